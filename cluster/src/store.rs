@@ -1,0 +1,172 @@
+//! Where bytes live: what a job asks of a file system.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+
+/// A file system. Paths are absolute, with `/` between names, without scheme or host.
+pub trait Store: Send + Sync {
+    /// What a path of this store begins with when a person reads it, such as `hdfs://host:8020`; empty for local files.
+    fn prefix(&self) -> &str;
+    /// Opens a file for reading.
+    fn open(&self, path: &str) -> Result<Arc<dyn Blob>, Error>;
+    /// Every file at or below `path`, sorted by path. Hidden names (`_x`, `.x`) below `path` are left out.
+    fn list(&self, path: &str) -> Result<Vec<Entry>, Error>;
+    /// Creates a file, and the directories above it. It may exist under `path` only after [`Output::finish`].
+    fn create(&self, path: &str) -> Result<Box<dyn Output>, Error>;
+    /// Creates a directory and those above it; one that exists is fine.
+    fn create_dir(&self, path: &str) -> Result<(), Error>;
+    /// Whether a file or directory is there.
+    fn exists(&self, path: &str) -> Result<bool, Error>;
+    /// Moves a file or directory; `to` must not exist.
+    fn rename(&self, from: &str, to: &str) -> Result<(), Error>;
+    /// Removes a file, or a directory with all in it; nothing there is fine.
+    fn remove(&self, path: &str) -> Result<(), Error>;
+}
+
+/// A file of a [`Store`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// Absolute, as the store names it.
+    pub path: String,
+    /// Length in bytes.
+    pub bytes: u64,
+}
+
+/// An open file, read at any offset by any number of threads.
+pub trait Blob: Send + Sync {
+    /// The file's name for people: the store's prefix and the path.
+    fn path(&self) -> &str;
+    /// Length in bytes.
+    fn bytes(&self) -> u64;
+    /// Reads up to `buffer.len()` bytes; 0 only at or past the end.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error>;
+    /// How much a sequential reader should ask for at once, in bytes.
+    fn read_ahead_bytes(&self) -> usize;
+}
+
+/// A file being written. Dropped without [`Output::finish`], it must not be taken for a whole one.
+pub trait Output: Write + Send {
+    /// Makes what was written durable and visible.
+    fn finish(self: Box<Self>) -> Result<(), Error>;
+}
+
+/// Why a store could not do what it was asked.
+#[derive(Debug)]
+pub enum Error {
+    /// There is no such file or directory, or no file matches the pattern.
+    NotFound {
+        /// The path or pattern.
+        path: String,
+    },
+    /// It is there and may not be read or written.
+    Denied {
+        /// The path.
+        path: String,
+    },
+    /// The name cannot be used: an unknown scheme, a bad pattern, a name that is not UTF-8.
+    BadName {
+        /// As it was given.
+        name: String,
+        /// Lower case, no full stop.
+        reason: String,
+    },
+    /// Everything else.
+    Io {
+        /// The path.
+        path: String,
+        /// What was being done to it, such as `read` or `rename`.
+        action: &'static str,
+        /// The cause.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// Sorts an I/O error into the variants that callers treat differently.
+    pub fn io(path: &str, action: &'static str, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::NotFound => Error::NotFound { path },
+            io::ErrorKind::PermissionDenied => Error::Denied { path },
+            _ => Error::Io { path, action, source },
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::NotFound { path } => write!(f, "\"{path}\" does not exist"),
+            Error::Denied { path } => write!(f, "no permission for \"{path}\""),
+            Error::BadName { name, reason } => write!(f, "cannot use \"{name}\": {reason}"),
+            Error::Io { path, action, .. } => write!(f, "could not {action} \"{path}\""),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        io::Error::other(error)
+    }
+}
+
+/// Reads the bytes `start..end` of a blob one after the other, with the blob's read-ahead.
+pub struct BlobReader {
+    blob: Arc<dyn Blob>,
+    offset: u64,
+    end: u64,
+    buffer: Vec<u8>,
+    used: usize,
+}
+
+impl BlobReader {
+    /// `end` beyond the file's length means its end.
+    pub fn new(blob: Arc<dyn Blob>, start: u64, end: u64) -> Self {
+        let end = end.min(blob.bytes());
+        BlobReader { blob, offset: start, end, buffer: Vec::new(), used: 0 }
+    }
+
+    /// Offset in the blob of the next byte that will be read.
+    pub fn offset(&self) -> u64 {
+        self.offset - (self.buffer.len() - self.used) as u64
+    }
+}
+
+impl io::BufRead for BlobReader {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.used == self.buffer.len() {
+            let want =
+                (self.end.saturating_sub(self.offset)).min(self.blob.read_ahead_bytes() as u64) as usize;
+            self.buffer.resize(want, 0);
+            self.used = 0;
+            let read = if want == 0 { 0 } else { self.blob.read_at(self.offset, &mut self.buffer)? };
+            self.buffer.truncate(read);
+            self.offset += read as u64;
+        }
+        Ok(&self.buffer[self.used..])
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.used += bytes;
+    }
+}
+
+impl Read for BlobReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let available = io::BufRead::fill_buf(self)?;
+        let read = available.len().min(buffer.len());
+        buffer[..read].copy_from_slice(&available[..read]);
+        io::BufRead::consume(self, read);
+        Ok(read)
+    }
+}

@@ -1,0 +1,119 @@
+//! Corpus formats: bytes in, documents out, and the same records out again, sorted into kept and removed.
+//!
+//! Arrows: `datasets` uses `operators` for records and `cluster` for bytes; it knows no method and no dataflow.
+//! A new format is one file here and one line in [`FORMATS`].
+
+mod error;
+
+pub use error::Error;
+
+use std::sync::Arc;
+
+use cluster::{Blob, Output};
+use operators::DocBatch;
+
+/// Every format that can be read, in the order in which they are tried on a file.
+pub static FORMATS: &[&dyn Format] = &[];
+
+/// Which fields hold a document's id and its text, where the format has fields.
+#[derive(Clone, Debug, Default)]
+pub struct Fields {
+    /// `None`: `id` where there is one, else file and position.
+    pub id: Option<String>,
+    /// `None`: `text`.
+    pub text: Option<String>,
+}
+
+impl Fields {
+    /// The field that holds the id, and whether a record without it is an error.
+    pub fn id(&self) -> (&str, bool) {
+        self.id.as_deref().map_or(("id", false), |id| (id, true))
+    }
+
+    /// The field that holds the text.
+    pub fn text(&self) -> &str {
+        self.text.as_deref().unwrap_or("text")
+    }
+}
+
+/// A range of bytes of one file: the unit that is read by one reader.
+///
+/// A record belongs to the piece in which it starts (by the format's own rule), so the pieces of a
+/// file, whatever their number, give every record exactly once.
+#[derive(Clone)]
+pub struct Piece {
+    /// The open file.
+    pub blob: Arc<dyn Blob>,
+    /// Where the file lies below the input that named it, such as `Art/0001.txt`.
+    pub name: String,
+    /// First byte.
+    pub start: u64,
+    /// One past the last byte.
+    pub end: u64,
+}
+
+/// What becomes of a record.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fate {
+    /// It survives.
+    Kept,
+    /// It has a near-duplicate that survives.
+    Removed(Removal),
+    /// It could not be read.
+    Rejected,
+}
+
+/// Why a document was removed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Removal {
+    /// The removed document's id.
+    pub id: String,
+    /// The id of the kept document that it duplicates.
+    pub duplicate_of: String,
+    /// Between 0 and 1; `None` where the two were not compared with each other.
+    pub similarity: Option<f64>,
+    /// The smallest id of its cluster.
+    pub cluster: String,
+    /// `identical`, `similar` or `chain`.
+    pub reason: &'static str,
+}
+
+/// A corpus format.
+pub trait Format: Sync {
+    /// As in `--format`.
+    fn name(&self) -> &'static str;
+    /// Whether a file is in this format, by its name and its first bytes (up to 4 KiB).
+    fn recognises(&self, path: &str, head: &[u8]) -> bool;
+    /// Whether a file may be read as several pieces.
+    fn splits(&self, path: &str) -> bool;
+    /// Opens a piece for reading documents.
+    fn open(&self, piece: &Piece, fields: &Fields) -> Result<Box<dyn Reader>, Error>;
+    /// Opens the kept and the removed part of one split.
+    fn writer<'a>(&self, parts: &'a dyn Parts) -> Box<dyn Writer + 'a>;
+}
+
+/// Reads the documents of a piece.
+pub trait Reader: Send {
+    /// Adds documents and rejects to `batch` until it is full; `false` at the end of the piece.
+    ///
+    /// A record that cannot be read is a reject. An error means that nothing more of this piece can be
+    /// read; the caller counts it as one more rejected record when it [is the data's fault](Error::is_data).
+    fn fill(&mut self, batch: &mut DocBatch) -> Result<bool, Error>;
+}
+
+/// Reads pieces a second time and copies each record, untouched, to the part it belongs in.
+pub trait Writer {
+    /// Copies one piece. `fates` gives one fate per record, in the order and number of [`Reader::fill`].
+    fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error>;
+    /// Finishes the files.
+    fn finish(self: Box<Self>) -> Result<(), Error>;
+}
+
+/// Creates the output files of one split.
+pub trait Parts {
+    /// The split's next part in `folder` (`kept` or `removed`), such as `part-00000.jsonl.gz` for the
+    /// extension `.jsonl.gz`.
+    fn part(&self, folder: &str, extension: &str) -> Result<Box<dyn Output>, Error>;
+    /// A file of that name below `folder`, for formats that are folders of files.
+    fn named(&self, folder: &str, name: &str) -> Result<Box<dyn Output>, Error>;
+}

@@ -1,0 +1,147 @@
+//! The records that travel: documents in batches, rows of fingerprints, pairs.
+
+/// A document's place in the corpus: its split's ordinal (24 bits), then its ordinal in the split (40 bits).
+///
+/// Splits are numbered in path order whatever the number of workers, so the order of `DocId`s is the
+/// order of the corpus. See docs/design/0001.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DocId(pub u64);
+
+impl DocId {
+    const RECORD_BITS: u32 = 40;
+    /// The number of splits that a corpus may have.
+    pub const MAX_SPLITS: usize = 1 << 24;
+
+    /// The document number `record` of split number `split`.
+    pub fn new(split: u32, record: u64) -> Self {
+        debug_assert!((split as usize) < Self::MAX_SPLITS && record >> Self::RECORD_BITS == 0);
+        DocId(u64::from(split) << Self::RECORD_BITS | record)
+    }
+
+    /// The ordinal of the split that holds the document.
+    pub fn split(self) -> u32 {
+        (self.0 >> Self::RECORD_BITS) as u32
+    }
+
+    /// The ordinal of the document within its split.
+    pub fn record(self) -> u64 {
+        self.0 & ((1 << Self::RECORD_BITS) - 1)
+    }
+}
+
+/// A record that could not be read: where, why, and how it begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reject {
+    /// The place it would have had as a document.
+    pub doc: DocId,
+    /// The file.
+    pub path: String,
+    /// In bytes from the start of the file (of what it holds decompressed, where it is compressed).
+    pub offset: u64,
+    /// Lower case, no full stop.
+    pub reason: String,
+    /// At most [`Reject::HEAD_BYTES`] bytes of the record, as text.
+    pub head: String,
+}
+
+impl Reject {
+    /// How much of a record is kept for a person to recognise it by.
+    pub const HEAD_BYTES: usize = 80;
+}
+
+/// Some documents of one split, in order. It never leaves its worker.
+///
+/// Every record of the input takes one ordinal, a rejected one too, so that a second reading of the
+/// split gives every document the same [`DocId`].
+#[derive(Debug, Default)]
+pub struct DocBatch {
+    split: u32,
+    next_record: u64,
+    ids: String,
+    text: String,
+    ends: Vec<Ends>,
+    rejects: Vec<Reject>,
+}
+
+#[derive(Debug)]
+struct Ends {
+    record: u64,
+    id: usize,
+    text: usize,
+}
+
+/// One document of a [`DocBatch`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Doc<'a> {
+    /// Its place in the corpus.
+    pub doc: DocId,
+    /// What users call it: the value of the id field, or file and position.
+    pub id: &'a str,
+    /// The text as it was read, not cleaned.
+    pub text: &'a str,
+}
+
+impl DocBatch {
+    /// How much text a reader puts into a batch before it returns.
+    pub const BYTES: usize = 1 << 20;
+
+    /// An empty batch whose first record is number `next_record` of `split`.
+    pub fn new(split: u32, next_record: u64) -> Self {
+        DocBatch { split, next_record, ..DocBatch::default() }
+    }
+
+    /// Adds the next record of the input as a document.
+    pub fn push(&mut self, id: &str, text: &str) {
+        self.ids.push_str(id);
+        self.text.push_str(text);
+        self.ends.push(Ends { record: self.next_record, id: self.ids.len(), text: self.text.len() });
+        self.next_record += 1;
+    }
+
+    /// Adds the next record of the input as one that could not be read.
+    pub fn reject(&mut self, path: &str, offset: u64, reason: impl ToString, head: &[u8]) {
+        let head = &head[..head.len().min(Reject::HEAD_BYTES)];
+        self.rejects.push(Reject {
+            doc: DocId::new(self.split, self.next_record),
+            path: path.to_owned(),
+            offset,
+            reason: reason.to_string(),
+            head: String::from_utf8_lossy(head).into_owned(),
+        });
+        self.next_record += 1;
+    }
+
+    /// Whether the batch holds as much as a reader should put into it.
+    pub fn full(&self) -> bool {
+        self.text.len() + self.ids.len() >= Self::BYTES || self.ends.len() >= 1 << 16
+    }
+
+    /// The ordinal that the next record will take.
+    pub fn next_record(&self) -> u64 {
+        self.next_record
+    }
+
+    /// Bytes of text in the batch.
+    pub fn text_bytes(&self) -> usize {
+        self.text.len()
+    }
+
+    /// The documents, in order.
+    pub fn docs(&self) -> impl ExactSizeIterator<Item = Doc<'_>> {
+        let mut start = (0, 0);
+        self.ends.iter().map(move |ends| {
+            let doc = Doc {
+                doc: DocId::new(self.split, ends.record),
+                id: &self.ids[start.0..ends.id],
+                text: &self.text[start.1..ends.text],
+            };
+            start = (ends.id, ends.text);
+            doc
+        })
+    }
+
+    /// Takes the rejected records out, in order.
+    pub fn take_rejects(&mut self) -> Vec<Reject> {
+        std::mem::take(&mut self.rejects)
+    }
+}
