@@ -2,6 +2,18 @@
 //!
 //! Arrows: this crate knows no file, no host and no command line. Inside it, only `flow` names the engine.
 
+pub mod block_join;
+pub mod features;
+pub mod flow;
+pub mod hamming;
+pub mod hash;
+pub mod method;
 mod record;
+mod similarity;
+mod survivors;
+pub mod text;
+mod weibo;
 
-pub use record::{Doc, DocBatch, DocId, Reject};
+pub use record::{Doc, DocBatch, DocId, Pair, Record, Reject, Row};
+pub use similarity::{Similarity, jaccard};
+pub use survivors::{Matches, Member, Removed, Resolve, Tie, survivors};

@@ -145,3 +145,93 @@ impl DocBatch {
         std::mem::take(&mut self.rejects)
     }
 }
+
+/// What the shuffle carries: a fixed number of bytes, the same on every machine.
+pub trait Record: Copy + Send + 'static {
+    /// Its size.
+    const BYTES: usize;
+    /// Writes it into exactly `BYTES` bytes.
+    fn write(&self, to: &mut [u8]);
+    /// Reads it back from exactly `BYTES` bytes.
+    fn read(from: &[u8]) -> Self;
+}
+
+impl Record for u64 {
+    const BYTES: usize = 8;
+
+    fn write(&self, to: &mut [u8]) {
+        to.copy_from_slice(&self.to_le_bytes());
+    }
+
+    fn read(from: &[u8]) -> Self {
+        from.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
+    }
+}
+
+impl<A: Record, B: Record> Record for (A, B) {
+    const BYTES: usize = A::BYTES + B::BYTES;
+
+    fn write(&self, to: &mut [u8]) {
+        let (first, second) = to.split_at_mut(A::BYTES);
+        self.0.write(first);
+        self.1.write(second);
+    }
+
+    fn read(from: &[u8]) -> Self {
+        let (first, second) = from.split_at(A::BYTES);
+        (A::read(first), B::read(second))
+    }
+}
+
+/// A document's fingerprint, as the blocks see it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Row<F> {
+    /// Of the method's own type.
+    pub fingerprint: F,
+    /// Whose it is.
+    pub doc: DocId,
+}
+
+impl<F: Record> Record for Row<F> {
+    const BYTES: usize = F::BYTES + u64::BYTES;
+
+    fn write(&self, to: &mut [u8]) {
+        (self.fingerprint, self.doc.0).write(to);
+    }
+
+    fn read(from: &[u8]) -> Self {
+        let (fingerprint, doc) = Record::read(from);
+        Row { fingerprint, doc: DocId(doc) }
+    }
+}
+
+/// Two documents judged near-duplicates; `low < high` always.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pair {
+    /// The earlier one.
+    pub low: DocId,
+    /// The later one.
+    pub high: DocId,
+    /// In the method's own unit: bits for SimHash.
+    pub distance: u32,
+}
+
+impl Pair {
+    /// Puts the two in order.
+    pub fn new(a: DocId, b: DocId, distance: u32) -> Self {
+        Pair { low: a.min(b), high: a.max(b), distance }
+    }
+}
+
+impl Record for Pair {
+    const BYTES: usize = 24;
+
+    fn write(&self, to: &mut [u8]) {
+        (self.low.0, (self.high.0, u64::from(self.distance))).write(to);
+    }
+
+    fn read(from: &[u8]) -> Self {
+        let (low, (high, distance)) = <(u64, (u64, u64))>::read(from);
+        Pair { low: DocId(low), high: DocId(high), distance: distance as u32 }
+    }
+}

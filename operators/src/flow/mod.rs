@@ -1,0 +1,23 @@
+//! The dataflow: map, shuffle, reduce on the workers of the engine.
+//!
+//! The only folder that names the engine's dataflow. It moves records between workers; all arithmetic is in
+//! the modules beside it. Reading and writing happen in the worker loop of `jobs`, where errors can be
+//! returned; nothing here can fail.
+
+mod compare;
+mod map;
+mod rows;
+mod shuffle;
+mod verify;
+
+pub use compare::compare;
+pub use map::{Found, Map};
+pub use shuffle::{Shuffle, shuffle};
+pub use verify::{Needs, Verify};
+
+use crate::record::DocId;
+
+/// The worker that reads a document's split, as a number to be taken modulo the number of workers.
+fn owner(doc: DocId) -> u64 {
+    doc.split().into()
+}

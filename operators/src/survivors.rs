@@ -1,0 +1,272 @@
+//! Clusters, and which of their documents survive.
+//!
+//! All on one thread, from pairs: some 60 bytes for each document that has a near-duplicate, 24 for each pair.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::record::{DocId, Pair};
+use crate::similarity::Similarity;
+
+/// How it is decided which documents stay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Resolve {
+    /// In keep order, a document goes only if it matches one that stays: the lexicographically first maximal
+    /// independent set. No two documents that stay match, and each that goes matches one that stays.
+    #[default]
+    Greedy,
+    /// One document stays of each connected component; others may go by a chain of matches.
+    Components,
+}
+
+impl FromStr for Resolve {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let resolve = [Resolve::Greedy, Resolve::Components].into_iter().find(|r| r.to_string() == text);
+        resolve.ok_or_else(|| format!("expected greedy or components, not \"{text}\""))
+    }
+}
+
+impl fmt::Display for Resolve {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Resolve::Greedy => "greedy",
+            Resolve::Components => "components",
+        })
+    }
+}
+
+/// Which documents match.
+#[derive(Debug, Default)]
+pub struct Matches {
+    /// A document and the first of those that it is identical to.
+    pub copies: Vec<(DocId, DocId)>,
+    /// Pairs of first ones, with their similarity where it was measured.
+    pub pairs: Vec<(Pair, Option<Similarity>)>,
+}
+
+/// A document of a cluster of two or more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Member {
+    /// The cluster's first document.
+    pub cluster: DocId,
+    /// The document itself.
+    pub doc: DocId,
+    /// Why it goes; `None` if it stays.
+    pub removed: Option<Removed>,
+}
+
+/// Why a document goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Removed {
+    /// The document that stays in its place.
+    pub duplicate_of: DocId,
+    /// What ties the two.
+    pub tie: Tie,
+}
+
+/// What ties a removed document to the one that stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tie {
+    /// They are identical.
+    Identical,
+    /// They match, with the similarity where it was measured.
+    Similar(Option<Similarity>),
+    /// They are in one component; they were not found to match.
+    Chain,
+}
+
+/// Decides for every document of `matches`; returns them ordered by cluster and document.
+///
+/// `rank`: the keep order, the least first. Cost: sorting the documents and the pairs.
+pub fn survivors<K: Ord>(matches: &Matches, resolve: Resolve, rank: impl Fn(DocId) -> K) -> Vec<Member> {
+    let graph = Graph::new(matches, &rank);
+    let decided = match resolve {
+        Resolve::Greedy => graph.greedy(),
+        Resolve::Components => graph.components(),
+    };
+    let mut members: Vec<Member> = (0..graph.docs.len())
+        .map(|doc| {
+            let class = graph.class[doc] as usize;
+            let (stays, tie) = decided[class].unwrap_or((class as u32, Tie::Identical));
+            let duplicate_of = graph.best[stays as usize];
+            let removed = (duplicate_of as usize != doc)
+                .then(|| Removed { duplicate_of: graph.docs[duplicate_of as usize], tie });
+            Member { cluster: graph.docs[graph.cluster[class] as usize], doc: graph.docs[doc], removed }
+        })
+        .collect();
+    members.sort_unstable();
+    members
+}
+
+/// Documents by index, in order; identical ones form a class, named by its first.
+struct Graph {
+    docs: Vec<DocId>,
+    /// For each document, the index of its class's first.
+    class: Vec<u32>,
+    /// For each class, its best document in keep order.
+    best: Vec<u32>,
+    /// For each class, the first document of its component.
+    cluster: Vec<u32>,
+    /// The classes, best first.
+    order: Vec<u32>,
+    /// The pairs, both ways, ordered by their first class.
+    edges: Vec<(u32, u32, Option<Similarity>)>,
+}
+
+/// For each class: the class that stays in its place and why, unless it stays itself.
+type Decided = Vec<Option<(u32, Tie)>>;
+
+impl Graph {
+    fn new<K: Ord>(matches: &Matches, rank: &impl Fn(DocId) -> K) -> Self {
+        let of_copies = matches.copies.iter().flat_map(|&(doc, first)| [doc, first]);
+        let of_pairs = matches.pairs.iter().flat_map(|(pair, _)| [pair.low, pair.high]);
+        let mut docs: Vec<DocId> = of_copies.chain(of_pairs).collect();
+        docs.sort_unstable();
+        docs.dedup();
+        let index = |doc: DocId| docs.partition_point(|&other| other < doc) as u32;
+
+        let mut class: Vec<u32> = (0..docs.len() as u32).collect();
+        let mut best = class.clone();
+        for &(doc, first) in &matches.copies {
+            let (doc, first) = (index(doc), index(first));
+            class[doc as usize] = first;
+            if rank(docs[doc as usize]) < rank(docs[best[first as usize] as usize]) {
+                best[first as usize] = doc;
+            }
+        }
+        let mut cluster: Vec<u32> = (0..docs.len() as u32).collect();
+        let mut edges = Vec::with_capacity(2 * matches.pairs.len());
+        for &(pair, similarity) in &matches.pairs {
+            let (low, high) = (index(pair.low), index(pair.high));
+            edges.push((low, high, similarity));
+            edges.push((high, low, similarity));
+            let (a, b) = (find(&mut cluster, low), find(&mut cluster, high));
+            cluster[a.max(b) as usize] = a.min(b);
+        }
+        for class in 0..cluster.len() as u32 {
+            cluster[class as usize] = find(&mut cluster, class);
+        }
+        edges.sort_unstable_by_key(|&(from, to, _)| (from, to));
+        let mut order: Vec<u32> = (0..docs.len() as u32).filter(|&doc| class[doc as usize] == doc).collect();
+        order.sort_by_cached_key(|&class| rank(docs[best[class as usize] as usize]));
+        Graph { docs, class, best, cluster, order, edges }
+    }
+
+    fn neighbours(&self, class: u32) -> impl Iterator<Item = (u32, Option<Similarity>)> {
+        let start = self.edges.partition_point(|edge| edge.0 < class);
+        self.edges[start..].iter().take_while(move |edge| edge.0 == class).map(|&(_, to, s)| (to, s))
+    }
+
+    fn greedy(&self) -> Decided {
+        let mut decided: Decided = vec![None; self.docs.len()];
+        let mut passed = vec![false; self.docs.len()];
+        for &class in &self.order {
+            passed[class as usize] = true;
+            if decided[class as usize].is_some() {
+                continue;
+            }
+            for (other, similarity) in self.neighbours(class) {
+                // Of several that stay, the most similar is named; of equal ones the first in keep order.
+                let place = &mut decided[other as usize];
+                let nearer = place.is_none_or(|(_, tie)| tie < Tie::Similar(similarity));
+                if nearer && !passed[other as usize] {
+                    *place = Some((class, Tie::Similar(similarity)));
+                }
+            }
+        }
+        decided
+    }
+
+    fn components(&self) -> Decided {
+        let mut decided: Decided = vec![None; self.docs.len()];
+        let mut stays = vec![None; self.docs.len()];
+        for &class in &self.order {
+            let stays = &mut stays[self.cluster[class as usize] as usize];
+            match *stays {
+                None => *stays = Some(class),
+                Some(stays) => decided[class as usize] = Some((stays, Tie::Chain)),
+            }
+        }
+        for stays in stays.into_iter().flatten() {
+            for (other, similarity) in self.neighbours(stays) {
+                decided[other as usize] = Some((stays, Tie::Similar(similarity)));
+            }
+        }
+        decided
+    }
+}
+
+/// The first of a component, halving the path to it.
+fn find(parent: &mut [u32], mut class: u32) -> u32 {
+    while parent[class as usize] != class {
+        let above = parent[parent[class as usize] as usize];
+        parent[class as usize] = above;
+        class = above;
+    }
+    class
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn pair(a: u64, b: u64, hundredths: usize) -> (Pair, Option<Similarity>) {
+        (Pair::new(DocId(a), DocId(b), 1), Some(Similarity::ratio(hundredths, 100)))
+    }
+
+    fn removed(members: &[Member]) -> Vec<(u64, u64, Tie)> {
+        members.iter().filter_map(|m| m.removed.map(|r| (m.doc.0, r.duplicate_of.0, r.tie))).collect()
+    }
+
+    #[test]
+    fn a_chain_loses_its_middle_or_all_but_one() {
+        let matches = Matches { copies: vec![], pairs: vec![pair(1, 2, 90), pair(2, 3, 80)] };
+        let near = |hundredths| Tie::Similar(Some(Similarity::ratio(hundredths, 100)));
+        let greedy = survivors(&matches, Resolve::Greedy, |doc| doc);
+        assert_eq!(removed(&greedy), [(2, 1, near(90))]);
+        assert!(greedy.iter().all(|member| member.cluster == DocId(1)));
+        let components = survivors(&matches, Resolve::Components, |doc| doc);
+        assert_eq!(removed(&components), [(2, 1, near(90)), (3, 1, Tie::Chain)]);
+    }
+
+    #[test]
+    fn the_best_of_identical_documents_stays_and_the_nearest_is_named() {
+        let copies = vec![(DocId(5), DocId(4)), (DocId(6), DocId(4))];
+        let matches = Matches { copies, pairs: vec![pair(1, 9, 80), pair(4, 9, 95)] };
+        let rank = |doc: DocId| (doc != DocId(6), doc);
+        let members = survivors(&matches, Resolve::Greedy, rank);
+        let near = Tie::Similar(Some(Similarity::ratio(95, 100)));
+        assert_eq!(removed(&members), [(4, 6, Tie::Identical), (5, 6, Tie::Identical), (9, 6, near)]);
+    }
+
+    proptest! {
+        #[test]
+        fn greedy_is_sound_complete_and_first(edges in vec((0u64..30, 0u64..30), 0..60), seed in any::<u64>()) {
+            let edges: Vec<_> = edges.into_iter().filter(|(a, b)| a != b).collect();
+            let matches = Matches { copies: vec![], pairs: edges.iter().map(|&(a, b)| pair(a, b, 90)).collect() };
+            let rank = |doc: DocId| (crate::hash::spread(doc.0 ^ seed), doc);
+            let members = survivors(&matches, Resolve::Greedy, rank);
+            // By the book: in keep order, a document stays unless a neighbour stays already.
+            let mut order: Vec<u64> = members.iter().map(|member| member.doc.0).collect();
+            order.sort_by_key(|&doc| rank(DocId(doc)));
+            let mut stay: Vec<u64> = Vec::new();
+            for doc in order {
+                if !edges.iter().any(|&(a, b)| (a == doc && stay.contains(&b)) || (b == doc && stay.contains(&a))) {
+                    stay.push(doc);
+                }
+            }
+            for member in members {
+                prop_assert_eq!(member.removed.is_none(), stay.contains(&member.doc.0));
+                if let Some(removed) = member.removed {
+                    let (a, b) = (member.doc.0, removed.duplicate_of.0);
+                    prop_assert!(edges.contains(&(a, b)) || edges.contains(&(b, a)));
+                    prop_assert!(stay.contains(&b));
+                }
+            }
+        }
+    }
+}

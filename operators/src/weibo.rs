@@ -1,0 +1,95 @@
+//! What of a Weibo post is not its text.
+//!
+//! Source: Zhou 2017, section 2: emoji, URLs and @names are cut out, and the tail that a repost drags along.
+
+use std::borrow::Cow;
+
+/// The longest name in square brackets that stands for an emoji, such as `[good]` or `[允悲]`, in characters.
+const MAX_EMOJI_CHARS: usize = 8;
+
+/// The post without URLs, @names, emoji and all from the first `//@` on; the whole post if nothing were left.
+pub fn strip(post: &str) -> Cow<'_, str> {
+    let own = &post[..post.find("//@").unwrap_or(post.len())];
+    let mut out = String::with_capacity(own.len());
+    let mut rest = own;
+    while let Some(c) = rest.chars().next() {
+        let skipped = match c {
+            'h' | 'H' => url_bytes(rest),
+            '@' | '＠' => name_bytes(rest, c),
+            '[' => bracket_bytes(rest),
+            _ if is_emoji(c) => c.len_utf8(),
+            _ => 0,
+        };
+        if skipped == 0 {
+            out.push(c);
+        }
+        rest = &rest[skipped.max(c.len_utf8())..];
+    }
+    if out.trim().is_empty() { Cow::Borrowed(post) } else { Cow::Owned(out) }
+}
+
+/// The length of the URL that the text begins with, or 0.
+fn url_bytes(text: &str) -> usize {
+    let scheme = ["http://", "https://"]
+        .into_iter()
+        .find(|scheme| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)));
+    let in_url = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '<' | '>');
+    scheme.map_or(0, |_| text.find(|c| !in_url(c)).unwrap_or(text.len()))
+}
+
+/// The length of `@name` at the start of the text, or 0: a name is of letters, digits, `_` and `-`.
+fn name_bytes(text: &str, at: char) -> usize {
+    let name = &text[at.len_utf8()..];
+    let length = name.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-')).unwrap_or(name.len());
+    if length == 0 { 0 } else { at.len_utf8() + length }
+}
+
+/// The length of a bracketed emoji name at the start of the text, or 0.
+fn bracket_bytes(text: &str) -> usize {
+    let inside = &text[1..];
+    match inside.find(']') {
+        Some(end)
+            if end > 0
+                && inside[..end].chars().count() <= MAX_EMOJI_CHARS
+                && inside[..end].chars().all(char::is_alphanumeric) =>
+        {
+            end + 2
+        }
+        _ => 0,
+    }
+}
+
+/// Pictographs and what joins them.
+fn is_emoji(c: char) -> bool {
+    matches!(c, '\u{1F000}'..='\u{1FAFF}' | '\u{2600}'..='\u{27BF}' | '\u{FE0F}' | '\u{200D}' | '\u{20E3}' | '\u{2B50}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::strip;
+
+    /// The example of Zhou 2017, section 2.
+    #[test]
+    fn a_repost_is_the_post_that_it_reposts() {
+        assert_eq!(strip("今天是晴天.//A:xxx//@B:XXX"), "今天是晴天.//A:xxx");
+        assert_eq!(strip("今天是晴天.//@A:xxx//@B:XXX"), "今天是晴天.");
+    }
+
+    #[test]
+    fn links_names_and_emoji_go() {
+        assert_eq!(strip("看[哈哈]这里😀http://t.cn/AbC1 @小明_1：好✨"), "看这里 ：好");
+        assert_eq!(strip("HTTPS://t.cn/x中文"), "中文");
+    }
+
+    #[test]
+    fn what_only_looks_like_one_stays() {
+        let post = "a@ b [] [这是一个很长的方括号里的句子] h";
+        assert_eq!(strip(post), post);
+    }
+
+    #[test]
+    fn a_post_of_nothing_else_stays_whole() {
+        assert_eq!(strip("//@小明:转发"), "//@小明:转发");
+        assert_eq!(strip("@小明 [赞]"), "@小明 [赞]");
+    }
+}

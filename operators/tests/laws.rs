@@ -1,0 +1,189 @@
+//! The laws of every method: the dataflow on any number of workers finds what the dumbest correct code finds.
+
+use std::sync::Arc;
+
+use operators::flow::{Found, Map, Needs, Verify, compare};
+use operators::hash;
+use operators::method::{Method, MethodJob, SimHash, Spec};
+use operators::text::Cleaner;
+use operators::{DocBatch, DocId, Pair, Row, Similarity, jaccard};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+const SPLITS: u32 = 5;
+
+/// Document `i` is in split `i % SPLITS`.
+fn doc(i: usize) -> DocId {
+    DocId::new(i as u32 % SPLITS, (i as u32 / SPLITS).into())
+}
+
+/// Pairs of documents, identical ones included, as brute force over all pairs has them.
+struct BruteForce<'a>(&'a [String]);
+
+impl MethodJob for BruteForce<'_> {
+    type Output = Vec<(DocId, DocId)>;
+
+    fn run<M: Method>(self, mut cleaner: Cleaner, mut method: M) -> Self::Output {
+        let fingerprints: Vec<_> =
+            self.0.iter().map(|text| method.fingerprint(cleaner.clean(text))).collect();
+        let mut pairs = Vec::new();
+        for (i, a) in fingerprints.iter().enumerate() {
+            for (j, b) in fingerprints.iter().enumerate().skip(i + 1) {
+                if method.distance(a, b).is_some() {
+                    pairs.push((doc(i).min(doc(j)), doc(i).max(doc(j))));
+                }
+            }
+        }
+        pairs.sort_unstable();
+        pairs
+    }
+}
+
+/// The same from the dataflow.
+struct Dataflow<'a> {
+    texts: &'a [String],
+    workers: usize,
+    by_text: bool,
+}
+
+impl MethodJob for Dataflow<'_> {
+    type Output = Vec<(DocId, DocId)>;
+
+    fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Self::Output {
+        let texts = Arc::new(self.texts.to_vec());
+        let by_text = self.by_text;
+        let shared = std::sync::Mutex::new((cleaner, method));
+        let found = on_workers(self.workers, move |worker| {
+            let (cleaner, mut method) = shared.lock().unwrap().clone();
+            let mut map = Map::new(worker, cleaner, method.clone(), by_text);
+            for split in (worker.index() as u32..SPLITS).step_by(worker.peers()) {
+                let mut batch = DocBatch::new(split, 0);
+                texts
+                    .iter()
+                    .skip(split as usize)
+                    .step_by(SPLITS as usize)
+                    .for_each(|text| batch.push("", text));
+                map.batch(worker, &batch);
+            }
+            let Found { rows, copies } = map.finish(worker);
+            (compare(worker, &mut method, &rows), copies)
+        });
+        let pairs = found.iter().flat_map(|(pairs, _)| pairs.iter().map(|pair| (pair.low, pair.high)));
+        expand(pairs.collect(), found.iter().flat_map(|(_, copies)| copies.iter().copied()).collect())
+    }
+}
+
+/// Every pair of documents that pairs of first ones and their copies stand for.
+fn expand(pairs: Vec<(DocId, DocId)>, copies: Vec<(DocId, DocId)>) -> Vec<(DocId, DocId)> {
+    let class = |first: DocId| copies.iter().filter(move |c| c.1 == first).map(|c| c.0).chain([first]);
+    let mut all: Vec<_> = pairs
+        .iter()
+        .flat_map(|&(a, b)| class(a).flat_map(move |a| class(b).map(move |b| (a.min(b), a.max(b)))))
+        .collect();
+    let firsts: std::collections::BTreeSet<_> = copies.iter().map(|copy| copy.1).collect();
+    for first in firsts {
+        let members: Vec<_> = class(first).collect();
+        for (i, &a) in members.iter().enumerate() {
+            all.extend(members[i + 1..].iter().map(|&b| (a.min(b), a.max(b))));
+        }
+    }
+    all.sort_unstable();
+    all
+}
+
+fn on_workers<T: Send + 'static>(
+    workers: usize,
+    work: impl Fn(&mut timely::worker::Worker) -> T + Send + Sync + 'static,
+) -> Vec<T> {
+    let guards = timely::execute(timely::Config::process(workers), work).unwrap();
+    guards.join().into_iter().map(Result::unwrap).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn dataflow_equals_brute_force(
+        texts in vec("[ab中 ]{0,3}(今天天气很好，|大家都去公园散步。|北京上海广州){0,4}[ab]{0,2}", 0..60),
+        workers in 1usize..=4,
+        by_text in any::<bool>(),
+    ) {
+        for spec in Spec::ALL {
+            let spec: Spec = spec.parse().unwrap();
+            let none = Default::default();
+            let expected = spec.with(&none, BruteForce(&texts)).unwrap();
+            let found = spec.with(&none, Dataflow { texts: &texts, workers, by_text }).unwrap();
+            prop_assert_eq!(found, expected, "{}", spec);
+        }
+    }
+
+    #[test]
+    fn crowded_fingerprints_of_every_width_and_distance_give_each_pair_once(
+        centres in vec(any::<u64>(), 1..4),
+        near in vec((any::<prop::sample::Index>(), vec(0u32..64, 0..7)), 0..300),
+        workers in 1usize..=4,
+        distance in 0u32..=15,
+        bits in prop::sample::select(vec![32u32, 64]),
+    ) {
+        let fingerprints = near.iter().map(|(centre, flips)| flips.iter().fold(*centre.get(&centres), |f, bit| f ^ 1 << bit));
+        let rows: Vec<Row<u64>> = fingerprints
+            .enumerate()
+            .map(|(i, f)| Row { fingerprint: f & (u64::MAX >> (64 - bits)), doc: doc(i) })
+            .collect();
+        let mut expected = Vec::new();
+        for (i, a) in rows.iter().enumerate() {
+            let near = rows[i + 1..].iter().map(|b| Pair::new(a.doc, b.doc, (a.fingerprint ^ b.fingerprint).count_ones()));
+            expected.extend(near.filter(|pair| pair.distance <= distance));
+        }
+        expected.sort_unstable();
+        let found = on_workers(workers, move |worker| {
+            let features = operators::features::Features::Chars(5);
+            let mine: Vec<_> = rows.iter().skip(worker.index()).step_by(worker.peers()).copied().collect();
+            compare(worker, &mut SimHash::new(bits, distance, features), &mine)
+        });
+        for (index, pairs) in found.iter().enumerate() {
+            prop_assert!(pairs.iter().all(|pair| pair.low.split() as usize % workers == index), "delivered to the owner");
+        }
+        let mut found = found.concat();
+        found.sort_unstable();
+        prop_assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn verification_keeps_exactly_the_pairs_that_are_near_enough(
+        sets in vec(prop::collection::btree_set(0u64..12, 1..8), 2..40),
+        workers in 1usize..=4,
+        least in prop::sample::select(vec!["0", "0.5", "0.8", "1"]),
+    ) {
+        let least: Similarity = least.parse().unwrap();
+        let sets: Vec<Vec<u64>> = sets.into_iter().map(|set| set.into_iter().collect()).collect();
+        let mut pairs = Vec::new();
+        for i in 0..sets.len() {
+            pairs.extend((i + 1..sets.len()).filter(|j| hash::spread((i * 64 + j) as u64) % 3 > 0).map(|j| (i, j)));
+        }
+        let mut expected: Vec<_> = pairs
+            .iter()
+            .map(|&(i, j)| (Pair::new(doc(i), doc(j), 0), jaccard(&sets[i], &sets[j])))
+            .filter(|(_, similarity)| *similarity >= least)
+            .collect();
+        expected.sort_unstable();
+        let found = on_workers(workers, move |worker| {
+            let mine = |doc: DocId| doc.split() as usize % worker.peers() == worker.index();
+            let pairs: Vec<_> =
+                pairs.iter().map(|&(i, j)| Pair::new(doc(i), doc(j), 0)).filter(|pair| mine(pair.low)).collect();
+            let own: Vec<usize> = (0..sets.len()).filter(|&i| mine(doc(i))).collect();
+            let needs = Needs::exchange(worker, &pairs, &[], true);
+            let mut verify = Verify::new(worker, &pairs, least);
+            for i in own {
+                for to in needs.of(doc(i)).into_iter().flatten() {
+                    verify.send(to, doc(i), &sets[i]);
+                }
+                verify.round(worker);
+            }
+            verify.finish(worker)
+        });
+        let mut found = found.concat();
+        found.sort_unstable();
+        prop_assert_eq!(found, expected);
+    }
+}
