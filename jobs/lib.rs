@@ -1,1 +1,47 @@
-//! x
+//! The jobs of the command line, one module each, and what they share.
+//!
+//! Arrows: `jobs` joins `operators`, `cluster` and `datasets`; no algorithm lives here.
+
+pub mod dedup;
+pub mod demo;
+mod drive;
+mod failure;
+mod output;
+mod plan;
+mod progress;
+mod search;
+mod summary;
+mod tables;
+mod write;
+
+pub use failure::{WrongUse, exit_code};
+pub use progress::Show;
+
+/// What every job is given: the options that come before or after its name.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Common {
+    /// Worker threads; by default the cores of this machine
+    ///
+    /// The result is the same for any number.
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    workers: Option<u16>,
+    /// How progress is shown on stderr
+    ///
+    /// `auto` is a line that renews itself on a terminal, and a line every few seconds elsewhere.
+    #[arg(long, global = true, value_name = "HOW", default_value = "auto")]
+    progress: Show,
+    /// Print nothing but errors
+    #[arg(long, short, global = true)]
+    quiet: bool,
+}
+
+impl Common {
+    fn workers(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.workers.map_or_else(cores, usize::from)
+    }
+
+    fn show(&self) -> Show {
+        if self.quiet { Show::None } else { self.progress }
+    }
+}

@@ -1,2 +1,51 @@
-//! x
-fn main() {}
+//! `dedup-job`: parse, run, exit code.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use jobs::{Common, dedup, demo, exit_code};
+
+/// Finds near-duplicate documents in a corpus of any size and leaves a clean corpus behind
+#[derive(Parser)]
+#[command(version)]
+struct Command {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    job: Job,
+}
+
+#[derive(Subcommand)]
+enum Job {
+    Dedup(dedup::Args),
+    Demo(demo::Args),
+}
+
+fn main() -> ExitCode {
+    cluster::exit_on_panic();
+    let command = match Command::try_parse() {
+        Ok(command) => command,
+        Err(error) if error.use_stderr() => {
+            // The first paragraph names what is wrong; usage is a `--help` away.
+            let text = error.to_string();
+            let lines = text.lines().take_while(|line| !line.is_empty());
+            eprintln!("{}", lines.map(str::trim).collect::<Vec<_>>().join(" "));
+            return ExitCode::from(2);
+        }
+        Err(help) => {
+            print!("{help}");
+            return ExitCode::SUCCESS;
+        }
+    };
+    let result = match command.job {
+        Job::Dedup(args) => dedup::run(&command.common, args),
+        Job::Demo(args) => demo::run(args),
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(exit_code(&error))
+        }
+    }
+}

@@ -18,7 +18,7 @@ use crate::record::{Pair, Record, Row};
 use crate::text::{Clean, Cleaner};
 
 /// Map, shuffle, reduce.
-pub trait Method: Clone + Send + 'static {
+pub trait Method: Clone + Send + Sync + 'static {
     /// What the shuffle carries, once per block.
     type Fingerprint: Record + Ord + Hash + fmt::Debug + Default;
 

@@ -1,0 +1,339 @@
+//! `dedup`: corpus in; pairs, clusters and a clean corpus out.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use cluster::Stores;
+use datasets::{Fields, Removal};
+use operators::features::Lexicon;
+use operators::method::Spec;
+use operators::{DocId, Member, Removed, Resolve, Similarity, Tie, survivors};
+
+use crate::failure::Guarded;
+use crate::output::OutputFolder;
+use crate::plan::Plan;
+use crate::progress::{Progress, Reporter, Stage};
+use crate::search::{Found, Named, Search};
+use crate::summary::{Clock, Counters, InputFile, Summary};
+use crate::tables::{PairsOf, write_clusters, write_pairs, write_rejects};
+use crate::write::{Fates, write};
+use crate::{Common, WrongUse};
+
+/// Find near-duplicates and leave a clean corpus
+///
+/// The output holds kept/ and removed/ in the input's own format, pairs/, clusters/ and rejects/, and
+/// _SUCCESS, which is written last.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Files, folders, globs or comma lists of them, local or hdfs://; the last one is the output folder
+    #[arg(required = true, num_args = 2.., value_names = ["INPUT", "OUTPUT"])]
+    paths: Vec<String>,
+    /// Method and parameters, such as simhash or simhash:hamming=6,features=char:5
+    ///
+    /// Methods: simhash (bits=32|64, hamming=0..15, features=jieba|char:N|word:N, weights=tf,
+    /// clean=none|nfkc|weibo) and exact (clean). Every pair within the distance is found.
+    #[arg(long, value_name = "SPEC", default_value = "simhash")]
+    method: Spec,
+    /// Compare the features of every candidate pair: jaccard:T, or none
+    ///
+    /// By default jaccard:0.8 where the method is approximate. Costs a second reading of the documents that
+    /// have candidates.
+    #[arg(long, value_name = "HOW")]
+    verify: Option<Verification>,
+    /// Which documents of a cluster stay: greedy or components
+    ///
+    /// greedy removes a document only if it matches one that stays. components keeps one of each cluster, so
+    /// that a chain of matches can remove a document that matches nothing that stays.
+    #[arg(long, value_name = "HOW", default_value_t)]
+    resolve: Resolve,
+    /// Which of two matching documents stays: the first of the corpus, or the longest
+    #[arg(long, value_name = "WHICH", default_value = "first")]
+    keep: Keep,
+    /// Which pairs are written: firsts (one for each identical document, to the first of them) or all
+    #[arg(long, value_name = "WHICH", default_value = "firsts")]
+    pairs: PairsOf,
+    /// Format of the input; recognised by name and content by default
+    #[arg(long)]
+    format: Option<String>,
+    /// Field that holds a document's id [default: id where there is one, else file and position]
+    #[arg(long, value_name = "FIELD")]
+    id_field: Option<String>,
+    /// Field that holds a document's text [default: text]
+    #[arg(long, value_name = "FIELD")]
+    text_field: Option<String>,
+    /// File of words that are no features, one a line
+    #[arg(long, value_name = "FILE")]
+    stop_words: Option<String>,
+    /// jieba's user dictionary: a word, its frequency and its tag on each line
+    #[arg(long, value_name = "FILE")]
+    user_dict: Option<String>,
+    /// About how many bytes of a file one worker reads at a time, such as 64M
+    ///
+    /// Each split becomes one part of the output.
+    #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = size)]
+    split_size: u64,
+    /// Stop with exit code 4 before anything is committed if more records than this are rejected
+    #[arg(long, value_name = "N")]
+    max_rejects: Option<u64>,
+    /// Replace an output that exists
+    #[arg(long)]
+    overwrite: bool,
+    /// Write the numbers of the run to this file as JSON
+    #[arg(long, value_name = "FILE")]
+    summary_json: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Verification {
+    Jaccard(Similarity),
+    None,
+}
+
+impl FromStr for Verification {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "none" => Ok(Verification::None),
+            Some(("jaccard", least)) => Ok(Verification::Jaccard(least.parse()?)),
+            _ => Err("expected jaccard:T or none".to_owned()),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Keep {
+    First,
+    Longest,
+}
+
+impl FromStr for Keep {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "first" => Ok(Keep::First),
+            "longest" => Ok(Keep::Longest),
+            _ => Err("expected first or longest".to_owned()),
+        }
+    }
+}
+
+impl FromStr for PairsOf {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "firsts" => Ok(PairsOf::Firsts),
+            "all" => Ok(PairsOf::All),
+            _ => Err("expected firsts or all".to_owned()),
+        }
+    }
+}
+
+/// A number of bytes: digits, then K, M or G for powers of 1,024.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(['K', 'M', 'G']);
+    let shift = match &text[digits.len()..] {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        _ => 64,
+    };
+    let number = digits.parse::<u64>().ok().filter(|&number| number > 0 && number.leading_zeros() > shift);
+    number.map(|number| number << shift).ok_or_else(|| "expected a size such as 500K, 32M or 1G".to_owned())
+}
+
+/// Runs the job; returns 0, or 3 if records were rejected.
+pub fn run(common: &Common, args: Args) -> Result<u8> {
+    let start = Instant::now();
+    let stores = Stores::new();
+    let (output, inputs) = args.paths.split_last().context("no output")?;
+    let lexicon = Lexicon { stop_words: words(&args.stop_words)?, user_words: words(&args.user_dict)? };
+    let plan = Arc::new(Plan::new(&stores, inputs, args.format.as_deref(), args.split_size)?);
+    let folder = OutputFolder::create(&stores, output, args.overwrite)?;
+    let progress = Arc::new(Progress::default());
+    let reporter = Reporter::start(Arc::clone(&progress), common.show(), plan.bytes());
+    let job = Job { common, args: &args, plan, folder: &folder, progress, start };
+    let result = job.run(&lexicon);
+    drop(reporter);
+    if result.is_err() {
+        // The first error is the one to report.
+        let _ = folder.abandon();
+    }
+    let summary = result?;
+    if !common.quiet {
+        eprint!("{}", summary.counters);
+    }
+    Ok(if summary.counters.rejected > 0 { 3 } else { 0 })
+}
+
+fn words(file: &Option<String>) -> Result<String> {
+    let Some(file) = file else { return Ok(String::new()) };
+    std::fs::read_to_string(file)
+        .map_err(|error| WrongUse(format!("could not read \"{file}\": {error}")).into())
+}
+
+/// A run whose input and output are known to be there.
+struct Job<'a> {
+    common: &'a Common,
+    args: &'a Args,
+    plan: Arc<Plan>,
+    folder: &'a OutputFolder,
+    progress: Arc<Progress>,
+    start: Instant,
+}
+
+impl Job<'_> {
+    fn run(&self, lexicon: &Lexicon) -> Result<Summary> {
+        let (args, plan) = (self.args, &self.plan);
+        let mut clock = Clock::default();
+        let verify = self.verify()?;
+        let search = Search {
+            plan: Arc::clone(plan),
+            fields: Fields { id: args.id_field.clone(), text: args.text_field.clone() },
+            verify,
+            workers: self.common.workers(),
+            progress: Arc::clone(&self.progress),
+        };
+        let found = args.method.with(lexicon, search)??;
+        clock.add("search", self.start.elapsed());
+        self.check_rejects(&found)?;
+
+        self.progress.enter(Stage::Resolve);
+        let named =
+            |doc: DocId| found.named.binary_search_by_key(&doc, |named| named.doc).map(|at| &found.named[at]);
+        let name = |doc| named(doc).map_or("", |named: &Named| &named.id);
+        let members = match args.keep {
+            Keep::First => survivors(&found.matches, args.resolve, |doc| doc),
+            Keep::Longest => {
+                let chars = |doc| named(doc).map_or(0, |named| named.chars);
+                survivors(&found.matches, args.resolve, |doc| (Reverse(chars(doc)), doc))
+            }
+        };
+        let fates = fates(&members, &found, verify.is_some(), name);
+
+        self.progress.enter(Stage::Write);
+        let pairs = write_pairs(self.folder, &found.matches, args.pairs, verify.is_some(), name)?;
+        write_clusters(self.folder, &members, name)?;
+        write_rejects(self.folder, &found.rejects)?;
+        let written = write(plan, &fates, self.folder, self.common.workers(), &self.progress)?;
+        clock.add("whole", self.start.elapsed());
+
+        let mut counters = Counters {
+            input_files: plan.files.len() as u64,
+            input_bytes: plan.bytes(),
+            splits: plan.splits.len() as u64,
+            records_read: found.docs + found.rejects.len() as u64,
+            text_bytes: found.text_bytes,
+            distinct: found.distinct,
+            candidates: found.candidates,
+            pairs,
+            kept: written.kept,
+            removed: written.removed,
+            rejected: written.rejected,
+            ..Counters::default()
+        };
+        let cluster_sizes = counters.count_clusters(&members);
+        check_ledger(&counters, &fates)?;
+        let summary = Summary {
+            version: env!("CARGO_PKG_VERSION"),
+            configuration: self.configuration(verify),
+            counters,
+            cluster_sizes,
+            seconds: clock.seconds(),
+            input: plan
+                .files
+                .iter()
+                .map(|file| InputFile {
+                    uri: format!("{}{}", file.store.prefix(), file.path),
+                    bytes: file.bytes,
+                })
+                .collect(),
+        };
+        let json = serde_json::to_string_pretty(&summary)? + "\n";
+        self.progress.enter(Stage::Commit);
+        if let Some(file) = &args.summary_json {
+            std::fs::write(file, &json).with_context(|| format!("could not write \"{file}\""))?;
+        }
+        self.folder.commit(&json)?;
+        Ok(summary)
+    }
+
+    fn verify(&self) -> Result<Option<Similarity>> {
+        match self.args.verify {
+            Some(Verification::Jaccard(least)) => Ok(Some(least)),
+            Some(Verification::None) => Ok(None),
+            None if self.args.method.approximate() => Ok(Some("0.8".parse().map_err(WrongUse)?)),
+            None => Ok(None),
+        }
+    }
+
+    fn check_rejects(&self, found: &Found) -> Result<()> {
+        let rejected = found.rejects.len() as u64;
+        match (self.args.max_rejects, found.rejects.first()) {
+            (Some(max), Some(first)) if rejected > max => bail!(Guarded(format!(
+                "{rejected} records were rejected, more than --max-rejects {max}; the first: \"{}\" at {}: {}",
+                first.path, first.offset, first.reason
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn configuration(&self, verify: Option<Similarity>) -> BTreeMap<&'static str, String> {
+        let args = self.args;
+        BTreeMap::from([
+            ("method", args.method.to_string()),
+            ("verify", verify.map_or("none".to_owned(), |least| format!("jaccard:{least}"))),
+            ("resolve", args.resolve.to_string()),
+            ("keep", format!("{:?}", args.keep).to_lowercase()),
+            ("pairs", format!("{:?}", args.pairs).to_lowercase()),
+            ("split-size", args.split_size.to_string()),
+            ("workers", self.common.workers().to_string()),
+            ("inputs", args.paths[..args.paths.len() - 1].join(" ")),
+        ])
+    }
+}
+
+/// What becomes of every record that does not simply stay.
+fn fates<'a>(members: &[Member], found: &Found, verified: bool, name: impl Fn(DocId) -> &'a str) -> Fates {
+    let removal = |member: &Member, removed: Removed| Removal {
+        id: name(member.doc).to_owned(),
+        duplicate_of: name(removed.duplicate_of).to_owned(),
+        similarity: match removed.tie {
+            Tie::Identical => verified.then_some(1.0),
+            Tie::Similar(similarity) => similarity.map(Similarity::as_f64),
+            Tie::Chain => None,
+        },
+        cluster: name(member.cluster).to_owned(),
+        reason: match removed.tie {
+            Tie::Identical => "identical",
+            Tie::Similar(_) => "similar",
+            Tie::Chain => "chain",
+        },
+    };
+    let mut fates: Fates =
+        members.iter().filter_map(|m| m.removed.map(|removed| (m.doc, Some(removal(m, removed))))).collect();
+    fates.extend(found.rejects.iter().map(|reject| (reject.doc, None)));
+    fates.sort_unstable_by_key(|fate| fate.0);
+    fates
+}
+
+/// Every record read is kept, removed or rejected, and as many are removed as were decided to be.
+fn check_ledger(counters: &Counters, fates: &Fates) -> Result<()> {
+    let removed = fates.iter().filter(|fate| fate.1.is_some()).count() as u64;
+    let Counters { records_read, kept, rejected, .. } = *counters;
+    if records_read != kept + removed + rejected || counters.removed != removed {
+        bail!(
+            "the ledger does not close: {records_read} records read, {kept} kept, {} of {removed} removed, \
+             {rejected} rejected; did the input change meanwhile?",
+            counters.removed
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,1 @@
+//! `demo`: a synthetic corpus with known duplicates.

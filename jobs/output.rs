@@ -1,0 +1,103 @@
+//! The output folder: everything under `_temporary`, moved last, `_SUCCESS` after that.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use cluster::{Output, Store, Stores};
+use datasets::Parts;
+
+use crate::WrongUse;
+
+/// The folders of an output, in the order in which they become visible.
+const FOLDERS: [&str; 5] = ["rejects", "clusters", "pairs", "removed", "kept"];
+const SUCCESS: &str = "_SUCCESS";
+
+/// An output folder that is not yet committed.
+pub(crate) struct OutputFolder {
+    store: Arc<dyn Store>,
+    path: String,
+}
+
+impl OutputFolder {
+    /// Claims the folder. What a killed run left in `_temporary` is removed; a finished output, or anything
+    /// else that is there, is refused unless `overwrite`.
+    pub fn create(stores: &Stores, uri: &str, overwrite: bool) -> Result<Self> {
+        let (store, path) = stores.locate(uri)?;
+        let path = path.trim_end_matches('/').to_owned();
+        let folder = OutputFolder { store, path };
+        if folder.store.exists(&folder.path)? && !overwrite {
+            let finished = folder.store.exists(&folder.at(SUCCESS))?;
+            if finished || !folder.store.list(&folder.path)?.is_empty() {
+                bail!(WrongUse(format!("the output \"{uri}\" exists; --overwrite replaces it")));
+            }
+        }
+        folder.store.remove(&folder.at("_temporary"))?;
+        folder.store.create_dir(&folder.at("_temporary"))?;
+        Ok(folder)
+    }
+
+    fn at(&self, name: &str) -> String {
+        format!("{}/{name}", self.path)
+    }
+
+    /// Creates a file that the commit will move to `name`.
+    pub fn file(&self, name: &str) -> Result<Box<dyn Output>, cluster::Error> {
+        self.store.create(&self.at(&format!("_temporary/{name}")))
+    }
+
+    /// Makes the output visible: folder after folder, then `_SUCCESS` with `success` in it.
+    pub fn commit(&self, success: &str) -> Result<(), cluster::Error> {
+        self.store.remove(&self.at(SUCCESS))?;
+        for folder in FOLDERS {
+            self.store.remove(&self.at(folder))?;
+        }
+        for folder in FOLDERS {
+            let finished = self.at(&format!("_temporary/{folder}"));
+            if self.store.exists(&finished)? {
+                self.store.rename(&finished, &self.at(folder))?;
+            }
+        }
+        let mut file = self.file(SUCCESS)?;
+        let written = file.write_all(success.as_bytes());
+        written.map_err(|error| cluster::Error::io(&self.at(SUCCESS), "write", error))?;
+        file.finish()?;
+        self.store.rename(&self.at(&format!("_temporary/{SUCCESS}")), &self.at(SUCCESS))?;
+        self.store.remove(&self.at("_temporary"))
+    }
+
+    /// Removes what an uncommitted run has written.
+    pub fn abandon(&self) -> Result<(), cluster::Error> {
+        self.store.remove(&self.at("_temporary"))
+    }
+}
+
+/// The parts that one split writes, named after it: `part-00012.jsonl`, and `part-00012-1.jsonl` if there
+/// must be a second.
+pub(crate) struct SplitParts<'a> {
+    folder: &'a OutputFolder,
+    split: u32,
+    written: RefCell<HashMap<String, u32>>,
+}
+
+impl<'a> SplitParts<'a> {
+    pub fn new(folder: &'a OutputFolder, split: u32) -> Self {
+        SplitParts { folder, split, written: RefCell::default() }
+    }
+}
+
+impl Parts for SplitParts<'_> {
+    fn part(&self, folder: &str, extension: &str) -> Result<Box<dyn Output>, datasets::Error> {
+        let mut written = self.written.borrow_mut();
+        let count = written.entry(format!("{folder}/{extension}")).or_default();
+        let again = if *count == 0 { String::new() } else { format!("-{count}") };
+        *count += 1;
+        Ok(self.folder.file(&format!("{folder}/part-{:05}{again}{extension}", self.split))?)
+    }
+
+    fn named(&self, folder: &str, name: &str) -> Result<Box<dyn Output>, datasets::Error> {
+        Ok(self.folder.file(&format!("{folder}/{name}"))?)
+    }
+}

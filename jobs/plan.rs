@@ -1,0 +1,124 @@
+//! The plan of a job: which bytes of which files make up each split.
+
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use cluster::{Found, Store, Stores};
+use datasets::{FORMATS, Format, Piece};
+use operators::DocId;
+
+use crate::WrongUse;
+
+/// How much of a file is looked at to recognise its format.
+const HEAD_BYTES: usize = 4096;
+
+/// The splits of all inputs, in the order of their paths: the same whatever the order of the inputs and the
+/// number of workers.
+pub(crate) struct Plan {
+    pub splits: Vec<Split>,
+    pub files: Vec<Found>,
+}
+
+/// What one worker reads at a time: pieces of one format, about as many bytes as `--split-size` says.
+pub(crate) struct Split {
+    pub format: &'static dyn Format,
+    pub pieces: Vec<Part>,
+}
+
+/// A piece of a file that is not yet open.
+pub(crate) struct Part {
+    store: Arc<dyn Store>,
+    path: String,
+    name: String,
+    start: u64,
+    end: u64,
+}
+
+impl Part {
+    pub fn open(&self) -> Result<Piece, cluster::Error> {
+        let blob = self.store.open(&self.path)?;
+        Ok(Piece { blob, name: self.name.clone(), start: self.start, end: self.end })
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.end - self.start
+    }
+}
+
+impl Plan {
+    /// Finds the input files and cuts them into splits. Small files of one format share a split.
+    pub fn new(stores: &Stores, inputs: &[String], format: Option<&str>, split_bytes: u64) -> Result<Self> {
+        let forced = format.map(named).transpose()?;
+        let mut files = Vec::new();
+        for input in inputs {
+            files.extend(stores.expand(input)?);
+        }
+        let place = |file: &Found| (file.store.prefix().to_owned(), file.path.clone());
+        files.sort_by_cached_key(place);
+        files.dedup_by_key(|file| place(file));
+
+        let mut splits: Vec<Split> = Vec::new();
+        let mut room = 0;
+        for file in &files {
+            let format = match forced {
+                Some(format) => format,
+                None => recognised(file)?,
+            };
+            let piece = |start, end| Part {
+                store: Arc::clone(&file.store),
+                path: file.path.clone(),
+                name: file.name.clone(),
+                start,
+                end,
+            };
+            match splits.last_mut() {
+                Some(split) if file.bytes <= room && split.format.name() == format.name() => {
+                    split.pieces.push(piece(0, file.bytes));
+                    room -= file.bytes;
+                    continue;
+                }
+                _ => {}
+            }
+            let count = if format.splits(&file.path) { file.bytes.div_ceil(split_bytes).max(1) } else { 1 };
+            for index in 0..count {
+                let (start, end) = (file.bytes * index / count, file.bytes * (index + 1) / count);
+                splits.push(Split { format, pieces: vec![piece(start, end)] });
+            }
+            room = if count == 1 { split_bytes.saturating_sub(file.bytes) } else { 0 };
+        }
+        if splits.len() > DocId::MAX_SPLITS {
+            bail!(WrongUse(format!("the input has {} splits; choose a larger --split-size", splits.len())));
+        }
+        Ok(Plan { splits, files })
+    }
+
+    /// Bytes of all input files.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
+    }
+}
+
+fn named(name: &str) -> Result<&'static dyn Format> {
+    let Some(format) = FORMATS.iter().find(|format| format.name() == name) else {
+        let names: Vec<_> = FORMATS.iter().map(|format| format.name()).collect();
+        bail!(WrongUse(format!("no format is called \"{name}\"; there are {}", names.join(", "))));
+    };
+    Ok(*format)
+}
+
+fn recognised(file: &Found) -> Result<&'static dyn Format> {
+    let blob = file.store.open(&file.path)?;
+    let mut head = vec![0; HEAD_BYTES];
+    let mut length = 0;
+    while length < head.len() {
+        match blob.read_at(length as u64, &mut head[length..])? {
+            0 => break,
+            read => length += read,
+        }
+    }
+    let recognised = FORMATS.iter().find(|format| format.recognises(&file.path, &head[..length]));
+    match recognised {
+        Some(format) => Ok(*format),
+        None => bail!(WrongUse(format!("\"{}\" is of no format known; name it with --format", blob.path()))),
+    }
+}

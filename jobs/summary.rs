@@ -1,0 +1,127 @@
+//! The numbers of a run: counters for people, JSON for machines.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use operators::{Member, Tie};
+use serde::Serialize;
+
+/// What a run was and did. Written to `_SUCCESS`, to `--summary-json`, and as counters to stderr.
+#[derive(Debug, Serialize)]
+pub(crate) struct Summary {
+    pub version: &'static str,
+    pub configuration: BTreeMap<&'static str, String>,
+    pub counters: Counters,
+    /// Clusters by their number of documents.
+    pub cluster_sizes: BTreeMap<u64, u64>,
+    pub seconds: BTreeMap<&'static str, f64>,
+    pub input: Vec<InputFile>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct InputFile {
+    pub uri: String,
+    pub bytes: u64,
+}
+
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Counters {
+    pub input_files: u64,
+    pub input_bytes: u64,
+    pub splits: u64,
+    pub records_read: u64,
+    pub text_bytes: u64,
+    pub distinct: u64,
+    pub candidates: u64,
+    pub pairs: u64,
+    pub clusters: u64,
+    pub largest_cluster: u64,
+    pub kept: u64,
+    pub removed: u64,
+    pub removed_identical: u64,
+    pub removed_similar: u64,
+    pub removed_chain: u64,
+    pub rejected: u64,
+}
+
+impl Counters {
+    /// Counts clusters and removals; returns the clusters by size.
+    pub fn count_clusters(&mut self, members: &[Member]) -> BTreeMap<u64, u64> {
+        let mut sizes = BTreeMap::new();
+        for cluster in members.chunk_by(|a, b| a.cluster == b.cluster) {
+            *sizes.entry(cluster.len() as u64).or_default() += 1;
+        }
+        for removed in members.iter().filter_map(|member| member.removed) {
+            *match removed.tie {
+                Tie::Identical => &mut self.removed_identical,
+                Tie::Similar(_) => &mut self.removed_similar,
+                Tie::Chain => &mut self.removed_chain,
+            } += 1;
+        }
+        self.clusters = sizes.values().sum();
+        self.largest_cluster = sizes.keys().next_back().copied().unwrap_or(0);
+        sizes
+    }
+}
+
+impl fmt::Display for Counters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let groups: [(&str, &[(&str, u64)]); 3] = [
+            (
+                "Input",
+                &[
+                    ("Files", self.input_files),
+                    ("Bytes", self.input_bytes),
+                    ("Splits", self.splits),
+                    ("Records read", self.records_read),
+                    ("Bytes of text", self.text_bytes),
+                ],
+            ),
+            (
+                "Search",
+                &[
+                    ("Distinct documents", self.distinct),
+                    ("Candidates", self.candidates),
+                    ("Pairs", self.pairs),
+                    ("Clusters", self.clusters),
+                    ("Documents of the largest", self.largest_cluster),
+                ],
+            ),
+            (
+                "Output",
+                &[
+                    ("Kept", self.kept),
+                    ("Removed", self.removed),
+                    ("  identical to a kept one", self.removed_identical),
+                    ("  similar to a kept one", self.removed_similar),
+                    ("  tied by a chain", self.removed_chain),
+                    ("Rejected", self.rejected),
+                ],
+            ),
+        ];
+        for (group, counters) in groups {
+            writeln!(f, "{group}")?;
+            for (name, value) in counters {
+                writeln!(f, "    {name}={value}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The seconds that each part of the run took.
+#[derive(Debug, Default)]
+pub(crate) struct Clock(BTreeMap<&'static str, f64>);
+
+impl Clock {
+    /// Adds a part.
+    pub fn add(&mut self, name: &'static str, took: Duration) {
+        self.0.insert(name, (took.as_secs_f64() * 1e3).round() / 1e3);
+    }
+
+    /// All parts.
+    pub fn seconds(self) -> BTreeMap<&'static str, f64> {
+        self.0
+    }
+}
