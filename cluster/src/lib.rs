@@ -2,6 +2,12 @@
 //!
 //! Arrows: this crate uses none of ours, and does not know what a document is.
 
+mod hdfs;
+mod local;
+mod location;
 mod store;
 
-pub use store::{Blob, BlobReader, Entry, Error, Output, Store};
+pub use hdfs::{Hdfs, HdfsLimits};
+pub use local::Local;
+pub use location::{Found, Stores};
+pub use store::{Blob, BlobReader, Child, Entry, Error, Output, Store};
