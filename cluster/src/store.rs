@@ -10,8 +10,8 @@ pub trait Store: Send + Sync {
     fn prefix(&self) -> &str;
     /// Opens a file for reading.
     fn open(&self, path: &str) -> Result<Arc<dyn Blob>, Error>;
-    /// Every file at or below `path`, sorted by path. Hidden names (`_x`, `.x`) below `path` are left out.
-    fn list(&self, path: &str) -> Result<Vec<Entry>, Error>;
+    /// What lies directly in a directory, in any order, without hidden names (`_x`, `.x`); of a file, the file alone.
+    fn children(&self, path: &str) -> Result<Vec<Child>, Error>;
     /// Creates a file, and the directories above it. It may exist under `path` only after [`Output::finish`].
     fn create(&self, path: &str) -> Result<Box<dyn Output>, Error>;
     /// Creates a directory and those above it; one that exists is fine.
@@ -22,6 +22,47 @@ pub trait Store: Send + Sync {
     fn rename(&self, from: &str, to: &str) -> Result<(), Error>;
     /// Removes a file, or a directory with all in it; nothing there is fine.
     fn remove(&self, path: &str) -> Result<(), Error>;
+
+    /// Every file at or below `path`, sorted by path. Hidden names (`_x`, `.x`) below `path` are left out.
+    fn list(&self, path: &str) -> Result<Vec<Entry>, Error> {
+        let mut files = Vec::new();
+        let mut directories = vec![path.to_owned()];
+        while let Some(directory) = directories.pop() {
+            for child in self.children(&directory)? {
+                if child.directory {
+                    directories.push(child.path);
+                } else {
+                    files.push(Entry { path: child.path, bytes: child.bytes });
+                }
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+}
+
+/// Whether names like this one are skipped where they were not asked for.
+pub(crate) fn is_hidden(name: &[u8]) -> bool {
+    matches!(name.first(), Some(b'_' | b'.'))
+}
+
+/// The directory that holds an absolute path.
+pub(crate) fn parent(path: &str) -> &str {
+    match path.rfind('/') {
+        Some(0) | None => "/",
+        Some(slash) => &path[..slash],
+    }
+}
+
+/// A file or directory in a directory of a [`Store`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Child {
+    /// Absolute, as the store names it.
+    pub path: String,
+    /// Length in bytes; of a directory, nothing of use.
+    pub bytes: u64,
+    /// Whether it is a directory.
+    pub directory: bool,
 }
 
 /// A file of a [`Store`].

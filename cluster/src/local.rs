@@ -1,0 +1,354 @@
+//! Files of this machine.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tempfile::NamedTempFile;
+
+use crate::store::{Blob, Child, Error, Output, Store, is_hidden, parent};
+
+const READ_AHEAD_BYTES: usize = 1 << 20;
+const WRITE_BYTES: usize = 1 << 17;
+/// How much of its name a file keeps while it is temporary: file systems allow 255 bytes in all.
+const TEMPORARY_NAME_CHARS: usize = 50;
+
+/// The file system of this machine.
+///
+/// Links are followed, those to a directory only where that does not lead back to where one came from.
+#[derive(Debug, Default)]
+pub struct Local;
+
+impl Store for Local {
+    fn prefix(&self) -> &str {
+        ""
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn Blob>, Error> {
+        let open = || {
+            // Before opening: a pipe would wait for its other end.
+            let metadata = fs::metadata(path)?;
+            if metadata.is_dir() {
+                return Err(io::ErrorKind::IsADirectory.into());
+            }
+            if !metadata.is_file() {
+                return Err(io::Error::other("it is not a regular file"));
+            }
+            let file = File::open(path)?;
+            Ok(LocalBlob { path: path.to_owned(), bytes: file.metadata()?.len(), file })
+        };
+        let blob = open().map_err(|source| Error::io(path, "open", source))?;
+        Ok(Arc::new(blob))
+    }
+
+    fn children(&self, path: &str) -> Result<Vec<Child>, Error> {
+        let failed = |source| Error::io(path, "list", source);
+        let metadata = fs::metadata(path).map_err(failed)?;
+        if !metadata.is_dir() {
+            return Ok(vec![Child { path: path.to_owned(), bytes: metadata.len(), directory: false }]);
+        }
+        let mut children = Vec::new();
+        for entry in fs::read_dir(path).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if is_hidden(entry.file_name().as_bytes()) {
+                continue;
+            }
+            let child = entry.path();
+            let Some(name) = child.to_str() else {
+                let name = child.to_string_lossy().into_owned();
+                return Err(Error::BadName { name, reason: "it is not UTF-8".to_owned() });
+            };
+            let failed = |source| Error::io(name, "list", source);
+            let metadata = fs::metadata(&child).map_err(failed)?;
+            let link = entry.file_type().map_err(failed)?.is_symlink();
+            if metadata.is_dir() && link && leads_back(&child).map_err(failed)? {
+                continue;
+            }
+            if metadata.is_dir() || metadata.is_file() {
+                let directory = metadata.is_dir();
+                children.push(Child { path: name.to_owned(), bytes: metadata.len(), directory });
+            }
+        }
+        Ok(children)
+    }
+
+    fn create(&self, path: &str) -> Result<Box<dyn Output>, Error> {
+        let create = || {
+            let folder = parent(path);
+            fs::create_dir_all(folder)?;
+            let name = path.rsplit('/').next().unwrap_or_default();
+            let name: String = name.chars().take(TEMPORARY_NAME_CHARS).collect();
+            tempfile::Builder::new()
+                .prefix(&format!(".{name}.tmp"))
+                // As any other new file, and not private as temporary files are: the umask still applies.
+                .permissions(Permissions::from_mode(0o666))
+                .tempfile_in(folder)
+        };
+        let file = create().map_err(|source| Error::io(path, "create", source))?;
+        let file = BufWriter::with_capacity(WRITE_BYTES, file);
+        Ok(Box::new(LocalOutput { path: path.to_owned(), file }))
+    }
+
+    fn create_dir(&self, path: &str) -> Result<(), Error> {
+        fs::create_dir_all(path).map_err(|source| Error::io(path, "create", source))
+    }
+
+    fn exists(&self, path: &str) -> Result<bool, Error> {
+        match fs::symlink_metadata(path) {
+            Ok(_) => Ok(true),
+            Err(error) if is_absent(&error) => Ok(false),
+            Err(error) => Err(Error::io(path, "look for", error)),
+        }
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
+        if self.exists(to)? {
+            return Err(Error::io(to, "rename to", io::ErrorKind::AlreadyExists.into()));
+        }
+        // It is the new name's directory that is missing when the old name is there.
+        fs::rename(from, to).map_err(|source| match self.exists(from) {
+            Ok(true) => Error::io(to, "rename to", source),
+            _ => Error::io(from, "rename", source),
+        })
+    }
+
+    fn remove(&self, path: &str) -> Result<(), Error> {
+        let remove = || {
+            if fs::symlink_metadata(path)?.is_dir() {
+                fs::remove_dir_all(path)
+            } else {
+                fs::remove_file(path)
+            }
+        };
+        match remove() {
+            Err(error) if !is_absent(&error) => Err(Error::io(path, "remove", error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Below a file there is nothing either.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Whether the link names a directory that it lies in, by whatever names one came there.
+fn leads_back(link: &Path) -> io::Result<bool> {
+    let target = fs::canonicalize(link)?;
+    for above in link.ancestors().skip(1) {
+        if fs::canonicalize(above)? == target {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+struct LocalBlob {
+    path: String,
+    file: File,
+    bytes: u64,
+}
+
+impl Blob for LocalBlob {
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
+        let wanted = self.bytes.saturating_sub(offset).min(buffer.len() as u64) as usize;
+        if wanted == 0 {
+            return Ok(0); // the system refuses offsets past 2^63
+        }
+        let read = loop {
+            match self.file.read_at(&mut buffer[..wanted], offset) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // A file cut short under our hands must not pass for one that ends there.
+                Ok(0) => break Err(io::ErrorKind::UnexpectedEof.into()),
+                read => break read,
+            }
+        };
+        read.map_err(|source| Error::io(&self.path, "read", source))
+    }
+
+    fn read_ahead_bytes(&self) -> usize {
+        READ_AHEAD_BYTES
+    }
+}
+
+/// A hidden file beside the one it will be; it is removed when dropped.
+struct LocalOutput {
+    path: String,
+    file: BufWriter<NamedTempFile>,
+}
+
+impl Write for LocalOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Output for LocalOutput {
+    fn finish(self: Box<Self>) -> Result<(), Error> {
+        let LocalOutput { path, file } = *self;
+        let finish = || {
+            let file = file.into_inner().map_err(|error| error.into_error())?;
+            file.as_file().sync_all()?;
+            file.persist(PathBuf::from(&path)).map_err(|error| error.error)?;
+            Ok(())
+        };
+        finish().map_err(|source| Error::io(&path, "write", source))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::symlink;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn folder() -> (TempDir, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_str().unwrap().to_owned();
+        (folder, path)
+    }
+
+    fn write(path: &str, text: &str) {
+        let mut output = Local.create(path).unwrap();
+        output.write_all(text.as_bytes()).unwrap();
+        output.finish().unwrap();
+    }
+
+    fn listed(path: &str) -> Vec<String> {
+        let entries = Local.list(path).unwrap();
+        entries.iter().map(|entry| entry.path[path.len()..].to_owned()).collect()
+    }
+
+    #[test]
+    fn a_file_is_seen_only_when_it_is_finished() {
+        let (_guard, folder) = folder();
+        let path = format!("{folder}/a/b/part");
+        let mut output = Local.create(&path).unwrap();
+        output.write_all(&[7; 1 << 18]).unwrap();
+        assert!(!Local.exists(&path).unwrap());
+        assert_eq!(listed(&folder), [""; 0]);
+        output.finish().unwrap();
+        assert_eq!(Local.list(&folder).unwrap()[0].bytes, 1 << 18);
+        assert_eq!(fs::read_dir(format!("{folder}/a/b")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn an_unfinished_file_leaves_nothing_behind() {
+        let (_guard, folder) = folder();
+        let mut output = Local.create(&format!("{folder}/part")).unwrap();
+        output.write_all(b"half").unwrap();
+        drop(output);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_new_file_is_as_readable_as_any_other() {
+        let (_guard, folder) = folder();
+        fs::write(format!("{folder}/other"), "").unwrap();
+        write(&format!("{folder}/part"), "x");
+        let mode = |name| fs::metadata(format!("{folder}/{name}")).unwrap().permissions().mode();
+        assert_eq!(mode("part"), mode("other"));
+    }
+
+    #[test]
+    fn the_longest_name_can_be_written() {
+        let (_guard, folder) = folder();
+        let path = format!("{folder}/{}", "重".repeat(85));
+        write(&path, "x");
+        assert!(Local.exists(&path).unwrap());
+    }
+
+    #[test]
+    fn lists_are_sorted_by_byte_and_leave_out_hidden_names() {
+        let (_guard, folder) = folder();
+        for name in ["b/x", "b-x", "a", "中/文", ".hidden", "_SUCCESS", "_temporary/0/part", "b/.crc"] {
+            write(&format!("{folder}/{name}"), name);
+        }
+        assert_eq!(listed(&folder), ["/a", "/b-x", "/b/x", "/中/文"]);
+        assert_eq!(listed(&format!("{folder}/_temporary")), ["/0/part"]);
+        assert_eq!(listed(&format!("{folder}/_SUCCESS")), [""]);
+    }
+
+    #[test]
+    fn links_are_followed_but_never_in_a_circle() {
+        let (_guard, folder) = folder();
+        write(&format!("{folder}/a/one"), "1");
+        write(&format!("{folder}/b/two"), "2");
+        symlink(format!("{folder}/a/one"), format!("{folder}/b/file")).unwrap();
+        symlink(format!("{folder}/b"), format!("{folder}/a/to-b")).unwrap();
+        symlink(format!("{folder}/a"), format!("{folder}/b/to-a")).unwrap();
+        symlink("..", format!("{folder}/a/up")).unwrap();
+        let expected = ["/file", "/to-a/one", "/two"];
+        assert_eq!(listed(&format!("{folder}/b")), expected);
+    }
+
+    #[test]
+    fn names_that_are_not_utf8_are_refused() {
+        let (_guard, folder) = folder();
+        let name = std::ffi::OsStr::from_bytes(b"caf\xe9");
+        fs::write(Path::new(&folder).join(name), "x").unwrap();
+        assert!(matches!(Local.list(&folder), Err(Error::BadName { .. })));
+    }
+
+    #[test]
+    fn reads_are_cut_at_the_end_and_a_file_cut_short_is_an_error() {
+        let (_guard, folder) = folder();
+        let path = format!("{folder}/x");
+        write(&path, "0123456789");
+        let blob = Local.open(&path).unwrap();
+        let mut buffer = [0; 4];
+        assert_eq!(blob.bytes(), 10);
+        assert_eq!((blob.read_at(8, &mut buffer).unwrap(), &buffer[..2]), (2, &b"89"[..]));
+        assert_eq!(blob.read_at(10, &mut buffer).unwrap(), 0);
+        assert_eq!(blob.read_at(u64::MAX, &mut buffer).unwrap(), 0);
+        fs::write(&path, "012").unwrap();
+        assert!(matches!(blob.read_at(5, &mut buffer), Err(Error::Io { .. })));
+    }
+
+    #[test]
+    fn rename_never_replaces_and_remove_takes_trees_links_and_nothing() {
+        let (_guard, folder) = folder();
+        let path = |name: &str| format!("{folder}/{name}");
+        write(&path("a/x"), "1");
+        write(&path("b"), "2");
+        assert!(Local.rename(&path("a"), &path("b")).is_err());
+        Local.rename(&path("a"), &path("c")).unwrap();
+        symlink(path("c"), path("link")).unwrap();
+        Local.remove(&path("link")).unwrap();
+        assert_eq!(listed(&folder), ["/b", "/c/x"]);
+        Local.remove(&path("c")).unwrap();
+        Local.remove(&path("b")).unwrap();
+        Local.remove(&path("b")).unwrap();
+        Local.create_dir(&path("d/e")).unwrap();
+        Local.create_dir(&path("d/e")).unwrap();
+        assert!(Local.exists(&path("d/e")).unwrap());
+        assert!(!Local.exists(&path("b")).unwrap());
+    }
+
+    #[test]
+    fn missing_files_and_directories_are_told_apart() {
+        let (_guard, folder) = folder();
+        assert!(matches!(Local.open(&format!("{folder}/x")), Err(Error::NotFound { .. })));
+        assert!(matches!(Local.list(&format!("{folder}/x")), Err(Error::NotFound { .. })));
+        assert!(matches!(Local.rename(&format!("{folder}/x"), "/y"), Err(Error::NotFound { .. })));
+        assert!(matches!(Local.open(&folder), Err(Error::Io { .. })));
+    }
+}

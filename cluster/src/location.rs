@@ -1,0 +1,358 @@
+//! From what a user writes to files in stores: URIs, comma lists, patterns.
+
+use std::collections::BTreeMap;
+use std::path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use glob::Pattern;
+
+use crate::hdfs::{Hdfs, HdfsLimits};
+use crate::local::Local;
+use crate::store::{Entry, Error, Store, parent};
+
+/// Every store that a job has spoken of: this machine's files, and one HDFS per name node, met on first use.
+pub struct Stores {
+    local: Arc<Local>,
+    /// By what their paths begin with, such as `hdfs://host:8020`.
+    hdfs: Mutex<BTreeMap<String, Arc<Hdfs>>>,
+}
+
+/// An input file.
+#[derive(Clone)]
+pub struct Found {
+    /// Where it lies.
+    pub store: Arc<dyn Store>,
+    /// Absolute, as the store names it.
+    pub path: String,
+    /// Relative to the input that led to it, or to the part of a pattern that stands before any `*`, `?`,
+    /// `[` or `{`; an input that is a file gives its last name.
+    pub name: String,
+    /// Length in bytes.
+    pub bytes: u64,
+}
+
+impl Default for Stores {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Stores {
+    /// Connects to nothing yet.
+    pub fn new() -> Self {
+        Stores { local: Arc::new(Local), hdfs: Mutex::default() }
+    }
+
+    /// The store and the absolute path that `uri` names: `hdfs://host:port/path`, `hdfs:///path` (on
+    /// `fs.defaultFS`), `file:///path`, or a plain path. Nothing is looked up, so it need not exist.
+    ///
+    /// # Errors
+    /// [`Error::BadName`] for other schemes, and when no name node is known.
+    pub fn locate(&self, uri: &str) -> Result<(Arc<dyn Store>, String), Error> {
+        let bad = |reason: String| Err(Error::BadName { name: uri.to_owned(), reason });
+        let (scheme, rest) = match uri.split_once(':') {
+            // Hadoop writes file:/path. Other names with a colon are files.
+            Some((scheme @ ("file" | "hdfs" | "viewfs"), rest)) if rest.starts_with('/') => (scheme, rest),
+            Some((scheme, rest)) if is_scheme(scheme) && rest.starts_with("//") => (scheme, rest),
+            _ => ("", uri),
+        };
+        let (authority, path) = match rest.strip_prefix("//") {
+            Some(rest) if !scheme.is_empty() => rest.split_at(rest.find('/').unwrap_or(rest.len())),
+            _ => ("", rest),
+        };
+        match scheme {
+            "" if path.is_empty() => bad("it is empty".to_owned()),
+            "" => Ok((self.local.clone(), absolute(path)?)),
+            "file" if authority.is_empty() || authority == "localhost" => {
+                Ok((self.local.clone(), absolute(path)?))
+            }
+            "file" => bad("file:// takes no host: write file:///path".to_owned()),
+            "hdfs" | "viewfs" => {
+                let names: Vec<_> = path.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
+                Ok((self.hdfs(&format!("{scheme}://{authority}"))?, format!("/{}", names.join("/"))))
+            }
+            _ => bad(format!("{scheme} is not known; hdfs, viewfs, file and plain paths are")),
+        }
+    }
+
+    fn hdfs(&self, prefix: &str) -> Result<Arc<Hdfs>, Error> {
+        let mut stores = self.hdfs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(store) = stores.get(prefix) {
+            return Ok(store.clone());
+        }
+        let store = Arc::new(Hdfs::new(prefix, HdfsLimits::default())?);
+        stores.insert(prefix.to_owned(), store.clone());
+        Ok(store)
+    }
+
+    /// The files that `inputs` names, sorted by full path, each once.
+    ///
+    /// `inputs`: files, directories (all files below) and patterns, separated by commas outside of `{}`.
+    /// `*`, `?` and `[a-z]` never match a `/`; `{a,b}` may contain some. Names that begin with `_` or `.`
+    /// are skipped unless they are written out. What exists under a name is meant by it, even where the name
+    /// could be a pattern or a list. Cost: one listing per directory that a pattern may reach into.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] with the input that leads to no file, [`Error::BadName`] with a pattern that
+    /// cannot be read or a directory without files.
+    pub fn expand(&self, inputs: &str) -> Result<Vec<Found>, Error> {
+        let mut found = Vec::new();
+        let (store, path) = self.locate(inputs)?;
+        if inputs.contains(',') && !store.exists(&path)? {
+            for input in split(inputs).into_iter().filter(|input| !input.is_empty()) {
+                self.expand_one(input, &mut found)?;
+            }
+        } else {
+            self.expand_one(inputs, &mut found)?;
+        }
+        found.sort_by_cached_key(|file| full_path(file));
+        found.dedup_by_key(|file| full_path(file));
+        Ok(found)
+    }
+
+    fn expand_one(&self, input: &str, found: &mut Vec<Found>) -> Result<(), Error> {
+        let (store, path) = self.locate(input)?;
+        let mut files = Vec::new();
+        let mut base = path.clone();
+        if !is_pattern(&path) || store.exists(&path)? {
+            files = store.list(&path)?;
+            if files.is_empty() {
+                return Err(Error::BadName { name: input.to_owned(), reason: "no files in it".to_owned() });
+            }
+        } else {
+            let bad = |reason| Error::BadName { name: input.to_owned(), reason };
+            for pattern in alternatives(&path).map_err(bad)? {
+                let names: Vec<&str> = pattern.split('/').skip(1).collect();
+                matching(store.as_ref(), "", &names, &bad, &mut files)?;
+            }
+            base = path.split('/').take_while(|name| !is_pattern(name)).collect::<Vec<_>>().join("/");
+        }
+        if files.is_empty() {
+            return Err(Error::NotFound { path: input.to_owned() });
+        }
+        found.extend(files.into_iter().map(|Entry { path, bytes }| {
+            let below = path.strip_prefix(base.trim_end_matches('/')).filter(|below| !below.is_empty());
+            let name = below.unwrap_or(&path[parent(&path).len()..]).trim_start_matches('/').to_owned();
+            Found { store: store.clone(), path, name, bytes }
+        }));
+        Ok(())
+    }
+}
+
+fn full_path(file: &Found) -> String {
+    format!("{}{}", file.store.prefix(), file.path)
+}
+
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+}
+
+fn absolute(path: &str) -> Result<String, Error> {
+    let path = path::absolute(path).map_err(|source| Error::io(path, "find", source))?;
+    let Some(text) = path.to_str() else {
+        let name = path.to_string_lossy().into_owned();
+        return Err(Error::BadName { name, reason: "it is not UTF-8".to_owned() });
+    };
+    Ok(if text == "/" { text } else { text.trim_end_matches('/') }.to_owned())
+}
+
+fn is_pattern(name: &str) -> bool {
+    name.contains(['*', '?', '[', '{'])
+}
+
+/// Splits at the commas outside of braces.
+fn split(list: &str) -> Vec<&str> {
+    let mut depth = 0usize;
+    let separates = |c| {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    };
+    list.split(separates).collect()
+}
+
+/// The patterns without braces that a pattern stands for: `a{b,c}d` is `abd` and `acd`.
+fn alternatives(pattern: &str) -> Result<Vec<String>, String> {
+    let Some(open) = pattern.find('{') else {
+        return Ok(vec![pattern.to_owned()]);
+    };
+    let mut depth = 0;
+    let closes = |c| {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        depth == 0
+    };
+    let close = pattern[open..].find(closes).ok_or("a { is never closed")? + open;
+    let mut patterns = Vec::new();
+    for choice in split(&pattern[open + 1..close]) {
+        patterns.extend(alternatives(&format!("{}{choice}{}", &pattern[..open], &pattern[close + 1..]))?);
+    }
+    Ok(patterns)
+}
+
+/// Adds the files below `directory` whose path, or a directory on whose path, matches `names`, one per level.
+fn matching(
+    store: &dyn Store,
+    directory: &str,
+    names: &[&str],
+    bad: &dyn Fn(String) -> Error,
+    files: &mut Vec<Entry>,
+) -> Result<(), Error> {
+    let Some((first, rest)) = names.split_first() else {
+        return unless_missing(store.list(directory)).map(|found| files.extend(found));
+    };
+    if !is_pattern(first) {
+        return matching(store, &format!("{directory}/{first}"), rest, bad, files);
+    }
+    // Not globset: its `?` is one byte, a third of a Chinese character.
+    let pattern = Pattern::new(first).map_err(|error| bad(error.msg.to_owned()))?;
+    let here = if directory.is_empty() { "/" } else { directory };
+    for child in unless_missing(store.children(here))? {
+        let name = child.path.rsplit('/').next().unwrap_or_default();
+        // Asked for its children, a file names itself.
+        if child.path == here || !pattern.matches(name) {
+            continue;
+        }
+        if child.directory {
+            matching(store, &child.path, rest, bad, files)?;
+        } else if rest.is_empty() {
+            files.push(Entry { path: child.path, bytes: child.bytes });
+        }
+    }
+    Ok(())
+}
+
+/// A pattern may lead to nothing here and to something there.
+fn unless_missing<T>(found: Result<Vec<T>, Error>) -> Result<Vec<T>, Error> {
+    match found {
+        Err(Error::NotFound { .. }) => Ok(Vec::new()),
+        found => found,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn folder(names: &[&str]) -> (TempDir, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_str().unwrap().to_owned();
+        for name in names {
+            let file = folder.path().join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, name).unwrap();
+        }
+        (folder, path)
+    }
+
+    /// Names found by a pattern below `folder`.
+    fn names(folder: &str, pattern: &str) -> Vec<String> {
+        let found = Stores::new().expand(&format!("{folder}/{pattern}")).unwrap();
+        found.iter().map(|file| file.path[folder.len() + 1..].to_owned()).collect()
+    }
+
+    #[test]
+    fn every_kind_of_uri_leads_to_its_store_and_path() {
+        let stores = Stores::new();
+        let located = |uri| {
+            let (store, path) = stores.locate(uri).unwrap();
+            format!("{} {path}", store.prefix())
+        };
+        assert_eq!(located("/a//b/./c/"), " /a/b/c");
+        assert_eq!(located("file:///a/b"), " /a/b");
+        assert_eq!(located("file:/a/b"), " /a/b");
+        assert_eq!(located("/"), " /");
+        assert_eq!(located("a:b"), format!(" {}/a:b", std::env::current_dir().unwrap().display()));
+        assert_eq!(located("hdfs://127.0.0.1:9000/a//b/"), "hdfs://127.0.0.1:9000 /a/b");
+        assert_eq!(located("hdfs://127.0.0.1:9000"), "hdfs://127.0.0.1:9000 /");
+        assert_eq!(located("hdfs://127.0.0.1/文"), "hdfs://127.0.0.1 /文");
+    }
+
+    #[test]
+    fn a_name_node_is_met_once() {
+        let stores = Stores::new();
+        let one = stores.hdfs("hdfs://127.0.0.1:9000").unwrap();
+        assert!(Arc::ptr_eq(&one, &stores.hdfs("hdfs://127.0.0.1:9000").unwrap()));
+    }
+
+    #[test]
+    fn unknown_schemes_name_the_known_ones() {
+        for (uri, hint) in [("s3://bucket/x", "hdfs"), ("file://host/x", "file:///path"), ("", "empty")] {
+            let error = Stores::new().locate(uri).err().unwrap().to_string();
+            assert!(error.contains(hint), "{error}");
+        }
+    }
+
+    #[test]
+    fn patterns_match_level_by_level() {
+        let (_guard, folder) = folder(&[
+            "2023/01/a.txt",
+            "2023/02/b.txt",
+            "2024/01/c.txt",
+            "2024/01/d.gz",
+            "e.txt",
+            "2024/_x/f.txt",
+            "2024/01/.g.txt",
+            "中文/一.txt",
+        ]);
+        assert_eq!(names(&folder, "*.txt"), ["e.txt"]);
+        assert_eq!(names(&folder, "*/*/*.txt"), ["2023/01/a.txt", "2023/02/b.txt", "2024/01/c.txt"]);
+        assert_eq!(names(&folder, "*/01"), ["2023/01/a.txt", "2024/01/c.txt", "2024/01/d.gz"]);
+        assert_eq!(names(&folder, "202[!3]"), ["2024/01/c.txt", "2024/01/d.gz"]);
+        assert_eq!(
+            names(&folder, "{2023/02,2024/{01,09}}/?.*"),
+            ["2023/02/b.txt", "2024/01/c.txt", "2024/01/d.gz"]
+        );
+        assert_eq!(names(&folder, "?文/[一二].*"), ["中文/一.txt"]);
+        assert_eq!(names(&folder, "2024/_x/*"), ["2024/_x/f.txt"]);
+    }
+
+    #[test]
+    fn lists_are_sorted_and_name_every_file_once() {
+        let (_guard, folder) = folder(&["b/x", "a/x", "a/y"]);
+        assert_eq!(names(&folder, &format!("b,{folder}/a/{{y,x}},,{folder}/a")), ["a/x", "a/y", "b/x"]);
+    }
+
+    #[test]
+    fn names_are_relative_to_the_input() {
+        let (_guard, folder) = folder(&["art/1.txt", "art/old/2.txt"]);
+        let names = |pattern: &str| {
+            let found = Stores::new().expand(&format!("{folder}/{pattern}")).unwrap();
+            found.into_iter().map(|file| file.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names("art"), ["1.txt", "old/2.txt"]);
+        assert_eq!(names("art/"), ["1.txt", "old/2.txt"]);
+        assert_eq!(names("art/1.txt"), ["1.txt"]);
+        assert_eq!(names("a*/*.txt"), ["art/1.txt"]);
+        assert_eq!(names("art/{old,new}"), ["old/2.txt"]);
+    }
+
+    #[test]
+    fn what_exists_under_a_name_is_meant_by_it() {
+        let (_guard, folder) = folder(&["a[1].txt", "a1.txt", "b,c", "b", "d{1,2}"]);
+        assert_eq!(names(&folder, "a[1].txt"), ["a[1].txt"]);
+        assert_eq!(names(&folder, "a[1]*"), ["a1.txt"]);
+        assert_eq!(names(&folder, "b,c"), ["b,c"]);
+        assert_eq!(names(&folder, "d{1,2}"), ["d{1,2}"]);
+        assert_eq!(names(&folder, "a[[]*"), ["a[1].txt"]);
+    }
+
+    #[test]
+    fn an_input_that_leads_to_nothing_is_an_error_that_names_it() {
+        let (_guard, folder) = folder(&["a", "d/_SUCCESS"]);
+        let error = |input: &str| Stores::new().expand(&format!("{folder}/{input}")).err().unwrap();
+        assert!(matches!(error("*.txt"), Error::NotFound { path } if path.ends_with("/*.txt")));
+        assert!(matches!(error(&format!("a,{folder}/b")), Error::NotFound { path } if path.ends_with("/b")));
+        assert!(matches!(error("a/*"), Error::NotFound { .. }));
+        assert!(matches!(error("d"), Error::BadName { .. }));
+        assert!(matches!(error("{a"), Error::BadName { .. }));
+        assert!(matches!(error("a[*"), Error::BadName { .. }));
+    }
+}
