@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shared_category_tree_gives_its_970_files() {
+    fn the_shared_category_tree_gives_its_970_files_less_38_with_illegal_bytes() {
         let Some(files) = corpus_files("corpora/category-tree") else { return };
         let mut documents = 0;
         for (name, bytes) in &files {
@@ -166,6 +166,6 @@ mod tests {
             assert!(failed.is_none() && records.len() == 1, "{name}");
             documents += usize::from(matches!(records[0], Record::Doc { .. }));
         }
-        assert_eq!((files.len(), documents), (970, 0));
+        assert_eq!((files.len(), documents), (970, 932));
     }
 }
