@@ -3,7 +3,18 @@
 //! Arrows: `datasets` uses `operators` for records and `cluster` for bytes; it knows no method and no dataflow.
 //! A new format is one file here and one line in [`FORMATS`].
 
+mod compression;
+mod encoding;
 mod error;
+mod json;
+mod jsonl;
+mod lines;
+mod part;
+mod reasons;
+mod sogou;
+mod tancorp;
+#[cfg(test)]
+mod testing;
 
 pub use error::Error;
 
@@ -13,7 +24,7 @@ use cluster::{Blob, Output};
 use operators::DocBatch;
 
 /// Every format that can be read, in the order in which they are tried on a file.
-pub static FORMATS: &[&dyn Format] = &[];
+pub static FORMATS: &[&dyn Format] = &[&jsonl::JSONL, &sogou::SOGOUCS, &tancorp::TANCORP];
 
 /// Which fields hold a document's id and its text, where the format has fields.
 #[derive(Clone, Debug, Default)]

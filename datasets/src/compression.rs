@@ -1,0 +1,132 @@
+//! Files that are compressed as a whole: gzip and Zstandard.
+
+use std::io::{self, BufWriter, Read, Write};
+
+use cluster::{BlobReader, Output};
+use flate2::write::GzEncoder;
+
+use crate::Error;
+
+/// How a file is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compression {
+    None,
+    /// Any number of members, one after the other.
+    Gzip,
+    /// Any number of frames, one after the other.
+    Zstd,
+}
+
+impl Compression {
+    /// The path without the suffix that names a compression, and that compression.
+    pub fn named(path: &str) -> (&str, Self) {
+        for (suffix, compression) in [(".gz", Self::Gzip), (".zst", Self::Zstd)] {
+            if has_suffix(path, suffix) {
+                return (&path[..path.len() - suffix.len()], compression);
+            }
+        }
+        (path, Self::None)
+    }
+
+    /// By its name, else by its first bytes: a `.gz` without gzip's magic is damaged, not a text.
+    pub fn of(path: &str, head: &[u8]) -> Self {
+        match Self::named(path).1 {
+            Self::None if head.starts_with(&[0x1f, 0x8b]) => Self::Gzip,
+            Self::None if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) => Self::Zstd,
+            named => named,
+        }
+    }
+
+    /// What a file name ends with.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Gzip => ".gz",
+            Self::Zstd => ".zst",
+        }
+    }
+
+    /// For messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "plain",
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+        }
+    }
+
+    /// Reads what `input` holds decompressed.
+    ///
+    /// A Zstandard frame may ask for a window of up to 2 GiB, as those made with `zstd --long=31` do.
+    pub fn decode(self, input: impl io::BufRead + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+        Ok(match self {
+            Self::None => Box::new(input),
+            Self::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(input)),
+            Self::Zstd => {
+                let mut decoder = zstd::Decoder::with_buffer(input)?;
+                decoder.window_log_max(31)?;
+                Box::new(decoder)
+            }
+        })
+    }
+
+    /// As much of the decompressed file as its first bytes give, up to 4 KiB.
+    pub fn decode_head(self, head: &[u8]) -> Vec<u8> {
+        let mut text = Vec::new();
+        if let Ok(input) = self.decode(io::Cursor::new(head.to_vec())) {
+            // The head is cut anywhere, so an error at its end is no news, and what came before it is kept.
+            let _cut = input.take(4096).read_to_end(&mut text);
+        }
+        text
+    }
+
+    /// Reads a whole file from its first byte.
+    pub fn decode_file(self, path: &str, blob: BlobReader) -> Result<Box<dyn Read + Send>, Error> {
+        self.decode(blob).map_err(|error| Error::reading(path, 0, error))
+    }
+}
+
+/// Whether `path` ends with the lower-case `suffix`, whatever the case of its letters.
+pub(crate) fn has_suffix(path: &str, suffix: &str) -> bool {
+    let from = path.len().wrapping_sub(suffix.len());
+    path.as_bytes().get(from..).is_some_and(|end| end.eq_ignore_ascii_case(suffix.as_bytes()))
+}
+
+/// An output file that compresses what is written to it.
+pub(crate) enum Encoder {
+    None(BufWriter<Box<dyn Output>>),
+    Gzip(GzEncoder<BufWriter<Box<dyn Output>>>),
+    Zstd(zstd::Encoder<'static, BufWriter<Box<dyn Output>>>),
+}
+
+impl Encoder {
+    /// Bytes that are handed to the store at once.
+    const BUFFER_BYTES: usize = 1 << 18;
+
+    pub fn new(compression: Compression, output: Box<dyn Output>) -> io::Result<Self> {
+        let output = BufWriter::with_capacity(Self::BUFFER_BYTES, output);
+        Ok(match compression {
+            Compression::None => Self::None(output),
+            Compression::Gzip => Self::Gzip(GzEncoder::new(output, flate2::Compression::new(6))),
+            Compression::Zstd => Self::Zstd(zstd::Encoder::new(output, 3)?),
+        })
+    }
+
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::None(output) => output.write_all(bytes),
+            Self::Gzip(output) => output.write_all(bytes),
+            Self::Zstd(output) => output.write_all(bytes),
+        }
+    }
+
+    /// Writes what is buffered and gives the file back, not yet finished.
+    pub fn into_output(self) -> io::Result<Box<dyn Output>> {
+        let output = match self {
+            Self::None(output) => output,
+            Self::Gzip(output) => output.finish()?,
+            Self::Zstd(output) => output.finish()?,
+        };
+        output.into_inner().map_err(io::IntoInnerError::into_error)
+    }
+}

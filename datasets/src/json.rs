@@ -1,0 +1,182 @@
+//! Takes the id and the text out of a line of JSON without building the rest of it.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::Fields;
+use crate::lines::Line;
+
+/// Objects and lists within each other; the readers that will read what we write stop there too.
+const MAX_DEPTH: usize = 128;
+
+/// Its id, if it has one, and its text; else why there is no document.
+pub(crate) type Document<'l> = Result<(Option<Cow<'l, str>>, Cow<'l, str>), String>;
+
+/// The document that a line holds.
+///
+/// Borrows from the line what holds no escapes. Of a name that occurs twice the last value counts.
+pub(crate) fn document<'l>(line: &Line<'l>, fields: &Fields) -> Document<'l> {
+    if !line.whole {
+        return Err("the line is longer than 1 GiB".to_owned());
+    }
+    let text = std::str::from_utf8(line.bytes)
+        .map_err(|error| format!("not UTF-8 at byte {} of the line", error.valid_up_to()))?
+        .trim_ascii_end();
+    if !text.trim_ascii_start().starts_with('{') {
+        return Err("not a JSON object at byte 0 of the line".to_owned());
+    }
+    if too_deep(text) {
+        return Err(format!("nested deeper than {MAX_DEPTH}"));
+    }
+    let (id_field, id_required) = fields.id();
+    let wanted = Wanted { id: id_field, text: fields.text() };
+    let mut json = serde_json::Deserializer::from_str(text);
+    let found = wanted.deserialize(&mut json).and_then(|found| json.end().map(|()| found));
+    let found = found.map_err(|error| reason(&error))?;
+    let text = found.text.ok_or_else(|| format!("no field \"{}\"", fields.text()))?;
+    let id = match found.id.map(RawValue::get) {
+        Some(id) if id.starts_with('"') => {
+            let mut json = serde_json::Deserializer::from_str(id);
+            Some(Text(id_field).deserialize(&mut json).map_err(|error| reason(&error))?)
+        }
+        Some(id) if id.starts_with(|c: char| c == '-' || c.is_ascii_digit()) => Some(Cow::Borrowed(id)),
+        _ if id_required => return Err(format!("no string or number in the field \"{id_field}\"")),
+        _ => None,
+    };
+    Ok((id, text))
+}
+
+/// The parser's message, with the position in the line: it counts bytes from 1 in a line that is always 1.
+fn reason(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    let message = message.rfind(" at line ").map_or(message.as_str(), |end| &message[..end]);
+    format!("{message} at byte {} of the line", error.column().saturating_sub(1))
+}
+
+/// The parser skips nested values without recursion, so it sets no limit of its own.
+fn too_deep(json: &str) -> bool {
+    if memchr::memchr2_iter(b'[', b'{', json.as_bytes()).nth(MAX_DEPTH).is_none() {
+        return false; // nearly every line; brackets in strings may count here
+    }
+    let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = quoted,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => depth += 1,
+            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return true;
+        }
+    }
+    false
+}
+
+/// Reads an object and takes two of its members.
+#[derive(Clone, Copy)]
+struct Wanted<'f> {
+    id: &'f str,
+    text: &'f str,
+}
+
+#[derive(Default)]
+struct Found<'l> {
+    id: Option<&'l RawValue>,
+    text: Option<Cow<'l, str>>,
+}
+
+impl<'l> DeserializeSeed<'l> for Wanted<'_> {
+    type Value = Found<'l>;
+
+    fn deserialize<D: Deserializer<'l>>(self, json: D) -> Result<Found<'l>, D::Error> {
+        json.deserialize_map(self)
+    }
+}
+
+impl<'l> Visitor<'l> for Wanted<'_> {
+    type Value = Found<'l>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<M: MapAccess<'l>>(self, mut members: M) -> Result<Found<'l>, M::Error> {
+        let mut found = Found::default();
+        while let Some(member) = members.next_key_seed(Name(self))? {
+            match member {
+                Member::Text => found.text = Some(members.next_value_seed(Text(self.text))?),
+                Member::Id => found.id = Some(members.next_value()?),
+                Member::Other => {
+                    members.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+enum Member {
+    Id,
+    Text,
+    Other,
+}
+
+/// Reads a member's name.
+struct Name<'f>(Wanted<'f>);
+
+impl<'l> DeserializeSeed<'l> for Name<'_> {
+    type Value = Member;
+
+    fn deserialize<D: Deserializer<'l>>(self, json: D) -> Result<Member, D::Error> {
+        json.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Name<'_> {
+    type Value = Member;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Member, E> {
+        Ok(match name {
+            name if name == self.0.text => Member::Text,
+            name if name == self.0.id => Member::Id,
+            _ => Member::Other,
+        })
+    }
+}
+
+/// Reads a string, the value of the field that it names.
+struct Text<'f>(&'f str);
+
+impl<'l> DeserializeSeed<'l> for Text<'_> {
+    type Value = Cow<'l, str>;
+
+    fn deserialize<D: Deserializer<'l>>(self, json: D) -> Result<Cow<'l, str>, D::Error> {
+        json.deserialize_str(self)
+    }
+}
+
+impl<'l> Visitor<'l> for Text<'_> {
+    type Value = Cow<'l, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a string in the field \"{}\"", self.0)
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'l str) -> Result<Cow<'l, str>, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Cow<'l, str>, E> {
+        Ok(Cow::Owned(text.to_owned()))
+    }
+}

@@ -1,0 +1,171 @@
+//! A tree of folders with one text file per document, such as TanCorp.
+
+use std::io::{self, Read};
+
+use cluster::BlobReader;
+use operators::{DocBatch, Reject};
+
+use crate::compression::has_suffix;
+use crate::lines::MAX_BYTES;
+use crate::reasons::Reasons;
+use crate::{Error, Fate, Fields, Format, Parts, Piece, Reader, Writer, encoding};
+
+/// Category folders with one `.txt` file per document, such as `Art/0001.txt`: the layout of TanCorp.
+///
+/// The id is the file's path below the input; the text is the whole file, in UTF-8 or GB18030 (so GBK
+/// and GB2312 too), decided for each file. A file with illegal bytes, or of more than 1 GiB, is a
+/// reject; an empty file is a document without text. Files are copied whole, to the same path below
+/// `kept` or `removed`.
+///
+/// TanCorp: Songbo Tan et al., "A novel refinement approach for text categorization", CIKM 2005.
+pub struct TanCorp;
+
+/// The one value of [`TanCorp`].
+pub static TANCORP: TanCorp = TanCorp;
+
+impl Format for TanCorp {
+    fn name(&self) -> &'static str {
+        "tancorp"
+    }
+
+    /// By the extension `.txt` alone, so it comes after the formats that look at the content.
+    fn recognises(&self, path: &str, _head: &[u8]) -> bool {
+        has_suffix(path, ".txt")
+    }
+
+    fn splits(&self, _path: &str) -> bool {
+        false
+    }
+
+    fn open(&self, piece: &Piece, _fields: &Fields) -> Result<Box<dyn Reader>, Error> {
+        Ok(Box::new(FileReader { piece: piece.clone() }))
+    }
+
+    fn writer<'a>(&self, parts: &'a dyn Parts) -> Box<dyn Writer + 'a> {
+        Box::new(TreeWriter { parts, reasons: Reasons::new(parts) })
+    }
+}
+
+/// The one document of a piece that begins where its file does.
+struct FileReader {
+    piece: Piece,
+}
+
+impl Reader for FileReader {
+    fn fill(&mut self, batch: &mut DocBatch) -> Result<bool, Error> {
+        if self.piece.start > 0 {
+            return Ok(false);
+        }
+        let (blob, path) = (&self.piece.blob, self.piece.blob.path());
+        let too_long = blob.bytes() > MAX_BYTES as u64;
+        let end = if too_long { Reject::HEAD_BYTES as u64 } else { blob.bytes() };
+        let mut bytes = Vec::new();
+        BlobReader::new(blob.clone(), 0, end)
+            .read_to_end(&mut bytes)
+            .map_err(|error| Error::reading(path, 0, error))?;
+        if too_long {
+            batch.reject(path, 0, "the file is longer than 1 GiB", &bytes);
+            return Ok(false);
+        }
+        match encoding::decode(&bytes) {
+            Ok(text) => batch.push(&self.piece.name, &text),
+            Err(illegal) => batch.reject(path, illegal.offset as u64, illegal.reason, &bytes),
+        }
+        Ok(false)
+    }
+}
+
+struct TreeWriter<'a> {
+    parts: &'a dyn Parts,
+    reasons: Reasons<'a>,
+}
+
+impl TreeWriter<'_> {
+    fn copy(&self, piece: &Piece, folder: &str) -> Result<(), Error> {
+        let mut output = self.parts.named(folder, &piece.name)?;
+        let mut input = BlobReader::new(piece.blob.clone(), 0, u64::MAX);
+        io::copy(&mut input, &mut output).map_err(|error| Error::writing(folder, error))?;
+        Ok(output.finish()?)
+    }
+}
+
+impl Writer for TreeWriter<'_> {
+    fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
+        if piece.start > 0 {
+            return Ok(());
+        }
+        match fates.next() {
+            Some(Fate::Kept) => self.copy(piece, "kept"),
+            Some(Fate::Removed(removal)) => {
+                self.copy(piece, "removed")?;
+                self.reasons.write(&removal)
+            }
+            Some(Fate::Rejected) => Ok(()),
+            None => Err(Error::changed(piece.blob.path())),
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), Error> {
+        self.reasons.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Removal;
+    use crate::testing::{MemoryBlob, Record, check_splits, corpus_files, divide, pieces, read};
+
+    fn doc(id: &str, text: &str) -> Record {
+        Record::Doc { id: id.to_owned(), text: text.to_owned() }
+    }
+
+    #[test]
+    fn a_file_is_one_document_however_it_is_cut() {
+        let text = "新华社北京电\r\n国家统计局";
+        let gbk = encoding_rs::GBK.encode(text).0;
+        let marked = format!("\u{feff}{text}");
+        for bytes in [text.as_bytes(), &gbk, marked.as_bytes()] {
+            assert_eq!(check_splits(&TANCORP, "/Art/1.txt", bytes, bytes), [doc("Art/1.txt", text)]);
+        }
+        let blob = MemoryBlob::shared("/Art/2.txt", b"", 9);
+        assert_eq!(read(&TANCORP, &pieces(&blob, &[]), &Fields::default()).0, [doc("Art/2.txt", "")]);
+    }
+
+    #[test]
+    fn files_are_copied_below_kept_and_removed_under_their_own_names() {
+        let files = ["/Art/1.txt", "/Art/2.txt", "/Law/1.txt"].map(|path| {
+            let bytes: &[u8] = if path == "/Art/2.txt" { b"ab\xff" } else { b"\xd0\xc2" };
+            pieces(&MemoryBlob::shared(path, bytes, 9), &[]).remove(0)
+        });
+        let (records, _) = read(&TANCORP, &files, &Fields::default());
+        assert!(matches!(&records[1], Record::Reject { offset: 2, .. }));
+        let (parts, failed) = divide(&TANCORP, &files, &records, |id| match id {
+            "Art/1.txt" => Fate::Kept,
+            id => Fate::Removed(Removal {
+                id: id.to_owned(),
+                duplicate_of: "Art/1.txt".to_owned(),
+                similarity: Some(1.0),
+                cluster: "Art/1.txt".to_owned(),
+                reason: "identical",
+            }),
+        });
+        assert!(failed.is_none());
+        assert_eq!(parts.names(), ["kept/Art/1.txt", "removed/0.reasons.jsonl", "removed/Law/1.txt"]);
+        assert_eq!(parts.bytes("removed/Law/1.txt"), b"\xd0\xc2");
+        assert!(parts.text("removed/0.reasons.jsonl").starts_with("{\"id\":\"Law/1.txt\""));
+    }
+
+    #[test]
+    fn the_shared_category_tree_gives_its_970_files_less_38_with_illegal_bytes() {
+        let Some(files) = corpus_files("corpora/category-tree") else { return };
+        let mut documents = 0;
+        for (name, bytes) in &files {
+            let blob = MemoryBlob::shared(name, bytes, 1 << 16);
+            let (records, failed) = read(&TANCORP, &pieces(&blob, &[]), &Fields::default());
+            assert!(failed.is_none() && records.len() == 1, "{name}");
+            documents += usize::from(matches!(records[0], Record::Doc { .. }));
+        }
+        assert_eq!((files.len(), documents), (970, 932));
+    }
+}

@@ -1,0 +1,225 @@
+//! Files in memory and the properties that every format has, for unit tests.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use cluster::{Blob, Output};
+use operators::DocBatch;
+
+use crate::{Error, Fate, Fields, Format, Parts, Piece};
+
+/// A file that is read in small steps, so that records lie across them.
+pub(crate) struct MemoryBlob {
+    path: String,
+    bytes: Vec<u8>,
+    read_ahead_bytes: usize,
+}
+
+impl MemoryBlob {
+    pub fn shared(path: &str, bytes: &[u8], read_ahead_bytes: usize) -> Arc<dyn Blob> {
+        Arc::new(MemoryBlob { path: path.to_owned(), bytes: bytes.to_vec(), read_ahead_bytes })
+    }
+}
+
+impl Blob for MemoryBlob {
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, cluster::Error> {
+        let rest = &self.bytes[self.bytes.len().min(offset as usize)..];
+        let read = rest.len().min(buffer.len());
+        buffer[..read].copy_from_slice(&rest[..read]);
+        Ok(read)
+    }
+
+    fn read_ahead_bytes(&self) -> usize {
+        self.read_ahead_bytes
+    }
+}
+
+type Files = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
+
+/// Output files by `folder/name`; parts are `folder/0.ext`, `folder/1.ext`, … in order of creation.
+#[derive(Default)]
+pub(crate) struct MemoryParts {
+    files: Files,
+    parts: Mutex<BTreeMap<String, usize>>,
+}
+
+impl MemoryParts {
+    pub fn names(&self) -> Vec<String> {
+        self.files.lock().unwrap().keys().cloned().collect()
+    }
+
+    pub fn bytes(&self, name: &str) -> Vec<u8> {
+        self.files.lock().unwrap().get(name).cloned().unwrap_or_default()
+    }
+
+    pub fn text(&self, name: &str) -> String {
+        String::from_utf8(self.bytes(name)).unwrap()
+    }
+}
+
+impl Parts for MemoryParts {
+    fn part(&self, folder: &str, extension: &str) -> Result<Box<dyn Output>, Error> {
+        let mut parts = self.parts.lock().unwrap();
+        let next = parts.entry(format!("{folder}{extension}")).or_default();
+        let name = format!("{next}{extension}");
+        *next += 1;
+        self.named(folder, &name)
+    }
+
+    fn named(&self, folder: &str, name: &str) -> Result<Box<dyn Output>, Error> {
+        let name = format!("{folder}/{name}");
+        Ok(Box::new(MemoryOutput { files: self.files.clone(), name, bytes: Vec::new() }))
+    }
+}
+
+struct MemoryOutput {
+    files: Files,
+    name: String,
+    bytes: Vec<u8>,
+}
+
+impl Write for MemoryOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Output for MemoryOutput {
+    fn finish(self: Box<Self>) -> Result<(), cluster::Error> {
+        let replaced = self.files.lock().unwrap().insert(self.name, self.bytes);
+        assert!(replaced.is_none(), "a file was written twice");
+        Ok(())
+    }
+}
+
+/// One record as it was read.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Record {
+    Doc { id: String, text: String },
+    Reject { offset: u64, reason: String },
+}
+
+/// Cuts a file at the given offsets, in order; leaves empty pieces out, except that of an empty file.
+pub(crate) fn pieces(blob: &Arc<dyn Blob>, cuts: &[u64]) -> Vec<Piece> {
+    let name = blob.path().trim_start_matches('/').to_owned();
+    let mut bounds = vec![0];
+    bounds.extend_from_slice(cuts);
+    bounds.push(blob.bytes());
+    bounds.dedup();
+    bounds.resize(bounds.len().max(2), 0);
+    bounds
+        .windows(2)
+        .map(|bounds| Piece { blob: blob.clone(), name: name.clone(), start: bounds[0], end: bounds[1] })
+        .collect()
+}
+
+/// Every record of the pieces in order, and the error that ended a piece, if one did.
+pub(crate) fn read(format: &dyn Format, pieces: &[Piece], fields: &Fields) -> (Vec<Record>, Option<Error>) {
+    let (mut records, mut failed) = (Vec::new(), None);
+    for piece in pieces {
+        let mut reader = format.open(piece, fields).unwrap();
+        let mut more = true;
+        while more {
+            let mut batch = DocBatch::new(0, 0);
+            more = reader.fill(&mut batch).unwrap_or_else(|error| {
+                failed = Some(error);
+                false
+            });
+            let mut slots: BTreeMap<u64, Record> = BTreeMap::new();
+            for doc in batch.docs() {
+                let record = Record::Doc { id: doc.id.to_owned(), text: doc.text.to_owned() };
+                slots.insert(doc.doc.record(), record);
+            }
+            for reject in batch.take_rejects() {
+                let record = Record::Reject { offset: reject.offset, reason: reject.reason };
+                slots.insert(reject.doc.record(), record);
+            }
+            assert_eq!(slots.len() as u64, batch.next_record());
+            records.extend(slots.into_values());
+        }
+    }
+    (records, failed)
+}
+
+/// Divides the pieces by the fates of `records`, which `fate` decides for the documents.
+pub(crate) fn divide(
+    format: &dyn Format,
+    pieces: &[Piece],
+    records: &[Record],
+    fate: impl Fn(&str) -> Fate,
+) -> (MemoryParts, Option<Error>) {
+    let parts = MemoryParts::default();
+    let mut fates = records.iter().map(|record| match record {
+        Record::Doc { id, .. } => fate(id),
+        Record::Reject { .. } => Fate::Rejected,
+    });
+    let mut writer = format.writer(&parts);
+    let mut failed = None;
+    for piece in pieces {
+        failed = writer.divide(piece, &mut fates).err().or(failed);
+    }
+    assert!(fates.next().is_none(), "the writer saw fewer records than the reader");
+    writer.finish().unwrap();
+    (parts, failed)
+}
+
+/// Checks that the file gives the same records, and the same kept ones byte for byte, however it is cut:
+/// into 1, 2, 3, 7 and 64 pieces, and into two at every byte. Gives the records.
+pub(crate) fn check_splits(format: &dyn Format, path: &str, bytes: &[u8], kept: &[u8]) -> Vec<Record> {
+    let fields = Fields::default();
+    let blob = MemoryBlob::shared(path, bytes, 7);
+    let length = bytes.len() as u64;
+    let even = [1, 2, 3, 7, 64].map(|n| (1..n).map(|i| length * i / n).collect::<Vec<u64>>());
+    let every = (0..=length).map(|cut| vec![cut]);
+    let (expected, failed) = read(format, &pieces(&blob, &[]), &fields);
+    assert!(failed.is_none(), "{failed:?}");
+    for cuts in even.into_iter().chain(every) {
+        let pieces = pieces(&blob, &cuts);
+        let (records, failed) = read(format, &pieces, &fields);
+        assert!(failed.is_none(), "{failed:?}");
+        assert_eq!(records, expected, "cut at {cuts:?}");
+        let (parts, failed) = divide(format, &pieces, &records, |_| Fate::Kept);
+        assert!(failed.is_none(), "{failed:?}");
+        let copied: Vec<u8> = parts.names().iter().flat_map(|name| parts.bytes(name)).collect();
+        assert_eq!(copied, kept, "cut at {cuts:?}");
+    }
+    expected
+}
+
+/// A file of the shared test data, or `None` and a word about it where there is none.
+pub(crate) fn corpus_file(name: &str) -> Option<Vec<u8>> {
+    let Some(folder) = std::env::var_os("DEDUP_TEST_DATA") else {
+        eprintln!("skipped: DEDUP_TEST_DATA is not set, so \"{name}\" was not read");
+        return None;
+    };
+    Some(std::fs::read(std::path::Path::new(&folder).join(name)).unwrap())
+}
+
+/// Every file in the folders of a folder of the shared test data, with its path below it.
+pub(crate) fn corpus_files(name: &str) -> Option<Vec<(String, Vec<u8>)>> {
+    let Some(folder) = std::env::var_os("DEDUP_TEST_DATA") else {
+        eprintln!("skipped: DEDUP_TEST_DATA is not set, so \"{name}\" was not read");
+        return None;
+    };
+    let mut files = Vec::new();
+    for category in std::fs::read_dir(std::path::Path::new(&folder).join(name)).unwrap() {
+        for file in std::fs::read_dir(category.unwrap().path()).unwrap() {
+            let path = file.unwrap().path();
+            files.push((path.to_str().unwrap().to_owned(), std::fs::read(&path).unwrap()));
+        }
+    }
+    Some(files)
+}
