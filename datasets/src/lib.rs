@@ -4,7 +4,9 @@
 //! A new format is one file here and one line in [`FORMATS`].
 
 mod error;
+mod parquet;
 
+pub use self::parquet::PARQUET;
 pub use error::Error;
 
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use cluster::{Blob, Output};
 use operators::DocBatch;
 
 /// Every format that can be read, in the order in which they are tried on a file.
-pub static FORMATS: &[&dyn Format] = &[];
+pub static FORMATS: &[&dyn Format] = &[&PARQUET];
 
 /// Which fields hold a document's id and its text, where the format has fields.
 #[derive(Clone, Debug, Default)]
