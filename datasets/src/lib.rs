@@ -4,10 +4,12 @@
 //! A new format is one file here and one line in [`FORMATS`].
 
 mod error;
+mod guard;
 mod parquet;
 
 pub use self::parquet::PARQUET;
 pub use error::Error;
+pub use guard::panic_is_caught;
 
 use std::sync::Arc;
 

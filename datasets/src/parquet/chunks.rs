@@ -42,7 +42,8 @@ impl Chunks {
         let start = ranges.first().map_or(0, |range| range.start);
         let end = ranges.iter().map(|range| range.end).max().unwrap_or(0);
         if end - start <= blob.read_ahead_bytes() as u64 {
-            ranges = vec![start..end]; // one read for a small row group
+            ranges.clear(); // one read for a small row group
+            ranges.push(start..end);
         }
         let share = WINDOWS_BYTES / ranges.len().max(1);
         let window_bytes = share.clamp(LEAST_WINDOW_BYTES, blob.read_ahead_bytes().max(LEAST_WINDOW_BYTES));

@@ -4,6 +4,8 @@ mod chunks;
 mod file;
 mod reader;
 mod schema;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use crate::{Error, Fields, Format, Parts, Piece, Reader, Writer};
