@@ -6,10 +6,10 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema};
 use cluster::Blob;
-use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
+use parquet::arrow::{ARROW_SCHEMA_META_KEY, ProjectionMask, parquet_to_arrow_schema};
 use parquet::file::metadata::{
     ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader,
     ParquetStatisticsPolicy, RowGroupMetaData,
@@ -224,6 +224,11 @@ fn decode_footer(footer: &[u8]) -> parquet::errors::Result<(SchemaDescPtr, Arrow
         .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
         .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll);
     let metadata = ParquetMetaDataReader::decode_metadata_with_options(footer, Some(&options))?;
+    let key_values = metadata.file_metadata().key_value_metadata();
+    if key_values.is_some_and(|all| all.iter().any(|key_value| key_value.key == ARROW_SCHEMA_META_KEY)) {
+        // It is copied to the parts, which could not be read if it did not fit the columns.
+        parquet_to_arrow_schema(&schema, key_values)?;
+    }
     let metadata = Arc::new(metadata);
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let natural = ArrowReaderMetadata::try_new(metadata.clone(), options.clone())?;
