@@ -20,6 +20,7 @@ use hdfs_native::file::{FileReader, FileWriter};
 use hdfs_native::{Client, ClientBuilder, HdfsError, WriteOptions};
 use tokio::runtime::{self, Runtime};
 
+use crate::guard;
 use crate::store::{Blob, Child, Error, Output, Store, is_hidden};
 
 /// The most that is asked of the library at once, in bytes; what has arrived of it waits in memory.
@@ -66,17 +67,18 @@ pub struct Hdfs {
 }
 
 impl Hdfs {
-    /// The name of the threads on which the library runs. A panic on one of them is an [`Error`] to us,
-    /// so a panic hook that ends the process must leave these alone.
-    pub const THREAD: &'static str = "hdfs";
-
     /// `prefix`: such as `hdfs://host:8020`, `hdfs://nameservice`, or `hdfs://` for the name node in
     /// `fs.defaultFS`. Connects to nothing yet.
     ///
     /// # Errors
     /// [`Error::BadName`] when the settings do not lead to a name node.
     pub fn new(prefix: &str, limits: HdfsLimits) -> Result<Self, Error> {
-        let runtime = runtime::Builder::new_multi_thread().thread_name(Self::THREAD).enable_all().build();
+        let runtime = runtime::Builder::new_multi_thread()
+            .thread_name("hdfs")
+            // A panic of the library ends its task, and is an error to us.
+            .on_thread_start(guard::panics_are_caught)
+            .enable_all()
+            .build();
         let runtime = runtime.map_err(|source| Error::io(prefix, "start a client for", source))?;
         let prefix = prefix.to_owned();
         let shared = Shared { prefix, limits, runtime, client: Mutex::new(None) };

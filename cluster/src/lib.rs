@@ -2,15 +2,16 @@
 //!
 //! Arrows: this crate uses none of ours, and does not know what a document is.
 
+mod guard;
 mod hdfs;
 mod local;
 mod location;
 mod store;
 mod topology;
 
+pub use guard::{catch, exit_on_panic};
 pub use hdfs::{Hdfs, HdfsLimits};
 pub use local::Local;
 pub use location::{Found, Stores};
 pub use store::{Blob, BlobReader, Child, Entry, Error, Output, Store};
-pub use store::{Blob, BlobReader, Entry, Error, Output, Store};
-pub use topology::{exit_on_panic, run};
+pub use topology::run;

@@ -189,9 +189,10 @@ impl io::BufRead for BlobReader {
             let want =
                 (self.end.saturating_sub(self.offset)).min(self.blob.read_ahead_bytes() as u64) as usize;
             self.buffer.resize(want, 0);
-            self.used = 0;
+            self.used = want;
             let read = if want == 0 { 0 } else { self.blob.read_at(self.offset, &mut self.buffer)? };
             self.buffer.truncate(read);
+            self.used = 0;
             self.offset += read as u64;
         }
         Ok(&self.buffer[self.used..])

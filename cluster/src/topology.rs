@@ -44,17 +44,6 @@ where
     Ok(done.into_iter().flatten().collect())
 }
 
-/// Makes a panic of any thread end the process with exit code 1: the engine's other workers would wait for
-/// the one that panicked for ever.
-pub fn exit_on_panic() {
-    let report = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        report(panic);
-        eprintln!("error: this is a bug in dedup-job; nothing was committed");
-        std::process::exit(1);
-    }));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,6 +9,7 @@ mod error;
 mod json;
 mod jsonl;
 mod lines;
+mod parquet;
 mod part;
 mod reasons;
 mod sogou;
@@ -24,7 +25,7 @@ use cluster::{Blob, Output};
 use operators::DocBatch;
 
 /// Every format that can be read, in the order in which they are tried on a file.
-pub static FORMATS: &[&dyn Format] = &[&jsonl::JSONL, &sogou::SOGOUCS, &tancorp::TANCORP];
+pub static FORMATS: &[&dyn Format] = &[&parquet::PARQUET, &jsonl::JSONL, &sogou::SOGOUCS, &tancorp::TANCORP];
 
 /// Which fields hold a document's id and its text, where the format has fields.
 #[derive(Clone, Debug, Default)]

@@ -13,7 +13,7 @@ use crate::record::{Pair, Row};
 ///
 /// Memory: a copy of this worker's share of the rows for the block at hand, what the method's join needs,
 /// and the pairs.
-pub fn compare<M: Method>(worker: &mut Worker, method: &mut M, rows: &[Row<M::Fingerprint>]) -> Vec<Pair> {
+pub fn compare<M: Method>(worker: &mut Worker, method: &mut M, rows: Vec<Row<M::Fingerprint>>) -> Vec<Pair> {
     let mut pairs = Vec::new();
     for block in 0..method.blocks() {
         let keys = method.clone();

@@ -1,0 +1,43 @@
+//! Parquet: row groups are read column by column, and written with the input's schema and codec.
+
+mod chunks;
+mod file;
+mod reader;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use crate::{Error, Fields, Format, Parts, Piece, Reader, Writer};
+
+/// Apache Parquet, by its extension `.parquet` or its magic.
+///
+/// A row group belongs to the piece in which its first page begins. Nested text is asked for as in
+/// `doc.body.text`. A row without text is rejected with its number in the file as the offset.
+/// Parts have the input's schema, metadata and codecs; page checksums are verified, not written.
+pub static PARQUET: Parquet = Parquet;
+
+/// See [`PARQUET`].
+pub struct Parquet;
+
+impl Format for Parquet {
+    fn name(&self) -> &'static str {
+        "parquet"
+    }
+
+    fn recognises(&self, path: &str, head: &[u8]) -> bool {
+        path.ends_with(".parquet") || head.starts_with(b"PAR1")
+    }
+
+    fn splits(&self, _path: &str) -> bool {
+        true
+    }
+
+    fn open(&self, piece: &Piece, fields: &Fields) -> Result<Box<dyn Reader>, Error> {
+        Ok(Box::new(reader::RowReader::open(piece, fields)?))
+    }
+
+    fn writer<'a>(&self, parts: &'a dyn Parts) -> Box<dyn Writer + 'a> {
+        Box::new(writer::RowWriter::new(parts))
+    }
+}

@@ -1,0 +1,406 @@
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use ::parquet::arrow::ArrowWriter;
+use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use ::parquet::basic::{Compression, ZstdLevel};
+use ::parquet::file::metadata::KeyValue;
+use ::parquet::file::properties::WriterProperties;
+use arrow_array::types::Int8Type;
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, DictionaryArray, Int32Array, Int64Array, LargeStringArray, ListArray,
+    RecordBatch, StringArray, StringViewArray, StructArray, UInt64Array,
+};
+use arrow_schema::{DataType, Field, Schema};
+use arrow_select::concat::concat_batches;
+use arrow_select::filter::filter_record_batch;
+use bytes::Bytes;
+use cluster::{Blob, Output};
+use operators::{DocBatch, Reject};
+
+use super::*;
+use crate::{Fate, Removal};
+
+struct Memory(Bytes);
+
+impl Blob for Memory {
+    fn path(&self) -> &str {
+        "corpus.parquet"
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, cluster::Error> {
+        let left = &self.0[self.0.len().min(offset as usize)..];
+        let read = left.len().min(buffer.len()).min(1000); // a short read is allowed
+        buffer[..read].copy_from_slice(&left[..read]);
+        Ok(read)
+    }
+
+    fn read_ahead_bytes(&self) -> usize {
+        64
+    }
+}
+
+#[derive(Clone, Default)]
+struct Files(Arc<Mutex<Vec<Part>>>);
+
+type Part = (String, Vec<u8>);
+
+struct OpenFile(Files, String, Vec<u8>);
+
+impl Parts for Files {
+    fn part(&self, folder: &str, extension: &str) -> Result<Box<dyn Output>, Error> {
+        Ok(Box::new(OpenFile(self.clone(), format!("{folder}{extension}"), Vec::new())))
+    }
+
+    fn named(&self, folder: &str, name: &str) -> Result<Box<dyn Output>, Error> {
+        unreachable!("{folder}/{name}")
+    }
+}
+
+impl Write for OpenFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.2.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Output for OpenFile {
+    fn finish(self: Box<Self>) -> Result<(), cluster::Error> {
+        self.0.0.lock().unwrap().push((self.1, self.2));
+        Ok(())
+    }
+}
+
+fn encoded(batch: &RecordBatch, properties: WriterProperties) -> Bytes {
+    let mut file = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), Some(properties)).unwrap();
+    writer.write(batch).unwrap();
+    writer.close().unwrap();
+    Bytes::from(file)
+}
+
+fn decoded(file: Bytes) -> RecordBatch {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+    let schema = builder.schema().clone();
+    let batches: Vec<_> = builder.build().unwrap().map(Result::unwrap).collect();
+    concat_batches(&schema, &batches).unwrap()
+}
+
+/// Several row groups of `rows` rows, in a codec and with metadata of its own.
+fn row_groups_of(rows: usize) -> WriterProperties {
+    WriterProperties::builder()
+        .set_max_row_group_row_count(Some(rows))
+        .set_compression(Compression::SNAPPY)
+        .set_key_value_metadata(Some(vec![KeyValue::new("made by".to_owned(), "us".to_owned())]))
+        .build()
+}
+
+fn batch_of(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, column)| (name, column, true)))
+        .unwrap()
+}
+
+/// 20 rows: ids, texts of which one is null, a list, a struct, and a dictionary.
+fn corpus() -> RecordBatch {
+    let texts: StringArray = (0..20).map(|row| (row != 7).then(|| format!("第{row}篇"))).collect();
+    let list = ListArray::from_iter_primitive::<arrow_array::types::Int32Type, _, _>(
+        (0..20).map(|row| (row % 3 != 0).then(|| vec![Some(row), None])),
+    );
+    // Words cannot be null, the struct can.
+    let words: ArrayRef = Arc::new(StringArray::from_iter_values((0..20).map(|row| format!("w{row}"))));
+    let fields = vec![Field::new("words", DataType::Utf8, false)].into();
+    let structs = StructArray::new(fields, vec![words], Some((0..20).map(|row| row % 4 != 0).collect()));
+    let tags: DictionaryArray<Int8Type> = (0..20).map(|row| Some(["a", "b"][row % 2])).collect();
+    batch_of(vec![
+        ("id", Arc::new(Int64Array::from_iter_values(100..120))),
+        ("text", Arc::new(texts)),
+        ("list", Arc::new(list)),
+        ("struct", Arc::new(structs)),
+        ("tag", Arc::new(tags)),
+    ])
+}
+
+/// `count` pieces that together are the file.
+fn pieces(file: &Bytes, count: u64) -> Vec<Piece> {
+    let bytes = file.len() as u64;
+    let blob: Arc<dyn Blob> = Arc::new(Memory(file.clone()));
+    (0..count)
+        .map(|at| Piece {
+            blob: blob.clone(),
+            name: String::new(),
+            start: bytes * at / count,
+            end: bytes * (at + 1) / count,
+        })
+        .collect()
+}
+
+#[derive(Debug, Default, PartialEq)]
+struct Read {
+    docs: Vec<(String, String)>,
+    rejects: Vec<Reject>,
+    records: u64,
+    failure: Option<String>,
+}
+
+fn read(pieces: &[Piece], fields: &Fields) -> Result<Read, Error> {
+    let mut all = Read::default();
+    for piece in pieces {
+        let mut reader = PARQUET.open(piece, fields)?;
+        let mut more = true;
+        while more {
+            let mut batch = DocBatch::new(0, all.records);
+            more = reader.fill(&mut batch).unwrap_or_else(|error| {
+                all.failure = Some(error.to_string());
+                false
+            });
+            all.docs.extend(batch.docs().map(|doc| (doc.id.to_owned(), doc.text.to_owned())));
+            all.records = batch.next_record();
+            all.rejects.extend(batch.take_rejects());
+        }
+    }
+    Ok(all)
+}
+
+fn read_file(file: &Bytes) -> Read {
+    read(&pieces(file, 1), &Fields::default()).unwrap()
+}
+
+fn divide(pieces: &[Piece], fates: Vec<Fate>) -> Result<Vec<Part>, Error> {
+    let files = Files::default();
+    let mut writer = PARQUET.writer(&files);
+    let mut fates = fates.into_iter();
+    for piece in pieces {
+        writer.divide(piece, &mut fates)?;
+    }
+    writer.finish()?;
+    assert_eq!(fates.next(), None, "a fate is left");
+    let files = std::mem::take(&mut *files.0.lock().unwrap());
+    Ok(files)
+}
+
+fn removed(similarity: Option<f64>) -> Fate {
+    Fate::Removed(Removal {
+        id: "101".to_owned(),
+        duplicate_of: "100".to_owned(),
+        similarity,
+        cluster: "100".to_owned(),
+        reason: "similar",
+    })
+}
+
+fn ids(read: &Read) -> Vec<&str> {
+    read.docs.iter().map(|(id, _)| id.as_str()).collect()
+}
+
+#[test]
+fn any_pieces_give_every_row_once_and_in_order() {
+    let file = encoded(&corpus(), row_groups_of(3));
+    let whole = read_file(&file);
+    assert_eq!((whole.docs.len(), whole.rejects.len()), (19, 1));
+    assert_eq!(whole.docs[8], ("109".to_owned(), "第9篇".to_owned()));
+    for count in [2, 3, 7, 64] {
+        assert_eq!(read(&pieces(&file, count), &Fields::default()).unwrap(), whole, "{count} pieces");
+    }
+    for boundary in 0..file.len() as u64 {
+        let [mut low, mut high] = [pieces(&file, 1).remove(0), pieces(&file, 1).remove(0)];
+        (low.end, high.start) = (boundary, boundary);
+        assert_eq!(read(&[low, high], &Fields::default()).unwrap(), whole, "cut at {boundary}");
+    }
+}
+
+#[test]
+fn a_null_text_is_a_reject_at_its_row() {
+    let read = read_file(&encoded(&corpus(), row_groups_of(3)));
+    let [reject] = &read.rejects[..] else { panic!("{read:?}") };
+    assert_eq!((reject.offset, reject.doc.record()), (7, 7));
+    assert_eq!(reject.reason, "the text is null; the offset is the row's number");
+}
+
+#[test]
+fn kept_and_removed_rows_have_every_column_as_it_was() {
+    let file = encoded(&corpus(), row_groups_of(6));
+    let input = decoded(file.clone());
+    let fates: Vec<Fate> = (0..20)
+        .map(|row| match row {
+            7 => Fate::Rejected,
+            _ if row % 3 == 1 => removed((row > 10).then_some(0.9)),
+            _ => Fate::Kept,
+        })
+        .collect();
+    let expected = |fate: fn(&Fate) -> bool| {
+        filter_record_batch(&input, &fates.iter().map(|each| Some(fate(each))).collect()).unwrap()
+    };
+    for count in [1, 2, 7] {
+        let parts = divide(&pieces(&file, count), fates.clone()).unwrap();
+        let names: Vec<_> = parts.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["kept.parquet", "removed.parquet"]);
+        let [kept, gone] = [0, 1].map(|part| Bytes::from(parts[part].1.clone()));
+        assert_eq!(decoded(kept.clone()), expected(|fate| *fate == Fate::Kept));
+
+        let metadata = ParquetRecordBatchReaderBuilder::try_new(kept).unwrap().metadata().clone();
+        let key_values = metadata.file_metadata().key_value_metadata().unwrap();
+        assert!(key_values.contains(&KeyValue::new("made by".to_owned(), "us".to_owned())));
+        assert_eq!(metadata.row_group(0).column(0).compression(), Compression::SNAPPY);
+
+        let gone = decoded(gone);
+        let of_input: Vec<usize> = (0..input.num_columns()).collect();
+        let columns = gone.project(&of_input).unwrap();
+        assert_eq!(columns.columns(), expected(|fate| matches!(fate, Fate::Removed(_))).columns());
+        let added: Vec<_> = gone.schema().fields()[5..].iter().map(|field| field.name().clone()).collect();
+        assert_eq!(added, ["duplicate_of", "similarity", "cluster", "reason"]);
+        assert_eq!(gone.column_by_name("similarity").unwrap().null_count(), 3);
+    }
+}
+
+#[test]
+fn the_same_rows_give_the_same_bytes() {
+    let file = encoded(&corpus(), row_groups_of(6));
+    let fates: Vec<Fate> = (0..20).map(|row| if row % 2 == 0 { Fate::Kept } else { removed(None) }).collect();
+    let once = divide(&pieces(&file, 1), fates.clone()).unwrap();
+    assert_eq!(once, divide(&pieces(&file, 1), fates).unwrap());
+}
+
+#[test]
+fn a_name_that_is_taken_gets_a_suffix() {
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["a"]));
+    let input = batch_of(vec![("text", texts.clone()), ("cluster", texts.clone()), ("similarity", texts)]);
+    let parts = divide(&pieces(&encoded(&input, row_groups_of(6)), 1), vec![removed(Some(1.0))]).unwrap();
+    let gone = decoded(Bytes::from(parts[0].1.clone()));
+    let names: Vec<_> = gone.schema().fields().iter().map(|field| field.name().clone()).collect();
+    let ours = ["duplicate_of", "similarity_dedup", "cluster_dedup", "reason"];
+    assert_eq!(names[3..], ours);
+}
+
+#[test]
+fn another_schema_or_codec_begins_another_part() {
+    let zstd = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
+    let files = [
+        encoded(&corpus(), row_groups_of(9)),
+        encoded(&corpus(), row_groups_of(6)),
+        encoded(&corpus(), zstd),
+    ];
+    let pieces: Vec<_> = files.iter().flat_map(|file| pieces(file, 2)).collect();
+    let parts = divide(&pieces, vec![Fate::Kept; 60]).unwrap();
+    let rows: Vec<_> = parts.into_iter().map(|(_, file)| decoded(Bytes::from(file)).num_rows()).collect();
+    assert_eq!(rows, [40, 20]);
+}
+
+#[test]
+fn text_and_id_may_have_any_type_that_holds_them() {
+    let texts = ["一", "二"];
+    let dictionary: DictionaryArray<Int8Type> = texts.into_iter().collect();
+    let text_columns: [ArrayRef; 5] = [
+        Arc::new(StringArray::from_iter_values(texts)),
+        Arc::new(LargeStringArray::from_iter_values(texts)),
+        Arc::new(StringViewArray::from_iter_values(texts)),
+        Arc::new(BinaryArray::from_iter_values(texts)),
+        Arc::new(dictionary),
+    ];
+    let id_columns: [(ArrayRef, &str); 4] = [
+        (Arc::new(UInt64Array::from(vec![1, u64::MAX])), "18446744073709551615"),
+        (Arc::new(Int32Array::from(vec![1, -5])), "-5"),
+        (Arc::new(BinaryArray::from_iter_values(["x", "y"])), "y"),
+        (Arc::new(Int64Array::from(vec![Some(1), None])), "corpus.parquet:1"),
+    ];
+    for text in &text_columns {
+        for (id, expected) in &id_columns {
+            let file = encoded(&batch_of(vec![("id", id.clone()), ("text", text.clone())]), row_groups_of(6));
+            let read = read_file(&file);
+            let expected = (expected.to_string(), "二".to_owned());
+            assert_eq!(read.docs[1], expected, "{} {}", text.data_type(), id.data_type());
+        }
+    }
+}
+
+#[test]
+fn bytes_that_are_not_utf_8_cost_only_their_row() {
+    let texts = BinaryArray::from_iter_values([&b"ok"[..], b"\xff\xfe", b"fine"]);
+    let file = encoded(&batch_of(vec![("text", Arc::new(texts))]), row_groups_of(6));
+    let read = read_file(&file);
+    assert_eq!(ids(&read), ["corpus.parquet:0", "corpus.parquet:2"]);
+    assert_eq!(read.rejects[0].reason, "the text is not UTF-8; the offset is the row's number");
+}
+
+#[test]
+fn text_inside_of_structs_is_found_by_its_path() {
+    let fields = Fields { id: None, text: Some("struct.words".to_owned()) };
+    let read = read(&pieces(&encoded(&corpus(), row_groups_of(6)), 1), &fields).unwrap();
+    assert_eq!((read.docs.len(), read.rejects.len()), (15, 5));
+    assert_eq!(read.docs[0], ("101".to_owned(), "w1".to_owned()));
+}
+
+#[test]
+fn a_missing_field_is_reported_with_those_there_are() {
+    let pieces = pieces(&encoded(&corpus(), row_groups_of(6)), 1);
+    let error = |id: Option<&str>, text: &str| {
+        let fields = Fields { id: id.map(str::to_owned), text: Some(text.to_owned()) };
+        read(&pieces, &fields).unwrap_err().to_string()
+    };
+    assert_eq!(
+        error(None, "body"),
+        "\"corpus.parquet\" has no field \"body\"; it has id, text, list, struct.words, tag"
+    );
+    assert!(error(Some("uid"), "text").contains("no field \"uid\""));
+    assert!(error(None, "list").contains("list (of another type)"));
+}
+
+#[test]
+fn a_file_without_rows_is_empty() {
+    let schema = Arc::new(Schema::new(vec![Field::new("text", DataType::Utf8, true)]));
+    let file = encoded(&RecordBatch::new_empty(schema), row_groups_of(6));
+    assert_eq!(read_file(&file), Read::default());
+    assert_eq!(divide(&pieces(&file, 1), Vec::new()).unwrap(), Vec::new());
+}
+
+#[test]
+fn a_cut_file_is_an_error() {
+    let file = encoded(&corpus(), row_groups_of(6));
+    for length in 0..file.len() {
+        let error = PARQUET.open(&pieces(&file.slice(..length), 1)[0], &Fields::default()).err();
+        assert!(error.is_some_and(|error| error.is_data()), "{length} bytes");
+    }
+}
+
+#[test]
+fn damage_never_panics_and_both_readings_end_at_the_same_row() {
+    let file = encoded(&corpus().project(&[0, 1]).unwrap(), row_groups_of(6));
+    let (mut ended_early, mut divided) = (0, 0);
+    for at in 0..file.len() {
+        for bit in 0..8 {
+            let mut bytes = file.to_vec();
+            bytes[at] ^= 1 << bit;
+            let pieces = pieces(&Bytes::from(bytes), 1);
+            let Ok(read) = read(&pieces, &Fields::default()) else { continue };
+            let mut fates = vec![Fate::Kept; read.records as usize];
+            for reject in &read.rejects {
+                fates[reject.doc.record() as usize] = Fate::Rejected;
+            }
+            if let Some(reason) = &read.failure {
+                assert!(reason.contains("row group"), "{reason}");
+                fates.push(Fate::Rejected);
+                ended_early += 1;
+            }
+            match divide(&pieces, fates) {
+                Ok(parts) => {
+                    let rows: usize =
+                        parts.into_iter().map(|(_, file)| decoded(Bytes::from(file)).num_rows()).sum();
+                    assert_eq!(rows, read.docs.len(), "bit {bit} of byte {at}");
+                    divided += 1;
+                }
+                // Fine where only the second reading meets the damage, in a column that the first left out.
+                Err(error) => {
+                    assert!(error.is_data() && !error.to_string().contains("more rows"), "{error}");
+                    assert_eq!(read.failure, None, "bit {bit} of byte {at}: {error}");
+                }
+            }
+        }
+    }
+    assert!(ended_early > 1000 && divided > 1000, "{ended_early} {divided}");
+}

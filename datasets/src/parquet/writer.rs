@@ -1,0 +1,275 @@
+//! The rows of a parquet file, divided into kept and removed ones.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema};
+use arrow_select::filter::filter_record_batch;
+use cluster::Output;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowWriter, encode_arrow_schema, parquet_to_arrow_schema};
+use parquet::basic::{Compression, Encoding, EncodingMask, LogicalType, Repetition, Type as PhysicalType};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type, TypePtr};
+
+use super::file::File;
+use super::schema;
+use crate::{Error, Fate, Parts, Piece, Removal, Writer};
+
+/// What a row group may hold, encoded, before it is written: a part keeps it in memory until then.
+const ROW_GROUP_BYTES: usize = 32 << 20;
+/// What the removed rows have more than the kept ones.
+const REMOVAL_COLUMNS: [&str; 4] = ["duplicate_of", "similarity", "cluster", "reason"];
+
+/// Copies rows to a kept and a removed part, which begin anew where a file is not like the one before.
+///
+/// Memory: up to 32 MiB of encoded rows for each of the two.
+pub(super) struct RowWriter<'a> {
+    parts: &'a dyn Parts,
+    layout: Option<Layout>,
+    kept: Option<ArrowWriter<Box<dyn Output>>>,
+    removed: Option<ArrowWriter<Box<dyn Output>>>,
+}
+
+/// How a file is written, apart from its rows.
+#[derive(PartialEq)]
+struct Layout {
+    schema: TypePtr,
+    key_values: Vec<KeyValue>,
+    columns: Vec<ColumnLayout>,
+}
+
+#[derive(PartialEq)]
+struct ColumnLayout {
+    path: ColumnPath,
+    compression: Compression,
+    /// Whether all of the input's pages use the dictionary, or it does not say.
+    dictionary: bool,
+}
+
+impl<'a> RowWriter<'a> {
+    pub(super) fn new(parts: &'a dyn Parts) -> Self {
+        RowWriter { parts, layout: None, kept: None, removed: None }
+    }
+
+    fn close_parts(&mut self) -> Result<(), Error> {
+        for writer in [self.kept.take(), self.removed.take()].into_iter().flatten() {
+            writer.into_inner().map_err(writing)?.finish()?;
+        }
+        Ok(())
+    }
+
+    fn divide_batch(&mut self, batch: &RecordBatch, fates: &[Fate]) -> Result<(), Error> {
+        let Some(layout) = &self.layout else { return Ok(()) };
+        let kept: BooleanArray = fates.iter().map(|fate| Some(*fate == Fate::Kept)).collect();
+        if kept.true_count() > 0 {
+            let writer = match &mut self.kept {
+                Some(writer) => writer,
+                none => none.insert(layout.create(self.parts, "kept", batch.schema_ref(), None)?),
+            };
+            writer.write(&select(batch, &kept)?).map_err(writing)?;
+        }
+        let removals: Vec<&Removal> = fates
+            .iter()
+            .filter_map(|fate| match fate {
+                Fate::Removed(removal) => Some(removal),
+                _ => None,
+            })
+            .collect();
+        if !removals.is_empty() {
+            let names = removal_names(batch.schema_ref());
+            let removed = fates.iter().map(|fate| Some(matches!(fate, Fate::Removed(_)))).collect();
+            let batch = with_removals(&select(batch, &removed)?, &names, &removals)?;
+            let writer = match &mut self.removed {
+                Some(writer) => writer,
+                none => {
+                    none.insert(layout.create(self.parts, "removed", batch.schema_ref(), Some(&names))?)
+                }
+            };
+            writer.write(&batch).map_err(writing)?;
+        }
+        Ok(())
+    }
+}
+
+impl Writer for RowWriter<'_> {
+    fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
+        let file = File::open(piece)?;
+        let layout = Layout::of(&file).map_err(|error| Error::data(file.path(), 0, error))?;
+        if layout.is_some() && layout != self.layout {
+            self.close_parts()?;
+            self.layout = layout;
+        }
+        let mut batches = file.batches(None);
+        let mut batch_fates = Vec::new();
+        loop {
+            let (row, batch) = match batches.next() {
+                Ok(Some(batch)) => batch,
+                Ok(None) => return Ok(()),
+                Err(error) => return end_of_bad_piece(error, fates),
+            };
+            batch_fates.clear();
+            batch_fates.extend(fates.take(batch.num_rows()));
+            if batch_fates.len() < batch.num_rows() {
+                return Err(Error::data(batches.file.path(), row, "more rows than when it was first read"));
+            }
+            self.divide_batch(&batch, &batch_fates)?;
+        }
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<(), Error> {
+        self.close_parts()
+    }
+}
+
+/// A piece that ended early when it was first read, too, has one more rejected record in that place.
+fn end_of_bad_piece(error: Error, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
+    let expected = error.is_data() && fates.next() == Some(Fate::Rejected) && fates.next().is_none();
+    if expected { Ok(()) } else { Err(error) }
+}
+
+impl Layout {
+    /// `None` when the piece has no row group, and so nothing to write.
+    fn of(file: &File) -> Result<Option<Layout>, ParquetError> {
+        let Some(group) = file.first_group() else { return Ok(None) };
+        let columns = group.columns().iter().map(|column| ColumnLayout {
+            path: column.column_path().clone(),
+            compression: column.compression(),
+            dictionary: column.dictionary_page_offset().is_some()
+                && column.page_encoding_stats_mask().is_none_or(|pages| !holds_plain(pages)),
+        });
+        Ok(Some(Layout {
+            schema: schema::written(file.schema.root_schema())?,
+            key_values: file.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default(),
+            columns: columns.collect(),
+        }))
+    }
+
+    /// Creates the next part. `arrow_schema` is that of the batches to come.
+    fn create(
+        &self,
+        parts: &dyn Parts,
+        folder: &str,
+        arrow_schema: &Arc<Schema>,
+        removal_names: Option<&[String; 4]>,
+    ) -> Result<ArrowWriter<Box<dyn Output>>, Error> {
+        let (schema, key_values) = match removal_names {
+            None => (self.schema.clone(), self.key_values.clone()),
+            Some(names) => self.with_removals(names).map_err(writing)?,
+        };
+        let mut properties = WriterProperties::builder()
+            .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_key_value_metadata(Some(key_values))
+            .set_compression(
+                self.columns.first().map_or(Compression::UNCOMPRESSED, |column| column.compression),
+            );
+        for column in &self.columns {
+            properties = properties
+                .set_column_compression(column.path.clone(), column.compression)
+                .set_column_dictionary_enabled(column.path.clone(), column.dictionary);
+        }
+        let options = ArrowWriterOptions::new()
+            .with_properties(properties.build())
+            .with_parquet_schema(SchemaDescriptor::new(schema))
+            .with_skip_arrow_metadata(true); // the input's own is among the key-values
+        let output = parts.part(folder, ".parquet")?;
+        ArrowWriter::try_new_with_options(output, arrow_schema.clone(), options).map_err(writing)
+    }
+
+    /// The parquet schema and the key-values with the columns that removed rows have in addition.
+    fn with_removals(&self, names: &[String; 4]) -> Result<(TypePtr, Vec<KeyValue>), ParquetError> {
+        let mut fields = self.schema.get_fields().to_vec();
+        for name in names {
+            let column = match name.starts_with("similarity") {
+                true => Type::primitive_type_builder(name, PhysicalType::DOUBLE)
+                    .with_repetition(Repetition::OPTIONAL),
+                false => Type::primitive_type_builder(name, PhysicalType::BYTE_ARRAY)
+                    .with_logical_type(Some(LogicalType::String))
+                    .with_repetition(Repetition::REQUIRED),
+            };
+            fields.push(Arc::new(column.build()?));
+        }
+        let schema = Type::group_type_builder(self.schema.name()).with_fields(fields).build()?;
+
+        let mut key_values = self.key_values.clone();
+        for key_value in key_values.iter_mut().filter(|key_value| key_value.key == ARROW_SCHEMA_META_KEY) {
+            let descriptor = SchemaDescriptor::new(self.schema.clone());
+            let input = parquet_to_arrow_schema(&descriptor, Some(&self.key_values))?;
+            let fields: Vec<_> = input.fields().iter().cloned().chain(removal_fields(names)).collect();
+            let schema = Schema::new_with_metadata(fields, input.metadata().clone());
+            key_value.value = Some(encode_arrow_schema(&schema));
+        }
+        Ok((Arc::new(schema), key_values))
+    }
+}
+
+fn holds_plain(pages: &EncodingMask) -> bool {
+    let plain = EncodingMask::new_from_encodings([Encoding::PLAIN].iter());
+    pages.as_i32() & plain.as_i32() != 0
+}
+
+fn select(batch: &RecordBatch, rows: &BooleanArray) -> Result<RecordBatch, Error> {
+    if rows.true_count() == batch.num_rows() {
+        return Ok(batch.clone());
+    }
+    filter_record_batch(batch, rows).map_err(|error| writing(error.into()))
+}
+
+/// Our names, with a suffix where the file has columns of that name.
+fn removal_names(schema: &Schema) -> [String; 4] {
+    REMOVAL_COLUMNS.map(|name| {
+        let mut name = name.to_owned();
+        while schema.fields().find(&name).is_some() {
+            name.push_str("_dedup");
+        }
+        name
+    })
+}
+
+fn removal_fields(names: &[String; 4]) -> [Arc<Field>; 4] {
+    let [duplicate_of, similarity, cluster, reason] = names;
+    [
+        Arc::new(Field::new(duplicate_of, DataType::Utf8, false)),
+        Arc::new(Field::new(similarity, DataType::Float64, true)),
+        Arc::new(Field::new(cluster, DataType::Utf8, false)),
+        Arc::new(Field::new(reason, DataType::Utf8, false)),
+    ]
+}
+
+fn with_removals(
+    batch: &RecordBatch,
+    names: &[String; 4],
+    removals: &[&Removal],
+) -> Result<RecordBatch, Error> {
+    let text = |field: fn(&Removal) -> &str| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(removals.iter().map(|removal| field(removal))))
+    };
+    let similarity: Float64Array = removals.iter().map(|removal| removal.similarity).collect();
+    let columns: [ArrayRef; 4] = [
+        text(|removal| &removal.duplicate_of),
+        Arc::new(similarity),
+        text(|removal| &removal.cluster),
+        text(|removal| removal.reason),
+    ];
+    let fields: Vec<_> = batch.schema_ref().fields().iter().cloned().chain(removal_fields(names)).collect();
+    let columns = batch.columns().iter().cloned().chain(columns).collect();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(|error| writing(error.into()))
+}
+
+/// An error of the parquet library while a part is written: the store's own if it came from there.
+fn writing(error: ParquetError) -> Error {
+    let error = match error {
+        ParquetError::External(error) => match error.downcast::<std::io::Error>() {
+            Ok(error) => *error,
+            Err(error) => std::io::Error::other(error),
+        },
+        error => std::io::Error::other(error),
+    };
+    match error.downcast::<cluster::Error>() {
+        Ok(error) => Error::Store(error),
+        Err(error) => Error::Store(cluster::Error::io("a part in parquet", "write", error)),
+    }
+}
