@@ -123,6 +123,8 @@ mod tests {
             (b"\xb0", "cut"),
             (b"\xb0\n", "a newline behind a lead byte"),
             (b"\x81\x30\x81", "four bytes cut"),
+            (b"\x81\x30ab", "no third of four bytes"),
+            (b"\x81\x30\x81a", "no fourth of four bytes"),
             (b"\xe3\x32\x9a\x36x", "four bytes beyond Unicode"),
         ] {
             let bytes = [&start[..], bad].concat();
