@@ -6,10 +6,12 @@
 mod error;
 mod guard;
 mod parquet;
+mod synthetic;
 
 pub use self::parquet::PARQUET;
 pub use error::Error;
 pub use guard::panic_is_caught;
+pub use synthetic::{Synthetic, SyntheticDoc};
 
 use std::sync::Arc;
 
