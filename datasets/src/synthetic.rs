@@ -24,7 +24,7 @@ pub struct SyntheticDoc {
     pub duplicate: Option<(String, &'static str)>,
 }
 
-/// How many documents may be repeated at a time; about 3 MB.
+/// How many documents may be repeated at a time; about 1 MB.
 const WINDOW: usize = 1024;
 /// An edited document is at least as similar as that to its original, as a fraction.
 const EDITED: (usize, usize) = (4, 5);
@@ -33,7 +33,7 @@ const DECOY: (usize, usize) = (1, 2);
 const GRAM: usize = 5;
 
 impl Synthetic {
-    /// The documents in order; each duplicate comes after its original. Memory: [`WINDOW`] documents.
+    /// The documents in order; each duplicate comes after its original. Memory: 1,024 documents.
     pub fn docs(self) -> impl Iterator<Item = SyntheticDoc> {
         let words = WORDS.split_whitespace().collect();
         let mut maker = Maker { random: Random(self.seed), words, window: Vec::new() };
