@@ -1,12 +1,62 @@
 //! `demo`: a synthetic corpus with known duplicates.
 
-use anyhow::Result;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
 
-/// x
+use anyhow::{Context, Result, bail};
+use datasets::Synthetic;
+use serde::Serialize;
+
+use crate::WrongUse;
+
+/// Write a synthetic Chinese corpus with known duplicates
+///
+/// FOLDER gets corpus.jsonl, one document a line, and truth.tsv: the id of each duplicate, the id of its
+/// original, and how it was made.
 #[derive(clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// The folder to write, which must not exist
+    folder: PathBuf,
+    /// How many documents to write
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    documents: u64,
+    /// Another seed gives another corpus
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
 
-/// x
-pub fn run(_args: Args) -> Result<u8> {
+#[derive(Serialize)]
+struct Line<'a> {
+    id: &'a str,
+    text: &'a str,
+}
+
+/// Runs the job; returns 0.
+pub fn run(args: Args) -> Result<u8> {
+    let Args { folder, documents, seed } = args;
+    if folder.exists() {
+        bail!(WrongUse(format!("the folder \"{}\" exists", folder.display())));
+    }
+    let create = |name: &str| -> Result<_> {
+        let file = folder.join(name);
+        let opened =
+            File::create(&file).with_context(|| format!("could not create \"{}\"", file.display()))?;
+        Ok(BufWriter::new(opened))
+    };
+    fs::create_dir_all(&folder).with_context(|| format!("could not create \"{}\"", folder.display()))?;
+    let (mut corpus, mut truth) = (create("corpus.jsonl")?, create("truth.tsv")?);
+    let mut duplicates = 0;
+    for doc in (Synthetic { documents, seed }).docs() {
+        serde_json::to_writer(&mut corpus, &Line { id: &doc.id, text: &doc.text })?;
+        corpus.write_all(b"\n")?;
+        if let Some((original, how)) = doc.duplicate {
+            duplicates += 1;
+            writeln!(truth, "{}\t{original}\t{how}", doc.id)?;
+        }
+    }
+    corpus.flush()?;
+    truth.flush()?;
+    println!("{documents} documents, {duplicates} of them duplicates, in \"{}\"", folder.display());
     Ok(0)
 }

@@ -13,11 +13,13 @@ mod parquet;
 mod part;
 mod reasons;
 mod sogou;
+mod synthetic;
 mod tancorp;
 #[cfg(test)]
 mod testing;
 
 pub use error::Error;
+pub use synthetic::{Synthetic, SyntheticDoc};
 
 use std::sync::Arc;
 
@@ -116,6 +118,9 @@ pub trait Reader: Send {
 /// Reads pieces a second time and copies each record, untouched, to the part it belongs in.
 pub trait Writer {
     /// Copies one piece. `fates` gives one fate per record, in the order and number of [`Reader::fill`].
+    ///
+    /// Where an error of the data ended the reading, it ends this too, after all that came before it has been
+    /// copied; no fate is taken for it.
     fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error>;
     /// Finishes the files.
     fn finish(self: Box<Self>) -> Result<(), Error>;

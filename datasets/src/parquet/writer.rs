@@ -8,7 +8,9 @@ use arrow_select::filter::filter_record_batch;
 use cluster::Output;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowWriter, encode_arrow_schema, parquet_to_arrow_schema};
-use parquet::basic::{Compression, Encoding, EncodingMask, LogicalType, Repetition, Type as PhysicalType};
+use parquet::basic::{
+    Compression, Encoding, EncodingMask, LogicalType, Repetition, Type as PhysicalType, ZstdLevel,
+};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -20,6 +22,9 @@ use crate::{Error, Fate, Parts, Piece, Removal, Writer};
 
 /// What a row group may hold, encoded, before it is written: a part keeps it in memory until then.
 const ROW_GROUP_BYTES: usize = 32 << 20;
+/// A file does not say at which level it was compressed. This one is the library's usual; level 1 makes the kept
+/// part of a corpus larger than the whole was (104 MB for 71 MB of mixed.parquet; level 3: 81 MB).
+const ZSTD_LEVEL: i32 = 3;
 /// What the removed rows have more than the kept ones.
 const REMOVAL_COLUMNS: [&str; 4] = ["duplicate_of", "similarity", "cluster", "reason"];
 
@@ -105,11 +110,7 @@ impl Writer for RowWriter<'_> {
         let mut batches = file.batches(None);
         let mut batch_fates = Vec::new();
         loop {
-            let (row, batch) = match batches.next() {
-                Ok(Some(batch)) => batch,
-                Ok(None) => return Ok(()),
-                Err(error) => return end_of_bad_piece(error, fates),
-            };
+            let Some((row, batch)) = batches.next()? else { return Ok(()) };
             batch_fates.clear();
             batch_fates.extend(fates.take(batch.num_rows()));
             if batch_fates.len() < batch.num_rows() {
@@ -124,19 +125,17 @@ impl Writer for RowWriter<'_> {
     }
 }
 
-/// A piece that ended early when it was first read, too, has one more rejected record in that place.
-fn end_of_bad_piece(error: Error, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
-    let expected = error.is_data() && fates.next() == Some(Fate::Rejected) && fates.next().is_none();
-    if expected { Ok(()) } else { Err(error) }
-}
-
 impl Layout {
     /// `None` when the piece has no row group, and so nothing to write.
     fn of(file: &File) -> Result<Option<Layout>, ParquetError> {
         let Some(group) = file.first_group() else { return Ok(None) };
+        let level = ZstdLevel::try_new(ZSTD_LEVEL)?;
         let columns = group.columns().iter().map(|column| ColumnLayout {
             path: column.column_path().clone(),
-            compression: column.compression(),
+            compression: match column.compression() {
+                Compression::ZSTD(_) => Compression::ZSTD(level),
+                other => other,
+            },
             dictionary: column.dictionary_page_offset().is_some()
                 && column.page_encoding_stats_mask().is_none_or(|pages| !holds_plain(pages)),
         });
