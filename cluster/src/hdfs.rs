@@ -467,6 +467,25 @@ mod tests {
     }
 
     #[test]
+    fn what_was_delivered_before_a_failure_is_kept_and_no_more_than_asked_for_is_taken() {
+        let (path, file) = (String::new(), String::new());
+        let blob = HdfsBlob { path, file, bytes: 9, reader: Mutex::new(None), shared: shared() };
+        let mut read = |items: &[&'static [u8]], filled: &mut usize| {
+            let (sender, receiver) = mpsc::channel();
+            items.iter().for_each(|item| sender.send(Ok(Bytes::from_static(item))).unwrap());
+            drop(sender);
+            let mut buffer = [0; 9];
+            (blob.fill(&receiver, &mut buffer, filled).is_ok(), buffer)
+        };
+        let mut filled = 0;
+        assert_eq!(read(&[b"012", b"34"], &mut filled), (false, *b"01234\0\0\0\0"));
+        assert_eq!(filled, 5);
+        assert_eq!(read(&[b"5", b"678"], &mut filled), (true, *b"\0\0\0\0\x005678"));
+        let mut filled = 5;
+        assert!(!read(&[b"56789"], &mut filled).0);
+    }
+
+    #[test]
     fn a_closed_port_is_noticed_in_seconds() {
         let start = Instant::now();
         let error = Hdfs { shared: shared() }.open("/x").err().unwrap();
