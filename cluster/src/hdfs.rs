@@ -470,7 +470,7 @@ mod tests {
     fn what_was_delivered_before_a_failure_is_kept_and_no_more_than_asked_for_is_taken() {
         let (path, file) = (String::new(), String::new());
         let blob = HdfsBlob { path, file, bytes: 9, reader: Mutex::new(None), shared: shared() };
-        let mut read = |items: &[&'static [u8]], filled: &mut usize| {
+        let read = |items: &[&'static [u8]], filled: &mut usize| {
             let (sender, receiver) = mpsc::channel();
             items.iter().for_each(|item| sender.send(Ok(Bytes::from_static(item))).unwrap());
             drop(sender);
