@@ -5,13 +5,11 @@
 //! answer waits for it on a channel with a deadline: a late task is given up together with its client, and
 //! a task that panics shows itself by closing the channel.
 
-use std::fmt;
 use std::future::Future;
 use std::io::{self, Write};
 use std::pin::pin;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -20,6 +18,7 @@ use hdfs_native::file::{FileReader, FileWriter};
 use hdfs_native::{Client, ClientBuilder, HdfsError, WriteOptions};
 use tokio::runtime::{self, Runtime};
 
+use crate::failure::{Failure, Patience};
 use crate::guard;
 use crate::store::{Blob, Child, Error, Output, Store, is_hidden};
 
@@ -30,7 +29,6 @@ const WRITE_BYTES: usize = 1 << 20;
 const DATA_NODE_WAIT_MS: &str = "10000";
 /// Where Hadoop looks for a name node when it is told only the host.
 const DEFAULT_PORT: u16 = 8020;
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const DROP_WAIT: Duration = Duration::from_secs(5);
 
 /// How long HDFS may take before it counts as failed.
@@ -219,7 +217,8 @@ impl Shared {
         }
     }
 
-    /// A call that may change something, and so is made once.
+    /// A call that may change something, and so is made once. A name node that wakes up after the deadline may
+    /// still do it.
     fn tell<T: Send + 'static, F>(
         &self,
         path: &str,
@@ -254,36 +253,6 @@ impl Shared {
     }
 }
 
-/// Counts failures, and waits longer after each.
-struct Patience {
-    left: u32,
-    pause: Duration,
-}
-
-impl Patience {
-    fn new(attempts: u32) -> Self {
-        Patience { left: attempts, pause: FIRST_PAUSE }
-    }
-
-    /// Gives `error` back when it was the last straw, or will not change however often one asks.
-    fn spend(&mut self, error: Error) -> Result<(), Error> {
-        self.left = self.left.saturating_sub(1);
-        if self.left == 0 || is_final(&error) {
-            return Err(error);
-        }
-        thread::sleep(self.pause);
-        self.pause *= 2;
-        Ok(())
-    }
-}
-
-fn is_final(error: &Error) -> bool {
-    match error {
-        Error::Io { source, .. } => source.kind() == io::ErrorKind::IsADirectory,
-        _ => true,
-    }
-}
-
 fn build(prefix: &str, handle: &runtime::Handle) -> hdfs_native::Result<Client> {
     let builder = |url: &str| {
         let builder = ClientBuilder::new().with_io_runtime(handle.clone());
@@ -308,67 +277,6 @@ fn build(prefix: &str, handle: &runtime::Handle) -> hdfs_native::Result<Client> 
 /// A thread that panicked while it held one of our locks left nothing half done.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Why the library gave no answer.
-#[derive(Debug)]
-enum Failure {
-    Library(HdfsError),
-    Late(Duration),
-    /// Its task ended without one: it panicked, or a read was shorter than the file.
-    Broken,
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            // The exception's name without its package, and its message without the stack.
-            Failure::Library(
-                HdfsError::RPCError(class, message) | HdfsError::FatalRPCError(class, message),
-            ) => {
-                write!(f, "{}: {}", short(class), first_line(message))
-            }
-            Failure::Library(error) => write!(f, "{}", first_line(&error.to_string())),
-            Failure::Late(limit) => write!(f, "no answer within {limit:?}"),
-            Failure::Broken => write!(f, "the HDFS client broke off"),
-        }
-    }
-}
-
-impl Failure {
-    fn at(self, name: &str, action: &'static str) -> Error {
-        let kind = match &self {
-            Failure::Library(HdfsError::FileNotFound(_)) => io::ErrorKind::NotFound,
-            Failure::Library(HdfsError::IsADirectoryError(_)) => io::ErrorKind::IsADirectory,
-            Failure::Library(HdfsError::AlreadyExists(_)) => io::ErrorKind::AlreadyExists,
-            Failure::Library(
-                HdfsError::RPCError(class, message) | HdfsError::FatalRPCError(class, message),
-            ) => match short(class) {
-                "FileNotFoundException" if message.starts_with("Path is not a file") => {
-                    io::ErrorKind::IsADirectory
-                }
-                // The directory of the new name is missing; the old name may well be there.
-                "FileNotFoundException" if message.starts_with("rename destination") => io::ErrorKind::Other,
-                "FileNotFoundException" => io::ErrorKind::NotFound,
-                "AccessControlException" | "AuthorizationException" => io::ErrorKind::PermissionDenied,
-                "InvalidPathException" => {
-                    return Error::BadName { name: name.to_owned(), reason: first_line(message) };
-                }
-                _ => io::ErrorKind::Other,
-            },
-            Failure::Library(_) | Failure::Broken => io::ErrorKind::Other,
-            Failure::Late(_) => io::ErrorKind::TimedOut,
-        };
-        Error::io(name, action, io::Error::new(kind, self.to_string()))
-    }
-}
-
-fn short(class: &str) -> &str {
-    class.rsplit('.').next().unwrap_or_default()
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().trim_end().to_owned()
 }
 
 struct HdfsBlob {
@@ -529,5 +437,60 @@ impl Drop for HdfsOutput {
             // Best effort: what is left behind lies under a temporary name.
             drop(self.shared.wait(DROP_WAIT, async move { client.delete(&path, false).await }));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future;
+
+    use super::*;
+
+    /// Of a name node that is not there.
+    fn shared() -> Arc<Shared> {
+        let limits = HdfsLimits { attempts: 2, ..HdfsLimits::default() };
+        Hdfs::new("hdfs://127.0.0.1:1", limits).unwrap().shared
+    }
+
+    #[test]
+    fn a_panic_of_the_library_is_an_error() {
+        let answer = shared().wait(Duration::from_secs(60), async { panic!("as a malformed packet does") });
+        assert!(matches!(answer, Err::<(), _>(Failure::Broken)));
+    }
+
+    #[test]
+    fn a_late_answer_is_an_error_and_ends_the_client() {
+        let shared = shared();
+        let late = || shared.wait(Duration::from_millis(20), future::pending::<hdfs_native::Result<()>>());
+        assert!(lock(&shared.client).is_some());
+        assert!(matches!(late(), Err(Failure::Late(_))));
+        assert!(lock(&shared.client).is_none());
+        assert!(shared.client().is_ok());
+    }
+
+    #[test]
+    fn what_was_delivered_before_a_failure_is_kept_and_no_more_than_asked_for_is_taken() {
+        let (path, file) = (String::new(), String::new());
+        let blob = HdfsBlob { path, file, bytes: 9, reader: Mutex::new(None), shared: shared() };
+        let read = |items: &[&'static [u8]], filled: &mut usize| {
+            let (sender, receiver) = mpsc::channel();
+            items.iter().for_each(|item| sender.send(Ok(Bytes::from_static(item))).unwrap());
+            drop(sender);
+            let mut buffer = [0; 9];
+            (blob.fill(&receiver, &mut buffer, filled).is_ok(), buffer)
+        };
+        let mut filled = 0;
+        assert_eq!(read(&[b"012", b"34"], &mut filled), (false, *b"01234\0\0\0\0"));
+        assert_eq!(filled, 5);
+        assert_eq!(read(&[b"5", b"678"], &mut filled), (true, *b"\0\0\0\0\x005678"));
+        let mut filled = 5;
+        assert!(!read(&[b"56789"], &mut filled).0);
+    }
+
+    #[test]
+    fn a_closed_port_is_noticed_in_seconds() {
+        let start = Instant::now();
+        let error = Hdfs { shared: shared() }.open("/x").err().unwrap();
+        assert!(matches!(error, Error::Io { .. }) && start.elapsed() < Duration::from_secs(20), "{error:?}");
     }
 }

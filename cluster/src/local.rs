@@ -61,7 +61,8 @@ impl Store for Local {
                 let name = child.to_string_lossy().into_owned();
                 return Err(Error::BadName { name, reason: "it is not UTF-8".to_owned() });
             };
-            let failed = |source| Error::io(name, "list", source);
+            // Never "not found", which patterns pass over: a link to nothing is input that is lost.
+            let failed = |source| Error::Io { path: name.to_owned(), action: "list", source };
             let metadata = fs::metadata(&child).map_err(failed)?;
             let link = entry.file_type().map_err(failed)?.is_symlink();
             if metadata.is_dir() && link && leads_back(&child).map_err(failed)? {

@@ -97,15 +97,14 @@ impl Stores {
     /// cannot be read or a directory without files.
     pub fn expand(&self, inputs: &str) -> Result<Vec<Found>, Error> {
         let mut found = Vec::new();
-        let (store, path) = self.locate(inputs)?;
-        if inputs.contains(',') && !store.exists(&path)? {
+        if inputs.contains(',') && !self.local.exists(&absolute(inputs)?)? {
             for input in split(inputs).into_iter().filter(|input| !input.is_empty()) {
                 self.expand_one(input, &mut found)?;
             }
         } else {
             self.expand_one(inputs, &mut found)?;
         }
-        found.sort_by_cached_key(|file| full_path(file));
+        found.sort_by_cached_key(full_path);
         found.dedup_by_key(|file| full_path(file));
         Ok(found)
     }
@@ -202,7 +201,11 @@ fn matching(
     files: &mut Vec<Entry>,
 ) -> Result<(), Error> {
     let Some((first, rest)) = names.split_first() else {
-        return unless_missing(store.list(directory)).map(|found| files.extend(found));
+        // A pattern may lead to nothing here and to something there, but what is here must be read whole.
+        if store.exists(directory)? {
+            files.extend(store.list(directory)?);
+        }
+        return Ok(());
     };
     if !is_pattern(first) {
         return matching(store, &format!("{directory}/{first}"), rest, bad, files);
@@ -210,7 +213,11 @@ fn matching(
     // Not globset: its `?` is one byte, a third of a Chinese character.
     let pattern = Pattern::new(first).map_err(|error| bad(error.msg.to_owned()))?;
     let here = if directory.is_empty() { "/" } else { directory };
-    for child in unless_missing(store.children(here))? {
+    let children = match store.children(here) {
+        Err(Error::NotFound { .. }) => Vec::new(),
+        children => children?,
+    };
+    for child in children {
         let name = child.path.rsplit('/').next().unwrap_or_default();
         // Asked for its children, a file names itself.
         if child.path == here || !pattern.matches(name) {
@@ -223,14 +230,6 @@ fn matching(
         }
     }
     Ok(())
-}
-
-/// A pattern may lead to nothing here and to something there.
-fn unless_missing<T>(found: Result<Vec<T>, Error>) -> Result<Vec<T>, Error> {
-    match found {
-        Err(Error::NotFound { .. }) => Ok(Vec::new()),
-        found => found,
-    }
 }
 
 #[cfg(test)]
@@ -312,6 +311,16 @@ mod tests {
         );
         assert_eq!(names(&folder, "?文/[一二].*"), ["中文/一.txt"]);
         assert_eq!(names(&folder, "2024/_x/*"), ["2024/_x/f.txt"]);
+    }
+
+    #[test]
+    fn a_link_to_nothing_is_never_passed_over() {
+        let (_guard, folder) = folder(&["a/x", "a/y"]);
+        std::os::unix::fs::symlink("nowhere", format!("{folder}/a/z")).unwrap();
+        for pattern in ["a", "*", "a/*"] {
+            let error = Stores::new().expand(&format!("{folder}/{pattern}")).err().unwrap();
+            assert!(matches!(error, Error::Io { path, .. } if path.ends_with("/a/z")), "{pattern}");
+        }
     }
 
     #[test]

@@ -1,0 +1,149 @@
+//! Why the HDFS client library gave no answer, what that is to our callers, and whether to ask again.
+
+use std::fmt;
+use std::io;
+use std::thread;
+use std::time::Duration;
+
+use hdfs_native::HdfsError;
+
+use crate::store::Error;
+
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Library(HdfsError),
+    Late(Duration),
+    /// Its task ended without one: it panicked, or a read was shorter than the file.
+    Broken,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // The exception's name without its package, and its message without the stack.
+            Failure::Library(
+                HdfsError::RPCError(class, message) | HdfsError::FatalRPCError(class, message),
+            ) => {
+                write!(f, "{}: {}", short(class), first_line(message))
+            }
+            Failure::Library(error) => write!(f, "{}", first_line(&error.to_string())),
+            Failure::Late(limit) => write!(f, "no answer within {limit:?}"),
+            Failure::Broken => write!(f, "the HDFS client broke off"),
+        }
+    }
+}
+
+impl Failure {
+    /// What it is to our callers, who did `action` to `name`.
+    pub(crate) fn at(self, name: &str, action: &'static str) -> Error {
+        let kind = match &self {
+            Failure::Library(HdfsError::FileNotFound(_)) => io::ErrorKind::NotFound,
+            Failure::Library(HdfsError::IsADirectoryError(_)) => io::ErrorKind::IsADirectory,
+            Failure::Library(HdfsError::AlreadyExists(_)) => io::ErrorKind::AlreadyExists,
+            Failure::Library(
+                HdfsError::RPCError(class, message) | HdfsError::FatalRPCError(class, message),
+            ) => match short(class) {
+                "FileNotFoundException" if message.starts_with("Path is not a file") => {
+                    io::ErrorKind::IsADirectory
+                }
+                // The directory of the new name is missing; the old name may well be there.
+                "FileNotFoundException" if message.starts_with("rename destination") => io::ErrorKind::Other,
+                "FileNotFoundException" => io::ErrorKind::NotFound,
+                "AccessControlException" | "AuthorizationException" => io::ErrorKind::PermissionDenied,
+                "InvalidPathException" => {
+                    return Error::BadName { name: name.to_owned(), reason: first_line(message) };
+                }
+                _ => io::ErrorKind::Other,
+            },
+            Failure::Library(_) | Failure::Broken => io::ErrorKind::Other,
+            Failure::Late(_) => io::ErrorKind::TimedOut,
+        };
+        Error::io(name, action, io::Error::new(kind, self.to_string()))
+    }
+}
+
+fn short(class: &str) -> &str {
+    class.rsplit('.').next().unwrap_or_default()
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().trim_end().to_owned()
+}
+
+/// Counts failures, and waits longer after each.
+pub(crate) struct Patience {
+    left: u32,
+    pause: Duration,
+}
+
+impl Patience {
+    pub(crate) fn new(attempts: u32) -> Self {
+        Patience { left: attempts, pause: FIRST_PAUSE }
+    }
+
+    /// Gives `error` back when it was the last straw, or will not change however often one asks.
+    pub(crate) fn spend(&mut self, error: Error) -> Result<(), Error> {
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 || is_final(&error) {
+            return Err(error);
+        }
+        thread::sleep(self.pause);
+        self.pause *= 2;
+        Ok(())
+    }
+}
+
+fn is_final(error: &Error) -> bool {
+    match error {
+        Error::Io { source, .. } => source.kind() == io::ErrorKind::IsADirectory,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(class: &str, message: &str) -> Error {
+        Failure::Library(HdfsError::RPCError(class.to_owned(), message.to_owned())).at("hdfs://n/x", "open")
+    }
+
+    #[test]
+    fn only_what_may_pass_is_tried_again() {
+        let error = |kind: io::ErrorKind| Error::io("x", "read", kind.into());
+        let mut patience = Patience::new(3);
+        assert!(patience.spend(error(io::ErrorKind::TimedOut)).is_ok());
+        assert!(patience.spend(error(io::ErrorKind::NotFound)).is_err());
+        assert!(patience.spend(error(io::ErrorKind::TimedOut)).is_err());
+    }
+
+    #[test]
+    fn both_ways_of_saying_that_a_file_is_missing_are_one() {
+        let missing = Failure::Library(HdfsError::FileNotFound("/x".to_owned())).at("hdfs://n/x", "open");
+        assert!(matches!(missing, Error::NotFound { path } if path == "hdfs://n/x"));
+        let missing = sorted("java.io.FileNotFoundException", "File does not exist: /x\n\tat org.apache");
+        assert!(matches!(missing, Error::NotFound { .. }));
+    }
+
+    #[test]
+    fn exceptions_of_one_name_are_told_apart_by_what_they_say() {
+        let class = "java.io.FileNotFoundException";
+        for message in ["Path is not a file: /x", "rename destination parent /y not found."] {
+            assert!(matches!(sorted(class, message), Error::Io { .. }), "{message}");
+        }
+        let class = "org.apache.hadoop.security.AccessControlException";
+        assert!(matches!(sorted(class, "Permission denied: user=me"), Error::Denied { .. }));
+    }
+
+    #[test]
+    fn no_stack_reaches_the_user() {
+        let Error::Io { source, .. } = sorted("org.apache.hadoop.SafeModeException", "safe\n\tat x.y\n")
+        else {
+            panic!("not an i/o error");
+        };
+        assert_eq!(source.to_string(), "SafeModeException: safe");
+    }
+}

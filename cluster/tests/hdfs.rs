@@ -1,0 +1,233 @@
+//! The HDFS store against a real HDFS.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::io::Read;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use cluster::{BlobReader, Error, Hdfs, HdfsLimits, Store, Stores};
+use hadoop::{MiniDfs, hadoop};
+use hdfs_native::WriteOptions;
+use hdfs_native::sync::{Client, ClientBuilder};
+
+#[path = "../../tests/hadoop.rs"]
+mod hadoop;
+
+const QUICK: HdfsLimits = HdfsLimits {
+    call: Duration::from_secs(2),
+    item: Duration::from_secs(1),
+    range: Duration::from_secs(3),
+    attempts: 2,
+};
+
+fn write(store: &dyn Store, path: &str, bytes: &[u8]) {
+    let mut output = store.create(path).unwrap();
+    output.write_all(bytes).unwrap();
+    output.finish().unwrap();
+}
+
+fn listed(store: &dyn Store, path: &str) -> Vec<String> {
+    store.list(path).unwrap().into_iter().map(|entry| entry.path).collect()
+}
+
+/// Bytes that differ from place to place.
+fn content(bytes: usize) -> Vec<u8> {
+    (0..bytes as u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect()
+}
+
+fn superuser(cluster: &MiniDfs) -> Client {
+    ClientBuilder::new().with_url(&cluster.uri).with_user("hdfs").build().unwrap()
+}
+
+#[test]
+#[ignore = "needs scripts/hadoop/build"]
+fn files_are_written_found_renamed_and_removed() {
+    let cluster = MiniDfs::start(1);
+    let stores = Stores::new();
+    let (store, root) = stores.locate(&format!("{}/数据", cluster.uri)).unwrap();
+    assert_eq!(format!("{}{root}", store.prefix()), format!("{}/数据", cluster.uri));
+    let path = |name: &str| format!("{root}/{name}");
+
+    for name in ["b/x", "b-x", "a.txt", "_temporary/0/part", "b/.hidden", "2024/01/甲.txt", "2024/02/乙.txt"]
+    {
+        write(store.as_ref(), &path(name), name.as_bytes());
+    }
+    write(store.as_ref(), &path("empty"), b"");
+    assert_eq!(
+        listed(store.as_ref(), &root),
+        ["2024/01/甲.txt", "2024/02/乙.txt", "a.txt", "b-x", "b/x", "empty"].map(&path)
+    );
+    assert_eq!(listed(store.as_ref(), &path("_temporary")), [path("_temporary/0/part")]);
+    assert_eq!(listed(store.as_ref(), &path("a.txt")), [path("a.txt")]);
+
+    let found = stores.expand(&format!("{0}{root}/2024/*/?.txt,{0}{root}/{{a.txt,none}}", cluster.uri));
+    let found: Vec<_> = found.unwrap().into_iter().map(|file| (file.name, file.bytes)).collect();
+    assert_eq!(found, [("01/甲.txt".into(), 15), ("02/乙.txt".into(), 15), ("a.txt".into(), 5)]);
+    let found = stores.expand(&format!("{0}{root}/b/x,{0}{root}/b,{0}{root}/202?/01", cluster.uri)).unwrap();
+    let found: Vec<_> = found.into_iter().map(|file| file.path).collect();
+    assert_eq!(found, [path("2024/01/甲.txt"), path("b/x")]);
+    assert!(matches!(stores.expand(&format!("{}/*.gz", cluster.uri)), Err(Error::NotFound { .. })));
+
+    let mut text = String::new();
+    let blob = store.open(&path("a.txt")).unwrap();
+    BlobReader::new(blob, 0, u64::MAX).read_to_string(&mut text).unwrap();
+    assert_eq!(text, "a.txt");
+    assert_eq!(store.open(&path("empty")).unwrap().read_at(0, &mut [0; 9]).unwrap(), 0);
+
+    assert!(matches!(store.rename(&path("b"), &path("a.txt")), Err(Error::Io { .. })));
+    assert!(matches!(store.rename(&path("b"), &path("no/b")), Err(Error::Io { .. })));
+    store.rename(&path("b"), &path("c")).unwrap();
+    assert!(store.exists(&path("c/x")).unwrap() && !store.exists(&path("b")).unwrap());
+    store.remove(&path("c")).unwrap();
+    store.remove(&path("c")).unwrap();
+    assert!(!store.exists(&path("c")).unwrap());
+    store.create_dir(&path("d/e")).unwrap();
+    store.create_dir(&path("d/e")).unwrap();
+    assert!(store.exists(&path("d/e")).unwrap());
+
+    let mut half = store.create(&path("half")).unwrap();
+    half.write_all(&content(3 << 20)).unwrap();
+    drop(half);
+    assert!(!store.exists(&path("half")).unwrap());
+
+    let file = format!("{}{}", cluster.uri, path("x.seq"));
+    assert!(hadoop(["write-seq", &file, "100", "Text", "Text", "block", "gzip"]).status.success());
+    let mut magic = [0; 4];
+    store.open(&path("x.seq")).unwrap().read_at(0, &mut magic).unwrap();
+    assert_eq!(&magic, b"SEQ\x06");
+    assert_eq!(String::from_utf8(hadoop(["read-seq", &file]).stdout).unwrap().lines().count(), 100);
+}
+
+#[test]
+#[ignore = "needs scripts/hadoop/build"]
+fn what_is_missing_what_is_forbidden_and_what_is_no_file_are_told_apart() {
+    let cluster = MiniDfs::start(1);
+    let store = Hdfs::new(&cluster.uri, HdfsLimits::default()).unwrap();
+    let path = "/none/x";
+    assert!(matches!(store.open(path), Err(Error::NotFound { .. })));
+    assert!(matches!(store.list(path), Err(Error::NotFound { .. })));
+    assert!(matches!(store.rename(path, "/y"), Err(Error::NotFound { .. })));
+    assert!(!store.exists(path).unwrap());
+
+    let superuser = superuser(&cluster);
+    superuser.create("/private/x", WriteOptions::default()).unwrap().close().unwrap();
+    superuser.set_permission("/private", 0o700).unwrap();
+    let path = "/private/x";
+    assert!(matches!(store.open(path), Err(Error::Denied { .. })));
+    assert!(matches!(store.list("/private"), Err(Error::Denied { .. })));
+    assert!(matches!(store.create(path), Err(Error::Denied { .. })));
+    assert!(matches!(store.create_dir(path), Err(Error::Denied { .. })));
+    assert!(matches!(store.remove("/private"), Err(Error::Denied { .. })));
+    assert!(matches!(store.exists(path), Err(Error::Denied { .. })));
+
+    let Err(Error::Io { source, .. }) = store.open("/") else { panic!("opened a directory") };
+    assert_eq!(source.kind(), std::io::ErrorKind::IsADirectory);
+    assert_eq!(source.to_string(), "FileNotFoundException: Path is not a file: /");
+}
+
+#[test]
+#[ignore = "needs scripts/hadoop/build"]
+fn ranges_of_a_file_of_several_blocks_are_read_right() {
+    let cluster = MiniDfs::start(2);
+    let bytes = content((20 << 20) + 123);
+    let small = WriteOptions::default().block_size(1 << 20);
+    let mut writer = superuser(&cluster).create("/blocks", small).unwrap();
+    writer.write_bytes(Bytes::from(bytes.clone())).unwrap();
+    writer.close().unwrap();
+
+    let store = Hdfs::new(&cluster.uri, HdfsLimits::default()).unwrap();
+    let blob = store.open("/blocks").unwrap();
+    assert_eq!(blob.bytes(), bytes.len() as u64);
+    let mut buffer = vec![0; 9 << 20];
+    let starts =
+        [0, 1, 65_535, (1 << 20) - 1, 1 << 20, (8 << 20) + 7, bytes.len() - 1, bytes.len(), bytes.len() + 9];
+    for start in starts {
+        for length in [0, 1, 65_537, 9 << 20] {
+            let read = blob.read_at(start as u64, &mut buffer[..length]).unwrap();
+            let expected = &bytes[start.min(bytes.len())..];
+            let most = expected.len().min(length);
+            assert!(read == most || read == 8 << 20, "{read} of {most} at {start}");
+            assert!(buffer[..read] == expected[..read], "{length} at {start}");
+        }
+    }
+    assert_eq!(blob.read_at(u64::MAX, &mut buffer).unwrap(), 0);
+
+    thread::scope(|scope| {
+        for worker in 0..4u64 {
+            let (blob, bytes) = (&blob, &bytes);
+            scope.spawn(move || {
+                let (start, end) = (worker * (5 << 20), (worker + 1) * (5 << 20));
+                let mut read = Vec::new();
+                BlobReader::new(Arc::clone(blob), start, end).read_to_end(&mut read).unwrap();
+                assert!(read == bytes[start as usize..end as usize]);
+            });
+        }
+    });
+}
+
+#[test]
+#[ignore = "needs scripts/hadoop/build"]
+fn a_frozen_cluster_is_an_error_within_the_deadline_and_well_again_when_it_thaws() {
+    let cluster = MiniDfs::start(1);
+    let store = Hdfs::new(&cluster.uri, QUICK).unwrap();
+    let bytes = content(12 << 20);
+    write(&store, "/x", &bytes);
+    let blob = store.open("/x").unwrap();
+    let mut buffer = vec![0; 8 << 20];
+    let mut output = store.create("/y").unwrap();
+    output.write_all(b"half").unwrap();
+
+    cluster.signal("STOP");
+    let start = Instant::now();
+    assert!(matches!(blob.read_at(0, &mut buffer), Err(Error::Io { .. })));
+    println!("a read ended after {:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(10));
+    let start = Instant::now();
+    assert!(matches!(store.open("/x"), Err(Error::Io { .. })));
+    assert!(matches!(store.list("/"), Err(Error::Io { .. })));
+    assert!(matches!(store.create("/z"), Err(Error::Io { .. })));
+    // Not of a file that is needed later: what was asked for may still be done after the thaw.
+    assert!(matches!(store.rename("/none", "/z"), Err(Error::Io { .. })));
+    assert!(matches!(output.finish(), Err(Error::Io { .. })));
+    println!("five calls ended after {:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(30));
+
+    let patient = Hdfs::new(&cluster.uri, HdfsLimits { attempts: 10, ..QUICK }).unwrap();
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| patient.open("/x").and_then(|blob| blob.read_at(0, &mut buffer)));
+        thread::sleep(Duration::from_secs(5));
+        cluster.signal("CONT");
+        assert_eq!(reader.join().unwrap().unwrap(), 8 << 20);
+    });
+    assert!(buffer == bytes[..8 << 20]);
+    assert_eq!(blob.read_at(8 << 20, &mut buffer).unwrap(), 4 << 20);
+    assert!(buffer[..4 << 20] == bytes[8 << 20..]);
+    assert!(blob.read_at(0, &mut buffer).is_ok());
+
+    let start = Instant::now();
+    drop(cluster);
+    let stopped = start.elapsed();
+    let error = store.open("/x").err().unwrap();
+    println!("stopped in {stopped:?}, refused after {:?}: {error:?}", start.elapsed() - stopped);
+}
+
+#[test]
+#[ignore = "needs scripts/hadoop/build"]
+fn a_large_file_streams() {
+    let cluster = MiniDfs::start(1);
+    let store = Hdfs::new(&cluster.uri, HdfsLimits::default()).unwrap();
+    let bytes = content(200_000_000);
+    let start = Instant::now();
+    write(&store, "/large", &bytes);
+    println!("wrote {:.0} MB/s", 200.0 / start.elapsed().as_secs_f64());
+    for _ in 0..3 {
+        let start = Instant::now();
+        let mut reader = BlobReader::new(store.open("/large").unwrap(), 0, u64::MAX);
+        let mut read = Vec::with_capacity(bytes.len());
+        reader.read_to_end(&mut read).unwrap();
+        println!("read {:.0} MB/s", 200.0 / start.elapsed().as_secs_f64());
+        assert!(read == bytes);
+    }
+}

@@ -1,0 +1,117 @@
+//! A real HDFS on loopback, and Hadoop's own SequenceFile code. Needs `scripts/hadoop/build`.
+#![allow(dead_code, reason = "every test binary uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot start should fail")]
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+const START: Duration = Duration::from_secs(120);
+const STOP: Duration = Duration::from_secs(20);
+const COMMAND: Duration = Duration::from_secs(120);
+/// A cluster that everybody forgot ends after this many seconds.
+const LIFE_SECONDS: &str = "1800";
+
+/// A name node and its data nodes in one process, whose superuser is `hdfs`: we are nobody special in it.
+pub struct MiniDfs {
+    /// Such as `hdfs://127.0.0.1:40123`; everybody may write to its root.
+    pub uri: String,
+    child: Child,
+    _folder: TempDir,
+}
+
+impl MiniDfs {
+    /// Takes some seconds. Panics with the end of Hadoop's log when it does not start.
+    pub fn start(data_nodes: usize) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let mut child = java(["dfs".as_ref(), folder.path().join("dfs").as_os_str()])
+            .args([&data_nodes.to_string(), LIFE_SECONDS])
+            .env("HADOOP_USER_NAME", "hdfs")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(File::create(&log).unwrap())
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        let line = lines.recv_timeout(START).unwrap_or_default();
+        let uri = line.strip_prefix("ready ").unwrap_or_default().to_owned();
+        let cluster = MiniDfs { uri, child, _folder: folder };
+        assert!(!cluster.uri.is_empty(), "no HDFS: {}", tail(&log));
+        cluster
+    }
+
+    /// Sends a signal such as `STOP` or `CONT` to the whole cluster.
+    pub fn signal(&self, name: &str) {
+        let mut kill = Command::new("kill");
+        assert!(kill.args(["-s", name, &self.child.id().to_string()]).status().unwrap().success());
+    }
+}
+
+impl Drop for MiniDfs {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        wait(&mut self.child, STOP);
+    }
+}
+
+/// Runs one of the other commands of `scripts/hadoop/src/Hadoop.java`.
+pub fn hadoop(args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    let (stdout, stderr) = (folder.path().join("stdout"), folder.path().join("stderr"));
+    let mut child = java(args)
+        .stdin(Stdio::null())
+        .stdout(File::create(&stdout).unwrap())
+        .stderr(File::create(&stderr).unwrap())
+        .spawn()
+        .unwrap();
+    let status = wait(&mut child, COMMAND);
+    Output { status, stdout: fs::read(stdout).unwrap(), stderr: fs::read(stderr).unwrap() }
+}
+
+fn java(args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+    let target = scripts().join("target");
+    assert!(target.join("classes/Hadoop.class").exists(), "run scripts/hadoop/build");
+    let mut command = Command::new("java");
+    command.args(["-Xmx512m", "-Djava.net.preferIPv4Stack=true", "-Dfile.encoding=UTF-8"]);
+    command.args(["-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp"]);
+    command.arg(format!("{0}/lib/*:{0}/classes", target.display()));
+    command.arg("Hadoop").args(args);
+    // The cluster of whoever runs the tests is none of our business.
+    command.env_remove("HADOOP_CONF_DIR").env_remove("HADOOP_HOME");
+    command
+}
+
+/// The folder is the same one for the tests of every package.
+fn scripts() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().map(|folder| folder.join("scripts/hadoop")).find(|folder| folder.exists()).unwrap()
+}
+
+/// Waits for the end, and brings it about after `limit`.
+fn wait(child: &mut Child, limit: Duration) -> ExitStatus {
+    let end = Instant::now() + limit;
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        if Instant::now() > end {
+            child.kill().unwrap();
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn tail(log: &Path) -> String {
+    let text = fs::read(log).unwrap_or_default();
+    String::from_utf8_lossy(&text[text.len().saturating_sub(2000)..]).into_owned()
+}
