@@ -46,6 +46,14 @@ impl Error {
             Err(error) => Error::data(path, offset, error),
         }
     }
+
+    /// An error met while writing an [`Output`](cluster::Output): never the data's fault.
+    pub fn writing(error: io::Error) -> Self {
+        Error::Store(match error.downcast::<cluster::Error>() {
+            Ok(store) => store,
+            Err(error) => cluster::Error::io("the output", "write", error),
+        })
+    }
 }
 
 impl fmt::Display for Error {

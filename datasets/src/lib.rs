@@ -4,8 +4,11 @@
 //! A new format is one file here and one line in [`FORMATS`].
 
 mod error;
+mod reasons;
+mod sequence_file;
 
 pub use error::Error;
+pub use sequence_file::{SEQUENCE_FILE, SequenceFile};
 
 use std::sync::Arc;
 
@@ -64,7 +67,7 @@ pub enum Fate {
 }
 
 /// Why a document was removed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Removal {
     /// The removed document's id.
     pub id: String,
