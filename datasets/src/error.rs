@@ -47,12 +47,19 @@ impl Error {
         }
     }
 
-    /// An error met while writing an [`Output`](cluster::Output): never the data's fault.
-    pub fn writing(error: io::Error) -> Self {
-        Error::Store(match error.downcast::<cluster::Error>() {
-            Ok(store) => store,
-            Err(error) => cluster::Error::io("the output", "write", error),
-        })
+    /// An error met while writing a part of `folder`: the store's own if it came from there.
+    pub fn writing(folder: &str, error: io::Error) -> Self {
+        match error.downcast::<cluster::Error>() {
+            Ok(store) => Error::Store(store),
+            Err(error) => Error::Store(cluster::Error::io(folder, "write", error)),
+        }
+    }
+
+    /// A file whose second reading gives other records than its first; never the data's fault, for the
+    /// fates that were decided on the first reading fit nothing any more.
+    pub fn changed(path: &str) -> Self {
+        let source = io::Error::other("it has changed since it was first read");
+        Error::Store(cluster::Error::io(path, "divide", source))
     }
 }
 

@@ -6,6 +6,7 @@ use cluster::Output;
 
 use crate::{Error, Parts, Removal};
 
+const FOLDER: &str = "removed";
 /// How much is handed to the store at once.
 const WRITE_BYTES: usize = 1 << 16;
 
@@ -26,12 +27,13 @@ impl<'a> Reasons<'a> {
     pub(crate) fn write(&mut self, removal: &Removal) -> Result<(), Error> {
         let output = match &mut self.output {
             Some(output) => output,
-            none => none.insert(self.parts.part("removed", ".reasons.jsonl")?),
+            none => none.insert(self.parts.part(FOLDER, ".reasons.jsonl")?),
         };
-        serde_json::to_writer(&mut self.buffer, removal).map_err(|error| Error::writing(error.into()))?;
+        serde_json::to_writer(&mut self.buffer, removal)
+            .map_err(|error| Error::writing(FOLDER, error.into()))?;
         self.buffer.push(b'\n');
         if self.buffer.len() >= WRITE_BYTES {
-            output.write_all(&self.buffer).map_err(Error::writing)?;
+            output.write_all(&self.buffer).map_err(|error| Error::writing(FOLDER, error))?;
             self.buffer.clear();
         }
         Ok(())
@@ -40,7 +42,7 @@ impl<'a> Reasons<'a> {
     /// Finishes the file, if there is one.
     pub(crate) fn finish(self) -> Result<(), Error> {
         if let Some(mut output) = self.output {
-            output.write_all(&self.buffer).map_err(Error::writing)?;
+            output.write_all(&self.buffer).map_err(|error| Error::writing(FOLDER, error))?;
             output.finish()?;
         }
         Ok(())

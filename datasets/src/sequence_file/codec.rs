@@ -77,15 +77,15 @@ impl Decompressor {
             input = &input[read..];
             // Before all else, for how much room there was must not show in what is said.
             if out.len() > limit {
-                return Err(format!("it is more than {limit} bytes decompressed"));
+                return Err(format!("more than {limit} bytes decompressed"));
             }
             match status {
                 Ok(Status::StreamEnd) if input.is_empty() => return Ok(()),
                 // Hadoop reads streams that follow each other as one.
                 Ok(Status::StreamEnd) => self.reset(),
                 Ok(_) if read > 0 || out.len() > written || out.len() == out.capacity() => {}
-                Ok(_) => return Err("its compressed data ends too early".to_owned()),
-                Err(_) => return Err("its compressed data is damaged".to_owned()),
+                Ok(_) => return Err("compressed data ends too early".to_owned()),
+                Err(_) => return Err("compressed data is damaged".to_owned()),
             }
         }
     }

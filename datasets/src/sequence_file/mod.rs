@@ -15,6 +15,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 use operators::DocBatch;
@@ -142,7 +143,8 @@ impl Documents {
 
 const BAD_LENGTH: &str = "is not as long as its class";
 
-/// The bytes of a serialised Text or BytesWritable. What follows them is left alone, as Hadoop leaves it.
+/// The bytes of a serialised Text or BytesWritable. Bytes after them are as bad as too few, as for Hadoop:
+/// a document must not be judged by a part of its record.
 fn payload(class: Class, bytes: &[u8]) -> Result<&[u8], &'static str> {
     let (length, start) = match class {
         Class::Text => vint(bytes).ok_or("ends before its length")?,
@@ -152,7 +154,11 @@ fn payload(class: Class, bytes: &[u8]) -> Result<&[u8], &'static str> {
         }
     };
     let length = usize::try_from(length).map_err(|_| "has a negative length")?;
-    bytes[start..].get(..length).ok_or("is shorter than it says")
+    match bytes[start..].len().cmp(&length) {
+        Ordering::Less => Err("is shorter than it says"),
+        Ordering::Equal => Ok(&bytes[start..]),
+        Ordering::Greater => Err("is longer than it says"),
+    }
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str, &'static str> {

@@ -33,21 +33,15 @@ impl<'a> SequenceWriter<'a> {
 
 impl Writer for SequenceWriter<'_> {
     fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
-        let changed = |offset| {
-            Error::data(
-                piece.blob.path(),
-                offset,
-                "the file is not as it was when it was read the first time",
-            )
-        };
+        let changed = || Error::changed(piece.blob.path());
         let mut records = Records::open(piece)?;
         let header = records.header.clone();
         while let Some(raw) = records.next()? {
             let record = match raw {
                 Raw::Record(record) => record,
-                Raw::Lost { offset, .. } => match fates.next() {
+                Raw::Lost { .. } => match fates.next() {
                     Some(Fate::Rejected) => continue,
-                    _ => return Err(changed(offset)),
+                    _ => return Err(changed()),
                 },
             };
             let (part, folder) = match fates.next() {
@@ -57,14 +51,14 @@ impl Writer for SequenceWriter<'_> {
                     (&mut self.removed, "removed")
                 }
                 Some(Fate::Rejected) => continue,
-                None => return Err(changed(record.offset)),
+                None => return Err(changed()),
             };
             if part.as_ref().is_none_or(|part| part.header != header.bytes) {
                 if let Some(part) = part.take() {
                     part.finish()?;
                 }
                 let output = self.parts.part(folder, &extension(&piece.name))?;
-                *part = Some(Part::new(&header, output));
+                *part = Some(Part::new(&header, folder, output));
             }
             if let Some(part) = part {
                 part.append(record.key, record.value)?;
@@ -95,6 +89,7 @@ struct Part {
     /// Without the sync marker.
     header: Vec<u8>,
     marker: [u8; MARKER_BYTES],
+    folder: &'static str,
     output: Box<dyn Output>,
     /// Still to be written.
     buffer: Vec<u8>,
@@ -106,7 +101,7 @@ struct Part {
 }
 
 impl Part {
-    fn new(header: &Header, output: Box<dyn Output>) -> Self {
+    fn new(header: &Header, folder: &'static str, output: Box<dyn Output>) -> Self {
         // Not random, so that two runs write the same bytes; not the input's, lest a text that
         // quotes the input's sync marker goes on meaning something.
         let mut seed = header.bytes.clone();
@@ -119,7 +114,7 @@ impl Part {
             Compression::None | Compression::Record(_) => None,
         };
         let synced = buffer.len() as u64;
-        Part { header: header.bytes.clone(), marker, output, buffer, written: 0, synced, block }
+        Part { header: header.bytes.clone(), marker, folder, output, buffer, written: 0, synced, block }
     }
 
     fn append(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
@@ -147,13 +142,13 @@ impl Part {
     fn close_block(&mut self) -> Result<(), Error> {
         if let Some(block) = self.block.as_mut().filter(|block| block.count > 0) {
             self.buffer.extend_from_slice(&self.marker);
-            block.close(&mut self.buffer).map_err(Error::writing)?;
+            block.close(&mut self.buffer).map_err(|error| Error::writing(self.folder, error))?;
         }
         Ok(())
     }
 
     fn write(&mut self) -> Result<(), Error> {
-        self.output.write_all(&self.buffer).map_err(Error::writing)?;
+        self.output.write_all(&self.buffer).map_err(|error| Error::writing(self.folder, error))?;
         self.written += self.buffer.len() as u64;
         self.buffer.clear();
         Ok(())
