@@ -11,7 +11,8 @@ use super::read::{Raw, Records};
 use crate::reasons::Reasons;
 use crate::{Error, Fate, Parts, Piece, Writer};
 
-/// A sync marker comes before the first record that begins as far as this behind the one before, as in Hadoop.
+/// A sync marker comes before the first record that begins as far as this behind the one before. As in Hadoop 2:
+/// the 100 KiB of Hadoop 3 would leave small files in one piece.
 const SYNC_BYTES: u64 = 100 * MARKER_BYTES as u64;
 /// A block is closed when its keys and values are this long, as in Hadoop.
 const BLOCK_BYTES: usize = 1_000_000;
