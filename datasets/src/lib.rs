@@ -12,6 +12,7 @@ mod lines;
 mod parquet;
 mod part;
 mod reasons;
+mod sequence_file;
 mod sogou;
 mod synthetic;
 mod tancorp;
@@ -27,7 +28,8 @@ use cluster::{Blob, Output};
 use operators::DocBatch;
 
 /// Every format that can be read, in the order in which they are tried on a file.
-pub static FORMATS: &[&dyn Format] = &[&parquet::PARQUET, &jsonl::JSONL, &sogou::SOGOUCS, &tancorp::TANCORP];
+pub static FORMATS: &[&dyn Format] =
+    &[&parquet::PARQUET, &sequence_file::SEQUENCE_FILE, &jsonl::JSONL, &sogou::SOGOUCS, &tancorp::TANCORP];
 
 /// Which fields hold a document's id and its text, where the format has fields.
 #[derive(Clone, Debug, Default)]

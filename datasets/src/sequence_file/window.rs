@@ -1,0 +1,176 @@
+//! The bytes of a file around the place where it is being read, and the sync markers in them.
+
+use std::sync::Arc;
+
+use cluster::Blob;
+use memchr::memmem::Finder;
+
+use super::header::{MARKER_BYTES, read_at};
+use crate::Error;
+
+/// How much is read at a time beyond the end of the piece, where only the end of a record is wanted.
+const TAIL_BYTES: u64 = 1 << 16;
+/// How many bytes after a sync marker tell whether a record or a block follows.
+pub(super) const AFTER_BYTES: usize = 32;
+
+/// Says of a place in the file whether a record, a block or the end can be there: the bytes from there on,
+/// at most [`AFTER_BYTES`], and how many bytes there are up to the end of the file.
+pub(super) type Follows = Box<dyn Fn(&[u8], u64) -> bool + Send>;
+
+/// A moving window on a file: memory for what is asked of it at once, and one read ahead.
+///
+/// It finds the *boundaries*: the sync markers after which something sensible follows. Which they are
+/// depends on the bytes of the file alone, never on where reading began, and that is what every piece
+/// of a file and both readings of it agree on, damaged or not. A sync marker that a value holds by chance or
+/// malice is not one, as long as the value does not go on like a record.
+pub(super) struct Window {
+    blob: Arc<dyn Blob>,
+    /// Of the file; less than the blob says if reading met the end earlier.
+    bytes: u64,
+    /// Up to here, reads are as long as the blob likes them.
+    ahead: u64,
+    /// Where in the file the buffer begins.
+    start: u64,
+    buffer: Vec<u8>,
+    used: usize,
+    marker: Finder<'static>,
+    follows: Follows,
+    /// No boundary lies from the position to here...
+    clear: u64,
+    /// ...where there is one.
+    boundary: bool,
+}
+
+impl Window {
+    /// Begins at `offset`; most of the reading will be before `ahead`.
+    pub(super) fn new(
+        blob: Arc<dyn Blob>,
+        offset: u64,
+        ahead: u64,
+        marker: &[u8; MARKER_BYTES],
+        follows: Follows,
+    ) -> Self {
+        let marker = Finder::new(marker).into_owned();
+        let bytes = blob.bytes();
+        let (start, clear) = (offset, offset);
+        Window {
+            blob,
+            bytes,
+            ahead,
+            start,
+            buffer: Vec::new(),
+            used: 0,
+            marker,
+            follows,
+            clear,
+            boundary: false,
+        }
+    }
+
+    /// The position: where in the file the next byte lies.
+    pub(super) fn offset(&self) -> u64 {
+        self.start + self.used as u64
+    }
+
+    /// Bytes from `offset` to the end of the file.
+    pub(super) fn rest(&self, offset: u64) -> u64 {
+        self.bytes.saturating_sub(offset)
+    }
+
+    /// What is loaded from the position on.
+    pub(super) fn loaded(&self) -> &[u8] {
+        &self.buffer[self.used..]
+    }
+
+    fn loaded_end(&self) -> u64 {
+        self.start + self.buffer.len() as u64
+    }
+
+    /// Makes the bytes from the position to `until` part of what is loaded, as far as the file goes.
+    pub(super) fn load(&mut self, until: u64) -> Result<(), Error> {
+        while self.loaded_end() < until.min(self.bytes) {
+            self.buffer.drain(..self.used);
+            self.start += self.used as u64;
+            self.used = 0;
+            let end = self.loaded_end();
+            let most = self.blob.read_ahead_bytes() as u64;
+            let wanted = (self.ahead.saturating_sub(end) + TAIL_BYTES).max(until - end);
+            let old = self.buffer.len();
+            self.buffer.resize(old + wanted.min(most).min(self.rest(end)) as usize, 0);
+            let read = self.blob.read_at(end, &mut self.buffer[old..])?;
+            self.buffer.truncate(old + read);
+            if read == 0 {
+                self.bytes = end;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves the position on by `bytes`, all of them loaded, and gives them.
+    pub(super) fn take(&mut self, bytes: usize) -> &[u8] {
+        self.used += bytes;
+        &self.buffer[self.used - bytes..self.used]
+    }
+
+    /// The first boundary at or after `from` and before `until`. `from` is at or after the position; what
+    /// lies between the position and the answer (or `until`) is loaded.
+    pub(super) fn boundary(&mut self, from: u64, until: u64) -> Result<Option<u64>, Error> {
+        if from > self.clear {
+            (self.clear, self.boundary) = (from, false);
+        }
+        while !self.boundary && self.clear < until && self.clear < self.bytes {
+            self.load(self.clear + MARKER_BYTES as u64)?;
+            let unseen = (self.clear.min(self.loaded_end()) - self.start) as usize;
+            match self.marker.find(&self.buffer[unseen..]) {
+                Some(place) => {
+                    self.clear += place as u64;
+                    self.boundary = self.sensible(self.clear + MARKER_BYTES as u64)?;
+                    self.clear += u64::from(!self.boundary);
+                }
+                None if self.loaded_end() >= self.bytes => self.clear = self.bytes,
+                None => self.clear = self.clear.max(self.loaded_end() - (MARKER_BYTES as u64 - 1)),
+            }
+        }
+        Ok((self.boundary && self.clear < until).then_some(self.clear))
+    }
+
+    /// Moves the position to the first boundary at or after `from`, or to `until` if there is none before it,
+    /// without keeping what lies between.
+    pub(super) fn skip(&mut self, from: u64, until: u64) -> Result<(), Error> {
+        let mut from = from;
+        loop {
+            let next = until.min(self.bytes).min(from + TAIL_BYTES).max(from);
+            let found = self.boundary(from, next)?;
+            let to = found.unwrap_or(next);
+            self.load(to)?;
+            self.used = (to.min(self.loaded_end()) - self.start) as usize;
+            if found.is_some() || to >= until.min(self.bytes) {
+                return Ok(());
+            }
+            from = next;
+        }
+    }
+
+    /// Whether the file ends at `offset`, or something that a reader can go on with is there.
+    pub(super) fn sensible(&self, offset: u64) -> Result<bool, Error> {
+        let mut after = [0; AFTER_BYTES];
+        let place = (offset - self.start) as usize;
+        let read = match self.buffer.get(place..place + AFTER_BYTES) {
+            Some(loaded) => {
+                after.copy_from_slice(loaded);
+                AFTER_BYTES
+            }
+            // A read of its own: it is rare, and `offset` may be far away.
+            None => read_at(&*self.blob, offset, &mut after)?,
+        };
+        let after = &after[..read];
+        Ok(after.is_empty()
+            || after.starts_with(self.marker.needle())
+            || (self.follows)(after, self.rest(offset)))
+    }
+
+    /// Whether a sync marker, boundary or not, is at the position.
+    pub(super) fn at_marker(&self) -> bool {
+        self.loaded().starts_with(self.marker.needle())
+    }
+}
