@@ -241,6 +241,7 @@ impl Job<'_> {
         };
         let cluster_sizes = counters.count_clusters(&members);
         check_ledger(&counters, &fates)?;
+        counters.measure_process();
         let summary = Summary {
             version: env!("CARGO_PKG_VERSION"),
             configuration: self.configuration(verify),

@@ -133,12 +133,17 @@ impl JiebaWords {
 
     fn each(&self, text: &str, emit: &mut impl FnMut(u64)) {
         for token in self.jieba.cut(text, false) {
-            let counts = token.word.contains(char::is_alphanumeric);
+            let counts = token.word.contains(is_word_char);
             if counts && (self.stop_words.is_empty() || !self.stop_words.contains(token.word)) {
                 emit(hash::bytes(token.word.as_bytes()));
             }
         }
     }
+}
+
+/// Letters and digits; the common Chinese characters without a search in Unicode's tables.
+fn is_word_char(c: char) -> bool {
+    matches!(c, '\u{4E00}'..='\u{9FFF}') || c.is_alphanumeric()
 }
 
 const CHAR_BITS: usize = 21;

