@@ -11,14 +11,14 @@ use cluster::Stores;
 use datasets::{Fields, Removal};
 use operators::features::Lexicon;
 use operators::method::Spec;
-use operators::{DocId, Member, Removed, Resolve, Similarity, Tie, survivors};
+use operators::{DocId, Matches, Member, Removed, Resolve, Similarity, Tie, survivors};
 
 use crate::failure::Guarded;
 use crate::output::OutputFolder;
 use crate::plan::Plan;
 use crate::progress::{Progress, Reporter, Stage};
 use crate::search::{Found, Named, Search};
-use crate::summary::{Clock, Counters, InputFile, Summary};
+use crate::summary::{Clock, Counters, InputFile, SamplePair, Summary, histogram, skew};
 use crate::tables::{PairsOf, write_clusters, write_pairs, write_rejects};
 use crate::write::{Fates, write};
 use crate::{Common, WrongUse};
@@ -156,7 +156,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     let (output, inputs) = args.paths.split_last().context("no output")?;
     let lexicon = Lexicon { stop_words: words(&args.stop_words)?, user_words: words(&args.user_dict)? };
     let plan = Arc::new(Plan::new(&stores, inputs, args.format.as_deref(), args.split_size)?);
-    let folder = OutputFolder::create(&stores, output, args.overwrite)?;
+    let folder = OutputFolder::create(&stores, output, args.overwrite, &plan)?;
     let progress = Arc::new(Progress::default());
     let reporter = Reporter::start(Arc::clone(&progress), common.show(), plan.bytes());
     let job = Job { common, args: &args, plan, folder: &folder, progress, start };
@@ -247,6 +247,12 @@ impl Job<'_> {
             configuration: self.configuration(verify),
             counters,
             cluster_sizes,
+            pairs_by_distance: histogram(found.matches.pairs.iter().map(|(pair, _)| pair.distance)),
+            pairs_by_similarity: histogram(found.matches.pairs.iter().filter_map(|(_, similarity)| {
+                similarity.map(|similarity| (100.0 * similarity.as_f64()) as u32)
+            })),
+            blocks: skew(&found.loads),
+            sample_pairs: sample(&found.matches, name),
             seconds: clock.seconds(),
             input: plan
                 .files
@@ -323,6 +329,20 @@ fn fates<'a>(members: &[Member], found: &Found, verified: bool, name: impl Fn(Do
     fates.extend(found.rejects.iter().map(|reject| (reject.doc, None)));
     fates.sort_unstable_by_key(|fate| fate.0);
     fates
+}
+
+/// Up to 20 pairs, evenly from all.
+fn sample<'a>(matches: &Matches, name: impl Fn(DocId) -> &'a str) -> Vec<SamplePair> {
+    let step = matches.pairs.len().div_ceil(20).max(1);
+    let sampled = matches.pairs.iter().step_by(step);
+    sampled
+        .map(|(pair, similarity)| SamplePair {
+            a: name(pair.low).to_owned(),
+            b: name(pair.high).to_owned(),
+            distance: pair.distance,
+            similarity: similarity.map(Similarity::as_f64),
+        })
+        .collect()
 }
 
 /// Every record read is kept, removed or rejected, and as many are removed as were decided to be.

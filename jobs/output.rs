@@ -10,6 +10,7 @@ use cluster::{Output, Store, Stores};
 use datasets::Parts;
 
 use crate::WrongUse;
+use crate::plan::Plan;
 
 /// The folders of an output, in the order in which they become visible.
 const FOLDERS: [&str; 5] = ["rejects", "clusters", "pairs", "removed", "kept"];
@@ -23,10 +24,13 @@ pub(crate) struct OutputFolder {
 
 impl OutputFolder {
     /// Claims the folder. What a killed run left in `_temporary` is removed; a finished output, or anything
-    /// else that is there, is refused unless `overwrite`.
-    pub fn create(stores: &Stores, uri: &str, overwrite: bool) -> Result<Self> {
+    /// else that is there, is refused unless `overwrite`; an input inside it always.
+    pub fn create(stores: &Stores, uri: &str, overwrite: bool, plan: &Plan) -> Result<Self> {
         let (store, path) = stores.locate(uri)?;
         let path = path.trim_end_matches('/').to_owned();
+        if let Some(file) = plan.file_below(store.prefix(), &path) {
+            bail!(WrongUse(format!("the input \"{}\" lies in the output \"{uri}\"", file.path)));
+        }
         let folder = OutputFolder { store, path };
         if folder.store.exists(&folder.path)? && !overwrite {
             let finished = folder.store.exists(&folder.at(SUCCESS))?;

@@ -1,5 +1,6 @@
 //! The plan of a job: which bytes of which files make up each split.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
@@ -56,6 +57,7 @@ impl Plan {
         let place = |file: &Found| (file.store.prefix().to_owned(), file.path.clone());
         files.sort_by_cached_key(place);
         files.dedup_by_key(|file| place(file));
+        name_apart(&mut files);
 
         let mut splits: Vec<Split> = Vec::new();
         let mut room = 0;
@@ -92,9 +94,25 @@ impl Plan {
         Ok(Plan { splits, files })
     }
 
+    /// The first input file below a folder of a store.
+    pub fn file_below(&self, prefix: &str, folder: &str) -> Option<&Found> {
+        let below = |path: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        self.files.iter().find(|file| file.store.prefix() == prefix && below(&file.path))
+    }
+
     /// Bytes of all input files.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
+    }
+}
+
+/// Files of one name below different inputs go by their whole paths, or one would replace the other's copy.
+fn name_apart(files: &mut [Found]) {
+    let names: HashSet<&str> = files.iter().map(|file| &*file.name).collect();
+    if names.len() < files.len() {
+        for file in files {
+            file.name = file.path.trim_start_matches('/').to_owned();
+        }
     }
 }
 

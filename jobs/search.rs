@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use datasets::Fields;
-use operators::flow::{Map, Needs, Verify, compare};
+use operators::flow::{BlockLoad, Compared, Map, Needs, Verify, compare};
 use operators::method::{Method, MethodJob};
 use operators::text::Cleaner;
 use operators::{DocId, Matches, Reject, Similarity};
@@ -39,6 +39,8 @@ pub(crate) struct Found {
     pub distinct: u64,
     /// Pairs before verification.
     pub candidates: u64,
+    /// For each worker, the rows of each block.
+    pub loads: Vec<Vec<BlockLoad>>,
 }
 
 /// A document that matters after the map stage.
@@ -67,6 +69,7 @@ impl MethodJob for Search {
             all.text_bytes += part.text_bytes;
             all.distinct += part.distinct;
             all.candidates += part.candidates;
+            all.loads.append(&mut part.loads);
         }
         all.matches.copies.sort_unstable();
         all.matches.pairs.sort_unstable();
@@ -100,7 +103,8 @@ impl Search {
         found.distinct = mapped.rows.len() as u64;
 
         self.progress.enter(Stage::Compare);
-        let pairs = compare(worker, &mut method, mapped.rows);
+        let Compared { pairs, loads } = compare(worker, &mut method, mapped.rows);
+        found.loads = vec![loads];
         found.candidates = pairs.len() as u64;
 
         self.progress.enter(Stage::Verify);

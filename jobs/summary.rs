@@ -5,6 +5,7 @@ use std::fmt;
 use std::fs;
 use std::time::Duration;
 
+use operators::flow::BlockLoad;
 use operators::{Member, Tie};
 use serde::Serialize;
 
@@ -16,6 +17,14 @@ pub(crate) struct Summary {
     pub counters: Counters,
     /// Clusters by their number of documents.
     pub cluster_sizes: BTreeMap<u64, u64>,
+    /// Pairs that match, identical documents aside, by their distance.
+    pub pairs_by_distance: BTreeMap<u32, u64>,
+    /// The same by their similarity in hundredths, where it was measured.
+    pub pairs_by_similarity: BTreeMap<u32, u64>,
+    /// How evenly each block spread its rows.
+    pub blocks: Vec<BlockSkew>,
+    /// Some pairs, from all over the corpus.
+    pub sample_pairs: Vec<SamplePair>,
     pub seconds: BTreeMap<&'static str, f64>,
     pub input: Vec<InputFile>,
 }
@@ -24,6 +33,43 @@ pub(crate) struct Summary {
 pub(crate) struct InputFile {
     pub uri: String,
     pub bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct BlockSkew {
+    pub rows: u64,
+    pub largest_bucket: u64,
+    /// Of the worker that had the most.
+    pub most_rows_of_a_worker: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct SamplePair {
+    pub a: String,
+    pub b: String,
+    pub distance: u32,
+    pub similarity: Option<f64>,
+}
+
+/// Sums up the loads of all workers, block by block.
+pub(crate) fn skew(loads: &[Vec<BlockLoad>]) -> Vec<BlockSkew> {
+    let blocks = loads.first().map_or(0, Vec::len);
+    let block = |block: usize| {
+        let of_workers = || loads.iter().map(move |worker| worker[block]);
+        BlockSkew {
+            rows: of_workers().map(|load| load.rows).sum(),
+            largest_bucket: of_workers().map(|load| load.largest_bucket).max().unwrap_or(0),
+            most_rows_of_a_worker: of_workers().map(|load| load.rows).max().unwrap_or(0),
+        }
+    };
+    (0..blocks).map(block).collect()
+}
+
+/// How many things there are of each kind.
+pub(crate) fn histogram<K: Ord>(kinds: impl Iterator<Item = K>) -> BTreeMap<K, u64> {
+    let mut counts = BTreeMap::new();
+    kinds.for_each(|kind| *counts.entry(kind).or_default() += 1);
+    counts
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -53,10 +99,8 @@ pub(crate) struct Counters {
 impl Counters {
     /// Counts clusters and removals; returns the clusters by size.
     pub fn count_clusters(&mut self, members: &[Member]) -> BTreeMap<u64, u64> {
-        let mut sizes = BTreeMap::new();
-        for cluster in members.chunk_by(|a, b| a.cluster == b.cluster) {
-            *sizes.entry(cluster.len() as u64).or_default() += 1;
-        }
+        let clusters = members.chunk_by(|a, b| a.cluster == b.cluster);
+        let sizes = histogram(clusters.map(|cluster| cluster.len() as u64));
         for removed in members.iter().filter_map(|member| member.removed) {
             *match removed.tie {
                 Tie::Identical => &mut self.removed_identical,

@@ -68,7 +68,7 @@ impl MethodJob for Dataflow<'_> {
                 map.batch(worker, &batch);
             }
             let Found { rows, copies } = map.finish(worker);
-            (compare(worker, &mut method, rows), copies)
+            (compare(worker, &mut method, rows).pairs, copies)
         });
         let pairs = found.iter().flat_map(|(pairs, _)| pairs.iter().map(|pair| (pair.low, pair.high)));
         expand(pairs.collect(), found.iter().flat_map(|(_, copies)| copies.iter().copied()).collect())
@@ -141,7 +141,7 @@ proptest! {
         let found = on_workers(workers, move |worker| {
             let features = operators::features::Features::Chars(5);
             let mine: Vec<_> = rows.iter().skip(worker.index()).step_by(worker.peers()).copied().collect();
-            compare(worker, &mut SimHash::new(bits, distance, features), mine)
+            compare(worker, &mut SimHash::new(bits, distance, features), mine).pairs
         });
         for (index, pairs) in found.iter().enumerate() {
             prop_assert!(pairs.iter().all(|pair| pair.low.split() as usize % workers == index), "delivered to the owner");

@@ -167,7 +167,7 @@ fn dataflow_join(rows: Vec<Row<u64>>) -> (f64, usize) {
     let results = cluster::run(1, move |worker| {
         let rows = std::mem::take(&mut *rows.lock().expect("one worker"));
         let mut method = SimHash::new(64, 3, operators::features::Features::Chars(5));
-        Ok::<_, cluster::Error>(timed(|| compare(worker, &mut method, rows).len()))
+        Ok::<_, cluster::Error>(timed(|| compare(worker, &mut method, rows).pairs.len()))
     });
     results.expect("a worker")[0]
 }

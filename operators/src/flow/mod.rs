@@ -10,7 +10,7 @@ mod rows;
 mod shuffle;
 mod verify;
 
-pub use compare::compare;
+pub use compare::{BlockLoad, Compared, compare};
 pub use map::{Found, Map};
 pub use shuffle::{Shuffle, shuffle};
 pub use verify::{Needs, Verify};
