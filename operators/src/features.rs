@@ -96,7 +96,7 @@ impl Features {
             Features::Words(n) => word_grams(text, *n, &mut emit),
         }
         if none.get() {
-            emit(hash::bytes(text.as_bytes()));
+            emit(hash::word(text.as_bytes(), 0, text.len()));
         }
     }
 
@@ -135,15 +135,19 @@ impl JiebaWords {
         for token in self.jieba.cut(text, false) {
             let counts = token.word.contains(is_word_char);
             if counts && (self.stop_words.is_empty() || !self.stop_words.contains(token.word)) {
-                emit(hash::bytes(token.word.as_bytes()));
+                emit(hash::word(text.as_bytes(), token.byte_start, token.byte_end));
             }
         }
     }
 }
 
-/// Letters and digits; the common Chinese characters without a search in Unicode's tables.
+/// Letters and digits. Common Chinese characters and punctuation without a search in Unicode's tables.
 fn is_word_char(c: char) -> bool {
-    matches!(c, '\u{4E00}'..='\u{9FFF}') || c.is_alphanumeric()
+    match c {
+        '\u{4E00}'..='\u{9FFF}' => true,
+        '\u{2010}'..='\u{2027}' | '\u{3001}'..='\u{3004}' | '\u{3008}'..='\u{3011}' => false,
+        _ => c.is_alphanumeric(),
+    }
 }
 
 const CHAR_BITS: usize = 21;
@@ -167,13 +171,15 @@ fn long_grams(text: &str, n: usize, emit: &mut impl FnMut(u64)) {
     let starts = text.char_indices().map(|(at, _)| at);
     let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]).skip(n);
     for (start, end) in starts.zip(ends) {
-        emit(hash::bytes(&text.as_bytes()[start..end]));
+        emit(hash::word(text.as_bytes(), start, end));
     }
 }
 
 fn word_grams(text: &str, n: usize, emit: &mut impl FnMut(u64)) {
-    let words: Vec<u8> =
-        text.unicode_words().flat_map(|word| hash::bytes(word.as_bytes()).to_le_bytes()).collect();
+    let words: Vec<u8> = text
+        .unicode_words()
+        .flat_map(|word| hash::word(word.as_bytes(), 0, word.len()).to_le_bytes())
+        .collect();
     for gram in words.chunks_exact(8).enumerate().filter_map(|(i, _)| words.get(8 * i..8 * (i + n))) {
         emit(hash::bytes(gram));
     }
@@ -191,7 +197,7 @@ mod tests {
     }
 
     fn words(words: &[&str]) -> Vec<u64> {
-        words.iter().map(|word| hash::bytes(word.as_bytes())).collect()
+        words.iter().map(|word| hash::word(word.as_bytes(), 0, word.len())).collect()
     }
 
     #[test]
@@ -218,6 +224,11 @@ mod tests {
         let lexicon = Lexicon { stop_words: "\n的\n".into(), user_words: "石墨烯材料 9999 n\n".into() };
         let got = features("jieba", &lexicon, "石墨烯材料的研究,  好");
         assert_eq!(got, words(&["石墨烯材料", "研究", "好"]));
+    }
+
+    #[test]
+    fn word_characters_are_those_of_unicode() {
+        assert_eq!(('\0'..=char::MAX).find(|&c| is_word_char(c) != c.is_alphanumeric()), None);
     }
 
     #[test]

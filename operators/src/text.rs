@@ -82,16 +82,22 @@ impl Cleaner {
         let mut rest = text;
         loop {
             // Nearly all characters stay as they are: pass over them, and copy them at once.
-            let mut last = None;
-            let mut stop = None;
-            for (at, c) in rest.char_indices() {
+            let (mut at, mut last) = (0, None);
+            let stop = loop {
+                // U+5000 to U+9FFF, most of Chinese, is known by its first byte and never changes.
+                if let Some(0xE5..=0xE9) = rest.as_bytes().get(at) {
+                    last = Some(at);
+                    at += 3;
+                    continue;
+                }
+                let Some(c) = rest[at..].chars().next() else { break None };
                 let rule = rule(c);
                 if u32::from(rule) != c as u32 || rule == SPACE {
-                    stop = Some((at, c, rule));
-                    break;
+                    break Some((at, c, rule));
                 }
                 last = Some(at);
-            }
+                at += c.len_utf8();
+            };
             let Some((at, c, replacement)) = stop else { break };
             let after = at + c.len_utf8();
             // A character that needs its neighbours takes the one before it along, and all such after it.
@@ -172,6 +178,11 @@ mod tests {
     #[test]
     fn no_cleaning_leaves_every_byte() {
         assert_eq!(Cleaner::new(Clean::None).clean(" Ａ\u{0}"), " Ａ\u{0}");
+    }
+
+    #[test]
+    fn what_is_passed_over_by_its_first_byte_stays() {
+        assert_eq!(('\u{5000}'..='\u{9FFF}').find(|&c| rule(c as u16) != c as u16), None);
     }
 
     proptest! {
