@@ -79,6 +79,8 @@ fn arguments_that_are_missing_are_named() {
     let here = small();
     here.run("dedup").fails(2, &["<INPUT> <OUTPUT>"]);
     here.run("dedup a.jsonl").fails(2, &["<INPUT> <OUTPUT>"]);
+    here.run("dedup --workers 2 a.jsonl --quiet").fails(2, &["<INPUT> <OUTPUT>"]);
+    assert_eq!(here.files("").len(), 1);
     here.run("dedup a.jsonl out --method").fails(2, &["--method"]);
     here.run("demo").fails(2, &["<FOLDER>"]);
     here.run("").fails(2, &["dedup", "demo"]);
@@ -226,7 +228,8 @@ fn cluster_options_stand_before_the_job_or_after_it() {
     here.run("--workers 3 --quiet dedup a.jsonl before").ends(0);
     here.run("dedup a.jsonl after --workers 3 --quiet").ends(0);
     here.run("dedup --quiet a.jsonl --workers 3 between").ends(0);
-    for output in ["before", "after", "between"] {
+    here.run("dedup a.jsonl --keep first a.jsonl --workers 3 --quiet both").ends(0);
+    for output in ["before", "after", "between", "both"] {
         assert_eq!(here.success(output)["configuration"]["workers"], "3");
         assert_eq!(here.bytes(&format!("{output}/kept"), ""), here.bytes("before/kept", ""));
     }
