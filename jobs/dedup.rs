@@ -155,7 +155,9 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     let start = Instant::now();
     let stores = Stores::new();
     let Some((output, inputs @ [_, ..])) = args.paths.split_last() else {
-        bail!(WrongUse("expected <INPUT> <OUTPUT>: at least one input, and the output folder last".to_owned()));
+        bail!(WrongUse(
+            "expected <INPUT> <OUTPUT>: at least one input, and the output folder last".to_owned()
+        ));
     };
     let lexicon = Lexicon { stop_words: words(&args.stop_words)?, user_words: words(&args.user_dict)? };
     let plan = Arc::new(Plan::new(&stores, inputs, args.format.as_deref(), args.split_size)?);

@@ -19,7 +19,10 @@ const GROUPS: [&str; 3] = ["Input\n", "Search\n", "Output\n"];
 /// Three documents, of which the last is the first again.
 fn small() -> Folder {
     let here = Folder::new();
-    here.write("a.jsonl", [("a", "今天"), ("b", "明天"), ("c", "今天")].map(|(i, t)| json_line(i, t)).concat());
+    here.write(
+        "a.jsonl",
+        [("a", "今天"), ("b", "明天"), ("c", "今天")].map(|(i, t)| json_line(i, t)).concat(),
+    );
     here
 }
 
@@ -196,7 +199,8 @@ fn what_may_not_be_read_or_written_fails_the_job() {
 fn more_rejects_than_allowed_stop_the_job_before_anything_is_committed() {
     let here = small();
     here.write("b.jsonl", "{bad\n{\"id\":1}\n");
-    here.run("dedup a.jsonl b.jsonl out --max-rejects 1").fails(4, &["2 records", "--max-rejects 1", "b.jsonl"]);
+    here.run("dedup a.jsonl b.jsonl out --max-rejects 1")
+        .fails(4, &["2 records", "--max-rejects 1", "b.jsonl"]);
     nothing_left(&here, "out");
     here.run("dedup a.jsonl b.jsonl out --max-rejects 2 --quiet").ends(3);
     assert_eq!(here.objects("out/rejects", ".jsonl").len(), 2);
@@ -250,7 +254,10 @@ fn what_is_printed_is_what_was_asked_for() {
         assert_eq!(run.stdout, "");
         assert!(run.stderr.starts_with("Input\n    Files=1\n    Bytes=81\n"), "{run:?}");
         assert!(GROUPS.iter().all(|group| run.stderr.contains(group)), "{run:?}");
-        assert!(run.stderr.contains("    Kept=2\n    Removed=1\n      identical to a kept one=1\n"), "{run:?}");
+        assert!(
+            run.stderr.contains("    Kept=2\n    Removed=1\n      identical to a kept one=1\n"),
+            "{run:?}"
+        );
     }
 }
 

@@ -3,6 +3,9 @@
 //! Those of `hdfs` need `scripts/hadoop/build`, those of `corpora` the environment variable `DEDUP_TEST_DATA`.
 #![allow(clippy::unwrap_used, reason = "a test whose files cannot be written or read should fail")]
 
+mod brute;
 mod cli;
 mod hadoop;
+mod output;
+mod sequence;
 mod support;

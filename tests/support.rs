@@ -67,7 +67,7 @@ impl Folder {
         run(&mut self.command(line))
     }
 
-    /// The files below `folder`, hidden ones too, in the order of their names; none if it is not there.
+    /// The files below `folder`, or itself, hidden ones too, in the order of their names; none if it is not there.
     pub fn files(&self, folder: &str) -> Vec<PathBuf> {
         files(&self.path(folder))
     }
@@ -96,7 +96,11 @@ impl Folder {
     /// The rows of all Parquet parts of `folder`, without the names of the columns.
     pub fn rows(&self, folder: &str) -> Vec<Vec<String>> {
         let parts = self.files(folder);
-        parts.iter().filter(|part| part.extension().is_some_and(|e| e == "parquet")).flat_map(|p| rows(p)).collect()
+        parts
+            .iter()
+            .filter(|part| part.extension().is_some_and(|e| e == "parquet"))
+            .flat_map(|p| rows(p))
+            .collect()
     }
 
     /// What is in `_SUCCESS` of an output.
@@ -118,7 +122,7 @@ pub fn run(command: &mut Command) -> Run {
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+    let mut found = if folder.is_file() { vec![folder.to_owned()] } else { Vec::new() };
     for entry in fs::read_dir(folder).into_iter().flatten() {
         let path = entry.unwrap().path();
         found.extend(if path.is_dir() { files(&path) } else { vec![path] });
