@@ -6,6 +6,8 @@
 mod brute;
 mod cli;
 mod hadoop;
+mod invariance;
+mod layers;
 mod output;
 mod sequence;
 mod support;
