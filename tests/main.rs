@@ -5,6 +5,7 @@
 
 mod brute;
 mod cli;
+mod corpora;
 mod hadoop;
 mod invariance;
 mod layers;
