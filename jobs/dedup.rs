@@ -30,7 +30,8 @@ use crate::{Common, WrongUse};
 #[derive(clap::Args)]
 pub struct Args {
     /// Files, folders, globs or comma lists of them, local or hdfs://; the last one is the output folder
-    #[arg(required = true, num_args = 2.., value_names = ["INPUT", "OUTPUT"])]
+    // Not `num_args = 2..`: that would ask for two between any two options.
+    #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT")]
     paths: Vec<String>,
     /// Method and parameters, such as simhash or simhash:hamming=6,features=char:5
     ///
@@ -153,7 +154,11 @@ fn size(text: &str) -> Result<u64, String> {
 pub fn run(common: &Common, args: Args) -> Result<u8> {
     let start = Instant::now();
     let stores = Stores::new();
-    let (output, inputs) = args.paths.split_last().context("no output")?;
+    let Some((output, inputs @ [_, ..])) = args.paths.split_last() else {
+        bail!(WrongUse(
+            "expected <INPUT> <OUTPUT>: at least one input, and the output folder last".to_owned()
+        ));
+    };
     let lexicon = Lexicon { stop_words: words(&args.stop_words)?, user_words: words(&args.user_dict)? };
     let plan = Arc::new(Plan::new(&stores, inputs, args.format.as_deref(), args.split_size)?);
     let folder = OutputFolder::create(&stores, output, args.overwrite, &plan)?;

@@ -7,7 +7,7 @@ use jobs::{Common, dedup, demo, exit_code};
 
 /// Finds near-duplicate documents in a corpus of any size and leaves a clean corpus behind
 #[derive(Parser)]
-#[command(version)]
+#[command(version, arg_required_else_help = false)]
 struct Command {
     #[command(flatten)]
     common: Common,

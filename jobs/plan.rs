@@ -1,6 +1,7 @@
 //! The plan of a job: which bytes of which files make up each split.
 
-use std::collections::HashSet;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
@@ -55,9 +56,10 @@ impl Plan {
             files.extend(stores.expand(input)?);
         }
         let place = |file: &Found| (file.store.prefix().to_owned(), file.path.clone());
-        files.sort_by_cached_key(place);
+        // Of two inputs that lead to a file the outer one names it, whichever came first.
+        files.sort_by_cached_key(|file| (place(file), Reverse(file.name.len())));
         files.dedup_by_key(|file| place(file));
-        name_apart(&mut files);
+        name_apart(&mut files)?;
 
         let mut splits: Vec<Split> = Vec::new();
         let mut room = 0;
@@ -106,13 +108,19 @@ impl Plan {
     }
 }
 
-/// Files of one name below different inputs go by their whole paths, or one would replace the other's copy.
-fn name_apart(files: &mut [Found]) {
-    let names: HashSet<&str> = files.iter().map(|file| &*file.name).collect();
-    if names.len() < files.len() {
-        for file in files {
-            file.name = file.path.trim_start_matches('/').to_owned();
+/// Gives files of different inputs that have one name their paths as names: ids and parts are named after them.
+fn name_apart(files: &mut [Found]) -> Result<()> {
+    let mut names = HashMap::new();
+    files.iter().for_each(|file| *names.entry(file.name.clone()).or_insert(0) += 1);
+    for file in files.iter_mut().filter(|file| names[&file.name] > 1) {
+        file.name = file.path.trim_start_matches('/').to_owned();
+    }
+    let mut names = HashSet::new();
+    match files.iter().find(|file| !names.insert(&file.name)) {
+        Some(Found { name, .. }) => {
+            bail!(WrongUse(format!("two input files would both be called \"{name}\"")))
         }
+        None => Ok(()),
     }
 }
 

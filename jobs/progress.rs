@@ -103,12 +103,15 @@ impl Reporter {
             let style = ProgressStyle::with_template("{spinner} {msg}").ok();
             let bar =
                 bar.then(|| style.into_iter().fold(ProgressBar::new_spinner(), ProgressBar::with_style));
-            let mut started = (u8::MAX, Instant::now());
+            let mut looked = Instant::now();
+            let mut started = (Stage::Map as u8, looked);
             while stopped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
                 let stage = progress.stage.load(Ordering::Relaxed);
                 if stage != started.0 {
-                    started = (stage, Instant::now());
+                    // Some time after the last look; from now on would be no time for what is done already.
+                    started = (stage, looked);
                 }
+                looked = Instant::now();
                 let line = line(&progress, stage, started.1.elapsed(), input_bytes);
                 match &bar {
                     Some(bar) => {

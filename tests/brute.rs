@@ -1,0 +1,124 @@
+//! What must come out, worked out by the dumbest code: every pair of documents is looked at.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashSet};
+
+use operators::features::Lexicon;
+use operators::method::{Method, MethodJob, Spec};
+use operators::text::Cleaner;
+
+/// A document of a test's own corpus.
+#[derive(Clone, Debug)]
+pub struct Doc {
+    pub id: String,
+    pub text: String,
+}
+
+impl Doc {
+    pub fn new(id: impl ToString, text: impl ToString) -> Self {
+        Doc { id: id.to_string(), text: text.to_string() }
+    }
+}
+
+/// Two documents by their places, `low < high`, that match by their fingerprints.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Candidate {
+    pub low: usize,
+    pub high: usize,
+    /// In bits.
+    pub hamming: u32,
+    /// Of their features, in millionths, rounded down.
+    pub millionths: u64,
+    /// Whether they are the same text once cleaned.
+    pub identical: bool,
+}
+
+/// All candidates of a method, ordered.
+pub fn candidates(method: &str, docs: &[Doc]) -> Vec<Candidate> {
+    let spec: Spec = method.parse().unwrap();
+    spec.with(&Lexicon::default(), Brute(docs)).unwrap()
+}
+
+struct Brute<'a>(&'a [Doc]);
+
+impl MethodJob for Brute<'_> {
+    type Output = Vec<Candidate>;
+
+    fn run<M: Method>(self, mut cleaner: Cleaner, mut method: M) -> Vec<Candidate> {
+        let mut features = Vec::new();
+        let mut map = |doc: &Doc| {
+            let text = cleaner.clean(&doc.text).to_owned();
+            method.features(&text, &mut features);
+            (method.fingerprint(&text), features.iter().copied().collect::<HashSet<u64>>(), text)
+        };
+        let mapped: Vec<_> = self.0.iter().map(&mut map).collect();
+        let mut found = Vec::new();
+        for (high, b) in mapped.iter().enumerate() {
+            for (low, a) in mapped[..high].iter().enumerate() {
+                let Some(hamming) = method.distance(&a.0, &b.0) else { continue };
+                let millionths = jaccard_millionths(&a.1, &b.1);
+                found.push(Candidate { low, high, hamming, millionths, identical: a.2 == b.2 });
+            }
+        }
+        found.sort_by_key(|pair| (pair.low, pair.high));
+        found
+    }
+}
+
+fn jaccard_millionths<T: std::hash::Hash + Eq>(a: &HashSet<T>, b: &HashSet<T>) -> u64 {
+    let both = a.intersection(b).count() as u64;
+    let either = a.union(b).count() as u64;
+    both * 1_000_000 / either
+}
+
+/// The Jaccard similarity of the character 5-grams of two texts, in millionths, without any code of the program.
+pub fn similarity_of_grams(a: &str, b: &str) -> u64 {
+    let grams = |text: &str| -> HashSet<Vec<char>> {
+        text.chars().collect::<Vec<_>>().windows(5).map(<[char]>::to_vec).collect()
+    };
+    jaccard_millionths(&grams(a), &grams(b))
+}
+
+/// What becomes of a document.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decision {
+    Kept,
+    /// The place of the one that stays, the similarity, the place that names the cluster, and the reason.
+    Removed(usize, Option<f64>, usize, &'static str),
+}
+
+/// The decisions of `--resolve greedy` for matching pairs, in the keep order of `rank`: a document goes if it
+/// matches one that stays, and the most similar one is named.
+pub fn greedy(count: usize, pairs: &[Candidate], rank: impl Fn(usize) -> usize) -> Vec<Decision> {
+    let cluster = clusters(count, pairs);
+    let between = |a: usize, b: usize| pairs.iter().find(|p| (p.low, p.high) == (a.min(b), a.max(b)));
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by_key(|&doc| (rank(doc), doc));
+    let mut decided: BTreeMap<usize, Decision> = BTreeMap::new();
+    for (at, &doc) in order.iter().enumerate() {
+        let stay = order[..at].iter().enumerate().filter(|(_, other)| decided[*other] == Decision::Kept);
+        let matches = stay.filter_map(|(at, &other)| Some((at, other, between(other, doc)?)));
+        let decision = match matches.max_by_key(|(at, _, p)| (p.identical, p.millionths, Reverse(*at))) {
+            None => Decision::Kept,
+            Some((_, kept, pair)) => {
+                let reason = if pair.identical { "identical" } else { "similar" };
+                Decision::Removed(kept, Some(pair.millionths as f64 / 1e6), cluster[doc], reason)
+            }
+        };
+        decided.insert(doc, decision);
+    }
+    decided.into_values().collect()
+}
+
+/// For each document, the first one of its component.
+pub fn clusters(count: usize, pairs: &[Candidate]) -> Vec<usize> {
+    let mut first: Vec<usize> = (0..count).collect();
+    // A round may shorten a chain by as little as one.
+    for _ in 0..count {
+        for pair in pairs {
+            let least = first[pair.low].min(first[pair.high]);
+            (first[pair.low], first[pair.high]) = (least, least);
+        }
+    }
+    first
+}

@@ -1,0 +1,337 @@
+//! Wrong use, exit codes, and what is printed where.
+
+use std::fs::{self, Permissions};
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use parquet::arrow::ArrowWriter;
+use serde_json::Value;
+
+use crate::support::{Folder, Random, json_line, run};
+
+const GROUPS: [&str; 3] = ["Input\n", "Search\n", "Output\n"];
+
+/// Three documents, of which the last is the first again.
+fn small() -> Folder {
+    let here = Folder::new();
+    here.write(
+        "a.jsonl",
+        [("a", "今天"), ("b", "明天"), ("c", "今天")].map(|(i, t)| json_line(i, t)).concat(),
+    );
+    here
+}
+
+fn nothing_left(here: &Folder, output: &str) {
+    assert!(here.files(output).is_empty(), "{:?}", here.files(output));
+}
+
+#[test]
+fn an_input_that_is_not_there_is_named() {
+    let here = small();
+    let missing = here.path("none.jsonl");
+    here.run("dedup none.jsonl out").fails(2, &[missing.to_str().unwrap(), "does not exist"]);
+    here.run("dedup a.jsonl,none.jsonl out").fails(2, &["none.jsonl"]);
+    here.run("dedup *.gz out").fails(2, &["*.gz"]);
+    here.run("dedup {b,c}.jsonl out").fails(2, &["{b,c}.jsonl"]);
+    here.run("dedup a.jsonl ftp://host/x").fails(2, &["ftp", "hdfs"]);
+    here.write("_only/_hidden", "");
+    here.run("dedup _only out").fails(2, &["_only", "no files"]);
+    nothing_left(&here, "out");
+}
+
+#[test]
+fn an_option_that_is_wrong_names_what_was_expected() {
+    let here = small();
+    for (options, words) in [
+        ("--method simhsah", ["--method", "simhash and exact"]),
+        ("--method simhash:bits=48", ["bits", "32 or 64"]),
+        ("--method simhash:hamming=16", ["hamming", "0 to 15"]),
+        ("--method simhash:features=char:0", ["features", "char:N"]),
+        ("--method exact:hamming=1", ["exact", "no parameter \"hamming\""]),
+        ("--verify cosine:0.8", ["--verify", "jaccard:T or none"]),
+        ("--verify jaccard:1.5", ["--verify", "from 0 to 1"]),
+        ("--verify jaccard:NaN", ["--verify", "from 0 to 1"]),
+        ("--split-size 1.5M", ["--split-size", "500K, 32M or 1G"]),
+        ("--split-size 0", ["--split-size", "500K, 32M or 1G"]),
+        ("--split-size 99999999999G", ["--split-size", "500K, 32M or 1G"]),
+        ("--resolve some", ["--resolve", "greedy or components"]),
+        ("--keep last", ["--keep", "first or longest"]),
+        ("--pairs none", ["--pairs", "firsts or all"]),
+        ("--progress loud", ["--progress", "auto, plain or none"]),
+        ("--workers 0", ["--workers", "1..=1024"]),
+        ("--workers 2000", ["--workers", "1..=1024"]),
+        ("--max-rejects -1", ["-1", "unexpected"]),
+        ("--max-rejects x", ["--max-rejects", "invalid"]),
+        ("--overwrit", ["--overwrit", "unexpected"]),
+        ("--format csv", ["csv", "parquet, sequencefile, jsonl, sogoucs, tancorp"]),
+        ("--stop-words none.txt", ["none.txt", "could not read"]),
+        ("--user-dict none.txt", ["none.txt", "could not read"]),
+    ] {
+        here.run(&format!("dedup a.jsonl out {options}")).fails(2, &words);
+        nothing_left(&here, "out");
+    }
+}
+
+#[test]
+fn arguments_that_are_missing_are_named() {
+    let here = small();
+    here.run("dedup").fails(2, &["<INPUT> <OUTPUT>"]);
+    here.run("dedup a.jsonl").fails(2, &["<INPUT> <OUTPUT>"]);
+    here.run("dedup --workers 2 a.jsonl --quiet").fails(2, &["<INPUT> <OUTPUT>"]);
+    assert_eq!(here.files("").len(), 1);
+    here.run("dedup a.jsonl out --method").fails(2, &["--method"]);
+    here.run("demo").fails(2, &["<FOLDER>"]);
+    here.run("").fails(2, &["dedup", "demo"]);
+    here.run("dedupe a.jsonl out").fails(2, &["dedupe"]);
+    here.run("--quiet").fails(2, &["dedup", "demo"]);
+}
+
+#[test]
+fn a_bad_line_of_a_user_dictionary_is_wrong_use() {
+    let here = small();
+    here.write("words", "石墨烯 9 n\n石墨 x y z\n");
+    here.run("dedup a.jsonl out --user-dict words").fails(2, &["dictionary", "line 2"]);
+    nothing_left(&here, "out");
+}
+
+#[test]
+fn a_field_that_parquet_does_not_have_names_those_there_are() {
+    let here = Folder::new();
+    let column = || -> ArrayRef { Arc::new(StringArray::from(vec!["x"])) };
+    let batch = RecordBatch::try_from_iter([("url", column()), ("body", column())]).unwrap();
+    let file = fs::File::create(here.path("a.parquet")).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    here.run("dedup a.parquet out").fails(2, &["a.parquet", "\"text\"", "url", "body"]);
+    here.run("dedup a.parquet out --text-field body --id-field nr").fails(2, &["\"nr\"", "url", "body"]);
+    nothing_left(&here, "out");
+    here.run("dedup a.parquet out --text-field body --id-field url").ends(0);
+}
+
+#[test]
+fn json_lines_without_the_text_field_are_rejects() {
+    let here = small();
+    let run = here.run("dedup a.jsonl out --text-field body").ends(3);
+    assert!(run.stderr.contains("    Rejected=3\n"), "{run:?}");
+    assert_eq!(here.counter("out", "rejected"), 3);
+    assert!(here.files("out/kept").is_empty() && here.files("out/removed").is_empty());
+    let rejects = here.objects("out/rejects", ".jsonl");
+    assert_eq!(rejects.len(), 3);
+    assert_eq!(rejects[0]["uri"], here.path("a.jsonl").to_str().unwrap());
+    assert_eq!((&rejects[1]["offset"], &rejects[1]["reason"]), (&27.into(), &"no field \"body\"".into()));
+    assert!(rejects[2]["head"].as_str().unwrap().starts_with("{\"id\":\"c\""));
+}
+
+#[test]
+fn an_output_that_exists_is_refused_until_it_may_be_replaced() {
+    let here = small();
+    here.run("dedup a.jsonl out").ends(0);
+    let before = here.bytes("out", "");
+    here.run("dedup a.jsonl out").fails(2, &["\"out\"", "--overwrite"]);
+    assert_eq!(here.bytes("out", ""), before);
+
+    here.write("b.jsonl", format!("{}{{bad\n", json_line("z", "后天")));
+    here.run("dedup b.jsonl out --overwrite").ends(3);
+    assert_eq!(here.lines("out/kept", ".jsonl"), [json_line("z", "后天").trim_end()]);
+    assert!(here.files("out/removed").is_empty() && here.files("out/_temporary").is_empty());
+    // What an older run had and this one has not goes too.
+    here.run("dedup a.jsonl out --overwrite").ends(0);
+    assert!(here.files("out/rejects").is_empty());
+
+    here.write("other/mine.txt", "x");
+    here.run("dedup a.jsonl other").fails(2, &["\"other\"", "--overwrite"]);
+    here.write("file", "x");
+    here.run("dedup a.jsonl file").fails(2, &["\"file\""]);
+    fs::create_dir(here.path("empty")).unwrap();
+    here.run("dedup a.jsonl empty").ends(0);
+    // What a killed run has left is no output.
+    here.write("killed/_temporary/kept/part-00007.jsonl", "half");
+    here.run("dedup a.jsonl killed").ends(0);
+    assert_eq!(here.lines("killed/kept", "").len(), 2);
+}
+
+#[test]
+fn a_file_of_no_known_format_is_wrong_use() {
+    let here = Folder::new();
+    here.write("a.csv", "1,今天\n");
+    here.run("dedup a.csv out").fails(2, &["a.csv", "no format known", "--format"]);
+    nothing_left(&here, "out");
+    here.run("dedup a.csv out --format tancorp").ends(0);
+}
+
+#[test]
+fn what_may_not_be_read_or_written_fails_the_job() {
+    let here = small();
+    let open = |name: &str, mode| fs::set_permissions(here.path(name), Permissions::from_mode(mode)).unwrap();
+    here.write("secret.jsonl", json_line("a", "x"));
+    here.write("closed/out/x", "");
+    fs::copy(env!("CARGO_BIN_EXE_dedup-job"), here.path("dedup-job")).unwrap();
+    open("", 0o755);
+    open("dedup-job", 0o755);
+    open("secret.jsonl", 0);
+    open("closed", 0o555);
+    let root = run(Command::new("id").arg("-u")).stdout.trim() == "0";
+    let unprivileged = |line: &str| {
+        let mut command = Command::new(if root { "setpriv" } else { "./dedup-job" });
+        if root {
+            command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "./dedup-job"]);
+        }
+        run(command.args(line.split_whitespace()).current_dir(here.path("")))
+    };
+    unprivileged("dedup secret.jsonl closed/new").fails(1, &["secret.jsonl", "no permission"]);
+    unprivileged("dedup secret.jsonl closed/new --format jsonl").fails(1, &["no permission"]);
+    unprivileged("dedup a.jsonl closed/new").fails(1, &["closed/new", "no permission"]);
+    assert!(!here.path("closed/new").exists());
+    // Nobody may write below a file.
+    here.run("dedup a.jsonl a.jsonl/out").fails(1, &["a.jsonl/out"]);
+    here.run("dedup a.jsonl out --summary-json none/s.json").fails(1, &["none/s.json"]);
+    nothing_left(&here, "out");
+    open("closed", 0o755);
+}
+
+#[test]
+fn more_rejects_than_allowed_stop_the_job_before_anything_is_committed() {
+    let here = small();
+    here.write("b.jsonl", "{bad\n{\"id\":1}\n");
+    here.run("dedup a.jsonl b.jsonl out --max-rejects 1")
+        .fails(4, &["2 records", "--max-rejects 1", "b.jsonl"]);
+    nothing_left(&here, "out");
+    here.run("dedup a.jsonl b.jsonl out --max-rejects 2 --quiet").ends(3);
+    assert_eq!(here.objects("out/rejects", ".jsonl").len(), 2);
+    // An older output stays as it was.
+    let before = here.bytes("out", "");
+    here.run("dedup b.jsonl out --overwrite --max-rejects 0").fails(4, &["2 records"]);
+    assert_eq!(here.bytes("out", ""), before);
+}
+
+#[test]
+fn help_and_version_are_answers() {
+    let here = Folder::new();
+    for (line, words) in [
+        ("--help", ["dedup", "demo"]),
+        ("help", ["dedup", "demo"]),
+        ("dedup --help", ["--method", "simhash:hamming=6,features=char:5"]),
+        ("dedup -h", ["--method", "<INPUT>"]),
+        ("demo --help", ["truth.tsv", "--documents"]),
+        ("--version", ["dedup-job", env!("CARGO_PKG_VERSION")]),
+    ] {
+        let run = here.run(line).ends(0);
+        assert!(words.iter().all(|word| run.stdout.contains(word)) && run.stderr.is_empty(), "{run:?}");
+    }
+}
+
+#[test]
+fn cluster_options_stand_before_the_job_or_after_it() {
+    let here = small();
+    here.run("--workers 3 --quiet dedup a.jsonl before").ends(0);
+    here.run("dedup a.jsonl after --workers 3 --quiet").ends(0);
+    here.run("dedup --quiet a.jsonl --workers 3 between").ends(0);
+    here.run("dedup a.jsonl --keep first a.jsonl --workers 3 --quiet both").ends(0);
+    for output in ["before", "after", "between", "both"] {
+        assert_eq!(here.success(output)["configuration"]["workers"], "3");
+        assert_eq!(here.bytes(&format!("{output}/kept"), ""), here.bytes("before/kept", ""));
+    }
+}
+
+#[test]
+fn what_is_printed_is_what_was_asked_for() {
+    let here = small();
+    let quiet = here.run("dedup a.jsonl quiet --quiet").ends(0);
+    assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("", ""));
+    let rejected = here.run("dedup a.jsonl rejected -q --text-field x").ends(3);
+    assert_eq!((rejected.stdout.as_str(), rejected.stderr.as_str()), ("", ""));
+    here.run("dedup none.jsonl missing --quiet").fails(2, &["none.jsonl"]);
+
+    for option in ["", "--progress none", "--progress auto", "--progress plain"] {
+        let output = format!("out{}", option.replace(' ', ""));
+        let run = here.run(&format!("dedup a.jsonl {output} {option}")).ends(0);
+        assert_eq!(run.stdout, "");
+        assert!(run.stderr.starts_with("Input\n    Files=1\n    Bytes=81\n"), "{run:?}");
+        assert!(GROUPS.iter().all(|group| run.stderr.contains(group)), "{run:?}");
+        assert!(
+            run.stderr.contains("    Kept=2\n    Removed=1\n      identical to a kept one=1\n"),
+            "{run:?}"
+        );
+    }
+}
+
+#[test]
+fn the_summary_is_what_success_says_and_what_happened() {
+    let here = small();
+    here.write("b.jsonl", "{bad\n");
+    here.run("dedup a.jsonl b.jsonl out --summary-json s.json --workers 2 --method exact").ends(3);
+    let summary: Value = serde_json::from_slice(&fs::read(here.path("s.json")).unwrap()).unwrap();
+    assert_eq!(summary, here.success("out"));
+    assert_eq!(summary["version"], env!("CARGO_PKG_VERSION"));
+    for (name, expected) in [
+        ("method", "exact:clean=nfkc"),
+        ("verify", "none"),
+        ("resolve", "greedy"),
+        ("keep", "first"),
+        ("pairs", "firsts"),
+        ("split-size", "33554432"),
+        ("workers", "2"),
+        ("inputs", "a.jsonl b.jsonl"),
+    ] {
+        assert_eq!(summary["configuration"][name], expected, "{name}");
+    }
+    for (name, expected) in [
+        ("input_files", 2),
+        ("input_bytes", 86),
+        ("records_read", 4),
+        ("text_bytes", 18),
+        ("distinct", 2),
+        ("pairs", 1),
+        ("clusters", 1),
+        ("largest_cluster", 2),
+        ("kept", 2),
+        ("removed", 1),
+        ("removed_identical", 1),
+        ("removed_similar", 0),
+        ("removed_chain", 0),
+        ("rejected", 1),
+    ] {
+        assert_eq!(summary["counters"][name], expected, "{name}");
+    }
+    assert_eq!(summary["cluster_sizes"], serde_json::json!({"2": 1}));
+    assert_eq!(summary["input"][1]["uri"], here.path("b.jsonl").to_str().unwrap());
+    assert_eq!(summary["input"][1]["bytes"], 5);
+}
+
+#[test]
+fn of_a_gzip_file_that_breaks_off_all_before_the_damage_is_there() {
+    let here = small();
+    let mut random = Random(5);
+    let lines: String = (0..3000).map(|i| json_line(&format!("d{i}"), &random.text(60))).collect();
+    let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::new(6));
+    encoder.write_all(lines.as_bytes()).unwrap();
+    let mut gzip = encoder.finish().unwrap();
+    gzip.truncate(gzip.len() * 2 / 3);
+    here.write("b.jsonl.gz", &gzip);
+
+    let mut decoded = Vec::new();
+    let broken = GzDecoder::new(&gzip[..]).bytes().try_for_each(|byte| byte.map(|byte| decoded.push(byte)));
+    assert!(broken.is_err() && lines.as_bytes().starts_with(&decoded));
+    let whole = decoded.iter().rposition(|&byte| byte == b'\n').unwrap() + 1;
+    assert!(whole > lines.len() / 2);
+
+    here.run("dedup a.jsonl b.jsonl.gz out").ends(3);
+    let mut kept = Vec::new();
+    for part in here.files("out/kept").iter().filter(|part| part.extension().unwrap() == "gz") {
+        GzDecoder::new(fs::File::open(part).unwrap()).read_to_end(&mut kept).unwrap();
+    }
+    assert_eq!(kept.len(), whole);
+    assert!(kept == lines.as_bytes()[..whole]);
+    let documents = lines[..whole].lines().count() as u64;
+    let counter = |name| here.counter("out", name);
+    assert_eq!((counter("rejected"), counter("records_read")), (1, 3 + documents + 1));
+    assert_eq!((counter("kept"), counter("removed")), (2 + documents, 1));
+    let rejects = here.objects("out/rejects", ".jsonl");
+    assert!(rejects[0]["uri"].as_str().unwrap().ends_with("b.jsonl.gz"), "{rejects:?}");
+}

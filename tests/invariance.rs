@@ -1,0 +1,144 @@
+//! The same answer for any number of workers, any order of the inputs and any size of the splits.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt32Array};
+use parquet::arrow::ArrowWriter;
+use parquet::file::properties::WriterProperties;
+use serde_json::Value;
+
+use crate::support::{Folder, sorted};
+
+const METHODS: [&str; 3] = ["simhash", "simhash:features=char:5", "exact"];
+const TABLES: [&str; 4] = ["kept", "removed", "pairs", "clusters"];
+/// In shuffled order, and some of them twice.
+const INPUTS: [&str; 3] =
+    ["in", "in/c.parquet in/b.jsonl in/a.jsonl in/d.parquet", "in/[bd].* in in/a.jsonl,in/c.parquet"];
+
+/// 2,000 documents of the demo corpus in two files of JSON lines and two of Parquet, and five bad lines.
+fn corpus() -> Folder {
+    let here = Folder::new();
+    here.run("demo demo --documents 2000 --seed 3").ends(0);
+    let lines = here.lines("demo", "corpus.jsonl");
+    let quarter = |number: usize| &lines[500 * number..500 * (number + 1)];
+    let mut damaged = quarter(0).join("\n") + "\n{\"id\":\"bad\"}\n";
+    damaged.insert_str(0, "bad\n");
+    here.write("in/a.jsonl", damaged);
+    here.write("in/b.jsonl", format!("{}\n\n{{\n{{\"text\":1}}\n[]", quarter(1).join("\n")));
+    write_parquet(&here, "in/c.parquet", quarter(2));
+    write_parquet(&here, "in/d.parquet", quarter(3));
+    here
+}
+
+/// In row groups of 64 rows, so that small splits have some each.
+fn write_parquet(here: &Folder, name: &str, lines: &[String]) {
+    let docs: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let column = |name: &str| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(docs.iter().map(|doc| doc[name].as_str().unwrap())))
+    };
+    let numbers: ArrayRef =
+        Arc::new(UInt32Array::from_iter((0..docs.len() as u32).map(|n| Some(n).filter(|n| n % 5 > 0))));
+    let columns = [("text", column("text"), false), ("n", numbers, true), ("id", column("id"), false)];
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(64)).build();
+    let file = File::create(here.path(name)).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+}
+
+/// The rows of each folder of an output, sorted, whatever part they are in.
+fn content(here: &Folder, output: &str) -> BTreeMap<&'static str, Vec<String>> {
+    let mut content = BTreeMap::new();
+    for table in TABLES {
+        let rows = here.rows(&format!("{output}/{table}")).into_iter().map(|row| row.join("\t"));
+        content.insert(table, rows.chain(here.lines(&format!("{output}/{table}"), ".jsonl")).collect());
+    }
+    content.insert("rejects", here.lines(&format!("{output}/rejects"), ".jsonl"));
+    content.into_iter().map(|(table, rows)| (table, sorted(rows))).collect()
+}
+
+/// Every file of an output but `_SUCCESS`, byte for byte.
+fn files(here: &Folder, output: &str) -> BTreeMap<String, Vec<u8>> {
+    let root = here.path(output);
+    let files = here.files(output).into_iter().filter(|file| !file.ends_with("_SUCCESS"));
+    files
+        .map(|file| {
+            (file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned(), fs::read(&file).unwrap())
+        })
+        .collect()
+}
+
+/// The counters, less that of the splits.
+fn counters(here: &Folder, output: &str) -> Value {
+    let mut counters = here.success(output)["counters"].clone();
+    counters["splits"] = Value::Null;
+    counters
+}
+
+#[test]
+fn the_number_of_workers_changes_no_byte() {
+    let here = corpus();
+    for method in METHODS {
+        for workers in [1, 2, 3, 4, 8] {
+            here.run(&format!(
+                "dedup in {workers} --workers {workers} --split-size 64K --quiet --method {method}"
+            ))
+            .ends(3);
+        }
+        let one = files(&here, "1");
+        assert!(one.keys().filter(|name| name.starts_with("kept/")).count() > 8, "{:?}", one.keys());
+        assert!(one.contains_key("rejects/part-00000.jsonl"));
+        for workers in ["2", "3", "4", "8"] {
+            let more = files(&here, workers);
+            assert_eq!(
+                one.keys().collect::<Vec<_>>(),
+                more.keys().collect::<Vec<_>>(),
+                "{method}, {workers}"
+            );
+            for (name, bytes) in &one {
+                assert!(*bytes == more[name], "{name} of {method} with {workers} workers");
+            }
+            assert_eq!(counters(&here, "1"), counters(&here, workers));
+            fs::remove_dir_all(here.path(workers)).unwrap();
+        }
+        fs::remove_dir_all(here.path("1")).unwrap();
+    }
+}
+
+#[test]
+fn order_of_inputs_and_size_of_splits_change_no_row() {
+    let here = corpus();
+    for method in METHODS {
+        let mut runs = Vec::new();
+        for (split_size, workers) in [("4K", 3), ("64K", 2), ("32M", 1)] {
+            for inputs in INPUTS {
+                let output = format!("out{}", runs.len());
+                let options =
+                    format!("--split-size {split_size} --workers {workers} --quiet --method {method}");
+                here.run(&format!("dedup {inputs} {output} {options} --overwrite")).ends(3);
+                runs.push((
+                    content(&here, &output),
+                    counters(&here, &output),
+                    format!("{method} {inputs} {split_size}"),
+                ));
+            }
+        }
+        let (first, counters, _) = &runs[0];
+        assert_eq!(counters["records_read"], 2005);
+        assert_eq!(first["rejects"].len(), 5);
+        assert!(first["removed"].len() > 150 && first["pairs"].len() >= first["removed"].len());
+        for (rows, counted, run) in &runs[1..] {
+            assert_eq!(counters, counted, "{run}");
+            for (table, expected) in first {
+                assert!(rows[table] == *expected, "{table} of {run}");
+            }
+        }
+        assert!(
+            here.success("out0")["counters"]["splits"].as_u64()
+                > here.success("out8")["counters"]["splits"].as_u64()
+        );
+    }
+}

@@ -1,0 +1,98 @@
+//! The arrows between the packages, and the rules that no compiler checks (STYLE.md, sections 1, 2 and 6).
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// All Rust files of the repository below `folder`, by their paths in it.
+fn sources(folder: &str) -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    let mut folders = vec![root.join(folder)];
+    while let Some(folder) = folders.pop() {
+        let mut entries: Vec<PathBuf> =
+            fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        entries.sort();
+        for path in entries {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            if path.is_dir() && name != "target" && !name.starts_with('.') {
+                folders.push(path);
+            } else if name.ends_with(".rs") {
+                let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+                found.push((name, fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    assert!(!found.is_empty(), "no sources in {folder}");
+    found
+}
+
+/// The identifiers of a source. What follows `//` in a line is a comment, or so it is taken.
+fn words(source: &str) -> HashSet<&str> {
+    let code = source.lines().map(|line| line.split("//").next().unwrap_or_default());
+    code.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_')).collect()
+}
+
+/// Checks that no file of `folder` but those that `may` names one of `forbidden`.
+#[track_caller]
+fn name_none_of(folder: &str, forbidden: &[&str], may: impl Fn(&str) -> bool) {
+    for (name, source) in sources(folder).iter().filter(|(name, _)| !may(name)) {
+        let words = words(source);
+        let named: Vec<_> = forbidden.iter().filter(|word| words.contains(**word)).collect();
+        assert!(named.is_empty(), "{name} names {named:?}");
+    }
+}
+
+/// The packages of ours that a manifest lists.
+fn dependencies(manifest: &str) -> Vec<String> {
+    let manifest = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(manifest)).unwrap();
+    let packages = ["jobs", "datasets", "operators", "cluster"].into_iter();
+    let listed = |name: &&str| {
+        let names = [
+            format!("{name}."),
+            format!("{name} "),
+            format!("dedup-{name}"),
+            format!("[dependencies.{name}]"),
+        ];
+        manifest.lines().any(|line| names.iter().any(|name| line.starts_with(name)))
+    };
+    packages.filter(listed).map(str::to_owned).collect()
+}
+
+#[test]
+fn only_the_flow_of_the_operators_names_the_engine() {
+    name_none_of("operators/src", &["timely"], |file| file.starts_with("operators/src/flow/"));
+    let flow = sources("operators/src/flow");
+    assert!(flow.iter().any(|(_, source)| words(source).contains("timely")), "the check finds nothing");
+}
+
+#[test]
+fn the_arrows_between_the_packages_hold() {
+    let all = |_: &str| false;
+    name_none_of("operators/src", &["cluster", "datasets", "jobs"], |file| {
+        // There `cluster` is a group of near-duplicates: the manifest says all.
+        file == "operators/src/survivors.rs"
+    });
+    name_none_of("cluster/src", &["operators", "datasets", "jobs"], all);
+    name_none_of("datasets/src", &["timely", "method", "flow", "jobs"], all);
+    assert_eq!(dependencies("operators/Cargo.toml"), [""; 0]);
+    assert_eq!(dependencies("cluster/Cargo.toml"), [""; 0]);
+    assert_eq!(dependencies("datasets/Cargo.toml"), ["operators", "cluster"]);
+    assert_eq!(dependencies("Cargo.toml"), ["datasets", "operators", "cluster"]);
+}
+
+#[test]
+fn unsafe_code_is_in_one_file() {
+    name_none_of("", &["unsafe"], |file| ["operators/src/hamming.rs", "tests/layers.rs"].contains(&file));
+}
+
+#[test]
+fn files_are_short_and_named_after_what_they_hold() {
+    let none = ["utils", "util", "common", "helpers", "helper", "types", "manager", "new", "old", "v2"];
+    for (name, source) in sources("") {
+        let vague = name.split('/').any(|part| none.contains(&part.trim_end_matches(".rs")));
+        assert!(!vague, "{name} does not say what it holds");
+        let lines = source.lines().count();
+        assert!(lines <= 500, "{name} has {lines} lines");
+    }
+}

@@ -1,0 +1,139 @@
+//! What a run leaves of a small corpus whose duplicates are known, in every format.
+
+mod formats;
+mod options;
+mod synthetic;
+
+use crate::brute::{Candidate, Decision, Doc, candidates, greedy, similarity_of_grams};
+use crate::support::{Folder, Random, sorted};
+
+/// With 15 bits no near-duplicate of these texts is missed, as `the_sample_is_what_it_should_be` checks.
+const METHOD: &str = "simhash:features=char:5,hamming=15";
+/// Texts that nothing ties to each other.
+const ORIGINALS: usize = 12;
+
+/// Twelve texts, and two or three more of each: the same, the same but for widths and spaces, nearly the same.
+fn sample() -> Vec<Doc> {
+    let mut random = Random(2017);
+    let originals: Vec<String> = (0..ORIGINALS).map(|i| random.text(200 + 15 * i)).collect();
+    let mut docs: Vec<Doc> =
+        originals.iter().enumerate().map(|(i, text)| Doc::new(format!("o{i}"), text)).collect();
+    for (i, text) in originals.iter().enumerate() {
+        let spaced = format!("　{}  ", text.replace('，', ","));
+        let edited = text.replacen('，', "新", 1 + i % 3);
+        let texts = match i % 4 {
+            0 => vec![text.clone(), edited],
+            1 => vec![edited.clone(), spaced, edited],
+            2 => vec![format!("{text}完"), edited],
+            _ => vec![],
+        };
+        docs.extend(texts.into_iter().enumerate().map(|(n, text)| Doc::new(format!("d{i}-{n}"), text)));
+    }
+    // Not originals first: every document may come anywhere.
+    for at in (1..docs.len()).rev() {
+        docs.swap(at, random.below(at + 1));
+    }
+    docs
+}
+
+fn matching(docs: &[Doc]) -> Vec<Candidate> {
+    candidates(METHOD, docs).into_iter().filter(|pair| pair.millionths >= 800_000).collect()
+}
+
+/// What must become of each document of the sample by default.
+fn decisions(docs: &[Doc]) -> Vec<Decision> {
+    greedy(docs.len(), &matching(docs), |doc| doc)
+}
+
+/// The members that tell of a removal, as JSON.
+fn removal_members(docs: &[Doc], decision: &Decision) -> Option<String> {
+    let Decision::Removed(of, similarity, cluster, reason) = decision else { return None };
+    let (of, cluster) = (&docs[*of].id, &docs[*cluster].id);
+    let similarity = similarity.map_or("null".to_owned(), |similarity| format!("{similarity:?}"));
+    let members = [
+        format!("\"duplicate_of\":\"{of}\""),
+        format!("\"similarity\":{similarity}"),
+        format!("\"cluster\":\"{cluster}\""),
+        format!("\"reason\":\"{reason}\""),
+    ];
+    Some(members.join(","))
+}
+
+/// The lines of the file of reasons that stands beside removed records which have no place for them.
+fn reasons(docs: &[Doc]) -> Vec<String> {
+    let decisions = decisions(docs);
+    let line = |(doc, decision): (&Doc, &Decision)| {
+        Some(format!("{{\"id\":\"{}\",{}}}", doc.id, removal_members(docs, decision)?))
+    };
+    docs.iter().zip(&decisions).filter_map(line).collect()
+}
+
+/// Checks the tables of pairs and clusters, and the counters, against what must become of `docs`.
+fn check_tables(here: &Folder, output: &str, docs: &[Doc]) {
+    let (matching, decisions) = (matching(docs), decisions(docs));
+    let first = |doc: usize| {
+        let of_doc = matching.iter().filter(|pair| pair.identical && pair.high == doc);
+        of_doc.map(|pair| pair.low).min().unwrap_or(doc)
+    };
+    let edge = |pair: &&Candidate| match pair.identical {
+        true => first(pair.high) == pair.low,
+        false => first(pair.low) == pair.low && first(pair.high) == pair.high,
+    };
+    let pairs = pair_rows(docs, matching.iter().filter(edge));
+    assert_eq!(sorted(here.rows(&format!("{output}/pairs"))), pairs);
+
+    let clusters = crate::brute::clusters(docs.len(), &matching);
+    let members =
+        (0..docs.len()).filter(|&doc| matching.iter().any(|pair| pair.low == doc || pair.high == doc));
+    let row = |doc: usize| {
+        let kept = decisions[doc] == Decision::Kept;
+        vec![docs[doc].id.clone(), docs[clusters[doc]].id.clone(), kept.to_string()]
+    };
+    assert_eq!(sorted(here.rows(&format!("{output}/clusters"))), sorted(members.map(row).collect()));
+
+    let kept = decisions.iter().filter(|decision| **decision == Decision::Kept).count() as u64;
+    let counter = |name| here.counter(output, name);
+    assert_eq!((counter("records_read"), counter("rejected")), (docs.len() as u64, 0));
+    assert_eq!((counter("kept"), counter("removed")), (kept, docs.len() as u64 - kept));
+    assert_eq!(counter("pairs"), pairs.len() as u64);
+}
+
+/// Rows of the table of pairs, sorted.
+fn pair_rows<'a>(docs: &[Doc], pairs: impl Iterator<Item = &'a Candidate>) -> Vec<Vec<String>> {
+    let row = |pair: &Candidate| {
+        let similarity = pair.millionths as f64 / 1e6;
+        let ids = [pair.low, pair.high].map(|doc| docs[doc].id.clone());
+        let [low, high] = ids;
+        vec![low, high, pair.hamming.to_string(), float(similarity)]
+    };
+    sorted(pairs.map(row).collect())
+}
+
+/// As the Parquet library shows it.
+fn float(number: f64) -> String {
+    parquet::record::Field::Double(number).to_string()
+}
+
+#[test]
+fn the_sample_is_what_it_should_be() {
+    let docs = sample();
+    let decisions = decisions(&docs);
+    let reason = |wanted: &str| {
+        decisions.iter().filter(|d| matches!(d, Decision::Removed(.., r) if *r == wanted)).count()
+    };
+    assert_eq!(decisions.iter().filter(|decision| **decision == Decision::Kept).count(), ORIGINALS);
+    assert!(reason("identical") >= 4 && reason("similar") >= 9, "{decisions:?}");
+    // No pair is far enough apart to be missed, and what the kernel of 5-grams says is what we count ourselves.
+    for (high, b) in docs.iter().enumerate() {
+        for (low, a) in docs[..high].iter().enumerate() {
+            let [a, b] = [a, b].map(|doc| doc.text.replace('，', ",").trim().to_owned());
+            let similarity = similarity_of_grams(&a, &b);
+            let pair = matching(&docs).into_iter().find(|pair| (pair.low, pair.high) == (low, high));
+            assert_eq!(
+                pair.map(|pair| pair.millionths),
+                Some(similarity).filter(|&s| s >= 800_000),
+                "{a}\n{b}"
+            );
+        }
+    }
+}

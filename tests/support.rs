@@ -1,0 +1,171 @@
+//! What the tests share: the built program in a folder of its own, texts, and readers of what it writes.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder in which the program is run.
+pub struct Folder(TempDir);
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Run {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Run {
+    /// Checks that it failed so, with one line on stderr that holds all of `words`, and nothing on stdout.
+    #[track_caller]
+    pub fn fails(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        let line = self.stderr.strip_suffix('\n').unwrap_or_else(|| panic!("no whole line: {self:?}"));
+        assert!(line.starts_with("error: ") && !line.contains('\n'), "not one line: {self:?}");
+        assert!(words.iter().all(|word| line.contains(word)), "{words:?} are not all in {self:?}");
+        assert_eq!(self.stdout, "");
+    }
+
+    /// Checks the exit code.
+    #[track_caller]
+    pub fn ends(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        self
+    }
+}
+
+impl Folder {
+    pub fn new() -> Self {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    /// The program with the arguments of `line`, which are separated by spaces; names are those of this folder.
+    pub fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dedup-job"));
+        // The cluster of whoever runs the tests is none of our business.
+        command.env_remove("HADOOP_CONF_DIR").env_remove("HADOOP_HOME").env_remove("HADOOP_USER_NAME");
+        command.args(line.split_whitespace()).current_dir(self.0.path());
+        command
+    }
+
+    pub fn run(&self, line: &str) -> Run {
+        run(&mut self.command(line))
+    }
+
+    /// The files below `folder`, or itself, hidden ones too, in the order of their names; none if it is not there.
+    pub fn files(&self, folder: &str) -> Vec<PathBuf> {
+        files(&self.path(folder))
+    }
+
+    /// The parts of `folder` whose names end so, one after the other.
+    pub fn bytes(&self, folder: &str, suffix: &str) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for part in self.files(folder).iter().filter(|part| part.to_str().unwrap().ends_with(suffix)) {
+            bytes.extend(fs::read(part).unwrap());
+        }
+        bytes
+    }
+
+    /// Their lines, of which the last one is whole too.
+    pub fn lines(&self, folder: &str, suffix: &str) -> Vec<String> {
+        let text = String::from_utf8(self.bytes(folder, suffix)).unwrap();
+        assert!(text.is_empty() || text.ends_with('\n'));
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// The lines as JSON.
+    pub fn objects(&self, folder: &str, suffix: &str) -> Vec<Value> {
+        self.lines(folder, suffix).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The rows of all Parquet parts of `folder`, without the names of the columns.
+    pub fn rows(&self, folder: &str) -> Vec<Vec<String>> {
+        let parts = self.files(folder);
+        parts
+            .iter()
+            .filter(|part| part.extension().is_some_and(|e| e == "parquet"))
+            .flat_map(|p| rows(p))
+            .collect()
+    }
+
+    /// What is in `_SUCCESS` of an output.
+    pub fn success(&self, output: &str) -> Value {
+        serde_json::from_slice(&fs::read(self.path(output).join("_SUCCESS")).unwrap()).unwrap()
+    }
+
+    /// One of the counters in it.
+    #[track_caller]
+    pub fn counter(&self, output: &str, name: &str) -> u64 {
+        self.success(output)["counters"][name].as_u64().unwrap_or_else(|| panic!("no counter {name}"))
+    }
+}
+
+pub fn run(command: &mut Command) -> Run {
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = if folder.is_file() { vec![folder.to_owned()] } else { Vec::new() };
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        found.extend(if path.is_dir() { files(&path) } else { vec![path] });
+    }
+    found.sort();
+    found
+}
+
+/// The rows of a Parquet file: strings as they are, the rest as numbers are written.
+pub fn rows(file: &Path) -> Vec<Vec<String>> {
+    let text = |field: &Field| match field {
+        Field::Str(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let reader = SerializedFileReader::new(File::open(file).unwrap()).unwrap();
+    let rows = reader.get_row_iter(None).unwrap();
+    rows.map(|row| row.unwrap().get_column_iter().map(|(_, field)| text(field)).collect()).collect()
+}
+
+/// Sorted, for comparing what may come in any order.
+pub fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {
+    items.sort();
+    items
+}
+
+/// Numbers that are the same in every run.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) as usize % end
+    }
+
+    /// So many Chinese characters, with a comma now and then.
+    pub fn text(&mut self, chars: usize) -> String {
+        let comma = |at: usize| at % 11 == 10;
+        let hanzi = |n: usize| char::from_u32(0x4E00 + n as u32).unwrap();
+        (0..chars).map(|at| if comma(at) { '，' } else { hanzi(self.below(3000)) }).collect()
+    }
+}
+
+/// A JSON line of an id and a text that need no escapes.
+pub fn json_line(id: &str, text: &str) -> String {
+    format!("{{\"id\":\"{id}\",\"text\":\"{text}\"}}\n")
+}
