@@ -9,11 +9,11 @@ use crate::hamming::Kernel;
 use crate::record::{Pair, Row};
 
 /// Buckets up to this size are compared pair by pair, per part that a split would have.
-const SMALL: usize = 512;
+const SMALL: usize = 128;
 /// Splitting aims at buckets of this size.
 const TARGET: usize = 16;
-/// At most this many bits are split over at once: 1,024 buckets' ends stay in the first-level cache.
-const MAX_WIDTH: u32 = 10;
+/// At most this many bits are split over at once: 256 buckets are filled without missing the address cache.
+const MAX_WIDTH: u32 = 8;
 /// Rows of a bucket that are compared with the rest at once; bounds the list of hits.
 const STRIP: usize = 256;
 
@@ -34,7 +34,8 @@ pub struct BlockJoin {
 #[derive(Clone, Debug, Default)]
 struct Level {
     rows: Vec<Row<u64>>,
-    ends: Vec<usize>,
+    /// For each group of bits, where its buckets end.
+    ends: Vec<Vec<usize>>,
 }
 
 /// What is known of every pair that is wanted from a bucket.
@@ -102,49 +103,71 @@ impl BlockJoin {
         }
         let (equal, zone) = (bounds.equal & varying, bounds.zone & varying);
         let wanted = (rows.len() / TARGET).ilog2().clamp(1, MAX_WIDTH);
+        if self.levels.len() == depth {
+            self.levels.push(Level::default());
+        }
+        let mut level = std::mem::take(&mut self.levels[depth]);
         if equal != 0 {
             let mut rest = equal;
             let group = take_low(&mut rest, wanted.min(equal.count_ones()));
-            return self.split_by(depth, rows, group, Bounds { equal: rest, zone, ..bounds }, emit);
+            level.count(rows, &[group]);
+            self.split_by(depth, &mut level, rows, (0, group), Bounds { equal: rest, zone, ..bounds }, emit);
+        } else {
+            let mut rest = zone;
+            let width = wanted.min(zone.count_ones() / parts as u32);
+            let groups: Vec<u64> = (0..parts).map(|_| take_low(&mut rest, width)).collect();
+            level.count(rows, &groups);
+            // Crowded fingerprints may stay together in every part. Halving the work at least bounds it all by a
+            // small multiple of comparing all pairs.
+            if width == 0 || 2 * level.pairs() > rows.len().pow(2) {
+                self.compare(rows, 0, emit);
+            } else {
+                self.split_zone(depth, &mut level, rows, &groups, Bounds { equal, zone, ..bounds }, emit);
+            }
         }
-        let width = wanted.min(zone.count_ones() / parts as u32);
-        if width == 0 {
-            return self.compare(rows, 0, emit);
-        }
+        self.levels[depth] = level;
+    }
+
+    /// Looks for each pair in the first group of bits of the zone on which it agrees.
+    fn split_zone(
+        &mut self,
+        depth: usize,
+        level: &mut Level,
+        rows: &[Row<u64>],
+        groups: &[u64],
+        bounds: Bounds,
+        emit: &mut impl FnMut(Pair),
+    ) {
         let known = self.differ.len();
-        let mut rest = zone;
-        for part in 0..=bounds.budget {
-            let group = take_low(&mut rest, width);
-            let first = self.differ.get(known);
-            let below = narrower(rest, bounds.budget - part, first, bounds.budget + 1 - part);
-            self.split_by(depth, rows, group, below, emit);
+        let mut rest = bounds.zone;
+        for (part, &group) in groups.iter().enumerate() {
+            rest &= !group;
+            let left = bounds.budget - part as u32;
+            let below = narrower(rest, left, self.differ.get(known), left + 1);
+            self.split_by(depth, level, rows, (part, group), below, emit);
             self.differ.push(group);
         }
         self.differ.truncate(known);
     }
 
-    /// Sorts rows into buckets by the bits of `group` and splits each bucket further.
+    /// Sorts rows into buckets by the bits of a group, whose ends are counted, and splits each bucket further.
     fn split_by(
         &mut self,
         depth: usize,
+        level: &mut Level,
         rows: &[Row<u64>],
-        group: u64,
+        (part, group): (usize, u64),
         bounds: Bounds,
         emit: &mut impl FnMut(Pair),
     ) {
-        if self.levels.len() == depth {
-            self.levels.push(Level::default());
-        }
-        let mut level = std::mem::take(&mut self.levels[depth]);
-        level.partition(rows, group);
+        level.scatter(rows, part, group);
         let mut start = 0;
-        for &end in &level.ends {
+        for &end in &level.ends[part] {
             if end - start > 1 {
                 self.split(depth + 1, &level.rows[start..end], bounds, emit);
             }
             start = end;
         }
-        self.levels[depth] = level;
     }
 
     /// Compares all pairs of a bucket.
@@ -168,34 +191,35 @@ impl BlockJoin {
 }
 
 impl Level {
-    /// Fills `rows` with the given ones ordered by their bits in `group`, and `ends` with the buckets' ends.
-    fn partition(&mut self, rows: &[Row<u64>], group: u64) {
-        let buckets = 1usize << group.count_ones();
-        self.ends.clear();
-        self.ends.resize(buckets, 0);
-        self.rows.resize(rows.len(), Row::default());
-        let runs = runs(group);
-        match runs[..] {
-            // Nearly always the bits lie side by side; then a bucket is a shift and a mask away.
-            [(shift, mask, _)] => self.scatter(rows, |bits| (bits >> shift & mask) as usize),
-            _ => self.scatter(rows, |bits| {
-                runs.iter().fold(0, |value, (shift, mask, place)| value | (bits >> shift & mask) << place)
-                    as usize
-            }),
+    /// Counts the rows of each bucket of each group.
+    fn count(&mut self, rows: &[Row<u64>], groups: &[u64]) {
+        self.ends.resize_with(self.ends.len().max(groups.len()), Vec::new);
+        for (ends, &group) in self.ends.iter_mut().zip(groups) {
+            ends.clear();
+            ends.resize(1 << group.count_ones(), 0);
+            let bits = Bits::new(group);
+            rows.iter().for_each(|row| ends[bits.of(row.fingerprint)] += 1);
         }
+        self.ends[groups.len()..].iter_mut().for_each(Vec::clear);
     }
 
-    fn scatter(&mut self, rows: &[Row<u64>], bucket: impl Fn(u64) -> usize) {
-        for row in rows {
-            self.ends[bucket(row.fingerprint)] += 1;
-        }
+    /// Twice the pairs that share a bucket of a group, each row with itself included.
+    fn pairs(&self) -> usize {
+        self.ends.iter().flatten().map(|count| count * count).sum()
+    }
+
+    /// Orders rows by their bits in a group; its counts become its buckets' ends.
+    fn scatter(&mut self, rows: &[Row<u64>], part: usize, group: u64) {
+        self.rows.resize(rows.len(), Row::default());
+        let (ends, to) = (&mut self.ends[part], &mut self.rows);
         let mut start = 0;
-        for end in &mut self.ends {
+        for end in &mut *ends {
             start += std::mem::replace(end, start);
         }
+        let bits = Bits::new(group);
         for row in rows {
-            let end = &mut self.ends[bucket(row.fingerprint)];
-            self.rows[*end] = *row;
+            let end = &mut ends[bits.of(row.fingerprint)];
+            to[*end] = *row;
             *end += 1;
         }
     }
@@ -228,18 +252,39 @@ fn take_low(bits: &mut u64, count: u32) -> u64 {
     before & !*bits
 }
 
-/// The runs of neighbouring set bits: where each starts, its mask once shifted down, its place in the value.
-fn runs(mut bits: u64) -> Vec<(u32, u64, u32)> {
-    let (mut runs, mut place) = (Vec::new(), 0);
-    while bits != 0 {
-        let shift = bits.trailing_zeros();
-        let length = (bits >> shift).trailing_ones();
-        let mask = u64::MAX >> (64 - length);
-        runs.push((shift, mask, place));
-        place += length;
-        bits &= !(mask << shift);
+/// Packs some bits of a fingerprint into a number.
+struct Bits {
+    shift: u32,
+    mask: u64,
+    /// Nearly always the bits lie side by side. Else: the other runs of them, each with its shift, its mask once
+    /// shifted, and its place in the number.
+    others: Vec<(u32, u64, u32)>,
+}
+
+impl Bits {
+    fn new(mut bits: u64) -> Self {
+        let (mut runs, mut place) = (Vec::new(), 0);
+        while bits != 0 {
+            let shift = bits.trailing_zeros();
+            let length = (bits >> shift).trailing_ones();
+            let mask = u64::MAX >> (64 - length);
+            runs.push((shift, mask, place));
+            place += length;
+            bits &= !(mask << shift);
+        }
+        let (shift, mask, _) = if runs.is_empty() { (0, 0, 0) } else { runs.remove(0) };
+        Bits { shift, mask, others: runs }
     }
-    runs
+
+    #[inline]
+    fn of(&self, fingerprint: u64) -> usize {
+        let first = fingerprint >> self.shift & self.mask;
+        if self.others.is_empty() {
+            return first as usize;
+        }
+        let others = self.others.iter().map(|(shift, mask, place)| (fingerprint >> shift & mask) << place);
+        others.fold(first, |value, bits| value | bits) as usize
+    }
 }
 
 #[cfg(test)]

@@ -111,24 +111,47 @@ mod x86 {
         let one: [__m512i; ONES] = std::array::from_fn(|lane| _mm512_set1_epi64(many[i + lane] as i64));
         // The first eight hold the later ones themselves, so each of the ones looks at its own part of them.
         let mut j = i + 1;
-        note_hits::<ONES>(many, i, j, limit, hits);
+        let first = load(many, j);
+        let near = one.iter().enumerate().fold(0, |near, (lane, &one)| {
+            let distance = _mm512_popcnt_epi64(_mm512_xor_si512(one, first));
+            near | _mm512_mask_cmple_epu64_mask(live(many, i + lane, j), distance, most)
+        });
+        if near != 0 {
+            note_hits::<ONES>(many, i, j, limit, hits);
+        }
         j += 8;
-        while j + 8 <= many.len() {
-            // SAFETY: eight fingerprints from `j` on lie inside `many`.
-            let block = unsafe { _mm512_loadu_epi64(many.as_ptr().add(j).cast()) };
+        while j < many.len() {
+            let block = load(many, j);
             let distance = one.map(|one| _mm512_popcnt_epi64(_mm512_xor_si512(one, block)));
             let least = distance[1..].iter().fold(distance[0], |least, &d| _mm512_min_epu64(least, d));
+            // Lanes behind the end hold zeros, which may look near; `note_hits` does not take them.
             if _mm512_cmple_epu64_mask(least, most) != 0 {
                 note_hits::<ONES>(many, i, j, limit, hits);
             }
             j += 8;
         }
-        if j < many.len() {
-            note_hits::<ONES>(many, i, j, limit, hits);
-        }
+    }
+
+    /// Eight fingerprints from `j` on, zeros behind the last.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn load(many: &[u64], j: usize) -> __m512i {
+        let left = many.len() - j;
+        let inside: __mmask8 = if left >= 8 { 0xFF } else { (1 << left) - 1 };
+        // SAFETY: the mask admits only lanes inside `many`; masked-out lanes are not read.
+        unsafe { _mm512_maskz_loadu_epi64(inside, many.as_ptr().add(j).cast()) }
+    }
+
+    /// Of the eight from `j` on, those that lie behind `one` and before the end.
+    #[inline]
+    fn live(many: &[u64], one: usize, j: usize) -> __mmask8 {
+        let left = many.len() - j;
+        let inside: __mmask8 = if left >= 8 { 0xFF } else { (1 << left) - 1 };
+        if one >= j { inside & 0xFE << (one - j) } else { inside }
     }
 
     /// Appends the hits of `ONES` fingerprints from `i` on among the eight, or fewer, from `j` on.
+    #[cold]
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512vpopcntdq")]
     fn note_hits<const ONES: usize>(
@@ -139,15 +162,11 @@ mod x86 {
         hits: &mut Vec<(u32, u32)>,
     ) {
         let most = _mm512_set1_epi64(i64::from(limit));
-        let left = many.len() - j;
-        let live: __mmask8 = if left >= 8 { 0xFF } else { (1 << left) - 1 };
-        // SAFETY: the mask admits only lanes inside `many`; masked-out lanes are not read.
-        let block = unsafe { _mm512_maskz_loadu_epi64(live, many.as_ptr().add(j).cast()) };
+        let block = load(many, j);
         for lane in 0..ONES {
             let one = _mm512_set1_epi64(many[i + lane] as i64);
-            let after = if j == i + 1 { live & 0xFF << lane } else { live };
             let distance = _mm512_popcnt_epi64(_mm512_xor_si512(one, block));
-            let mut near = _mm512_mask_cmple_epu64_mask(after, distance, most);
+            let mut near = _mm512_mask_cmple_epu64_mask(live(many, i + lane, j), distance, most);
             while near != 0 {
                 hits.push(((i + lane) as u32, (j + near.trailing_zeros() as usize) as u32));
                 near &= near - 1;
