@@ -33,7 +33,7 @@ fn corpus() -> Folder {
 }
 
 /// In row groups of 64 rows, so that small splits have some each.
-fn write_parquet(here: &Folder, name: &str, lines: &[String]) {
+pub fn write_parquet(here: &Folder, name: &str, lines: &[String]) {
     let docs: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     let column = |name: &str| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(docs.iter().map(|doc| doc[name].as_str().unwrap())))
