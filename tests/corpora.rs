@@ -19,7 +19,10 @@ fn corpus(name: &str) -> Option<PathBuf> {
     match std::env::var_os("DEDUP_TEST_DATA") {
         Some(data) => Some(PathBuf::from(data).join("corpora").join(name)),
         None => {
-            // Not eprintln!, which is shown for failing tests only.
+            #[allow(
+                clippy::explicit_write,
+                reason = "what eprintln! writes is shown for failing tests only"
+            )]
             writeln!(io::stderr(), "skipped the test of {name}: DEDUP_TEST_DATA is not set").unwrap();
             None
         }

@@ -17,23 +17,26 @@ const TABLES: [&str; 4] = ["kept", "removed", "pairs", "clusters"];
 const INPUTS: [&str; 3] =
     ["in", "in/c.parquet in/b.jsonl in/a.jsonl in/d.parquet", "in/[bd].* in in/a.jsonl,in/c.parquet"];
 
-/// 2,000 documents of the demo corpus in two files of JSON lines and two of Parquet, and five bad lines.
+/// 2,000 documents of the demo corpus in two files of JSON lines and two of Parquet, and 20 bad lines.
 fn corpus() -> Folder {
     let here = Folder::new();
     here.run("demo demo --documents 2000 --seed 3").ends(0);
     let lines = here.lines("demo", "corpus.jsonl");
     let quarter = |number: usize| &lines[500 * number..500 * (number + 1)];
-    let mut damaged = quarter(0).join("\n") + "\n{\"id\":\"bad\"}\n";
-    damaged.insert_str(0, "bad\n");
-    here.write("in/a.jsonl", damaged);
-    here.write("in/b.jsonl", format!("{}\n\n{{\n{{\"text\":1}}\n[]", quarter(1).join("\n")));
+    let with_bad_lines = |lines: &[String]| {
+        let bad = ["bad", "{\"id\":\"bad\"}", "\n{", "{\"text\":1}", "[]"].into_iter().cycle();
+        let fifties = lines.chunks(50).zip(bad).map(|(lines, bad)| format!("{bad}\n{}", lines.join("\n")));
+        fifties.collect::<Vec<_>>().join("\n")
+    };
+    here.write("in/a.jsonl", with_bad_lines(quarter(0)));
+    here.write("in/b.jsonl", with_bad_lines(quarter(1)));
     write_parquet(&here, "in/c.parquet", quarter(2));
     write_parquet(&here, "in/d.parquet", quarter(3));
     here
 }
 
 /// In row groups of 64 rows, so that small splits have some each.
-fn write_parquet(here: &Folder, name: &str, lines: &[String]) {
+pub fn write_parquet(here: &Folder, name: &str, lines: &[String]) {
     let docs: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     let column = |name: &str| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(docs.iter().map(|doc| doc[name].as_str().unwrap())))
@@ -127,8 +130,8 @@ fn order_of_inputs_and_size_of_splits_change_no_row() {
             }
         }
         let (first, counters, _) = &runs[0];
-        assert_eq!(counters["records_read"], 2005);
-        assert_eq!(first["rejects"].len(), 5);
+        assert_eq!(counters["records_read"], 2020);
+        assert_eq!(first["rejects"].len(), 20);
         assert!(first["removed"].len() > 150 && first["pairs"].len() >= first["removed"].len());
         for (rows, counted, run) in &runs[1..] {
             assert_eq!(counters, counted, "{run}");
@@ -140,5 +143,22 @@ fn order_of_inputs_and_size_of_splits_change_no_row() {
             here.success("out0")["counters"]["splits"].as_u64()
                 > here.success("out8")["counters"]["splits"].as_u64()
         );
+    }
+}
+
+#[test]
+fn a_split_may_begin_at_any_byte() {
+    let here = Folder::new();
+    let lines =
+        ["{\"text\":\"新闻\"}\n", "\r\n", "{\"text\":\"b\",\"id\":2}\r\n", "bad\n", "{\"text\":\"c\"}\n"];
+    here.write("a.jsonl", lines.concat());
+    for split_bytes in 1..=lines.concat().len() {
+        here.run(&format!("dedup a.jsonl out --split-size {split_bytes} --method exact --quiet --overwrite"))
+            .ends(3);
+        let kept = String::from_utf8(here.bytes("out/kept", ".jsonl")).unwrap();
+        assert_eq!(kept, [lines[0], lines[2], lines[4]].concat(), "splits of {split_bytes} bytes");
+        assert_eq!(here.counter("out", "records_read"), 4);
+        let splits = lines.concat().len().div_ceil(split_bytes) as u64;
+        assert_eq!(here.counter("out", "splits"), splits);
     }
 }

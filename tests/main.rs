@@ -7,6 +7,7 @@ mod brute;
 mod cli;
 mod corpora;
 mod hadoop;
+mod hdfs;
 mod invariance;
 mod layers;
 mod output;

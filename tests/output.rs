@@ -12,7 +12,7 @@ const METHOD: &str = "simhash:features=char:5,hamming=15";
 /// Texts that nothing ties to each other.
 const ORIGINALS: usize = 12;
 
-/// Twelve texts, and two or three more of each: the same, the same but for widths and spaces, nearly the same.
+/// Twelve texts, and up to three more of each: the same, the same but for widths and spaces, nearly the same.
 fn sample() -> Vec<Doc> {
     let mut random = Random(2017);
     let originals: Vec<String> = (0..ORIGINALS).map(|i| random.text(200 + 15 * i)).collect();
@@ -22,7 +22,7 @@ fn sample() -> Vec<Doc> {
         let spaced = format!("　{}  ", text.replace('，', ","));
         let edited = text.replacen('，', "新", 1 + i % 3);
         let texts = match i % 4 {
-            0 => vec![text.clone(), edited],
+            0 => vec![text.clone(), edited, text.clone()],
             1 => vec![edited.clone(), spaced, edited],
             2 => vec![format!("{text}完"), edited],
             _ => vec![],
@@ -122,7 +122,7 @@ fn the_sample_is_what_it_should_be() {
         decisions.iter().filter(|d| matches!(d, Decision::Removed(.., r) if *r == wanted)).count()
     };
     assert_eq!(decisions.iter().filter(|decision| **decision == Decision::Kept).count(), ORIGINALS);
-    assert!(reason("identical") >= 4 && reason("similar") >= 9, "{decisions:?}");
+    assert!(reason("identical") >= 7 && reason("similar") >= 9, "{decisions:?}");
     // No pair is far enough apart to be missed, and what the kernel of 5-grams says is what we count ourselves.
     for (high, b) in docs.iter().enumerate() {
         for (low, a) in docs[..high].iter().enumerate() {

@@ -1,6 +1,7 @@
 import java.io.File;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileUtil;
 import org.apache.hadoop.fs.Path;
@@ -24,12 +25,25 @@ public class Hadoop {
     static final String USAGE =
         "dfs BASEDIR DATANODES SECONDS\n"
             + "write-seq FILE COUNT Text|LongWritable Text|BytesWritable none|record|block default|gzip [SYNC-INTERVAL]\n"
-            + "read-seq FILE";
+            + "read-seq FILE\n"
+            + "Several commands, separated by --, are run one after the other: Java takes its time to start.";
 
     public static void main(String[] args) throws Exception {
         // Hadoop may print what it likes, but standard output is for the answer.
         PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
         System.setOut(System.err);
+        int start = 0;
+        for (int end = 0; end <= args.length; end++) {
+            if (end == args.length || args[end].equals("--")) {
+                run(Arrays.copyOfRange(args, start, end), out);
+                start = end + 1;
+            }
+        }
+        out.flush();
+        System.exit(0); // Hadoop leaves threads behind
+    }
+
+    static void run(String[] args, PrintStream out) throws Exception {
         String command = args.length == 0 ? "" : args[0];
         if (command.equals("dfs") && args.length == 4) {
             serve(new File(args[1]), Integer.parseInt(args[2]), Long.parseLong(args[3]), out);
@@ -41,8 +55,6 @@ public class Hadoop {
             System.err.println(USAGE);
             System.exit(2);
         }
-        out.flush();
-        System.exit(0); // Hadoop leaves threads behind
     }
 
     /** Serves until standard input closes or the time is up. The user of this process is the superuser. */
