@@ -18,7 +18,7 @@ use crate::output::OutputFolder;
 use crate::plan::Plan;
 use crate::progress::{Progress, Reporter, Stage};
 use crate::search::{Found, Named, Search};
-use crate::summary::{Clock, Counters, InputFile, SamplePair, Summary, histogram, skew};
+use crate::summary::{Clock, Counters, InputFile, Process, SamplePair, Summary, histogram, skew};
 use crate::tables::{PairsOf, write_clusters, write_pairs, write_rejects};
 use crate::write::{Fates, write};
 use crate::{Common, WrongUse};
@@ -173,7 +173,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     }
     let summary = result?;
     if !common.quiet {
-        eprint!("{}", summary.counters);
+        eprint!("{summary}");
     }
     Ok(if summary.counters.rejected > 0 { 3 } else { 0 })
 }
@@ -246,11 +246,11 @@ impl Job<'_> {
         };
         let cluster_sizes = counters.count_clusters(&members);
         check_ledger(&counters, &fates)?;
-        counters.measure_process();
         let summary = Summary {
             version: env!("CARGO_PKG_VERSION"),
             configuration: self.configuration(verify),
             counters,
+            process: Process::measure(),
             cluster_sizes,
             pairs_by_distance: histogram(found.matches.pairs.iter().map(|(pair, _)| pair.distance)),
             pairs_by_similarity: histogram(found.matches.pairs.iter().filter_map(|(_, similarity)| {

@@ -15,6 +15,7 @@ pub(crate) struct Summary {
     pub version: &'static str,
     pub configuration: BTreeMap<&'static str, String>,
     pub counters: Counters,
+    pub process: Process,
     /// Clusters by their number of documents.
     pub cluster_sizes: BTreeMap<u64, u64>,
     /// Pairs that match, identical documents aside, by their distance.
@@ -90,7 +91,12 @@ pub(crate) struct Counters {
     pub removed_similar: u64,
     pub removed_chain: u64,
     pub rejected: u64,
-    /// User and system time of the process.
+}
+
+/// What the process has used.
+#[derive(Debug, Serialize)]
+pub(crate) struct Process {
+    /// User and system time.
     pub cpu_milliseconds: u64,
     /// The most memory that was resident at a time.
     pub peak_memory_bytes: u64,
@@ -114,67 +120,67 @@ impl Counters {
     }
 }
 
-impl Counters {
+impl Process {
     /// Asks the system what this process has used so far; 0 where it does not say (it does on Linux).
-    pub fn measure_process(&mut self) {
+    pub fn measure() -> Self {
         let read = |file| fs::read_to_string(file).unwrap_or_default();
         // Behind the name in brackets; fields 14 and 15 of proc(5), in ticks of 10 ms.
         let stat = read("/proc/self/stat");
         let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
         let ticks: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
-        self.cpu_milliseconds = 10 * ticks;
         let status = read("/proc/self/status");
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kilobytes = peak.and_then(|peak| peak.trim().split(' ').next()?.parse::<u64>().ok());
-        self.peak_memory_bytes = 1024 * kilobytes.unwrap_or(0);
+        Process { cpu_milliseconds: 10 * ticks, peak_memory_bytes: 1024 * kilobytes.unwrap_or(0) }
     }
 }
 
-impl fmt::Display for Counters {
+impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (counters, process) = (&self.counters, &self.process);
         let groups: [(&str, &[(&str, u64)]); 4] = [
             (
                 "Input",
                 &[
-                    ("Files", self.input_files),
-                    ("Bytes", self.input_bytes),
-                    ("Splits", self.splits),
-                    ("Records read", self.records_read),
-                    ("Bytes of text", self.text_bytes),
+                    ("Files", counters.input_files),
+                    ("Bytes", counters.input_bytes),
+                    ("Splits", counters.splits),
+                    ("Records read", counters.records_read),
+                    ("Bytes of text", counters.text_bytes),
                 ],
             ),
             (
                 "Search",
                 &[
-                    ("Distinct documents", self.distinct),
-                    ("Candidates", self.candidates),
-                    ("Pairs", self.pairs),
-                    ("Clusters", self.clusters),
-                    ("Documents of the largest", self.largest_cluster),
+                    ("Distinct documents", counters.distinct),
+                    ("Candidates", counters.candidates),
+                    ("Pairs", counters.pairs),
+                    ("Clusters", counters.clusters),
+                    ("Documents of the largest", counters.largest_cluster),
                 ],
             ),
             (
                 "Output",
                 &[
-                    ("Kept", self.kept),
-                    ("Removed", self.removed),
-                    ("  identical to a kept one", self.removed_identical),
-                    ("  similar to a kept one", self.removed_similar),
-                    ("  tied by a chain", self.removed_chain),
-                    ("Rejected", self.rejected),
+                    ("Kept", counters.kept),
+                    ("Removed", counters.removed),
+                    ("  identical to a kept one", counters.removed_identical),
+                    ("  similar to a kept one", counters.removed_similar),
+                    ("  tied by a chain", counters.removed_chain),
+                    ("Rejected", counters.rejected),
                 ],
             ),
             (
                 "Process",
                 &[
-                    ("CPU milliseconds", self.cpu_milliseconds),
-                    ("Peak bytes of memory", self.peak_memory_bytes),
+                    ("CPU milliseconds", process.cpu_milliseconds),
+                    ("Peak bytes of memory", process.peak_memory_bytes),
                 ],
             ),
         ];
-        for (group, counters) in groups {
+        for (group, values) in groups {
             writeln!(f, "{group}")?;
-            for (name, value) in counters {
+            for (name, value) in values {
                 writeln!(f, "    {name}={value}")?;
             }
         }
