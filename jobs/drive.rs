@@ -43,7 +43,7 @@ pub(crate) fn read(
                 Err(error) => return Err(error.into()),
             };
             next = batch.next_record();
-            progress.read(batch.docs().len(), batch.text_bytes());
+            progress.read(batch.docs().len() as u64, batch.text_bytes() as u64);
             each(&mut batch);
         }
         progress.done(part.bytes());

@@ -32,9 +32,13 @@ impl OutputFolder {
             bail!(WrongUse(format!("the input \"{}\" lies in the output \"{uri}\"", file.path)));
         }
         let folder = OutputFolder { store, path };
-        if folder.store.exists(&folder.path)? && !overwrite {
+        if folder.store.exists(&folder.path)? {
             let finished = folder.store.exists(&folder.at(SUCCESS))?;
-            if finished || !folder.store.list(&folder.path)?.is_empty() {
+            let files = folder.store.list(&folder.path)?;
+            if files.first().is_some_and(|file| file.path == folder.path) {
+                bail!(WrongUse(format!("the output \"{uri}\" is a file")));
+            }
+            if !overwrite && (finished || !files.is_empty()) {
                 bail!(WrongUse(format!("the output \"{uri}\" exists; --overwrite replaces it")));
             }
         }

@@ -1,6 +1,5 @@
 //! The plan of a job: which bytes of which files make up each split.
 
-use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -51,14 +50,7 @@ impl Plan {
     /// Finds the input files and cuts them into splits. Small files of one format share a split.
     pub fn new(stores: &Stores, inputs: &[String], format: Option<&str>, split_bytes: u64) -> Result<Self> {
         let forced = format.map(named).transpose()?;
-        let mut files = Vec::new();
-        for input in inputs {
-            files.extend(stores.expand(input)?);
-        }
-        let place = |file: &Found| (file.store.prefix().to_owned(), file.path.clone());
-        // Of two inputs that lead to a file the outer one names it, whichever came first.
-        files.sort_by_cached_key(|file| (place(file), Reverse(file.name.len())));
-        files.dedup_by_key(|file| place(file));
+        let mut files = stores.expand(inputs)?;
         name_apart(&mut files)?;
 
         let mut splits: Vec<Split> = Vec::new();

@@ -59,7 +59,7 @@ const STAGES: [(Stage, &str); 6] = [
 pub(crate) struct Progress {
     stage: AtomicU8,
     records: AtomicU64,
-    text_bytes: AtomicU64,
+    bytes: AtomicU64,
     file_bytes: AtomicU64,
 }
 
@@ -67,16 +67,16 @@ impl Progress {
     /// A worker begins a stage.
     pub fn enter(&self, stage: Stage) {
         if self.stage.fetch_max(stage as u8, Ordering::Relaxed) < stage as u8 {
-            for counter in [&self.records, &self.text_bytes, &self.file_bytes] {
+            for counter in [&self.records, &self.bytes, &self.file_bytes] {
                 counter.store(0, Ordering::Relaxed);
             }
         }
     }
 
-    /// Some records have gone through the stage.
-    pub fn read(&self, records: usize, text_bytes: usize) {
-        self.records.fetch_add(records as u64, Ordering::Relaxed);
-        self.text_bytes.fetch_add(text_bytes as u64, Ordering::Relaxed);
+    /// Some records, of so many bytes, have gone through the stage.
+    pub fn read(&self, records: u64, bytes: u64) {
+        self.records.fetch_add(records, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// So much of the input files has gone through the stage.
@@ -144,7 +144,7 @@ fn line(progress: &Progress, stage: u8, elapsed: Duration, input_bytes: u64) -> 
         return name.to_owned();
     }
     let seconds = elapsed.as_secs_f64().max(0.001);
-    let rate = progress.text_bytes.load(Ordering::Relaxed) as f64 / 1e6 / seconds;
+    let rate = progress.bytes.load(Ordering::Relaxed) as f64 / 1e6 / seconds;
     let done = progress.file_bytes.load(Ordering::Relaxed) as f64 / input_bytes.max(1) as f64;
     let left = if done > 0.0 && name != "verify" {
         format!(", {:.0} %, {:.0} s left", 100.0 * done, seconds * (1.0 - done) / done)

@@ -106,7 +106,7 @@ fn write_split(
             Err(error) if error.is_data() && matches!(fates.next(), Some(Fate::Rejected)) => {}
             Err(error) => return Err(error.into()),
         }
-        progress.read(read, 0);
+        progress.read(read, part.bytes());
         progress.done(part.bytes());
     }
     writer.finish()?;

@@ -1,5 +1,6 @@
 //! From what a user writes to files in stores: URIs, comma lists, patterns.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -85,9 +86,9 @@ impl Stores {
         Ok(store)
     }
 
-    /// The files that `inputs` names, sorted by full path, each once.
+    /// The files that `inputs` name, sorted by full path, each once.
     ///
-    /// `inputs`: files, directories (all files below) and patterns, separated by commas outside of `{}`.
+    /// Each of `inputs`: files, directories (all files below) and patterns, separated by commas outside of `{}`.
     /// `*`, `?` and `[a-z]` never match a `/`; `{a,b}` may contain some. Names that begin with `_` or `.`
     /// are skipped unless they are written out. What exists under a name is meant by it, even where the name
     /// could be a pattern or a list. Cost: one listing per directory that a pattern may reach into.
@@ -95,16 +96,19 @@ impl Stores {
     /// # Errors
     /// [`Error::NotFound`] with the input that leads to no file, [`Error::BadName`] with a pattern that
     /// cannot be read or a directory without files.
-    pub fn expand(&self, inputs: &str) -> Result<Vec<Found>, Error> {
+    pub fn expand<S: AsRef<str>>(&self, inputs: &[S]) -> Result<Vec<Found>, Error> {
         let mut found = Vec::new();
-        if inputs.contains(',') && !self.local.exists(&absolute(inputs)?)? {
-            for input in split(inputs).into_iter().filter(|input| !input.is_empty()) {
-                self.expand_one(input, &mut found)?;
+        for inputs in inputs.iter().map(AsRef::as_ref) {
+            if inputs.contains(',') && !self.local.exists(&absolute(inputs)?)? {
+                for input in split(inputs).into_iter().filter(|input| !input.is_empty()) {
+                    self.expand_one(input, &mut found)?;
+                }
+            } else {
+                self.expand_one(inputs, &mut found)?;
             }
-        } else {
-            self.expand_one(inputs, &mut found)?;
         }
-        found.sort_by_cached_key(full_path);
+        // Of two inputs that lead to a file the outer one names it, whichever came first.
+        found.sort_by_cached_key(|file| (full_path(file), Reverse(file.name.len())));
         found.dedup_by_key(|file| full_path(file));
         Ok(found)
     }
@@ -253,7 +257,7 @@ mod tests {
 
     /// Names found by a pattern below `folder`.
     fn names(folder: &str, pattern: &str) -> Vec<String> {
-        let found = Stores::new().expand(&format!("{folder}/{pattern}")).unwrap();
+        let found = Stores::new().expand(&[format!("{folder}/{pattern}")]).unwrap();
         found.iter().map(|file| file.path[folder.len() + 1..].to_owned()).collect()
     }
 
@@ -318,7 +322,7 @@ mod tests {
         let (_guard, folder) = folder(&["a/x", "a/y"]);
         std::os::unix::fs::symlink("nowhere", format!("{folder}/a/z")).unwrap();
         for pattern in ["a", "*", "a/*"] {
-            let error = Stores::new().expand(&format!("{folder}/{pattern}")).err().unwrap();
+            let error = Stores::new().expand(&[format!("{folder}/{pattern}")]).err().unwrap();
             assert!(matches!(error, Error::Io { path, .. } if path.ends_with("/a/z")), "{pattern}");
         }
     }
@@ -327,13 +331,18 @@ mod tests {
     fn lists_are_sorted_and_name_every_file_once() {
         let (_guard, folder) = folder(&["b/x", "a/x", "a/y"]);
         assert_eq!(names(&folder, &format!("b,{folder}/a/{{y,x}},,{folder}/a")), ["a/x", "a/y", "b/x"]);
+        let relative = |inputs: [&str; 2]| {
+            let found = Stores::new().expand(&inputs.map(|input| format!("{folder}/{input}"))).unwrap();
+            found.into_iter().map(|file| file.name).collect::<Vec<_>>()
+        };
+        assert_eq!(relative(["", "a"]), relative(["a", ""]));
     }
 
     #[test]
     fn names_are_relative_to_the_input() {
         let (_guard, folder) = folder(&["art/1.txt", "art/old/2.txt"]);
         let names = |pattern: &str| {
-            let found = Stores::new().expand(&format!("{folder}/{pattern}")).unwrap();
+            let found = Stores::new().expand(&[format!("{folder}/{pattern}")]).unwrap();
             found.into_iter().map(|file| file.name).collect::<Vec<_>>()
         };
         assert_eq!(names("art"), ["1.txt", "old/2.txt"]);
@@ -356,7 +365,7 @@ mod tests {
     #[test]
     fn an_input_that_leads_to_nothing_is_an_error_that_names_it() {
         let (_guard, folder) = folder(&["a", "d/_SUCCESS"]);
-        let error = |input: &str| Stores::new().expand(&format!("{folder}/{input}")).err().unwrap();
+        let error = |input: &str| Stores::new().expand(&[format!("{folder}/{input}")]).err().unwrap();
         assert!(matches!(error("*.txt"), Error::NotFound { path } if path.ends_with("/*.txt")));
         assert!(matches!(error(&format!("a,{folder}/b")), Error::NotFound { path } if path.ends_with("/b")));
         assert!(matches!(error("a/*"), Error::NotFound { .. }));

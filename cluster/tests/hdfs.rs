@@ -62,13 +62,14 @@ fn files_are_written_found_renamed_and_removed() {
     assert_eq!(listed(store.as_ref(), &path("_temporary")), [path("_temporary/0/part")]);
     assert_eq!(listed(store.as_ref(), &path("a.txt")), [path("a.txt")]);
 
-    let found = stores.expand(&format!("{0}{root}/2024/*/?.txt,{0}{root}/{{a.txt,none}}", cluster.uri));
+    let found = stores.expand(&[format!("{0}{root}/2024/*/?.txt,{0}{root}/{{a.txt,none}}", cluster.uri)]);
     let found: Vec<_> = found.unwrap().into_iter().map(|file| (file.name, file.bytes)).collect();
     assert_eq!(found, [("01/甲.txt".into(), 15), ("02/乙.txt".into(), 15), ("a.txt".into(), 5)]);
-    let found = stores.expand(&format!("{0}{root}/b/x,{0}{root}/b,{0}{root}/202?/01", cluster.uri)).unwrap();
+    let found =
+        stores.expand(&[format!("{0}{root}/b/x,{0}{root}/b,{0}{root}/202?/01", cluster.uri)]).unwrap();
     let found: Vec<_> = found.into_iter().map(|file| file.path).collect();
     assert_eq!(found, [path("2024/01/甲.txt"), path("b/x")]);
-    assert!(matches!(stores.expand(&format!("{}/*.gz", cluster.uri)), Err(Error::NotFound { .. })));
+    assert!(matches!(stores.expand(&[format!("{}/*.gz", cluster.uri)]), Err(Error::NotFound { .. })));
 
     let mut text = String::new();
     let blob = store.open(&path("a.txt")).unwrap();

@@ -88,7 +88,7 @@ fn parsed(spec: &str) -> Spec {
 fn mixed() -> Option<Vec<String>> {
     let path = PathBuf::from(std::env::var_os("DEDUP_TEST_DATA")?).join("corpora/mixed.parquet");
     let stores = Stores::new();
-    let found = stores.expand(path.to_str()?).expect("mixed.parquet").remove(0);
+    let found = stores.expand(&[path.to_str()?]).expect("mixed.parquet").remove(0);
     let blob = found.store.open(&found.path).expect("mixed.parquet");
     let piece = Piece { blob, name: found.name, start: 0, end: found.bytes };
     let format = FORMATS.iter().find(|format| format.name() == "parquet").expect("parquet");
