@@ -28,6 +28,7 @@ use crate::{Common, WrongUse};
 /// The output holds kept/ and removed/ in the input's own format, pairs/, clusters/ and rejects/, and
 /// _SUCCESS, which is written last.
 #[derive(clap::Args)]
+#[command(override_usage = "dedup-job dedup [OPTIONS] <INPUT>... <OUTPUT>")]
 pub struct Args {
     /// Files, folders, globs or comma lists of them, local or hdfs://; the last one is the output folder
     // Not `num_args = 2..`: that would ask for two between any two options.
@@ -106,34 +107,12 @@ impl FromStr for Verification {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Keep {
+    /// The first of the corpus.
     First,
+    /// The one with the most characters, and of equal ones the first.
     Longest,
-}
-
-impl FromStr for Keep {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "first" => Ok(Keep::First),
-            "longest" => Ok(Keep::Longest),
-            _ => Err("expected first or longest".to_owned()),
-        }
-    }
-}
-
-impl FromStr for PairsOf {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "firsts" => Ok(PairsOf::Firsts),
-            "all" => Ok(PairsOf::All),
-            _ => Err("expected firsts or all".to_owned()),
-        }
-    }
 }
 
 /// A number of bytes: digits, then K, M or G for powers of 1,024.

@@ -34,7 +34,7 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
     let wrong_field = matches!(data, Some(datasets::Error::Field { .. }));
     if error.is::<Guarded>() {
         4
-    } else if error.is::<WrongUse>() || error.is::<operators::method::Error>() || wrong_name || wrong_field {
+    } else if error.is::<WrongUse>() || error.is::<operators::Error>() || wrong_name || wrong_field {
         2
     } else {
         1

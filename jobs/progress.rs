@@ -1,7 +1,6 @@
 //! Progress on stderr.
 
 use std::io::IsTerminal;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -11,7 +10,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// How progress is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Show {
     /// A bar on a terminal, plain lines elsewhere.
     Auto,
@@ -19,19 +18,6 @@ pub enum Show {
     Plain,
     /// Nothing.
     None,
-}
-
-impl FromStr for Show {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "auto" => Ok(Show::Auto),
-            "plain" => Ok(Show::Plain),
-            "none" => Ok(Show::None),
-            _ => Err("expected auto, plain or none".to_owned()),
-        }
-    }
 }
 
 /// What the job is at. The stages of one reading of the corpus.

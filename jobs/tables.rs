@@ -20,10 +20,9 @@ const PART_ROWS: usize = 1 << 20;
 const BATCH_ROWS: usize = 1 << 13;
 
 /// Which of the pairs are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum PairsOf {
     /// Identical documents make one edge each, to the first of them.
-    #[default]
     Firsts,
     /// Every pair of documents.
     All,

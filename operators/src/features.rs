@@ -8,8 +8,7 @@ use std::sync::Arc;
 use jieba_rs::Jieba;
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::hash;
-use crate::method::Error;
+use crate::{Error, hash};
 
 /// Which features a method takes from a cleaned text. No text is without: where there would be none, the
 /// whole text is the one feature.

@@ -3,6 +3,7 @@
 //! Arrows: this crate knows no file, no host and no command line. Inside it, only `flow` names the engine.
 
 pub mod block_join;
+mod error;
 pub mod features;
 pub mod flow;
 pub mod hamming;
@@ -14,6 +15,7 @@ mod survivors;
 pub mod text;
 mod weibo;
 
+pub use error::Error;
 pub use record::{Doc, DocBatch, DocId, Pair, Record, Reject, Row};
 pub use similarity::{Similarity, jaccard};
 pub use survivors::{Matches, Member, Removed, Resolve, Tie, survivors};
