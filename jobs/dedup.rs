@@ -21,7 +21,7 @@ use crate::search::{Found, Named, Search};
 use crate::summary::{Clock, Counters, InputFile, Process, SamplePair, Summary, histogram, skew};
 use crate::tables::{PairsOf, write_clusters, write_pairs, write_rejects};
 use crate::write::{Fates, write};
-use crate::{Common, WrongUse};
+use crate::{Common, WrongUse, say};
 
 /// Find near-duplicates and leave a clean corpus
 ///
@@ -152,7 +152,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     }
     let summary = result?;
     if !common.quiet {
-        eprint!("{summary}");
+        say(&summary);
     }
     Ok(if summary.counters.rejected > 0 { 3 } else { 0 })
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use datasets::Synthetic;
 use serde::Serialize;
 
-use crate::WrongUse;
+use crate::{WrongUse, say};
 
 /// Write a synthetic Chinese corpus with known duplicates
 ///
@@ -57,6 +57,6 @@ pub fn run(args: Args) -> Result<u8> {
     }
     corpus.flush()?;
     truth.flush()?;
-    println!("{documents} documents, {duplicates} of them duplicates, in \"{}\"", folder.display());
+    say(format_args!("{documents} documents, {duplicates} of them duplicates, in \"{}\"", folder.display()));
     Ok(0)
 }

@@ -14,8 +14,16 @@ mod summary;
 mod tables;
 mod write;
 
+use std::fmt;
+use std::io::Write as _;
+
 pub use failure::{WrongUse, exit_code};
 pub use progress::Show;
+
+/// Writes a line to stderr. That nobody can read it, on a closed or full one, is no failure of the job.
+pub fn say(line: impl fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
 
 /// What every job is given: the options that come before or after its name.
 #[derive(Clone, Debug, clap::Args)]

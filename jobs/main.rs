@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use jobs::{Common, dedup, demo, exit_code};
+use jobs::{Common, dedup, demo, exit_code, say};
 
 /// Finds near-duplicate documents in a corpus of any size and leaves a clean corpus behind
 #[derive(Parser)]
@@ -29,11 +29,12 @@ fn main() -> ExitCode {
             // The first paragraph names what is wrong; usage is a `--help` away.
             let text = error.to_string();
             let lines = text.lines().take_while(|line| !line.is_empty());
-            eprintln!("{}", lines.map(str::trim).collect::<Vec<_>>().join(" "));
+            say(lines.map(str::trim).collect::<Vec<_>>().join(" "));
             return ExitCode::from(2);
         }
         Err(help) => {
-            print!("{help}");
+            // A reader that has seen enough, such as `head`, is no failure.
+            let _ = help.print();
             return ExitCode::SUCCESS;
         }
     };
@@ -44,7 +45,7 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("error: {error:#}");
+            say(format_args!("error: {error:#}"));
             ExitCode::from(exit_code(&error))
         }
     }

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::say;
+
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Show {
@@ -104,7 +106,7 @@ impl Reporter {
                         bar.set_message(line);
                         bar.tick();
                     }
-                    None => eprintln!("{line}"),
+                    None => say(line),
                 }
             }
             bar.iter().for_each(ProgressBar::finish_and_clear);

@@ -178,10 +178,11 @@ impl fmt::Display for Summary {
                 ],
             ),
         ];
+        f.write_str("Counters")?;
         for (group, values) in groups {
-            writeln!(f, "{group}")?;
+            write!(f, "\n    {group}")?;
             for (name, value) in values {
-                writeln!(f, "    {name}={value}")?;
+                write!(f, "\n        {name}={value}")?;
             }
         }
         Ok(())

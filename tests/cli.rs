@@ -255,7 +255,7 @@ fn what_is_printed_is_what_was_asked_for() {
         assert!(run.stderr.starts_with("Input\n    Files=1\n    Bytes=81\n"), "{run:?}");
         assert!(GROUPS.iter().all(|group| run.stderr.contains(group)), "{run:?}");
         assert!(
-            run.stderr.contains("    Kept=2\n    Removed=1\n      identical to a kept one=1\n"),
+            run.stderr.contains("        Kept=2\n        Removed=1\n          identical to a kept one=1\n"),
             "{run:?}"
         );
     }

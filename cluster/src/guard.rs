@@ -1,6 +1,7 @@
 //! Panics: our own end the process, those of other people's decoders on damaged input cost that input.
 
 use std::cell::Cell;
+use std::io::{self, Write};
 use std::panic::{self, AssertUnwindSafe};
 
 thread_local! {
@@ -15,7 +16,8 @@ pub fn exit_on_panic() {
         // A hook runs before anything is caught, so it must ask first.
         if !CAUGHT.get() {
             report(panic);
-            eprintln!("error: this is a bug in dedup-job; nothing was committed");
+            let line = "error: this is a bug in dedup-job; nothing was committed";
+            let _ = writeln!(io::stderr(), "{line}");
             std::process::exit(1);
         }
     }));
