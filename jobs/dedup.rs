@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use cluster::Stores;
 use datasets::{Fields, Removal};
 use operators::features::Lexicon;
@@ -42,8 +42,8 @@ pub struct Args {
     method: Spec,
     /// Compare the features of every candidate pair: jaccard:T, or none
     ///
-    /// By default jaccard:0.8 where the method is approximate. Costs a second reading of the documents that
-    /// have candidates.
+    /// By default jaccard:0.8 where the method is approximate. The splits that hold a candidate are read once
+    /// more, with or without verification.
     #[arg(long, value_name = "HOW")]
     verify: Option<Verification>,
     /// Which documents of a cluster stay: greedy or components
@@ -140,6 +140,9 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     };
     let lexicon = Lexicon { stop_words: words(&args.stop_words)?, user_words: words(&args.user_dict)? };
     let plan = Arc::new(Plan::new(&stores, inputs, args.format.as_deref(), args.split_size)?);
+    if let Some(file) = args.summary_json.as_ref().filter(|file| plan.file_below("", file).is_some()) {
+        bail!(WrongUse(format!("the summary would replace the input \"{file}\"")));
+    }
     let folder = OutputFolder::create(&stores, output, args.overwrite, &plan)?;
     let progress = Arc::new(Progress::default());
     let reporter = Reporter::start(Arc::clone(&progress), common.show(), plan.bytes());
@@ -150,7 +153,11 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         // The first error is the one to report.
         let _ = folder.abandon();
     }
-    let summary = result?;
+    // What was there when the job was planned and is not now is no wrong use.
+    let vanished =
+        |error: &anyhow::Error| matches!(error.downcast_ref(), Some(cluster::Error::NotFound { .. }));
+    let summary = result
+        .map_err(|error| if vanished(&error) { anyhow!("{error:#}, but did before") } else { error })?;
     if !common.quiet {
         say(&summary);
     }
@@ -188,18 +195,25 @@ impl Job<'_> {
         let found = args.method.with(lexicon, search)??;
         clock.add("search", self.start.elapsed());
         self.check_rejects(&found)?;
+        check_names(&found)?;
 
         self.progress.enter(Stage::Resolve);
         let named =
             |doc: DocId| found.named.binary_search_by_key(&doc, |named| named.doc).map(|at| &found.named[at]);
         let name = |doc| named(doc).map_or("", |named: &Named| &named.id);
-        let members = match args.keep {
+        let mut members = match args.keep {
             Keep::First => survivors(&found.matches, args.resolve, |doc| doc),
             Keep::Longest => {
                 let chars = |doc| named(doc).map_or(0, |named| named.chars);
                 survivors(&found.matches, args.resolve, |doc| (Reverse(chars(doc)), doc))
             }
         };
+        // Equal fingerprints of an approximate method are no proof of equal texts.
+        if verify.is_none() && args.method.approximate() {
+            for removed in members.iter_mut().filter_map(|member| member.removed.as_mut()) {
+                removed.tie = removed.tie.max(Tie::Similar(None));
+            }
+        }
         let fates = fates(&members, &found, verify.is_some(), name);
 
         self.progress.enter(Stage::Write);
@@ -327,6 +341,19 @@ fn sample<'a>(matches: &Matches, name: impl Fn(DocId) -> &'a str) -> Vec<SampleP
             similarity: similarity.map(Similarity::as_f64),
         })
         .collect()
+}
+
+/// Every document of a match was found again in the reading that asks for ids.
+fn check_names(found: &Found) -> Result<()> {
+    let copies = found.matches.copies.iter().flat_map(|&(doc, first)| [doc, first]);
+    let pairs = found.matches.pairs.iter().flat_map(|(pair, _)| [pair.low, pair.high]);
+    let known = |doc: DocId| found.named.binary_search_by_key(&doc, |named| named.doc).is_ok();
+    match copies.chain(pairs).find(|&doc| !known(doc)) {
+        Some(_) => {
+            bail!("a document was not found again in its second reading; did the input change meanwhile?")
+        }
+        None => Ok(()),
+    }
 }
 
 /// Every record read is kept, removed or rejected, and as many are removed as were decided to be.

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use datasets::Synthetic;
 use serde::Serialize;
 
-use crate::{WrongUse, say};
+use crate::WrongUse;
 
 /// Write a synthetic Chinese corpus with known duplicates
 ///
@@ -57,6 +57,7 @@ pub fn run(args: Args) -> Result<u8> {
     }
     corpus.flush()?;
     truth.flush()?;
-    say(format_args!("{documents} documents, {duplicates} of them duplicates, in \"{}\"", folder.display()));
+    let said = format!("{documents} documents, {duplicates} of them duplicates, in \"{}\"", folder.display());
+    let _ = writeln!(std::io::stdout(), "{said}");
     Ok(0)
 }

@@ -12,7 +12,8 @@ pub(crate) fn splits_of(plan: &Plan, index: usize, peers: usize) -> impl Iterato
     (0u32..).zip(&plan.splits).skip(index).step_by(peers)
 }
 
-/// Reads a split batch by batch. A file whose data ends the reading of it is one more rejected record.
+/// Reads a split batch by batch. Data that ends the reading of a piece is one more rejected record; a file that
+/// cannot be opened is one, however many pieces it has.
 pub(crate) fn read(
     number: u32,
     split: &Split,
@@ -23,34 +24,39 @@ pub(crate) fn read(
     let mut next = 0;
     for part in &split.pieces {
         let piece = part.open()?;
-        let mut reader = None;
+        let mut batch = DocBatch::new(number, next);
+        let mut reader = match split.format.open(&piece, fields) {
+            Ok(reader) => reader,
+            Err(error) => {
+                end(error, part.speaks_for_file().then_some(&mut batch))?;
+                next = batch.next_record();
+                each(&mut batch);
+                continue;
+            }
+        };
         let mut more = true;
         while more {
-            let mut batch = DocBatch::new(number, next);
-            let filled = match &mut reader {
-                Some(reader) => fill(reader, &mut batch),
-                none => match split.format.open(&piece, fields) {
-                    Ok(opened) => fill(none.insert(opened), &mut batch),
-                    Err(error) => Err(error),
-                },
-            };
-            more = match filled {
+            more = match reader.fill(&mut batch) {
                 Ok(more) => more,
-                Err(Error::Data { path, offset, reason }) => {
-                    batch.reject(&path, offset, reason, b"");
-                    false
-                }
-                Err(error) => return Err(error.into()),
+                Err(error) => end(error, Some(&mut batch))?,
             };
             next = batch.next_record();
             progress.read(batch.docs().len() as u64, batch.text_bytes() as u64);
             each(&mut batch);
+            batch = DocBatch::new(number, next);
         }
         progress.done(part.bytes());
     }
     Ok(())
 }
 
-fn fill(reader: &mut Box<dyn datasets::Reader>, batch: &mut DocBatch) -> Result<bool, Error> {
-    reader.fill(batch)
+/// The end of a piece by an error: data at fault is rejected, anything else ends the job. No more is to be read.
+fn end(error: Error, batch: Option<&mut DocBatch>) -> Result<bool> {
+    match error {
+        Error::Data { path, offset, reason } => {
+            batch.into_iter().for_each(|batch| batch.reject(&path, offset, &reason, b""));
+            Ok(false)
+        }
+        error => Err(error.into()),
+    }
 }

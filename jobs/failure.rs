@@ -26,7 +26,7 @@ impl fmt::Display for Guarded {
 
 impl std::error::Error for Guarded {}
 
-/// The exit code that a failure ends the process with (DESIGN.md section 2).
+/// The exit code that a failure ends the process with (README.md, "Use it").
 pub fn exit_code(error: &anyhow::Error) -> u8 {
     let store = error.downcast_ref::<cluster::Error>();
     let wrong_name = matches!(store, Some(cluster::Error::NotFound { .. } | cluster::Error::BadName { .. }));

@@ -1,5 +1,6 @@
 //! `dedup-job`: parse, run, exit code.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -34,7 +35,7 @@ fn main() -> ExitCode {
         }
         Err(help) => {
             // A reader that has seen enough, such as `head`, is no failure.
-            let _ = help.print();
+            let _ = write!(std::io::stdout(), "{help}");
             return ExitCode::SUCCESS;
         }
     };

@@ -4,8 +4,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use cluster::{Output, Store, Stores};
 use datasets::Parts;
 
@@ -15,11 +16,15 @@ use crate::plan::Plan;
 /// The folders of an output, in the order in which they become visible.
 const FOLDERS: [&str; 5] = ["rejects", "clusters", "pairs", "removed", "kept"];
 const SUCCESS: &str = "_SUCCESS";
+/// Gone when another run has cleared `_temporary`.
+const OWNER: &str = "_owner";
 
 /// An output folder that is not yet committed.
 pub(crate) struct OutputFolder {
     store: Arc<dyn Store>,
     path: String,
+    /// The name of this run's own folder in `_temporary`: another run in the same output cannot mix with it.
+    run: String,
 }
 
 impl OutputFolder {
@@ -28,10 +33,9 @@ impl OutputFolder {
     pub fn create(stores: &Stores, uri: &str, overwrite: bool, plan: &Plan) -> Result<Self> {
         let (store, path) = stores.locate(uri)?;
         let path = path.trim_end_matches('/').to_owned();
-        if let Some(file) = plan.file_below(store.prefix(), &path) {
-            bail!(WrongUse(format!("the input \"{}\" lies in the output \"{uri}\"", file.path)));
-        }
-        let folder = OutputFolder { store, path };
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let run = format!("{}-{}", std::process::id(), since_1970.as_nanos());
+        let folder = OutputFolder { store, path, run };
         if folder.store.exists(&folder.path)? {
             let finished = folder.store.exists(&folder.at(SUCCESS))?;
             let files = folder.store.list(&folder.path)?;
@@ -42,8 +46,14 @@ impl OutputFolder {
                 bail!(WrongUse(format!("the output \"{uri}\" exists; --overwrite replaces it")));
             }
         }
+        // It must be there for its name to be told from others that lead to it.
+        folder.store.create_dir(&folder.path)?;
+        if let Some(file) = plan.file_below(folder.store.prefix(), &folder.path) {
+            bail!(WrongUse(format!("the input \"{}\" lies in the output \"{uri}\"", file.path)));
+        }
         folder.store.remove(&folder.at("_temporary"))?;
-        folder.store.create_dir(&folder.at("_temporary"))?;
+        let claimed = folder.file(OWNER).and_then(|owner| owner.finish());
+        claimed.map_err(|error| anyhow!("could not claim the output \"{uri}\": {error}"))?;
         Ok(folder)
     }
 
@@ -51,19 +61,26 @@ impl OutputFolder {
         format!("{}/{name}", self.path)
     }
 
+    fn temporary(&self, name: &str) -> String {
+        format!("{}/_temporary/{}/{name}", self.path, self.run)
+    }
+
     /// Creates a file that the commit will move to `name`.
     pub fn file(&self, name: &str) -> Result<Box<dyn Output>, cluster::Error> {
-        self.store.create(&self.at(&format!("_temporary/{name}")))
+        self.store.create(&self.temporary(name))
     }
 
     /// Makes the output visible: folder after folder, then `_SUCCESS` with `success` in it.
-    pub fn commit(&self, success: &str) -> Result<(), cluster::Error> {
+    pub fn commit(&self, success: &str) -> Result<()> {
+        if !self.store.exists(&self.temporary(OWNER))? {
+            bail!("another run has begun to write to \"{}\" meanwhile", self.path);
+        }
         self.store.remove(&self.at(SUCCESS))?;
         for folder in FOLDERS {
             self.store.remove(&self.at(folder))?;
         }
         for folder in FOLDERS {
-            let finished = self.at(&format!("_temporary/{folder}"));
+            let finished = self.temporary(folder);
             if self.store.exists(&finished)? {
                 self.store.rename(&finished, &self.at(folder))?;
             }
@@ -72,13 +89,17 @@ impl OutputFolder {
         let written = file.write_all(success.as_bytes());
         written.map_err(|error| cluster::Error::io(&self.at(SUCCESS), "write", error))?;
         file.finish()?;
-        self.store.rename(&self.at(&format!("_temporary/{SUCCESS}")), &self.at(SUCCESS))?;
-        self.store.remove(&self.at("_temporary"))
+        self.store.rename(&self.temporary(SUCCESS), &self.at(SUCCESS))?;
+        Ok(self.store.remove(&self.at("_temporary"))?)
     }
 
-    /// Removes what an uncommitted run has written.
+    /// Removes what this uncommitted run has written.
     pub fn abandon(&self) -> Result<(), cluster::Error> {
-        self.store.remove(&self.at("_temporary"))
+        self.store.remove(&self.temporary(""))?;
+        if self.store.children(&self.at("_temporary"))?.is_empty() {
+            self.store.remove(&self.at("_temporary"))?;
+        }
+        Ok(())
     }
 }
 

@@ -1,6 +1,8 @@
 //! The plan of a job: which bytes of which files make up each split.
 
 use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
@@ -44,6 +46,11 @@ impl Part {
     pub fn bytes(&self) -> u64 {
         self.end - self.start
     }
+
+    /// Whether it is for this piece to report that the whole file cannot be read.
+    pub fn speaks_for_file(&self) -> bool {
+        self.start == 0
+    }
 }
 
 impl Plan {
@@ -76,22 +83,31 @@ impl Plan {
                 _ => {}
             }
             let count = if format.splits(&file.path) { file.bytes.div_ceil(split_bytes).max(1) } else { 1 };
+            if splits.len() as u64 + count > DocId::MAX_SPLITS as u64 {
+                bail!(WrongUse(format!(
+                    "the input has more than {} splits; choose a larger --split-size",
+                    DocId::MAX_SPLITS
+                )));
+            }
+            let cut = |index: u64| (u128::from(file.bytes) * u128::from(index) / u128::from(count)) as u64;
             for index in 0..count {
-                let (start, end) = (file.bytes * index / count, file.bytes * (index + 1) / count);
-                splits.push(Split { format, pieces: vec![piece(start, end)] });
+                splits.push(Split { format, pieces: vec![piece(cut(index), cut(index + 1))] });
             }
             room = if count == 1 { split_bytes.saturating_sub(file.bytes) } else { 0 };
-        }
-        if splits.len() > DocId::MAX_SPLITS {
-            bail!(WrongUse(format!("the input has {} splits; choose a larger --split-size", splits.len())));
         }
         Ok(Plan { splits, files })
     }
 
-    /// The first input file below a folder of a store.
+    /// The first input file that is, or lies below, a path of a store; links and `..` of local ones are followed.
     pub fn file_below(&self, prefix: &str, folder: &str) -> Option<&Found> {
-        let below = |path: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
-        self.files.iter().find(|file| file.store.prefix() == prefix && below(&file.path))
+        let canonical = |path: &str| fs::canonicalize(path).unwrap_or_else(|_| path.into());
+        let local = prefix.is_empty();
+        let folder_itself = canonical(folder);
+        let below = |file: &Found| match local {
+            true => canonical(&file.path).starts_with(&folder_itself),
+            false => Path::new(&file.path).starts_with(folder),
+        };
+        self.files.iter().find(|file| file.store.prefix() == prefix && below(file))
     }
 
     /// Bytes of all input files.

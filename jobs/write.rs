@@ -100,11 +100,15 @@ fn write_split(
             }
             Some(fate)
         });
-        match writer.divide(&piece, &mut fates) {
-            Ok(()) => {}
-            // What ended the first reading of the piece ends this one; it was counted as a rejected record.
-            Err(error) if error.is_data() && matches!(fates.next(), Some(Fate::Rejected)) => {}
-            Err(error) => return Err(error.into()),
+        if let Err(error) = writer.divide(&piece, &mut fates) {
+            // What ended the first reading of the piece ends this one. It was counted as a rejected record, but
+            // for a file that cannot be opened only by its first piece.
+            let counted = rest.next_if(|fate| *fate == &(DocId::new(number, next), None)).is_some();
+            if !error.is_data() || !counted && (read > 0 || part.speaks_for_file()) {
+                return Err(error.into());
+            }
+            next += u64::from(counted);
+            written.rejected += u64::from(counted);
         }
         progress.read(read, part.bytes());
         progress.done(part.bytes());

@@ -129,6 +129,35 @@ fn json_lines_without_the_text_field_are_rejects() {
 }
 
 #[test]
+fn an_output_that_holds_the_input_is_refused_by_any_name() {
+    let here = small();
+    here.run("dedup a.jsonl out").ends(0);
+    std::os::unix::fs::symlink("out", here.path("link")).unwrap();
+    let before = here.bytes("out", "");
+    for output in ["out", "out/kept/..", "link", "out/kept", "out/kept/x/.."] {
+        here.run(&format!("dedup out/kept {output} --overwrite")).fails(2, &["lies in the output"]);
+    }
+    here.run("dedup a.jsonl other --summary-json a.jsonl").fails(2, &["summary", "a.jsonl"]);
+    assert_eq!(here.bytes("out", ""), before);
+    assert_eq!(here.lines("a.jsonl", "").len(), 3);
+}
+
+#[test]
+fn a_run_whose_output_another_one_has_claimed_commits_nothing() {
+    let here = Folder::new();
+    here.run("demo demo --documents 6000").ends(0);
+    let mut first = here.command("dedup demo/corpus.jsonl out -q --workers 1").spawn().unwrap();
+    while !here.files("out/_temporary").iter().any(|file| file.ends_with("_owner")) {
+        assert!(first.try_wait().unwrap().is_none(), "ended before it claimed its output");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    here.run("dedup demo/corpus.jsonl out -q --workers 1").ends(0);
+    let committed = here.bytes("out", "");
+    assert_eq!(first.wait().unwrap().code(), Some(1));
+    assert_eq!(here.bytes("out", ""), committed);
+}
+
+#[test]
 fn an_output_that_exists_is_refused_until_it_may_be_replaced() {
     let here = small();
     here.run("dedup a.jsonl out").ends(0);

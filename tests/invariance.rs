@@ -32,6 +32,9 @@ fn corpus() -> Folder {
     here.write("in/b.jsonl", with_bad_lines(quarter(1)));
     write_parquet(&here, "in/c.parquet", quarter(2));
     write_parquet(&here, "in/d.parquet", quarter(3));
+    // Files that cannot be opened are one rejected record each, however many splits they have.
+    here.write("in/e.parquet", [&[0; 9000], &b"PAR1"[..]].concat());
+    here.write("in/f.seq", [b"SEQ\x06".as_slice(), &[0xFF; 9000]].concat());
     here
 }
 
@@ -130,8 +133,8 @@ fn order_of_inputs_and_size_of_splits_change_no_row() {
             }
         }
         let (first, counters, _) = &runs[0];
-        assert_eq!(counters["records_read"], 2020);
-        assert_eq!(first["rejects"].len(), 20);
+        assert_eq!(counters["records_read"], 2022);
+        assert_eq!(first["rejects"].len(), 22);
         assert!(first["removed"].len() > 150 && first["pairs"].len() >= first["removed"].len());
         for (rows, counted, run) in &runs[1..] {
             assert_eq!(counters, counted, "{run}");

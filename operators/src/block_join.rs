@@ -10,7 +10,7 @@ use crate::record::{Pair, Row};
 
 /// Buckets up to this size are compared pair by pair, per part that a split would have.
 const SMALL: usize = 128;
-/// Splitting aims at buckets of this size.
+/// Splitting aims at buckets of this size, or up to twice as many.
 const TARGET: usize = 16;
 /// At most this many bits are split over at once: 256 buckets are filled without missing the address cache.
 const MAX_WIDTH: u32 = 8;

@@ -113,7 +113,7 @@ impl DocBatch {
 
     /// Whether the batch holds as much as a reader should put into it.
     pub fn full(&self) -> bool {
-        self.text.len() + self.ids.len() >= Self::BYTES || self.ends.len() >= 1 << 16
+        self.text.len() + self.ids.len() >= Self::BYTES || self.ends.len() + self.rejects.len() >= 1 << 16
     }
 
     /// The ordinal that the next record will take.

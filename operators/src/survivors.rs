@@ -1,6 +1,6 @@
 //! Clusters, and which of their documents survive.
 //!
-//! All on one thread, from pairs: some 60 bytes for each document that has a near-duplicate, 24 for each pair.
+//! All on one thread, from pairs: some 60 bytes for each document that has a near-duplicate, 64 for each pair.
 
 use std::fmt;
 use std::str::FromStr;
@@ -168,7 +168,7 @@ impl Graph {
                 continue;
             }
             for (other, similarity) in self.neighbours(class) {
-                // Of several that stay, the most similar is named; of equal ones the first in keep order.
+                // Of several before it that stay, the most similar is named; of equal ones the first in keep order.
                 let place = &mut decided[other as usize];
                 let nearer = place.is_none_or(|(_, tie)| tie < Tie::Similar(similarity));
                 if nearer && !passed[other as usize] {

@@ -19,7 +19,7 @@ pub enum Clean {
     #[default]
     Nfkc,
     /// First URLs, @names, emoji and the `//@name:` tail of a repost are cut out, unless nothing would be
-    /// left; then as `Nfkc`. Source: Zhou 2017, section 2 (docs/papers/zhou2017.md).
+    /// left; then as `Nfkc`. Source: Zhou 2017, section 2.
     Weibo,
 }
 

@@ -47,14 +47,8 @@ fn name_bytes(text: &str, at: char) -> usize {
 /// The length of a bracketed emoji name at the start of the text, or 0.
 fn bracket_bytes(text: &str) -> usize {
     let inside = &text[1..];
-    match inside.find(']') {
-        Some(end)
-            if end > 0
-                && inside[..end].chars().count() <= MAX_EMOJI_CHARS
-                && inside[..end].chars().all(char::is_alphanumeric) =>
-        {
-            end + 2
-        }
+    match inside.char_indices().take(MAX_EMOJI_CHARS + 1).find(|(_, c)| !c.is_alphanumeric()) {
+        Some((end, ']')) if end > 0 => end + 2,
         _ => 0,
     }
 }

@@ -11,7 +11,8 @@ use crate::text::Cleaner;
 /// Fingerprint, hash of the cleaned text, document.
 type Mapped<F> = (F, (u64, u64));
 
-/// Fingerprints documents as they are read. Holds 16 bytes and a fingerprint per document.
+/// Fingerprints documents as they are read. Holds 16 bytes and a fingerprint per document, and at the end 8
+/// bytes and a fingerprint more for those that are not identical to an earlier one.
 pub struct Map<M: Method> {
     cleaner: Cleaner,
     method: M,

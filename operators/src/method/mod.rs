@@ -1,7 +1,7 @@
 //! Methods: how a text becomes a fingerprint, which blocks it falls into, and which fingerprints match.
 //!
-//! A new method is one file here, and in this file: its module, a variant of [`Spec`], a parse arm, an arm
-//! of [`Spec::with`] and an entry of [`Spec::ALL`].
+//! A new method is one file here, and in this file: its module, a variant of [`Spec`] with an arm in each
+//! `match`, and an entry of [`Spec::ALL`]; and its line in the help of `--method`.
 
 mod exact;
 mod simhash;
@@ -68,7 +68,7 @@ pub trait MethodJob {
 }
 
 impl Spec {
-    /// One example of every method, for help and for the laws that all must keep.
+    /// Examples of every method, for the laws that all must keep.
     pub const ALL: &[&str] = &[
         "simhash",
         "simhash:features=char:5",
