@@ -14,8 +14,11 @@ use crate::support::{Folder, sorted};
 const METHODS: [&str; 3] = ["simhash", "simhash:features=char:5", "exact"];
 const TABLES: [&str; 4] = ["kept", "removed", "pairs", "clusters"];
 /// In shuffled order, and some of them twice.
-const INPUTS: [&str; 3] =
-    ["in", "in/f.seq in/c.parquet in/b.jsonl in/e.parquet in/a.jsonl in/d.parquet", "in/[bd].* in in/a.jsonl,in/c.parquet"];
+const INPUTS: [&str; 3] = [
+    "in",
+    "in/f.seq in/c.parquet in/b.jsonl in/e.parquet in/a.jsonl in/d.parquet",
+    "in/[bd].* in in/a.jsonl,in/c.parquet",
+];
 
 /// 2,000 documents of the demo corpus in two files of JSON lines and two of Parquet, and 20 bad lines.
 fn corpus() -> Folder {

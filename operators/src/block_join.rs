@@ -366,4 +366,32 @@ mod tests {
             assert_eq!(joined(64, distance, &rows), brute_force(distance, &rows), "within {distance}");
         }
     }
+
+    /// Many rows that share their last block: pairs of it differ in exactly one bit of each other block, so it is
+    /// split over the first block, twice.
+    #[test]
+    fn pairs_that_share_only_their_last_block_are_found_in_a_crowd() {
+        let random = |i: u64| crate::hash::spread(i) >> 16 | 7 << 48;
+        let crowd = (0..80_000).map(random);
+        let near = (0..2_000).map(|i| {
+            let flips = crate::hash::spread(!i);
+            let bit = |block: u64| 1 << (16 * block + (flips >> (8 * block) & 15));
+            random(i) ^ bit(0) ^ bit(1) ^ bit(2)
+        });
+        let rows = rows(&crowd.chain(near).collect::<Vec<_>>());
+        let found = joined(64, 3, &rows);
+        let fingerprints: Vec<u64> = rows.iter().map(|row| row.fingerprint).collect();
+        let mut hits = Vec::new();
+        Kernel::widest().pairs_within(&fingerprints, 0..fingerprints.len(), 3, &mut hits);
+        let mut expected: Vec<Pair> = hits
+            .iter()
+            .map(|&(i, j)| {
+                let (a, b) = (&rows[i as usize], &rows[j as usize]);
+                Pair::new(a.doc, b.doc, (a.fingerprint ^ b.fingerprint).count_ones())
+            })
+            .collect();
+        expected.sort_unstable();
+        assert!(expected.len() >= 2_000);
+        assert_eq!(found, expected);
+    }
 }
