@@ -22,13 +22,13 @@ pub(crate) fn read(
     mut each: impl FnMut(&mut DocBatch),
 ) -> Result<()> {
     let mut next = 0;
-    for part in &split.pieces {
-        let piece = part.open()?;
+    for unopened in &split.pieces {
+        let piece = unopened.open()?;
         let mut batch = DocBatch::new(number, next);
         let mut reader = match split.format.open(&piece, fields) {
             Ok(reader) => reader,
             Err(error) => {
-                end(error, part.speaks_for_file().then_some(&mut batch))?;
+                end(error, unopened.speaks_for_file().then_some(&mut batch))?;
                 next = batch.next_record();
                 each(&mut batch);
                 continue;
@@ -45,7 +45,7 @@ pub(crate) fn read(
             each(&mut batch);
             batch = DocBatch::new(number, next);
         }
-        progress.done(part.bytes());
+        progress.done(unopened.bytes());
     }
     Ok(())
 }

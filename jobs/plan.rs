@@ -25,11 +25,11 @@ pub(crate) struct Plan {
 /// What one worker reads at a time: pieces of one format, about as many bytes as `--split-size` says.
 pub(crate) struct Split {
     pub format: &'static dyn Format,
-    pub pieces: Vec<Part>,
+    pub pieces: Vec<UnopenedPiece>,
 }
 
 /// A piece of a file that is not yet open.
-pub(crate) struct Part {
+pub(crate) struct UnopenedPiece {
     store: Arc<dyn Store>,
     path: String,
     name: String,
@@ -37,7 +37,7 @@ pub(crate) struct Part {
     end: u64,
 }
 
-impl Part {
+impl UnopenedPiece {
     pub fn open(&self) -> Result<Piece, cluster::Error> {
         let blob = self.store.open(&self.path)?;
         Ok(Piece { blob, name: self.name.clone(), start: self.start, end: self.end })
@@ -67,7 +67,7 @@ impl Plan {
                 Some(format) => format,
                 None => recognised(file)?,
             };
-            let piece = |start, end| Part {
+            let piece = |start, end| UnopenedPiece {
                 store: Arc::clone(&file.store),
                 path: file.path.clone(),
                 name: file.name.clone(),

@@ -81,8 +81,8 @@ fn write_split(
     let mut writer = split.format.writer(&parts);
     let mut rest = fates.iter().peekable();
     let mut next = 0;
-    for part in &split.pieces {
-        let piece = part.open()?;
+    for unopened in &split.pieces {
+        let piece = unopened.open()?;
         let mut read = 0;
         let mut fates = iter::from_fn(|| {
             let here = DocId::new(number, next);
@@ -104,14 +104,14 @@ fn write_split(
             // What ended the first reading of the piece ends this one. It was counted as a rejected record, but
             // for a file that cannot be opened only by its first piece.
             let counted = rest.next_if(|fate| *fate == &(DocId::new(number, next), None)).is_some();
-            if !error.is_data() || !counted && (read > 0 || part.speaks_for_file()) {
+            if !error.is_data() || !counted && (read > 0 || unopened.speaks_for_file()) {
                 return Err(error.into());
             }
             next += u64::from(counted);
             written.rejected += u64::from(counted);
         }
-        progress.read(read, part.bytes());
-        progress.done(part.bytes());
+        progress.read(read, unopened.bytes());
+        progress.done(unopened.bytes());
     }
     writer.finish()?;
     Ok(())
