@@ -120,16 +120,27 @@ mod x86 {
             note_hits::<ONES>(many, i, j, limit, hits);
         }
         j += 8;
-        while j < many.len() {
-            let block = load(many, j);
-            let distance = one.map(|one| _mm512_popcnt_epi64(_mm512_xor_si512(one, block)));
-            let least = distance[1..].iter().fold(distance[0], |least, &d| _mm512_min_epu64(least, d));
-            // Lanes behind the end hold zeros, which may look near; `note_hits` does not take them.
-            if _mm512_cmple_epu64_mask(least, most) != 0 {
+        while j + 8 <= many.len() {
+            // SAFETY: eight fingerprints from `j` on lie inside `many`.
+            let block = unsafe { _mm512_loadu_epi64(many.as_ptr().add(j).cast()) };
+            if any_near(&one, block, most) {
                 note_hits::<ONES>(many, i, j, limit, hits);
             }
             j += 8;
         }
+        // Lanes behind the end hold zeros, which may look near; `note_hits` does not take them.
+        if j < many.len() && any_near(&one, load(many, j), most) {
+            note_hits::<ONES>(many, i, j, limit, hits);
+        }
+    }
+
+    /// Whether any of the ones is near any of the eight.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vpopcntdq")]
+    fn any_near<const ONES: usize>(one: &[__m512i; ONES], block: __m512i, most: __m512i) -> bool {
+        let distance = one.map(|one| _mm512_popcnt_epi64(_mm512_xor_si512(one, block)));
+        let least = distance[1..].iter().fold(distance[0], |least, &d| _mm512_min_epu64(least, d));
+        _mm512_cmple_epu64_mask(least, most) != 0
     }
 
     /// Eight fingerprints from `j` on, zeros behind the last.
