@@ -1,4 +1,4 @@
-//! The second reading of the corpus, which writes kept and removed.
+//! The last reading of the corpus, which writes kept and removed.
 
 use std::iter;
 use std::sync::atomic::{AtomicUsize, Ordering};

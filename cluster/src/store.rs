@@ -12,7 +12,8 @@ pub trait Store: Send + Sync {
     fn open(&self, path: &str) -> Result<Arc<dyn Blob>, Error>;
     /// What lies directly in a directory, in any order, without hidden names (`_x`, `.x`); of a file, the file alone.
     fn children(&self, path: &str) -> Result<Vec<Child>, Error>;
-    /// Creates a file, and the directories above it. It may exist under `path` only after [`Output::finish`].
+    /// Creates a file, and the directories above it. It is whole only after [`Output::finish`]; some stores show
+    /// it before, so write where nobody looks and rename.
     fn create(&self, path: &str) -> Result<Box<dyn Output>, Error>;
     /// Creates a directory and those above it; one that exists is fine.
     fn create_dir(&self, path: &str) -> Result<(), Error>;

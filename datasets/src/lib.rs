@@ -117,7 +117,7 @@ pub trait Reader: Send {
     fn fill(&mut self, batch: &mut DocBatch) -> Result<bool, Error>;
 }
 
-/// Reads pieces a second time and copies each record, untouched, to the part it belongs in.
+/// Reads pieces once more and copies each record, untouched, to the part it belongs in.
 pub trait Writer {
     /// Copies one piece. `fates` gives one fate per record, in the order and number of [`Reader::fill`].
     ///

@@ -73,7 +73,7 @@ enum Step {
 impl Records {
     pub(super) fn open(piece: &Piece) -> Result<Self, Error> {
         let header = Arc::new(Header::read(&*piece.blob)?);
-        let start = if piece.start == 0 { header.end() } else { piece.start.max(header.end()) };
+        let start = piece.start.max(header.end());
         let (key, blocks) = (header.key, matches!(header.compression, Compression::Block(_)));
         let follows = Box::new(move |after: &[u8], rest| match blocks {
             true => block_can_follow(after, rest),

@@ -90,15 +90,15 @@ impl<T: 'static, C: Buffer<T>> Shuffle<T, C> {
 
     /// What has arrived since the last call.
     pub fn take(&mut self) -> Vec<T> {
-        std::mem::take(&mut self.arrived.borrow_mut())
+        self.arrived.take()
     }
 
     /// Sends no more, waits until all workers do likewise, and returns what has arrived.
-    pub fn finish(mut self, worker: &mut Worker) -> Vec<T> {
-        let (taken, input) = (self.taken.clone(), std::mem::take(&mut self.input));
+    pub fn finish(self, worker: &mut Worker) -> Vec<T> {
+        let Shuffle { input, taken, arrived } = self;
         input.close();
         worker.step_or_park_while(None, || !taken.done());
-        self.take()
+        arrived.take()
     }
 }
 
@@ -126,7 +126,7 @@ pub fn shuffle_into<R: Record>(
     const ROUND: usize = 1 << 16;
     let mut shuffle = Shuffle::<R>::new(worker, name, key);
     arrived.clear();
-    shuffle.arrived.swap(&RefCell::new(std::mem::take(arrived)));
+    shuffle.arrived.replace(std::mem::take(arrived));
     for (sent, record) in records.into_iter().enumerate() {
         shuffle.send(record);
         if sent % ROUND == ROUND - 1 {
