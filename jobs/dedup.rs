@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 use cluster::Stores;
-use datasets::{Fields, Removal};
+use datasets::{BadText, Encoding, Reading, Removal};
 use operators::features::Lexicon;
 use operators::method::Spec;
 use operators::{DocId, Matches, Member, Removed, Resolve, Similarity, Tie, survivors};
@@ -67,6 +67,19 @@ pub struct Args {
     /// Field that holds a document's text [default: text]
     #[arg(long, value_name = "FIELD")]
     text_field: Option<String>,
+    /// Encoding of texts, where the format does not fix it: utf-8, gb18030, gbk, big5, utf-16le or utf-16be
+    ///
+    /// By default it is recognised, file by file.
+    #[arg(long, value_name = "NAME")]
+    encoding: Option<Encoding>,
+    /// What becomes of a text with bytes that its encoding does not allow
+    ///
+    /// The output has the record's own bytes either way; the counters say how many texts were mended.
+    #[arg(long, value_name = "HOW", default_value = "reject")]
+    on_bad_text: OnBadText,
+    /// Reject records that are longer than this, as they are stored or once decompressed
+    #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = record_size)]
+    max_record_bytes: u64,
     /// File of words that are no features, one a line
     #[arg(long, value_name = "FILE")]
     stop_words: Option<String>,
@@ -113,6 +126,29 @@ enum Keep {
     First,
     /// The one with the most characters, and of equal ones the first.
     Longest,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum OnBadText {
+    /// Reject the record.
+    Reject,
+    /// Read each illegal sequence as U+FFFD.
+    Replace,
+}
+
+impl From<OnBadText> for BadText {
+    fn from(how: OnBadText) -> Self {
+        match how {
+            OnBadText::Reject => BadText::Reject,
+            OnBadText::Replace => BadText::Replace,
+        }
+    }
+}
+
+/// A size that one record can have in memory.
+fn record_size(text: &str) -> Result<u64, String> {
+    let bytes = size(text)?;
+    if bytes <= 1 << 30 { Ok(bytes) } else { Err("no more than 1G is possible".to_owned()) }
 }
 
 /// A number of bytes: digits, then K, M or G for powers of 1,024.
@@ -185,9 +221,16 @@ impl Job<'_> {
         let (args, plan) = (self.args, &self.plan);
         let mut clock = Clock::default();
         let verify = self.verify()?;
+        let reading = Reading {
+            id: args.id_field.clone(),
+            text: args.text_field.clone(),
+            encoding: args.encoding,
+            bad_text: args.on_bad_text.into(),
+            max_record_bytes: args.max_record_bytes as usize,
+        };
         let search = Search {
             plan: Arc::clone(plan),
-            fields: Fields { id: args.id_field.clone(), text: args.text_field.clone() },
+            reading: reading.clone(),
             verify,
             workers: self.common.workers(),
             progress: Arc::clone(&self.progress),
@@ -220,7 +263,7 @@ impl Job<'_> {
         let pairs = write_pairs(self.folder, &found.matches, args.pairs, verify.is_some(), name)?;
         write_clusters(self.folder, &members, name)?;
         write_rejects(self.folder, &found.rejects)?;
-        let written = write(plan, &fates, self.folder, self.common.workers(), &self.progress)?;
+        let written = write(plan, &reading, &fates, self.folder, self.common.workers(), &self.progress)?;
         clock.add("whole", self.start.elapsed());
 
         let mut counters = Counters {
@@ -229,6 +272,7 @@ impl Job<'_> {
             splits: plan.splits.len() as u64,
             records_read: found.docs + found.rejects.len() as u64,
             text_bytes: found.text_bytes,
+            replaced: found.replaced,
             distinct: found.distinct,
             candidates: found.candidates,
             pairs,

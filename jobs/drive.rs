@@ -1,7 +1,7 @@
 //! The worker loop that every reading of the corpus shares.
 
 use anyhow::Result;
-use datasets::{Error, Fields};
+use datasets::{Error, Reading};
 use operators::DocBatch;
 
 use crate::plan::{Plan, Split};
@@ -17,7 +17,7 @@ pub(crate) fn splits_of(plan: &Plan, index: usize, peers: usize) -> impl Iterato
 pub(crate) fn read(
     number: u32,
     split: &Split,
-    fields: &Fields,
+    reading: &Reading,
     progress: &Progress,
     mut each: impl FnMut(&mut DocBatch),
 ) -> Result<()> {
@@ -25,7 +25,7 @@ pub(crate) fn read(
     for unopened in &split.pieces {
         let piece = unopened.open()?;
         let mut batch = DocBatch::new(number, next);
-        let mut reader = match split.format.open(&piece, fields) {
+        let mut reader = match split.format.open(&piece, reading) {
             Ok(reader) => reader,
             Err(error) => {
                 end(error, unopened.speaks_for_file().then_some(&mut batch))?;

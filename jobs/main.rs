@@ -18,7 +18,7 @@ struct Command {
 
 #[derive(Subcommand)]
 enum Job {
-    Dedup(dedup::Args),
+    Dedup(Box<dedup::Args>),
     Demo(demo::Args),
 }
 
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         }
     };
     let result = match command.job {
-        Job::Dedup(args) => dedup::run(&command.common, args),
+        Job::Dedup(args) => dedup::run(&command.common, *args),
         Job::Demo(args) => demo::run(args),
     };
     match result {

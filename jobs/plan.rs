@@ -143,13 +143,7 @@ fn named(name: &str) -> Result<&'static dyn Format> {
 fn recognised(file: &Found) -> Result<&'static dyn Format> {
     let blob = file.store.open(&file.path)?;
     let mut head = vec![0; HEAD_BYTES];
-    let mut length = 0;
-    while length < head.len() {
-        match blob.read_at(length as u64, &mut head[length..])? {
-            0 => break,
-            read => length += read,
-        }
-    }
+    let length = blob.read_full_at(0, &mut head)?;
     let recognised = FORMATS.iter().find(|format| format.recognises(&file.path, &head[..length]));
     match recognised {
         Some(format) => Ok(*format),

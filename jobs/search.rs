@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use datasets::Fields;
+use datasets::Reading;
 use operators::flow::{BlockLoad, Compared, Map, Needs, Verify, compare};
 use operators::method::{Method, MethodJob};
 use operators::text::Cleaner;
@@ -17,7 +17,7 @@ use crate::progress::{Progress, Stage};
 /// A search of a planned corpus.
 pub(crate) struct Search {
     pub plan: Arc<Plan>,
-    pub fields: Fields,
+    pub reading: Reading,
     /// The least similarity of features that a pair needs; `None`: matching fingerprints are enough.
     pub verify: Option<Similarity>,
     pub workers: usize,
@@ -35,6 +35,8 @@ pub(crate) struct Found {
     /// Documents read, without rejected ones.
     pub docs: u64,
     pub text_bytes: u64,
+    /// Documents whose illegal bytes were read as U+FFFD.
+    pub replaced: u64,
     /// Documents with a fingerprint, or text, of their own.
     pub distinct: u64,
     /// Pairs before verification.
@@ -67,6 +69,7 @@ impl MethodJob for Search {
             all.rejects.append(&mut part.rejects);
             all.docs += part.docs;
             all.text_bytes += part.text_bytes;
+            all.replaced += part.replaced;
             all.distinct += part.distinct;
             all.candidates += part.candidates;
             all.loads.append(&mut part.loads);
@@ -92,9 +95,10 @@ impl Search {
         self.progress.enter(Stage::Map);
         let mut map = Map::new(worker, cleaner.clone(), method.clone(), self.verify.is_some());
         for (number, split) in drive::splits_of(&self.plan, index, peers) {
-            drive::read(number, split, &self.fields, &self.progress, |batch| {
+            drive::read(number, split, &self.reading, &self.progress, |batch| {
                 found.docs += batch.docs().len() as u64;
                 found.text_bytes += batch.text_bytes() as u64;
+                found.replaced += batch.replaced();
                 found.rejects.append(&mut batch.take_rejects());
                 map.batch(worker, batch);
             })?;
@@ -115,7 +119,7 @@ impl Search {
             if !needs.any_of(number) {
                 continue;
             }
-            drive::read(number, split, &self.fields, &self.progress, |batch| {
+            drive::read(number, split, &self.reading, &self.progress, |batch| {
                 for doc in batch.docs() {
                     let Some(workers) = needs.of(doc.doc) else { continue };
                     let chars = doc.text.chars().count() as u64;

@@ -80,6 +80,8 @@ pub(crate) struct Counters {
     pub splits: u64,
     pub records_read: u64,
     pub text_bytes: u64,
+    /// Documents whose illegal bytes were read as U+FFFD.
+    pub replaced: u64,
     pub distinct: u64,
     pub candidates: u64,
     pub pairs: u64,
@@ -147,6 +149,7 @@ impl fmt::Display for Summary {
                     ("Splits", counters.splits),
                     ("Records read", counters.records_read),
                     ("Bytes of text", counters.text_bytes),
+                    ("Documents with illegal bytes replaced", counters.replaced),
                 ],
             ),
             (

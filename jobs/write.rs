@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use anyhow::{Error, Result};
-use datasets::{Fate, Removal};
+use datasets::{Fate, Reading, Removal};
 use operators::DocId;
 
 use crate::output::{OutputFolder, SplitParts};
@@ -26,6 +26,7 @@ pub(crate) struct Written {
 /// Writes kept and removed, on so many threads. `fates`: the removal of a removed record, `None` for a rejected one.
 pub(crate) fn write(
     plan: &Plan,
+    reading: &Reading,
     fates: &Fates,
     folder: &OutputFolder,
     workers: usize,
@@ -43,6 +44,7 @@ pub(crate) fn write(
                 let result = write_split(
                     split,
                     number,
+                    reading,
                     &fates[of_split(number)..of_split(number + 1)],
                     folder,
                     progress,
@@ -72,13 +74,14 @@ pub(crate) fn write(
 fn write_split(
     split: &Split,
     number: u32,
+    reading: &Reading,
     fates: &[(DocId, Option<Removal>)],
     folder: &OutputFolder,
     progress: &Progress,
     written: &mut Written,
 ) -> Result<()> {
     let parts = SplitParts::new(folder, number);
-    let mut writer = split.format.writer(&parts);
+    let mut writer = split.format.writer(&parts, reading);
     let mut rest = fates.iter().peekable();
     let mut next = 0;
     for unopened in &split.pieces {

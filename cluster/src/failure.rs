@@ -2,14 +2,12 @@
 
 use std::fmt;
 use std::io;
-use std::thread;
 use std::time::Duration;
 
 use hdfs_native::HdfsError;
 
+use crate::remote::Silence;
 use crate::store::Error;
-
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
 /// Why there is no answer.
 #[derive(Debug)]
@@ -18,6 +16,15 @@ pub(crate) enum Failure {
     Late(Duration),
     /// Its task ended without one: it panicked, or a read was shorter than the file.
     Broken,
+}
+
+impl From<Silence> for Failure {
+    fn from(silence: Silence) -> Self {
+        match silence {
+            Silence::Late(limit) => Failure::Late(limit),
+            Silence::Broken => Failure::Broken,
+        }
+    }
 }
 
 impl fmt::Display for Failure {
@@ -73,51 +80,12 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().trim_end().to_owned()
 }
 
-/// Counts failures, and waits longer after each.
-pub(crate) struct Patience {
-    left: u32,
-    pause: Duration,
-}
-
-impl Patience {
-    pub(crate) fn new(attempts: u32) -> Self {
-        Patience { left: attempts, pause: FIRST_PAUSE }
-    }
-
-    /// Gives `error` back when it was the last straw, or will not change however often one asks.
-    pub(crate) fn spend(&mut self, error: Error) -> Result<(), Error> {
-        self.left = self.left.saturating_sub(1);
-        if self.left == 0 || is_final(&error) {
-            return Err(error);
-        }
-        thread::sleep(self.pause);
-        self.pause *= 2;
-        Ok(())
-    }
-}
-
-fn is_final(error: &Error) -> bool {
-    match error {
-        Error::Io { source, .. } => source.kind() == io::ErrorKind::IsADirectory,
-        _ => true,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn sorted(class: &str, message: &str) -> Error {
         Failure::Library(HdfsError::RPCError(class.to_owned(), message.to_owned())).at("hdfs://n/x", "open")
-    }
-
-    #[test]
-    fn only_what_may_pass_is_tried_again() {
-        let error = |kind: io::ErrorKind| Error::io("x", "read", kind.into());
-        let mut patience = Patience::new(3);
-        assert!(patience.spend(error(io::ErrorKind::TimedOut)).is_ok());
-        assert!(patience.spend(error(io::ErrorKind::NotFound)).is_err());
-        assert!(patience.spend(error(io::ErrorKind::TimedOut)).is_err());
     }
 
     #[test]

@@ -1,14 +1,13 @@
-//! Files in HDFS. The only file with async: everything else waits.
+//! Files in HDFS.
 //!
 //! The client library may hang for ever (a frozen name node), panic (a malformed packet), or give up
-//! though a good copy exists. So whatever it does runs in a task of its own, and the thread that wants the
-//! answer waits for it on a channel with a deadline: a late task is given up together with its client, and
-//! a task that panics shows itself by closing the channel.
+//! though a good copy exists: so each call has a deadline (`remote.rs`), and a late one is given up together with
+//! its client.
 
 use std::future::Future;
 use std::io::{self, Write};
 use std::pin::pin;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,8 +17,8 @@ use hdfs_native::file::{FileReader, FileWriter};
 use hdfs_native::{Client, ClientBuilder, HdfsError, WriteOptions};
 use tokio::runtime::{self, Runtime};
 
-use crate::failure::{Failure, Patience};
-use crate::guard;
+use crate::failure::Failure;
+use crate::remote::{self, Patience, Silence};
 use crate::store::{Blob, Child, Error, Output, Store, is_hidden};
 
 /// The most that is asked of the library at once, in bytes; what has arrived of it waits in memory.
@@ -71,14 +70,7 @@ impl Hdfs {
     /// # Errors
     /// [`Error::BadName`] when the settings do not lead to a name node.
     pub fn new(prefix: &str, limits: HdfsLimits) -> Result<Self, Error> {
-        let runtime = runtime::Builder::new_multi_thread()
-            .thread_name("hdfs")
-            // A panic of the library ends its task, and is an error to us.
-            .on_thread_start(guard::panics_are_caught)
-            .enable_all()
-            .build();
-        let runtime = runtime.map_err(|source| Error::io(prefix, "start a client for", source))?;
-        let prefix = prefix.to_owned();
+        let (prefix, runtime) = (prefix.to_owned(), remote::runtime("hdfs")?);
         let shared = Shared { prefix, limits, runtime, client: Mutex::new(None) };
         shared.client().map_err(|failure| {
             let reason = match failure {
@@ -197,24 +189,20 @@ impl Shared {
         limit: Duration,
         work: impl Future<Output = hdfs_native::Result<T>> + Send + 'static,
     ) -> Result<T, Failure> {
-        let (sender, answers) = mpsc::channel();
-        // Nobody listens any more when the deadline has passed.
-        let task = self.runtime.spawn(async move { drop(sender.send(work.await)) });
-        let answer = self.receive(&answers, limit);
-        task.abort();
-        answer
+        self.heard(remote::wait(&self.runtime, limit, work))
     }
 
     /// The library's next message, or why there is none.
     fn receive<T>(&self, messages: &Receiver<hdfs_native::Result<T>>, limit: Duration) -> Result<T, Failure> {
-        match messages.recv_timeout(limit) {
-            Ok(message) => message.map_err(Failure::Library),
-            Err(RecvTimeoutError::Disconnected) => Err(Failure::Broken),
-            Err(RecvTimeoutError::Timeout) => {
-                *lock(&self.client) = None;
-                Err(Failure::Late(limit))
-            }
+        self.heard(remote::receive(messages, limit))
+    }
+
+    /// A client that was late once is not asked again.
+    fn heard<T>(&self, answer: Result<hdfs_native::Result<T>, Silence>) -> Result<T, Failure> {
+        if let Err(Silence::Late(_)) = answer {
+            *lock(&self.client) = None;
         }
+        answer?.map_err(Failure::Library)
     }
 
     /// A call that may change something, and so is made once. A name node that wakes up after the deadline may

@@ -7,6 +7,7 @@ mod guard;
 mod hdfs;
 mod local;
 mod location;
+mod remote;
 mod store;
 mod topology;
 

@@ -85,6 +85,18 @@ pub trait Blob: Send + Sync {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error>;
     /// How much a sequential reader should ask for at once, in bytes.
     fn read_ahead_bytes(&self) -> usize;
+
+    /// Fills `buffer` from `offset` on, as far as the file goes; returns how far.
+    fn read_full_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.read_at(offset + filled as u64, &mut buffer[filled..])? {
+                0 => break,
+                read => filled += read,
+            }
+        }
+        Ok(filled)
+    }
 }
 
 /// A file being written. Dropped without [`Output::finish`], it must not be taken for a whole one.

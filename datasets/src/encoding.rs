@@ -1,8 +1,25 @@
 //! The encodings of Chinese text: UTF-8, and GB18030 with its subsets GBK and GB2312.
 
 use std::borrow::Cow;
+use std::str::FromStr;
 
 use encoding_rs::{DecoderResult, GB18030};
+
+/// An encoding that a user may name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Encoding(&'static encoding_rs::Encoding);
+
+impl FromStr for Encoding {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let known = ["utf-8", "gb18030", "gbk", "big5", "utf-16le", "utf-16be"];
+        match encoding_rs::Encoding::for_label(name.as_bytes()) {
+            Some(encoding) if known.contains(&name) => Ok(Encoding(encoding)),
+            _ => Err(format!("expected one of {}", known.join(", "))),
+        }
+    }
+}
 
 /// Bytes that are no text in any encoding we read.
 #[derive(Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::Fields;
+use crate::Reading;
 use crate::lines::Line;
 
 /// Objects and lists within each other; the readers that will read what we write stop there too.
@@ -18,7 +18,7 @@ pub(crate) type Document<'l> = Result<(Option<Cow<'l, str>>, Cow<'l, str>), Stri
 /// The document that a line holds.
 ///
 /// Borrows from the line what holds no escapes. Of a name that occurs twice the last value counts.
-pub(crate) fn document<'l>(line: &Line<'l>, fields: &Fields) -> Document<'l> {
+pub(crate) fn document<'l>(line: &Line<'l>, reading: &Reading) -> Document<'l> {
     if !line.whole {
         return Err("the line is longer than 1 GiB".to_owned());
     }
@@ -31,12 +31,12 @@ pub(crate) fn document<'l>(line: &Line<'l>, fields: &Fields) -> Document<'l> {
     if too_deep(text) {
         return Err(format!("nested deeper than {MAX_DEPTH}"));
     }
-    let (id_field, id_required) = fields.id();
-    let wanted = Wanted { id: id_field, text: fields.text() };
+    let (id_field, id_required) = reading.id();
+    let wanted = Wanted { id: id_field, text: reading.text() };
     let mut json = serde_json::Deserializer::from_str(text);
     let found = wanted.deserialize(&mut json).and_then(|found| json.end().map(|()| found));
     let found = found.map_err(|error| reason(&error))?;
-    let text = found.text.ok_or_else(|| format!("no field \"{}\"", fields.text()))?;
+    let text = found.text.ok_or_else(|| format!("no field \"{}\"", reading.text()))?;
     let id = match found.id.map(RawValue::get) {
         Some(id) if id.starts_with('"') => {
             let mut json = serde_json::Deserializer::from_str(id);

@@ -5,7 +5,7 @@ use operators::DocBatch;
 use crate::compression::{Compression, has_suffix};
 use crate::lines::{Line, Lines};
 use crate::part::PartWriter;
-use crate::{Error, Fate, Fields, Format, Parts, Piece, Reader, Removal, Writer, encoding, json, reasons};
+use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Removal, Writer, encoding, json, reasons};
 
 /// JSON lines: UTF-8, one object per line; also `.gz` and `.zst`.
 ///
@@ -44,13 +44,13 @@ impl Format for Jsonl {
         Compression::named(path).1 == Compression::None
     }
 
-    fn open(&self, piece: &Piece, fields: &Fields) -> Result<Box<dyn Reader>, Error> {
+    fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
         let objects = Objects { lines: Lines::open(piece)? };
         let path = piece.blob.path().to_owned();
-        Ok(Box::new(JsonlReader { objects, fields: fields.clone(), path, place: String::new() }))
+        Ok(Box::new(JsonlReader { objects, reading: reading.clone(), path, place: String::new() }))
     }
 
-    fn writer<'a>(&self, parts: &'a dyn Parts) -> Box<dyn Writer + 'a> {
+    fn writer<'a>(&self, parts: &'a dyn Parts, _reading: &Reading) -> Box<dyn Writer + 'a> {
         Box::new(JsonlWriter {
             kept: PartWriter::new(parts, "kept", ".jsonl"),
             removed: PartWriter::new(parts, "removed", ".jsonl"),
@@ -82,7 +82,7 @@ impl Objects {
 
 struct JsonlReader {
     objects: Objects,
-    fields: Fields,
+    reading: Reading,
     path: String,
     /// The id of a line that has none.
     place: String,
@@ -92,7 +92,7 @@ impl Reader for JsonlReader {
     fn fill(&mut self, batch: &mut DocBatch) -> Result<bool, Error> {
         while !batch.full() {
             let Some(line) = self.objects.next()? else { return Ok(false) };
-            match json::document(&line, &self.fields) {
+            match json::document(&line, &self.reading) {
                 Ok((Some(id), text)) => batch.push(&id, &text),
                 Ok((None, text)) => {
                     self.place.clear();
@@ -175,7 +175,7 @@ mod tests {
 
     fn read_bytes(path: &str, bytes: &[u8]) -> (Vec<Record>, Option<Error>) {
         let blob = MemoryBlob::shared(path, bytes, 1000);
-        read(&JSONL, &pieces(&blob, &[]), &Fields::default())
+        read(&JSONL, &pieces(&blob, &[]), &Reading::default())
     }
 
     fn removal(id: &str) -> Removal {
@@ -303,8 +303,8 @@ mod tests {
     #[test]
     fn without_the_id_field_that_was_asked_for_a_line_is_a_reject() {
         let blob = MemoryBlob::shared("/a", b"{\"id\":1,\"t\":\"x\"}\n{\"no\":2,\"t\":\"y\"}", 9);
-        let fields = Fields { id: Some("no".into()), text: Some("t".into()) };
-        let (records, _) = read(&JSONL, &pieces(&blob, &[]), &fields);
+        let reading = Reading { id: Some("no".into()), text: Some("t".into()), ..Reading::default() };
+        let (records, _) = read(&JSONL, &pieces(&blob, &[]), &reading);
         assert!(matches!(&records[0], Record::Reject { reason, .. } if reason.contains("\"no\"")));
         assert_eq!(records[1], doc("2", "y"));
     }
@@ -314,7 +314,7 @@ mod tests {
         let file = b"{\"id\":\"a\",\"text\":\"x\"}\n{\"id\":\"b\",\"text\":\"y\",\"n\":{}} \r\n{\"id\":\"c\",\"text\":\"z\"}";
         let blob = MemoryBlob::shared("/a.jsonl", file, 9);
         let pieces = pieces(&blob, &[]);
-        let (records, _) = read(&JSONL, &pieces, &Fields::default());
+        let (records, _) = read(&JSONL, &pieces, &Reading::default());
         let fate = |id: &str| if id == "a" { Fate::Kept } else { Fate::Removed(removal(id)) };
         let (parts, _) = divide(&JSONL, &pieces, &records, fate);
         assert_eq!(parts.text("kept/0.jsonl"), "{\"id\":\"a\",\"text\":\"x\"}\n");
@@ -339,7 +339,7 @@ mod tests {
             let blob = MemoryBlob::shared(path, &bytes, 999);
             for cuts in [&[][..], &[1], &[5000, 5001]] {
                 let pieces = pieces(&blob, cuts);
-                let (records, failed) = read(&JSONL, &pieces, &Fields::default());
+                let (records, failed) = read(&JSONL, &pieces, &Reading::default());
                 assert!(failed.is_none(), "{failed:?}");
                 assert!(records == plain, "{path} differs");
                 let (parts, failed) = divide(&JSONL, &pieces, &records, |_| Fate::Kept);
@@ -360,7 +360,7 @@ mod tests {
             for length in [1, 100, bytes.len() / 2, bytes.len() - 200, bytes.len() - 1] {
                 let blob = MemoryBlob::shared(path, &bytes[..length], 999);
                 let pieces = pieces(&blob, &[]);
-                let (records, failed) = read(&JSONL, &pieces, &Fields::default());
+                let (records, failed) = read(&JSONL, &pieces, &Reading::default());
                 assert!(failed.is_some_and(|error| error.is_data()), "{path} cut to {length}");
                 assert!(records.len() >= least && plain.starts_with(&records), "{path} cut to {length}");
                 least = records.len();
@@ -390,7 +390,7 @@ mod tests {
     fn a_new_part_begins_where_the_compression_changes() {
         let line = b"{\"id\":1,\"text\":\"a\"}";
         let parts = MemoryParts::default();
-        let mut writer = JSONL.writer(&parts);
+        let mut writer = JSONL.writer(&parts, &Reading::default());
         for (path, bytes) in
             [("/a.jsonl", &line[..]), ("/b.jsonl", line), ("/c.gz", &gzip(line)), ("/d.jsonl", line)]
         {
@@ -406,7 +406,7 @@ mod tests {
     fn a_file_that_changed_between_the_readings_is_no_rejected_record() {
         let blob = MemoryBlob::shared("/a", b"{\"text\":\"a\"}\n{\"text\":\"b\"}", 9);
         let parts = MemoryParts::default();
-        let mut writer = JSONL.writer(&parts);
+        let mut writer = JSONL.writer(&parts, &Reading::default());
         let error = writer.divide(&pieces(&blob, &[])[0], &mut std::iter::once(Fate::Kept)).unwrap_err();
         assert!(!error.is_data());
     }

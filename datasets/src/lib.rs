@@ -19,6 +19,7 @@ mod tancorp;
 #[cfg(test)]
 mod testing;
 
+pub use encoding::Encoding;
 pub use error::Error;
 pub use synthetic::{Synthetic, SyntheticDoc};
 
@@ -31,16 +32,41 @@ use operators::DocBatch;
 pub static FORMATS: &[&dyn Format] =
     &[&parquet::PARQUET, &sequence_file::SEQUENCE_FILE, &jsonl::JSONL, &sogou::SOGOUCS, &tancorp::TANCORP];
 
-/// Which fields hold a document's id and its text, where the format has fields.
-#[derive(Clone, Debug, Default)]
-pub struct Fields {
-    /// `None`: `id` where there is one, else file and position.
+/// How records become documents: what a user may say about a corpus.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// The field that holds the id, where the format has fields. `None`: `id` where there is one, else file and
+    /// position.
     pub id: Option<String>,
-    /// `None`: `text`.
+    /// The field that holds the text. `None`: `text`.
     pub text: Option<String>,
+    /// Of formats that do not fix it. `None`: recognised, file by file.
+    pub encoding: Option<Encoding>,
+    /// What becomes of a text with illegal bytes.
+    pub bad_text: BadText,
+    /// A record longer than this, in bytes as it is stored and once decompressed, is a reject and is never held.
+    pub max_record_bytes: usize,
 }
 
-impl Fields {
+impl Default for Reading {
+    fn default() -> Self {
+        let bad_text = BadText::default();
+        Reading { id: None, text: None, encoding: None, bad_text, max_record_bytes: 128 << 20 }
+    }
+}
+
+/// What becomes of a text with bytes that its encoding does not allow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BadText {
+    /// Its record is rejected.
+    #[default]
+    Reject,
+    /// Each illegal sequence is read as U+FFFD, and the record is [counted](operators::DocBatch::push_replaced);
+    /// what is written is still the record's own bytes.
+    Replace,
+}
+
+impl Reading {
     /// The field that holds the id, and whether a record without it is an error.
     pub fn id(&self) -> (&str, bool) {
         self.id.as_deref().map_or(("id", false), |id| (id, true))
@@ -103,9 +129,9 @@ pub trait Format: Sync {
     /// Whether a file may be read as several pieces.
     fn splits(&self, path: &str) -> bool;
     /// Opens a piece for reading documents.
-    fn open(&self, piece: &Piece, fields: &Fields) -> Result<Box<dyn Reader>, Error>;
+    fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error>;
     /// Opens the kept and the removed part of one split.
-    fn writer<'a>(&self, parts: &'a dyn Parts) -> Box<dyn Writer + 'a>;
+    fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a>;
 }
 
 /// Reads the documents of a piece.

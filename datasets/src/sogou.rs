@@ -8,7 +8,7 @@ use crate::compression::Compression;
 use crate::lines::{Lines, MAX_BYTES};
 use crate::part::PartWriter;
 use crate::reasons::Reasons;
-use crate::{Error, Fate, Fields, Format, Parts, Piece, Reader, Writer, encoding};
+use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer, encoding};
 
 /// The format of SogouCS, in GB18030 or UTF-8, decided for each document:
 /// ```text
@@ -53,11 +53,11 @@ impl Format for SogouCs {
         Compression::named(path).1 == Compression::None
     }
 
-    fn open(&self, piece: &Piece, _fields: &Fields) -> Result<Box<dyn Reader>, Error> {
+    fn open(&self, piece: &Piece, _reading: &Reading) -> Result<Box<dyn Reader>, Error> {
         Ok(Box::new(SogouReader(Elements::open(piece)?)))
     }
 
-    fn writer<'a>(&self, parts: &'a dyn Parts) -> Box<dyn Writer + 'a> {
+    fn writer<'a>(&self, parts: &'a dyn Parts, _reading: &Reading) -> Box<dyn Writer + 'a> {
         Box::new(SogouWriter {
             kept: PartWriter::new(parts, "kept", ".dat"),
             removed: PartWriter::new(parts, "removed", ".dat"),
@@ -275,7 +275,7 @@ mod tests {
         let at = file.len() - "x</content>\n</doc>\n".len();
         file[at] = 0xff;
         let blob = MemoryBlob::shared("/a", &file, 9);
-        let (records, _) = read(&SOGOUCS, &pieces(&blob, &[]), &Fields::default());
+        let (records, _) = read(&SOGOUCS, &pieces(&blob, &[]), &Reading::default());
         assert!(matches!(&records[1], Record::Reject { offset, .. } if *offset == at as u64), "{records:?}");
     }
 
@@ -284,7 +284,7 @@ mod tests {
         let file = [page("1", "", "a"), page("2", "", "b"), page("3", "", "c")].concat();
         let blob = MemoryBlob::shared("/a", file.as_bytes(), 9);
         let pieces = pieces(&blob, &[20, 100]);
-        let (records, _) = read(&SOGOUCS, &pieces, &Fields::default());
+        let (records, _) = read(&SOGOUCS, &pieces, &Reading::default());
         let (parts, _) = divide(&SOGOUCS, &pieces, &records, |id| match id {
             "2" => Fate::Kept,
             id => Fate::Removed(Removal {
@@ -322,11 +322,11 @@ mod tests {
             let Some(bytes) = corpus_file(name) else { return };
             assert!(SOGOUCS.recognises(name, &bytes[..bytes.len().min(4096)]));
             let blob = MemoryBlob::shared(name, &bytes, 4096);
-            let whole = read(&SOGOUCS, &pieces(&blob, &[]), &Fields::default()).0;
+            let whole = read(&SOGOUCS, &pieces(&blob, &[]), &Reading::default()).0;
             let found = whole.iter().filter(|record| matches!(record, Record::Doc { .. })).count();
             assert_eq!((found, whole.len() - found), (docs, rejects), "{name}: {whole:?}");
             let cuts: Vec<u64> = (1..64).map(|i| blob.bytes() * i / 64).collect();
-            assert!(read(&SOGOUCS, &pieces(&blob, &cuts), &Fields::default()).0 == whole, "{name} differs");
+            assert!(read(&SOGOUCS, &pieces(&blob, &cuts), &Reading::default()).0 == whole, "{name} differs");
         }
     }
 }

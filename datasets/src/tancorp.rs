@@ -8,7 +8,7 @@ use operators::{DocBatch, Reject};
 use crate::compression::has_suffix;
 use crate::lines::MAX_BYTES;
 use crate::reasons::Reasons;
-use crate::{Error, Fate, Fields, Format, Parts, Piece, Reader, Writer, encoding};
+use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer, encoding};
 
 /// Category folders with one `.txt` file per document, such as `Art/0001.txt`: the layout of TanCorp.
 ///
@@ -37,11 +37,11 @@ impl Format for TanCorp {
         false
     }
 
-    fn open(&self, piece: &Piece, _fields: &Fields) -> Result<Box<dyn Reader>, Error> {
+    fn open(&self, piece: &Piece, _reading: &Reading) -> Result<Box<dyn Reader>, Error> {
         Ok(Box::new(FileReader { piece: piece.clone() }))
     }
 
-    fn writer<'a>(&self, parts: &'a dyn Parts) -> Box<dyn Writer + 'a> {
+    fn writer<'a>(&self, parts: &'a dyn Parts, _reading: &Reading) -> Box<dyn Writer + 'a> {
         Box::new(TreeWriter { parts, reasons: Reasons::new(parts) })
     }
 }
@@ -129,7 +129,7 @@ mod tests {
             assert_eq!(check_splits(&TANCORP, "/Art/1.txt", bytes, bytes), [doc("Art/1.txt", text)]);
         }
         let blob = MemoryBlob::shared("/Art/2.txt", b"", 9);
-        assert_eq!(read(&TANCORP, &pieces(&blob, &[]), &Fields::default()).0, [doc("Art/2.txt", "")]);
+        assert_eq!(read(&TANCORP, &pieces(&blob, &[]), &Reading::default()).0, [doc("Art/2.txt", "")]);
     }
 
     #[test]
@@ -138,7 +138,7 @@ mod tests {
             let bytes: &[u8] = if path == "/Art/2.txt" { b"ab\xff" } else { b"\xd0\xc2" };
             pieces(&MemoryBlob::shared(path, bytes, 9), &[]).remove(0)
         });
-        let (records, _) = read(&TANCORP, &files, &Fields::default());
+        let (records, _) = read(&TANCORP, &files, &Reading::default());
         assert!(matches!(&records[1], Record::Reject { offset: 2, .. }));
         let (parts, failed) = divide(&TANCORP, &files, &records, |id| match id {
             "Art/1.txt" => Fate::Kept,
@@ -162,7 +162,7 @@ mod tests {
         let mut documents = 0;
         for (name, bytes) in &files {
             let blob = MemoryBlob::shared(name, bytes, 1 << 16);
-            let (records, failed) = read(&TANCORP, &pieces(&blob, &[]), &Fields::default());
+            let (records, failed) = read(&TANCORP, &pieces(&blob, &[]), &Reading::default());
             assert!(failed.is_none() && records.len() == 1, "{name}");
             documents += usize::from(matches!(records[0], Record::Doc { .. }));
         }

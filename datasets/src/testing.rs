@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use cluster::{Blob, Output};
 use operators::DocBatch;
 
-use crate::{Error, Fate, Fields, Format, Parts, Piece};
+use crate::{Error, Fate, Format, Parts, Piece, Reading};
 
 /// A file that is read in small steps, so that records lie across them.
 pub(crate) struct MemoryBlob {
@@ -127,10 +128,10 @@ pub(crate) fn pieces(blob: &Arc<dyn Blob>, cuts: &[u64]) -> Vec<Piece> {
 }
 
 /// Every record of the pieces in order, and the error that ended a piece, if one did.
-pub(crate) fn read(format: &dyn Format, pieces: &[Piece], fields: &Fields) -> (Vec<Record>, Option<Error>) {
+pub(crate) fn read(format: &dyn Format, pieces: &[Piece], reading: &Reading) -> (Vec<Record>, Option<Error>) {
     let (mut records, mut failed) = (Vec::new(), None);
     for piece in pieces {
-        let mut reader = format.open(piece, fields).unwrap();
+        let mut reader = format.open(piece, reading).unwrap();
         let mut more = true;
         while more {
             let mut batch = DocBatch::new(0, 0);
@@ -166,7 +167,7 @@ pub(crate) fn divide(
         Record::Doc { id, .. } => fate(id),
         Record::Reject { .. } => Fate::Rejected,
     });
-    let mut writer = format.writer(&parts);
+    let mut writer = format.writer(&parts, &Reading::default());
     let mut failed = None;
     for piece in pieces {
         failed = writer.divide(piece, &mut fates).err().or(failed);
@@ -179,16 +180,16 @@ pub(crate) fn divide(
 /// Checks that the file gives the same records, and the same kept ones byte for byte, however it is cut:
 /// into 1, 2, 3, 7 and 64 pieces, and into two at every byte. Gives the records.
 pub(crate) fn check_splits(format: &dyn Format, path: &str, bytes: &[u8], kept: &[u8]) -> Vec<Record> {
-    let fields = Fields::default();
+    let reading = Reading::default();
     let blob = MemoryBlob::shared(path, bytes, 7);
     let length = bytes.len() as u64;
     let even = [1, 2, 3, 7, 64].map(|n| (1..n).map(|i| length * i / n).collect::<Vec<u64>>());
     let every = (0..=length).map(|cut| vec![cut]);
-    let (expected, failed) = read(format, &pieces(&blob, &[]), &fields);
+    let (expected, failed) = read(format, &pieces(&blob, &[]), &reading);
     assert!(failed.is_none(), "{failed:?}");
     for cuts in even.into_iter().chain(every) {
         let pieces = pieces(&blob, &cuts);
-        let (records, failed) = read(format, &pieces, &fields);
+        let (records, failed) = read(format, &pieces, &reading);
         assert!(failed.is_none(), "{failed:?}");
         assert_eq!(records, expected, "cut at {cuts:?}");
         let (parts, failed) = divide(format, &pieces, &records, |_| Fate::Kept);
@@ -197,6 +198,27 @@ pub(crate) fn check_splits(format: &dyn Format, path: &str, bytes: &[u8], kept: 
         assert_eq!(copied, kept, "cut at {cuts:?}");
     }
     expected
+}
+
+/// What a valid file becomes when one byte of it is changed, or it is cut: the same `count` in every run.
+///
+/// Each with the range of bytes that are damaged; a cut damages all from there on.
+pub(crate) fn mutants(bytes: &[u8], count: usize) -> impl Iterator<Item = (Vec<u8>, Range<usize>)> {
+    let mut random = 20u64;
+    let mut below = move |end: usize| {
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (random >> 33) as usize % end
+    };
+    (0..count).map(move |number| {
+        let (mut mutant, at) = (bytes.to_vec(), below(bytes.len()));
+        if number % 8 == 0 {
+            mutant.truncate(at);
+            (mutant, at..bytes.len())
+        } else {
+            mutant[at] ^= 1 + below(255) as u8;
+            (mutant, at..at + 1)
+        }
+    })
 }
 
 /// A file of the shared test data, or `None` and a word about it where there is none.

@@ -61,6 +61,7 @@ pub struct DocBatch {
     text: String,
     ends: Vec<Ends>,
     rejects: Vec<Reject>,
+    replaced: u64,
 }
 
 #[derive(Debug)]
@@ -98,6 +99,12 @@ impl DocBatch {
         self.next_record += 1;
     }
 
+    /// Adds the next record of the input as a document whose illegal bytes were read as U+FFFD.
+    pub fn push_replaced(&mut self, id: &str, text: &str) {
+        self.push(id, text);
+        self.replaced += 1;
+    }
+
     /// Adds the next record of the input as one that could not be read.
     pub fn reject(&mut self, path: &str, offset: u64, reason: impl ToString, head: &[u8]) {
         let head = &head[..head.len().min(Reject::HEAD_BYTES)];
@@ -119,6 +126,11 @@ impl DocBatch {
     /// The ordinal that the next record will take.
     pub fn next_record(&self) -> u64 {
         self.next_record
+    }
+
+    /// How many of the documents had illegal bytes.
+    pub fn replaced(&self) -> u64 {
+        self.replaced
     }
 
     /// Bytes of text in the batch.

@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::path::PathBuf;
 
 use cluster::Stores;
-use datasets::{FORMATS, Fields, Piece};
+use datasets::{FORMATS, Piece, Reading};
 use jieba_rs::Jieba;
 use operators::block_join::BlockJoin;
 use operators::features::Lexicon;
@@ -92,7 +92,7 @@ fn mixed() -> Option<Vec<String>> {
     let blob = found.store.open(&found.path).expect("mixed.parquet");
     let piece = Piece { blob, name: found.name, start: 0, end: found.bytes };
     let format = FORMATS.iter().find(|format| format.name() == "parquet").expect("parquet");
-    let mut reader = format.open(&piece, &Fields::default()).expect("parquet");
+    let mut reader = format.open(&piece, &Reading::default()).expect("parquet");
     let mut texts = Vec::new();
     let mut more = true;
     while more {

@@ -8,7 +8,7 @@ mod schema;
 mod tests;
 mod writer;
 
-use crate::{Error, Fields, Format, Parts, Piece, Reader, Writer};
+use crate::{Error, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// Apache Parquet, by its extension `.parquet` or its magic.
 ///
@@ -33,11 +33,11 @@ impl Format for Parquet {
         true
     }
 
-    fn open(&self, piece: &Piece, fields: &Fields) -> Result<Box<dyn Reader>, Error> {
-        Ok(Box::new(reader::RowReader::open(piece, fields)?))
+    fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
+        Ok(Box::new(reader::RowReader::open(piece, reading)?))
     }
 
-    fn writer<'a>(&self, parts: &'a dyn Parts) -> Box<dyn Writer + 'a> {
+    fn writer<'a>(&self, parts: &'a dyn Parts, _reading: &Reading) -> Box<dyn Writer + 'a> {
         Box::new(writer::RowWriter::new(parts))
     }
 }

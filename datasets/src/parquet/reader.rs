@@ -11,7 +11,7 @@ use parquet::schema::types::SchemaDescriptor;
 
 use super::file::{Batches, File};
 use super::schema;
-use crate::{Error, Fields, Piece, Reader};
+use crate::{Error, Piece, Reader, Reading};
 
 /// How many columns an error names.
 const NAMED_COLUMNS: usize = 40;
@@ -35,7 +35,7 @@ struct Rows {
 }
 
 impl RowReader {
-    pub(super) fn open(piece: &Piece, fields: &Fields) -> Result<Self, Error> {
+    pub(super) fn open(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
         let file = File::open(piece)?;
         let missing = |name: &str| Error::Field {
             path: file.path().to_owned(),
@@ -45,8 +45,8 @@ impl RowReader {
         let usable = |name: &str, holds: fn(&_) -> bool| {
             schema::find(&file.schema, name).filter(|&leaf| holds(file.schema.column(leaf).as_ref()))
         };
-        let text = usable(fields.text(), schema::holds_text).ok_or_else(|| missing(fields.text()))?;
-        let (id_name, required) = fields.id();
+        let text = usable(reading.text(), schema::holds_text).ok_or_else(|| missing(reading.text()))?;
+        let (id_name, required) = reading.id();
         let id = usable(id_name, schema::holds_id);
         if required && id.is_none() {
             return Err(missing(id_name));

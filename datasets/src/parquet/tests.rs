@@ -149,10 +149,10 @@ struct Read {
     failure: Option<String>,
 }
 
-fn read(pieces: &[Piece], fields: &Fields) -> Result<Read, Error> {
+fn read(pieces: &[Piece], reading: &Reading) -> Result<Read, Error> {
     let mut all = Read::default();
     for piece in pieces {
-        let mut reader = PARQUET.open(piece, fields)?;
+        let mut reader = PARQUET.open(piece, reading)?;
         let mut more = true;
         while more {
             let mut batch = DocBatch::new(0, all.records);
@@ -169,7 +169,7 @@ fn read(pieces: &[Piece], fields: &Fields) -> Result<Read, Error> {
 }
 
 fn read_file(file: &Bytes) -> Read {
-    read(&pieces(file, 1), &Fields::default()).unwrap()
+    read(&pieces(file, 1), &Reading::default()).unwrap()
 }
 
 fn divide(pieces: &[Piece], fates: Vec<Fate>) -> Result<Vec<Part>, Error> {
@@ -179,7 +179,7 @@ fn divide(pieces: &[Piece], fates: Vec<Fate>) -> Result<Vec<Part>, Error> {
 
 fn divide_until_damage(pieces: &[Piece], fates: Vec<Fate>) -> (Vec<Part>, Option<Error>) {
     let files = Files::default();
-    let mut writer = PARQUET.writer(&files);
+    let mut writer = PARQUET.writer(&files, &Reading::default());
     let mut fates = fates.into_iter();
     let error = pieces.iter().find_map(|piece| writer.divide(piece, &mut fates).err());
     writer.finish().unwrap();
@@ -209,12 +209,12 @@ fn any_pieces_give_every_row_once_and_in_order() {
     assert_eq!((whole.docs.len(), whole.rejects.len()), (19, 1));
     assert_eq!(whole.docs[8], ("109".to_owned(), "第9篇".to_owned()));
     for count in [2, 3, 7, 64] {
-        assert_eq!(read(&pieces(&file, count), &Fields::default()).unwrap(), whole, "{count} pieces");
+        assert_eq!(read(&pieces(&file, count), &Reading::default()).unwrap(), whole, "{count} pieces");
     }
     for boundary in 0..file.len() as u64 {
         let [mut low, mut high] = [pieces(&file, 1).remove(0), pieces(&file, 1).remove(0)];
         (low.end, high.start) = (boundary, boundary);
-        assert_eq!(read(&[low, high], &Fields::default()).unwrap(), whole, "cut at {boundary}");
+        assert_eq!(read(&[low, high], &Reading::default()).unwrap(), whole, "cut at {boundary}");
     }
 }
 
@@ -333,8 +333,8 @@ fn bytes_that_are_not_utf_8_cost_only_their_row() {
 
 #[test]
 fn text_inside_of_structs_is_found_by_its_path() {
-    let fields = Fields { id: None, text: Some("struct.words".to_owned()) };
-    let read = read(&pieces(&encoded(&corpus(), row_groups_of(6)), 1), &fields).unwrap();
+    let reading = Reading { text: Some("struct.words".to_owned()), ..Reading::default() };
+    let read = read(&pieces(&encoded(&corpus(), row_groups_of(6)), 1), &reading).unwrap();
     assert_eq!((read.docs.len(), read.rejects.len()), (15, 5));
     assert_eq!(read.docs[0], ("101".to_owned(), "w1".to_owned()));
 }
@@ -343,8 +343,9 @@ fn text_inside_of_structs_is_found_by_its_path() {
 fn a_missing_field_is_reported_with_those_there_are() {
     let pieces = pieces(&encoded(&corpus(), row_groups_of(6)), 1);
     let error = |id: Option<&str>, text: &str| {
-        let fields = Fields { id: id.map(str::to_owned), text: Some(text.to_owned()) };
-        read(&pieces, &fields).unwrap_err().to_string()
+        let reading =
+            Reading { id: id.map(str::to_owned), text: Some(text.to_owned()), ..Reading::default() };
+        read(&pieces, &reading).unwrap_err().to_string()
     };
     assert_eq!(
         error(None, "body"),
@@ -366,7 +367,7 @@ fn a_file_without_rows_is_empty() {
 fn a_cut_file_is_an_error() {
     let file = encoded(&corpus(), row_groups_of(6));
     for length in 0..file.len() {
-        let error = PARQUET.open(&pieces(&file.slice(..length), 1)[0], &Fields::default()).err();
+        let error = PARQUET.open(&pieces(&file.slice(..length), 1)[0], &Reading::default()).err();
         assert!(error.is_some_and(|error| error.is_data()), "{length} bytes");
     }
 }
@@ -380,7 +381,7 @@ fn damage_never_panics_and_both_readings_end_at_the_same_row() {
             let mut bytes = file.to_vec();
             bytes[at] ^= 1 << bit;
             let pieces = pieces(&Bytes::from(bytes), 1);
-            let Ok(read) = read(&pieces, &Fields::default()) else { continue };
+            let Ok(read) = read(&pieces, &Reading::default()) else { continue };
             let mut fates = vec![Fate::Kept; read.records as usize];
             for reject in &read.rejects {
                 fates[reject.doc.record() as usize] = Fate::Rejected;

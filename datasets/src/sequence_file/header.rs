@@ -82,7 +82,7 @@ impl Header {
         for limit in READ_BYTES {
             let old = bytes.len();
             bytes.resize(limit.min(blob.bytes() as usize).max(old), 0);
-            let read = read_at(blob, old as u64, &mut bytes[old..])?;
+            let read = blob.read_full_at(old as u64, &mut bytes[old..])?;
             bytes.truncate(old + read);
             match parse(&bytes) {
                 Ok(header) => return Ok(header),
@@ -116,18 +116,6 @@ impl Header {
         marker[4..].copy_from_slice(&sync);
         marker
     }
-}
-
-/// Fills `buffer` from `offset` on, as far as the file goes; returns how far.
-pub(super) fn read_at(blob: &dyn Blob, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match blob.read_at(offset + filled as u64, &mut buffer[filled..])? {
-            0 => break,
-            read => filled += read,
-        }
-    }
-    Ok(filled)
 }
 
 enum Bad {

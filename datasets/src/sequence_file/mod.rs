@@ -23,7 +23,7 @@ use operators::DocBatch;
 use self::codec::Decompressor;
 use self::header::{Class, Compression, MAGIC, vint};
 use self::read::{RECORD_BYTES, Raw, Record, Records};
-use crate::{Error, Fields, Format, Parts, Piece, Reader, Writer};
+use crate::{Error, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// SequenceFiles, in pieces that begin and end at sync markers.
 pub static SEQUENCE_FILE: SequenceFile = SequenceFile;
@@ -45,7 +45,7 @@ impl Format for SequenceFile {
         true
     }
 
-    fn open(&self, piece: &Piece, _fields: &Fields) -> Result<Box<dyn Reader>, Error> {
+    fn open(&self, piece: &Piece, _reading: &Reading) -> Result<Box<dyn Reader>, Error> {
         let records = Records::open(piece)?;
         let decompressor = match records.header.compression {
             Compression::Record(codec) => Some(Decompressor::new(codec)),
@@ -62,7 +62,7 @@ impl Format for SequenceFile {
         Ok(Box::new(SequenceReader { path: piece.blob.path().to_owned(), records, documents }))
     }
 
-    fn writer<'a>(&self, parts: &'a dyn Parts) -> Box<dyn Writer + 'a> {
+    fn writer<'a>(&self, parts: &'a dyn Parts, _reading: &Reading) -> Box<dyn Writer + 'a> {
         Box::new(write::SequenceWriter::new(parts))
     }
 }

@@ -208,7 +208,7 @@ fn even_cuts(file: &[u8], pieces: u64) -> Vec<u64> {
 }
 
 fn read_piece(piece: &Piece) -> Result<Vec<Seen>, Error> {
-    let mut reader = SEQUENCE_FILE.open(piece, &Fields::default())?;
+    let mut reader = SEQUENCE_FILE.open(piece, &Reading::default())?;
     let (mut seen, mut more, mut next) = (Vec::new(), true, 0);
     while more {
         let mut batch = DocBatch::new(0, next);
@@ -249,7 +249,7 @@ fn fates(seen: &[Seen]) -> Vec<Fate> {
 
 fn divide(file: &[u8], cuts: &[u64]) -> BTreeMap<String, Vec<u8>> {
     let folder = Folder::default();
-    let mut writer = SEQUENCE_FILE.writer(&folder);
+    let mut writer = SEQUENCE_FILE.writer(&folder, &Reading::default());
     let mut fates = fates(&read(file, cuts)).into_iter();
     for piece in pieces(file, cuts) {
         writer.divide(&piece, &mut fates).unwrap();
@@ -373,7 +373,7 @@ fn what_is_removed_has_its_reason_beside_it() {
 #[test]
 fn a_new_header_begins_a_new_part() {
     let folder = Folder::default();
-    let mut writer = SEQUENCE_FILE.writer(&folder);
+    let mut writer = SEQUENCE_FILE.writer(&folder, &Reading::default());
     let files = files(4);
     for file in [&files[0], &files[0], &files[1], &files[0]] {
         writer.divide(&pieces(file, &[])[0], &mut vec![Fate::Kept; 4].into_iter()).unwrap();
@@ -415,7 +415,7 @@ fn an_output_keeps_the_extension_of_its_input() {
 fn a_changed_file_is_an_error_when_divided() {
     let files = files(4);
     let folder = Folder::default();
-    let mut writer = SEQUENCE_FILE.writer(&folder);
+    let mut writer = SEQUENCE_FILE.writer(&folder, &Reading::default());
     let error = writer.divide(&pieces(&files[0], &[])[0], &mut vec![Fate::Kept; 3].into_iter()).unwrap_err();
     assert!(!error.is_data(), "a reject would lose the records");
     let mut damaged = files[0].clone();

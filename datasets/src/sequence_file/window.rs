@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cluster::Blob;
 use memchr::memmem::Finder;
 
-use super::header::{MARKER_BYTES, read_at};
+use super::header::MARKER_BYTES;
 use crate::Error;
 
 /// How much is read at a time beyond the end of the piece, where only the end of a record is wanted.
@@ -161,7 +161,7 @@ impl Window {
                 AFTER_BYTES
             }
             // A read of its own: it is rare, and `offset` may be far away.
-            None => read_at(&*self.blob, offset, &mut after)?,
+            None => self.blob.read_full_at(offset, &mut after)?,
         };
         let after = &after[..read];
         Ok(after.is_empty()
