@@ -4,6 +4,9 @@ use std::io::{self, Write};
 
 use flate2::write::{GzEncoder, ZlibEncoder};
 use flate2::{Compression, Decompress, FlushDecompress, Status};
+use zstd::stream::raw::{CParameter, Decoder, InBuffer, Operation, OutBuffer};
+
+use super::framed::Frames;
 
 /// How compressed values or blocks are compressed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,13 +15,31 @@ pub(super) enum Codec {
     Zlib,
     /// Hadoop's GzipCodec.
     Gzip,
+    /// Hadoop's BZip2Codec.
+    Bzip2,
+    /// Hadoop's SnappyCodec.
+    Snappy,
+    /// Hadoop's Lz4Codec.
+    Lz4,
+    /// Hadoop's ZStandardCodec.
+    Zstd,
 }
 
 impl Codec {
+    /// The class that versions before 5 do not name.
+    pub(super) const DEFAULT_CLASS: &str = "org.apache.hadoop.io.compress.DefaultCodec";
+    /// Every codec that is read and written.
+    pub(super) const NAMES: &str =
+        "DefaultCodec, GzipCodec, BZip2Codec, SnappyCodec, Lz4Codec and ZStandardCodec";
+
     pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name.strip_prefix("org.apache.hadoop.io.compress.")? {
             "DefaultCodec" | "DeflateCodec" => Codec::Zlib,
             "GzipCodec" => Codec::Gzip,
+            "BZip2Codec" => Codec::Bzip2,
+            "SnappyCodec" => Codec::Snappy,
+            "Lz4Codec" => Codec::Lz4,
+            "ZStandardCodec" => Codec::Zstd,
             _ => return None,
         })
     }
@@ -36,6 +57,20 @@ impl Codec {
                 encoder.write_all(input)?;
                 encoder.finish()?;
             }
+            Codec::Bzip2 => {
+                // Hadoop's level, which is the largest block.
+                let mut encoder = bzip2::write::BzEncoder::new(out, bzip2::Compression::best());
+                encoder.write_all(input)?;
+                encoder.finish()?;
+            }
+            Codec::Snappy => Frames::Snappy.compress(input, out)?,
+            Codec::Lz4 => Frames::Lz4.compress(input, out)?,
+            Codec::Zstd => {
+                let mut compressor = zstd::bulk::Compressor::new(zstd::DEFAULT_COMPRESSION_LEVEL)?;
+                // Hadoop writes none, and reads them; without one, damage could pass for text.
+                compressor.set_parameter(CParameter::ChecksumFlag(true))?;
+                out.extend_from_slice(&compressor.compress(input)?);
+            }
         }
         Ok(())
     }
@@ -44,64 +79,195 @@ impl Codec {
 /// Decompresses values and blocks, with the state of the codec kept from one to the next.
 pub(super) struct Decompressor {
     codec: Codec,
-    inflater: Decompress,
+    state: State,
 }
+
+enum State {
+    Inflate(Decompress),
+    Bzip2(bzip2::Decompress),
+    Frames(Frames),
+    /// `None` before the first use, for making one can fail.
+    Zstd(Option<Decoder<'static>>),
+}
+
+/// What is said of data of which too little is left...
+pub(super) const SHORT: &str = "compressed data ends too early";
+/// ...and of damage.
+pub(super) const DAMAGED: &str = "compressed data is damaged";
 
 impl Decompressor {
     pub(super) fn new(codec: Codec) -> Self {
-        Decompressor { codec, inflater: inflater(codec) }
+        Decompressor { codec, state: State::new(codec) }
     }
 
     /// Puts what `input` holds into `out`, which grows as the data comes, to no more than `limit` bytes.
     ///
+    /// No bytes at all hold nothing, as some of Hadoop's codecs have written it.
+    ///
     /// # Errors
     /// When `input` is damaged, cut short or longer than `limit` once decompressed.
     pub(super) fn decompress(&mut self, input: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), String> {
-        out.clear();
-        match self.codec {
-            Codec::Zlib | Codec::Gzip => self.inflate(input, limit, out),
+        if input.is_empty() {
+            out.clear();
+            return Ok(());
         }
+        cluster::catch(|| match &self.state {
+            State::Frames(frames) => frames.decompress(input, limit, out),
+            _ => self.stream(input, limit, out),
+        })
+        .unwrap_or_else(|reason| {
+            self.state = State::new(self.codec);
+            Err(reason)
+        })
     }
 
-    fn inflate(&mut self, mut input: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), String> {
-        self.reset();
+    fn stream(&mut self, mut input: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), String> {
+        out.clear();
+        self.restart()?;
         loop {
             if out.len() == out.capacity() {
                 // One byte more than the limit, so that going over it shows.
                 let more = out.len().max(4 * input.len()).max(1 << 10);
-                out.reserve_exact(more.min(limit + 1 - out.len()));
+                out.reserve_exact(more.min(limit.saturating_add(1) - out.len()));
             }
-            let (read, written) = (self.inflater.total_in(), out.len());
-            let status = self.inflater.decompress_vec(input, out, FlushDecompress::None);
-            let read = (self.inflater.total_in() - read) as usize;
-            input = &input[read..];
+            let written = out.len();
+            let step = self.step(input, out);
             // Before all else, for how much room there was must not show in what is said.
             if out.len() > limit {
                 return Err(format!("more than {limit} bytes decompressed"));
             }
-            match status {
-                Ok(Status::StreamEnd) if input.is_empty() => return Ok(()),
+            let Some((read, ended)) = step else { return Err(DAMAGED.to_owned()) };
+            input = &input[read..];
+            match ended {
+                true if input.is_empty() => return Ok(()),
                 // Hadoop reads streams that follow each other as one.
-                Ok(Status::StreamEnd) => self.reset(),
-                Ok(_) if read > 0 || out.len() > written || out.len() == out.capacity() => {}
-                Ok(_) => return Err("compressed data ends too early".to_owned()),
-                Err(_) => return Err("compressed data is damaged".to_owned()),
+                true => self.restart()?,
+                false if read > 0 || out.len() > written || out.len() == out.capacity() => {}
+                false => return Err(SHORT.to_owned()),
             }
         }
     }
 
-    fn reset(&mut self) {
-        match self.codec {
-            Codec::Zlib => self.inflater.reset(true),
-            // A reset would make it expect zlib's header.
-            Codec::Gzip => self.inflater = inflater(self.codec),
+    /// Goes on with a stream, into the room that `out` has: how much was read, and whether the stream has ended.
+    fn step(&mut self, input: &[u8], out: &mut Vec<u8>) -> Option<(usize, bool)> {
+        match &mut self.state {
+            State::Inflate(inflater) => {
+                let before = inflater.total_in();
+                let status = inflater.decompress_vec(input, out, FlushDecompress::None).ok()?;
+                Some(((inflater.total_in() - before) as usize, status == Status::StreamEnd))
+            }
+            State::Bzip2(decoder) => {
+                let before = decoder.total_in();
+                let status = decoder.decompress_vec(input, out).ok()?;
+                Some(((decoder.total_in() - before) as usize, status == bzip2::Status::StreamEnd))
+            }
+            State::Zstd(decoder) => {
+                let mut input = InBuffer::around(input);
+                let written = out.len();
+                let mut room = OutBuffer::around_pos(out, written);
+                let hint = decoder.as_mut()?.run(&mut input, &mut room).ok()?;
+                Some((input.pos(), hint == 0))
+            }
+            State::Frames(_) => None,
+        }
+    }
+
+    /// Makes ready for the beginning of a stream.
+    fn restart(&mut self) -> Result<(), String> {
+        match (&mut self.state, self.codec) {
+            (State::Inflate(inflater), Codec::Zlib) => inflater.reset(true),
+            (State::Zstd(Some(decoder)), _) => decoder.reinit().map_err(|error| error.to_string())?,
+            (State::Zstd(decoder), _) => {
+                *decoder = Some(Decoder::new().map_err(|error| error.to_string())?);
+            }
+            // A reset would make an inflater expect zlib's header, and bzip2 has none.
+            _ => self.state = State::new(self.codec),
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    fn new(codec: Codec) -> Self {
+        match codec {
+            Codec::Zlib => State::Inflate(Decompress::new(true)),
+            Codec::Gzip => State::Inflate(Decompress::new_gzip(15)),
+            Codec::Bzip2 => State::Bzip2(bzip2::Decompress::new(false)),
+            Codec::Snappy => State::Frames(Frames::Snappy),
+            Codec::Lz4 => State::Frames(Frames::Lz4),
+            Codec::Zstd => State::Zstd(None),
         }
     }
 }
 
-fn inflater(codec: Codec) -> Decompress {
-    match codec {
-        Codec::Zlib => Decompress::new(true),
-        Codec::Gzip => Decompress::new_gzip(15),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CODECS: [Codec; 6] =
+        [Codec::Zlib, Codec::Gzip, Codec::Bzip2, Codec::Snappy, Codec::Lz4, Codec::Zstd];
+
+    fn compressed(codec: Codec, input: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        codec.compress(input, &mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn what_is_compressed_comes_out_again_from_one_state() {
+        let long: Vec<u8> = (0..700_000u32).map(|i| (i.wrapping_mul(i) >> 9) as u8).collect();
+        for codec in CODECS {
+            let mut decompressor = Decompressor::new(codec);
+            for input in [&b""[..], b"x", &"新华社".as_bytes().repeat(9), &long, &[7; 500_000], b"y"] {
+                let bytes = compressed(codec, input);
+                let mut out = vec![9; 3];
+                assert_eq!(decompressor.decompress(&bytes, input.len(), &mut out), Ok(()), "{codec:?}");
+                assert!(out == input, "{codec:?}");
+                let twice = [&bytes[..], &bytes].concat();
+                assert_eq!(decompressor.decompress(&twice, 2 * input.len(), &mut out), Ok(()), "{codec:?}");
+                assert!(out == [input, input].concat(), "{codec:?}: one stream after the other");
+            }
+        }
+    }
+
+    #[test]
+    fn no_more_than_the_limit_is_decompressed() {
+        for codec in CODECS {
+            let bytes = compressed(codec, &[7; 5 << 20]);
+            for limit in [0, 1, 1 << 20, (5 << 20) - 1] {
+                let (mut decompressor, mut out) = (Decompressor::new(codec), Vec::new());
+                let error = decompressor.decompress(&bytes, limit, &mut out).unwrap_err();
+                assert_eq!(error, format!("more than {limit} bytes decompressed"), "{codec:?}");
+                assert!(out.capacity() <= limit + 1, "{codec:?}: {} for {limit}", out.capacity());
+            }
+        }
+    }
+
+    #[test]
+    fn a_stream_that_is_cut_is_an_error_wherever_it_is_cut() {
+        for codec in CODECS {
+            let mut decompressor = Decompressor::new(codec);
+            let bytes = compressed(codec, "国家统计局十九日发布数据".repeat(40).as_bytes());
+            for length in 1..bytes.len() {
+                let error = decompressor.decompress(&bytes[..length], 1 << 20, &mut Vec::new()).unwrap_err();
+                assert_eq!(error, SHORT, "{codec:?} cut after {length} of {}", bytes.len());
+            }
+        }
+    }
+
+    #[test]
+    fn damage_is_no_panic_and_costs_no_later_stream() {
+        let text = "国家统计局十九日发布数据".repeat(40);
+        for codec in CODECS {
+            let mut decompressor = Decompressor::new(codec);
+            let bytes = compressed(codec, text.as_bytes());
+            let mut out = Vec::new();
+            for (mutant, _) in crate::testing::mutants(&bytes, 300) {
+                // Only zlib, gzip, bzip2 and zstd know of every damage.
+                let _ = decompressor.decompress(&mutant, 1 << 20, &mut out);
+                assert_eq!(decompressor.decompress(&bytes, 1 << 20, &mut out), Ok(()), "{codec:?}");
+                assert_eq!(out, text.as_bytes(), "{codec:?}");
+            }
+        }
     }
 }

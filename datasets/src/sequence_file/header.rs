@@ -1,56 +1,22 @@
 //! What a SequenceFile says of itself before its first record.
 
+use std::ops::RangeInclusive;
+
 use cluster::Blob;
 
+use super::class::{Class, put_vint, vint};
 use super::codec::Codec;
 use crate::Error;
 
 /// The magic and the version that every file begins with.
 pub(super) const MAGIC: &[u8; 3] = b"SEQ";
-const VERSION: u8 = 6;
+/// What is read. What is written is the last of them.
+const VERSIONS: RangeInclusive<u8> = 1..=6;
 /// A sync marker: the escape (a record length of -1), then the 16 bytes of the file's own.
 pub(super) const MARKER_BYTES: usize = 4 + SYNC_BYTES;
 const SYNC_BYTES: usize = 16;
 /// How much is read in search of the header's end; only a file with very large metadata needs the second.
 const READ_BYTES: [usize; 2] = [1 << 16, 1 << 24];
-
-/// A class of Hadoop's that a key or a value may have.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Class {
-    /// A vint and that many bytes of UTF-8.
-    Text,
-    /// A big-endian `u32` and that many bytes.
-    Bytes,
-    /// A big-endian `i64`.
-    Long,
-    /// A big-endian `i32`.
-    Int,
-    /// Nothing.
-    Null,
-}
-
-impl Class {
-    fn named(name: &str) -> Option<Self> {
-        Some(match name.strip_prefix("org.apache.hadoop.io.")? {
-            "Text" => Class::Text,
-            "BytesWritable" => Class::Bytes,
-            "LongWritable" => Class::Long,
-            "IntWritable" => Class::Int,
-            "NullWritable" => Class::Null,
-            _ => return None,
-        })
-    }
-
-    /// How many bytes each of them takes, where that is always the same.
-    pub(super) fn bytes(self) -> Option<usize> {
-        match self {
-            Class::Text | Class::Bytes => None,
-            Class::Long => Some(8),
-            Class::Int => Some(4),
-            Class::Null => Some(0),
-        }
-    }
-}
 
 /// What of a file is compressed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,14 +31,16 @@ pub(super) enum Compression {
 /// The header of a file.
 #[derive(Clone, Debug)]
 pub(super) struct Header {
-    /// The header as it is in the file, without the sync marker that ends it: a copy with other records
-    /// begins with the same bytes, and so keeps the metadata.
-    pub(super) bytes: Vec<u8>,
+    /// That of a copy with other records, without the sync marker that ends it: class names, codec and metadata
+    /// as they are in the file, and of version 6 to the byte.
+    pub(super) copy: Vec<u8>,
+    /// Where the first record or block begins.
+    pub(super) end: u64,
     pub(super) key: Class,
     pub(super) value: Class,
     pub(super) compression: Compression,
-    /// As it stands between the records.
-    pub(super) marker: [u8; MARKER_BYTES],
+    /// As it stands between the records; version 1 has none.
+    pub(super) marker: Option<[u8; MARKER_BYTES]>,
 }
 
 impl Header {
@@ -100,16 +68,6 @@ impl Header {
         Err(Error::data(blob.path(), bytes.len() as u64, reason))
     }
 
-    /// Where the first record or block begins.
-    pub(super) fn end(&self) -> u64 {
-        (self.bytes.len() + SYNC_BYTES) as u64
-    }
-
-    /// The sync marker without its escape.
-    pub(super) fn sync(&self) -> &[u8] {
-        &self.marker[4..]
-    }
-
     /// A marker with its escape from the sixteen bytes of a file's own.
     pub(super) fn marker(sync: [u8; SYNC_BYTES]) -> [u8; MARKER_BYTES] {
         let mut marker = [0xff; MARKER_BYTES];
@@ -131,39 +89,57 @@ fn parse(bytes: &[u8]) -> Result<Header, Bad> {
         return Err(Bad::Data(0, "not a SequenceFile: it does not begin with SEQ".to_owned()));
     }
     let version = cursor.byte()?;
-    if version != VERSION {
-        return Err(Bad::Data(
-            3,
-            format!("version {version} of SequenceFile is not supported, only {VERSION}"),
-        ));
+    if !VERSIONS.contains(&version) {
+        let (first, last) = (VERSIONS.start(), VERSIONS.end());
+        let reason = format!("version {version} of SequenceFile is not supported, only {first} to {last}");
+        return Err(Bad::Data(3, reason));
     }
-    let key = cursor.class("keys")?;
-    let value_at = cursor.at;
-    let value = cursor.class("values")?;
-    if !matches!(value, Class::Text | Class::Bytes) {
-        return Err(Bad::Data(value_at, format!("values of class {value:?}Writable hold no text")));
-    }
+    // Which version brought what: the constants and Reader.init of org.apache.hadoop.io.SequenceFile.
+    let (key_name, key) = cursor.class("keys", version)?;
+    let (value_name, value) = cursor.class("values", version)?;
     let flags_at = cursor.at;
-    let compression = match (cursor.byte()? != 0, cursor.byte()? != 0) {
-        (false, false) => Compression::None,
-        (true, false) => Compression::Record(cursor.codec()?),
-        (true, true) => Compression::Block(cursor.codec()?),
-        (false, true) => {
-            let reason = "the header says both block-compressed and not compressed";
-            return Err(Bad::Data(flags_at, reason.to_owned()));
+    let compressed = version > 2 && cursor.byte()? != 0;
+    let blocks = version > 3 && cursor.byte()? != 0;
+    if blocks && !compressed {
+        let reason = "the header says both block-compressed and not compressed";
+        return Err(Bad::Data(flags_at, reason.to_owned()));
+    }
+    let mut codec_name = Codec::DEFAULT_CLASS.as_bytes();
+    let compression = if compressed {
+        let mut codec = Codec::Zlib;
+        if version > 4 {
+            (codec_name, codec) = cursor.codec()?;
+        }
+        if blocks { Compression::Block(codec) } else { Compression::Record(codec) }
+    } else {
+        Compression::None
+    };
+    if version == *VERSIONS.end() {
+        cursor.metadata()?;
+    }
+    let copy = match version == *VERSIONS.end() {
+        true => bytes[..cursor.at].to_vec(),
+        false => {
+            let mut copy = MAGIC.to_vec();
+            copy.push(*VERSIONS.end());
+            put_string(&mut copy, key_name);
+            put_string(&mut copy, value_name);
+            copy.extend([u8::from(compressed), u8::from(blocks)]);
+            if compressed {
+                put_string(&mut copy, codec_name);
+            }
+            // No metadata.
+            copy.extend([0; 4]);
+            copy
         }
     };
-    let count_at = cursor.at;
-    let count = i32::from_be_bytes(cursor.array()?);
-    if count < 0 {
-        return Err(Bad::Data(count_at, format!("the metadata says it has {count} entries")));
-    }
-    for _ in 0..count {
-        cursor.string()?;
-        cursor.string()?;
-    }
-    let bytes = bytes[..cursor.at].to_vec();
-    Ok(Header { bytes, key, value, compression, marker: Header::marker(cursor.array()?) })
+    let marker = if version > 1 { Some(Header::marker(cursor.array()?)) } else { None };
+    Ok(Header { copy, end: cursor.at as u64, key, value, compression, marker })
+}
+
+fn put_string(out: &mut Vec<u8>, text: &[u8]) {
+    put_vint(out, text.len());
+    out.extend_from_slice(text);
 }
 
 struct Cursor<'a> {
@@ -196,75 +172,53 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn class(&mut self, role: &str) -> Result<Class, Bad> {
+    fn class(&mut self, role: &str, version: u8) -> Result<(&'a [u8], Class), Bad> {
         let at = self.at;
-        let name = String::from_utf8_lossy(self.string()?);
-        Class::named(&name)
-            .ok_or_else(|| Bad::Data(at, format!("{role} of class {} are not supported", short(&name))))
+        let bytes = match version {
+            // As the deprecated UTF8 class writes it.
+            ..=3 => {
+                let length = u16::from_be_bytes(self.array()?);
+                self.take(length.into())?
+            }
+            _ => self.string()?,
+        };
+        let name = String::from_utf8_lossy(bytes);
+        let class = Class::named(&name).ok_or_else(|| {
+            let (name, known) = (short(&name), Class::NAMES);
+            Bad::Data(at, format!("{role} of class {name} are not supported, only {known}"))
+        })?;
+        Ok((bytes, class))
     }
 
-    fn codec(&mut self) -> Result<Codec, Bad> {
+    fn codec(&mut self) -> Result<(&'a [u8], Codec), Bad> {
         let at = self.at;
-        let name = String::from_utf8_lossy(self.string()?);
-        Codec::named(&name).ok_or_else(|| Bad::Data(at, format!("codec {} is not supported", short(&name))))
+        let bytes = self.string()?;
+        let name = String::from_utf8_lossy(bytes);
+        let codec = Codec::named(&name).ok_or_else(|| {
+            let (name, known) = (short(&name), Codec::NAMES);
+            Bad::Data(
+                at,
+                format!("codec {name} is not supported, only {known}; write the file with one of them"),
+            )
+        })?;
+        Ok((bytes, codec))
+    }
+
+    fn metadata(&mut self) -> Result<(), Bad> {
+        let at = self.at;
+        let count = i32::from_be_bytes(self.array()?);
+        if count < 0 {
+            return Err(Bad::Data(at, format!("the metadata says it has {count} entries")));
+        }
+        for _ in 0..count {
+            self.string()?;
+            self.string()?;
+        }
+        Ok(())
     }
 }
 
 /// A name from a file, made safe to print.
 fn short(name: &str) -> String {
     format!("{:?}", name.chars().take(100).collect::<String>())
-}
-
-/// Reads a vint or vlong of Hadoop's: its value, and how many bytes it takes. `None` if `bytes` ends before it does.
-///
-/// Source: org.apache.hadoop.io.WritableUtils.
-pub(super) fn vint(bytes: &[u8]) -> Option<(i64, usize)> {
-    let first = *bytes.first()? as i8;
-    if first >= -112 {
-        return Some((i64::from(first), 1));
-    }
-    let (negative, rest) = if first < -120 { (true, -120 - first) } else { (false, -112 - first) };
-    let rest = rest as usize;
-    let value = bytes.get(1..=rest)?.iter().fold(0u64, |value, byte| value << 8 | u64::from(*byte)) as i64;
-    Some((if negative { !value } else { value }, 1 + rest))
-}
-
-/// Appends a length as a vint of Hadoop's.
-pub(super) fn put_vint(out: &mut Vec<u8>, length: usize) {
-    if length <= 127 {
-        return out.push(length as u8);
-    }
-    let bytes = (length as u64).to_be_bytes();
-    let zeros = length.leading_zeros() as usize / 8;
-    out.push((-112 - (8 - zeros) as i8) as u8);
-    out.extend_from_slice(&bytes[zeros..]);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn vints_are_hadoops() {
-        // As WritableUtils.writeVLong writes them.
-        let cases: [(&[u8], i64); 8] = [
-            (&[0], 0),
-            (&[127], 127),
-            (&[0x90], -112),
-            (&[0x8f, 0x80], 128),
-            (&[0x8e, 0x01, 0x00], 256),
-            (&[0x8c, 0x7f, 0xff, 0xff, 0xff], i64::from(i32::MAX)),
-            (&[0x87, 0x70], -113),
-            (&[0x80, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], i64::MIN),
-        ];
-        for (bytes, value) in cases {
-            assert_eq!(vint(bytes), Some((value, bytes.len())));
-            assert_eq!(vint(&bytes[..bytes.len() - 1]), None);
-            if value >= 0 {
-                let mut out = Vec::new();
-                put_vint(&mut out, value as usize);
-                assert_eq!(out, bytes);
-            }
-        }
-    }
 }

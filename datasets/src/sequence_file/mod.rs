@@ -1,12 +1,16 @@
 //! SequenceFiles of Hadoop: rows of serialised keys and values, uncompressed, compressed one by one or in blocks.
 //!
-//! A document's text is the value, its id the key. What is read: version 6; keys of the classes Text,
-//! BytesWritable, LongWritable, IntWritable and NullWritable; values of the classes Text and BytesWritable,
-//! both UTF-8; DefaultCodec and GzipCodec.
+//! A document's text is the value, its id the key. What is read: versions 1 to 6; keys and values of the classes
+//! Text, BytesWritable (UTF-8 too), LongWritable, IntWritable and NullWritable, where a number is its decimal digits;
+//! DefaultCodec, gzip, bzip2, snappy, lz4 and zstd. What is written is version 6 with the classes, the metadata, the
+//! compression and the codec of the input.
 //!
 //! Source: org.apache.hadoop.io.SequenceFile of Hadoop 3.4.1.
 
+mod block;
+mod class;
 mod codec;
+mod framed;
 mod header;
 mod read;
 mod window;
@@ -15,15 +19,15 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 use operators::DocBatch;
 
+use self::class::Class;
 use self::codec::Decompressor;
-use self::header::{Class, Compression, MAGIC, vint};
-use self::read::{RECORD_BYTES, Raw, Record, Records};
-use crate::{Error, Format, Parts, Piece, Reader, Reading, Writer};
+use self::header::{Compression, MAGIC};
+use self::read::{Raw, Record, Records};
+use crate::{BadText, Error, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// SequenceFiles, in pieces that begin and end at sync markers.
 pub static SEQUENCE_FILE: SequenceFile = SequenceFile;
@@ -45,8 +49,8 @@ impl Format for SequenceFile {
         true
     }
 
-    fn open(&self, piece: &Piece, _reading: &Reading) -> Result<Box<dyn Reader>, Error> {
-        let records = Records::open(piece)?;
+    fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
+        let records = Records::open(piece, reading)?;
         let decompressor = match records.header.compression {
             Compression::Record(codec) => Some(Decompressor::new(codec)),
             _ => None,
@@ -55,15 +59,18 @@ impl Format for SequenceFile {
             key: records.header.key,
             value: records.header.value,
             name: piece.name.clone(),
+            bad_text: reading.bad_text,
+            max_record_bytes: reading.max_record_bytes,
             decompressor,
             decompressed: Vec::new(),
             id: String::new(),
+            text: String::new(),
         };
         Ok(Box::new(SequenceReader { path: piece.blob.path().to_owned(), records, documents }))
     }
 
-    fn writer<'a>(&self, parts: &'a dyn Parts, _reading: &Reading) -> Box<dyn Writer + 'a> {
-        Box::new(write::SequenceWriter::new(parts))
+    fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
+        Box::new(write::SequenceWriter::new(parts, reading))
     }
 }
 
@@ -75,16 +82,13 @@ struct SequenceReader {
 
 impl Reader for SequenceReader {
     fn fill(&mut self, batch: &mut DocBatch) -> Result<bool, Error> {
-        // Rejects do not fill a batch, so records are counted too.
-        for _ in 0..1 << 16 {
-            if batch.full() {
-                break;
-            }
+        while !batch.full() {
             match self.records.next()? {
                 None => return Ok(false),
                 Some(Raw::Lost { offset, reason, head }) => batch.reject(&self.path, offset, reason, head),
                 Some(Raw::Record(record)) => match self.documents.read(&record) {
-                    Ok((id, text)) => batch.push(id, text),
+                    Ok(Document { id, text, replaced: false }) => batch.push(id, text),
+                    Ok(Document { id, text, replaced: true }) => batch.push_replaced(id, text),
                     Err((reason, head)) => batch.reject(&self.path, record.offset, reason, head),
                 },
             }
@@ -98,69 +102,55 @@ struct Documents {
     key: Class,
     value: Class,
     name: String,
+    bad_text: BadText,
+    max_record_bytes: usize,
     /// Where each value is compressed.
     decompressor: Option<Decompressor>,
     decompressed: Vec<u8>,
     id: String,
+    text: String,
+}
+
+struct Document<'a> {
+    id: &'a str,
+    text: &'a str,
+    /// Whether one of the two had illegal bytes.
+    replaced: bool,
 }
 
 impl Documents {
-    /// The id and the text of a record, or what is wrong with it and how it begins.
-    fn read<'a>(&'a mut self, record: &Record<'a>) -> Result<(&'a str, &'a str), (String, &'a [u8])> {
+    /// What a record says, or what is wrong with it and how it begins.
+    fn read<'a>(&'a mut self, record: &Record<'a>) -> Result<Document<'a>, (String, &'a [u8])> {
         let mut value = record.value;
+        let limit = self.max_record_bytes;
         if let Some(decompressor) = &mut self.decompressor {
-            match decompressor.decompress(value, RECORD_BYTES as usize, &mut self.decompressed) {
+            match decompressor.decompress(value, limit, &mut self.decompressed) {
                 Ok(()) => value = &self.decompressed,
                 Err(reason) => return Err((format!("the value: {reason}"), value)),
             }
         }
-        let text = payload(self.value, value)
-            .and_then(utf8)
+        let bytes = record.key.len() + value.len();
+        if bytes > limit {
+            return Err((format!("a record of {bytes} bytes, more than {limit}"), value));
+        }
+        let (text, bad_value) = self
+            .value
+            .text(value, self.bad_text, &mut self.text)
             .map_err(|reason| (format!("the value {reason}"), value))?;
-        self.id.clear();
-        let id = match self.key {
-            Class::Text | Class::Bytes => payload(self.key, record.key).and_then(utf8),
-            Class::Long => record.key.try_into().map_err(|_| BAD_LENGTH).map(|key| {
+        let (id, bad_key) = match self.key {
+            Class::Null if record.key.is_empty() => {
+                self.id.clear();
                 // Writing to a String cannot fail.
-                let _ = write!(self.id, "{}", i64::from_be_bytes(key));
-                self.id.as_str()
-            }),
-            Class::Int => record.key.try_into().map_err(|_| BAD_LENGTH).map(|key| {
-                let _ = write!(self.id, "{}", i32::from_be_bytes(key));
-                self.id.as_str()
-            }),
-            Class::Null => {
                 let _ = write!(self.id, "{}:{}", self.name, record.offset);
                 if let Some(index) = record.index {
                     let _ = write!(self.id, ":{index}");
                 }
-                Ok(self.id.as_str())
+                (&*self.id, false)
             }
+            class => class
+                .text(record.key, self.bad_text, &mut self.id)
+                .map_err(|reason| (format!("the key {reason}"), record.key))?,
         };
-        Ok((id.map_err(|reason| (format!("the key {reason}"), record.key))?, text))
+        Ok(Document { id, text, replaced: bad_value || bad_key })
     }
-}
-
-const BAD_LENGTH: &str = "is not as long as its class";
-
-/// The bytes of a serialised Text or BytesWritable. Bytes after them are as bad as too few, as for Hadoop:
-/// a document must not be judged by a part of its record.
-fn payload(class: Class, bytes: &[u8]) -> Result<&[u8], &'static str> {
-    let (length, start) = match class {
-        Class::Text => vint(bytes).ok_or("ends before its length")?,
-        _ => {
-            let length = bytes.first_chunk().ok_or("ends before its length")?;
-            (i64::from(i32::from_be_bytes(*length)), 4)
-        }
-    };
-    let length = usize::try_from(length).map_err(|_| "has a negative length")?;
-    match bytes[start..].len().cmp(&length) {
-        Ordering::Less => Err("is shorter than it says"),
-        Ordering::Equal => Ok(&bytes[start..]),
-        Ordering::Greater => Err("is longer than it says"),
-    }
-}
-
-fn utf8(bytes: &[u8]) -> Result<&str, &'static str> {
-    std::str::from_utf8(bytes).map_err(|_| "is not UTF-8")
 }

@@ -1,17 +1,18 @@
 //! The one way through the records of a piece, for the reader of documents and for the writer.
 
+use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::block::Block;
+use super::class::{Class, vint};
 use super::codec::Decompressor;
-use super::header::{Class, Compression, Header, MARKER_BYTES, vint};
+use super::header::{Compression, Header, MARKER_BYTES};
 use super::window::{AFTER_BYTES, Window};
-use crate::{Error, Piece};
+use crate::{Error, Piece, Reading};
 
-/// The largest record, and the largest block, that is taken into memory.
-pub(super) const RECORD_BYTES: u64 = 1 << 30;
-/// The most that the lengths of a block's keys, or values, may take: 13 million records at the least.
-const LENGTHS_BYTES: usize = 1 << 26;
+/// A block holds many records, so it may be this long however short they must be.
+const BLOCK_BYTES: usize = 128 << 20;
 /// A record's two lengths.
 const LENGTHS: usize = 8;
 /// How much of a bad stretch is kept for a reject.
@@ -56,6 +57,8 @@ pub(super) struct Records {
     end: u64,
     /// Whether no stretch begins in the piece.
     done: bool,
+    /// Of a record as it is stored, with its lengths.
+    max_record_bytes: usize,
     block: Option<Block>,
     reason: String,
     head: Vec<u8>,
@@ -71,25 +74,30 @@ enum Step {
 }
 
 impl Records {
-    pub(super) fn open(piece: &Piece) -> Result<Self, Error> {
+    pub(super) fn open(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
         let header = Arc::new(Header::read(&*piece.blob)?);
-        let start = piece.start.max(header.end());
+        let start = piece.start.max(header.end);
         let (key, blocks) = (header.key, matches!(header.compression, Compression::Block(_)));
         let follows = Box::new(move |after: &[u8], rest| match blocks {
             true => block_can_follow(after, rest),
             false => lengths(after, rest, key).is_ok(),
         });
-        let mut window = Window::new(piece.blob.clone(), start, piece.end, &header.marker, follows);
+        let mut window = Window::new(piece.blob.clone(), start, piece.end, header.marker, follows);
         let mut done = piece.start >= piece.end;
         if piece.start > 0 && !done {
             window.skip(start, piece.end)?;
             done = window.offset() >= piece.end;
         }
         let block = match header.compression {
-            Compression::Block(codec) => Some(Block::new(Decompressor::new(codec))),
+            Compression::Block(codec) => {
+                let max_bytes = reading.max_record_bytes.max(BLOCK_BYTES);
+                Some(Block::new(Decompressor::new(codec), max_bytes))
+            }
             _ => None,
         };
-        Ok(Records { header, window, end: piece.end, done, block, reason: String::new(), head: Vec::new() })
+        let (end, max_record_bytes) = (piece.end, reading.max_record_bytes);
+        let (reason, head) = (String::new(), Vec::new());
+        Ok(Records { header, window, end, done, max_record_bytes, block, reason, head })
     }
 
     /// The next record; `None` after the last.
@@ -128,6 +136,8 @@ impl Records {
             self.head.clear();
             self.head.extend(self.window.loaded().iter().take(HEAD_BYTES as usize));
             self.window.skip(offset + 1, past.unwrap_or(u64::MAX))?;
+            // Writing to a String cannot fail.
+            let _ = write!(self.reason, "; {} bytes passed over", self.window.offset() - offset);
             return Ok(Some(Raw::Lost { offset, reason: &self.reason, head: &self.head }));
         }
         Ok(self.block.as_mut().map(Block::next))
@@ -147,7 +157,7 @@ impl Records {
                     return Ok(Step::End);
                 }
                 let after = &self.window.loaded()[MARKER_BYTES..];
-                if self.block.is_some() && !after.is_empty() && !after.starts_with(&self.header.marker) {
+                if self.block.is_some() && !after.is_empty() && !self.window.is_marker(after) {
                     return self.block_step(offset);
                 }
                 self.window.skip(offset + 1, offset + MARKER_BYTES as u64)?;
@@ -173,6 +183,11 @@ impl Records {
                 return Ok(Step::Lost(offset, reason, past));
             }
         };
+        if bytes - LENGTHS > self.max_record_bytes {
+            let (bytes, limit) = (bytes - LENGTHS, self.max_record_bytes);
+            let reason = format!("a record of {bytes} bytes, more than {limit}");
+            return Ok(Step::Lost(offset, reason, Some(offset + (LENGTHS + bytes) as u64)));
+        }
         if self.window.boundary(offset + 1, offset + bytes as u64)?.is_some() {
             return Ok(Step::Lost(offset, "a sync marker lies within the record".to_owned(), None));
         }
@@ -185,6 +200,7 @@ impl Records {
 
     fn block_step(&mut self, offset: u64) -> Result<Step, Error> {
         let lost = |reason: &str| Ok(Step::Lost(offset, reason.to_owned(), None));
+        let max_bytes = self.block.as_ref().map_or(0, |block| block.max_bytes);
         let mut at = MARKER_BYTES;
         let Some(count) = self.length(offset, &mut at)? else {
             return lost("the block's number of records is damaged");
@@ -199,8 +215,8 @@ impl Records {
             };
             *part = at..at + bytes;
             at += bytes;
-            if at as u64 > RECORD_BYTES {
-                return lost("the block is more than 1 GiB");
+            if at > max_bytes {
+                return lost(&format!("the block is more than {max_bytes} bytes"));
             }
             if self.window.boundary(offset + 1, offset + at as u64)?.is_some() {
                 return lost("a sync marker lies within the block");
@@ -243,9 +259,6 @@ fn lengths(bytes: &[u8], rest: u64, key: Class) -> Result<(usize, usize), (Strin
     if key.bytes().is_some_and(|bytes| bytes != key_length as usize) {
         return Err((format!("a {key:?}Writable key of {key_length} bytes"), Some(bytes)));
     }
-    if bytes > RECORD_BYTES {
-        return Err((format!("a record of {record} bytes is more than 1 GiB"), Some(bytes)));
-    }
     Ok((key_length as usize, bytes as usize))
 }
 
@@ -254,84 +267,4 @@ fn block_can_follow(after: &[u8], rest: u64) -> bool {
     vint(after).is_some_and(|(count, bytes)| {
         count >= 0 && vint(&after[bytes..]).is_some_and(|(length, _)| (0..=rest as i64).contains(&length))
     })
-}
-
-/// A decompressed block. Its buffers are kept for the next one.
-struct Block {
-    decompressor: Decompressor,
-    offset: u64,
-    index: usize,
-    left: usize,
-    keys: Half,
-    values: Half,
-}
-
-/// The keys of a block, or its values: their lengths, and all of them one after the other.
-#[derive(Default)]
-struct Half {
-    lengths: Vec<u8>,
-    lengths_at: usize,
-    bytes: Vec<u8>,
-    at: usize,
-}
-
-impl Block {
-    fn new(decompressor: Decompressor) -> Self {
-        Block { decompressor, offset: 0, index: 0, left: 0, keys: Half::default(), values: Half::default() }
-    }
-
-    /// Decompresses and checks all of a block, so that a damaged one gives nothing rather than wrong records.
-    fn fill(&mut self, offset: u64, count: usize, parts: [&[u8]; 4]) -> Result<(), String> {
-        self.keys.fill(&mut self.decompressor, count, parts[0], parts[1], "key")?;
-        self.values.fill(&mut self.decompressor, count, parts[2], parts[3], "value")?;
-        (self.offset, self.index, self.left) = (offset, 0, count);
-        Ok(())
-    }
-
-    /// The next of `left` records.
-    fn next(&mut self) -> Raw<'_> {
-        let index = Some(self.index);
-        self.index += 1;
-        self.left -= 1;
-        Raw::Record(Record { offset: self.offset, index, key: self.keys.next(), value: self.values.next() })
-    }
-}
-
-impl Half {
-    fn fill(
-        &mut self,
-        decompressor: &mut Decompressor,
-        count: usize,
-        lengths: &[u8],
-        bytes: &[u8],
-        what: &str,
-    ) -> Result<(), String> {
-        let bad = |reason| format!("the {what}s of the block: {reason}");
-        (self.lengths_at, self.at) = (0, 0);
-        decompressor.decompress(lengths, LENGTHS_BYTES, &mut self.lengths).map_err(bad)?;
-        let (mut sum, mut at) = (0u64, 0);
-        for _ in 0..count {
-            let Some((length, bytes)) = vint(&self.lengths[at..]).filter(|&(length, _)| length >= 0) else {
-                return Err(format!("the block does not hold {count} {what}s"));
-            };
-            at += bytes;
-            sum = sum.saturating_add(length as u64);
-        }
-        if sum > RECORD_BYTES {
-            return Err(format!("the {what}s of the block are {sum} bytes, more than 1 GiB"));
-        }
-        decompressor.decompress(bytes, sum as usize, &mut self.bytes).map_err(bad)?;
-        if at != self.lengths.len() || sum != self.bytes.len() as u64 {
-            return Err(format!("the {what}s of the block are not as long as it says"));
-        }
-        Ok(())
-    }
-
-    /// The next one; all lengths were checked when the block was filled.
-    fn next(&mut self) -> &[u8] {
-        let (length, bytes) = vint(&self.lengths[self.lengths_at..]).unwrap_or_default();
-        self.lengths_at += bytes;
-        self.at += length as usize;
-        &self.bytes[self.at - length as usize..self.at]
-    }
 }

@@ -33,7 +33,8 @@ pub(super) struct Window {
     start: u64,
     buffer: Vec<u8>,
     used: usize,
-    marker: Finder<'static>,
+    /// Of a file without markers, the whole is one stretch.
+    marker: Option<Finder<'static>>,
     follows: Follows,
     /// No boundary lies from the position to here...
     clear: u64,
@@ -47,10 +48,10 @@ impl Window {
         blob: Arc<dyn Blob>,
         offset: u64,
         ahead: u64,
-        marker: &[u8; MARKER_BYTES],
+        marker: Option<[u8; MARKER_BYTES]>,
         follows: Follows,
     ) -> Self {
-        let marker = Finder::new(marker).into_owned();
+        let marker = marker.map(|marker| Finder::new(&marker).into_owned());
         let bytes = blob.bytes();
         let (start, clear) = (offset, offset);
         Window {
@@ -115,13 +116,16 @@ impl Window {
     /// The first boundary at or after `from` and before `until`. `from` is at or after the position; what
     /// lies between the position and the answer (or `until`) is loaded.
     pub(super) fn boundary(&mut self, from: u64, until: u64) -> Result<Option<u64>, Error> {
+        if self.marker.is_none() {
+            return Ok(None);
+        }
         if from > self.clear {
             (self.clear, self.boundary) = (from, false);
         }
         while !self.boundary && self.clear < until && self.clear < self.bytes {
             self.load(self.clear + MARKER_BYTES as u64)?;
             let unseen = (self.clear.min(self.loaded_end()) - self.start) as usize;
-            match self.marker.find(&self.buffer[unseen..]) {
+            match self.marker.as_ref().and_then(|marker| marker.find(&self.buffer[unseen..])) {
                 Some(place) => {
                     self.clear += place as u64;
                     self.boundary = self.sensible(self.clear + MARKER_BYTES as u64)?;
@@ -164,13 +168,16 @@ impl Window {
             None => self.blob.read_full_at(offset, &mut after)?,
         };
         let after = &after[..read];
-        Ok(after.is_empty()
-            || after.starts_with(self.marker.needle())
-            || (self.follows)(after, self.rest(offset)))
+        Ok(after.is_empty() || self.is_marker(after) || (self.follows)(after, self.rest(offset)))
     }
 
     /// Whether a sync marker, boundary or not, is at the position.
     pub(super) fn at_marker(&self) -> bool {
-        self.loaded().starts_with(self.marker.needle())
+        self.is_marker(self.loaded())
+    }
+
+    /// Whether `bytes` begin with a sync marker.
+    pub(super) fn is_marker(&self, bytes: &[u8]) -> bool {
+        self.marker.as_ref().is_some_and(|marker| bytes.starts_with(marker.needle()))
     }
 }

@@ -5,11 +5,12 @@ use std::io::Write as _;
 use cluster::Output;
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::class::put_vint;
 use super::codec::Codec;
-use super::header::{Compression, Header, MARKER_BYTES, put_vint};
+use super::header::{Compression, Header, MARKER_BYTES};
 use super::read::{Raw, Records};
 use crate::reasons::Reasons;
-use crate::{Error, Fate, Parts, Piece, Writer};
+use crate::{Error, Fate, Parts, Piece, Reading, Writer};
 
 /// A sync marker comes before the first record that begins as far as this behind the one before. As in Hadoop 2:
 /// the 100 KiB of Hadoop 3 would leave small files in one piece.
@@ -21,21 +22,23 @@ const WRITE_BYTES: usize = 1 << 18;
 
 pub(super) struct SequenceWriter<'a> {
     parts: &'a dyn Parts,
+    reading: Reading,
     kept: Option<Part>,
     removed: Option<Part>,
     reasons: Reasons<'a>,
 }
 
 impl<'a> SequenceWriter<'a> {
-    pub(super) fn new(parts: &'a dyn Parts) -> Self {
-        SequenceWriter { parts, kept: None, removed: None, reasons: Reasons::new(parts) }
+    pub(super) fn new(parts: &'a dyn Parts, reading: &Reading) -> Self {
+        let (reading, reasons) = (reading.clone(), Reasons::new(parts));
+        SequenceWriter { parts, reading, kept: None, removed: None, reasons }
     }
 }
 
 impl Writer for SequenceWriter<'_> {
     fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
         let changed = || Error::changed(piece.blob.path());
-        let mut records = Records::open(piece)?;
+        let mut records = Records::open(piece, &self.reading)?;
         let header = records.header.clone();
         while let Some(raw) = records.next()? {
             let record = match raw {
@@ -54,7 +57,7 @@ impl Writer for SequenceWriter<'_> {
                 Some(Fate::Rejected) => continue,
                 None => return Err(changed()),
             };
-            if part.as_ref().is_none_or(|part| part.header != header.bytes) {
+            if part.as_ref().is_none_or(|part| part.header != header.copy) {
                 if let Some(part) = part.take() {
                     part.finish()?;
                 }
@@ -105,17 +108,17 @@ impl Part {
     fn new(header: &Header, folder: &'static str, output: Box<dyn Output>) -> Self {
         // Not random, so that two runs write the same bytes; not the input's, lest a text that
         // quotes the input's sync marker goes on meaning something.
-        let mut seed = header.bytes.clone();
-        seed.extend_from_slice(header.sync());
+        let mut seed = header.copy.clone();
+        seed.extend(header.marker.iter().flat_map(|marker| &marker[4..]));
         let marker = Header::marker(xxh3_128(&seed).to_be_bytes());
-        let mut buffer = header.bytes.clone();
+        let mut buffer = header.copy.clone();
         buffer.extend_from_slice(&marker[4..]);
         let block = match header.compression {
             Compression::Block(codec) => Some(Block::new(codec)),
             Compression::None | Compression::Record(_) => None,
         };
         let synced = buffer.len() as u64;
-        Part { header: header.bytes.clone(), marker, folder, output, buffer, written: 0, synced, block }
+        Part { header: header.copy.clone(), marker, folder, output, buffer, written: 0, synced, block }
     }
 
     fn append(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {

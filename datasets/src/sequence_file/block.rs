@@ -1,0 +1,116 @@
+//! A block of a block-compressed file: many records, their keys together and their values together.
+
+use super::class::vint;
+use super::codec::Decompressor;
+use super::read::{Raw, Record};
+
+/// The most that the lengths of a block's keys, or values, may take: 3 million records at the least, where a block
+/// of Hadoop's is one million bytes long unless somebody wants it otherwise.
+const LENGTHS_BYTES: usize = 16 << 20;
+
+/// A decompressed block. Its buffers are kept for the next one.
+pub(super) struct Block {
+    /// Of a block as it is stored, and of its keys and values together.
+    pub(super) max_bytes: usize,
+    /// How many of its records are still to come.
+    pub(super) left: usize,
+    decompressor: Decompressor,
+    offset: u64,
+    index: usize,
+    keys: Half,
+    values: Half,
+}
+
+/// The keys of a block, or its values: their lengths, and all of them one after the other.
+#[derive(Default)]
+struct Half {
+    lengths: Vec<u8>,
+    lengths_at: usize,
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+impl Block {
+    pub(super) fn new(decompressor: Decompressor, max_bytes: usize) -> Self {
+        let (keys, values) = (Half::default(), Half::default());
+        Block { max_bytes, left: 0, decompressor, offset: 0, index: 0, keys, values }
+    }
+
+    /// Decompresses and checks all of a block, so that a damaged one gives nothing rather than wrong records.
+    ///
+    /// `parts`: as they are stored, the lengths of the `count` keys, the keys, the lengths of the values, the values.
+    pub(super) fn fill(&mut self, offset: u64, count: usize, parts: [&[u8]; 4]) -> Result<(), String> {
+        let decompressor = &mut self.decompressor;
+        let keys = self.keys.measure(decompressor, count, parts[0], "key")?;
+        let values = self.values.measure(decompressor, count, parts[2], "value")?;
+        let (bytes, limit) = (keys.saturating_add(values), self.max_bytes);
+        if bytes > limit as u64 {
+            return Err(format!("the keys and values of the block are {bytes} bytes, more than {limit}"));
+        }
+        self.keys.fill(decompressor, parts[1], keys as usize, "key")?;
+        self.values.fill(decompressor, parts[3], values as usize, "value")?;
+        (self.offset, self.index, self.left) = (offset, 0, count);
+        Ok(())
+    }
+
+    /// The next of `left` records.
+    pub(super) fn next(&mut self) -> Raw<'_> {
+        let index = Some(self.index);
+        self.index += 1;
+        self.left -= 1;
+        Raw::Record(Record { offset: self.offset, index, key: self.keys.next(), value: self.values.next() })
+    }
+}
+
+impl Half {
+    /// Decompresses the lengths; their sum.
+    fn measure(
+        &mut self,
+        decompressor: &mut Decompressor,
+        count: usize,
+        lengths: &[u8],
+        what: &str,
+    ) -> Result<u64, String> {
+        (self.lengths_at, self.at) = (0, 0);
+        decompressor
+            .decompress(lengths, LENGTHS_BYTES, &mut self.lengths)
+            .map_err(|reason| format!("the {what}s of the block: {reason}"))?;
+        let (mut sum, mut at) = (0u64, 0);
+        for _ in 0..count {
+            let Some((length, bytes)) = vint(&self.lengths[at..]).filter(|&(length, _)| length >= 0) else {
+                return Err(format!("the block does not hold {count} {what}s"));
+            };
+            at += bytes;
+            sum = sum.saturating_add(length as u64);
+        }
+        if at != self.lengths.len() {
+            return Err(format!("the block holds more than {count} {what}s"));
+        }
+        Ok(sum)
+    }
+
+    /// Decompresses what the lengths are of.
+    fn fill(
+        &mut self,
+        decompressor: &mut Decompressor,
+        bytes: &[u8],
+        sum: usize,
+        what: &str,
+    ) -> Result<(), String> {
+        decompressor
+            .decompress(bytes, sum, &mut self.bytes)
+            .map_err(|reason| format!("the {what}s of the block: {reason}"))?;
+        if sum != self.bytes.len() {
+            return Err(format!("the {what}s of the block are not as long as it says"));
+        }
+        Ok(())
+    }
+
+    /// The next one; all lengths were checked when the block was filled.
+    fn next(&mut self) -> &[u8] {
+        let (length, bytes) = vint(&self.lengths[self.lengths_at..]).unwrap_or_default();
+        self.lengths_at += bytes;
+        self.at += length as usize;
+        &self.bytes[self.at - length as usize..self.at]
+    }
+}
