@@ -1,32 +1,62 @@
 import java.io.File;
 import java.io.PrintStream;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.Map;
+import java.util.function.Supplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileUtil;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
 import org.apache.hadoop.io.BytesWritable;
+import org.apache.hadoop.io.IntWritable;
 import org.apache.hadoop.io.LongWritable;
+import org.apache.hadoop.io.NullWritable;
 import org.apache.hadoop.io.SequenceFile;
 import org.apache.hadoop.io.SequenceFile.CompressionType;
 import org.apache.hadoop.io.SequenceFile.Reader;
 import org.apache.hadoop.io.SequenceFile.Writer;
 import org.apache.hadoop.io.Text;
 import org.apache.hadoop.io.Writable;
+import org.apache.hadoop.io.compress.BZip2Codec;
 import org.apache.hadoop.io.compress.CompressionCodec;
 import org.apache.hadoop.io.compress.DefaultCodec;
 import org.apache.hadoop.io.compress.GzipCodec;
+import org.apache.hadoop.io.compress.Lz4Codec;
+import org.apache.hadoop.io.compress.SnappyCodec;
+import org.apache.hadoop.io.compress.ZStandardCodec;
 import org.apache.hadoop.util.ReflectionUtils;
 
 /** What the tests ask of a real Hadoop: an HDFS on loopback, and SequenceFiles as its own code writes and reads them. */
 public class Hadoop {
     static final String USAGE =
         "dfs BASEDIR DATANODES SECONDS\n"
-            + "write-seq FILE COUNT Text|LongWritable Text|BytesWritable none|record|block default|gzip [SYNC-INTERVAL]\n"
+            + "write-seq FILE COUNT KEY VALUE none|record|block default|gzip|bzip2|snappy|lz4|zstd [SYNC-INTERVAL]\n"
+            + "    KEY, VALUE: Text, BytesWritable, LongWritable, IntWritable or NullWritable\n"
+            + "copy-seq FILE COPY none|record|block default|gzip|bzip2|snappy|lz4|zstd\n"
             + "read-seq FILE\n"
+            + "time-seq FILE TIMES\n"
             + "Several commands, separated by --, are run one after the other: Java takes its time to start.";
+
+    static final Map<String, Class<? extends CompressionCodec>> CODECS =
+        Map.of(
+            "default", DefaultCodec.class,
+            "gzip", GzipCodec.class,
+            "bzip2", BZip2Codec.class,
+            "snappy", SnappyCodec.class,
+            "lz4", Lz4Codec.class,
+            "zstd", ZStandardCodec.class);
+
+    static final Map<String, Supplier<Writable>> CLASSES =
+        Map.of(
+            "Text", Text::new,
+            "BytesWritable", BytesWritable::new,
+            "LongWritable", LongWritable::new,
+            "IntWritable", IntWritable::new,
+            "NullWritable", NullWritable::get);
 
     public static void main(String[] args) throws Exception {
         // Hadoop may print what it likes, but standard output is for the answer.
@@ -51,6 +81,10 @@ public class Hadoop {
             writeSequenceFile(args);
         } else if (command.equals("read-seq") && args.length == 2) {
             readSequenceFile(args[1], out);
+        } else if (command.equals("copy-seq") && args.length == 5) {
+            copySequenceFile(args);
+        } else if (command.equals("time-seq") && args.length == 3) {
+            timeSequenceFile(args[1], Integer.parseInt(args[2]), out);
         } else {
             System.err.println(USAGE);
             System.exit(2);
@@ -93,37 +127,79 @@ public class Hadoop {
         return conf;
     }
 
+    static Writer writer(Configuration conf, String file, Writable key, Writable value, String style, String codec,
+        int syncInterval) throws Exception {
+        CompressionCodec instance = ReflectionUtils.newInstance(CODECS.get(codec), conf);
+        return SequenceFile.createWriter(
+            conf,
+            Writer.file(new Path(file)),
+            Writer.keyClass(key.getClass()),
+            Writer.valueClass(value.getClass()),
+            Writer.compression(CompressionType.valueOf(style.toUpperCase()), instance),
+            Writer.syncInterval(syncInterval));
+    }
+
+    /** Record number i has the key "key-i" or i, and a sentence that says i and has i % 7 repetitions, or i. */
     static void writeSequenceFile(String[] args) throws Exception {
         Configuration conf = files();
         int count = Integer.parseInt(args[2]);
-        Writable key = args[3].equals("LongWritable") ? new LongWritable() : new Text();
-        Writable value = args[4].equals("BytesWritable") ? new BytesWritable() : new Text();
-        Class<? extends CompressionCodec> kind = args[6].equals("gzip") ? GzipCodec.class : DefaultCodec.class;
-        CompressionCodec codec = ReflectionUtils.newInstance(kind, conf);
+        Writable key = CLASSES.get(args[3]).get();
+        Writable value = CLASSES.get(args[4]).get();
         int syncInterval = args.length == 8 ? Integer.parseInt(args[7]) : SequenceFile.SYNC_INTERVAL;
-        try (Writer writer =
-            SequenceFile.createWriter(
-                conf,
-                Writer.file(new Path(args[1])),
-                Writer.keyClass(key.getClass()),
-                Writer.valueClass(value.getClass()),
-                Writer.compression(CompressionType.valueOf(args[5].toUpperCase()), codec),
-                Writer.syncInterval(syncInterval))) {
+        try (Writer writer = writer(conf, args[1], key, value, args[5], args[6], syncInterval)) {
             for (int i = 0; i < count; i++) {
-                if (key instanceof LongWritable) {
-                    ((LongWritable) key).set(i);
-                } else {
-                    ((Text) key).set("key-" + i);
-                }
-                String sentence = ("第" + i + "条记录").repeat(i % 7 + 1);
-                if (value instanceof BytesWritable) {
-                    byte[] bytes = sentence.getBytes(StandardCharsets.UTF_8);
-                    ((BytesWritable) value).set(bytes, 0, bytes.length);
-                } else {
-                    ((Text) value).set(sentence);
-                }
+                set(key, i, "key-" + i);
+                set(value, i, ("第" + i + "条记录").repeat(i % 7 + 1));
                 writer.append(key, value);
             }
+        }
+    }
+
+    static void set(Writable field, int number, String text) {
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        if (field instanceof Text) {
+            ((Text) field).set(text);
+        } else if (field instanceof BytesWritable) {
+            ((BytesWritable) field).set(bytes, 0, bytes.length);
+        } else if (field instanceof LongWritable) {
+            ((LongWritable) field).set(number);
+        } else if (field instanceof IntWritable) {
+            ((IntWritable) field).set(number);
+        }
+    }
+
+    static void copySequenceFile(String[] args) throws Exception {
+        Configuration conf = files();
+        try (Reader reader = new Reader(conf, Reader.file(new Path(args[1])))) {
+            Writable key = (Writable) ReflectionUtils.newInstance(reader.getKeyClass(), conf);
+            Writable value = (Writable) ReflectionUtils.newInstance(reader.getValueClass(), conf);
+            try (Writer writer = writer(conf, args[2], key, value, args[3], args[4], SequenceFile.SYNC_INTERVAL)) {
+                while (reader.next(key, value)) {
+                    writer.append(key, value);
+                }
+            }
+        }
+    }
+
+    /** Reads all records again and again; the CPU seconds of this thread for each time, without Java's start. */
+    static void timeSequenceFile(String file, int times, PrintStream out) throws Exception {
+        ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+        Configuration conf = files();
+        for (int time = 0; time < times; time++) {
+            long before = threads.getCurrentThreadCpuTime();
+            long records = 0;
+            long bytes = 0;
+            try (Reader reader = new Reader(conf, Reader.file(new Path(file)))) {
+                Writable key = (Writable) ReflectionUtils.newInstance(reader.getKeyClass(), conf);
+                Text value = new Text();
+                while (reader.next(key, value)) {
+                    records++;
+                    bytes += value.getLength();
+                }
+            }
+            double seconds = (threads.getCurrentThreadCpuTime() - before) / 1e9;
+            out.printf("%d records, %d bytes of text, %.2f s, %.0f MB/s%n", records, bytes, seconds, bytes / 1e6 / seconds);
+            out.flush();
         }
     }
 
@@ -139,7 +215,7 @@ public class Hadoop {
     }
 
     static String text(Writable field) {
-        String text = field.toString();
+        String text = field instanceof NullWritable ? "" : field.toString();
         if (field instanceof BytesWritable) {
             BytesWritable bytes = (BytesWritable) field;
             text = new String(bytes.getBytes(), 0, bytes.getLength(), StandardCharsets.UTF_8);

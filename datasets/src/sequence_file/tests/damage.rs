@@ -253,6 +253,8 @@ fn hadoops_own_files_are_read_as_hadoop_reads_them() {
             // Bytes in a Text that are not UTF-8.
             "hadoop341_text_illegal_utf8.seq" => (1, 2),
             "fake_sync_in_value.seq" => (6, 1),
+            // Hadoop needs a library of its own for this one, which it did not have.
+            "colinmarc_block_compressed_zstd.sequencefile" => (2, 0),
             // The list is of what Hadoop finds; it does not give such a value out.
             "trailing_bytes_in_value.seq" => (5, 1),
             // Flipped or cut at random: only that all pieces agree is known.
@@ -263,5 +265,5 @@ fn hadoops_own_files_are_read_as_hadoop_reads_them() {
         };
         assert_eq!((whole.len() - rejects, rejects), expected, "{line}");
     }
-    assert!(read_files > 20, "only {read_files} files could be read");
+    assert!(read_files > 50, "only {read_files} files could be read");
 }
