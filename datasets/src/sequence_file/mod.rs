@@ -27,6 +27,7 @@ use self::class::Class;
 use self::codec::Decompressor;
 use self::header::{Compression, MAGIC};
 use self::read::{Raw, Record, Records};
+use crate::compression::has_suffix;
 use crate::{BadText, Error, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// SequenceFiles, in pieces that begin and end at sync markers.
@@ -40,9 +41,12 @@ impl Format for SequenceFile {
         "sequencefile"
     }
 
-    fn recognises(&self, _path: &str, head: &[u8]) -> bool {
-        // The versions there have been, and some more, so that a new one is refused by its number.
-        head.starts_with(MAGIC) && head.get(MAGIC.len()).is_some_and(|&version| version < 32)
+    fn recognises(&self, path: &str, head: &[u8]) -> bool {
+        // The versions there have been, and some more, so that a new one is refused by its number. By its name too: an
+        // empty or broken file among good ones costs itself and not the job.
+        let version = head.strip_prefix(MAGIC).and_then(|rest| rest.first());
+        version.is_some_and(|&version| version < 32)
+            || [".seq", ".sequencefile"].iter().any(|suffix| has_suffix(path, suffix))
     }
 
     fn splits(&self, _path: &str) -> bool {

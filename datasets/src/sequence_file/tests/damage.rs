@@ -204,7 +204,8 @@ fn headers_that_lie_are_errors() {
     newer[3] = 7;
     assert!(SEQUENCE_FILE.recognises("x", &newer[..4]));
     assert!(read_piece(&pieces(&newer, &[])[0]).unwrap_err().to_string().contains("version 7"));
-    assert!(!SEQUENCE_FILE.recognises("x.seq", b"SEQUENCE"));
+    assert!(!SEQUENCE_FILE.recognises("x", b"SEQUENCE"));
+    assert!(SEQUENCE_FILE.recognises("x.seq", b""));
 }
 
 #[test]
