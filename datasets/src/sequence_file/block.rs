@@ -24,8 +24,10 @@ pub(super) struct Block {
 /// The keys of a block, or its values: their lengths, and all of them one after the other.
 #[derive(Default)]
 struct Half {
+    /// At its start; as long as the longest block so far.
     lengths: Vec<u8>,
     lengths_at: usize,
+    /// At its start, too.
     bytes: Vec<u8>,
     at: usize,
 }
@@ -72,18 +74,19 @@ impl Half {
         what: &str,
     ) -> Result<u64, String> {
         (self.lengths_at, self.at) = (0, 0);
-        decompressor
+        let bytes = decompressor
             .decompress(lengths, LENGTHS_BYTES, &mut self.lengths)
             .map_err(|reason| format!("the {what}s of the block: {reason}"))?;
+        let lengths = &self.lengths[..bytes];
         let (mut sum, mut at) = (0u64, 0);
         for _ in 0..count {
-            let Some((length, bytes)) = vint(&self.lengths[at..]).filter(|&(length, _)| length >= 0) else {
+            let Some((length, bytes)) = vint(&lengths[at..]).filter(|&(length, _)| length >= 0) else {
                 return Err(format!("the block does not hold {count} {what}s"));
             };
             at += bytes;
             sum = sum.saturating_add(length as u64);
         }
-        if at != self.lengths.len() {
+        if at != lengths.len() {
             return Err(format!("the block holds more than {count} {what}s"));
         }
         Ok(sum)
@@ -97,10 +100,10 @@ impl Half {
         sum: usize,
         what: &str,
     ) -> Result<(), String> {
-        decompressor
+        let bytes = decompressor
             .decompress(bytes, sum, &mut self.bytes)
             .map_err(|reason| format!("the {what}s of the block: {reason}"))?;
-        if sum != self.bytes.len() {
+        if sum != bytes {
             return Err(format!("the {what}s of the block are not as long as it says"));
         }
         Ok(())

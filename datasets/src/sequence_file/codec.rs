@@ -100,16 +100,22 @@ impl Decompressor {
         Decompressor { codec, state: State::new(codec) }
     }
 
-    /// Puts what `input` holds into `out`, which grows as the data comes, to no more than `limit` bytes.
+    /// Puts what `input` holds at the start of `out`; how many bytes that is.
     ///
-    /// No bytes at all hold nothing, as some of Hadoop's codecs have written it.
+    /// `out` grows as the data comes, to no more than a byte over `limit`, and never shrinks: to clear it costs as
+    /// much as to decompress into it where values are short. No bytes at all hold nothing, as some of Hadoop's
+    /// codecs have written it.
     ///
     /// # Errors
     /// When `input` is damaged, cut short or longer than `limit` once decompressed.
-    pub(super) fn decompress(&mut self, input: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), String> {
+    pub(super) fn decompress(
+        &mut self,
+        input: &[u8],
+        limit: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<usize, String> {
         if input.is_empty() {
-            out.clear();
-            return Ok(());
+            return Ok(0);
         }
         cluster::catch(|| match &self.state {
             State::Frames(frames) => frames.decompress(input, limit, out),
@@ -121,52 +127,57 @@ impl Decompressor {
         })
     }
 
-    fn stream(&mut self, mut input: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), String> {
-        out.clear();
+    fn stream(&mut self, mut input: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<usize, String> {
+        // One byte more than the limit, so that going over it shows.
+        let most = limit.saturating_add(1);
+        let mut written = 0;
         self.restart()?;
         loop {
-            if out.len() == out.capacity() {
-                // One byte more than the limit, so that going over it shows.
-                let more = out.len().max(4 * input.len()).max(1 << 10);
-                out.reserve_exact(more.min(limit.saturating_add(1) - out.len()));
+            if written == out.len().min(most) {
+                let more = written.max(4 * input.len()).max(1 << 10);
+                let bytes = (written + more).min(most);
+                out.reserve_exact(bytes - written);
+                out.resize(bytes, 0);
             }
-            let written = out.len();
-            let step = self.step(input, out);
-            // Before all else, for how much room there was must not show in what is said.
-            if out.len() > limit {
+            let room = out.len().min(most);
+            let Some((read, wrote, ended)) = self.step(input, &mut out[written..room]) else {
+                return Err(DAMAGED.to_owned());
+            };
+            written += wrote;
+            if written > limit {
                 return Err(format!("more than {limit} bytes decompressed"));
             }
-            let Some((read, ended)) = step else { return Err(DAMAGED.to_owned()) };
             input = &input[read..];
             match ended {
-                true if input.is_empty() => return Ok(()),
+                true if input.is_empty() => return Ok(written),
                 // Hadoop reads streams that follow each other as one.
                 true => self.restart()?,
-                false if read > 0 || out.len() > written || out.len() == out.capacity() => {}
+                false if read > 0 || wrote > 0 || written == room => {}
                 false => return Err(SHORT.to_owned()),
             }
         }
     }
 
-    /// Goes on with a stream, into the room that `out` has: how much was read, and whether the stream has ended.
-    fn step(&mut self, input: &[u8], out: &mut Vec<u8>) -> Option<(usize, bool)> {
+    /// Goes on with a stream: how much was read and written, and whether the stream has ended. What a damaged one
+    /// has written does not count: it would depend on how much room there was.
+    fn step(&mut self, input: &[u8], room: &mut [u8]) -> Option<(usize, usize, bool)> {
         match &mut self.state {
             State::Inflate(inflater) => {
-                let before = inflater.total_in();
-                let status = inflater.decompress_vec(input, out, FlushDecompress::None).ok()?;
-                Some(((inflater.total_in() - before) as usize, status == Status::StreamEnd))
+                let (read, written) = (inflater.total_in(), inflater.total_out());
+                let status = inflater.decompress(input, room, FlushDecompress::Finish).ok()?;
+                let (read, written) = (inflater.total_in() - read, inflater.total_out() - written);
+                Some((read as usize, written as usize, status == Status::StreamEnd))
             }
             State::Bzip2(decoder) => {
-                let before = decoder.total_in();
-                let status = decoder.decompress_vec(input, out).ok()?;
-                Some(((decoder.total_in() - before) as usize, status == bzip2::Status::StreamEnd))
+                let (read, written) = (decoder.total_in(), decoder.total_out());
+                let status = decoder.decompress(input, room).ok()?;
+                let (read, written) = (decoder.total_in() - read, decoder.total_out() - written);
+                Some((read as usize, written as usize, status == bzip2::Status::StreamEnd))
             }
             State::Zstd(decoder) => {
-                let mut input = InBuffer::around(input);
-                let written = out.len();
-                let mut room = OutBuffer::around_pos(out, written);
+                let (mut input, mut room) = (InBuffer::around(input), OutBuffer::around(room));
                 let hint = decoder.as_mut()?.run(&mut input, &mut room).ok()?;
-                Some((input.pos(), hint == 0))
+                Some((input.pos(), room.pos(), hint == 0))
             }
             State::Frames(_) => None,
         }
@@ -221,11 +232,13 @@ mod tests {
             for input in [&b""[..], b"x", &"新华社".as_bytes().repeat(9), &long, &[7; 500_000], b"y"] {
                 let bytes = compressed(codec, input);
                 let mut out = vec![9; 3];
-                assert_eq!(decompressor.decompress(&bytes, input.len(), &mut out), Ok(()), "{codec:?}");
-                assert!(out == input, "{codec:?}");
+                let read = decompressor.decompress(&bytes, input.len(), &mut out);
+                assert_eq!(read, Ok(input.len()), "{codec:?}");
+                assert!(out[..input.len()] == *input, "{codec:?}");
                 let twice = [&bytes[..], &bytes].concat();
-                assert_eq!(decompressor.decompress(&twice, 2 * input.len(), &mut out), Ok(()), "{codec:?}");
-                assert!(out == [input, input].concat(), "{codec:?}: one stream after the other");
+                let read = decompressor.decompress(&twice, 2 * input.len(), &mut out);
+                assert_eq!(read, Ok(2 * input.len()), "{codec:?}: one stream after the other");
+                assert!(out[..2 * input.len()] == [input, input].concat(), "{codec:?}");
             }
         }
     }
@@ -265,8 +278,9 @@ mod tests {
             for (mutant, _) in crate::testing::mutants(&bytes, 300) {
                 // Only zlib, gzip, bzip2 and zstd know of every damage.
                 let _ = decompressor.decompress(&mutant, 1 << 20, &mut out);
-                assert_eq!(decompressor.decompress(&bytes, 1 << 20, &mut out), Ok(()), "{codec:?}");
-                assert_eq!(out, text.as_bytes(), "{codec:?}");
+                let read = decompressor.decompress(&bytes, 1 << 20, &mut out);
+                assert_eq!(read, Ok(text.len()), "{codec:?}");
+                assert_eq!(&out[..text.len()], text.as_bytes(), "{codec:?}");
             }
         }
     }

@@ -43,9 +43,14 @@ impl Frames {
         Ok(())
     }
 
-    /// Puts what `input` holds into `out`: at most `limit` bytes, and never memory that `input` could not fill.
-    pub(super) fn decompress(self, mut input: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), String> {
-        // What lies in `out` is overwritten rather than cleared, for clearing costs as much as a copy.
+    /// Puts what `input` holds at the start of `out`, which grows where it must: at most `limit` bytes, and never to
+    /// what `input` could not fill. How many bytes that is.
+    pub(super) fn decompress(
+        self,
+        mut input: &[u8],
+        limit: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<usize, String> {
         let mut done = 0;
         while !input.is_empty() {
             let frame = number(&mut input)?;
@@ -66,8 +71,7 @@ impl Frames {
                 done += self.chunk(chunk, &mut out[done..end]).ok_or(super::codec::DAMAGED)?;
             }
         }
-        out.truncate(done);
-        Ok(())
+        Ok(done)
     }
 
     fn chunk(self, chunk: &[u8], room: &mut [u8]) -> Option<usize> {
@@ -101,8 +105,8 @@ mod tests {
             };
             let file = [&303u32.to_be_bytes()[..], &chunk(&a), &chunk(b), &[0; 4]].concat();
             let mut out = Vec::new();
-            frames.decompress(&file, 303, &mut out).unwrap();
-            assert_eq!(out, [&a[..], b].concat());
+            assert_eq!(frames.decompress(&file, 303, &mut out), Ok(303));
+            assert_eq!(out[..303], [&a[..], b].concat());
         }
     }
 

@@ -129,7 +129,7 @@ impl Documents {
         let limit = self.max_record_bytes;
         if let Some(decompressor) = &mut self.decompressor {
             match decompressor.decompress(value, limit, &mut self.decompressed) {
-                Ok(()) => value = &self.decompressed,
+                Ok(bytes) => value = &self.decompressed[..bytes],
                 Err(reason) => return Err((format!("the value: {reason}"), value)),
             }
         }

@@ -208,14 +208,17 @@ fn records_without_a_key_get_an_id_of_their_own() {
 
 #[test]
 fn any_number_of_pieces_gives_every_record_once() {
-    for file in files(40) {
+    for sample in samples(40) {
+        let (name, file) = (sample.name(), sample.bytes);
         let whole = read(&file, &[]);
-        assert_eq!(whole.len(), 40);
+        assert_eq!(whole.len(), 40, "{name}");
         for count in [2, 3, 7, 64] {
-            assert_eq!(read(&file, &even_cuts(&file, count)), whole);
+            assert_eq!(read(&file, &even_cuts(&file, count)), whole, "{name}");
         }
-        for cut in 0..=file.len() as u64 {
-            assert_eq!(read(&file, &[cut]), whole, "cut at {cut}");
+        // bzip2 takes its time, and where a file is cut has nothing to do with how it is compressed.
+        let step = if sample.codec == Codec::Bzip2 { 23 } else { 1 };
+        for cut in (0..=file.len() as u64).step_by(step) {
+            assert_eq!(read(&file, &[cut]), whole, "{name}, cut at {cut}");
         }
     }
 }

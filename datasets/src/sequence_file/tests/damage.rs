@@ -266,5 +266,5 @@ fn hadoops_own_files_are_read_as_hadoop_reads_them() {
         };
         assert_eq!((whole.len() - rejects, rejects), expected, "{line}");
     }
-    assert!(read_files > 50, "only {read_files} files could be read");
+    assert!(read_files >= 50, "only {read_files} files could be read");
 }
