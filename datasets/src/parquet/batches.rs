@@ -46,7 +46,8 @@ pub(super) struct Batches {
     /// In reverse order.
     groups: Vec<Group>,
     group: Option<OpenGroup>,
-    page_bytes: u64,
+    /// The largest page that is decoded.
+    pub(super) page_bytes: u64,
 }
 
 struct OpenGroup {
@@ -124,7 +125,7 @@ impl OpenGroup {
         Ok(OpenGroup {
             columns: Columns { chunks, metadata, budget },
             levels,
-            waiting: Vec::from([0..group.place.rows]),
+            waiting: std::iter::once(0..group.place.rows).collect(),
             reader: None,
             batch_rows: (BATCH_BYTES / row_bytes.max(1)).clamp(1, MAX_BATCH_ROWS),
             lost: None,

@@ -43,10 +43,13 @@ impl File {
         let usable = |name: &str, holds: fn(&_) -> bool| {
             schema::find(&footer.schema, name).filter(|&leaf| holds(footer.schema.column(leaf).as_ref()))
         };
-        let missing = |name: &str| Error::Field {
-            path: blob.path().to_owned(),
-            field: name.to_owned(),
-            found: schema::names(&footer.schema, name),
+        let missing = |name: &str| match footer.denies_rows {
+            true => Error::data(blob.path(), 0, "bad footer: no rows, but some in the row groups"),
+            false => Error::Field {
+                path: blob.path().to_owned(),
+                field: name.to_owned(),
+                found: schema::names(&footer.schema, name),
+            },
         };
         let text = usable(reading.text(), schema::holds_text).ok_or_else(|| missing(reading.text()))?;
         let (id_name, required) = reading.id();
@@ -85,9 +88,15 @@ impl File {
     pub(super) fn group(&self, group: &Group) -> Result<(Arc<ParquetMetaData>, Vec<Range<u64>>), String> {
         let metadata = self.footer.group(&group.place)?;
         let columns = metadata.row_group(0).columns();
-        let ranges: Result<_, _> =
+        let ranges: Result<Vec<_>, _> =
             columns.iter().map(|column| chunk_range(column, self.blob.bytes())).collect();
-        ranges.map(|ranges| (Arc::new(metadata), ranges))
+        let ranges = ranges?;
+        let mut ordered: Vec<&Range<u64>> = ranges.iter().collect();
+        ordered.sort_unstable_by_key(|range| (range.start, range.end));
+        if ordered.windows(2).any(|two| two[1].start < two[0].end) {
+            return Err("two columns claim the same bytes".to_owned()); // one would read the other's pages
+        }
+        Ok((Arc::new(metadata), ranges))
     }
 }
 

@@ -34,6 +34,9 @@ pub(super) struct Footer {
     pub(super) schema: SchemaDescPtr,
     pub(super) key_values: Vec<KeyValue>,
     pub(super) groups: Vec<GroupPlace>,
+    /// Whether the footer says that there is no row in the whole file, in spite of its row groups. Readers differ in
+    /// which of the two they believe.
+    pub(super) denies_rows: bool,
     bytes: Bytes,
     /// With the [`schema::bare`] schema, which the record batches have, and without statistics: nobody here looks at
     /// them.
@@ -63,10 +66,9 @@ impl Footer {
         if outline.encrypted {
             return Err(Error::data(blob.path(), start, "the file is encrypted"));
         }
-        // The library reads no row of a file that claims to have none, whatever its row groups say.
         let rows = outline.groups.iter().try_fold(0u64, |sum, group| sum.checked_add(group.rows));
         let rows = rows.ok_or_else(|| bad("too many rows"))?;
-        if u64::try_from(outline.rows) != Ok(rows) {
+        if outline.rows != 0 && u64::try_from(outline.rows) != Ok(rows) {
             return Err(bad(&format!("{} rows, but {rows} in the row groups", outline.rows)));
         }
         decode(|| Footer::decode(bytes.clone(), outline)).map_err(|reason| bad(&reason))
@@ -88,7 +90,8 @@ impl Footer {
             // It is copied to the parts, which could not be read if it did not fit the columns.
             parquet_to_arrow_schema(&schema, Some(&key_values))?;
         }
-        Ok(Footer { schema, key_values, groups: outline.groups, bytes, options, bare })
+        let denies_rows = outline.rows == 0 && outline.groups.iter().any(|group| group.rows > 0);
+        Ok(Footer { schema, key_values, groups: outline.groups, denies_rows, bytes, options, bare })
     }
 
     /// The schema of record batches.

@@ -260,11 +260,11 @@ impl PageHeaders {
 ///
 /// Source: apache/parquet-format, src/main/thrift/parquet.thrift, `PageHeader`.
 #[derive(Debug, Default, PartialEq)]
-struct Header {
-    page_type: i64,
-    own_bytes: u64,
-    uncompressed_bytes: u64,
-    compressed_bytes: u64,
+pub(super) struct Header {
+    pub(super) page_type: i64,
+    pub(super) own_bytes: u64,
+    pub(super) uncompressed_bytes: u64,
+    pub(super) compressed_bytes: u64,
     /// With nulls.
     values: u64,
     /// Pages of the second version say it.
@@ -275,7 +275,7 @@ impl Header {
     const INDEX: i64 = 1;
     const DICTIONARY: i64 = 2;
 
-    fn read(bytes: &[u8]) -> Result<Header, Bad> {
+    pub(super) fn read(bytes: &[u8]) -> Result<Header, Bad> {
         let mut header = Header { page_type: -1, ..Header::default() };
         let (mut sizes, mut thrift) = ([None; 2], Thrift::new(bytes));
         let positive = |value: i64| u64::try_from(value).map_err(|_| Bad::Invalid("a negative length"));
@@ -304,12 +304,12 @@ impl Header {
         Ok(header)
     }
 
-    fn is_dictionary(&self) -> bool {
+    pub(super) fn is_dictionary(&self) -> bool {
         self.page_type == Header::DICTIONARY
     }
 
     /// How many records a data page begins.
-    fn rows(&self, repeated: bool) -> Option<u64> {
+    pub(super) fn rows(&self, repeated: bool) -> Option<u64> {
         if self.is_dictionary() {
             return None;
         }

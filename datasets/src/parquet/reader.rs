@@ -100,6 +100,9 @@ fn reject(batch: &mut DocBatch, path: &str, row: u64, reason: &str, head: &[u8])
     batch.reject(path, row, format!("{reason}; the offset is the row's number"), head);
 }
 
+/// Why a row is no document, and how it begins.
+type Refusal<'a> = (&'static str, &'a [u8]);
+
 /// The id and the text of the next row, or why it has none and how it begins. A text is owned where illegal bytes
 /// were replaced.
 fn record<'a>(
@@ -107,7 +110,7 @@ fn record<'a>(
     bad_text: BadText,
     id_buffer: &'a mut String,
     default_id: impl FnOnce() -> String,
-) -> Result<(&'a str, Cow<'a, str>), (&'static str, &'a [u8])> {
+) -> Result<(&'a str, Cow<'a, str>), Refusal<'a>> {
     let row = records.next;
     let Some(bytes) = records.text.bytes(row) else {
         return Err(("the text is null", &[]));

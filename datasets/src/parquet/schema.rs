@@ -97,16 +97,17 @@ pub(super) fn escaped(path: &[String]) -> String {
 /// The names of a file's columns; the one that was asked for is there with a type that does not fit.
 pub(super) fn names(schema: &SchemaDescriptor, asked: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    let asked = find(schema, asked).map(|leaf| schema.column(leaf).path().clone());
+    let found = find(schema, asked).map(|leaf| schema.column(leaf).path().clone());
     for column in schema.columns() {
         let path = column.path();
         // Below lists and maps nothing can be asked for, so their own name says enough.
         let parts = if column.max_rep_level() == 0 { path.parts() } else { &path.parts()[..1] };
+        let repeated = parts.len() < path.parts().len() && parts == [asked];
         let mut name = escaped(parts);
         if name.is_empty() || name != name.trim() {
             name = format!("\"{name}\"");
         }
-        if asked.as_ref() == Some(path) {
+        if repeated || found.as_ref() == Some(path) {
             name.push_str(" (of another type)");
         }
         if names.last() != Some(&name) {
@@ -137,14 +138,18 @@ pub(super) fn holds_id(column: &ColumnDescriptor) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use parquet::basic::Repetition;
+
     use super::*;
 
     fn schema_of(columns: &[&[&str]]) -> SchemaDescriptor {
         let fields = columns.iter().map(|path| {
             let (name, groups) = path.split_last().unwrap();
-            let column = Type::primitive_type_builder(name, PhysicalType::BYTE_ARRAY).build().unwrap();
+            let column = Type::primitive_type_builder(name, PhysicalType::BYTE_ARRAY);
+            let column = column.with_repetition(Repetition::REQUIRED).build().unwrap();
             groups.iter().rev().fold(Arc::new(column), |inner, name| {
-                Arc::new(Type::group_type_builder(name).with_fields(vec![inner]).build().unwrap())
+                let group = Type::group_type_builder(name).with_repetition(Repetition::REQUIRED);
+                Arc::new(group.with_fields(vec![inner]).build().unwrap())
             })
         });
         let root = Type::group_type_builder("root").with_fields(fields.collect()).build().unwrap();
