@@ -235,8 +235,11 @@ impl Job<'_> {
             workers: self.common.workers(),
             progress: Arc::clone(&self.progress),
         };
-        let found = args.method.with(lexicon, search)??;
+        let mut found = args.method.with(lexicon, search)??;
         clock.add("search", self.start.elapsed());
+        if let Some((_, error)) = found.without_field.take().filter(|_| found.docs == 0) {
+            bail!(error); // a name that no file knows is misspelt
+        }
         self.check_rejects(&found)?;
         check_names(&found)?;
 

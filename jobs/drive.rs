@@ -13,22 +13,23 @@ pub(crate) fn splits_of(plan: &Plan, index: usize, peers: usize) -> impl Iterato
 }
 
 /// Reads a split batch by batch. Data that ends the reading of a piece is one more rejected record; a file that
-/// cannot be opened is one, however many pieces it has.
+/// cannot be opened is one, however many pieces it has. Gives the first error of a file without the fields asked for.
 pub(crate) fn read(
     number: u32,
     split: &Split,
     reading: &Reading,
     progress: &Progress,
     mut each: impl FnMut(&mut DocBatch),
-) -> Result<()> {
-    let mut next = 0;
+) -> Result<Option<Error>> {
+    let (mut next, mut without_field) = (0, None);
     for unopened in &split.pieces {
         let piece = unopened.open()?;
         let mut batch = DocBatch::new(number, next);
         let mut reader = match split.format.open(&piece, reading) {
             Ok(reader) => reader,
             Err(error) => {
-                end(error, unopened.speaks_for_file().then_some(&mut batch))?;
+                let field = end(error, unopened.speaks_for_file().then_some(&mut batch))?;
+                without_field = without_field.or(field);
                 next = batch.next_record();
                 each(&mut batch);
                 continue;
@@ -38,7 +39,10 @@ pub(crate) fn read(
         while more {
             more = match reader.fill(&mut batch) {
                 Ok(more) => more,
-                Err(error) => end(error, Some(&mut batch))?,
+                Err(error) => {
+                    without_field = without_field.or(end(error, Some(&mut batch))?);
+                    false
+                }
             };
             next = batch.next_record();
             progress.read(batch.docs().len() as u64, batch.text_bytes() as u64);
@@ -47,16 +51,19 @@ pub(crate) fn read(
         }
         progress.done(unopened.bytes());
     }
-    Ok(())
+    Ok(without_field)
 }
 
 /// The end of a piece by an error: data at fault is rejected, anything else ends the job. No more is to be read.
-fn end(error: Error, batch: Option<&mut DocBatch>) -> Result<bool> {
-    match error {
-        Error::Data { path, offset, reason } => {
-            batch.into_iter().for_each(|batch| batch.reject(&path, offset, &reason, b""));
-            Ok(false)
+/// Gives an error back that is the user's fault if no other file does better.
+fn end(error: Error, batch: Option<&mut DocBatch>) -> Result<Option<Error>> {
+    let (path, offset, reason) = match &error {
+        Error::Data { path, offset, reason } => (path, *offset, reason.clone()),
+        Error::Field { path, field, found } => {
+            (path, 0, format!("no field \"{field}\"; it has {}", found.join(", ")))
         }
-        error => Err(error.into()),
-    }
+        Error::Store(_) => return Err(error.into()),
+    };
+    batch.into_iter().for_each(|batch| batch.reject(path, offset, &reason, b""));
+    Ok(matches!(error, Error::Field { .. }).then_some(error))
 }

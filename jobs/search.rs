@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use datasets::Reading;
+use datasets::{Error, Reading};
 use operators::flow::{BlockLoad, Compared, Map, Needs, Verify, compare};
 use operators::method::{Method, MethodJob};
 use operators::text::Cleaner;
@@ -32,6 +32,8 @@ pub(crate) struct Found {
     pub named: Vec<Named>,
     /// Sorted by place.
     pub rejects: Vec<Reject>,
+    /// The first file without the fields that were asked for, and its split.
+    pub without_field: Option<(u32, Error)>,
     /// Documents read, without rejected ones.
     pub docs: u64,
     pub text_bytes: u64,
@@ -67,6 +69,8 @@ impl MethodJob for Search {
             all.matches.pairs.append(&mut part.matches.pairs);
             all.named.append(&mut part.named);
             all.rejects.append(&mut part.rejects);
+            let both = all.without_field.into_iter().chain(part.without_field.take());
+            all.without_field = both.min_by_key(|(split, _)| *split);
             all.docs += part.docs;
             all.text_bytes += part.text_bytes;
             all.replaced += part.replaced;
@@ -95,13 +99,14 @@ impl Search {
         self.progress.enter(Stage::Map);
         let mut map = Map::new(worker, cleaner.clone(), method.clone(), self.verify.is_some());
         for (number, split) in drive::splits_of(&self.plan, index, peers) {
-            drive::read(number, split, &self.reading, &self.progress, |batch| {
+            let without = drive::read(number, split, &self.reading, &self.progress, |batch| {
                 found.docs += batch.docs().len() as u64;
                 found.text_bytes += batch.text_bytes() as u64;
                 found.replaced += batch.replaced();
                 found.rejects.append(&mut batch.take_rejects());
                 map.batch(worker, batch);
             })?;
+            found.without_field = found.without_field.or(without.map(|error| (number, error)));
         }
         let mapped = map.finish(worker);
         found.distinct = mapped.rows.len() as u64;

@@ -1,6 +1,7 @@
 //! The tests of the whole program: each runs the built binary on files of its own and looks at what it leaves.
 //!
-//! Those of `hdfs` and `codecs` need `scripts/hadoop/build`, those of `corpora` the environment variable `DEDUP_TEST_DATA`.
+//! Those of `hdfs` and `codecs` need `scripts/hadoop/build`, those of `parquet` `scripts/peers/build`, those of
+//! `corpora` and `hostile` the environment variable `DEDUP_TEST_DATA`.
 #![allow(clippy::unwrap_used, reason = "a test whose files cannot be written or read should fail")]
 
 mod brute;
@@ -13,5 +14,6 @@ mod hostile;
 mod invariance;
 mod layers;
 mod output;
+mod parquet;
 mod sequence;
 mod support;

@@ -15,7 +15,7 @@ pub enum Error {
         /// What was expected, lower case, no full stop.
         reason: String,
     },
-    /// The file has no such field.
+    /// The file has no such field: its own fault where others have it, else the user's, who asked for it.
     Field {
         /// The file.
         path: String,
@@ -36,7 +36,7 @@ impl Error {
 
     /// Whether the data is at fault, and not the store or the user.
     pub fn is_data(&self) -> bool {
-        matches!(self, Error::Data { .. })
+        matches!(self, Error::Data { .. } | Error::Field { .. })
     }
 
     /// An error met while reading `path` near `offset`: the store's own if it came from there, else the data's fault.

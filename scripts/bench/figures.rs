@@ -51,6 +51,13 @@ fn main() {
     };
     let bytes: usize = texts.iter().map(String::len).sum();
     let rate = |seconds: f64| format!("{:.0} MB/s", bytes as f64 / 1e6 / seconds);
+    for run in 1..=3 {
+        let name = format!("read, mixed.parquet (zstd), all columns checked, run {run}");
+        if wanted(&name) {
+            let (seconds, docs) = timed(|| mixed_docs(|_| {}));
+            figure(&name, seconds, format!("{}, {} documents", rate(seconds), docs.unwrap_or(0)));
+        }
+    }
     for spec in ["simhash:features=char:5", "simhash:features=char:3,clean=none", "simhash:features=jieba"] {
         let name = format!("map, mixed.parquet, {spec}");
         if wanted(&name) {
@@ -86,6 +93,13 @@ fn parsed(spec: &str) -> Spec {
 
 /// The texts of mixed.parquet.
 fn mixed() -> Option<Vec<String>> {
+    let mut texts = Vec::new();
+    mixed_docs(|text| texts.push(text.to_owned()))?;
+    Some(texts)
+}
+
+/// Reads mixed.parquet; the number of its documents.
+fn mixed_docs(mut each: impl FnMut(&str)) -> Option<u64> {
     let path = PathBuf::from(std::env::var_os("DEDUP_TEST_DATA")?).join("corpora/mixed.parquet");
     let stores = Stores::new();
     let found = stores.expand(&[path.to_str()?]).expect("mixed.parquet").remove(0);
@@ -93,14 +107,15 @@ fn mixed() -> Option<Vec<String>> {
     let piece = Piece { blob, name: found.name, start: 0, end: found.bytes };
     let format = FORMATS.iter().find(|format| format.name() == "parquet").expect("parquet");
     let mut reader = format.open(&piece, &Reading::default()).expect("parquet");
-    let mut texts = Vec::new();
+    let mut docs = 0;
     let mut more = true;
     while more {
-        let mut batch = DocBatch::new(0, texts.len() as u64);
+        let mut batch = DocBatch::new(0, docs);
         more = reader.fill(&mut batch).expect("parquet");
-        texts.extend(batch.docs().map(|doc| doc.text.to_owned()));
+        batch.docs().for_each(|doc| each(doc.text));
+        docs = batch.next_record();
     }
-    Some(texts)
+    Some(docs)
 }
 
 /// Cleans and fingerprints all texts; the CPU seconds that it took.

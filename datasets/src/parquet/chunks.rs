@@ -78,16 +78,13 @@ impl Chunks {
         let mut bytes = Vec::with_capacity(length);
         bytes.extend_from_slice(&tail);
         bytes.resize(length, 0);
-        let mut filled = tail.len();
-        while filled < length {
-            match inner.blob.read_at(start + filled as u64, &mut bytes[filled..]) {
-                Ok(0) => return Err(ParquetError::EOF("the file is shorter than it was".to_owned())),
-                Ok(read) => filled += read,
-                Err(error) => {
-                    let text = error.to_string();
-                    *inner.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                    return Err(ParquetError::General(text));
-                }
+        match inner.blob.read_full_at(start + tail.len() as u64, &mut bytes[tail.len()..]) {
+            Ok(read) if tail.len() + read == length => {}
+            Ok(_) => return Err(ParquetError::EOF("the file is shorter than it was".to_owned())),
+            Err(error) => {
+                let text = error.to_string();
+                *inner.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                return Err(ParquetError::General(text));
             }
         }
         *window = Window { start, bytes: Bytes::from(bytes) };

@@ -1,11 +1,15 @@
 //! Parquet: row groups are read column by column, and written with the input's schema and codec.
 
+mod batches;
 mod chunks;
 mod file;
+mod footer;
+mod pages;
 mod reader;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod thrift;
 mod writer;
 
 use crate::{Error, Format, Parts, Piece, Reader, Reading, Writer};
@@ -13,7 +17,8 @@ use crate::{Error, Format, Parts, Piece, Reader, Reading, Writer};
 /// Apache Parquet, by its extension `.parquet` or its magic.
 ///
 /// A row group belongs to the piece in which its first page begins. Nested text is asked for as in
-/// `doc.body.text`. A row without text is rejected with its number in the file as the offset.
+/// `doc.body.text`; `\\.` is a dot within a name. A row without text is rejected with its number in the file as the
+/// offset; rows of pages that cannot be decoded, in any column, are one reject a stretch.
 /// Parts have the input's schema, metadata and codecs; page checksums are verified, not written.
 pub static PARQUET: Parquet = Parquet;
 
@@ -37,7 +42,7 @@ impl Format for Parquet {
         Ok(Box::new(reader::RowReader::open(piece, reading)?))
     }
 
-    fn writer<'a>(&self, parts: &'a dyn Parts, _reading: &Reading) -> Box<dyn Writer + 'a> {
-        Box::new(writer::RowWriter::new(parts))
+    fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
+        Box::new(writer::RowWriter::new(parts, reading))
     }
 }

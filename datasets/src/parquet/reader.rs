@@ -1,5 +1,6 @@
 //! Documents out of two columns of a parquet file.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use arrow_array::cast::AsArray;
@@ -7,26 +8,24 @@ use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
 use arrow_schema::DataType;
 use operators::DocBatch;
-use parquet::schema::types::SchemaDescriptor;
 
-use super::file::{Batches, File};
-use super::schema;
-use crate::{Error, Piece, Reader, Reading};
+use super::batches::{Batches, Rows};
+use super::file::File;
+use crate::{BadText, Error, Piece, Reader, Reading};
 
-/// How many columns an error names.
-const NAMED_COLUMNS: usize = 40;
-
-/// Reads the id and the text of every row; other columns are not fetched.
+/// Reads the id and the text of every row.
 pub(super) struct RowReader {
     batches: Batches,
+    bad_text: BadText,
+    max_record_bytes: usize,
     /// The names on the way to the column.
     id: Option<Vec<String>>,
     text: Vec<String>,
-    rows: Option<Rows>,
+    records: Option<Records>,
     id_buffer: String,
 }
 
-struct Rows {
+struct Records {
     first_row: u64,
     next: usize,
     count: usize,
@@ -36,108 +35,102 @@ struct Rows {
 
 impl RowReader {
     pub(super) fn open(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
-        let file = File::open(piece)?;
-        let missing = |name: &str| Error::Field {
-            path: file.path().to_owned(),
-            field: name.to_owned(),
-            found: names(&file.schema, name),
-        };
-        let usable = |name: &str, holds: fn(&_) -> bool| {
-            schema::find(&file.schema, name).filter(|&leaf| holds(file.schema.column(leaf).as_ref()))
-        };
-        let text = usable(reading.text(), schema::holds_text).ok_or_else(|| missing(reading.text()))?;
-        let (id_name, required) = reading.id();
-        let id = usable(id_name, schema::holds_id);
-        if required && id.is_none() {
-            return Err(missing(id_name));
-        }
-        let path = |leaf: usize| file.schema.column(leaf).path().parts().to_vec();
-        let (id_path, text_path) = (id.map(path), path(text));
-        let leaves: Vec<_> = id.into_iter().chain([text]).collect();
-        let batches = file.batches(Some(&leaves));
-        Ok(RowReader { batches, id: id_path, text: text_path, rows: None, id_buffer: String::new() })
+        let file = File::open(piece, reading)?;
+        let path = |leaf: usize| file.footer.schema.column(leaf).path().parts().to_vec();
+        Ok(RowReader {
+            bad_text: reading.bad_text,
+            max_record_bytes: reading.max_record_bytes,
+            id: file.id.map(path),
+            text: path(file.text),
+            records: None,
+            id_buffer: String::new(),
+            batches: Batches::new(file, reading),
+        })
     }
 
-    fn next_rows(&mut self) -> Result<Option<Rows>, Error> {
-        let Some((first_row, batch)) = self.batches.next()? else { return Ok(None) };
+    fn records(&self, first_row: u64, batch: &RecordBatch) -> Result<Records, Error> {
         let column = |path: &[String]| {
-            Column::find(&batch, path)
+            Column::find(batch, path)
                 .ok_or_else(|| Error::data(self.batches.file.path(), 0, "a column was not decoded"))
         };
         let id = self.id.as_deref().map(column).transpose()?;
-        let text = column(&self.text)?;
-        Ok(Some(Rows { first_row, next: 0, count: batch.num_rows(), id, text }))
+        Ok(Records { first_row, next: 0, count: batch.num_rows(), id, text: column(&self.text)? })
     }
 }
 
 impl Reader for RowReader {
     fn fill(&mut self, batch: &mut DocBatch) -> Result<bool, Error> {
         while !batch.full() {
-            let Some(rows) = self.rows.as_mut().filter(|rows| rows.next < rows.count) else {
-                self.rows = self.next_rows()?;
-                match self.rows {
-                    Some(_) => continue,
+            let Some(records) = self.records.as_mut().filter(|records| records.next < records.count) else {
+                match self.batches.next()? {
+                    Some(Rows::Batch { first_row, records }) => {
+                        self.records = Some(self.records(first_row, &records)?);
+                    }
+                    Some(Rows::Lost { first_row, reason }) => {
+                        reject(batch, self.batches.file.path(), first_row, &reason, b"");
+                    }
                     None => return Ok(false),
                 }
+                continue;
             };
-            let row = rows.first_row + rows.next as u64;
+            let row = records.first_row + records.next as u64;
             let path = self.batches.file.path();
-            match record(rows, &mut self.id_buffer, || format!("{path}:{row}")) {
-                Ok((id, text)) => batch.push(id, text),
-                Err((reason, head)) => {
-                    batch.reject(path, row, format!("{reason}; the offset is the row's number"), head)
+            let too_long = records.text.bytes(records.next).filter(|text| text.len() > self.max_record_bytes);
+            if let Some(text) = too_long {
+                let reason = format!(
+                    "a text of {} bytes, where at most {} are read",
+                    text.len(),
+                    self.max_record_bytes
+                );
+                reject(batch, path, row, &reason, text);
+            } else {
+                match record(records, self.bad_text, &mut self.id_buffer, || format!("{path}:{row}")) {
+                    Ok((id, Cow::Borrowed(text))) => batch.push(id, text),
+                    Ok((id, Cow::Owned(text))) => batch.push_replaced(id, &text),
+                    Err((reason, head)) => reject(batch, path, row, reason, head),
                 }
             }
-            rows.next += 1;
+            records.next += 1;
         }
         Ok(true)
     }
 }
 
-/// The id and the text of the next row, or why it has none and how it begins.
+fn reject(batch: &mut DocBatch, path: &str, row: u64, reason: &str, head: &[u8]) {
+    batch.reject(path, row, format!("{reason}; the offset is the row's number"), head);
+}
+
+/// Why a row is no document, and how it begins.
+type Refusal<'a> = (&'static str, &'a [u8]);
+
+/// The id and the text of the next row, or why it has none and how it begins. A text is owned where illegal bytes
+/// were replaced.
 fn record<'a>(
-    rows: &'a Rows,
+    records: &'a Records,
+    bad_text: BadText,
     id_buffer: &'a mut String,
     default_id: impl FnOnce() -> String,
-) -> Result<(&'a str, &'a str), (&'static str, &'a [u8])> {
-    let Some(bytes) = rows.text.bytes(rows.next) else {
+) -> Result<(&'a str, Cow<'a, str>), Refusal<'a>> {
+    let row = records.next;
+    let Some(bytes) = records.text.bytes(row) else {
         return Err(("the text is null", &[]));
     };
-    let text = simdutf8::basic::from_utf8(bytes).map_err(|_| ("the text is not UTF-8", bytes))?;
-    let Some(id) = rows.id.as_ref().filter(|id| !id.is_null(rows.next)) else {
+    let text = match simdutf8::basic::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) if bad_text == BadText::Replace => String::from_utf8_lossy(bytes),
+        Err(_) => return Err(("the text is not UTF-8", bytes)),
+    };
+    let Some(id) = records.id.as_ref().filter(|id| !id.is_null(row)) else {
         *id_buffer = default_id();
         return Ok((id_buffer, text));
     };
-    if let Some(bytes) = id.bytes(rows.next) {
+    if let Some(bytes) = id.bytes(row) {
         let id = simdutf8::basic::from_utf8(bytes).map_err(|_| ("the id is not UTF-8", bytes))?;
         return Ok((id, text));
     }
     id_buffer.clear();
-    id.write_integer(rows.next, id_buffer);
+    id.write_integer(row, id_buffer);
     Ok((id_buffer, text))
-}
-
-/// The names of a file's columns; the one that was asked for is there with a type that does not fit.
-fn names(schema: &SchemaDescriptor, asked: &str) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for column in schema.columns() {
-        let path = column.path();
-        // Below lists and maps nothing can be asked for, so their own name says enough.
-        let name = match column.max_rep_level() {
-            0 => path.string(),
-            _ => path.parts().first().cloned().unwrap_or_default(),
-        };
-        let name = if name == asked { format!("{name} (of another type)") } else { name };
-        if names.last() != Some(&name) {
-            names.push(name);
-        }
-    }
-    let more = names.len().saturating_sub(NAMED_COLUMNS);
-    if more > 0 {
-        names.truncate(NAMED_COLUMNS);
-        names.push(format!("{more} more"));
-    }
-    names
 }
 
 /// One column of a record batch, and the structs that it is in.

@@ -6,6 +6,9 @@ use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as PhysicalType}
 use parquet::errors::Result;
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor, Type, TypePtr};
 
+/// How many columns an error names.
+const NAMED_COLUMNS: usize = 40;
+
 /// The schema without what columns mean: text is bytes, a date is a number.
 ///
 /// So every value is copied as it is, whatever it means, and a text that is not UTF-8 costs its record
@@ -53,11 +56,70 @@ fn map_columns(node: &Type, change: &impl Fn(&Type, PhysicalType, i32) -> Result
     }))
 }
 
-/// The column of that name: one of the file's own columns, else one inside of structs, as in `doc.body.text`.
+/// The column that a user's name means: one of the file's own columns by its whole name, whatever is in it, else one
+/// inside of structs by its path, as in `doc.body.text`.
+///
+/// In a path `\.` is a dot that belongs to a name, and `\\` a backslash.
 pub(super) fn find(schema: &SchemaDescriptor, name: &str) -> Option<usize> {
     let columns = schema.columns();
     let own = columns.iter().position(|column| matches!(column.path().parts(), [part] if part == name));
-    own.or_else(|| columns.iter().position(|column| column.path().string() == name))
+    own.or_else(|| {
+        let path = path(name);
+        columns.iter().position(|column| column.path().parts() == path)
+    })
+}
+
+fn path(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut letters = name.chars();
+    while let Some(letter) = letters.next() {
+        let letter = match letter {
+            '.' => {
+                parts.push(String::new());
+                continue;
+            }
+            '\\' => letters.next().unwrap_or(letter),
+            _ => letter,
+        };
+        if let Some(part) = parts.last_mut() {
+            part.push(letter);
+        }
+    }
+    parts
+}
+
+/// A path as [`find`] takes it.
+pub(super) fn escaped(path: &[String]) -> String {
+    let parts: Vec<_> = path.iter().map(|part| part.replace('\\', "\\\\").replace('.', "\\.")).collect();
+    parts.join(".")
+}
+
+/// The names of a file's columns; the one that was asked for is there with a type that does not fit.
+pub(super) fn names(schema: &SchemaDescriptor, asked: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let found = find(schema, asked).map(|leaf| schema.column(leaf).path().clone());
+    for column in schema.columns() {
+        let path = column.path();
+        // Below lists and maps nothing can be asked for, so their own name says enough.
+        let parts = if column.max_rep_level() == 0 { path.parts() } else { &path.parts()[..1] };
+        let repeated = parts.len() < path.parts().len() && parts == [asked];
+        let mut name = escaped(parts);
+        if name.is_empty() || name != name.trim() {
+            name = format!("\"{name}\"");
+        }
+        if repeated || found.as_ref() == Some(path) {
+            name.push_str(" (of another type)");
+        }
+        if names.last() != Some(&name) {
+            names.push(name);
+        }
+    }
+    let more = names.len().saturating_sub(NAMED_COLUMNS);
+    if more > 0 {
+        names.truncate(NAMED_COLUMNS);
+        names.push(format!("{more} more"));
+    }
+    names
 }
 
 /// Whether each record has at most one value of the column, and it may be text.
@@ -72,4 +134,48 @@ pub(super) fn holds_id(column: &ColumnDescriptor) -> bool {
     let integer = matches!(column.physical_type(), PhysicalType::INT32 | PhysicalType::INT64)
         && column.converted_type() != ConvertedType::DECIMAL;
     holds_text(column) || (integer && column.max_rep_level() == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::basic::Repetition;
+
+    use super::*;
+
+    fn schema_of(columns: &[&[&str]]) -> SchemaDescriptor {
+        let fields = columns.iter().map(|path| {
+            let (name, groups) = path.split_last().unwrap();
+            let column = Type::primitive_type_builder(name, PhysicalType::BYTE_ARRAY);
+            let column = column.with_repetition(Repetition::REQUIRED).build().unwrap();
+            groups.iter().rev().fold(Arc::new(column), |inner, name| {
+                let group = Type::group_type_builder(name).with_repetition(Repetition::REQUIRED);
+                Arc::new(group.with_fields(vec![inner]).build().unwrap())
+            })
+        });
+        let root = Type::group_type_builder("root").with_fields(fields.collect()).build().unwrap();
+        SchemaDescriptor::new(Arc::new(root))
+    }
+
+    #[test]
+    fn odd_names_are_found_by_their_whole_name_or_by_an_escaped_path() {
+        let schema = schema_of(&[
+            &["te.xt"],
+            &["te", "xt"],
+            &["a.b", "c\\d"],
+            &[""],
+            &["text "],
+            &["正文"],
+            &["doc", "body", "text"],
+        ]);
+        let found = |name: &str| find(&schema, name);
+        assert_eq!(found("te.xt"), Some(0));
+        assert_eq!(found("te\\.xt"), Some(0));
+        assert_eq!(found("a\\.b.c\\\\d"), Some(2));
+        assert_eq!((found(""), found("text "), found("正文")), (Some(3), Some(4), Some(5)));
+        assert_eq!((found("doc.body.text"), found("a.b.c\\\\d"), found("text")), (Some(6), None, None));
+        // What an error names can be asked for, but for the column that hides another one.
+        for (leaf, column) in schema.columns().iter().enumerate().filter(|(leaf, _)| *leaf != 1) {
+            assert_eq!(found(&escaped(column.path().parts())), Some(leaf));
+        }
+    }
 }

@@ -19,7 +19,9 @@ use cluster::{Blob, Output};
 use operators::{DocBatch, Reject};
 
 use super::*;
-use crate::{Fate, Removal};
+use crate::{BadText, Fate, Removal};
+
+mod damage;
 
 struct Memory(Bytes);
 
@@ -332,6 +334,33 @@ fn bytes_that_are_not_utf_8_cost_only_their_row() {
 }
 
 #[test]
+fn illegal_bytes_are_replaced_and_counted_where_that_is_asked_for() {
+    let texts = BinaryArray::from_iter_values([&b"ok"[..], b"a\xff\xfeb", b"fine"]);
+    let file = encoded(&batch_of(vec![("text", Arc::new(texts))]), row_groups_of(6));
+    let reading = Reading { bad_text: BadText::Replace, ..Reading::default() };
+    let mut reader = PARQUET.open(&pieces(&file, 1)[0], &reading).unwrap();
+    let mut batch = DocBatch::new(0, 0);
+    assert!(!reader.fill(&mut batch).unwrap());
+    let texts: Vec<_> = batch.docs().map(|doc| doc.text.to_owned()).collect();
+    assert_eq!((texts, batch.replaced()), (vec!["ok".into(), "a\u{fffd}\u{fffd}b".into(), "fine".into()], 1));
+    let parts = divide(&pieces(&file, 1), vec![Fate::Kept; 3]).unwrap();
+    let kept = decoded(Bytes::from(parts[0].1.clone()));
+    let text = kept.column(0).as_any().downcast_ref::<BinaryArray>().unwrap();
+    assert_eq!(text.value(1), b"a\xff\xfeb", "what is written is the record's own bytes");
+}
+
+#[test]
+fn a_text_over_the_bound_is_rejected_and_those_around_it_are_read() {
+    let texts = StringArray::from_iter_values(["short", "much too long", "shorter"]);
+    let file = encoded(&batch_of(vec![("text", Arc::new(texts))]), row_groups_of(6));
+    let reading = Reading { max_record_bytes: 7, ..Reading::default() };
+    let read = read(&pieces(&file, 1), &reading).unwrap();
+    assert_eq!(ids(&read), ["corpus.parquet:0", "corpus.parquet:2"]);
+    let expected = "a text of 13 bytes, where at most 7 are read; the offset is the row's number";
+    assert_eq!((read.rejects[0].offset, &*read.rejects[0].reason), (1, expected));
+}
+
+#[test]
 fn text_inside_of_structs_is_found_by_its_path() {
     let reading = Reading { text: Some("struct.words".to_owned()), ..Reading::default() };
     let read = read(&pieces(&encoded(&corpus(), row_groups_of(6)), 1), &reading).unwrap();
@@ -370,38 +399,4 @@ fn a_cut_file_is_an_error() {
         let error = PARQUET.open(&pieces(&file.slice(..length), 1)[0], &Reading::default()).err();
         assert!(error.is_some_and(|error| error.is_data()), "{length} bytes");
     }
-}
-
-#[test]
-fn damage_never_panics_and_both_readings_end_at_the_same_row() {
-    let file = encoded(&corpus().project(&[0, 1]).unwrap(), row_groups_of(6));
-    let (mut ended_early, mut divided) = (0, 0);
-    for at in 0..file.len() {
-        for bit in 0..8 {
-            let mut bytes = file.to_vec();
-            bytes[at] ^= 1 << bit;
-            let pieces = pieces(&Bytes::from(bytes), 1);
-            let Ok(read) = read(&pieces, &Reading::default()) else { continue };
-            let mut fates = vec![Fate::Kept; read.records as usize];
-            for reject in &read.rejects {
-                fates[reject.doc.record() as usize] = Fate::Rejected;
-            }
-            if let Some(reason) = &read.failure {
-                assert!(reason.contains("row group"), "{reason}");
-                ended_early += 1;
-            }
-            let (parts, error) = divide_until_damage(&pieces, fates);
-            if let Some(error) = &error {
-                assert!(error.is_data() && !error.to_string().contains("more rows"), "{error}");
-                if read.failure.is_none() {
-                    continue; // only the second reading meets damage in a column that the first left out
-                }
-            }
-            assert_eq!(error.map(|error| error.to_string()), read.failure, "bit {bit} of byte {at}");
-            let rows: usize = parts.into_iter().map(|(_, file)| decoded(Bytes::from(file)).num_rows()).sum();
-            assert_eq!(rows, read.docs.len(), "bit {bit} of byte {at}");
-            divided += 1;
-        }
-    }
-    assert!(ended_early > 1000 && divided > 1000, "{ended_early} {divided}");
 }

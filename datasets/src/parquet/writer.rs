@@ -12,13 +12,14 @@ use parquet::basic::{
     Compression, Encoding, EncodingMask, LogicalType, Repetition, Type as PhysicalType, ZstdLevel,
 };
 use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
+use parquet::file::metadata::{KeyValue, RowGroupMetaData};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type, TypePtr};
 
-use super::file::File;
+use super::batches::{Batches, Rows};
+use super::file::{File, Group};
 use super::schema;
-use crate::{Error, Fate, Parts, Piece, Removal, Writer};
+use crate::{Error, Fate, Parts, Piece, Reading, Removal, Writer};
 
 /// What a row group may hold, encoded, before it is written: a part keeps it in memory until then.
 const ROW_GROUP_BYTES: usize = 32 << 20;
@@ -33,6 +34,7 @@ const REMOVAL_COLUMNS: [&str; 4] = ["duplicate_of", "similarity", "cluster", "re
 /// Memory: up to 32 MiB of encoded rows for each of the two.
 pub(super) struct RowWriter<'a> {
     parts: &'a dyn Parts,
+    reading: Reading,
     layout: Option<Layout>,
     kept: Option<ArrowWriter<Box<dyn Output>>>,
     removed: Option<ArrowWriter<Box<dyn Output>>>,
@@ -55,8 +57,8 @@ struct ColumnLayout {
 }
 
 impl<'a> RowWriter<'a> {
-    pub(super) fn new(parts: &'a dyn Parts) -> Self {
-        RowWriter { parts, layout: None, kept: None, removed: None }
+    pub(super) fn new(parts: &'a dyn Parts, reading: &Reading) -> Self {
+        RowWriter { parts, reading: reading.clone(), layout: None, kept: None, removed: None }
     }
 
     fn close_parts(&mut self) -> Result<(), Error> {
@@ -101,23 +103,31 @@ impl<'a> RowWriter<'a> {
 
 impl Writer for RowWriter<'_> {
     fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
-        let file = File::open(piece)?;
-        let layout = Layout::of(&file).map_err(|error| Error::data(file.path(), 0, error))?;
+        let file = File::open(piece, &self.reading)?;
+        // A row group whose columns cannot be told gives no record, so it needs no layout.
+        let layout = file.groups.iter().find_map(|group| Layout::of(&file, group).transpose()).transpose()?;
         if layout.is_some() && layout != self.layout {
             self.close_parts()?;
             self.layout = layout;
         }
-        let mut batches = file.batches(None);
+        let mut batches = Batches::new(file, &self.reading);
         let mut batch_fates = Vec::new();
-        loop {
-            let Some((row, batch)) = batches.next()? else { return Ok(()) };
+        while let Some(rows) = batches.next()? {
+            let (count, records) = match rows {
+                Rows::Batch { records, .. } => (records.num_rows(), Some(records)),
+                Rows::Lost { .. } => (1, None),
+            };
             batch_fates.clear();
-            batch_fates.extend(fates.take(batch.num_rows()));
-            if batch_fates.len() < batch.num_rows() {
-                return Err(Error::data(batches.file.path(), row, "more rows than when it was first read"));
+            batch_fates.extend(fates.take(count));
+            let lost = records.is_none();
+            if batch_fates.len() < count || lost && batch_fates != [Fate::Rejected] {
+                return Err(Error::changed(batches.file.path()));
             }
-            self.divide_batch(&batch, &batch_fates)?;
+            if let Some(records) = records {
+                self.divide_batch(&records, &batch_fates)?;
+            }
         }
+        Ok(())
     }
 
     fn finish(mut self: Box<Self>) -> Result<(), Error> {
@@ -126,9 +136,14 @@ impl Writer for RowWriter<'_> {
 }
 
 impl Layout {
-    /// `None` when the piece has no row group, and so nothing to write.
-    fn of(file: &File) -> Result<Option<Layout>, ParquetError> {
-        let Some(group) = file.first_group() else { return Ok(None) };
+    /// `None` when the row group's columns cannot be decoded.
+    fn of(file: &File, group: &Group) -> Result<Option<Layout>, Error> {
+        let Ok((metadata, _)) = file.group(group) else { return Ok(None) };
+        let layout = Layout::decoded(file, metadata.row_group(0));
+        layout.map(Some).map_err(|error| Error::data(file.path(), 0, error))
+    }
+
+    fn decoded(file: &File, group: &RowGroupMetaData) -> Result<Layout, ParquetError> {
         let level = ZstdLevel::try_new(ZSTD_LEVEL)?;
         let columns = group.columns().iter().map(|column| ColumnLayout {
             path: column.column_path().clone(),
@@ -139,11 +154,11 @@ impl Layout {
             dictionary: column.dictionary_page_offset().is_some()
                 && column.page_encoding_stats_mask().is_none_or(|pages| !holds_plain(pages)),
         });
-        Ok(Some(Layout {
-            schema: schema::written(file.schema.root_schema())?,
-            key_values: file.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default(),
+        Ok(Layout {
+            schema: schema::written(file.footer.schema.root_schema())?,
+            key_values: file.footer.key_values.clone(),
             columns: columns.collect(),
-        }))
+        })
     }
 
     /// Creates the next part. `arrow_schema` is that of the batches to come.
@@ -267,8 +282,5 @@ fn writing(error: ParquetError) -> Error {
         },
         error => std::io::Error::other(error),
     };
-    match error.downcast::<cluster::Error>() {
-        Ok(error) => Error::Store(error),
-        Err(error) => Error::Store(cluster::Error::io("a part in parquet", "write", error)),
-    }
+    Error::writing("a part in parquet", error)
 }

@@ -1,0 +1,285 @@
+//! Record batches of the row groups of a piece, and the rows that damage has cost.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection, RowSelector};
+use parquet::arrow::{FieldLevels, ProjectionMask};
+
+use super::chunks::Chunks;
+use super::file::{File, Group, decode};
+use super::pages::{Budget, Columns, PageStarts};
+use super::schema;
+use crate::{Error, Reading};
+
+/// About how much a record batch holds when it is decoded.
+const BATCH_BYTES: u64 = 4 << 20;
+const MAX_BATCH_ROWS: u64 = 8192;
+/// What a page may hold besides a longest record: writers end a page only after some number of rows.
+const PAGE_BYTES: u64 = 128 << 20;
+/// What each column may add to the pages of a record batch.
+const COLUMN_BYTES: u64 = 4 << 20;
+
+/// What comes next in a row group.
+pub(super) enum Rows {
+    /// Records.
+    Batch {
+        /// The number in the file of the first one.
+        first_row: u64,
+        records: RecordBatch,
+    },
+    /// Rows that cannot be decoded: one rejected record, however many they are.
+    Lost {
+        /// The number in the file of the first one.
+        first_row: u64,
+        reason: String,
+    },
+}
+
+/// Reads the row groups of a piece, whole rows always: damage in any column costs the row.
+///
+/// So every reading of a piece gives the same records and the same losses, whichever columns it is after. Where a
+/// batch cannot be decoded, it is cut at the pages of the column at fault until only the rows of bad pages are left.
+pub(super) struct Batches {
+    pub(super) file: File,
+    /// In reverse order.
+    groups: Vec<Group>,
+    group: Option<OpenGroup>,
+    /// The largest page that is decoded.
+    pub(super) page_bytes: u64,
+}
+
+struct OpenGroup {
+    group: Group,
+    columns: Columns,
+    levels: FieldLevels,
+    /// Rows to be read, counted from the first of the row group, in reverse order.
+    waiting: Vec<Range<u64>>,
+    reader: Option<SpanReader>,
+    batch_rows: u64,
+    lost: Option<Loss>,
+    /// What was read when a loss before it had to be told first.
+    ready: Option<(u64, RecordBatch)>,
+}
+
+/// Reads some rows of a row group.
+struct SpanReader {
+    library: ParquetRecordBatchReader,
+    /// Still to be read.
+    rows: Range<u64>,
+}
+
+struct Loss {
+    rows: Range<u64>,
+    reason: String,
+}
+
+/// Why rows were not decoded.
+enum Failure {
+    Store(cluster::Error),
+    Data(String),
+}
+
+impl Batches {
+    pub(super) fn new(file: File, reading: &Reading) -> Self {
+        let mut groups = file.groups.clone();
+        groups.reverse();
+        let page_bytes = PAGE_BYTES + reading.max_record_bytes as u64;
+        Batches { file, groups, group: None, page_bytes }
+    }
+
+    /// The next rows; `None` at the end of the piece.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(super) fn next(&mut self) -> Result<Option<Rows>, Error> {
+        loop {
+            let Some(open) = &mut self.group else {
+                let Some(group) = self.groups.pop() else { return Ok(None) };
+                match OpenGroup::new(&self.file, &group, self.page_bytes) {
+                    Ok(open) => self.group = Some(open),
+                    Err(reason) => {
+                        let rows = 0..group.place.rows;
+                        return Ok(Some(Loss { rows, reason }.told(&group)));
+                    }
+                }
+                continue;
+            };
+            if let Some(rows) = open.next(&self.file)? {
+                return Ok(Some(rows));
+            }
+            self.group = None;
+        }
+    }
+}
+
+impl OpenGroup {
+    fn new(file: &File, group: &Group, page_bytes: u64) -> Result<OpenGroup, String> {
+        let (metadata, ranges) = file.group(group)?;
+        let levels = file.levels(ProjectionMask::all())?;
+        let row_bytes = metadata.row_group(0).total_byte_size().max(0) as u64 / group.place.rows;
+        let batch_bytes = page_bytes + COLUMN_BYTES * ranges.len() as u64;
+        let chunks = Arc::new(Chunks::new(file.blob.clone(), ranges));
+        let budget = Budget::new(page_bytes, batch_bytes);
+        Ok(OpenGroup {
+            columns: Columns { chunks, metadata, budget },
+            levels,
+            waiting: std::iter::once(0..group.place.rows).collect(),
+            reader: None,
+            batch_rows: (BATCH_BYTES / row_bytes.max(1)).clamp(1, MAX_BATCH_ROWS),
+            lost: None,
+            ready: None,
+            group: group.clone(),
+        })
+    }
+
+    /// The next rows; `None` at the end of the row group.
+    fn next(&mut self, file: &File) -> Result<Option<Rows>, Error> {
+        loop {
+            if let Some((row, records)) = self.ready.take() {
+                return Ok(Some(Rows::Batch { first_row: self.group.first_row + row, records }));
+            }
+            if self.reader.is_none() {
+                let Some(rows) = self.waiting.pop() else {
+                    return Ok(self.lost.take().map(|lost| lost.told(&self.group)));
+                };
+                match self.reader(&self.levels, rows.clone()) {
+                    Ok(reader) => self.reader = Some(reader),
+                    Err(failure) => self.cut(file, rows, failure)?,
+                }
+            }
+            let Some(reader) = &mut self.reader else { continue };
+            if reader.rows.is_empty() {
+                self.reader = None;
+                continue;
+            }
+            let row = reader.rows.start;
+            self.columns.budget.refill();
+            match reader.next() {
+                Ok(records) => {
+                    self.ready = Some((row, records));
+                    if let Some(lost) = self.lost.take() {
+                        return Ok(Some(lost.told(&self.group)));
+                    }
+                }
+                Err(reason) => {
+                    let rows = reader.rows.clone();
+                    self.reader = None;
+                    let failure = self.failure(reason);
+                    self.cut(file, rows, failure)?;
+                }
+            }
+        }
+    }
+
+    fn reader(&self, levels: &FieldLevels, rows: Range<u64>) -> Result<SpanReader, Failure> {
+        let whole = rows == (0..self.group.place.rows);
+        let selection = (!whole).then(|| {
+            let (skipped, selected) = (rows.start as usize, (rows.end - rows.start) as usize);
+            RowSelection::from(vec![RowSelector::skip(skipped), RowSelector::select(selected)])
+        });
+        self.columns.budget.refill();
+        let batch_rows = self.batch_rows as usize;
+        let library = decode(|| {
+            ParquetRecordBatchReader::try_new_with_row_groups(levels, &self.columns, batch_rows, selection)
+        });
+        library.map(|library| SpanReader { library, rows }).map_err(|reason| self.failure(reason))
+    }
+
+    fn failure(&self, reason: String) -> Failure {
+        self.columns.chunks.take_failure().map_or(Failure::Data(reason), Failure::Store)
+    }
+
+    /// Cuts the next batch of `rows`, which failed, in two at a page of the column at fault, or gives its rows up;
+    /// those behind it wait in either case.
+    fn cut(&mut self, file: &File, rows: Range<u64>, failure: Failure) -> Result<(), Error> {
+        let reason = match failure {
+            Failure::Store(error) => return Err(Error::Store(error)),
+            Failure::Data(reason) => reason,
+        };
+        let batch = rows.start..rows.end.min(rows.start + self.batch_rows);
+        if batch.end < rows.end {
+            self.waiting.push(batch.end..rows.end);
+        }
+        let exceeded = self.columns.budget.exceeded();
+        let (cut, reason) = match self.at_fault(file, &batch)? {
+            Some((column, reason)) => {
+                let PageStarts { mut rows, unknown_from } = self.columns.page_starts(column);
+                if unknown_from.is_some_and(|row| row <= batch.start) {
+                    self.waiting.clear();
+                    self.lose(batch.start..self.group.place.rows, reason);
+                    return Ok(());
+                }
+                rows.retain(|start| batch.start < *start && *start < batch.end);
+                (rows.get(rows.len() / 2).copied(), reason)
+            }
+            // Each column for itself could be decoded: fewer rows may take few enough pages.
+            None if exceeded => (Some(batch.start.midpoint(batch.end)), reason),
+            None => (None, reason),
+        };
+        match cut.filter(|cut| batch.start < *cut) {
+            Some(cut) => self.waiting.extend([cut..batch.end, batch.start..cut]),
+            None => self.lose(batch, reason),
+        }
+        Ok(())
+    }
+
+    /// The first column of which these rows cannot be decoded, and why.
+    fn at_fault(&self, file: &File, rows: &Range<u64>) -> Result<Option<(usize, String)>, Error> {
+        let schema = file.footer.bare_schema();
+        for column in 0..schema.num_columns() {
+            let mask = ProjectionMask::leaves(schema, [column]);
+            let one = file.levels(mask).map_err(Failure::Data);
+            let read = one.and_then(|levels| self.reader(&levels, rows.clone())).and_then(|mut reader| {
+                while !reader.rows.is_empty() {
+                    reader.next().map_err(|reason| self.failure(reason))?;
+                }
+                Ok(())
+            });
+            match read {
+                Ok(()) => {}
+                Err(Failure::Store(error)) => return Err(Error::Store(error)),
+                Err(Failure::Data(reason)) => {
+                    let name = schema::escaped(schema.column(column).path().parts());
+                    let told = reason.starts_with("column ");
+                    let reason = if told { reason } else { format!("column \"{name}\": {reason}") };
+                    return Ok(Some((column, reason)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn lose(&mut self, rows: Range<u64>, reason: String) {
+        match &mut self.lost {
+            Some(lost) => lost.rows.end = rows.end,
+            none => *none = Some(Loss { rows, reason }),
+        }
+    }
+}
+
+impl SpanReader {
+    /// The next batch, not empty.
+    fn next(&mut self) -> Result<RecordBatch, String> {
+        let left = self.rows.end - self.rows.start;
+        let batch = decode(|| self.library.next().transpose())?;
+        let read = batch.as_ref().map_or(0, RecordBatch::num_rows) as u64;
+        match batch {
+            Some(batch) if (1..=left).contains(&read) => {
+                self.rows.start += read;
+                Ok(batch)
+            }
+            _ => Err(format!("{read} rows where there should be {left}")),
+        }
+    }
+}
+
+impl Loss {
+    fn told(self, group: &Group) -> Rows {
+        let (first, last) = (group.first_row + self.rows.start, group.first_row + self.rows.end - 1);
+        let which = if first == last { format!("row {first}") } else { format!("rows {first} to {last}") };
+        let reason = format!("{which}, in row group {}: {}", group.index, self.reason);
+        Rows::Lost { first_row: first, reason }
+    }
+}

@@ -1,0 +1,276 @@
+//! The footer of a parquet file: looked through before anything is decoded, then decoded row group by row group.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cluster::Blob;
+use parquet::arrow::{ARROW_SCHEMA_META_KEY, parquet_to_arrow_schema};
+use parquet::file::metadata::{
+    KeyValue, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader, ParquetStatisticsPolicy,
+};
+use parquet::file::reader::ChunkReader;
+use parquet::schema::types::{SchemaDescPtr, SchemaDescriptor};
+
+use super::chunks::Chunks;
+use super::file::{decode, text};
+use super::schema;
+use super::thrift::{Bad, Kind, Thrift};
+use crate::Error;
+
+const MAGIC: &[u8; 4] = b"PAR1";
+const ENCRYPTED_MAGIC: &[u8; 4] = b"PARE";
+/// The length of the footer, then the magic.
+const TAIL_BYTES: u64 = 8;
+/// A footer is held as it is stored; this one would be that of some millions of column chunks.
+const MAX_FOOTER_BYTES: u64 = 256 << 20;
+/// The library decodes a schema into some hundred bytes a column, and a nested one by recursion.
+const MAX_SCHEMA_ELEMENTS: u64 = 100_000;
+const MAX_SCHEMA_DEPTH: usize = 64;
+
+/// A file's footer. Memory: as it is stored, and the schema.
+pub(super) struct Footer {
+    /// As the file has it.
+    pub(super) schema: SchemaDescPtr,
+    pub(super) key_values: Vec<KeyValue>,
+    pub(super) groups: Vec<GroupPlace>,
+    /// Whether the footer says that there is no row in the whole file, in spite of its row groups. Readers differ in
+    /// which of the two they believe.
+    pub(super) denies_rows: bool,
+    bytes: Bytes,
+    /// With the [`schema::bare`] schema, which the record batches have, and without statistics: nobody here looks at
+    /// them.
+    options: ParquetMetaDataOptions,
+    bare: SchemaDescPtr,
+}
+
+/// A row group, as the footer's bytes say without being decoded.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct GroupPlace {
+    pub(super) rows: u64,
+    /// Of its first page, in the file; a claim that nobody has checked.
+    pub(super) offset: u64,
+    /// In the footer.
+    bytes: Range<usize>,
+}
+
+impl Footer {
+    /// Reads a file's footer.
+    pub(super) fn read(blob: &Arc<dyn Blob>) -> Result<Footer, Error> {
+        let (bytes, start) = read_footer(blob)?;
+        let bad = |reason: &str| Error::data(blob.path(), start, format!("bad footer: {reason}"));
+        let outline = Outline::of(&bytes).map_err(|error| match error {
+            Bad::Short => bad("it does not end"),
+            Bad::Invalid(reason) => bad(reason),
+        })?;
+        if outline.encrypted {
+            return Err(Error::data(blob.path(), start, "the file is encrypted"));
+        }
+        let rows = outline.groups.iter().try_fold(0u64, |sum, group| sum.checked_add(group.rows));
+        let rows = rows.ok_or_else(|| bad("too many rows"))?;
+        if outline.rows != 0 && u64::try_from(outline.rows) != Ok(rows) {
+            return Err(bad(&format!("{} rows, but {rows} in the row groups", outline.rows)));
+        }
+        decode(|| Footer::decode(bytes.clone(), outline)).map_err(|reason| bad(&reason))
+    }
+
+    fn decode(bytes: Bytes, outline: Outline) -> parquet::errors::Result<Footer> {
+        // A list of no structs in place of the row groups.
+        let head = [&bytes[..outline.list.start], b"\x0c", &bytes[outline.list.end..]].concat();
+        let schema = ParquetMetaDataReader::decode_schema(&head)?;
+        let bare = Arc::new(SchemaDescriptor::new(schema::bare(schema.root_schema())?));
+        schema::written(schema.root_schema())?; // so that what is read can be written
+        let options = ParquetMetaDataOptions::new()
+            .with_schema(bare.clone())
+            .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
+            .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll);
+        let metadata = ParquetMetaDataReader::decode_metadata_with_options(&head, Some(&options))?;
+        let key_values = metadata.file_metadata().key_value_metadata().cloned().unwrap_or_default();
+        if key_values.iter().any(|key_value| key_value.key == ARROW_SCHEMA_META_KEY) {
+            // It is copied to the parts, which could not be read if it did not fit the columns.
+            parquet_to_arrow_schema(&schema, Some(&key_values))?;
+        }
+        let denies_rows = outline.rows == 0 && outline.groups.iter().any(|group| group.rows > 0);
+        Ok(Footer { schema, key_values, groups: outline.groups, denies_rows, bytes, options, bare })
+    }
+
+    /// The schema of record batches.
+    pub(super) fn bare_schema(&self) -> &SchemaDescriptor {
+        &self.bare
+    }
+
+    /// Decodes one row group. Cost: in proportion to its columns, however many row groups there are.
+    pub(super) fn group(&self, place: &GroupPlace) -> Result<ParquetMetaData, String> {
+        let mut footer = Vec::with_capacity(place.bytes.len() + 24);
+        footer.extend_from_slice(b"\x15\x02\x26"); // field 1, the version: 1; field 3, the rows
+        let mut rows = place.rows << 1;
+        while rows >= 0x80 {
+            footer.push(rows as u8 | 0x80);
+            rows >>= 7;
+        }
+        footer.push(rows as u8);
+        footer.extend_from_slice(b"\x19\x1c"); // field 4, the row groups: a list of one struct
+        footer.extend_from_slice(&self.bytes[place.bytes.clone()]);
+        footer.push(0);
+        decode(|| ParquetMetaDataReader::decode_metadata_with_options(&footer, Some(&self.options)))
+    }
+}
+
+/// What the bytes of a footer say without being decoded: nothing is allocated that is larger than they are.
+///
+/// Source: apache/parquet-format, src/main/thrift/parquet.thrift, `FileMetaData`.
+struct Outline {
+    rows: i64,
+    groups: Vec<GroupPlace>,
+    /// The list of row groups.
+    list: Range<usize>,
+    encrypted: bool,
+}
+
+impl Outline {
+    fn of(footer: &[u8]) -> Result<Outline, Bad> {
+        let mut outline = Outline { rows: -1, groups: Vec::new(), list: 0..0, encrypted: false };
+        let (mut thrift, mut schema) = (Thrift::new(footer), false);
+        thrift.fields(|thrift, number, kind| {
+            match (number, kind) {
+                (2, Kind::List) => (check_schema(thrift)?, schema = true).0,
+                (3, Kind::Integer) => outline.rows = thrift.integer()?,
+                (4, Kind::List) => {
+                    let start = thrift.position();
+                    outline.groups = groups(thrift)?;
+                    outline.list = start..thrift.position();
+                }
+                // The algorithm by which columns are encrypted where the footer itself is not.
+                (8, _) => {
+                    outline.encrypted = true;
+                    return Ok(false);
+                }
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        match (schema, outline.list.is_empty()) {
+            (false, _) => Err(Bad::Invalid("no schema")),
+            (_, true) => Err(Bad::Invalid("no list of row groups")),
+            _ => Ok(outline),
+        }
+    }
+}
+
+/// Passes over the schema: a tree in depth-first order, each element with the number of its children.
+fn check_schema(thrift: &mut Thrift) -> Result<(), Bad> {
+    let (count, kind) = thrift.list()?;
+    if kind != Kind::Struct {
+        return Err(Bad::Invalid("no schema"));
+    }
+    if count > MAX_SCHEMA_ELEMENTS {
+        return Err(Bad::Invalid("more than 100,000 columns"));
+    }
+    let mut waiting: Vec<i64> = Vec::new(); // children to come of each open group
+    for _ in 0..count {
+        while waiting.last() == Some(&0) {
+            waiting.pop();
+        }
+        if let Some(children) = waiting.last_mut() {
+            *children -= 1;
+        }
+        let mut children = 0;
+        thrift.fields(|thrift, number, kind| {
+            let found = number == 5 && kind == Kind::Integer;
+            if found {
+                children = thrift.integer()?;
+            }
+            Ok(found)
+        })?;
+        if children > 0 {
+            waiting.push(children);
+        }
+        if waiting.len() > MAX_SCHEMA_DEPTH {
+            return Err(Bad::Invalid("columns nested in more than 64 groups"));
+        }
+    }
+    Ok(())
+}
+
+fn groups(thrift: &mut Thrift) -> Result<Vec<GroupPlace>, Bad> {
+    let (count, kind) = thrift.list()?;
+    if count > 0 && kind != Kind::Struct {
+        return Err(Bad::Invalid("row groups that are no structs"));
+    }
+    (0..count).map(|_| group(thrift)).collect()
+}
+
+fn group(thrift: &mut Thrift) -> Result<GroupPlace, Bad> {
+    let start = thrift.position();
+    let (mut rows, mut offset) = (-1, None);
+    thrift.fields(|thrift, number, kind| {
+        match (number, kind) {
+            (1, Kind::List) => {
+                let (count, kind) = thrift.list()?;
+                if count > 0 && kind != Kind::Struct {
+                    return Err(Bad::Invalid("column chunks that are no structs"));
+                }
+                if count > 0 {
+                    offset = first_page(thrift)?;
+                    (1..count).try_for_each(|_| thrift.skip_struct())?;
+                }
+            }
+            (3, Kind::Integer) => rows = thrift.integer()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    let rows = u64::try_from(rows).map_err(|_| Bad::Invalid("a row group with no number of rows"))?;
+    Ok(GroupPlace { rows, offset: offset.unwrap_or(0), bytes: start..thrift.position() })
+}
+
+/// Passes over a column chunk; where its dictionary begins, else its first data page.
+fn first_page(thrift: &mut Thrift) -> Result<Option<u64>, Bad> {
+    let (mut data, mut dictionary) = (None, None);
+    thrift.fields(|thrift, number, kind| {
+        if (number, kind) != (3, Kind::Struct) {
+            return Ok(false);
+        }
+        thrift.fields(|thrift, number, kind| {
+            match (number, kind) {
+                (9, Kind::Integer) => data = Some(thrift.integer()?),
+                (11, Kind::Integer) => dictionary = Some(thrift.integer()?),
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        Ok(true)
+    })?;
+    Ok(dictionary.or(data).and_then(|offset| u64::try_from(offset).ok()))
+}
+
+/// The encoded footer and its offset.
+fn read_footer(blob: &Arc<dyn Blob>) -> Result<(Bytes, u64), Error> {
+    let (path, bytes) = (blob.path(), blob.bytes());
+    let read = |start: u64, length: u64| {
+        let chunks = Chunks::new(blob.clone(), std::iter::once(start..start + length).collect());
+        chunks.get_bytes(start, length as usize).map_err(|error| {
+            chunks.take_failure().map_or_else(|| Error::data(path, start, text(&error)), Error::Store)
+        })
+    };
+    let body_bytes = bytes
+        .checked_sub(TAIL_BYTES)
+        .filter(|&body_bytes| body_bytes >= MAGIC.len() as u64)
+        .ok_or_else(|| Error::data(path, 0, "too short for a parquet file"))?;
+    let tail = read(body_bytes, TAIL_BYTES)?;
+    let (length, magic) = tail.split_at(4);
+    if magic == ENCRYPTED_MAGIC {
+        return Err(Error::data(path, body_bytes, "the file is encrypted"));
+    }
+    if magic != MAGIC {
+        return Err(Error::data(path, body_bytes, "no parquet footer: the file is cut or not parquet"));
+    }
+    let length = u64::from(u32::from_le_bytes([length[0], length[1], length[2], length[3]]));
+    let start = body_bytes
+        .checked_sub(length)
+        .ok_or_else(|| Error::data(path, body_bytes, format!("a footer of {length} bytes does not fit")))?;
+    if length > MAX_FOOTER_BYTES {
+        return Err(Error::data(path, start, format!("a footer of {length} bytes is too large to be read")));
+    }
+    Ok((read(start, length)?, start))
+}

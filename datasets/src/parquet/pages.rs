@@ -1,0 +1,318 @@
+//! The pages of one row group: looked at before they are decompressed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parquet::arrow::arrow_reader::RowGroups;
+use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::reader::{ChunkReader, SerializedPageReader};
+
+use super::chunks::Chunks;
+use super::thrift::{Bad, Thrift};
+
+/// Where a page header is looked for at first; longer ones are read again, with four times as much.
+const HEADER_BYTES: usize = 256;
+/// What a value or level of a repeated column takes in memory, at the least that is known before it is decoded.
+const LEVEL_BYTES: u64 = 8;
+
+/// What the parquet library may be given to decode: the bounds of a page, and of all pages that one record batch
+/// makes it decode.
+///
+/// A page of a few bytes can hold 2 GiB, and a run of a few bytes two billion values.
+#[derive(Clone)]
+pub(super) struct Budget {
+    page_bytes: u64,
+    batch_bytes: u64,
+    left: Arc<AtomicU64>,
+    exceeded: Arc<AtomicBool>,
+}
+
+impl Budget {
+    pub(super) fn new(page_bytes: u64, batch_bytes: u64) -> Self {
+        let left = Arc::new(AtomicU64::new(batch_bytes));
+        Budget { page_bytes, batch_bytes, left, exceeded: Arc::default() }
+    }
+
+    /// The next record batch begins.
+    pub(super) fn refill(&self) {
+        self.left.store(self.batch_bytes, Ordering::Relaxed);
+        self.exceeded.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether the pages of the batch were too large together.
+    pub(super) fn exceeded(&self) -> bool {
+        self.exceeded.load(Ordering::Relaxed)
+    }
+
+    fn take(&self, header: &Header, repeated: bool) -> Result<(), String> {
+        let bytes = header.uncompressed_bytes.max(header.compressed_bytes);
+        if bytes > self.page_bytes {
+            return Err(format!("a page of {bytes} bytes, where at most {} are read", self.page_bytes));
+        }
+        let levels = if repeated { header.values.saturating_mul(LEVEL_BYTES) } else { 0 };
+        let left = self.left.load(Ordering::Relaxed).checked_sub(bytes.saturating_add(levels));
+        self.left.store(left.unwrap_or(0), Ordering::Relaxed);
+        if left.is_none() {
+            self.exceeded.store(true, Ordering::Relaxed);
+            return Err(format!("pages of more than {} bytes for one batch of records", self.batch_bytes));
+        }
+        Ok(())
+    }
+}
+
+/// A row group's columns, as the parquet library asks for them.
+pub(super) struct Columns {
+    pub(super) chunks: Arc<Chunks>,
+    /// Of this row group alone.
+    pub(super) metadata: Arc<ParquetMetaData>,
+    pub(super) budget: Budget,
+}
+
+/// Where the data pages of a column begin.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct PageStarts {
+    /// Counted from the first row of the row group; none where a column is repeated and its pages are of the first
+    /// version, which do not say it.
+    pub(super) rows: Vec<u64>,
+    /// The row from which on no page can be found, because a page header is damaged.
+    pub(super) unknown_from: Option<u64>,
+}
+
+impl Columns {
+    /// Walks from page header to page header, which fetches the whole column chunk.
+    pub(super) fn page_starts(&self, column: usize) -> PageStarts {
+        let mut pages = PageHeaders::of(self, column);
+        let (mut starts, mut row) = (PageStarts::default(), 0u64);
+        loop {
+            match pages.next() {
+                Ok(None) => return starts,
+                Err(_) => {
+                    starts.unknown_from = Some(row);
+                    return starts;
+                }
+                Ok(Some(header)) => {
+                    if let Some(rows) = header.rows(pages.repeated) {
+                        starts.rows.push(row);
+                        row = row.saturating_add(rows);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl RowGroups for Columns {
+    fn num_rows(&self) -> usize {
+        self.metadata.row_group(0).num_rows() as usize
+    }
+
+    fn column_chunks(&self, column: usize) -> Result<Box<dyn PageIterator>> {
+        let metadata = self.metadata.row_group(0).column(column);
+        let library = SerializedPageReader::new(self.chunks.clone(), metadata, self.num_rows(), None)?;
+        let name = metadata.column_path().string();
+        let headers = PageHeaders::of(self, column);
+        let pages: Box<dyn PageReader> =
+            Box::new(CheckedPages { name, headers, library, budget: self.budget.clone() });
+        Ok(Box::new(OneChunk(Some(pages))))
+    }
+
+    fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {
+        Box::new(self.metadata.row_groups().iter())
+    }
+
+    fn metadata(&self) -> &ParquetMetaData {
+        &self.metadata
+    }
+}
+
+/// The one chunk that a column has in a row group.
+struct OneChunk(Option<Box<dyn PageReader>>);
+
+impl Iterator for OneChunk {
+    type Item = Result<Box<dyn PageReader>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.take().map(Ok)
+    }
+}
+
+impl PageIterator for OneChunk {}
+
+/// The pages of a column chunk, each held against the budget before the library sees it.
+struct CheckedPages {
+    name: String,
+    /// One page ahead of the library.
+    headers: PageHeaders,
+    library: SerializedPageReader<Chunks>,
+    budget: Budget,
+}
+
+impl CheckedPages {
+    /// Calls the library for the page whose header is next, `taken` from the budget if it will be decoded.
+    fn page<T>(
+        &mut self,
+        taken: impl FnOnce(&Header) -> bool,
+        call: impl FnOnce(&mut SerializedPageReader<Chunks>) -> Result<T>,
+    ) -> Result<T> {
+        let start = self.headers.offset;
+        let bad = |name: &str, start: u64, reason: &dyn std::fmt::Display| {
+            ParquetError::General(format!("column \"{name}\", page at byte {start}: {reason}"))
+        };
+        let header = self.headers.next().map_err(|reason| bad(&self.name, start, &reason))?;
+        if let Some(header) = header.filter(taken) {
+            let enough = self.budget.take(&header, self.headers.repeated);
+            enough.map_err(|reason| bad(&self.name, start, &reason))?;
+        }
+        call(&mut self.library).map_err(|error| bad(&self.name, start, &super::file::text(&error)))
+    }
+}
+
+impl Iterator for CheckedPages {
+    type Item = Result<Page>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
+    }
+}
+
+impl PageReader for CheckedPages {
+    fn get_next_page(&mut self) -> Result<Option<Page>> {
+        self.page(|_| true, PageReader::get_next_page)
+    }
+
+    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
+        self.library.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> Result<()> {
+        // The library may come back to a dictionary that it has skipped.
+        self.page(Header::is_dictionary, PageReader::skip_next_page)
+    }
+
+    fn supports_deferred_dictionary(&self) -> bool {
+        self.library.supports_deferred_dictionary()
+    }
+
+    fn take_deferred_dictionary(&mut self) -> Result<Option<Page>> {
+        self.library.take_deferred_dictionary()
+    }
+
+    fn at_record_boundary(&mut self) -> Result<bool> {
+        self.library.at_record_boundary()
+    }
+}
+
+/// Walks from page header to page header of a column chunk.
+struct PageHeaders {
+    chunks: Arc<Chunks>,
+    offset: u64,
+    end: u64,
+    repeated: bool,
+}
+
+impl PageHeaders {
+    fn of(columns: &Columns, column: usize) -> Self {
+        let metadata = columns.metadata.row_group(0).column(column);
+        let (offset, length) = metadata.byte_range();
+        let repeated = metadata.column_descr().max_rep_level() > 0;
+        PageHeaders { chunks: columns.chunks.clone(), offset, end: offset + length, repeated }
+    }
+
+    /// The next page's header, and past that page; `None` at the end of the chunk. Index pages are passed over,
+    /// as the library does.
+    fn next(&mut self) -> Result<Option<Header>, String> {
+        loop {
+            let left = self.end.saturating_sub(self.offset);
+            if left == 0 {
+                return Ok(None);
+            }
+            let header = self.header(left)?;
+            if header.compressed_bytes > left - header.own_bytes {
+                let bytes = header.compressed_bytes;
+                return Err(format!("a page of {bytes} bytes does not fit into its column chunk"));
+            }
+            self.offset += header.own_bytes + header.compressed_bytes;
+            if header.page_type != Header::INDEX {
+                return Ok(Some(header));
+            }
+        }
+    }
+
+    fn header(&self, left: u64) -> Result<Header, String> {
+        let mut least_bytes = HEADER_BYTES as u64;
+        loop {
+            least_bytes = least_bytes.min(left);
+            let bytes = self.chunks.get_bytes(self.offset, least_bytes as usize);
+            let bytes = bytes.map_err(|error| super::file::text(&error))?;
+            match Header::read(&bytes) {
+                Ok(header) => return Ok(header),
+                Err(Bad::Short) if least_bytes < left => least_bytes *= 4,
+                Err(Bad::Short) => return Err("the page header does not end".to_owned()),
+                Err(Bad::Invalid(reason)) => return Err(format!("bad page header: {reason}")),
+            }
+        }
+    }
+}
+
+/// A page header, as far as it matters here.
+///
+/// Source: apache/parquet-format, src/main/thrift/parquet.thrift, `PageHeader`.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Header {
+    pub(super) page_type: i64,
+    pub(super) own_bytes: u64,
+    pub(super) uncompressed_bytes: u64,
+    pub(super) compressed_bytes: u64,
+    /// With nulls.
+    values: u64,
+    /// Pages of the second version say it.
+    rows: Option<u64>,
+}
+
+impl Header {
+    const INDEX: i64 = 1;
+    const DICTIONARY: i64 = 2;
+
+    pub(super) fn read(bytes: &[u8]) -> Result<Header, Bad> {
+        let mut header = Header { page_type: -1, ..Header::default() };
+        let (mut sizes, mut thrift) = ([None; 2], Thrift::new(bytes));
+        let positive = |value: i64| u64::try_from(value).map_err(|_| Bad::Invalid("a negative length"));
+        thrift.fields(|thrift, number, _| {
+            match number {
+                1 => header.page_type = thrift.integer()?,
+                2 | 3 => sizes[number as usize - 2] = Some(positive(thrift.integer()?)?),
+                // The headers of data pages, dictionaries, and data pages of the second version.
+                5 | 7 | 8 => thrift.fields(|thrift, inner, _| {
+                    match (number, inner) {
+                        (_, 1) => header.values = positive(thrift.integer()?)?,
+                        (8, 3) => header.rows = Some(positive(thrift.integer()?)?),
+                        _ => return Ok(false),
+                    }
+                    Ok(true)
+                })?,
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        let [Some(uncompressed), Some(compressed)] = sizes else {
+            return Err(Bad::Invalid("no length"));
+        };
+        (header.uncompressed_bytes, header.compressed_bytes) = (uncompressed, compressed);
+        header.own_bytes = thrift.position() as u64;
+        Ok(header)
+    }
+
+    pub(super) fn is_dictionary(&self) -> bool {
+        self.page_type == Header::DICTIONARY
+    }
+
+    /// How many records a data page begins.
+    pub(super) fn rows(&self, repeated: bool) -> Option<u64> {
+        if self.is_dictionary() {
+            return None;
+        }
+        self.rows.or((!repeated).then_some(self.values))
+    }
+}
