@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use operators::{DocBatch, Reject};
 
 use crate::compression::Compression;
-use crate::lines::{Lines, MAX_BYTES};
-use crate::part::PartWriter;
+use crate::lines::{Extended, Lines};
+use crate::part::{Kind, PartWriter};
 use crate::reasons::Reasons;
 use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer, encoding};
 
-/// The format of SogouCS, in GB18030 or UTF-8, decided for each document:
+/// The format of SogouCS, in GB18030 or another encoding:
 /// ```text
 /// <doc>
 /// <url>http://…</url>
@@ -27,8 +27,10 @@ use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer, encoding
 /// is missing. The file splits at such lines: no byte of `<`, `>`, `/` or the newline can be the later
 /// byte of a character of GB18030, whose second bytes are 0x40 and above, and 0x30–0x39 in those of
 /// four bytes, as is the fourth. What lies outside documents, such as a root `<docs>`, is not copied.
+/// A file that has text and no document is a reject.
 ///
-/// Published by Sogou Labs, <http://www.sogou.com/labs/resource/cs.php>.
+/// Published by Sogou Labs: SogouCS at <http://www.sogou.com/labs/resource/cs.php>, SogouCA, which has the same
+/// format, at <http://www.sogou.com/labs/resource/ca.php>.
 pub struct SogouCs;
 
 /// The one value of [`SogouCs`].
@@ -41,7 +43,8 @@ impl Format for SogouCs {
 
     /// By its first line: `<doc>`, or `<docs>` and then `<doc>`.
     fn recognises(&self, _path: &str, head: &[u8]) -> bool {
-        let mut lines = encoding::without_mark(head).split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+        let head = encoding::head(head);
+        let mut lines = head.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
         let mut first = lines.next();
         if first == Some(b"<docs>") {
             first = lines.next();
@@ -53,16 +56,27 @@ impl Format for SogouCs {
         Compression::named(path).1 == Compression::None
     }
 
-    fn open(&self, piece: &Piece, _reading: &Reading) -> Result<Box<dyn Reader>, Error> {
-        Ok(Box::new(SogouReader(Elements::open(piece)?)))
+    fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
+        let elements = Elements::open(piece, reading)?;
+        Ok(Box::new(SogouReader { elements, reading: reading.clone(), buffer: Vec::new() }))
     }
 
-    fn writer<'a>(&self, parts: &'a dyn Parts, _reading: &Reading) -> Box<dyn Writer + 'a> {
+    fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
         Box::new(SogouWriter {
             kept: PartWriter::new(parts, "kept", ".dat"),
             removed: PartWriter::new(parts, "removed", ".dat"),
             reasons: Reasons::new(parts),
+            reading: reading.clone(),
         })
+    }
+
+    fn line_numbers(
+        &self,
+        file: &Piece,
+        reading: &Reading,
+        offsets: &mut dyn Iterator<Item = u64>,
+    ) -> Result<Option<Vec<u64>>, Error> {
+        Lines::open(file, reading)?.numbers(offsets).map(Some)
     }
 }
 
@@ -70,9 +84,12 @@ impl Format for SogouCs {
 struct Elements {
     lines: Lines,
     end: u64,
-    /// The line that ended the document before its `</doc>`, and where it lies.
-    next_opening: Option<(u64, Vec<u8>)>,
-    bytes: Vec<u8>,
+    /// Whether the file begins with this piece and no document was found yet.
+    none_yet: bool,
+    /// Whether the line that `lines` gave last begins a document that was not given yet.
+    opened: bool,
+    /// Where the document lies and how it begins, if it is longer than is held.
+    long: Option<(u64, Vec<u8>)>,
 }
 
 struct Element<'a> {
@@ -84,73 +101,99 @@ struct Element<'a> {
 }
 
 impl Elements {
-    fn open(piece: &Piece) -> Result<Self, Error> {
-        let lines = Lines::open_past(piece)?;
+    fn open(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
+        let lines = Lines::open_past(piece, reading)?;
         let end = if lines.compression() == Compression::None { piece.end } else { u64::MAX };
-        Ok(Elements { lines, end, next_opening: None, bytes: Vec::new() })
+        Ok(Elements { lines, end, none_yet: piece.start == 0, opened: false, long: None })
     }
 
+    /// Errors: as in [`Lines::advance`]; [`Error::Data`] where the file has text and no document.
     fn next(&mut self) -> Result<Option<Element<'_>>, Error> {
-        self.bytes.clear();
-        self.bytes.shrink_to(1 << 20);
-        let Some(offset) = self.find_opening()? else { return Ok(None) };
-        if offset >= self.end {
+        self.long = None;
+        if !self.find_opening()? {
             return Ok(None);
         }
-        let mut whole = true;
-        while let Some(line) = self.lines.next()? {
-            let tag = line.bytes.trim_ascii();
-            if tag == b"<doc>" {
-                self.next_opening = Some((line.offset, line.bytes.to_vec()));
-                break;
-            }
-            if !line.whole || self.bytes.len() + line.bytes.len() > MAX_BYTES {
-                whole = false;
-                self.bytes.truncate(Reject::HEAD_BYTES);
-            }
-            if whole {
-                self.bytes.extend_from_slice(line.bytes);
-            }
-            if tag.ends_with(b"</doc>") {
-                break;
-            }
-        }
-        Ok(Some(Element { offset, bytes: &self.bytes, whole }))
+        self.find_end()?;
+        let line = self.lines.line();
+        Ok(Some(match &self.long {
+            Some((offset, head)) => Element { offset: *offset, bytes: head, whole: false },
+            None => Element { offset: line.offset, bytes: line.bytes, whole: true },
+        }))
     }
 
-    /// Puts the next `<doc>` line into `bytes` and says where it lies.
-    fn find_opening(&mut self) -> Result<Option<u64>, Error> {
-        if let Some((offset, line)) = self.next_opening.take() {
-            self.bytes = line;
-            return Ok(Some(offset));
-        }
-        while let Some(line) = self.lines.next()? {
-            if line.offset >= self.end {
+    /// Goes on to the line that begins the next document, if that is of this piece.
+    fn find_opening(&mut self) -> Result<bool, Error> {
+        let mut text = false;
+        while !self.opened {
+            // The first piece of a file looks on behind its end for the first document of all.
+            if !self.lines.advance()? || self.lines.line().offset >= self.end && !self.none_yet {
                 break;
             }
-            if line.bytes.trim_ascii() == b"<doc>" {
-                self.bytes.extend_from_slice(line.bytes);
-                return Ok(Some(line.offset));
+            self.opened = self.tag(0).trim_ascii() == b"<doc>";
+            text = text || !self.lines.charset().is_blank(self.lines.line().bytes);
+        }
+        if self.none_yet && text && !self.opened {
+            return Err(Error::data(self.lines.path(), 0, "no line of the file is <doc>"));
+        }
+        self.none_yet = false;
+        Ok(std::mem::take(&mut self.opened) && self.lines.line().offset < self.end)
+    }
+
+    /// Joins the other lines of the document to its first.
+    fn find_end(&mut self) -> Result<(), Error> {
+        loop {
+            let before = self.lines.line().bytes.len();
+            match self.lines.extend()? {
+                Extended::Longer => {}
+                // Damage takes the document that it cuts with it.
+                Extended::AtEnd => return self.lines.damage(),
+                Extended::TooLong => return self.pass_long(),
+            }
+            let tag = self.tag(before);
+            if tag.trim_ascii() == b"<doc>" {
+                self.lines.cut(before);
+                return Ok(());
+            }
+            if tag.trim_ascii_end().ends_with(b"</doc>") {
+                return Ok(());
             }
         }
-        Ok(None)
+    }
+
+    /// Passes the rest of a document that is not held.
+    fn pass_long(&mut self) -> Result<(), Error> {
+        let line = self.lines.line();
+        let head = &line.bytes[..line.bytes.len().min(Reject::HEAD_BYTES)];
+        self.long = Some((line.offset, head.to_vec()));
+        while self.lines.advance()? {
+            let tag = self.tag(0);
+            let (opens, closes) = (tag.trim_ascii() == b"<doc>", tag.trim_ascii_end().ends_with(b"</doc>"));
+            if opens || closes {
+                self.opened = opens;
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The end of what `lines` gave last, from there on, as ASCII.
+    fn tag(&self, from: usize) -> Cow<'_, [u8]> {
+        self.lines.charset().ascii(&self.lines.line().bytes[from..])
     }
 }
 
 /// Its id and its text; else the offset in it of what is wrong, and the reason.
-fn document(element: &Element) -> Result<(String, String), (usize, Cow<'static, str>)> {
-    if !element.whole {
-        return Err((0, "the document is longer than 1 GiB".into()));
-    }
-    let text = encoding::decode(element.bytes).map_err(|illegal| (illegal.offset, illegal.reason.into()))?;
-    let docno = field(&text, "docno")?.unwrap_or_default().trim();
+type Document<'t> = Result<(&'t str, Cow<'t, str>), (usize, Cow<'static, str>)>;
+
+fn document(text: &str) -> Document<'_> {
+    let docno = field(text, "docno")?.unwrap_or_default().trim();
     if docno.is_empty() {
         return Err((0, "the document has no <docno>".into()));
     }
-    let title = field(&text, "contenttitle")?.unwrap_or_default().trim();
-    let content = field(&text, "content")?.ok_or((0, "the document has no <content>".into()))?;
-    let text = if title.is_empty() { content.to_owned() } else { format!("{title}\n{content}") };
-    Ok((docno.to_owned(), text))
+    let title = field(text, "contenttitle")?.unwrap_or_default().trim();
+    let content = field(text, "content")?.ok_or((0, "the document has no <content>".into()))?;
+    let text = if title.is_empty() { content.into() } else { format!("{title}\n{content}").into() };
+    Ok((docno, text))
 }
 
 /// What stands between the first `<name>` and the first `</name>` after it.
@@ -162,15 +205,27 @@ fn field<'t>(text: &'t str, name: &str) -> Result<Option<&'t str>, (usize, Cow<'
     }
 }
 
-struct SogouReader(Elements);
+struct SogouReader {
+    elements: Elements,
+    reading: Reading,
+    /// For documents that must be decoded.
+    buffer: Vec<u8>,
+}
 
 impl Reader for SogouReader {
     fn fill(&mut self, batch: &mut DocBatch) -> Result<bool, Error> {
-        let path = self.0.lines.path().to_owned();
+        let path = self.elements.lines.path().to_owned();
+        let (charset, too_long) = (self.elements.lines.charset(), self.elements.lines.too_long());
         while !batch.full() {
-            let Some(element) = self.0.next()? else { return Ok(false) };
-            match document(&element) {
-                Ok((docno, text)) => batch.push(&docno, &text),
+            let Some(element) = self.elements.next()? else { return Ok(false) };
+            if !element.whole {
+                batch.reject(&path, element.offset, &too_long, element.bytes);
+                continue;
+            }
+            let decoded = charset.decode(element.bytes, self.reading.bad_text, &mut self.buffer);
+            let decoded = decoded.map_err(|illegal| (illegal.offset, illegal.reason.into()));
+            match decoded.and_then(|(text, replaced)| Ok((document(text)?, replaced))) {
+                Ok(((docno, text), replaced)) => batch.push_decoded(docno, &text, replaced),
                 Err((at, reason)) => {
                     batch.reject(&path, element.offset + at as u64, reason, element.bytes);
                 }
@@ -184,21 +239,23 @@ struct SogouWriter<'a> {
     kept: PartWriter<'a>,
     removed: PartWriter<'a>,
     reasons: Reasons<'a>,
+    reading: Reading,
 }
 
 impl Writer for SogouWriter<'_> {
     fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
-        let mut elements = Elements::open(piece)?;
-        let compression = elements.lines.compression();
+        let mut elements = Elements::open(piece, &self.reading)?;
+        let charset = elements.lines.charset();
+        let kind = Kind::of(elements.lines.compression(), charset, b"");
         while let Some(element) = elements.next()? {
-            let newline: &[u8] = if element.bytes.ends_with(b"\n") { b"" } else { b"\n" };
+            let newline = charset.missing_newline(element.bytes);
             match fates.next() {
                 Some(Fate::Rejected) => {}
                 Some(Fate::Kept) if element.whole => {
-                    self.kept.write(compression, &[element.bytes, newline])?;
+                    self.kept.write(&kind, &[element.bytes, newline])?;
                 }
                 Some(Fate::Removed(removal)) if element.whole => {
-                    self.removed.write(compression, &[element.bytes, newline])?;
+                    self.removed.write(&kind, &[element.bytes, newline])?;
                     self.reasons.write(&removal)?;
                 }
                 _ => return Err(Error::changed(piece.blob.path())),
