@@ -124,7 +124,10 @@ fn json_lines_without_the_text_field_are_rejects() {
     let rejects = here.objects("out/rejects", ".jsonl");
     assert_eq!(rejects.len(), 3);
     assert_eq!(rejects[0]["uri"], here.path("a.jsonl").to_str().unwrap());
-    assert_eq!((&rejects[1]["offset"], &rejects[1]["reason"]), (&27.into(), &"no field \"body\"".into()));
+    assert_eq!(
+        (&rejects[1]["offset"], &rejects[1]["reason"]),
+        (&27.into(), &"line 2: no field \"body\"".into())
+    );
     assert!(rejects[2]["head"].as_str().unwrap().starts_with("{\"id\":\"c\""));
 }
 

@@ -14,3 +14,4 @@ mod layers;
 mod output;
 mod sequence;
 mod support;
+mod text;
