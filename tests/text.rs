@@ -50,6 +50,7 @@ fn one_text_in_every_encoding_is_one_document() {
     let here = Folder::new();
     let text = "臺灣大學校長表示,將於下週公布名單。";
     for encoding in ["utf-8", "gb18030", "big5", "utf-16"] {
+        here.write(&format!("in/{encoding}.txt"), "");
         encoded(&here, &format!("in/{encoding}.txt"), encoding, text);
     }
     here.run("dedup in out --method exact --quiet").ends(0);
@@ -103,7 +104,7 @@ fn a_file_without_documents_named_as_sogoucs_is_a_reject() {
         let line = format!("dedup a.txt out --format sogoucs --overwrite --quiet --split-size {split_size}");
         here.run(&line).ends(3);
         assert_eq!(here.lines("out/rejects", "jsonl").len(), 1);
-        assert!(here.lines("out/rejects", "jsonl")[0].contains("no line of the file is <doc>"));
+        assert!(here.lines("out/rejects", "jsonl")[0].contains("line 1: text outside of any <doc>"));
     }
 }
 

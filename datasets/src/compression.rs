@@ -117,7 +117,12 @@ impl Encoder {
         Ok(match compression {
             Compression::None => Self::None(output),
             Compression::Gzip => Self::Gzip(GzEncoder::new(output, flate2::Compression::new(6))),
-            Compression::Zstd => Self::Zstd(zstd::Encoder::new(output, 3)?),
+            Compression::Zstd => {
+                let mut encoder = zstd::Encoder::new(output, 3)?;
+                // As the zstd program does: without it, damage can pass for other text.
+                encoder.include_checksum(true)?;
+                Self::Zstd(encoder)
+            }
             Compression::Bzip2 => Self::Bzip2(BzEncoder::new(output, bzip2::Compression::best())),
         })
     }

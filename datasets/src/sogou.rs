@@ -26,8 +26,9 @@ use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer, encoding
 /// A document begins at a line that is `<doc>` and ends with `</doc>`, or where the next begins if that
 /// is missing. The file splits at such lines: no byte of `<`, `>`, `/` or the newline can be the later
 /// byte of a character of GB18030, whose second bytes are 0x40 and above, and 0x30–0x39 in those of
-/// four bytes, as is the fourth. What lies outside documents, such as a root `<docs>`, is not copied.
-/// A file that has text and no document is a reject.
+/// four bytes, as is the fourth. A root `<docs>` and blank lines may lie outside of documents; they are not copied. Any
+/// other text between two documents, before the first or behind the last is one reject, so that no document is lost in
+/// silence where its `<doc>` is damaged.
 ///
 /// Published by Sogou Labs: SogouCS at <http://www.sogou.com/labs/resource/cs.php>, SogouCA, which has the same
 /// format, at <http://www.sogou.com/labs/resource/ca.php>.
@@ -84,59 +85,83 @@ impl Format for SogouCs {
 struct Elements {
     lines: Lines,
     end: u64,
-    /// Whether the file begins with this piece and no document was found yet.
-    none_yet: bool,
+    /// Whether the next line is known to lie outside of any document: at the file's beginning and behind a `</doc>`, but
+    /// not at the beginning of a piece.
+    outside: bool,
     /// Whether the line that `lines` gave last begins a document that was not given yet.
     opened: bool,
-    /// Where the document lies and how it begins, if it is longer than is held.
-    long: Option<(u64, Vec<u8>)>,
+    /// What is no document, or is not held.
+    fault: Option<Fault>,
+}
+
+/// Where a record lies that is not to be read, how it begins, and why.
+struct Fault {
+    offset: u64,
+    head: Vec<u8>,
+    reason: String,
 }
 
 struct Element<'a> {
-    /// Of its `<doc>` line.
+    /// Of its first byte.
     offset: u64,
     bytes: &'a [u8],
-    /// `false`: it is longer than is held, and `bytes` is how it begins.
-    whole: bool,
+    /// Why it is not to be read; then `bytes` is how it begins.
+    fault: Option<&'a str>,
 }
 
 impl Elements {
     fn open(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
         let lines = Lines::open_past(piece, reading)?;
         let end = if lines.compression() == Compression::None { piece.end } else { u64::MAX };
-        Ok(Elements { lines, end, none_yet: piece.start == 0, opened: false, long: None })
+        Ok(Elements { lines, end, outside: piece.start == 0, opened: false, fault: None })
     }
 
-    /// Errors: as in [`Lines::advance`]; [`Error::Data`] where the file has text and no document.
+    /// Errors: as in [`Lines::advance`].
     fn next(&mut self) -> Result<Option<Element<'_>>, Error> {
-        self.long = None;
-        if !self.find_opening()? {
-            return Ok(None);
+        self.fault = None;
+        let found = self.find_opening()?;
+        if self.fault.is_none() {
+            if !found {
+                return Ok(None);
+            }
+            self.opened = false;
+            self.find_end()?;
         }
-        self.find_end()?;
         let line = self.lines.line();
-        Ok(Some(match &self.long {
-            Some((offset, head)) => Element { offset: *offset, bytes: head, whole: false },
-            None => Element { offset: line.offset, bytes: line.bytes, whole: true },
+        Ok(Some(match &self.fault {
+            Some(Fault { offset, head, reason }) => {
+                Element { offset: *offset, bytes: head, fault: Some(reason) }
+            }
+            None => Element { offset: line.offset, bytes: line.bytes, fault: None },
         }))
     }
 
-    /// Goes on to the line that begins the next document, if that is of this piece.
+    /// Goes on to the line that begins the next document: whether that is of this piece.
+    ///
+    /// What lies between a document and the next belongs to the first, what lies before all of them to the file's first
+    /// piece, wherever the pieces are cut.
     fn find_opening(&mut self) -> Result<bool, Error> {
-        let mut text = false;
         while !self.opened {
-            // The first piece of a file looks on behind its end for the first document of all.
-            if !self.lines.advance()? || self.lines.line().offset >= self.end && !self.none_yet {
-                break;
+            if !self.lines.advance()? || self.lines.line().offset >= self.end && !self.outside {
+                return Ok(false);
             }
-            self.opened = self.tag(0).trim_ascii() == b"<doc>";
-            text = text || !self.lines.charset().is_blank(self.lines.line().bytes);
+            let line = self.tag(0);
+            let tag = line.trim_ascii();
+            let opened = tag == b"<doc>";
+            if self.outside && self.fault.is_none() && !opened && !matches!(tag, b"" | b"<docs>" | b"</docs>")
+            {
+                self.fault = Some(self.fault("text outside of any <doc>".to_owned()));
+            }
+            self.opened = opened;
         }
-        if self.none_yet && text && !self.opened {
-            return Err(Error::data(self.lines.path(), 0, "no line of the file is <doc>"));
-        }
-        self.none_yet = false;
-        Ok(std::mem::take(&mut self.opened) && self.lines.line().offset < self.end)
+        self.outside = false;
+        Ok(self.lines.line().offset < self.end)
+    }
+
+    fn fault(&self, reason: String) -> Fault {
+        let line = self.lines.line();
+        let head = &line.bytes[..line.bytes.len().min(Reject::HEAD_BYTES)];
+        Fault { offset: line.offset, head: head.to_vec(), reason }
     }
 
     /// Joins the other lines of the document to its first.
@@ -155,6 +180,7 @@ impl Elements {
                 return Ok(());
             }
             if tag.trim_ascii_end().ends_with(b"</doc>") {
+                self.outside = true;
                 return Ok(());
             }
         }
@@ -162,14 +188,12 @@ impl Elements {
 
     /// Passes the rest of a document that is not held.
     fn pass_long(&mut self) -> Result<(), Error> {
-        let line = self.lines.line();
-        let head = &line.bytes[..line.bytes.len().min(Reject::HEAD_BYTES)];
-        self.long = Some((line.offset, head.to_vec()));
+        self.fault = Some(self.fault(self.lines.too_long()));
         while self.lines.advance()? {
             let tag = self.tag(0);
             let (opens, closes) = (tag.trim_ascii() == b"<doc>", tag.trim_ascii_end().ends_with(b"</doc>"));
             if opens || closes {
-                self.opened = opens;
+                (self.opened, self.outside) = (opens, closes);
                 break;
             }
         }
@@ -192,6 +216,10 @@ fn document(text: &str) -> Document<'_> {
     }
     let title = field(text, "contenttitle")?.unwrap_or_default().trim();
     let content = field(text, "content")?.ok_or((0, "the document has no <content>".into()))?;
+    // Where the newline between them is damaged, the next document would be lost in silence.
+    if text.rfind("<docno>") != text.find("<docno>") && !content.contains("<docno>") {
+        return Err((0, "the document has two <docno>".into()));
+    }
     let text = if title.is_empty() { content.into() } else { format!("{title}\n{content}").into() };
     Ok((docno, text))
 }
@@ -215,11 +243,11 @@ struct SogouReader {
 impl Reader for SogouReader {
     fn fill(&mut self, batch: &mut DocBatch) -> Result<bool, Error> {
         let path = self.elements.lines.path().to_owned();
-        let (charset, too_long) = (self.elements.lines.charset(), self.elements.lines.too_long());
+        let charset = self.elements.lines.charset();
         while !batch.full() {
             let Some(element) = self.elements.next()? else { return Ok(false) };
-            if !element.whole {
-                batch.reject(&path, element.offset, &too_long, element.bytes);
+            if let Some(reason) = element.fault {
+                batch.reject(&path, element.offset, reason, element.bytes);
                 continue;
             }
             let decoded = charset.decode(element.bytes, self.reading.bad_text, &mut self.buffer);
@@ -251,10 +279,10 @@ impl Writer for SogouWriter<'_> {
             let newline = charset.missing_newline(element.bytes);
             match fates.next() {
                 Some(Fate::Rejected) => {}
-                Some(Fate::Kept) if element.whole => {
+                Some(Fate::Kept) if element.fault.is_none() => {
                     self.kept.write(&kind, &[element.bytes, newline])?;
                 }
-                Some(Fate::Removed(removal)) if element.whole => {
+                Some(Fate::Removed(removal)) if element.fault.is_none() => {
                     self.removed.write(&kind, &[element.bytes, newline])?;
                     self.reasons.write(&removal)?;
                 }
@@ -275,7 +303,7 @@ impl Writer for SogouWriter<'_> {
 mod tests {
     use super::*;
     use crate::Removal;
-    use crate::testing::{MemoryBlob, Record, check_splits, corpus_file, divide, pieces, read};
+    use crate::testing::{MemoryBlob, Record, check_splits, corpus_file, divide, mutants, pieces, read};
 
     fn page(docno: &str, title: &str, content: &str) -> String {
         format!(
@@ -292,13 +320,23 @@ mod tests {
     fn every_split_gives_every_document_once_in_both_encodings() {
         let pages = [page("1", "标题", "内容 a & b"), page("2", "", ""), page("3", "", "只有内容")];
         let file = format!("<docs>\r\n{}\n{}between\n{}</docs>\n", pages[0], pages[1], pages[2]);
-        let expected = [doc("1", "标题\n内容 a & b"), doc("2", ""), doc("3", "只有内容")];
+        let text = Record::Reject { offset: 0, reason: "text outside of any <doc>".to_owned() };
+        let expected = [doc("1", "标题\n内容 a & b"), doc("2", ""), text, doc("3", "只有内容")];
+        // Where the text between the documents lies depends on the encoding.
+        let check_splits = |file: &[u8], kept: &[u8]| {
+            let mut records = check_splits(&SOGOUCS, "/a.dat", file, kept);
+            if let Some(Record::Reject { offset, .. }) = records.get_mut(2) {
+                assert!(file[*offset as usize..].starts_with(b"between"));
+                *offset = 0;
+            }
+            records
+        };
         let kept = pages.concat();
-        assert_eq!(check_splits(&SOGOUCS, "/a.dat", file.as_bytes(), kept.as_bytes()), expected);
+        assert_eq!(check_splits(file.as_bytes(), kept.as_bytes()), expected);
         let encode = |text: &str| encoding_rs::GB18030.encode(text).0.into_owned();
-        assert_eq!(check_splits(&SOGOUCS, "/a.dat", &encode(&file), &encode(&kept)), expected);
+        assert_eq!(check_splits(&encode(&file), &encode(&kept)), expected);
         let windows = |text: &str| encode(&text.replace('\n', "\r\n"));
-        assert_eq!(check_splits(&SOGOUCS, "/a.dat", &windows(&file), &windows(&kept)), expected);
+        assert_eq!(check_splits(&windows(&file), &windows(&kept)), expected);
     }
 
     #[test]
@@ -357,6 +395,64 @@ mod tests {
         let reasons = parts.text("removed/0.reasons.jsonl");
         let ids: Vec<&str> = reasons.lines().filter_map(|line| line.get(..9)).collect();
         assert_eq!(ids, ["{\"id\":\"1\"", "{\"id\":\"3\""]);
+    }
+
+    #[test]
+    fn every_encoding_is_read_and_written_as_it_was() {
+        let file = format!("<docs>\n{}\n{}</docs>\n", page("1", "标题", "内容"), page("2", "", "\u{0a0a}讯"));
+        let kept = page("1", "标题", "内容") + &page("2", "", "\u{0a0a}讯");
+        let encode = |text: &str| {
+            let text = format!("\u{feff}{text}");
+            text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>()
+        };
+        let expected = [doc("1", "标题\n内容"), doc("2", "\u{0a0a}讯")];
+        assert_eq!(check_splits(&SOGOUCS, "/a.dat", &encode(&file), &encode(&kept)), expected);
+        assert!(SOGOUCS.recognises("/a.dat", &encode(&file)[..200]));
+    }
+
+    #[test]
+    fn a_document_longer_than_a_record_may_be_is_one_reject() {
+        let file = [page("1", "", "a"), page("2", "", &"长\n".repeat(1000)), page("3", "", "c")].concat();
+        let blob = MemoryBlob::shared("/a", file.as_bytes(), 100);
+        let reading = Reading { max_record_bytes: 1000, ..Reading::default() };
+        for cuts in [&[][..], &[300], &[2000, 3000]] {
+            let (records, failed) = read(&SOGOUCS, &pieces(&blob, cuts), &reading);
+            assert!(failed.is_none());
+            let offset = page("1", "", "a").len() as u64;
+            let reason = "longer than the 1000 bytes that a record may have".to_owned();
+            assert_eq!(records, [doc("1", "a"), Record::Reject { offset, reason }, doc("3", "c")]);
+        }
+    }
+
+    #[test]
+    fn damage_costs_the_document_that_it_hits() {
+        let pages: Vec<String> =
+            (0..40).map(|id| page(&id.to_string(), "标题", &format!("第{id}条"))).collect();
+        let file = encoding_rs::GB18030.encode(&pages.concat()).0.into_owned();
+        let encoded = |page: &String| encoding_rs::GB18030.encode(page).0.len();
+        let mut ends = Vec::new();
+        pages.iter().for_each(|page| ends.push(ends.last().unwrap_or(&0) + encoded(page)));
+        let records_of = |bytes: &[u8]| {
+            let blob = MemoryBlob::shared("/a", bytes, 1000);
+            let (records, failed) = read(&SOGOUCS, &pieces(&blob, &[]), &Reading::default());
+            assert!(failed.is_none());
+            records
+        };
+        let whole = records_of(&file);
+        assert_eq!(whole.len(), 40);
+        for (mutant, damage) in mutants(&file, 2000) {
+            let records = records_of(&mutant);
+            let docs: Vec<_> = records.iter().filter(|record| matches!(record, Record::Doc { .. })).collect();
+            assert!(docs.len() <= 40, "{} documents", docs.len());
+            // A damaged end of a document may take the next one with it.
+            let hit = ends.partition_point(|&end| end <= damage.start);
+            let last = if damage.len() > 1 { 40 } else { hit + 1 };
+            for (number, record) in whole.iter().enumerate().filter(|(n, _)| *n < hit || *n > last) {
+                assert!(docs.contains(&record), "document {number} is lost by damage at {damage:?}");
+            }
+            // A cut may fall between two documents, and then nothing is seen to be missing.
+            assert!(damage.len() > 1 || records.len() >= 40 - usize::from(docs.len() < 40), "{damage:?}");
+        }
     }
 
     #[test]
