@@ -328,11 +328,12 @@ fn probably_big5(bytes: &[u8]) -> bool {
     low * 10 >= pairs.max(1) && not_big5 * 20 <= pairs
 }
 
-/// Whether it is valid UTF-8 with more characters beyond ASCII than another encoding makes by chance.
+/// Whether it is valid UTF-8 with three characters of three bytes, as Chinese ones are, or more.
 ///
-/// Costs next to nothing for other text, which breaks UTF-8's rules within a few characters.
+/// Pairs of GBK's bytes are often characters of two bytes in UTF-8: 谢谢 is two Cyrillic letters. Costs next to nothing for
+/// other text, which breaks UTF-8's rules within a few characters.
 fn surely_utf8(bytes: &[u8]) -> bool {
-    std::str::from_utf8(bytes).is_ok_and(|text| text.chars().filter(|c| !c.is_ascii()).nth(3).is_some())
+    std::str::from_utf8(bytes).is_ok_and(|text| text.chars().filter(|c| c.len_utf8() > 2).nth(2).is_some())
 }
 
 /// Whether bytes are no text at all: more than 1 in 50 is a control character that no text has.
@@ -458,6 +459,11 @@ mod tests {
             assert!(charset.decode(file, BadText::Reject, &mut buffer).is_ok());
             assert!(charset.decode(record, BadText::Reject, &mut buffer).is_err());
         }
+        // Valid UTF-8 by chance is no such text.
+        let charset = Charset::of(&gbk, false, None);
+        let thanks = encoded("gbk", "谢谢[怒][怒][偷笑]");
+        assert!(std::str::from_utf8(&thanks).is_ok());
+        assert!(charset.decode(&thanks, BadText::Reject, &mut buffer).is_ok());
         // A file that begins with ASCII alone may go on in either, record by record.
         let charset = Charset::of(b"ascii", false, None);
         for record in [utf8, &gbk] {

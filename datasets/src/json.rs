@@ -32,6 +32,7 @@ pub(crate) fn document<'l>(line: &'l str, reading: &Reading) -> Document<'l> {
     let found = found.map_err(|error| reason(&error))?;
     let text = found.text.ok_or_else(|| format!("no field \"{}\"", reading.text()))?;
     let id = match found.id.map(RawValue::get) {
+        Some(id) if id.starts_with('"') && !id.contains('\\') => Some(Cow::Borrowed(&id[1..id.len() - 1])),
         Some(id) if id.starts_with('"') => {
             let mut json = serde_json::Deserializer::from_str(id);
             Some(Text(id_field).deserialize(&mut json).map_err(|error| reason(&error))?)

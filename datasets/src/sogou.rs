@@ -210,27 +210,37 @@ impl Elements {
 type Document<'t> = Result<(&'t str, Cow<'t, str>), (usize, Cow<'static, str>)>;
 
 fn document(text: &str) -> Document<'_> {
-    let docno = field(text, "docno")?.unwrap_or_default().trim();
+    let docno = field(text, "<docno>", "</docno>")?.map_or("", |(docno, _)| docno.trim());
     if docno.is_empty() {
         return Err((0, "the document has no <docno>".into()));
     }
-    let title = field(text, "contenttitle")?.unwrap_or_default().trim();
-    let content = field(text, "content")?.ok_or((0, "the document has no <content>".into()))?;
+    let title = field(text, "<contenttitle>", "</contenttitle>")?.map_or("", |(title, _)| title.trim());
+    let content = field(text, "<content>", "</content>")?;
+    let (content, rest) = content.ok_or((0, "the document has no <content>".into()))?;
     // Where the newline between them is damaged, the next document would be lost in silence.
-    if text.rfind("<docno>") != text.find("<docno>") && !content.contains("<docno>") {
+    if find(rest, "<docno>").is_some() {
         return Err((0, "the document has two <docno>".into()));
     }
     let text = if title.is_empty() { content.into() } else { format!("{title}\n{content}").into() };
     Ok((docno, text))
 }
 
-/// What stands between the first `<name>` and the first `</name>` after it.
-fn field<'t>(text: &'t str, name: &str) -> Result<Option<&'t str>, (usize, Cow<'static, str>)> {
-    let Some((_, after)) = text.split_once(&format!("<{name}>")) else { return Ok(None) };
-    match after.split_once(&format!("</{name}>")) {
-        Some((value, _)) => Ok(Some(value)),
-        None => Err((0, format!("<{name}> is not closed").into())),
+/// What stands between the first `open` and the first `close` after it, and what comes then.
+fn field<'t>(
+    text: &'t str,
+    open: &str,
+    close: &str,
+) -> Result<Option<(&'t str, &'t str)>, (usize, Cow<'static, str>)> {
+    let Some(at) = find(text, open) else { return Ok(None) };
+    let value = &text[at + open.len()..];
+    match find(value, close) {
+        Some(end) => Ok(Some((&value[..end], &value[end + close.len()..]))),
+        None => Err((0, format!("{open} is not closed").into())),
     }
+}
+
+fn find(text: &str, tag: &str) -> Option<usize> {
+    memchr::memmem::find(text.as_bytes(), tag.as_bytes())
 }
 
 struct SogouReader {
