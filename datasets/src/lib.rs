@@ -14,6 +14,7 @@ mod lines;
 mod parquet;
 mod part;
 mod reasons;
+mod recognition;
 mod sequence_file;
 mod sogou;
 mod synthetic;

@@ -206,8 +206,11 @@ impl Elements {
     }
 }
 
-/// Its id and its text; else the offset in it of what is wrong, and the reason.
-type Document<'t> = Result<(&'t str, Cow<'t, str>), (usize, Cow<'static, str>)>;
+/// The offset in a document of what is wrong with it, and the reason.
+type Wrong = (usize, Cow<'static, str>);
+
+/// Its id and its text.
+type Document<'t> = Result<(&'t str, Cow<'t, str>), Wrong>;
 
 fn document(text: &str) -> Document<'_> {
     let docno = field(text, "<docno>", "</docno>")?.map_or("", |(docno, _)| docno.trim());
@@ -226,11 +229,7 @@ fn document(text: &str) -> Document<'_> {
 }
 
 /// What stands between the first `open` and the first `close` after it, and what comes then.
-fn field<'t>(
-    text: &'t str,
-    open: &str,
-    close: &str,
-) -> Result<Option<(&'t str, &'t str)>, (usize, Cow<'static, str>)> {
+fn field<'t>(text: &'t str, open: &str, close: &str) -> Result<Option<(&'t str, &'t str)>, Wrong> {
     let Some(at) = find(text, open) else { return Ok(None) };
     let value = &text[at + open.len()..];
     match find(value, close) {

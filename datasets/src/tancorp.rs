@@ -8,7 +8,8 @@ use operators::{DocBatch, Reject};
 use crate::compression::has_suffix;
 use crate::encoding::Charset;
 use crate::reasons::Reasons;
-use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer, encoding};
+use crate::recognition::is_binary;
+use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// Category folders with one `.txt` file per document, such as `Art/0001.txt`: the layout of TanCorp.
 ///
@@ -74,7 +75,7 @@ impl Reader for FileReader {
         }
         let charset = Charset::of(&bytes, true, self.reading.encoding);
         let text = &bytes[charset.mark_bytes()..];
-        if charset.unit() == 1 && encoding::is_binary(text) {
+        if charset.unit() == 1 && is_binary(text) {
             batch.reject(path, 0, "binary: more than 1 byte in 50 is a control character", &bytes);
             return Ok(false);
         }

@@ -129,16 +129,18 @@ mod tests {
     use super::*;
     use crate::testing::{Record, check_splits};
 
+    type Encode = fn(&str) -> Vec<u8>;
+
     #[test]
     fn every_split_gives_every_line_once_in_every_encoding() {
         let text = "新华社\u{2028}北京电\r\n\n \t\n国家\u{0a0a}统计局 \nab";
         let expected = ["新华社\u{2028}北京电", "国家\u{0a0a}统计局", "ab"];
         let kept = "新华社\u{2028}北京电\r\n国家\u{0a0a}统计局 \nab\n";
-        let gb18030 = |text: &str| encoding_rs::GB18030.encode(text).0.into_owned();
-        let utf16 =
-            |text: &str| format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_be_bytes).collect();
-        let encodings: [&dyn Fn(&str) -> Vec<u8>; 3] = [&|text| text.as_bytes().to_vec(), &gb18030, &utf16];
-        for encode in encodings {
+        let gb18030: Encode = |text| encoding_rs::GB18030.encode(text).0.into_owned();
+        let utf16: Encode =
+            |text| format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_be_bytes).collect();
+        let utf8: Encode = |text| text.as_bytes().to_vec();
+        for encode in [utf8, gb18030, utf16] {
             let records = check_splits(&LINES, "/a.txt", &encode(text), &encode(kept));
             let texts = records.iter().map(|record| match record {
                 Record::Doc { text, .. } => text.as_str(),

@@ -7,6 +7,8 @@ use crate::testing::{
     MemoryBlob, MemoryParts, Record, check_splits, corpus_file, divide, mutants, pieces, read,
 };
 
+type Encode = fn(&str) -> Vec<u8>;
+
 fn doc(id: &str, text: &str) -> Record {
     Record::Doc { id: id.to_owned(), text: text.to_owned() }
 }
@@ -262,12 +264,11 @@ fn a_file_that_changed_between_the_readings_is_no_rejected_record() {
 #[test]
 fn every_encoding_is_read_and_written_as_it_was() {
     let file = "{\"id\":\"甲\",\"text\":\"新华社北京电\"}\n\n{\"id\":\"a\",\"text\":\"\u{0a0a}讯\"}";
-    let gb18030 = |text: &str| encoding_rs::GB18030.encode(text).0.into_owned();
-    let utf16 = |text: &str| format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let gb18030: Encode = |text| encoding_rs::GB18030.encode(text).0.into_owned();
+    let utf16: Encode = |text| format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect();
     let kept = "{\"id\":\"甲\",\"text\":\"新华社北京电\"}\n{\"id\":\"a\",\"text\":\"\u{0a0a}讯\"}\n";
     let expected = [doc("甲", "新华社北京电"), doc("a", "\u{0a0a}讯")];
-    let encodings: [&dyn Fn(&str) -> Vec<u8>; 2] = [&gb18030, &utf16];
-    for encode in encodings {
+    for encode in [gb18030, utf16] {
         assert_eq!(check_splits(&JSONL, "/a.jsonl", &encode(file), &encode(kept)), expected);
         // What is removed is read back in the same encoding, with the members.
         let blob = MemoryBlob::shared("/a.jsonl", &encode(file), 9);
