@@ -17,6 +17,7 @@ use crate::failure::Guarded;
 use crate::output::OutputFolder;
 use crate::plan::Plan;
 use crate::progress::{Progress, Reporter, Stage};
+use crate::reject_lines::number_lines;
 use crate::search::{Found, Named, Search};
 use crate::summary::{Clock, Counters, InputFile, Process, SamplePair, Summary, histogram, skew};
 use crate::tables::{PairsOf, write_clusters, write_pairs, write_rejects};
@@ -200,10 +201,18 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     Ok(if summary.counters.rejected > 0 { 3 } else { 0 })
 }
 
+/// The text of a file of words, without a byte order mark.
 fn words(file: &Option<String>) -> Result<String> {
     let Some(file) = file else { return Ok(String::new()) };
-    std::fs::read_to_string(file)
-        .map_err(|error| WrongUse(format!("could not read \"{file}\": {error}")).into())
+    let bytes =
+        std::fs::read(file).map_err(|error| WrongUse(format!("could not read \"{file}\": {error}")))?;
+    match std::str::from_utf8(&bytes) {
+        Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned()),
+        Err(error) => {
+            let line = 1 + bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count();
+            bail!(WrongUse(format!("\"{file}\", line {line}: not valid UTF-8")))
+        }
+    }
 }
 
 /// A run whose input and output are known to be there.
@@ -236,6 +245,7 @@ impl Job<'_> {
             progress: Arc::clone(&self.progress),
         };
         let mut found = args.method.with(lexicon, search)??;
+        number_lines(plan, &reading, &mut found.rejects)?;
         clock.add("search", self.start.elapsed());
         if let Some((_, error)) = found.without_field.take().filter(|_| found.docs == 0) {
             bail!(error); // a name that no file knows is misspelt

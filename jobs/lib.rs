@@ -9,6 +9,7 @@ mod failure;
 mod output;
 mod plan;
 mod progress;
+mod reject_lines;
 mod search;
 mod summary;
 mod tables;

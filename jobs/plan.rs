@@ -43,6 +43,17 @@ impl UnopenedPiece {
         Ok(Piece { blob, name: self.name.clone(), start: self.start, end: self.end })
     }
 
+    /// Its file, as one piece.
+    pub fn whole_file(&self) -> Result<Piece, cluster::Error> {
+        let piece = self.open()?;
+        Ok(Piece { start: 0, end: piece.blob.bytes(), ..piece })
+    }
+
+    /// Whether its file is the one that people know by this path.
+    pub fn is_of(&self, path: &str) -> bool {
+        path.strip_prefix(self.store.prefix()) == Some(&self.path)
+    }
+
     pub fn bytes(&self) -> u64 {
         self.end - self.start
     }

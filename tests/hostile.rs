@@ -2,17 +2,17 @@
 //! this folder, one for each folder of files, and one row for each file.
 //!
 //! A row: `file`, `exit` (of `dedup` on that file alone), `docs` (kept and removed together), `rejected`, `options`
-//! (`-`: none) and `reason`, which one line of `rejects/` (or of stderr, where nothing was committed) must hold.
+//! (`-`: none; with `{file}` in them the file is an option's value and the input two posts) and `reason`, which one line of `rejects/` (or of stderr, where nothing was committed) must hold.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::support::{Folder, Run, run};
+use crate::support::{Folder, Run, json_line, run};
 
 /// Folders whose tables are written.
-const FOLDERS: [&str; 2] = ["parquet", "sequencefile"];
+const FOLDERS: [&str; 5] = ["dict", "jsonl", "parquet", "sequencefile", "text"];
 const MAX_MEMORY_BYTES: u64 = 600 << 20;
 const MAX_TIME: Duration = Duration::from_secs(60);
 
@@ -62,8 +62,12 @@ fn row(line: &str) -> (&str, Expected<'_>) {
 fn check(file: &Path, expected: &Expected) -> Result<(), String> {
     let folder = Folder::new();
     let start = Instant::now();
-    let line = format!("dedup --workers 1 --method exact --progress none {}", expected.options);
-    let Run { code, stdout: _, stderr } = run(folder.command(&line).arg("--").arg(file).arg("out"));
+    let method = if expected.options.contains("--method") { "" } else { "--method exact" };
+    let options = expected.options.replace("{file}", file.to_str().unwrap());
+    let input = if options == expected.options { file.to_owned() } else { folder.path("posts.jsonl") };
+    folder.write("posts.jsonl", json_line("a", "新闻的讯") + &json_line("b", "别的"));
+    let line = format!("dedup --workers 1 --progress none {method} {options}");
+    let Run { code, stdout: _, stderr } = run(folder.command(&line).arg("--").arg(input).arg("out"));
     let took = start.elapsed();
     if code != Some(expected.exit) {
         return Err(format!("exit code {code:?} instead of {}: {stderr}", expected.exit));

@@ -17,3 +17,4 @@ mod output;
 mod parquet;
 mod sequence;
 mod support;
+mod text;

@@ -1,7 +1,8 @@
-//! Files that are compressed as a whole: gzip and Zstandard.
+//! Files that are compressed as a whole: gzip, Zstandard and bzip2.
 
 use std::io::{self, BufWriter, Read, Write};
 
+use bzip2::write::BzEncoder;
 use cluster::{BlobReader, Output};
 use flate2::write::GzEncoder;
 
@@ -15,12 +16,14 @@ pub(crate) enum Compression {
     Gzip,
     /// Any number of frames, one after the other.
     Zstd,
+    /// Any number of streams, one after the other.
+    Bzip2,
 }
 
 impl Compression {
     /// The path without the suffix that names a compression, and that compression.
     pub fn named(path: &str) -> (&str, Self) {
-        for (suffix, compression) in [(".gz", Self::Gzip), (".zst", Self::Zstd)] {
+        for (suffix, compression) in [(".gz", Self::Gzip), (".zst", Self::Zstd), (".bz2", Self::Bzip2)] {
             if has_suffix(path, suffix) {
                 return (&path[..path.len() - suffix.len()], compression);
             }
@@ -33,6 +36,8 @@ impl Compression {
         match Self::named(path).1 {
             Self::None if head.starts_with(&[0x1f, 0x8b]) => Self::Gzip,
             Self::None if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) => Self::Zstd,
+            // The magic, and what a block or the end of an empty stream begins with.
+            Self::None if matches!(head, [b'B', b'Z', b'h', b'1'..=b'9', 0x31 | 0x17, ..]) => Self::Bzip2,
             named => named,
         }
     }
@@ -43,6 +48,7 @@ impl Compression {
             Self::None => "",
             Self::Gzip => ".gz",
             Self::Zstd => ".zst",
+            Self::Bzip2 => ".bz2",
         }
     }
 
@@ -52,6 +58,7 @@ impl Compression {
             Self::None => "plain",
             Self::Gzip => "gzip",
             Self::Zstd => "zstd",
+            Self::Bzip2 => "bzip2",
         }
     }
 
@@ -67,6 +74,7 @@ impl Compression {
                 decoder.window_log_max(31)?;
                 Box::new(decoder)
             }
+            Self::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(input)),
         })
     }
 
@@ -97,6 +105,7 @@ pub(crate) enum Encoder {
     None(BufWriter<Box<dyn Output>>),
     Gzip(GzEncoder<BufWriter<Box<dyn Output>>>),
     Zstd(zstd::Encoder<'static, BufWriter<Box<dyn Output>>>),
+    Bzip2(BzEncoder<BufWriter<Box<dyn Output>>>),
 }
 
 impl Encoder {
@@ -108,7 +117,13 @@ impl Encoder {
         Ok(match compression {
             Compression::None => Self::None(output),
             Compression::Gzip => Self::Gzip(GzEncoder::new(output, flate2::Compression::new(6))),
-            Compression::Zstd => Self::Zstd(zstd::Encoder::new(output, 3)?),
+            Compression::Zstd => {
+                let mut encoder = zstd::Encoder::new(output, 3)?;
+                // As the zstd program does: without it, damage can pass for other text.
+                encoder.include_checksum(true)?;
+                Self::Zstd(encoder)
+            }
+            Compression::Bzip2 => Self::Bzip2(BzEncoder::new(output, bzip2::Compression::best())),
         })
     }
 
@@ -117,6 +132,7 @@ impl Encoder {
             Self::None(output) => output.write_all(bytes),
             Self::Gzip(output) => output.write_all(bytes),
             Self::Zstd(output) => output.write_all(bytes),
+            Self::Bzip2(output) => output.write_all(bytes),
         }
     }
 
@@ -126,6 +142,7 @@ impl Encoder {
             Self::None(output) => output,
             Self::Gzip(output) => output.finish()?,
             Self::Zstd(output) => output.finish()?,
+            Self::Bzip2(output) => output.finish()?,
         };
         output.into_inner().map_err(io::IntoInnerError::into_error)
     }

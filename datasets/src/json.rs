@@ -7,7 +7,6 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::Reading;
-use crate::lines::Line;
 
 /// Objects and lists within each other; the readers that will read what we write stop there too.
 const MAX_DEPTH: usize = 128;
@@ -18,13 +17,8 @@ pub(crate) type Document<'l> = Result<(Option<Cow<'l, str>>, Cow<'l, str>), Stri
 /// The document that a line holds.
 ///
 /// Borrows from the line what holds no escapes. Of a name that occurs twice the last value counts.
-pub(crate) fn document<'l>(line: &Line<'l>, reading: &Reading) -> Document<'l> {
-    if !line.whole {
-        return Err("the line is longer than 1 GiB".to_owned());
-    }
-    let text = std::str::from_utf8(line.bytes)
-        .map_err(|error| format!("not UTF-8 at byte {} of the line", error.valid_up_to()))?
-        .trim_ascii_end();
+pub(crate) fn document<'l>(line: &'l str, reading: &Reading) -> Document<'l> {
+    let text = line.trim_ascii_end();
     if !text.trim_ascii_start().starts_with('{') {
         return Err("not a JSON object at byte 0 of the line".to_owned());
     }
@@ -38,6 +32,7 @@ pub(crate) fn document<'l>(line: &Line<'l>, reading: &Reading) -> Document<'l> {
     let found = found.map_err(|error| reason(&error))?;
     let text = found.text.ok_or_else(|| format!("no field \"{}\"", reading.text()))?;
     let id = match found.id.map(RawValue::get) {
+        Some(id) if id.starts_with('"') && !id.contains('\\') => Some(Cow::Borrowed(&id[1..id.len() - 1])),
         Some(id) if id.starts_with('"') => {
             let mut json = serde_json::Deserializer::from_str(id);
             Some(Text(id_field).deserialize(&mut json).map_err(|error| reason(&error))?)
@@ -47,6 +42,43 @@ pub(crate) fn document<'l>(line: &Line<'l>, reading: &Reading) -> Document<'l> {
         _ => None,
     };
     Ok((id, text))
+}
+
+/// The names of an object's members; none where it is no object.
+pub(crate) fn names(object: &str) -> Vec<String> {
+    let mut json = serde_json::Deserializer::from_str(object);
+    json.deserialize_map(Names).unwrap_or_default()
+}
+
+struct Names;
+
+impl<'l> Visitor<'l> for Names {
+    type Value = Vec<String>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<M: MapAccess<'l>>(self, mut members: M) -> Result<Vec<String>, M::Error> {
+        let mut names = Vec::new();
+        while let Some((name, IgnoredAny)) = members.next_entry()? {
+            names.push(name);
+        }
+        Ok(names)
+    }
+}
+
+/// `json` with its characters beyond ASCII as escapes, for lines in an encoding that may lack them.
+pub(crate) fn escaped(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len() * 2);
+    for c in json.chars() {
+        match c.is_ascii() {
+            true => escaped.push(c),
+            // Such characters stand in strings alone.
+            false => escaped.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}"))),
+        }
+    }
+    escaped
 }
 
 /// The parser's message, with the position in the line: it counts bytes from 1 in a line that is always 1.

@@ -4,20 +4,24 @@
 //! A new format is one file here and one line in [`FORMATS`].
 
 mod compression;
+mod csv;
 mod encoding;
 mod error;
+mod gb18030;
 mod json;
 mod jsonl;
 mod lines;
 mod parquet;
 mod part;
 mod reasons;
+mod recognition;
 mod sequence_file;
 mod sogou;
 mod synthetic;
 mod tancorp;
 #[cfg(test)]
 mod testing;
+mod text_lines;
 
 pub use encoding::Encoding;
 pub use error::Error;
@@ -29,8 +33,16 @@ use cluster::{Blob, Output};
 use operators::DocBatch;
 
 /// Every format that can be read, in the order in which they are tried on a file.
-pub static FORMATS: &[&dyn Format] =
-    &[&parquet::PARQUET, &sequence_file::SEQUENCE_FILE, &jsonl::JSONL, &sogou::SOGOUCS, &tancorp::TANCORP];
+pub static FORMATS: &[&dyn Format] = &[
+    &parquet::PARQUET,
+    &sequence_file::SEQUENCE_FILE,
+    &jsonl::JSONL,
+    &csv::WEIBO_CSV,
+    &csv::CSV,
+    &sogou::SOGOUCS,
+    &tancorp::TANCORP,
+    &text_lines::LINES,
+];
 
 /// How records become documents: what a user may say about a corpus.
 #[derive(Clone, Debug)]
@@ -132,6 +144,19 @@ pub trait Format: Sync {
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error>;
     /// Opens the kept and the removed part of one split.
     fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a>;
+
+    /// The line of each offset of a whole file, counted from 1, where the format has lines. The offsets must not fall.
+    ///
+    /// A piece in the middle of a file does not know its first line's number, so the rejects of a file get theirs
+    /// together, when all is read. Cost: one reading of the file up to the last offset.
+    fn line_numbers(
+        &self,
+        _file: &Piece,
+        _reading: &Reading,
+        _offsets: &mut dyn Iterator<Item = u64>,
+    ) -> Result<Option<Vec<u64>>, Error> {
+        Ok(None)
+    }
 }
 
 /// Reads the documents of a piece.

@@ -3,16 +3,39 @@
 use std::io;
 
 use crate::compression::{Compression, Encoder};
-use crate::{Error, Parts};
+use crate::encoding::Charset;
+use crate::{Encoding, Error, Parts};
 
-/// Writes records to the current part; begins a new one where the compression changes.
+/// What the records of one part have in common: a new part begins where it changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Kind {
+    compression: Compression,
+    encoding: Option<Encoding>,
+    /// What the part begins with, before its first record.
+    head: Vec<u8>,
+}
+
+impl Kind {
+    /// What we write ourselves.
+    pub fn plain() -> Self {
+        Kind { compression: Compression::None, encoding: None, head: Vec::new() }
+    }
+
+    /// Records of a file of lines. `head`: what each part begins with, behind the byte order mark that UTF-16 needs.
+    pub fn of(compression: Compression, charset: Charset, head: &[u8]) -> Self {
+        let mark = if charset.unit() == 2 { charset.encode("\u{feff}", b"") } else { Default::default() };
+        Kind { compression, encoding: charset.encoding(), head: [&mark, head].concat() }
+    }
+}
+
+/// Writes records to the current part; begins a new one where their [`Kind`] changes.
 ///
 /// Nothing is created before the first record, so a folder without records has no file.
 pub(crate) struct PartWriter<'a> {
     parts: &'a dyn Parts,
     folder: &'static str,
     extension: &'static str,
-    current: Option<(Compression, Encoder)>,
+    current: Option<(Kind, Encoder)>,
 }
 
 impl<'a> PartWriter<'a> {
@@ -22,21 +45,21 @@ impl<'a> PartWriter<'a> {
     }
 
     /// Writes one record, given in some number of slices.
-    pub fn write(&mut self, compression: Compression, record: &[&[u8]]) -> Result<(), Error> {
-        let mut encoder = match self.current.take() {
-            Some((current, encoder)) if current == compression => encoder,
-            other => {
-                self.close(other)?;
-                let extension = format!("{}{}", self.extension, compression.suffix());
-                let output = self.parts.part(self.folder, &extension)?;
-                Encoder::new(compression, output).map_err(|error| self.failed(error))?
-            }
-        };
-        for bytes in record {
-            encoder.write(bytes).map_err(|error| self.failed(error))?;
+    pub fn write(&mut self, kind: &Kind, record: &[&[u8]]) -> Result<(), Error> {
+        if self.current.as_ref().is_none_or(|(current, _)| current != kind) {
+            let ended = self.current.take();
+            self.close(ended)?;
+            let extension = format!("{}{}", self.extension, kind.compression.suffix());
+            let output = self.parts.part(self.folder, &extension)?;
+            let mut encoder = Encoder::new(kind.compression, output).map_err(|error| self.failed(error))?;
+            encoder.write(&kind.head).map_err(|error| self.failed(error))?;
+            self.current = Some((kind.clone(), encoder));
         }
-        self.current = Some((compression, encoder));
-        Ok(())
+        let Some((_, encoder)) = &mut self.current else { return Ok(()) };
+        record
+            .iter()
+            .try_for_each(|bytes| encoder.write(bytes))
+            .map_err(|error| Error::writing(self.folder, error))
     }
 
     /// Makes the last part durable.
@@ -45,7 +68,7 @@ impl<'a> PartWriter<'a> {
         self.close(current)
     }
 
-    fn close(&self, part: Option<(Compression, Encoder)>) -> Result<(), Error> {
+    fn close(&self, part: Option<(Kind, Encoder)>) -> Result<(), Error> {
         if let Some((_, encoder)) = part {
             encoder.into_output().map_err(|error| self.failed(error))?.finish()?;
         }

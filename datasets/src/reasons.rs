@@ -2,8 +2,9 @@
 
 use std::io;
 
-use crate::compression::Compression;
-use crate::part::PartWriter;
+use serde::Serialize;
+
+use crate::part::{Kind, PartWriter};
 use crate::{Error, Parts, Removal};
 
 /// Writes the companion of a removed part: a JSON-lines part `.reasons.jsonl` with one line per removed
@@ -22,7 +23,7 @@ impl<'a> Reasons<'a> {
     pub fn write(&mut self, removal: &Removal) -> Result<(), Error> {
         self.line.clear();
         write_line(&mut self.line, removal).map_err(|error| Error::writing("removed", error))?;
-        self.part.write(Compression::None, &[&self.line])
+        self.part.write(&Kind::plain(), &[&self.line])
     }
 
     /// Makes the part durable, if there is one.
@@ -35,22 +36,46 @@ fn write_line(line: &mut Vec<u8>, removal: &Removal) -> io::Result<()> {
     line.extend_from_slice(b"{\"id\":");
     serde_json::to_writer(&mut *line, &removal.id)?;
     line.push(b',');
-    write_members(line, removal)?;
+    write_members(line, &FIELDS, removal)?;
     line.extend_from_slice(b"}\n");
     Ok(())
 }
 
-/// Adds `"duplicate_of":…,"similarity":…,"cluster":…,"reason":…`: what a removed record says of its removal.
-pub(crate) fn write_members(json: &mut Vec<u8>, removal: &Removal) -> io::Result<()> {
-    json.extend_from_slice(b"\"duplicate_of\":");
-    serde_json::to_writer(&mut *json, &removal.duplicate_of)?;
-    json.extend_from_slice(b",\"similarity\":");
-    serde_json::to_writer(&mut *json, &removal.similarity)?;
-    json.extend_from_slice(b",\"cluster\":");
-    serde_json::to_writer(&mut *json, &removal.cluster)?;
-    json.extend_from_slice(b",\"reason\":");
-    serde_json::to_writer(&mut *json, removal.reason)?;
-    Ok(())
+/// The fields that a removed record gets.
+pub(crate) const FIELDS: [&str; 4] = ["duplicate_of", "similarity", "cluster", "reason"];
+
+/// [`FIELDS`] under names that the record does not have: `…_dedup` where it has one of that name.
+pub(crate) fn free_names(taken: impl Fn(&str) -> bool) -> [String; 4] {
+    FIELDS.map(|name| {
+        let mut name = name.to_owned();
+        while taken(&name) {
+            name.push_str("_dedup");
+        }
+        name
+    })
+}
+
+/// Adds `"duplicate_of":…,"similarity":…,"cluster":…,"reason":…`, by these names: what a removed record says of its
+/// removal.
+pub(crate) fn write_members<N: AsRef<str>>(
+    json: &mut Vec<u8>,
+    names: &[N; 4],
+    removal: &Removal,
+) -> io::Result<()> {
+    let [duplicate_of, similarity, cluster, reason] = names.each_ref().map(AsRef::as_ref);
+    write_member(json, duplicate_of, &removal.duplicate_of)?;
+    json.push(b',');
+    write_member(json, similarity, &removal.similarity)?;
+    json.push(b',');
+    write_member(json, cluster, &removal.cluster)?;
+    json.push(b',');
+    write_member(json, reason, removal.reason)
+}
+
+fn write_member(json: &mut Vec<u8>, name: &str, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
+    serde_json::to_writer(&mut *json, name)?;
+    json.push(b':');
+    Ok(serde_json::to_writer(&mut *json, value)?)
 }
 
 #[cfg(test)]

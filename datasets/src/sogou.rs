@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use operators::{DocBatch, Reject};
 
 use crate::compression::Compression;
-use crate::lines::{Lines, MAX_BYTES};
-use crate::part::PartWriter;
+use crate::lines::{Extended, Lines};
+use crate::part::{Kind, PartWriter};
 use crate::reasons::Reasons;
 use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer, encoding};
 
-/// The format of SogouCS, in GB18030 or UTF-8, decided for each document:
+/// The format of SogouCS, in GB18030 or another encoding:
 /// ```text
 /// <doc>
 /// <url>http://…</url>
@@ -26,9 +26,12 @@ use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer, encoding
 /// A document begins at a line that is `<doc>` and ends with `</doc>`, or where the next begins if that
 /// is missing. The file splits at such lines: no byte of `<`, `>`, `/` or the newline can be the later
 /// byte of a character of GB18030, whose second bytes are 0x40 and above, and 0x30–0x39 in those of
-/// four bytes, as is the fourth. What lies outside documents, such as a root `<docs>`, is not copied.
+/// four bytes, as is the fourth. A root `<docs>` and blank lines may lie outside of documents; they are not copied. Any
+/// other text between two documents, before the first or behind the last is one reject, so that no document is lost in
+/// silence where its `<doc>` is damaged.
 ///
-/// Published by Sogou Labs, <http://www.sogou.com/labs/resource/cs.php>.
+/// Published by Sogou Labs: SogouCS at <http://www.sogou.com/labs/resource/cs.php>, SogouCA, which has the same
+/// format, at <http://www.sogou.com/labs/resource/ca.php>.
 pub struct SogouCs;
 
 /// The one value of [`SogouCs`].
@@ -41,7 +44,8 @@ impl Format for SogouCs {
 
     /// By its first line: `<doc>`, or `<docs>` and then `<doc>`.
     fn recognises(&self, _path: &str, head: &[u8]) -> bool {
-        let mut lines = encoding::without_mark(head).split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+        let head = encoding::head(head);
+        let mut lines = head.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
         let mut first = lines.next();
         if first == Some(b"<docs>") {
             first = lines.next();
@@ -53,16 +57,27 @@ impl Format for SogouCs {
         Compression::named(path).1 == Compression::None
     }
 
-    fn open(&self, piece: &Piece, _reading: &Reading) -> Result<Box<dyn Reader>, Error> {
-        Ok(Box::new(SogouReader(Elements::open(piece)?)))
+    fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
+        let elements = Elements::open(piece, reading)?;
+        Ok(Box::new(SogouReader { elements, reading: reading.clone(), buffer: Vec::new() }))
     }
 
-    fn writer<'a>(&self, parts: &'a dyn Parts, _reading: &Reading) -> Box<dyn Writer + 'a> {
+    fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
         Box::new(SogouWriter {
             kept: PartWriter::new(parts, "kept", ".dat"),
             removed: PartWriter::new(parts, "removed", ".dat"),
             reasons: Reasons::new(parts),
+            reading: reading.clone(),
         })
+    }
+
+    fn line_numbers(
+        &self,
+        file: &Piece,
+        reading: &Reading,
+        offsets: &mut dyn Iterator<Item = u64>,
+    ) -> Result<Option<Vec<u64>>, Error> {
+        Lines::open(file, reading)?.numbers(offsets).map(Some)
     }
 }
 
@@ -70,107 +85,184 @@ impl Format for SogouCs {
 struct Elements {
     lines: Lines,
     end: u64,
-    /// The line that ended the document before its `</doc>`, and where it lies.
-    next_opening: Option<(u64, Vec<u8>)>,
-    bytes: Vec<u8>,
+    /// Whether the next line is known to lie outside of any document: at the file's beginning and behind a `</doc>`, but
+    /// not at the beginning of a piece.
+    outside: bool,
+    /// Whether the line that `lines` gave last begins a document that was not given yet.
+    opened: bool,
+    /// What is no document, or is not held.
+    fault: Option<Fault>,
+}
+
+/// Where a record lies that is not to be read, how it begins, and why.
+struct Fault {
+    offset: u64,
+    head: Vec<u8>,
+    reason: String,
 }
 
 struct Element<'a> {
-    /// Of its `<doc>` line.
+    /// Of its first byte.
     offset: u64,
     bytes: &'a [u8],
-    /// `false`: it is longer than is held, and `bytes` is how it begins.
-    whole: bool,
+    /// Why it is not to be read; then `bytes` is how it begins.
+    fault: Option<&'a str>,
 }
 
 impl Elements {
-    fn open(piece: &Piece) -> Result<Self, Error> {
-        let lines = Lines::open_past(piece)?;
+    fn open(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
+        let lines = Lines::open_past(piece, reading)?;
         let end = if lines.compression() == Compression::None { piece.end } else { u64::MAX };
-        Ok(Elements { lines, end, next_opening: None, bytes: Vec::new() })
+        Ok(Elements { lines, end, outside: piece.start == 0, opened: false, fault: None })
     }
 
+    /// Errors: as in [`Lines::advance`].
     fn next(&mut self) -> Result<Option<Element<'_>>, Error> {
-        self.bytes.clear();
-        self.bytes.shrink_to(1 << 20);
-        let Some(offset) = self.find_opening()? else { return Ok(None) };
-        if offset >= self.end {
-            return Ok(None);
+        self.fault = None;
+        let found = self.find_opening()?;
+        if self.fault.is_none() {
+            if !found {
+                return Ok(None);
+            }
+            self.opened = false;
+            self.find_end()?;
         }
-        let mut whole = true;
-        while let Some(line) = self.lines.next()? {
-            let tag = line.bytes.trim_ascii();
-            if tag == b"<doc>" {
-                self.next_opening = Some((line.offset, line.bytes.to_vec()));
-                break;
+        let line = self.lines.line();
+        Ok(Some(match &self.fault {
+            Some(Fault { offset, head, reason }) => {
+                Element { offset: *offset, bytes: head, fault: Some(reason) }
             }
-            if !line.whole || self.bytes.len() + line.bytes.len() > MAX_BYTES {
-                whole = false;
-                self.bytes.truncate(Reject::HEAD_BYTES);
-            }
-            if whole {
-                self.bytes.extend_from_slice(line.bytes);
-            }
-            if tag.ends_with(b"</doc>") {
-                break;
-            }
-        }
-        Ok(Some(Element { offset, bytes: &self.bytes, whole }))
+            None => Element { offset: line.offset, bytes: line.bytes, fault: None },
+        }))
     }
 
-    /// Puts the next `<doc>` line into `bytes` and says where it lies.
-    fn find_opening(&mut self) -> Result<Option<u64>, Error> {
-        if let Some((offset, line)) = self.next_opening.take() {
-            self.bytes = line;
-            return Ok(Some(offset));
+    /// Goes on to the line that begins the next document: whether that is of this piece.
+    ///
+    /// What lies between a document and the next belongs to the first, what lies before all of them to the file's first
+    /// piece, wherever the pieces are cut.
+    fn find_opening(&mut self) -> Result<bool, Error> {
+        while !self.opened {
+            if !self.lines.advance()? || self.lines.line().offset >= self.end && !self.outside {
+                return Ok(false);
+            }
+            let line = self.tag(0);
+            let tag = line.trim_ascii();
+            let opened = tag == b"<doc>";
+            if self.outside && self.fault.is_none() && !opened && !matches!(tag, b"" | b"<docs>" | b"</docs>")
+            {
+                self.fault = Some(self.fault("text outside of any <doc>".to_owned()));
+            }
+            self.opened = opened;
         }
-        while let Some(line) = self.lines.next()? {
-            if line.offset >= self.end {
+        self.outside = false;
+        Ok(self.lines.line().offset < self.end)
+    }
+
+    fn fault(&self, reason: String) -> Fault {
+        let line = self.lines.line();
+        let head = &line.bytes[..line.bytes.len().min(Reject::HEAD_BYTES)];
+        Fault { offset: line.offset, head: head.to_vec(), reason }
+    }
+
+    /// Joins the other lines of the document to its first.
+    fn find_end(&mut self) -> Result<(), Error> {
+        loop {
+            let before = self.lines.line().bytes.len();
+            match self.lines.extend()? {
+                Extended::Longer => {}
+                // Damage takes the document that it cuts with it.
+                Extended::AtEnd => return self.lines.damage(),
+                Extended::TooLong => return self.pass_long(),
+            }
+            let tag = self.tag(before);
+            if tag.trim_ascii() == b"<doc>" {
+                self.lines.cut(before);
+                return Ok(());
+            }
+            if tag.trim_ascii_end().ends_with(b"</doc>") {
+                self.outside = true;
+                return Ok(());
+            }
+        }
+    }
+
+    /// Passes the rest of a document that is not held.
+    fn pass_long(&mut self) -> Result<(), Error> {
+        self.fault = Some(self.fault(self.lines.too_long()));
+        while self.lines.advance()? {
+            let tag = self.tag(0);
+            let (opens, closes) = (tag.trim_ascii() == b"<doc>", tag.trim_ascii_end().ends_with(b"</doc>"));
+            if opens || closes {
+                (self.opened, self.outside) = (opens, closes);
                 break;
             }
-            if line.bytes.trim_ascii() == b"<doc>" {
-                self.bytes.extend_from_slice(line.bytes);
-                return Ok(Some(line.offset));
-            }
         }
-        Ok(None)
+        Ok(())
+    }
+
+    /// The end of what `lines` gave last, from there on, as ASCII.
+    fn tag(&self, from: usize) -> Cow<'_, [u8]> {
+        self.lines.charset().ascii(&self.lines.line().bytes[from..])
     }
 }
 
-/// Its id and its text; else the offset in it of what is wrong, and the reason.
-fn document(element: &Element) -> Result<(String, String), (usize, Cow<'static, str>)> {
-    if !element.whole {
-        return Err((0, "the document is longer than 1 GiB".into()));
-    }
-    let text = encoding::decode(element.bytes).map_err(|illegal| (illegal.offset, illegal.reason.into()))?;
-    let docno = field(&text, "docno")?.unwrap_or_default().trim();
+/// The offset in a document of what is wrong with it, and the reason.
+type Wrong = (usize, Cow<'static, str>);
+
+/// Its id and its text.
+type Document<'t> = Result<(&'t str, Cow<'t, str>), Wrong>;
+
+fn document(text: &str) -> Document<'_> {
+    let docno = field(text, "<docno>", "</docno>")?.map_or("", |(docno, _)| docno.trim());
     if docno.is_empty() {
         return Err((0, "the document has no <docno>".into()));
     }
-    let title = field(&text, "contenttitle")?.unwrap_or_default().trim();
-    let content = field(&text, "content")?.ok_or((0, "the document has no <content>".into()))?;
-    let text = if title.is_empty() { content.to_owned() } else { format!("{title}\n{content}") };
-    Ok((docno.to_owned(), text))
+    let title = field(text, "<contenttitle>", "</contenttitle>")?.map_or("", |(title, _)| title.trim());
+    let content = field(text, "<content>", "</content>")?;
+    let (content, rest) = content.ok_or((0, "the document has no <content>".into()))?;
+    // Where the newline between them is damaged, the next document would be lost in silence.
+    if find(rest, "<docno>").is_some() {
+        return Err((0, "the document has two <docno>".into()));
+    }
+    let text = if title.is_empty() { content.into() } else { format!("{title}\n{content}").into() };
+    Ok((docno, text))
 }
 
-/// What stands between the first `<name>` and the first `</name>` after it.
-fn field<'t>(text: &'t str, name: &str) -> Result<Option<&'t str>, (usize, Cow<'static, str>)> {
-    let Some((_, after)) = text.split_once(&format!("<{name}>")) else { return Ok(None) };
-    match after.split_once(&format!("</{name}>")) {
-        Some((value, _)) => Ok(Some(value)),
-        None => Err((0, format!("<{name}> is not closed").into())),
+/// What stands between the first `open` and the first `close` after it, and what comes then.
+fn field<'t>(text: &'t str, open: &str, close: &str) -> Result<Option<(&'t str, &'t str)>, Wrong> {
+    let Some(at) = find(text, open) else { return Ok(None) };
+    let value = &text[at + open.len()..];
+    match find(value, close) {
+        Some(end) => Ok(Some((&value[..end], &value[end + close.len()..]))),
+        None => Err((0, format!("{open} is not closed").into())),
     }
 }
 
-struct SogouReader(Elements);
+fn find(text: &str, tag: &str) -> Option<usize> {
+    memchr::memmem::find(text.as_bytes(), tag.as_bytes())
+}
+
+struct SogouReader {
+    elements: Elements,
+    reading: Reading,
+    /// For documents that must be decoded.
+    buffer: Vec<u8>,
+}
 
 impl Reader for SogouReader {
     fn fill(&mut self, batch: &mut DocBatch) -> Result<bool, Error> {
-        let path = self.0.lines.path().to_owned();
+        let path = self.elements.lines.path().to_owned();
+        let charset = self.elements.lines.charset();
         while !batch.full() {
-            let Some(element) = self.0.next()? else { return Ok(false) };
-            match document(&element) {
-                Ok((docno, text)) => batch.push(&docno, &text),
+            let Some(element) = self.elements.next()? else { return Ok(false) };
+            if let Some(reason) = element.fault {
+                batch.reject(&path, element.offset, reason, element.bytes);
+                continue;
+            }
+            let decoded = charset.decode(element.bytes, self.reading.bad_text, &mut self.buffer);
+            let decoded = decoded.map_err(|illegal| (illegal.offset, illegal.reason.into()));
+            match decoded.and_then(|(text, replaced)| Ok((document(text)?, replaced))) {
+                Ok(((docno, text), replaced)) => batch.push_decoded(docno, &text, replaced),
                 Err((at, reason)) => {
                     batch.reject(&path, element.offset + at as u64, reason, element.bytes);
                 }
@@ -184,21 +276,23 @@ struct SogouWriter<'a> {
     kept: PartWriter<'a>,
     removed: PartWriter<'a>,
     reasons: Reasons<'a>,
+    reading: Reading,
 }
 
 impl Writer for SogouWriter<'_> {
     fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
-        let mut elements = Elements::open(piece)?;
-        let compression = elements.lines.compression();
+        let mut elements = Elements::open(piece, &self.reading)?;
+        let charset = elements.lines.charset();
+        let kind = Kind::of(elements.lines.compression(), charset, b"");
         while let Some(element) = elements.next()? {
-            let newline: &[u8] = if element.bytes.ends_with(b"\n") { b"" } else { b"\n" };
+            let newline = charset.missing_newline(element.bytes);
             match fates.next() {
                 Some(Fate::Rejected) => {}
-                Some(Fate::Kept) if element.whole => {
-                    self.kept.write(compression, &[element.bytes, newline])?;
+                Some(Fate::Kept) if element.fault.is_none() => {
+                    self.kept.write(&kind, &[element.bytes, newline])?;
                 }
-                Some(Fate::Removed(removal)) if element.whole => {
-                    self.removed.write(compression, &[element.bytes, newline])?;
+                Some(Fate::Removed(removal)) if element.fault.is_none() => {
+                    self.removed.write(&kind, &[element.bytes, newline])?;
                     self.reasons.write(&removal)?;
                 }
                 _ => return Err(Error::changed(piece.blob.path())),
@@ -218,7 +312,7 @@ impl Writer for SogouWriter<'_> {
 mod tests {
     use super::*;
     use crate::Removal;
-    use crate::testing::{MemoryBlob, Record, check_splits, corpus_file, divide, pieces, read};
+    use crate::testing::{MemoryBlob, Record, check_splits, corpus_file, divide, mutants, pieces, read};
 
     fn page(docno: &str, title: &str, content: &str) -> String {
         format!(
@@ -235,13 +329,23 @@ mod tests {
     fn every_split_gives_every_document_once_in_both_encodings() {
         let pages = [page("1", "标题", "内容 a & b"), page("2", "", ""), page("3", "", "只有内容")];
         let file = format!("<docs>\r\n{}\n{}between\n{}</docs>\n", pages[0], pages[1], pages[2]);
-        let expected = [doc("1", "标题\n内容 a & b"), doc("2", ""), doc("3", "只有内容")];
+        let text = Record::Reject { offset: 0, reason: "text outside of any <doc>".to_owned() };
+        let expected = [doc("1", "标题\n内容 a & b"), doc("2", ""), text, doc("3", "只有内容")];
+        // Where the text between the documents lies depends on the encoding.
+        let check_splits = |file: &[u8], kept: &[u8]| {
+            let mut records = check_splits(&SOGOUCS, "/a.dat", file, kept);
+            if let Some(Record::Reject { offset, .. }) = records.get_mut(2) {
+                assert!(file[*offset as usize..].starts_with(b"between"));
+                *offset = 0;
+            }
+            records
+        };
         let kept = pages.concat();
-        assert_eq!(check_splits(&SOGOUCS, "/a.dat", file.as_bytes(), kept.as_bytes()), expected);
+        assert_eq!(check_splits(file.as_bytes(), kept.as_bytes()), expected);
         let encode = |text: &str| encoding_rs::GB18030.encode(text).0.into_owned();
-        assert_eq!(check_splits(&SOGOUCS, "/a.dat", &encode(&file), &encode(&kept)), expected);
+        assert_eq!(check_splits(&encode(&file), &encode(&kept)), expected);
         let windows = |text: &str| encode(&text.replace('\n', "\r\n"));
-        assert_eq!(check_splits(&SOGOUCS, "/a.dat", &windows(&file), &windows(&kept)), expected);
+        assert_eq!(check_splits(&windows(&file), &windows(&kept)), expected);
     }
 
     #[test]
@@ -300,6 +404,64 @@ mod tests {
         let reasons = parts.text("removed/0.reasons.jsonl");
         let ids: Vec<&str> = reasons.lines().filter_map(|line| line.get(..9)).collect();
         assert_eq!(ids, ["{\"id\":\"1\"", "{\"id\":\"3\""]);
+    }
+
+    #[test]
+    fn every_encoding_is_read_and_written_as_it_was() {
+        let file = format!("<docs>\n{}\n{}</docs>\n", page("1", "标题", "内容"), page("2", "", "\u{0a0a}讯"));
+        let kept = page("1", "标题", "内容") + &page("2", "", "\u{0a0a}讯");
+        let encode = |text: &str| {
+            let text = format!("\u{feff}{text}");
+            text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>()
+        };
+        let expected = [doc("1", "标题\n内容"), doc("2", "\u{0a0a}讯")];
+        assert_eq!(check_splits(&SOGOUCS, "/a.dat", &encode(&file), &encode(&kept)), expected);
+        assert!(SOGOUCS.recognises("/a.dat", &encode(&file)[..200]));
+    }
+
+    #[test]
+    fn a_document_longer_than_a_record_may_be_is_one_reject() {
+        let file = [page("1", "", "a"), page("2", "", &"长\n".repeat(1000)), page("3", "", "c")].concat();
+        let blob = MemoryBlob::shared("/a", file.as_bytes(), 100);
+        let reading = Reading { max_record_bytes: 1000, ..Reading::default() };
+        for cuts in [&[][..], &[300], &[2000, 3000]] {
+            let (records, failed) = read(&SOGOUCS, &pieces(&blob, cuts), &reading);
+            assert!(failed.is_none());
+            let offset = page("1", "", "a").len() as u64;
+            let reason = "longer than the 1000 bytes that a record may have".to_owned();
+            assert_eq!(records, [doc("1", "a"), Record::Reject { offset, reason }, doc("3", "c")]);
+        }
+    }
+
+    #[test]
+    fn damage_costs_the_document_that_it_hits() {
+        let pages: Vec<String> =
+            (0..40).map(|id| page(&id.to_string(), "标题", &format!("第{id}条"))).collect();
+        let file = encoding_rs::GB18030.encode(&pages.concat()).0.into_owned();
+        let encoded = |page: &String| encoding_rs::GB18030.encode(page).0.len();
+        let mut ends = Vec::new();
+        pages.iter().for_each(|page| ends.push(ends.last().unwrap_or(&0) + encoded(page)));
+        let records_of = |bytes: &[u8]| {
+            let blob = MemoryBlob::shared("/a", bytes, 1000);
+            let (records, failed) = read(&SOGOUCS, &pieces(&blob, &[]), &Reading::default());
+            assert!(failed.is_none());
+            records
+        };
+        let whole = records_of(&file);
+        assert_eq!(whole.len(), 40);
+        for (mutant, damage) in mutants(&file, 2000) {
+            let records = records_of(&mutant);
+            let docs: Vec<_> = records.iter().filter(|record| matches!(record, Record::Doc { .. })).collect();
+            assert!(docs.len() <= 40, "{} documents", docs.len());
+            // A damaged end of a document may take the next one with it.
+            let hit = ends.partition_point(|&end| end <= damage.start);
+            let last = if damage.len() > 1 { 40 } else { hit + 1 };
+            for (number, record) in whole.iter().enumerate().filter(|(n, _)| *n < hit || *n > last) {
+                assert!(docs.contains(&record), "document {number} is lost by damage at {damage:?}");
+            }
+            // A cut may fall between two documents, and then nothing is seen to be missing.
+            assert!(damage.len() > 1 || records.len() >= 40 - usize::from(docs.len() < 40), "{damage:?}");
+        }
     }
 
     #[test]

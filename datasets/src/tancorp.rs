@@ -6,18 +6,21 @@ use cluster::BlobReader;
 use operators::{DocBatch, Reject};
 
 use crate::compression::has_suffix;
-use crate::lines::MAX_BYTES;
+use crate::encoding::Charset;
 use crate::reasons::Reasons;
-use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer, encoding};
+use crate::recognition::is_binary;
+use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// Category folders with one `.txt` file per document, such as `Art/0001.txt`: the layout of TanCorp.
 ///
-/// The id is the file's path below the input; the text is the whole file, in UTF-8 or GB18030 (so GBK
-/// and GB2312 too), decided for each file. A file with illegal bytes, or of more than 1 GiB, is a
+/// The id is the file's path below the input; the text is the whole file, in UTF-8, GB18030 (so GBK
+/// and GB2312 too), Big5 or UTF-16 with a byte order mark, recognised for each file or named. A file with illegal
+/// bytes, that is too long, or that is no text (more than 1 byte in 50 is a control character) is a
 /// reject; an empty file is a document without text. Files are copied whole, to the same path below
 /// `kept` or `removed`.
 ///
-/// TanCorp: Songbo Tan et al., "A novel refinement approach for text categorization", CIKM 2005.
+/// TanCorp: Songbo Tan et al., "A novel refinement approach for text categorization", CIKM 2005; published as
+/// TanCorpV1.0 by the authors at <http://www.searchforum.org.cn/tansongbo/corpus.htm>.
 pub struct TanCorp;
 
 /// The one value of [`TanCorp`].
@@ -37,8 +40,8 @@ impl Format for TanCorp {
         false
     }
 
-    fn open(&self, piece: &Piece, _reading: &Reading) -> Result<Box<dyn Reader>, Error> {
-        Ok(Box::new(FileReader { piece: piece.clone() }))
+    fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
+        Ok(Box::new(FileReader { piece: piece.clone(), reading: reading.clone() }))
     }
 
     fn writer<'a>(&self, parts: &'a dyn Parts, _reading: &Reading) -> Box<dyn Writer + 'a> {
@@ -49,6 +52,7 @@ impl Format for TanCorp {
 /// The one document of a piece that begins where its file does.
 struct FileReader {
     piece: Piece,
+    reading: Reading,
 }
 
 impl Reader for FileReader {
@@ -57,19 +61,30 @@ impl Reader for FileReader {
             return Ok(false);
         }
         let (blob, path) = (&self.piece.blob, self.piece.blob.path());
-        let too_long = blob.bytes() > MAX_BYTES as u64;
+        let most = self.reading.max_record_bytes;
+        let too_long = blob.bytes() > most as u64;
         let end = if too_long { Reject::HEAD_BYTES as u64 } else { blob.bytes() };
         let mut bytes = Vec::new();
         BlobReader::new(blob.clone(), 0, end)
             .read_to_end(&mut bytes)
             .map_err(|error| Error::reading(path, 0, error))?;
         if too_long {
-            batch.reject(path, 0, "the file is longer than 1 GiB", &bytes);
+            let reason = format!("longer than the {most} bytes that a record may have");
+            batch.reject(path, 0, reason, &bytes);
             return Ok(false);
         }
-        match encoding::decode(&bytes) {
-            Ok(text) => batch.push(&self.piece.name, &text),
-            Err(illegal) => batch.reject(path, illegal.offset as u64, illegal.reason, &bytes),
+        let charset = Charset::of(&bytes, true, self.reading.encoding);
+        let text = &bytes[charset.mark_bytes()..];
+        if charset.unit() == 1 && is_binary(text) {
+            batch.reject(path, 0, "binary: more than 1 byte in 50 is a control character", &bytes);
+            return Ok(false);
+        }
+        match charset.decode(text, self.reading.bad_text, &mut Vec::new()) {
+            Ok((text, replaced)) => batch.push_decoded(&self.piece.name, text, replaced),
+            Err(illegal) => {
+                let offset = charset.mark_bytes() + illegal.offset;
+                batch.reject(path, offset as u64, illegal.reason, &bytes);
+            }
         }
         Ok(false)
     }

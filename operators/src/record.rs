@@ -101,8 +101,13 @@ impl DocBatch {
 
     /// Adds the next record of the input as a document whose illegal bytes were read as U+FFFD.
     pub fn push_replaced(&mut self, id: &str, text: &str) {
+        self.push_decoded(id, text, true);
+    }
+
+    /// Adds the next record of the input as a document, counted if illegal bytes were `replaced`.
+    pub fn push_decoded(&mut self, id: &str, text: &str, replaced: bool) {
         self.push(id, text);
-        self.replaced += 1;
+        self.replaced += u64::from(replaced);
     }
 
     /// Adds the next record of the input as one that could not be read.

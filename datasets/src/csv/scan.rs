@@ -1,0 +1,132 @@
+//! Where the fields of a CSV record lie, and where it ends.
+
+use std::ops::Range;
+
+use memchr::memchr;
+
+/// Finds the fields of one record, line by line, by RFC 4180: a field that begins with a quote ends with one, and holds
+/// quotes doubled. A quote within a field that does not begin with one is text, as most programs have it.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    /// Of each field, with its quotes.
+    pub fields: Vec<Range<usize>>,
+    /// Of the field that is being read.
+    start: usize,
+    /// How far the text is read.
+    at: usize,
+    quoted: bool,
+}
+
+/// What the end of the text is to the record.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The record ends with it.
+    Record,
+    /// A quoted field goes on behind it.
+    Open,
+    /// There is none: behind a closing quote stands neither a comma nor the end of the line.
+    Faulty,
+}
+
+impl Scan {
+    /// Begins a record with its first line.
+    pub fn line(&mut self, text: &[u8]) -> End {
+        self.fields.clear();
+        (self.start, self.at) = (0, 0);
+        self.quoted = false;
+        self.open(text);
+        self.more(text)
+    }
+
+    /// Goes on. `text`: the record so far, all of its lines.
+    pub fn more(&mut self, text: &[u8]) -> End {
+        loop {
+            if !self.quoted {
+                match memchr(b',', &text[self.at..]) {
+                    Some(comma) => self.close(self.at + comma, text),
+                    None => {
+                        self.fields.push(self.start..without_newline(text));
+                        return End::Record;
+                    }
+                }
+                continue;
+            }
+            let Some(quote) = memchr(b'"', &text[self.at..]) else {
+                self.at = text.len();
+                return End::Open;
+            };
+            let behind = self.at + quote + 1;
+            match &text[behind..] {
+                [b'"', ..] => self.at = behind + 1,
+                [b',', ..] => self.close(behind, text),
+                [] | [b'\n'] | [b'\r'] | [b'\r', b'\n'] => {
+                    self.fields.push(self.start..behind);
+                    return End::Record;
+                }
+                _ => return End::Faulty,
+            }
+        }
+    }
+
+    /// Ends a field at a comma.
+    fn close(&mut self, comma: usize, text: &[u8]) {
+        self.fields.push(self.start..comma);
+        self.start = comma + 1;
+        self.open(text);
+    }
+
+    fn open(&mut self, text: &[u8]) {
+        self.quoted = text.get(self.start) == Some(&b'"');
+        self.at = self.start + usize::from(self.quoted);
+    }
+}
+
+/// The length of a line without its newline.
+pub(super) fn without_newline(line: &[u8]) -> usize {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line).len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(text: &str) -> (Vec<&str>, End) {
+        let mut scan = Scan::default();
+        let mut lines = text.split_inclusive('\n').map(str::len).scan(0, |end, length| {
+            *end += length;
+            Some(&text[..*end])
+        });
+        let mut end = scan.line(lines.next().unwrap_or_default().as_bytes());
+        for line in lines {
+            assert_eq!(end, End::Open, "{text}");
+            end = scan.more(line.as_bytes());
+        }
+        (scan.fields.into_iter().map(|field| &text[field]).collect(), end)
+    }
+
+    #[test]
+    fn fields_end_at_commas_that_are_not_quoted() {
+        for (text, expected) in [
+            ("a,b,c\n", &["a", "b", "c"][..]),
+            ("a,,\r\n", &["a", "", ""]),
+            ("\"a\",\"b,\"\"c\"\"\",d", &["\"a\"", "\"b,\"\"c\"\"\"", "d"]),
+            ("1,\"two\nlines, \r\nthree\"\r\n", &["1", "\"two\nlines, \r\nthree\""]),
+            ("1,\"\"\n", &["1", "\"\""]),
+            ("1,it is \"so\"\n", &["1", "it is \"so\""]),
+            ("", &[""]),
+        ] {
+            assert_eq!(fields(text), (expected.to_vec(), End::Record), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_quoted_field_is_open_until_its_quote_and_faulty_with_text_behind_it() {
+        for text in ["1,\"a\n", "1,\"a\"\"\n", "1,\""] {
+            assert_eq!(fields(text).1, End::Open, "{text}");
+        }
+        for text in ["1,\"a\"b\n", "1,\"open\n2,\"b\"\n", "1,\"a\" ,b\n", "\"\"a\n"] {
+            assert_eq!(fields(text).1, End::Faulty, "{text}");
+        }
+    }
+}

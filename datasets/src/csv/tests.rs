@@ -1,0 +1,227 @@
+//! What is read from CSV files and written back, whole, cut and damaged.
+
+use super::*;
+use crate::testing::{
+    MemoryBlob, MemoryParts, Record, check_splits, corpus_file, divide, mutants, pieces, read,
+};
+
+const FILE: &str = "id,\"用户\",text\r\n1,u,\"转发, \"\"新\"\"\n第二行\"\r\n\r\n2,u,it is \"so\"\n,u,c";
+const KEPT: &str = "id,\"用户\",text\r\n1,u,\"转发, \"\"新\"\"\n第二行\"\r\n2,u,it is \"so\"\n,u,c\n";
+
+fn doc(id: &str, text: &str) -> Record {
+    Record::Doc { id: id.to_owned(), text: text.to_owned() }
+}
+
+fn read_whole(format: &Csv, path: &str, bytes: &[u8]) -> Vec<Record> {
+    let blob = MemoryBlob::shared(path, bytes, 1000);
+    let (records, failed) = read(format, &pieces(&blob, &[]), &Reading::default());
+    assert!(failed.is_none(), "{failed:?}");
+    records
+}
+
+/// The file in each encoding.
+fn encoded(text: &str) -> [Vec<u8>; 3] {
+    let utf16 = format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+    [text.as_bytes().to_vec(), encoding_rs::GB18030.encode(text).0.into_owned(), utf16]
+}
+
+#[test]
+fn every_record_is_read_and_kept_as_it_was_in_every_encoding() {
+    for (file, kept) in encoded(FILE).iter().zip(encoded(KEPT)) {
+        let blob = MemoryBlob::shared("/a.csv", file, 7);
+        let pieces = pieces(&blob, &[]);
+        let records = read(&CSV, &pieces, &Reading::default()).0;
+        let Record::Doc { id, .. } = &records[2] else { panic!("{records:?}") };
+        assert!(id.starts_with("/a.csv:"), "{id}");
+        assert_eq!(records[..2], [doc("1", "转发, \"新\"\n第二行"), doc("2", "it is \"so\"")]);
+        assert_eq!(records.len(), 3);
+        let (parts, failed) = divide(&CSV, &pieces, &records, |_| Fate::Kept);
+        assert!(failed.is_none() && parts.bytes("kept/0.csv") == kept, "{:?}", parts.text("kept/0.csv"));
+    }
+}
+
+#[test]
+fn removed_records_get_four_more_fields() {
+    let file = "id,text,cluster\r\n1,a,x\r\n2,\"b\nb\",y";
+    let removed = "id,text,cluster,duplicate_of,similarity,cluster_dedup,reason\r\n\
+                   1,a,x,\"新,\"\"\",0.875,c,similar\r\n2,\"b\nb\",y,\"新,\"\"\",0.875,c,similar\n";
+    // All ASCII, a file is written as UTF-8.
+    let [utf8, _, utf16] = encoded(file);
+    let [removed_utf8, _, removed_utf16] = encoded(removed);
+    for (file, removed) in [(utf8, removed_utf8), (utf16, removed_utf16)] {
+        let blob = MemoryBlob::shared("/a.csv", &file, 7);
+        let pieces = pieces(&blob, &[]);
+        let records = read(&CSV, &pieces, &Reading::default()).0;
+        let (parts, failed) = divide(&CSV, &pieces, &records, |id| {
+            let (id, duplicate_of, cluster) = (id.to_owned(), "新,\"".to_owned(), "c".to_owned());
+            Fate::Removed(Removal { id, duplicate_of, similarity: Some(0.875), cluster, reason: "similar" })
+        });
+        assert!(failed.is_none());
+        assert!(parts.bytes("removed/0.csv") == removed, "{}", parts.text("removed/0.csv"));
+    }
+}
+
+#[test]
+fn posts_of_weibo_split_at_newlines() {
+    let file = "userid,text\r\n0,\"转发, 新\"\r\n0,讯\r\n0,\"two\r\nlines\"\r\n0,末";
+    let kept = "userid,text\r\n0,\"转发, 新\"\r\n0,讯\r\n0,末\n";
+    for (file, kept) in encoded(file).iter().zip(encoded(kept)) {
+        // Each piece of a split has a header of its own; here they are one part only.
+        let blob = MemoryBlob::shared("/a.csv", file, 7);
+        let whole = pieces(&blob, &[]);
+        let records = read(&WEIBO_CSV, &whole, &Reading::default()).0;
+        let texts = records.iter().map(|record| match record {
+            Record::Doc { text, .. } => text,
+            Record::Reject { reason, .. } => reason,
+        });
+        let expected = [
+            "转发, 新",
+            "讯",
+            "a quoted field does not end on its line",
+            "not as many fields as the header: 1 instead of 2",
+            "末",
+        ];
+        assert!(texts.eq(expected), "{records:?}");
+        let (parts, _) = divide(&WEIBO_CSV, &whole, &records, |_| Fate::Kept);
+        assert!(parts.bytes("kept/0.csv") == kept);
+        assert_eq!(check_splits(&WEIBO_CSV, "/a.csv", file, &kept), records);
+    }
+}
+
+#[test]
+fn faulty_quotes_cost_one_line() {
+    let file =
+        "id,text\n1,\"good\"\n2,\"open\n3,three\n4,\"a\"b\n5,a,b\n6\n7,\"last\nline\"\n8,\"no end\n9,nine";
+    let records = read_whole(&CSV, "/a.csv", file.as_bytes());
+    let reject = |line: &str, reason: &str| Record::Reject {
+        offset: file.find(line).unwrap() as u64,
+        reason: reason.to_owned(),
+    };
+    let open = "a quoted field does not end, or not in a record with as many fields as the header";
+    let expected = [
+        doc("1", "good"),
+        reject("2,", open),
+        doc("3", "three"),
+        reject("4,", "neither a comma nor the end of the line behind a closing quote"),
+        reject("5,", "not as many fields as the header: 3 instead of 2"),
+        reject("6\n", "not as many fields as the header: 1 instead of 2"),
+        doc("7", "last\nline"),
+        reject("8,", open),
+        doc("9", "nine"),
+    ];
+    assert_eq!(records, expected);
+}
+
+#[test]
+fn a_quote_that_is_never_closed_holds_no_more_than_a_record_and_costs_one_line() {
+    let file = format!("id,text\n1,\"open\n{}", "2,line\n".repeat(100_000));
+    let blob = MemoryBlob::shared("/a.csv", file.as_bytes(), 1 << 16);
+    let reading = Reading { max_record_bytes: 10_000, ..Reading::default() };
+    let (records, failed) = read(&CSV, &pieces(&blob, &[]), &reading);
+    assert!(failed.is_none());
+    assert!(matches!(records[0], Record::Reject { offset: 8, .. }));
+    assert_eq!(records.len(), 100_001);
+    assert!(records[1..].iter().all(|record| *record == doc("2", "line")));
+}
+
+#[test]
+fn a_field_that_is_not_there_is_named() {
+    let blob = MemoryBlob::shared("/a.csv", b"id,review\n1,a\n", 7);
+    let piece = pieces(&blob, &[]).remove(0);
+    let error = |reading: &Reading| match CSV.open(&piece, reading) {
+        Err(error) => error.to_string(),
+        Ok(_) => String::new(),
+    };
+    assert_eq!(error(&Reading::default()), "\"/a.csv\" has no field \"text\"; it has id, review");
+    let text = Some("review".to_owned());
+    assert_eq!(error(&Reading { text: text.clone(), ..Reading::default() }), "");
+    let id = Some("key".to_owned());
+    assert!(error(&Reading { id, text, ..Reading::default() }).contains("\"key\""));
+    assert!(read_whole(&CSV, "/empty.csv", b"").is_empty());
+    assert!(read_whole(&CSV, "/empty.csv.gz", b"").is_empty());
+    assert!(read_whole(&CSV, "/header.csv", b"text\n").is_empty());
+}
+
+#[test]
+fn a_new_part_begins_where_the_header_or_the_encoding_changes() {
+    let parts = MemoryParts::default();
+    let mut writer = CSV.writer(&parts, &Reading::default());
+    let gbk = encoding_rs::GBK.encode("text\n新华社北京电\n").0.into_owned();
+    for bytes in [&b"text\na\n"[..], b"text\nb\n", b"id,text\n1,c\n", "text\n新华社北京电\n".as_bytes(), &gbk]
+    {
+        let blob = MemoryBlob::shared("/a.csv", bytes, 9);
+        writer.divide(&pieces(&blob, &[])[0], &mut std::iter::once(Fate::Kept)).unwrap();
+    }
+    writer.finish().unwrap();
+    assert_eq!(parts.names(), ["kept/0.csv", "kept/1.csv", "kept/2.csv", "kept/3.csv"]);
+    assert_eq!(parts.text("kept/0.csv"), "text\na\nb\n");
+    assert_eq!(parts.bytes("kept/3.csv"), gbk);
+}
+
+#[test]
+fn files_are_recognised_by_their_names_and_posts_of_weibo_by_their_header() {
+    let header = b"userid,text\r\n0,a\r\n";
+    assert!(WEIBO_CSV.recognises("/2.14.csv", header) && !WEIBO_CSV.recognises("/2.14.txt", header));
+    assert!(!WEIBO_CSV.recognises("/a.csv", b"id,text\n"));
+    assert!(
+        CSV.recognises("/a.CSV", b"") && CSV.recognises("/a.csv.bz2", b"") && !CSV.recognises("/csv", b"")
+    );
+    assert!(!CSV.splits("/a.csv") && WEIBO_CSV.splits("/a.csv") && !WEIBO_CSV.splits("/a.csv.gz"));
+}
+
+#[test]
+fn damage_costs_the_record_that_it_hits() {
+    let mut file = "id,text\n".to_owned();
+    let mut ends = Vec::new();
+    for id in 0..60 {
+        match id % 4 {
+            0 => file.push_str(&format!("{id},\"第{id}条, 新\"\n")),
+            1 => file.push_str(&format!("{id},\"第{id}条\n说 \"\"好\"\"\"\r\n")),
+            _ => file.push_str(&format!("{id},第{id}条\n")),
+        }
+        ends.push(file.len());
+    }
+    let whole = read_whole(&CSV, "/a.csv", file.as_bytes());
+    assert_eq!(whole.len(), 60);
+    for (mutant, damage) in mutants(file.as_bytes(), 2000) {
+        if damage.start < 8 {
+            continue; // the header: it names the fields of all
+        }
+        let blob = MemoryBlob::shared("/a.csv", &mutant, 1000);
+        let pieces = pieces(&blob, &[]);
+        let (records, failed) = read(&CSV, &pieces, &Reading::default());
+        assert!(failed.is_none());
+        let docs = records.iter().filter(|record| matches!(record, Record::Doc { .. })).count();
+        assert!(docs <= 60 + 1, "{docs} documents");
+        // A damaged newline takes the next record with it.
+        let hit = ends.partition_point(|&end| end <= damage.start);
+        let last = if damage.len() == 1 { ends.partition_point(|&end| end < damage.end + 1) } else { 59 };
+        for (number, record) in whole.iter().enumerate().filter(|(number, _)| *number < hit || *number > last)
+        {
+            assert!(records.contains(record), "record {number} is lost by damage at {damage:?}: {records:?}");
+        }
+        let (_, failed) = divide(&CSV, &pieces, &records, |_| Fate::Kept);
+        assert!(failed.is_none());
+    }
+}
+
+#[test]
+fn shared_posts_of_weibo_give_their_known_counts() {
+    for (name, docs, rejects) in [("1.20", 581, 0), ("2.14", 10_885, 0)] {
+        let Some(bytes) = corpus_file(&format!("corpora/weibo-gb18030-{name}.csv")) else { return };
+        let whole = read_whole(&WEIBO_CSV, name, &bytes);
+        let found = whole.iter().filter(|record| matches!(record, Record::Doc { .. })).count();
+        let rejected: Vec<_> =
+            whole.iter().filter(|record| matches!(record, Record::Reject { .. })).collect();
+        assert_eq!((found, rejected.len()), (docs, rejects), "{rejected:?}");
+        assert!(read_whole(&CSV, name, &bytes) == whole);
+        let blob = MemoryBlob::shared(name, &bytes, 4096);
+        for count in [7, 64] {
+            let cuts: Vec<u64> = (1..count).map(|i| blob.bytes() * i / count).collect();
+            assert!(
+                read(&WEIBO_CSV, &pieces(&blob, &cuts), &Reading::default()).0 == whole,
+                "{name} differs"
+            );
+        }
+    }
+}
