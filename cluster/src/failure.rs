@@ -45,8 +45,8 @@ impl fmt::Display for Failure {
 
 impl Failure {
     /// What it is to our callers, who did `action` to `name`.
-    pub(crate) fn at(self, name: &str, action: &'static str) -> Error {
-        let kind = match &self {
+    pub(crate) fn error(&self, name: &str, action: &'static str) -> Error {
+        let kind = match self {
             Failure::Library(HdfsError::FileNotFound(_)) => io::ErrorKind::NotFound,
             Failure::Library(HdfsError::IsADirectoryError(_)) => io::ErrorKind::IsADirectory,
             Failure::Library(HdfsError::AlreadyExists(_)) => io::ErrorKind::AlreadyExists,
@@ -70,6 +70,31 @@ impl Failure {
         };
         Error::io(name, action, io::Error::new(kind, self.to_string()))
     }
+
+    /// Whether the call certainly did nothing, and may do better later: nobody could be asked, or the name node
+    /// said "not now". After a broken connection or a deadline it may have been done all the same.
+    pub(crate) fn changed_nothing(&self) -> bool {
+        match self {
+            Failure::Library(HdfsError::IOError(error)) => matches!(
+                error.kind(),
+                io::ErrorKind::ConnectionRefused
+                    | io::ErrorKind::HostUnreachable
+                    | io::ErrorKind::NetworkUnreachable
+            ),
+            Failure::Library(HdfsError::RPCError(class, _) | HdfsError::FatalRPCError(class, _)) => matches!(
+                short(class),
+                "SafeModeException" | "StandbyException" | "RetriableException" | "ServerTooBusyException"
+            ),
+            _ => false,
+        }
+    }
+
+    /// Whether nobody knows what became of the call: the name node gave no answer.
+    pub(crate) fn is_silence(&self) -> bool {
+        let unanswered =
+            matches!(self, Failure::Late(_) | Failure::Broken | Failure::Library(HdfsError::IOError(_)));
+        unanswered && !self.changed_nothing()
+    }
 }
 
 fn short(class: &str) -> &str {
@@ -85,12 +110,13 @@ mod tests {
     use super::*;
 
     fn sorted(class: &str, message: &str) -> Error {
-        Failure::Library(HdfsError::RPCError(class.to_owned(), message.to_owned())).at("hdfs://n/x", "open")
+        Failure::Library(HdfsError::RPCError(class.to_owned(), message.to_owned()))
+            .error("hdfs://n/x", "open")
     }
 
     #[test]
     fn both_ways_of_saying_that_a_file_is_missing_are_one() {
-        let missing = Failure::Library(HdfsError::FileNotFound("/x".to_owned())).at("hdfs://n/x", "open");
+        let missing = Failure::Library(HdfsError::FileNotFound("/x".to_owned())).error("hdfs://n/x", "open");
         assert!(matches!(missing, Error::NotFound { path } if path == "hdfs://n/x"));
         let missing = sorted("java.io.FileNotFoundException", "File does not exist: /x\n\tat org.apache");
         assert!(matches!(missing, Error::NotFound { .. }));

@@ -2,6 +2,7 @@
 //!
 //! Arrows: this crate uses none of ours, and does not know what a document is.
 
+mod checked;
 mod failure;
 mod guard;
 mod hdfs;

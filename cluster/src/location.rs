@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use glob::Pattern;
 
+use crate::checked::{Checked, Sums};
 use crate::hdfs::{Hdfs, HdfsLimits};
 use crate::local::Local;
-use crate::store::{Entry, Error, Store, parent};
+use crate::store::{Blob, Entry, Error, Store, parent};
 
 /// Every store that a job has spoken of: this machine's files, and one HDFS per name node, met on first use.
 pub struct Stores {
@@ -30,6 +31,22 @@ pub struct Found {
     pub name: String,
     /// Length in bytes.
     pub bytes: u64,
+    /// Of all who open it.
+    sums: Arc<Sums>,
+}
+
+impl Found {
+    /// Opens the file. What is read of a remote one is compared with what was read before through this
+    /// [`Found`] or a clone of it.
+    ///
+    /// # Errors
+    /// Those of the store, and [`Error::Io`] when a remote file has changed meanwhile.
+    pub fn open(&self) -> Result<Arc<dyn Blob>, Error> {
+        if self.store.prefix().is_empty() {
+            return self.store.open(&self.path);
+        }
+        Ok(Arc::new(Checked::open(&self.store, &self.path, &self.sums)?))
+    }
 }
 
 impl Default for Stores {
@@ -136,7 +153,7 @@ impl Stores {
         found.extend(files.into_iter().map(|Entry { path, bytes }| {
             let below = path.strip_prefix(base.trim_end_matches('/')).filter(|below| !below.is_empty());
             let name = below.unwrap_or(&path[parent(&path).len()..]).trim_start_matches('/').to_owned();
-            Found { store: store.clone(), path, name, bytes }
+            Found { store: store.clone(), path, name, bytes, sums: Arc::new(Sums::new(bytes)) }
         }));
         Ok(())
     }

@@ -17,8 +17,10 @@ mod hadoop;
 
 const QUICK: HdfsLimits = HdfsLimits {
     call: Duration::from_secs(2),
+    data_node: Duration::from_secs(1),
     item: Duration::from_secs(1),
     range: Duration::from_secs(3),
+    whole: Duration::from_secs(6),
     attempts: 2,
 };
 

@@ -76,7 +76,9 @@ impl Lines {
         let plain = compression == Compression::None;
         // A line may start at the piece's first byte only if a newline lies before it.
         let from = if plain { piece.start.saturating_sub(1) } else { 0 };
-        let input = compression.decode_file(&path, BlobReader::new(piece.blob.clone(), from, u64::MAX))?;
+        let input = BlobReader::new(piece.blob.clone(), from, u64::MAX);
+        let input = if plain { input.ahead_to(piece.end) } else { input };
+        let input = compression.decode_file(&path, input)?;
         let mut lines = Lines {
             path,
             compression,
