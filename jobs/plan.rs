@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use cluster::{Found, Stores};
+use cluster::{Found, Stores, path_of_text};
 use datasets::{FORMATS, Format, Piece};
 use operators::DocId;
 
@@ -91,7 +91,10 @@ impl Plan {
 
     /// The first input file that is, or lies below, a path of a store; links and `..` of local ones are followed.
     pub fn file_below(&self, prefix: &str, folder: &str) -> Option<&Found> {
-        let canonical = |path: &str| fs::canonicalize(path).unwrap_or_else(|_| path.into());
+        let canonical = |path: &str| {
+            let path = path_of_text(path);
+            fs::canonicalize(&path).unwrap_or(path)
+        };
         let local = prefix.is_empty();
         let folder_itself = canonical(folder);
         let below = |file: &Found| match local {

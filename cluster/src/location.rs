@@ -10,6 +10,7 @@ use glob::Pattern;
 use crate::checked::{Checked, Sums};
 use crate::hdfs::{Hdfs, HdfsLimits};
 use crate::local::Local;
+use crate::name::{path_of_text, text_of_path};
 use crate::store::{Blob, Entry, Error, Store, parent};
 
 /// Every store that a job has spoken of: this machine's files, and one HDFS per name node, met on first use.
@@ -169,12 +170,9 @@ fn is_scheme(text: &str) -> bool {
 }
 
 fn absolute(path: &str) -> Result<String, Error> {
-    let path = path::absolute(path).map_err(|source| Error::io(path, "find", source))?;
-    let Some(text) = path.to_str() else {
-        let name = path.to_string_lossy().into_owned();
-        return Err(Error::BadName { name, reason: "it is not UTF-8".to_owned() });
-    };
-    Ok(if text == "/" { text } else { text.trim_end_matches('/') }.to_owned())
+    let path = path::absolute(path_of_text(path)).map_err(|source| Error::io(path, "find", source))?;
+    let text = text_of_path(path.as_os_str());
+    Ok(if text == "/" { text } else { text.trim_end_matches('/').to_owned() })
 }
 
 fn is_pattern(name: &str) -> bool {

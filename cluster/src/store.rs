@@ -4,7 +4,8 @@ use std::fmt;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-/// A file system. Paths are absolute, with `/` between names, without scheme or host.
+/// A file system. Paths are absolute, with `/` between names, without scheme or host. Those of local files are text
+/// in the sense of [`text_of_path`](crate::text_of_path).
 pub trait Store: Send + Sync {
     /// What a path of this store begins with when a person reads it, such as `hdfs://host:8020`; empty for local files.
     fn prefix(&self) -> &str;
@@ -118,7 +119,7 @@ pub enum Error {
         /// The path.
         path: String,
     },
-    /// The name cannot be used: an unknown scheme, a bad pattern, a name that is not UTF-8.
+    /// The name cannot be used: an unknown scheme, a bad pattern.
     BadName {
         /// As it was given.
         name: String,

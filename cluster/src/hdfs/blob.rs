@@ -73,9 +73,17 @@ impl HdfsBlob {
                 }
             }
         });
+        let before = *filled;
         let read = self.fill(&items, buffer, filled, end);
         task.abort();
-        read.map_err(|failure| failure.error(&self.name, "read"))
+        read.map_err(|failure| {
+            // Told a wrong offset, the library leaves some bytes out and waits for the rest at the end. So what came
+            // before a silence is not trusted, unless it was our own patience that ended.
+            if !matches!(failure, Failure::Library(_)) && Instant::now() < end {
+                *filled = before;
+            }
+            failure.error(&self.name, "read")
+        })
     }
 
     fn fill(
@@ -155,7 +163,7 @@ mod tests {
 
     #[test]
     fn what_was_delivered_before_a_failure_is_kept_and_no_more_than_asked_for_is_taken() {
-        let calls = Arc::new(Calls::new("hdfs://127.0.0.1:1", HdfsLimits::default()).unwrap());
+        let calls = Arc::new(Calls::new("hdfs://127.0.0.1:1", HdfsLimits::default(), &[]).unwrap());
         let (name, path) = (String::new(), String::new());
         let blob = HdfsBlob { name, path, bytes: 9, reader: Mutex::new(None), calls };
         let read = |items: &[&'static [u8]], filled: &mut usize| {

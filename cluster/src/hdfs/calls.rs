@@ -1,6 +1,7 @@
 //! Calls of the name node: each has a deadline, and is made again where that can do no harm.
 
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,14 +22,19 @@ pub(super) struct Calls {
     pub prefix: String,
     pub limits: HdfsLimits,
     pub runtime: Runtime,
+    settings: Vec<(String, String)>,
+    /// Whether a name node kept us waiting in vain; of several it is perhaps not the one to ask first.
+    was_late: AtomicBool,
     /// `None` after a deadline has passed: its connection may be the one that hangs.
     client: Mutex<Option<Client>>,
 }
 
 impl Calls {
-    pub fn new(prefix: &str, limits: HdfsLimits) -> Result<Self, Error> {
+    pub fn new(prefix: &str, limits: HdfsLimits, settings: &[(&str, &str)]) -> Result<Self, Error> {
         let (prefix, runtime) = (prefix.to_owned(), remote::runtime("hdfs")?);
-        Ok(Calls { prefix, limits, runtime, client: Mutex::new(None) })
+        let settings = settings.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+        let was_late = AtomicBool::new(false);
+        Ok(Calls { prefix, limits, runtime, settings, was_late, client: Mutex::new(None) })
     }
 
     /// A path for people.
@@ -41,9 +47,15 @@ impl Calls {
             return Ok(client.clone());
         }
         let (prefix, handle) = (self.prefix.clone(), self.runtime.handle().clone());
-        let data_node = self.limits.data_node;
+        let mut settings = self.settings.clone();
+        let data_node_ms = self.limits.data_node.as_millis().max(1).to_string();
+        settings.push(("dfs.client.socket-timeout".to_owned(), data_node_ms));
+        if self.was_late.load(Ordering::Relaxed) {
+            let service = prefix.rsplit('/').next().unwrap_or_default();
+            settings.push((format!("dfs.client.failover.random.order.{service}"), "true".to_owned()));
+        }
         // In a task, for it may panic, and look up hosts.
-        let client = self.wait(self.limits.call, async move { build(&prefix, &handle, data_node) })?;
+        let client = self.wait(self.limits.call, async move { build(&prefix, &handle, settings) })?;
         Ok(lock(&self.client).insert(client).clone())
     }
 
@@ -68,6 +80,7 @@ impl Calls {
     /// A client that was late once is not asked again.
     fn heard<T>(&self, answer: Result<hdfs_native::Result<T>, Silence>) -> Result<T, Failure> {
         if let Err(Silence::Late(_)) = answer {
+            self.was_late.store(true, Ordering::Relaxed);
             *lock(&self.client) = None;
         }
         answer?.map_err(Failure::Library)
@@ -127,23 +140,27 @@ impl Calls {
     }
 }
 
-/// A client with the settings of `HADOOP_CONF_DIR`; ours come on top of them.
-fn build(prefix: &str, handle: &runtime::Handle, data_node: Duration) -> hdfs_native::Result<Client> {
-    let builder = |url: &str| {
-        let builder = ClientBuilder::new().with_io_runtime(handle.clone());
+/// A client with the settings of `HADOOP_CONF_DIR`, and `settings` on top of them.
+fn build(
+    prefix: &str,
+    handle: &runtime::Handle,
+    settings: Vec<(String, String)>,
+) -> hdfs_native::Result<Client> {
+    // A single name node has no other to turn to; without this a wrong port takes minutes to be noticed.
+    let single = ("dfs.client.failover.max.attempts".to_owned(), "1".to_owned());
+    let builder = |url: &str, more: Option<(String, String)>| {
+        let settings = settings.iter().cloned().chain(more);
+        let builder = ClientBuilder::new().with_io_runtime(handle.clone()).with_config(settings);
         if url.ends_with("//") { builder } else { builder.with_url(url) }
     };
-    let wait = ("dfs.client.socket-timeout", data_node.as_millis().max(1).to_string());
-    // A single name node has no other to turn to; without this a wrong port takes minutes to be noticed.
-    let single = [wait.clone(), ("dfs.client.failover.max.attempts", "1".to_owned())];
     let authority = prefix.rsplit('/').next().unwrap_or_default();
     if authority.contains(':') {
-        return builder(prefix).with_config(single).build();
+        return builder(prefix, Some(single)).build();
     }
-    match builder(prefix).with_config([wait]).build() {
+    match builder(prefix, None).build() {
         // Neither a name service of the settings nor with a port of its own.
-        Err(HdfsError::InvalidArgument(_)) if !authority.is_empty() => {
-            builder(&format!("{prefix}:{DEFAULT_PORT}")).with_config(single).build()
+        Err(HdfsError::InvalidArgument(_)) if !authority.is_empty() && prefix.starts_with("hdfs:") => {
+            builder(&format!("{prefix}:{DEFAULT_PORT}"), Some(single)).build()
         }
         client => client,
     }
@@ -158,14 +175,14 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use std::future;
     use std::io;
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::atomic::AtomicU32;
 
     use super::*;
 
     /// Of a name node that is not there.
     fn calls() -> Calls {
         let limits = HdfsLimits { attempts: 3, ..HdfsLimits::default() };
-        Calls::new("hdfs://127.0.0.1:1", limits).unwrap()
+        Calls::new("hdfs://127.0.0.1:1", limits, &[]).unwrap()
     }
 
     #[test]

@@ -68,7 +68,15 @@ impl Hdfs {
     /// # Errors
     /// [`Error::BadName`] when the settings do not lead to a name node.
     pub fn new(prefix: &str, limits: HdfsLimits) -> Result<Self, Error> {
-        let calls = Calls::new(prefix, limits)?;
+        Self::with_settings(prefix, limits, &[])
+    }
+
+    /// As [`Hdfs::new`], with Hadoop's `settings` (name and value) on top of those of `HADOOP_CONF_DIR`.
+    ///
+    /// # Errors
+    /// As in [`Hdfs::new`].
+    pub fn with_settings(prefix: &str, limits: HdfsLimits, settings: &[(&str, &str)]) -> Result<Self, Error> {
+        let calls = Calls::new(prefix, limits, settings)?;
         calls.client().map_err(|failure| {
             let reason = match failure {
                 Failure::Library(HdfsError::InvalidArgument(_)) if prefix.ends_with("//") => {
