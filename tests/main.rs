@@ -8,6 +8,7 @@ mod cli;
 mod corpora;
 mod hadoop;
 mod hdfs;
+mod hdfs_modes;
 mod hostile;
 mod invariance;
 mod layers;

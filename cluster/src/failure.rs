@@ -36,6 +36,10 @@ impl fmt::Display for Failure {
             ) => {
                 write!(f, "{}: {}", short(class), first_line(message))
             }
+            // What follows is the library's picture of each data node.
+            Failure::Library(HdfsError::DataTransferError(text)) => {
+                write!(f, "{}", first_line(text.split(": [").next().unwrap_or_default()))
+            }
             Failure::Library(error) => write!(f, "{}", first_line(&error.to_string())),
             Failure::Late(limit) => write!(f, "no answer within {limit:?}"),
             Failure::Broken => write!(f, "the HDFS client broke off"),
@@ -130,6 +134,12 @@ mod tests {
         }
         let class = "org.apache.hadoop.security.AccessControlException";
         assert!(matches!(sorted(class, "Permission denied: user=me"), Error::Denied { .. }));
+    }
+
+    #[test]
+    fn no_picture_of_data_nodes_reaches_the_user() {
+        let text = "All DataNodes failed: [DatanodeInfoProto { id: 1 }]".to_owned();
+        assert_eq!(Failure::Library(HdfsError::DataTransferError(text)).to_string(), "All DataNodes failed");
     }
 
     #[test]

@@ -159,7 +159,8 @@ impl Node {
     fn give(&self, mut server: &TcpStream, client: &TcpStream) -> io::Result<()> {
         let mut buffer = [0; BUFFER_BYTES];
         loop {
-            if let Fault::Shift { bytes, every } = *self.fault.lock().unwrap() {
+            let fault = *self.fault.lock().unwrap();
+            if let Fault::Shift { bytes, every } = fault {
                 // Connections that are older than this fault do as they did.
                 break self.shift(server, client, bytes, every);
             }
