@@ -229,7 +229,7 @@ fn a_frozen_cluster_is_an_error_within_the_deadline_and_well_again_when_it_thaws
     assert!(matches!(store.rename("/none", "/z"), Err(Error::Io { .. })));
     assert!(matches!(output.finish(), Err(Error::Io { .. })));
     println!("five calls ended after {:?}", start.elapsed());
-    assert!(start.elapsed() < Duration::from_secs(30));
+    assert!(start.elapsed() < Duration::from_secs(60));
 
     let patient = Hdfs::new(&cluster.uri, HdfsLimits { attempts: 10, ..QUICK }).unwrap();
     thread::scope(|scope| {
