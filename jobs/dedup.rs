@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
-use cluster::Stores;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use cluster::{Stores, text_of_path};
 use datasets::{BadText, Encoding, Reading, Removal};
 use operators::features::Lexicon;
 use operators::method::Spec;
@@ -33,7 +34,7 @@ use crate::{Common, WrongUse, say};
 pub struct Args {
     /// Files, folders, globs or comma lists of them, local or hdfs://; the last one is the output folder
     // Not `num_args = 2..`: that would ask for two between any two options.
-    #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT")]
+    #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
     paths: Vec<String>,
     /// Method and parameters, such as simhash or simhash:hamming=6,features=char:5
     ///
@@ -144,6 +145,11 @@ impl From<OnBadText> for BadText {
             OnBadText::Replace => BadText::Replace,
         }
     }
+}
+
+/// Names of files have any bytes.
+fn paths() -> impl TypedValueParser<Value = String> {
+    OsStringValueParser::new().map(|path| text_of_path(&path))
 }
 
 /// A size that one record can have in memory.

@@ -46,7 +46,8 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            say(format_args!("error: {error:#}"));
+            // A name may hold anything, but an error is one line.
+            say(cluster::shown(&format!("error: {error:#}")));
             ExitCode::from(exit_code(&error))
         }
     }

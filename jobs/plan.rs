@@ -3,10 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use cluster::{Found, Store, Stores};
+use cluster::{Found, Stores, path_of_text};
 use datasets::{FORMATS, Format, Piece};
 use operators::DocId;
 
@@ -30,17 +29,15 @@ pub(crate) struct Split {
 
 /// A piece of a file that is not yet open.
 pub(crate) struct UnopenedPiece {
-    store: Arc<dyn Store>,
-    path: String,
-    name: String,
+    file: Found,
     start: u64,
     end: u64,
 }
 
 impl UnopenedPiece {
     pub fn open(&self) -> Result<Piece, cluster::Error> {
-        let blob = self.store.open(&self.path)?;
-        Ok(Piece { blob, name: self.name.clone(), start: self.start, end: self.end })
+        let blob = self.file.open()?;
+        Ok(Piece { blob, name: self.file.name.clone(), start: self.start, end: self.end })
     }
 
     /// Its file, as one piece.
@@ -78,13 +75,7 @@ impl Plan {
                 Some(format) => format,
                 None => recognised(file)?,
             };
-            let piece = |start, end| UnopenedPiece {
-                store: Arc::clone(&file.store),
-                path: file.path.clone(),
-                name: file.name.clone(),
-                start,
-                end,
-            };
+            let piece = |start, end| UnopenedPiece { file: file.clone(), start, end };
             match splits.last_mut() {
                 Some(split) if file.bytes <= room && split.format.name() == format.name() => {
                     split.pieces.push(piece(0, file.bytes));
@@ -111,7 +102,10 @@ impl Plan {
 
     /// The first input file that is, or lies below, a path of a store; links and `..` of local ones are followed.
     pub fn file_below(&self, prefix: &str, folder: &str) -> Option<&Found> {
-        let canonical = |path: &str| fs::canonicalize(path).unwrap_or_else(|_| path.into());
+        let canonical = |path: &str| {
+            let path = path_of_text(path);
+            fs::canonicalize(&path).unwrap_or(path)
+        };
         let local = prefix.is_empty();
         let folder_itself = canonical(folder);
         let below = |file: &Found| match local {
@@ -152,7 +146,7 @@ fn named(name: &str) -> Result<&'static dyn Format> {
 }
 
 fn recognised(file: &Found) -> Result<&'static dyn Format> {
-    let blob = file.store.open(&file.path)?;
+    let blob = file.open()?;
     let mut head = vec![0; HEAD_BYTES];
     let length = blob.read_full_at(0, &mut head)?;
     let recognised = FORMATS.iter().find(|format| format.recognises(&file.path, &head[..length]));

@@ -4,10 +4,10 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::mpsc;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio};
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,21 +19,31 @@ const COMMAND: Duration = Duration::from_secs(120);
 /// A cluster that everybody forgot ends after this many seconds.
 const LIFE_SECONDS: &str = "1800";
 
-/// A name node and its data nodes in one process, whose superuser is `hdfs`: we are nobody special in it.
+/// Name nodes and data nodes in one process, whose superuser is `hdfs`: we are nobody special in it.
 pub struct MiniDfs {
     /// Such as `hdfs://127.0.0.1:40123`; everybody may write to its root.
     pub uri: String,
+    /// On which the data nodes give blocks away.
+    pub data_ports: Vec<u16>,
     child: Child,
-    _folder: TempDir,
+    /// What it is told, and its answers; `None` at its end.
+    talk: Mutex<Option<(ChildStdin, mpsc::Receiver<String>)>>,
+    folder: TempDir,
 }
 
 impl MiniDfs {
     /// Takes some seconds. Panics with the end of Hadoop's log when it does not start.
     pub fn start(data_nodes: usize) -> Self {
+        Self::start_with(data_nodes, &[])
+    }
+
+    /// `flags`: `ha`, `ec`, as in `Hadoop.java`.
+    pub fn start_with(data_nodes: usize, flags: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
         let mut child = java(["dfs".as_ref(), folder.path().join("dfs").as_os_str()])
             .args([&data_nodes.to_string(), LIFE_SECONDS])
+            .args(flags)
             .env("HADOOP_USER_NAME", "hdfs")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -44,10 +54,45 @@ impl MiniDfs {
         let (sender, lines) = mpsc::channel();
         thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
         let line = lines.recv_timeout(START).unwrap_or_default();
-        let uri = line.strip_prefix("ready ").unwrap_or_default().to_owned();
-        let cluster = MiniDfs { uri, child, _folder: folder };
+        let mut words = line.strip_prefix("ready ").unwrap_or_default().split(' ').map(str::to_owned);
+        let uri = words.next().unwrap_or_default();
+        let data_ports = words.map(|port| port.parse().unwrap()).collect();
+        let talk = Mutex::new(Some((child.stdin.take().unwrap(), lines)));
+        let cluster = MiniDfs { uri, data_ports, child, talk, folder };
         assert!(!cluster.uri.is_empty(), "no HDFS: {}", tail(&log));
         cluster
+    }
+
+    /// The folder with the settings of its clients.
+    pub fn conf(&self) -> PathBuf {
+        self.folder.path().join("dfs/conf")
+    }
+
+    /// The files in which the data nodes keep whole blocks.
+    pub fn replicas(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.folder.path().join("dfs/data")];
+        while let Some(folder) = folders.pop() {
+            // A data node may just be moving what is in it.
+            for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if name.starts_with("blk_") && !name.ends_with(".meta") {
+                    found.push(path);
+                }
+            }
+        }
+        found
+    }
+
+    /// Has the cluster do something, such as `stop 1`, and waits until it is done.
+    pub fn tell(&self, line: &str) {
+        let mut talk = self.talk.lock().unwrap();
+        let (stdin, lines) = talk.as_mut().unwrap();
+        writeln!(stdin, "{line}").unwrap();
+        let answer = lines.recv_timeout(COMMAND).unwrap_or_default();
+        assert_eq!(answer, format!("done {line}"), "{}", tail(&self.folder.path().join("log")));
     }
 
     /// Sends a signal such as `STOP` or `CONT` to the whole cluster.
@@ -59,7 +104,8 @@ impl MiniDfs {
 
 impl Drop for MiniDfs {
     fn drop(&mut self) {
-        drop(self.child.stdin.take());
+        // Its standard input closes, at which it ends.
+        drop(self.talk.lock().unwrap_or_else(PoisonError::into_inner).take());
         wait(&mut self.child, STOP);
     }
 }

@@ -36,6 +36,10 @@ impl fmt::Display for Failure {
             ) => {
                 write!(f, "{}: {}", short(class), first_line(message))
             }
+            // What follows is the library's picture of each data node.
+            Failure::Library(HdfsError::DataTransferError(text)) => {
+                write!(f, "{}", first_line(text.split(": [").next().unwrap_or_default()))
+            }
             Failure::Library(error) => write!(f, "{}", first_line(&error.to_string())),
             Failure::Late(limit) => write!(f, "no answer within {limit:?}"),
             Failure::Broken => write!(f, "the HDFS client broke off"),
@@ -45,8 +49,8 @@ impl fmt::Display for Failure {
 
 impl Failure {
     /// What it is to our callers, who did `action` to `name`.
-    pub(crate) fn at(self, name: &str, action: &'static str) -> Error {
-        let kind = match &self {
+    pub(crate) fn error(&self, name: &str, action: &'static str) -> Error {
+        let kind = match self {
             Failure::Library(HdfsError::FileNotFound(_)) => io::ErrorKind::NotFound,
             Failure::Library(HdfsError::IsADirectoryError(_)) => io::ErrorKind::IsADirectory,
             Failure::Library(HdfsError::AlreadyExists(_)) => io::ErrorKind::AlreadyExists,
@@ -70,6 +74,31 @@ impl Failure {
         };
         Error::io(name, action, io::Error::new(kind, self.to_string()))
     }
+
+    /// Whether the call certainly did nothing, and may do better later: nobody could be asked, or the name node
+    /// said "not now". After a broken connection or a deadline it may have been done all the same.
+    pub(crate) fn changed_nothing(&self) -> bool {
+        match self {
+            Failure::Library(HdfsError::IOError(error)) => matches!(
+                error.kind(),
+                io::ErrorKind::ConnectionRefused
+                    | io::ErrorKind::HostUnreachable
+                    | io::ErrorKind::NetworkUnreachable
+            ),
+            Failure::Library(HdfsError::RPCError(class, _) | HdfsError::FatalRPCError(class, _)) => matches!(
+                short(class),
+                "SafeModeException" | "StandbyException" | "RetriableException" | "ServerTooBusyException"
+            ),
+            _ => false,
+        }
+    }
+
+    /// Whether nobody knows what became of the call: the name node gave no answer.
+    pub(crate) fn is_silence(&self) -> bool {
+        let unanswered =
+            matches!(self, Failure::Late(_) | Failure::Broken | Failure::Library(HdfsError::IOError(_)));
+        unanswered && !self.changed_nothing()
+    }
 }
 
 fn short(class: &str) -> &str {
@@ -85,12 +114,13 @@ mod tests {
     use super::*;
 
     fn sorted(class: &str, message: &str) -> Error {
-        Failure::Library(HdfsError::RPCError(class.to_owned(), message.to_owned())).at("hdfs://n/x", "open")
+        Failure::Library(HdfsError::RPCError(class.to_owned(), message.to_owned()))
+            .error("hdfs://n/x", "open")
     }
 
     #[test]
     fn both_ways_of_saying_that_a_file_is_missing_are_one() {
-        let missing = Failure::Library(HdfsError::FileNotFound("/x".to_owned())).at("hdfs://n/x", "open");
+        let missing = Failure::Library(HdfsError::FileNotFound("/x".to_owned())).error("hdfs://n/x", "open");
         assert!(matches!(missing, Error::NotFound { path } if path == "hdfs://n/x"));
         let missing = sorted("java.io.FileNotFoundException", "File does not exist: /x\n\tat org.apache");
         assert!(matches!(missing, Error::NotFound { .. }));
@@ -104,6 +134,12 @@ mod tests {
         }
         let class = "org.apache.hadoop.security.AccessControlException";
         assert!(matches!(sorted(class, "Permission denied: user=me"), Error::Denied { .. }));
+    }
+
+    #[test]
+    fn no_picture_of_data_nodes_reaches_the_user() {
+        let text = "All DataNodes failed: [DatanodeInfoProto { id: 1 }]".to_owned();
+        assert_eq!(Failure::Library(HdfsError::DataTransferError(text)).to_string(), "All DataNodes failed");
     }
 
     #[test]

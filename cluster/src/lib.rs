@@ -2,11 +2,13 @@
 //!
 //! Arrows: this crate uses none of ours, and does not know what a document is.
 
+mod checked;
 mod failure;
 mod guard;
 mod hdfs;
 mod local;
 mod location;
+mod name;
 mod remote;
 mod store;
 mod topology;
@@ -15,5 +17,6 @@ pub use guard::{catch, exit_on_panic};
 pub use hdfs::{Hdfs, HdfsLimits};
 pub use local::Local;
 pub use location::{Found, Stores};
+pub use name::{path_of_text, shown, text_of_path};
 pub use store::{Blob, BlobReader, Child, Entry, Error, Output, Store};
 pub use topology::run;

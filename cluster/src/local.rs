@@ -4,11 +4,12 @@ use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use tempfile::NamedTempFile;
 
+use crate::name::{path_of_text, text_of_path};
 use crate::store::{Blob, Child, Error, Output, Store, is_hidden, parent};
 
 const READ_AHEAD_BYTES: usize = 1 << 20;
@@ -17,6 +18,8 @@ const WRITE_BYTES: usize = 1 << 17;
 const TEMPORARY_NAME_CHARS: usize = 50;
 
 /// The file system of this machine.
+///
+/// Paths are text as in `name.rs`, so that a name may have any bytes.
 ///
 /// Links are followed, those to a directory only where that does not lead back to where one came from.
 #[derive(Debug, Default)]
@@ -29,15 +32,16 @@ impl Store for Local {
 
     fn open(&self, path: &str) -> Result<Arc<dyn Blob>, Error> {
         let open = || {
+            let file = path_of_text(path);
             // Before opening: a pipe would wait for its other end.
-            let metadata = fs::metadata(path)?;
+            let metadata = fs::metadata(&file)?;
             if metadata.is_dir() {
                 return Err(io::ErrorKind::IsADirectory.into());
             }
             if !metadata.is_file() {
                 return Err(io::Error::other("it is not a regular file"));
             }
-            let file = File::open(path)?;
+            let file = File::open(file)?;
             Ok(LocalBlob { path: path.to_owned(), bytes: file.metadata()?.len(), file })
         };
         let blob = open().map_err(|source| Error::io(path, "open", source))?;
@@ -46,23 +50,21 @@ impl Store for Local {
 
     fn children(&self, path: &str) -> Result<Vec<Child>, Error> {
         let failed = |source| Error::io(path, "list", source);
-        let metadata = fs::metadata(path).map_err(failed)?;
+        let folder = path_of_text(path);
+        let metadata = fs::metadata(&folder).map_err(failed)?;
         if !metadata.is_dir() {
             return Ok(vec![Child { path: path.to_owned(), bytes: metadata.len(), directory: false }]);
         }
         let mut children = Vec::new();
-        for entry in fs::read_dir(path).map_err(failed)? {
+        for entry in fs::read_dir(folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             if is_hidden(entry.file_name().as_bytes()) {
                 continue;
             }
             let child = entry.path();
-            let Some(name) = child.to_str() else {
-                let name = child.to_string_lossy().into_owned();
-                return Err(Error::BadName { name, reason: "it is not UTF-8".to_owned() });
-            };
+            let name = text_of_path(child.as_os_str());
             // Never "not found", which patterns pass over: a link to nothing is input that is lost.
-            let failed = |source| Error::Io { path: name.to_owned(), action: "list", source };
+            let failed = |source| Error::Io { path: name.clone(), action: "list", source };
             let metadata = fs::metadata(&child).map_err(failed)?;
             let link = entry.file_type().map_err(failed)?.is_symlink();
             if metadata.is_dir() && link && leads_back(&child).map_err(failed)? {
@@ -70,7 +72,7 @@ impl Store for Local {
             }
             if metadata.is_dir() || metadata.is_file() {
                 let directory = metadata.is_dir();
-                children.push(Child { path: name.to_owned(), bytes: metadata.len(), directory });
+                children.push(Child { path: name, bytes: metadata.len(), directory });
             }
         }
         Ok(children)
@@ -78,12 +80,12 @@ impl Store for Local {
 
     fn create(&self, path: &str) -> Result<Box<dyn Output>, Error> {
         let create = || {
-            let folder = parent(path);
-            fs::create_dir_all(folder)?;
+            let folder = path_of_text(parent(path));
+            fs::create_dir_all(&folder)?;
             let name = path.rsplit('/').next().unwrap_or_default();
             let name: String = name.chars().take(TEMPORARY_NAME_CHARS).collect();
             tempfile::Builder::new()
-                .prefix(&format!(".{name}.tmp"))
+                .prefix(&path_of_text(&format!(".{name}.tmp")))
                 // As any other new file, and not private as temporary files are: the umask still applies.
                 .permissions(Permissions::from_mode(0o666))
                 .tempfile_in(folder)
@@ -94,11 +96,11 @@ impl Store for Local {
     }
 
     fn create_dir(&self, path: &str) -> Result<(), Error> {
-        fs::create_dir_all(path).map_err(|source| Error::io(path, "create", source))
+        fs::create_dir_all(path_of_text(path)).map_err(|source| Error::io(path, "create", source))
     }
 
     fn exists(&self, path: &str) -> Result<bool, Error> {
-        match fs::symlink_metadata(path) {
+        match fs::symlink_metadata(path_of_text(path)) {
             Ok(_) => Ok(true),
             Err(error) if is_absent(&error) => Ok(false),
             Err(error) => Err(Error::io(path, "look for", error)),
@@ -110,7 +112,7 @@ impl Store for Local {
             return Err(Error::io(to, "rename to", io::ErrorKind::AlreadyExists.into()));
         }
         // It is the new name's directory that is missing when the old name is there.
-        fs::rename(from, to).map_err(|source| match self.exists(from) {
+        fs::rename(path_of_text(from), path_of_text(to)).map_err(|source| match self.exists(from) {
             Ok(true) => Error::io(to, "rename to", source),
             _ => Error::io(from, "rename", source),
         })
@@ -118,7 +120,8 @@ impl Store for Local {
 
     fn remove(&self, path: &str) -> Result<(), Error> {
         let remove = || {
-            if fs::symlink_metadata(path)?.is_dir() {
+            let path = path_of_text(path);
+            if fs::symlink_metadata(&path)?.is_dir() {
                 fs::remove_dir_all(path)
             } else {
                 fs::remove_file(path)
@@ -205,7 +208,7 @@ impl Output for LocalOutput {
         let finish = || {
             let file = file.into_inner().map_err(|error| error.into_error())?;
             file.as_file().sync_all()?;
-            file.persist(PathBuf::from(&path)).map_err(|error| error.error)?;
+            file.persist(path_of_text(&path)).map_err(|error| error.error)?;
             Ok(())
         };
         finish().map_err(|source| Error::io(&path, "write", source))
@@ -214,7 +217,7 @@ impl Output for LocalOutput {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::ffi::OsStrExt;
+    use std::ffi::OsStr;
     use std::os::unix::fs::symlink;
 
     use tempfile::TempDir;
@@ -302,11 +305,26 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_not_utf8_are_refused() {
+    fn names_of_any_bytes_are_listed_opened_written_and_renamed() {
         let (_guard, folder) = folder();
-        let name = std::ffi::OsStr::from_bytes(b"caf\xe9");
-        fs::write(Path::new(&folder).join(name), "x").unwrap();
-        assert!(matches!(Local.list(&folder), Err(Error::BadName { .. })));
+        let at = |name: &[u8]| Path::new(&folder).join(OsStr::from_bytes(name));
+        let long = [[0xE9; 251].as_slice(), b".txt"].concat();
+        let names: [&[u8]; 4] = [b"caf\xe9", b"new\nline", b"-dash", &long];
+        for name in names {
+            fs::write(at(name), name).unwrap();
+        }
+        for entry in Local.list(&folder).unwrap() {
+            let name = entry.path[folder.len() + 1..].to_owned();
+            let mut bytes = vec![0; entry.bytes as usize];
+            Local.open(&entry.path).unwrap().read_full_at(0, &mut bytes).unwrap();
+            assert_eq!(at(&bytes), path_of_text(&entry.path));
+            write(&format!("{folder}/new/{name}/x"), &name);
+            Local.rename(&format!("{folder}/new/{name}"), &format!("{folder}/moved-{}", name.len())).unwrap();
+            assert!(Local.exists(&format!("{folder}/moved-{}/x", name.len())).unwrap());
+            Local.remove(&entry.path).unwrap();
+        }
+        assert_eq!(Local.list(&folder).unwrap().len(), names.len());
+        assert!(names.iter().all(|name| !at(name).exists()));
     }
 
     #[test]

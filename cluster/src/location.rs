@@ -7,9 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use glob::Pattern;
 
+use crate::checked::{Checked, Sums};
 use crate::hdfs::{Hdfs, HdfsLimits};
 use crate::local::Local;
-use crate::store::{Entry, Error, Store, parent};
+use crate::name::{path_of_text, text_of_path};
+use crate::store::{Blob, Entry, Error, Store, parent};
 
 /// Every store that a job has spoken of: this machine's files, and one HDFS per name node, met on first use.
 pub struct Stores {
@@ -30,6 +32,22 @@ pub struct Found {
     pub name: String,
     /// Length in bytes.
     pub bytes: u64,
+    /// Of all who open it.
+    sums: Arc<Sums>,
+}
+
+impl Found {
+    /// Opens the file. What is read of a remote one is compared with what was read before through this
+    /// [`Found`] or a clone of it.
+    ///
+    /// # Errors
+    /// Those of the store, and [`Error::Io`] when a remote file has changed meanwhile.
+    pub fn open(&self) -> Result<Arc<dyn Blob>, Error> {
+        if self.store.prefix().is_empty() {
+            return self.store.open(&self.path);
+        }
+        Ok(Arc::new(Checked::open(&self.store, &self.path, &self.sums)?))
+    }
 }
 
 impl Default for Stores {
@@ -136,7 +154,7 @@ impl Stores {
         found.extend(files.into_iter().map(|Entry { path, bytes }| {
             let below = path.strip_prefix(base.trim_end_matches('/')).filter(|below| !below.is_empty());
             let name = below.unwrap_or(&path[parent(&path).len()..]).trim_start_matches('/').to_owned();
-            Found { store: store.clone(), path, name, bytes }
+            Found { store: store.clone(), path, name, bytes, sums: Arc::new(Sums::new(bytes)) }
         }));
         Ok(())
     }
@@ -152,12 +170,9 @@ fn is_scheme(text: &str) -> bool {
 }
 
 fn absolute(path: &str) -> Result<String, Error> {
-    let path = path::absolute(path).map_err(|source| Error::io(path, "find", source))?;
-    let Some(text) = path.to_str() else {
-        let name = path.to_string_lossy().into_owned();
-        return Err(Error::BadName { name, reason: "it is not UTF-8".to_owned() });
-    };
-    Ok(if text == "/" { text } else { text.trim_end_matches('/') }.to_owned())
+    let path = path::absolute(path_of_text(path)).map_err(|source| Error::io(path, "find", source))?;
+    let text = text_of_path(path.as_os_str());
+    Ok(if text == "/" { text } else { text.trim_end_matches('/').to_owned() })
 }
 
 fn is_pattern(name: &str) -> bool {

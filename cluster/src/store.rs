@@ -4,7 +4,8 @@ use std::fmt;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-/// A file system. Paths are absolute, with `/` between names, without scheme or host.
+/// A file system. Paths are absolute, with `/` between names, without scheme or host. Those of local files are text
+/// in the sense of [`text_of_path`](crate::text_of_path).
 pub trait Store: Send + Sync {
     /// What a path of this store begins with when a person reads it, such as `hdfs://host:8020`; empty for local files.
     fn prefix(&self) -> &str;
@@ -118,7 +119,7 @@ pub enum Error {
         /// The path.
         path: String,
     },
-    /// The name cannot be used: an unknown scheme, a bad pattern, a name that is not UTF-8.
+    /// The name cannot be used: an unknown scheme, a bad pattern.
     BadName {
         /// As it was given.
         name: String,
@@ -174,11 +175,16 @@ impl From<Error> for io::Error {
     }
 }
 
+/// How much is read at a time where only the end of a record is wanted.
+const TAIL_BYTES: u64 = 1 << 16;
+
 /// Reads the bytes `start..end` of a blob one after the other, with the blob's read-ahead.
 pub struct BlobReader {
     blob: Arc<dyn Blob>,
     offset: u64,
     end: u64,
+    /// Up to here, reads are as long as the blob likes them.
+    ahead: u64,
     buffer: Vec<u8>,
     used: usize,
 }
@@ -187,7 +193,14 @@ impl BlobReader {
     /// `end` beyond the file's length means its end.
     pub fn new(blob: Arc<dyn Blob>, start: u64, end: u64) -> Self {
         let end = end.min(blob.bytes());
-        BlobReader { blob, offset: start, end, buffer: Vec::new(), used: 0 }
+        BlobReader { blob, offset: start, end, ahead: end, buffer: Vec::new(), used: 0 }
+    }
+
+    /// Reads ahead no farther than `end`, where a piece ends of which only the last record goes on: after
+    /// it come 64 KiB at a time.
+    pub fn ahead_to(mut self, end: u64) -> Self {
+        self.ahead = end;
+        self
     }
 
     /// Offset in the blob of the next byte that will be read.
@@ -199,8 +212,9 @@ impl BlobReader {
 impl io::BufRead for BlobReader {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.used == self.buffer.len() {
-            let want =
-                (self.end.saturating_sub(self.offset)).min(self.blob.read_ahead_bytes() as u64) as usize;
+            let ahead = self.ahead.saturating_sub(self.offset).max(TAIL_BYTES);
+            let most = ahead.min(self.blob.read_ahead_bytes() as u64);
+            let want = self.end.saturating_sub(self.offset).min(most) as usize;
             self.buffer.resize(want, 0);
             self.used = want;
             let read = if want == 0 { 0 } else { self.blob.read_at(self.offset, &mut self.buffer)? };
@@ -223,5 +237,44 @@ impl Read for BlobReader {
         buffer[..read].copy_from_slice(&available[..read]);
         io::BufRead::consume(self, read);
         Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// A megabyte of zeros that notes what is read of it.
+    struct Noted(Mutex<Vec<(u64, usize)>>);
+
+    impl Blob for Noted {
+        fn path(&self) -> &str {
+            ""
+        }
+
+        fn bytes(&self) -> u64 {
+            1 << 20
+        }
+
+        fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
+            self.0.lock().unwrap().push((offset, buffer.len()));
+            Ok(buffer.len())
+        }
+
+        fn read_ahead_bytes(&self) -> usize {
+            1 << 19
+        }
+    }
+
+    #[test]
+    fn behind_the_end_of_a_piece_little_is_read_at_a_time() {
+        let noted = Arc::new(Noted(Mutex::default()));
+        let mut reader = BlobReader::new(noted.clone(), 100, u64::MAX).ahead_to(600_000);
+        reader.read_exact(&mut vec![0; 700_000]).unwrap();
+        let (one, two) = (100 + (1 << 19), 600_000);
+        let expected = [(100, 1 << 19), (one, two - one as usize), (two as u64, 1 << 16), (665_536, 1 << 16)];
+        assert_eq!(*noted.0.lock().unwrap(), expected);
     }
 }

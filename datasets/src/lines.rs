@@ -88,8 +88,9 @@ impl Lines {
         // A line may start at the piece's first byte only if a newline lies before it.
         let unit = charset.unit() as u64;
         let from = if plain && piece.start > 0 { (piece.start - 1) / unit * unit } else { 0 };
-        let input =
-            compression.decode_file(&path, BlobReader::new(Arc::clone(&piece.blob), from, u64::MAX))?;
+        let input = BlobReader::new(Arc::clone(&piece.blob), from, u64::MAX);
+        let input = if plain { input.ahead_to(piece.end) } else { input };
+        let input = compression.decode_file(&path, input)?;
         let mut lines = Lines {
             path,
             compression,

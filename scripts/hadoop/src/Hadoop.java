@@ -1,16 +1,27 @@
+import java.io.BufferedReader;
 import java.io.File;
+import java.io.FileOutputStream;
+import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
 import java.util.Arrays;
+import java.util.Deque;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Supplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileUtil;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
+import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
+import org.apache.hadoop.hdfs.MiniDFSNNTopology;
+import org.apache.hadoop.hdfs.server.datanode.DataNode;
+import org.apache.hadoop.hdfs.server.namenode.ha.HATestUtil;
 import org.apache.hadoop.io.BytesWritable;
 import org.apache.hadoop.io.IntWritable;
 import org.apache.hadoop.io.LongWritable;
@@ -33,7 +44,7 @@ import org.apache.hadoop.util.ReflectionUtils;
 /** What the tests ask of a real Hadoop: an HDFS on loopback, and SequenceFiles as its own code writes and reads them. */
 public class Hadoop {
     static final String USAGE =
-        "dfs BASEDIR DATANODES SECONDS\n"
+        "dfs BASEDIR DATANODES SECONDS [ha] [ec]\n"
             + "write-seq FILE COUNT KEY VALUE none|record|block default|gzip|bzip2|snappy|lz4|zstd [SYNC-INTERVAL]\n"
             + "    KEY, VALUE: Text, BytesWritable, LongWritable, IntWritable or NullWritable\n"
             + "copy-seq FILE COPY none|record|block default|gzip|bzip2|snappy|lz4|zstd\n"
@@ -75,8 +86,9 @@ public class Hadoop {
 
     static void run(String[] args, PrintStream out) throws Exception {
         String command = args.length == 0 ? "" : args[0];
-        if (command.equals("dfs") && args.length == 4) {
-            serve(new File(args[1]), Integer.parseInt(args[2]), Long.parseLong(args[3]), out);
+        if (command.equals("dfs") && args.length >= 4) {
+            Set<String> flags = new HashSet<>(Arrays.asList(args).subList(4, args.length));
+            serve(new File(args[1]), Integer.parseInt(args[2]), Long.parseLong(args[3]), flags, out);
         } else if (command.equals("write-seq") && (args.length == 7 || args.length == 8)) {
             writeSequenceFile(args);
         } else if (command.equals("read-seq") && args.length == 2) {
@@ -91,18 +103,55 @@ public class Hadoop {
         }
     }
 
-    /** Serves until standard input closes or the time is up. The user of this process is the superuser. */
-    static void serve(File base, int dataNodes, long seconds, PrintStream out) throws Exception {
+    /**
+     * Serves until standard input closes or the time is up. The user of this process is the superuser.
+     *
+     * <p>ha: two name nodes behind the name service minidfs-ns. ec: the folder /ec has erasure coding, RS-3-2, which
+     * needs five data nodes. A line on standard output says that all is ready: the URI and the ports of the data
+     * nodes; BASEDIR/conf has what a client must know.
+     */
+    static void serve(File base, int dataNodes, long seconds, Set<String> flags, PrintStream out) throws Exception {
         Configuration conf = new Configuration();
         conf.set(MiniDFSCluster.HDFS_MINIDFS_BASEDIR, base.getAbsolutePath());
-        conf.setInt("dfs.replication", dataNodes);
-        MiniDFSCluster cluster = new MiniDFSCluster.Builder(conf).numDataNodes(dataNodes).build();
+        conf.setInt("dfs.replication", Math.min(dataNodes, 3));
+        boolean ha = flags.contains("ha");
+        MiniDFSCluster.Builder builder = new MiniDFSCluster.Builder(conf).numDataNodes(dataNodes);
+        MiniDFSCluster cluster = (ha ? builder.nnTopology(MiniDFSNNTopology.simpleHATopology(2)) : builder).build();
         try {
+            Configuration client = new Configuration(false);
+            String uri = "hdfs://minidfs-ns";
+            if (ha) {
+                cluster.transitionToActive(0);
+                HATestUtil.setFailoverConfigurations(cluster, client, "minidfs-ns");
+                for (int node = 0; node < 2; node++) { // as people write it, without a scheme
+                    String address = "127.0.0.1:" + cluster.getNameNodePort(node);
+                    client.set("dfs.namenode.rpc-address.minidfs-ns.nn" + (node + 1), address);
+                }
+            } else {
+                uri = "hdfs://127.0.0.1:" + cluster.getNameNodePort();
+                client.set("fs.defaultFS", uri);
+            }
             cluster.waitActive();
-            cluster.getFileSystem().setPermission(new Path("/"), new FsPermission((short) 0777));
-            out.print("ready hdfs://127.0.0.1:" + cluster.getNameNodePort() + "\n");
-            out.flush();
-            Thread input = new Thread(Hadoop::awaitEnd);
+            DistributedFileSystem files = cluster.getFileSystem(0);
+            files.setPermission(new Path("/"), new FsPermission((short) 0777));
+            if (flags.contains("ec")) {
+                Path folder = new Path("/ec");
+                files.enableErasureCodingPolicy("RS-3-2-1024k");
+                files.mkdirs(folder);
+                files.setErasureCodingPolicy(folder, "RS-3-2-1024k");
+                files.setPermission(folder, new FsPermission((short) 0777));
+            }
+            File settings = new File(base, "conf/core-site.xml");
+            settings.getParentFile().mkdirs();
+            try (FileOutputStream file = new FileOutputStream(settings)) {
+                client.writeXml(file);
+            }
+            StringBuilder line = new StringBuilder("ready " + uri);
+            for (DataNode node : cluster.getDataNodes()) {
+                line.append(' ').append(node.getXferPort());
+            }
+            say(out, line.toString());
+            Thread input = new Thread(() -> obey(cluster, out));
             input.setDaemon(true);
             input.start();
             input.join(seconds * 1000);
@@ -112,11 +161,37 @@ public class Hadoop {
         }
     }
 
-    static void awaitEnd() {
+    static void say(PrintStream out, String line) {
+        out.print(line + "\n");
+        out.flush();
+    }
+
+    /** Does what the lines of standard input say, up to its end, and answers each with a line. */
+    static void obey(MiniDFSCluster cluster, PrintStream out) {
+        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        Deque<MiniDFSCluster.DataNodeProperties> stopped = new ArrayDeque<>();
         try {
-            while (System.in.read() >= 0) {}
-        } catch (java.io.IOException closed) {
-            // It ended all the same.
+            for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+                String[] words = line.split(" ");
+                if (words[0].equals("stop")) { // the data node of that place in the list
+                    stopped.push(cluster.stopDataNode(Integer.parseInt(words[1])));
+                } else if (words[0].equals("restart")) { // those that were stopped, on their old ports
+                    while (!stopped.isEmpty()) {
+                        cluster.restartDataNode(stopped.pop(), true);
+                    }
+                    cluster.waitActive();
+                } else if (words[0].equals("active")) { // the name node of that number, and the other one stands by
+                    int node = Integer.parseInt(words[1]);
+                    cluster.transitionToStandby(1 - node);
+                    cluster.transitionToActive(node);
+                } else {
+                    throw new IllegalArgumentException(line);
+                }
+                say(out, "done " + line);
+            }
+        } catch (Exception failure) {
+            // Our end follows, and the caller waits for an answer in vain.
+            failure.printStackTrace();
         }
     }
 

@@ -1,0 +1,268 @@
+//! What stands between a client and an HDFS, and does to their bytes what networks and machines do.
+//!
+//! The name node tells its clients on which ports the data nodes listen. The proxy writes its own ports
+//! instead, so that those bytes pass through it too.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::hadoop::MiniDfs;
+
+const PAUSE: Duration = Duration::from_millis(10);
+const BUFFER_BYTES: usize = 1 << 14;
+
+/// What happens to what a server sends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fault {
+    None,
+    /// After so many bytes no more come, but the connections stay.
+    Stall(u64),
+    /// After so many bytes every connection of the proxy is cut, once.
+    Cut(u64),
+    /// So many bytes come in a second, on each connection.
+    Slow(u64),
+    /// The header of a packet says that its bytes lie this much farther on in the block: of every packet, or
+    /// of the second one of each block that is read.
+    Shift {
+        bytes: i64,
+        every: bool,
+    },
+}
+
+/// A name node and data nodes, each behind a port of ours. Its threads end some time after it is dropped.
+pub struct Proxy {
+    pub uri: String,
+    name_node: Arc<Node>,
+    data_nodes: Vec<Arc<Node>>,
+}
+
+struct Node {
+    /// The ports of the data nodes and ours; empty on a data node.
+    ports: Vec<(u16, u16)>,
+    fault: Mutex<Fault>,
+    /// That have passed since there is this fault.
+    passed: AtomicU64,
+    /// Of all nodes of the proxy.
+    connections: Arc<Mutex<Vec<TcpStream>>>,
+    end: Arc<AtomicBool>,
+}
+
+impl Proxy {
+    pub fn new(cluster: &MiniDfs) -> Self {
+        let connections = Arc::new(Mutex::new(Vec::new()));
+        let end = Arc::new(AtomicBool::new(false));
+        let node = |target: u16, ports: Vec<(u16, u16)>| {
+            let (fault, passed) = (Mutex::new(Fault::None), AtomicU64::new(0));
+            let (connections, end) = (Arc::clone(&connections), Arc::clone(&end));
+            let node = Arc::new(Node { ports, fault, passed, connections, end });
+            let port = Arc::clone(&node).listen(target);
+            (node, port)
+        };
+        let (mut data_nodes, mut ports) = (Vec::new(), Vec::new());
+        for &port in &cluster.data_ports {
+            let (node, ours) = node(port, Vec::new());
+            data_nodes.push(node);
+            ports.push((port, ours));
+        }
+        let port = cluster.uri.rsplit(':').next().unwrap().parse().unwrap();
+        let (name_node, port) = node(port, ports);
+        Proxy { uri: format!("hdfs://127.0.0.1:{port}"), name_node, data_nodes }
+    }
+
+    pub fn name_node(&self, fault: Fault) {
+        self.name_node.set(fault);
+    }
+
+    pub fn data_node(&self, index: usize, fault: Fault) {
+        self.data_nodes[index % self.data_nodes.len()].set(fault);
+    }
+
+    pub fn data_nodes(&self, fault: Fault) {
+        self.data_nodes.iter().for_each(|node| node.set(fault));
+    }
+
+    /// Bytes that came from data nodes since their faults were set.
+    pub fn passed(&self) -> u64 {
+        self.data_nodes.iter().map(|node| node.passed.load(Ordering::Relaxed)).sum()
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.name_node.end.store(true, Ordering::Relaxed);
+        self.name_node.cut();
+    }
+}
+
+impl Node {
+    fn set(&self, fault: Fault) {
+        *self.fault.lock().unwrap() = fault;
+        self.passed.store(0, Ordering::Relaxed);
+    }
+
+    fn cut(&self) {
+        for connection in self.connections.lock().unwrap().drain(..) {
+            // One that has ended by itself is fine.
+            let _ = connection.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn ended(&self) -> bool {
+        self.end.load(Ordering::Relaxed)
+    }
+
+    /// Returns our port.
+    fn listen(self: Arc<Self>, target: u16) -> u16 {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        listener.set_nonblocking(true).unwrap();
+        thread::spawn(move || {
+            while !self.ended() {
+                match listener.accept() {
+                    Ok((client, _)) => drop(Arc::clone(&self).connect(client, target)),
+                    Err(_) => thread::sleep(PAUSE),
+                }
+            }
+        });
+        port
+    }
+
+    fn connect(self: Arc<Self>, client: TcpStream, target: u16) -> io::Result<()> {
+        client.set_nonblocking(false)?;
+        client.set_nodelay(true)?;
+        let server = TcpStream::connect(("127.0.0.1", target))?;
+        server.set_nodelay(true)?;
+        self.connections.lock().unwrap().extend([client.try_clone()?, server.try_clone()?]);
+        let (mut from, mut to) = (client.try_clone()?, server.try_clone()?);
+        thread::spawn(move || {
+            let _ = io::copy(&mut from, &mut to);
+            let _ = to.shutdown(Shutdown::Both);
+        });
+        thread::spawn(move || {
+            // One of the two has gone; the other one learns of it.
+            let _ = if self.ports.is_empty() {
+                self.give(&server, &client)
+            } else {
+                self.answer(&server, &client)
+            };
+            let _ = client.shutdown(Shutdown::Both);
+            let _ = server.shutdown(Shutdown::Both);
+        });
+        Ok(())
+    }
+
+    /// Passes the bytes of a data node on.
+    fn give(&self, mut server: &TcpStream, client: &TcpStream) -> io::Result<()> {
+        let mut buffer = [0; BUFFER_BYTES];
+        loop {
+            let fault = *self.fault.lock().unwrap();
+            if let Fault::Shift { bytes, every } = fault {
+                // Connections that are older than this fault do as they did.
+                break self.shift(server, client, bytes, every);
+            }
+            match server.read(&mut buffer)? {
+                0 => break Ok(()),
+                read => self.pass(client, &buffer[..read])?,
+            }
+        }
+    }
+
+    /// Passes the answers of a name node on, with our ports in them.
+    fn answer(&self, mut server: &TcpStream, client: &TcpStream) -> io::Result<()> {
+        loop {
+            let mut length = [0; 4];
+            server.read_exact(&mut length)?;
+            let mut message = length.to_vec();
+            message.resize(4 + u32::from_be_bytes(length) as usize, 0);
+            server.read_exact(&mut message[4..])?;
+            for &(theirs, ours) in &self.ports {
+                replace(&mut message, &port_fields(theirs), &port_fields(ours));
+            }
+            self.pass(client, &message)?;
+        }
+    }
+
+    fn pass(&self, mut client: &TcpStream, bytes: &[u8]) -> io::Result<()> {
+        let length = bytes.len() as u64;
+        let passed = self.passed.fetch_add(length, Ordering::Relaxed) + length;
+        let fault = *self.fault.lock().unwrap();
+        match fault {
+            Fault::Stall(after) if passed > after => self.wait_while(fault),
+            Fault::Slow(rate) => {
+                let end = Instant::now() + Duration::from_secs_f64(length as f64 / rate as f64);
+                while Instant::now() < end && !self.ended() {
+                    thread::sleep(PAUSE.min(end.saturating_duration_since(Instant::now())));
+                }
+            }
+            Fault::Cut(after) if passed > after => {
+                self.set(Fault::None);
+                self.cut();
+            }
+            _ => {}
+        }
+        client.write_all(bytes)
+    }
+
+    fn wait_while(&self, fault: Fault) {
+        while *self.fault.lock().unwrap() == fault && !self.ended() {
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// Passes on what a data node sends of blocks, and damages the headers of packets.
+    ///
+    /// An answer is a length (varint) and a message. Then come packets: 4 bytes of length, with themselves and what follows
+    /// the header; 2 bytes of the header's length; the header, which begins with a tag and 8 bytes of offset in
+    /// the block, the low one first; checksums and data. The last packet of a block has no data.
+    fn shift(&self, mut server: &TcpStream, client: &TcpStream, by: i64, every: bool) -> io::Result<()> {
+        loop {
+            let mut answer = vec![0];
+            server.read_exact(&mut answer)?;
+            while answer[answer.len() - 1] & 0x80 != 0 {
+                answer.push(0);
+                let at = answer.len() - 1;
+                server.read_exact(&mut answer[at..])?;
+            }
+            let start = answer.len();
+            let length = answer.iter().rev().fold(0, |length, &byte| length << 7 | usize::from(byte & 0x7F));
+            answer.resize(start + length, 0);
+            server.read_exact(&mut answer[start..])?;
+            self.pass(client, &answer)?;
+            for packet_number in 0.. {
+                let mut packet = vec![0; 6];
+                server.read_exact(&mut packet)?;
+                let body = u32::from_be_bytes([packet[0], packet[1], packet[2], packet[3]]) as usize - 4;
+                let header = usize::from(u16::from_be_bytes([packet[4], packet[5]]));
+                packet.resize(6 + header + body, 0);
+                server.read_exact(&mut packet[6..])?;
+                assert_eq!(packet[6], 0x09, "the header does not begin with the offset");
+                if body > 0 && (every || packet_number == 1) {
+                    let offset = i64::from_le_bytes(packet[7..15].try_into().unwrap());
+                    packet[7..15].copy_from_slice(&(offset + by).to_le_bytes());
+                }
+                self.pass(client, &packet)?;
+                if body == 0 {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// A data node's port between the tags of its own field and the next, `xferPort` and `infoPort` of `DatanodeIDProto`.
+fn port_fields(port: u16) -> [u8; 5] {
+    assert!(port >= 1 << 14, "its varint has not three bytes");
+    [0x20, port as u8 | 0x80, (port >> 7) as u8 | 0x80, (port >> 14) as u8, 0x28]
+}
+
+fn replace(message: &mut [u8], old: &[u8; 5], new: &[u8; 5]) {
+    for at in 0..message.len().saturating_sub(4) {
+        if message[at..at + 5] == *old {
+            message[at..at + 5].copy_from_slice(new);
+        }
+    }
+}
