@@ -48,7 +48,7 @@ impl UnopenedPiece {
 
     /// Whether its file is the one that people know by this path.
     pub fn is_of(&self, path: &str) -> bool {
-        path.strip_prefix(self.store.prefix()) == Some(&self.path)
+        path.strip_prefix(self.file.store.prefix()) == Some(&self.file.path)
     }
 
     pub fn bytes(&self) -> u64 {
