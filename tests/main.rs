@@ -1,6 +1,7 @@
 //! The tests of the whole program: each runs the built binary on files of its own and looks at what it leaves.
 //!
-//! Those of `hdfs` need `scripts/hadoop/build`, those of `corpora` the environment variable `DEDUP_TEST_DATA`.
+//! Those of `hdfs` need `scripts/hadoop/build`, those of `object` `scripts/s3/build`, and those of `corpora` the
+//! environment variable `DEDUP_TEST_DATA`.
 #![allow(clippy::unwrap_used, reason = "a test whose files cannot be written or read should fail")]
 
 mod brute;
@@ -11,6 +12,8 @@ mod hdfs;
 mod hostile;
 mod invariance;
 mod layers;
+mod object;
 mod output;
+mod s3;
 mod sequence;
 mod support;
