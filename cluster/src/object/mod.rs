@@ -9,6 +9,8 @@ mod failure;
 mod shared;
 mod upload;
 
+use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -95,9 +97,9 @@ impl Bucket {
 
     /// Copies one object; `bytes` is its length.
     fn copy(&self, from: &str, to: &str, bytes: u64) -> Result<(), Error> {
-        if bytes > self.shared.limits.copy_bytes {
+        if bytes > self.shared.limits.copy_bytes || !self.shared.connection.copies {
             let mut output = self.create(to)?;
-            let copied = std::io::copy(&mut BlobReader::new(self.open(from)?, 0, u64::MAX), &mut output);
+            let copied = io::copy(&mut BlobReader::new(self.open(from)?, 0, u64::MAX), &mut output);
             copied.map_err(|source| Error::io(&self.shared.name(to), "write", source))?;
             return output.finish();
         }
@@ -133,6 +135,11 @@ impl Bucket {
             let broken = || Failure::Broken.at(&self.shared.name(from), "rename");
             workers.into_iter().try_for_each(|worker| worker.join().map_err(|_| broken())?)
         })
+    }
+
+    fn not_whole(&self, path: &str) -> Error {
+        let source = io::Error::other("the copy is not whole");
+        Error::io(&self.shared.name(path), "rename to", source)
     }
 
     fn delete(&self, path: &str, keys: Vec<Path>) -> Result<(), Error> {
@@ -203,11 +210,14 @@ impl Store for Bucket {
     fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
         let (from, to) = (from.trim_end_matches('/'), to.trim_end_matches('/'));
         if self.exists(to)? {
-            let source = std::io::ErrorKind::AlreadyExists.into();
+            let source = io::ErrorKind::AlreadyExists.into();
             return Err(Error::io(&self.shared.name(to), "rename to", source));
         }
         if let Some(meta) = self.shared.head(from, "rename")? {
             self.copy(from, to, meta.size)?;
+            if self.shared.head(to, "rename to")?.is_none_or(|copy| copy.size != meta.size) {
+                return Err(self.not_whole(to));
+            }
             return self.delete(from, vec![self.shared.key(from)?]);
         }
         let entries = self.everything(from)?;
@@ -215,6 +225,16 @@ impl Store for Bucket {
             return Err(Error::NotFound { path: self.shared.name(from) });
         }
         self.copy_all(&entries, from, to)?;
+        // Nothing is removed before all of it is seen at its new place; marks of directories are not copied.
+        let copies: HashMap<_, _> =
+            self.everything(to)?.into_iter().map(|entry| (entry.path, entry.bytes)).collect();
+        let is_copied = |entry: &Entry| match copies.get(&format!("{to}{}", &entry.path[from.len()..])) {
+            Some(bytes) => *bytes == entry.bytes,
+            None => entry.bytes == 0,
+        };
+        if !entries.iter().all(is_copied) {
+            return Err(self.not_whole(to));
+        }
         self.remove(from)
     }
 
