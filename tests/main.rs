@@ -1,7 +1,7 @@
 //! The tests of the whole program: each runs the built binary on files of its own and looks at what it leaves.
 //!
-//! Those of `hdfs` and `codecs` need `scripts/hadoop/build`, those of `parquet` `scripts/peers/build`, those of
-//! `corpora` and `hostile` the environment variable `DEDUP_TEST_DATA`.
+//! Those of `hdfs` and `codecs` need `scripts/hadoop/build`, those of `parquet` `scripts/peers/build`, those of `s3`
+//! `scripts/s3/build`, those of `corpora` and `hostile` the environment variable `DEDUP_TEST_DATA`.
 #![allow(clippy::unwrap_used, reason = "a test whose files cannot be written or read should fail")]
 
 mod brute;
@@ -15,8 +15,10 @@ mod hostile;
 mod invariance;
 mod layers;
 mod names;
+mod object;
 mod output;
 mod parquet;
+mod s3;
 mod sequence;
 mod support;
 mod text;

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::env;
 use std::path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,13 +12,17 @@ use crate::checked::{Checked, Sums};
 use crate::hdfs::{Hdfs, HdfsLimits};
 use crate::local::Local;
 use crate::name::{path_of_text, text_of_path};
+use crate::object::{Bucket, ObjectLimits};
 use crate::store::{Blob, Entry, Error, Store, parent};
 
-/// Every store that a job has spoken of: this machine's files, and one HDFS per name node, met on first use.
+/// Every store that a job has spoken of: this machine's files, and one HDFS per name node and one object store per
+/// bucket, met on first use.
 pub struct Stores {
     local: Arc<Local>,
     /// By what their paths begin with, such as `hdfs://host:8020`.
     hdfs: Mutex<BTreeMap<String, Arc<Hdfs>>>,
+    /// By what their paths begin with, such as `s3://bucket`.
+    buckets: Mutex<BTreeMap<String, Arc<Bucket>>>,
 }
 
 /// An input file.
@@ -59,14 +64,16 @@ impl Default for Stores {
 impl Stores {
     /// Connects to nothing yet.
     pub fn new() -> Self {
-        Stores { local: Arc::new(Local), hdfs: Mutex::default() }
+        Stores { local: Arc::new(Local), hdfs: Mutex::default(), buckets: Mutex::default() }
     }
 
     /// The store and the absolute path that `uri` names: `hdfs://host:port/path`, `hdfs:///path` (on
-    /// `fs.defaultFS`), `file:///path`, or a plain path. Nothing is looked up, so it need not exist.
+    /// `fs.defaultFS`), `s3://bucket/path` (`s3a` is the same), `gs://bucket/path`, `az://container/path`,
+    /// `abfs://container@account.dfs.core.windows.net/path`, `file:///path`, or a plain path. Nothing is looked up,
+    /// so it need not exist.
     ///
     /// # Errors
-    /// [`Error::BadName`] for other schemes, and when no name node is known.
+    /// [`Error::BadName`] for other schemes, and when no name node or bucket is known.
     pub fn locate(&self, uri: &str) -> Result<(Arc<dyn Store>, String), Error> {
         let bad = |reason: String| Err(Error::BadName { name: uri.to_owned(), reason });
         let (scheme, rest) = match uri.split_once(':') {
@@ -90,7 +97,22 @@ impl Stores {
                 let names: Vec<_> = path.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
                 Ok((self.hdfs(&format!("{scheme}://{authority}"))?, format!("/{}", names.join("/"))))
             }
-            _ => bad(format!("{scheme} is not known; hdfs, viewfs, file and plain paths are")),
+            "s3" | "s3a" | "gs" | "az" | "abfs" | "abfss" if authority.is_empty() => {
+                bad(format!("it names no bucket: write {scheme}://bucket/path"))
+            }
+            "s3" | "s3a" | "gs" | "az" | "abfs" | "abfss" => {
+                let names: Vec<_> = path.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
+                // One name for one bucket, whatever way it is spelled.
+                let scheme = match scheme {
+                    "s3a" => "s3",
+                    "abfs" => "abfss",
+                    scheme => scheme,
+                };
+                Ok((self.bucket(&format!("{scheme}://{authority}"))?, format!("/{}", names.join("/"))))
+            }
+            _ => bad(format!(
+                "{scheme} is not known; hdfs, viewfs, s3, gs, az, abfs, file and plain paths are"
+            )),
         }
     }
 
@@ -100,6 +122,19 @@ impl Stores {
             return Ok(store.clone());
         }
         let store = Arc::new(Hdfs::new(prefix, HdfsLimits::default())?);
+        stores.insert(prefix.to_owned(), store.clone());
+        Ok(store)
+    }
+
+    fn bucket(&self, prefix: &str) -> Result<Arc<Bucket>, Error> {
+        let mut stores = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(store) = stores.get(prefix) {
+            return Ok(store.clone());
+        }
+        let settings: Vec<_> = env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let store = Arc::new(Bucket::new(prefix, &settings, ObjectLimits::default())?);
         stores.insert(prefix.to_owned(), store.clone());
         Ok(store)
     }
@@ -291,6 +326,11 @@ mod tests {
         assert_eq!(located("hdfs://127.0.0.1:9000/a//b/"), "hdfs://127.0.0.1:9000 /a/b");
         assert_eq!(located("hdfs://127.0.0.1:9000"), "hdfs://127.0.0.1:9000 /");
         assert_eq!(located("hdfs://127.0.0.1/文"), "hdfs://127.0.0.1 /文");
+        assert_eq!(located("s3://bucket/a//b c%20/"), "s3://bucket /a/b c%20");
+        assert_eq!(located("s3a://bucket"), "s3://bucket /");
+        assert_eq!(located("gs://bucket/文"), "gs://bucket /文");
+        let account = "container@account.dfs.core.windows.net";
+        assert_eq!(located(&format!("abfs://{account}/x")), format!("abfss://{account} /x"));
     }
 
     #[test]
@@ -302,7 +342,12 @@ mod tests {
 
     #[test]
     fn unknown_schemes_name_the_known_ones() {
-        for (uri, hint) in [("s3://bucket/x", "hdfs"), ("file://host/x", "file:///path"), ("", "empty")] {
+        for (uri, hint) in [
+            ("ftp://host/x", "hdfs"),
+            ("s3:///x", "s3://bucket/path"),
+            ("file://host/x", "file:///path"),
+            ("", "empty"),
+        ] {
             let error = Stores::new().locate(uri).err().unwrap().to_string();
             assert!(error.contains(hint), "{error}");
         }

@@ -1,0 +1,337 @@
+//! The object store against a real server that speaks S3.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cluster::{BlobReader, Bucket, Error, ObjectLimits, Store};
+use s3::S3;
+
+#[path = "../../tests/s3.rs"]
+mod s3;
+
+const QUICK: ObjectLimits = ObjectLimits {
+    sign_in: Duration::from_secs(1),
+    call: Duration::from_secs(1),
+    transfer: Duration::from_secs(1),
+    service: Duration::from_secs(1),
+    attempts: 2,
+    part_bytes: 5 << 20,
+    copy_bytes: 1 << 20,
+};
+
+fn bucket(server: &S3, limits: ObjectLimits) -> Bucket {
+    Bucket::new("s3://bucket", &server.settings(), limits).unwrap()
+}
+
+fn write(store: &dyn Store, path: &str, bytes: &[u8]) {
+    let mut output = store.create(path).unwrap();
+    output.write_all(bytes).unwrap();
+    output.finish().unwrap();
+}
+
+fn read(store: &dyn Store, path: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    BlobReader::new(store.open(path).unwrap(), 0, u64::MAX).read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+fn listed(store: &dyn Store, path: &str) -> Vec<String> {
+    store.list(path).unwrap().into_iter().map(|entry| entry.path).collect()
+}
+
+/// Bytes that differ from place to place.
+fn content(bytes: usize) -> Vec<u8> {
+    (0..bytes as u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect()
+}
+
+#[test]
+#[ignore = "needs scripts/s3/build"]
+fn files_are_written_found_renamed_and_removed() {
+    let server = S3::start();
+    let store = bucket(&server, ObjectLimits::default());
+    assert!(store.exists("/").unwrap() && store.list("/").unwrap().is_empty());
+    let path = |name: &str| format!("/数据/{name}");
+    for name in ["b/x", "b-x", "a.txt", "_temporary/0/part", "b/.hidden", "2024/01/甲.txt", "2024/02/乙.txt"]
+    {
+        write(&store, &path(name), name.as_bytes());
+    }
+    write(&store, &path("empty"), b"");
+    let all = ["2024/01/甲.txt", "2024/02/乙.txt", "a.txt", "b-x", "b/x", "empty"].map(path);
+    assert_eq!(listed(&store, "/数据"), all);
+    assert_eq!(listed(&store, "/"), all);
+    assert_eq!(listed(&store, &path("_temporary")), [path("_temporary/0/part")]);
+    assert_eq!(listed(&store, &path("a.txt")), [path("a.txt")]);
+    assert_eq!(store.list(&path("b")).unwrap()[0].bytes, 3);
+    let mut children = store.children("/数据").unwrap();
+    children.sort_by(|a, b| a.path.cmp(&b.path));
+    let children: Vec<_> = children.into_iter().map(|child| (child.path, child.directory)).collect();
+    let expected = [("2024", true), ("a.txt", false), ("b", true), ("b-x", false), ("empty", false)];
+    assert_eq!(children, expected.map(|(name, directory)| (path(name), directory)));
+    assert!(!store.children(&path("a.txt")).unwrap()[0].directory);
+    // A name that others begin with is none of theirs.
+    assert!(!store.exists(&path("202")).unwrap() && !store.exists(&path("a")).unwrap());
+    assert!(store.exists(&path("2024")).unwrap() && store.exists(&path("a.txt")).unwrap());
+
+    assert_eq!(read(&store, &path("a.txt")), b"a.txt");
+    assert_eq!(store.open(&path("empty")).unwrap().read_at(0, &mut [0; 9]).unwrap(), 0);
+    write(&store, &path("a.txt"), b"another");
+    assert_eq!(read(&store, &path("a.txt")), b"another");
+
+    assert!(matches!(store.rename(&path("b"), &path("a.txt")), Err(Error::Io { .. })));
+    assert!(matches!(store.rename(&path("a.txt"), &path("b")), Err(Error::Io { .. })));
+    store.rename(&path("b"), &path("new/c")).unwrap();
+    assert!(store.exists(&path("new/c/x")).unwrap() && !store.exists(&path("b")).unwrap());
+    assert_eq!(read(&store, &path("new/c/.hidden")), b"b/.hidden");
+    store.rename(&path("empty"), &path("void")).unwrap();
+    assert_eq!(read(&store, &path("void")), b"");
+    store.remove(&path("new/c")).unwrap();
+    store.remove(&path("new/c")).unwrap();
+    assert!(!store.exists(&path("new")).unwrap());
+    store.create_dir(&path("d/e")).unwrap();
+    assert!(matches!(store.create("/"), Err(Error::BadName { .. })));
+}
+
+#[test]
+#[ignore = "needs scripts/s3/build"]
+fn a_listing_of_several_pages_is_whole_and_so_is_what_is_done_to_it() {
+    let server = S3::start();
+    let store = bucket(&server, ObjectLimits::default());
+    // One request lists or removes a thousand.
+    let names: Vec<_> = (0..1_100).map(|i| format!("/many/{i:04}")).collect();
+    let (first, rest) = names.split_at(20);
+    first.iter().for_each(|name| write(&store, name, name.as_bytes()));
+    rest.iter().for_each(|name| std::fs::write(server.file(&name[1..]), name).unwrap());
+    assert_eq!(listed(&store, "/many"), names);
+    store.rename("/many", "/moved").unwrap();
+    assert_eq!(listed(&store, "/moved").len(), names.len());
+    assert_eq!(read(&store, "/moved/1099"), b"/many/1099");
+    assert!(!store.exists("/many").unwrap());
+    store.remove("/moved").unwrap();
+    assert!(store.list("/").unwrap().is_empty());
+}
+
+#[test]
+#[ignore = "needs scripts/s3/build"]
+fn odd_names_are_kept_or_refused() {
+    let server = S3::start();
+    let store = bucket(&server, ObjectLimits::default());
+    let names = [
+        "a b",
+        "a%20b",
+        "100%",
+        "a+b",
+        "中文 名字",
+        "x&y=z",
+        "#1",
+        "q?a=b",
+        "'",
+        "\"",
+        "[a]*{b}",
+        "~",
+        "\\",
+        "<a>",
+        "é",
+        "😀",
+        " lead",
+        "...",
+    ];
+    for name in names {
+        write(&store, &format!("/odd/{name}"), name.as_bytes());
+        assert_eq!(read(&store, &format!("/odd/{name}")), name.as_bytes(), "{name}");
+    }
+    let mut expected: Vec<_> =
+        names.iter().filter(|name| !name.starts_with('.')).map(|name| format!("/odd/{name}")).collect();
+    expected.sort();
+    assert_eq!(listed(&store, "/odd"), expected);
+    store.rename("/odd", "/even %41").unwrap();
+    for name in names {
+        assert_eq!(read(&store, &format!("/even %41/{name}")), name.as_bytes(), "{name}");
+    }
+    store.remove("/even %41").unwrap();
+    assert!(store.list("/").unwrap().is_empty());
+
+    for name in ["a\nb", "a\tb", "a/../b", "a//b"] {
+        let error = store.create(&format!("/{name}")).err().unwrap();
+        assert!(matches!(error, Error::BadName { .. }), "{name:?}: {error}");
+        assert!(matches!(store.open(&format!("/{name}")), Err(Error::BadName { .. })), "{name:?}");
+    }
+    std::fs::write(server.file("with\nnewline"), "x").unwrap();
+    let error = store.list("/").err().unwrap();
+    assert!(error.to_string().contains("with\\nnewline"), "{error}");
+}
+
+#[test]
+#[ignore = "needs scripts/s3/build"]
+fn what_is_missing_and_what_is_forbidden_are_told_apart() {
+    let server = S3::start();
+    let store = bucket(&server, ObjectLimits::default());
+    let path = "/none/x";
+    assert!(matches!(store.open(path), Err(Error::NotFound { path }) if path == "s3://bucket/none/x"));
+    assert!(matches!(store.list(path), Err(Error::NotFound { .. })));
+    assert!(matches!(store.children(path), Err(Error::NotFound { .. })));
+    assert!(matches!(store.rename(path, "/y"), Err(Error::NotFound { .. })));
+    assert!(!store.exists(path).unwrap());
+
+    let missing = Bucket::new("s3://missing", &server.settings(), ObjectLimits::default()).unwrap();
+    assert!(matches!(missing.list("/x"), Err(Error::NotFound { path }) if path == "s3://missing"));
+    assert!(matches!(missing.exists("/x"), Err(Error::NotFound { .. })));
+    let mut output = missing.create("/x").unwrap();
+    output.write_all(b"x").unwrap();
+    assert!(matches!(output.finish(), Err(Error::NotFound { .. })));
+
+    let mut settings = server.settings();
+    settings.push(("AWS_SECRET_ACCESS_KEY".to_owned(), "another".to_owned()));
+    let stranger = Bucket::new("s3://bucket", &settings, ObjectLimits::default()).unwrap();
+    let start = Instant::now();
+    let answers = [
+        stranger.list("/x").err(),
+        stranger.open("/x").err(),
+        stranger.exists("/x").err(),
+        stranger.remove("/x").err(),
+        stranger.create("/x").unwrap().finish().err(),
+    ];
+    for error in answers {
+        let Some(Error::Io { source, .. }) = error else { panic!("{error:?}") };
+        let text = source.to_string();
+        assert!(text.contains("SignatureDoesNotMatch") && !text.contains("another"), "{text}");
+    }
+    assert!(start.elapsed() < Duration::from_secs(5), "what will not change was tried again");
+}
+
+#[test]
+#[ignore = "needs scripts/s3/build"]
+fn a_large_object_is_written_in_parts_and_read_by_ranges() {
+    let server = S3::start();
+    let store =
+        bucket(&server, ObjectLimits { part_bytes: 5 << 20, copy_bytes: 1 << 20, ..Default::default() });
+    let bytes = content((20 << 20) + 123);
+    let mut output = store.create("/large").unwrap();
+    for piece in bytes.chunks(1_000_003) {
+        output.write_all(piece).unwrap();
+    }
+    output.flush().unwrap();
+    assert!(!store.exists("/large").unwrap(), "seen before it was finished");
+    output.finish().unwrap();
+
+    let blob = store.open("/large").unwrap();
+    assert_eq!(blob.bytes(), bytes.len() as u64);
+    let mut buffer = vec![0; 9 << 20];
+    let ends = [bytes.len() - 1, bytes.len(), bytes.len() + 9];
+    for start in [0, 1, 65_535, (5 << 20) - 1, 5 << 20, (8 << 20) + 7].into_iter().chain(ends) {
+        for length in [0, 1, 65_537, 9 << 20] {
+            let read = blob.read_at(start as u64, &mut buffer[..length]).unwrap();
+            let expected = &bytes[start.min(bytes.len())..];
+            let most = expected.len().min(length);
+            assert!(read == most || read == 8 << 20, "{read} of {most} at {start}");
+            assert!(buffer[..read] == expected[..read], "{length} at {start}");
+        }
+    }
+    assert_eq!(blob.read_at(u64::MAX, &mut buffer).unwrap(), 0);
+
+    thread::scope(|scope| {
+        for worker in 0..4u64 {
+            let (blob, bytes) = (&blob, &bytes);
+            scope.spawn(move || {
+                let (start, end) = (worker * (5 << 20), (worker + 1) * (5 << 20));
+                let mut read = Vec::new();
+                BlobReader::new(Arc::clone(blob), start, end).read_to_end(&mut read).unwrap();
+                assert!(read == bytes[start as usize..end as usize]);
+            });
+        }
+    });
+
+    // Too large for the service to copy it by itself, as it were.
+    store.rename("/large", "/moved").unwrap();
+    assert!(read(&store, "/moved") == bytes && !store.exists("/large").unwrap());
+    // As many bytes as fit into whole parts.
+    write(&store, "/whole", &bytes[..10 << 20]);
+    assert!(read(&store, "/whole") == bytes[..10 << 20]);
+
+    let mut half = store.create("/half").unwrap();
+    half.write_all(&bytes[..12 << 20]).unwrap();
+    drop(half);
+    assert!(!store.exists("/half").unwrap());
+    store.remove("/moved").unwrap();
+    store.remove("/whole").unwrap();
+    let left: Vec<_> = std::fs::read_dir(server.file("")).unwrap().map(|e| e.unwrap().path()).collect();
+    assert_eq!(left, [""; 0].map(std::path::PathBuf::from), "parts were left behind");
+}
+
+#[test]
+#[ignore = "needs scripts/s3/build"]
+fn an_object_that_changes_while_it_is_read_is_an_error() {
+    let server = S3::start();
+    let store = bucket(&server, ObjectLimits::default());
+    write(&store, "/x", b"0123456789");
+    let blob = store.open("/x").unwrap();
+    let mut buffer = [0; 4];
+    blob.read_at(0, &mut buffer).unwrap();
+    write(&store, "/x", b"abcdefghij");
+    let error = blob.read_at(4, &mut buffer).err().unwrap();
+    let Error::Io { path, source, .. } = error else { panic!("{error}") };
+    assert_eq!(
+        (path.as_str(), source.to_string().as_str()),
+        ("s3://bucket/x", "it changed while it was read")
+    );
+    store.remove("/x").unwrap();
+    assert!(matches!(blob.read_at(4, &mut buffer), Err(Error::NotFound { .. })));
+}
+
+#[test]
+#[ignore = "needs scripts/s3/build"]
+fn a_frozen_server_is_an_error_within_the_deadline_and_well_again_when_it_thaws() {
+    let server = S3::start();
+    let store = bucket(&server, QUICK);
+    let bytes = content(12 << 20);
+    write(&store, "/x", &bytes);
+    let blob = store.open("/x").unwrap();
+    let mut buffer = vec![0; 8 << 20];
+    let mut output = store.create("/y").unwrap();
+    output.write_all(&bytes).unwrap();
+
+    server.signal("STOP");
+    let start = Instant::now();
+    let late = |error: Option<Error>| {
+        let Some(Error::Io { source, .. }) = error else { panic!("{error:?}") };
+        assert_eq!(source.kind(), std::io::ErrorKind::TimedOut, "{source}");
+    };
+    late(blob.read_at(0, &mut buffer).err());
+    late(store.open("/x").err());
+    late(store.list("/").err());
+    late(store.rename("/none", "/z").err());
+    late(output.finish().err());
+    println!("five calls ended after {:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(60));
+
+    let patient = bucket(&server, ObjectLimits { attempts: 8, ..QUICK });
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| patient.open("/x").and_then(|blob| blob.read_at(0, &mut buffer)));
+        thread::sleep(Duration::from_secs(4));
+        server.signal("CONT");
+        assert_eq!(reader.join().unwrap().unwrap(), 8 << 20);
+    });
+    assert!(buffer == bytes[..8 << 20]);
+    assert_eq!(blob.read_at(8 << 20, &mut buffer).unwrap(), 4 << 20);
+    assert!(!store.exists("/y").unwrap(), "half an object is seen");
+    drop(server);
+    assert!(matches!(store.open("/x"), Err(Error::Io { .. })));
+}
+
+#[test]
+#[ignore = "needs scripts/s3/build"]
+fn a_large_file_streams() {
+    let server = S3::start();
+    let store = bucket(&server, ObjectLimits::default());
+    let bytes = content(200_000_000);
+    for _ in 0..3 {
+        let start = Instant::now();
+        write(&store, "/large", &bytes);
+        println!("wrote {:.0} MB/s", 200.0 / start.elapsed().as_secs_f64());
+        let start = Instant::now();
+        assert!(read(&store, "/large") == bytes);
+        println!("read {:.0} MB/s", 200.0 / start.elapsed().as_secs_f64());
+    }
+}

@@ -1,0 +1,147 @@
+//! The object store against Azurite, Microsoft's emulator of Azure Blob Storage. Needs `scripts/azurite/build`.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use cluster::{BlobReader, Bucket, Error, ObjectLimits, Store};
+use tempfile::TempDir;
+
+const START: Duration = Duration::from_secs(60);
+/// A server that everybody forgot ends after this many seconds.
+const LIFE_SECONDS: &str = "1800";
+const ACCOUNT: &str = "devstoreaccount1";
+/// The emulator's key, which everybody knows: https://learn.microsoft.com/azure/storage/common/storage-use-azurite
+const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+/// A server with one container, `bucket`.
+struct Azurite {
+    endpoint: String,
+    child: Child,
+    _folder: TempDir,
+}
+
+impl Azurite {
+    fn start() -> Self {
+        let scripts = scripts();
+        let program = scripts.join("target/node_modules/azurite/dist/src/blob/main.js");
+        assert!(program.exists(), "run scripts/azurite/build");
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = Command::new("timeout")
+            .args([LIFE_SECONDS, "node"])
+            .arg(program)
+            .args(["--silent", "--disableTelemetry", "--skipApiVersionCheck"])
+            .args(["--blobHost", "127.0.0.1", "--blobPort", "0", "--location"])
+            .arg(folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                if let Some((_, address)) = line.split_once("successfully listens on ") {
+                    sender.send(address.to_owned()).unwrap();
+                }
+            }
+        });
+        let address = lines.recv_timeout(START).unwrap_or_default();
+        let server = Azurite { endpoint: format!("{address}/{ACCOUNT}"), child, _folder: folder };
+        assert!(!address.is_empty(), "no Azurite");
+        let mut create = Command::new("node");
+        create.arg(scripts.join("container.js")).args([&server.endpoint, "bucket"]);
+        assert!(create.status().unwrap().success());
+        server
+    }
+
+    fn bucket(&self, prefix: &str, key: &str) -> Bucket {
+        let settings = [
+            ("AZURE_STORAGE_ENDPOINT", self.endpoint.as_str()),
+            ("AZURE_ALLOW_HTTP", "true"),
+            ("AZURE_STORAGE_ACCOUNT_NAME", ACCOUNT),
+            ("AZURE_STORAGE_ACCOUNT_KEY", key),
+        ];
+        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let limits = ObjectLimits { part_bytes: 1 << 20, ..ObjectLimits::default() };
+        Bucket::new(prefix, &settings, limits).unwrap()
+    }
+}
+
+impl Drop for Azurite {
+    fn drop(&mut self) {
+        // Not SIGKILL, which would leave the server to itself: `timeout` hands this one on.
+        Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+fn scripts() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().map(|folder| folder.join("scripts/azurite")).find(|folder| folder.exists()).unwrap()
+}
+
+fn write(store: &dyn Store, path: &str, bytes: &[u8]) {
+    let mut output = store.create(path).unwrap();
+    output.write_all(bytes).unwrap();
+    output.finish().unwrap();
+}
+
+fn read(store: &dyn Store, path: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    BlobReader::new(store.open(path).unwrap(), 0, u64::MAX).read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+fn listed(store: &dyn Store, path: &str) -> Vec<String> {
+    store.list(path).unwrap().into_iter().map(|entry| entry.path).collect()
+}
+
+#[test]
+#[ignore = "needs scripts/azurite/build"]
+fn a_container_of_azure_is_as_a_bucket_of_s3() {
+    let server = Azurite::start();
+    let store = server.bucket("az://bucket", KEY);
+    assert!(store.list("/").unwrap().is_empty());
+    let names = ["a b%20+中文.txt", "b/.hidden", "b/x", "c", "d/1/y", "_temporary/0/part"];
+    for name in names {
+        write(&store, &format!("/数据/{name}"), name.as_bytes());
+    }
+    let seen = ["a b%20+中文.txt", "b/x", "c", "d/1/y"].map(|name| format!("/数据/{name}"));
+    assert_eq!(listed(&store, "/"), seen);
+    assert_eq!(listed(&store, "/数据/c"), ["/数据/c"]);
+    assert!(store.exists("/数据/d").unwrap() && !store.exists("/数据/e").unwrap());
+    assert!(matches!(store.open("/数据/e"), Err(Error::NotFound { path }) if path == "az://bucket/数据/e"));
+    assert!(matches!(store.list("/e"), Err(Error::NotFound { .. })));
+    assert!(matches!(store.rename("/数据", "/数据/c"), Err(Error::Io { .. })));
+    store.rename("/数据", "/neu").unwrap();
+    for name in names {
+        assert_eq!(read(&store, &format!("/neu/{name}")), name.as_bytes());
+    }
+    assert!(!store.exists("/数据").unwrap());
+
+    let bytes: Vec<u8> = (0..3_500_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let mut output = store.create("/neu/large").unwrap();
+    output.write_all(&bytes).unwrap();
+    assert!(!store.exists("/neu/large").unwrap());
+    output.finish().unwrap();
+    let blob = store.open("/neu/large").unwrap();
+    assert!(read(&store, "/neu/large") == bytes);
+    write(&store, "/neu/large", &bytes[1..]);
+    let Err(Error::Io { source, .. }) = blob.read_at(0, &mut [0; 9]) else { panic!("read another object") };
+    assert_eq!(source.to_string(), "it changed while it was read");
+    store.remove("/neu").unwrap();
+    store.remove("/neu").unwrap();
+    assert!(store.list("/").unwrap().is_empty());
+
+    let missing = server.bucket("az://missing", KEY);
+    assert!(matches!(missing.exists("/x"), Err(Error::NotFound { path }) if path == "az://missing"));
+    let stranger = server.bucket("az://bucket", "AAAA");
+    let error = stranger.list("/").err().unwrap();
+    assert!(matches!(error, Error::Io { .. } | Error::Denied { .. }), "{error:?}");
+    println!("a wrong key: {error:?}");
+}
