@@ -67,6 +67,9 @@ pub struct Args {
     #[arg(long, value_name = "FIELD")]
     id_field: Option<String>,
     /// Field that holds a document's text [default: text]
+    ///
+    /// In Parquet doc.body.text is a field inside of structs, and \. a dot that belongs to a name; a column's whole name
+    /// needs no such care.
     #[arg(long, value_name = "FIELD")]
     text_field: Option<String>,
     /// Encoding of texts, where the format does not fix it: utf-8, gb18030, gbk, big5, utf-16le or utf-16be

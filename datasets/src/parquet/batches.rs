@@ -21,6 +21,9 @@ const PAGE_BYTES: u64 = 128 << 20;
 /// What each column may add to the pages of a record batch.
 const COLUMN_BYTES: u64 = 4 << 20;
 
+/// What may be decoded in addition to pass over lists, where reading begins anew behind damage.
+const PASSING_BYTES: u64 = 1 << 30;
+
 /// What comes next in a row group.
 pub(super) enum Rows {
     /// Records.
@@ -58,6 +61,7 @@ struct OpenGroup {
     waiting: Vec<Range<u64>>,
     reader: Option<SpanReader>,
     batch_rows: u64,
+    damaged: bool,
     lost: Option<Loss>,
     /// What was read when a loss before it had to be told first.
     ready: Option<(u64, RecordBatch)>,
@@ -128,6 +132,7 @@ impl OpenGroup {
             waiting: std::iter::once(0..group.place.rows).collect(),
             reader: None,
             batch_rows: (BATCH_BYTES / row_bytes.max(1)).clamp(1, MAX_BATCH_ROWS),
+            damaged: false,
             lost: None,
             ready: None,
             group: group.clone(),
@@ -203,16 +208,22 @@ impl OpenGroup {
             self.waiting.push(batch.end..rows.end);
         }
         let exceeded = self.columns.budget.exceeded();
+        if !std::mem::replace(&mut self.damaged, true) {
+            // From now on readers begin in the middle.
+            self.columns.budget.extend(self.columns.passing_bytes().min(PASSING_BYTES));
+        }
         let (cut, reason) = match self.at_fault(file, &batch)? {
             Some((column, reason)) => {
-                let PageStarts { mut rows, unknown_from } = self.columns.page_starts(column);
+                let exceeded = self.columns.budget.exceeded();
+                let PageStarts { mut rows, unknown_from, .. } = self.columns.page_starts(column);
                 if unknown_from.is_some_and(|row| row <= batch.start) {
                     self.waiting.clear();
                     self.lose(batch.start..self.group.place.rows, reason);
                     return Ok(());
                 }
                 rows.retain(|start| batch.start < *start && *start < batch.end);
-                (rows.get(rows.len() / 2).copied(), reason)
+                let middle = || exceeded.then_some(batch.start.midpoint(batch.end));
+                (rows.get(rows.len() / 2).copied().or_else(middle), reason)
             }
             // Each column for itself could be decoded: fewer rows may take few enough pages.
             None if exceeded => (Some(batch.start.midpoint(batch.end)), reason),

@@ -24,20 +24,25 @@ const LEVEL_BYTES: u64 = 8;
 #[derive(Clone)]
 pub(super) struct Budget {
     page_bytes: u64,
-    batch_bytes: u64,
+    batch_bytes: Arc<AtomicU64>,
     left: Arc<AtomicU64>,
     exceeded: Arc<AtomicBool>,
 }
 
 impl Budget {
     pub(super) fn new(page_bytes: u64, batch_bytes: u64) -> Self {
-        let left = Arc::new(AtomicU64::new(batch_bytes));
-        Budget { page_bytes, batch_bytes, left, exceeded: Arc::default() }
+        let batch_bytes = Arc::new(AtomicU64::new(batch_bytes));
+        Budget { page_bytes, batch_bytes, left: Arc::default(), exceeded: Arc::default() }
+    }
+
+    /// Allows a batch so much more from now on.
+    pub(super) fn extend(&self, bytes: u64) {
+        self.batch_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// The next record batch begins.
     pub(super) fn refill(&self) {
-        self.left.store(self.batch_bytes, Ordering::Relaxed);
+        self.left.store(self.batch_bytes.load(Ordering::Relaxed), Ordering::Relaxed);
         self.exceeded.store(false, Ordering::Relaxed);
     }
 
@@ -51,12 +56,12 @@ impl Budget {
         if bytes > self.page_bytes {
             return Err(format!("a page of {bytes} bytes, where at most {} are read", self.page_bytes));
         }
-        let levels = if repeated { header.values.saturating_mul(LEVEL_BYTES) } else { 0 };
-        let left = self.left.load(Ordering::Relaxed).checked_sub(bytes.saturating_add(levels));
+        let left = self.left.load(Ordering::Relaxed).checked_sub(header.decoded_bytes(repeated));
         self.left.store(left.unwrap_or(0), Ordering::Relaxed);
         if left.is_none() {
             self.exceeded.store(true, Ordering::Relaxed);
-            return Err(format!("pages of more than {} bytes for one batch of records", self.batch_bytes));
+            let bytes = self.batch_bytes.load(Ordering::Relaxed);
+            return Err(format!("pages of more than {bytes} bytes for one batch of records"));
         }
         Ok(())
     }
@@ -78,9 +83,18 @@ pub(super) struct PageStarts {
     pub(super) rows: Vec<u64>,
     /// The row from which on no page can be found, because a page header is damaged.
     pub(super) unknown_from: Option<u64>,
+    /// What all pages take that the library must decode to pass over them, because it cannot tell their rows.
+    pub(super) passing_bytes: u64,
 }
 
 impl Columns {
+    /// What it takes, at the most, to pass over the pages of columns that are repeated.
+    pub(super) fn passing_bytes(&self) -> u64 {
+        let columns = self.metadata.row_group(0).columns().iter().enumerate();
+        let repeated = columns.filter(|(_, column)| column.column_descr().max_rep_level() > 0);
+        repeated.map(|(column, _)| self.page_starts(column).passing_bytes).fold(0, u64::saturating_add)
+    }
+
     /// Walks from page header to page header, which fetches the whole column chunk.
     pub(super) fn page_starts(&self, column: usize) -> PageStarts {
         let mut pages = PageHeaders::of(self, column);
@@ -96,6 +110,9 @@ impl Columns {
                     if let Some(rows) = header.rows(pages.repeated) {
                         starts.rows.push(row);
                         row = row.saturating_add(rows);
+                    } else if !header.is_dictionary() {
+                        let bytes = header.decoded_bytes(pages.repeated);
+                        starts.passing_bytes = starts.passing_bytes.saturating_add(bytes);
                     }
                 }
             }
@@ -306,6 +323,12 @@ impl Header {
 
     pub(super) fn is_dictionary(&self) -> bool {
         self.page_type == Header::DICTIONARY
+    }
+
+    /// What it takes to decode the page, as far as the header tells.
+    fn decoded_bytes(&self, repeated: bool) -> u64 {
+        let levels = if repeated { self.values.saturating_mul(LEVEL_BYTES) } else { 0 };
+        self.uncompressed_bytes.max(self.compressed_bytes).saturating_add(levels)
     }
 
     /// How many records a data page begins.

@@ -316,6 +316,66 @@ fn a_batch_of_too_many_large_pages_is_read_in_smaller_ones() {
 }
 
 #[test]
+fn rows_behind_damage_are_read_however_long_the_lists_are_that_must_be_passed_over() {
+    let texts = StringArray::from_iter_values((0..40).map(|row| format!("text {row}")));
+    let lists = ListArray::from_iter_primitive::<arrow_array::types::Int32Type, _, _>(
+        (0..40).map(|row| Some((0..50_000).map(move |value| Some(value * row)))),
+    );
+    let properties = WriterProperties::builder()
+        .set_data_page_row_count_limit(1)
+        .set_write_batch_size(1)
+        .set_dictionary_enabled(false)
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_statistics_enabled(::parquet::file::properties::EnabledStatistics::None)
+        .build();
+    let batch = batch_of(vec![("text", Arc::new(texts)), ("list", Arc::new(lists))]);
+    let (file, pages) =
+        rebuilt(&encoded(&batch, properties), true, |header, _| header.uncompressed_bytes, None);
+    let bad = pages.iter().find(|page| page.column == 0 && page.rows == Some(3..4)).unwrap();
+    let mut bytes = file.to_vec();
+    bytes[bad.data.start] ^= 1;
+
+    let reading = Reading::default();
+    let mut batches =
+        Batches::new(File::open(&pieces(&Bytes::from(bytes), 1)[0], &reading).unwrap(), &reading);
+    batches.page_bytes = 1 << 20; // and 8 MiB for two columns; all lists take 24 MB
+    let (mut read, mut lost) = (0, Vec::new());
+    while let Some(rows) = batches.next().unwrap() {
+        match rows {
+            Rows::Batch { records, .. } => read += records.num_rows(),
+            Rows::Lost { first_row, reason } => lost.push((first_row, reason)),
+        }
+    }
+    assert!(read == 39 && lost.len() == 1 && lost[0].0 == 3, "{read} {lost:?}");
+}
+
+#[test]
+fn a_column_that_claims_the_bytes_of_another_costs_its_row_group() {
+    let (file, _) = checked(WriterVersion::PARQUET_1_0);
+    let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).unwrap();
+    let mut groups = metadata.row_groups().to_vec();
+    // The words of the second row group would be its texts, with checksums that are right.
+    let mut columns = groups[1].columns().to_vec();
+    let text = columns[1].clone().into_builder();
+    let other = columns[3].clone();
+    columns[1] = text
+        .set_dictionary_page_offset(other.dictionary_page_offset())
+        .set_data_page_offset(other.data_page_offset())
+        .set_total_compressed_size(other.compressed_size())
+        .build()
+        .unwrap();
+    groups[1] = groups[1].clone().into_builder().set_column_metadata(columns).build().unwrap();
+    let metadata = ParquetMetaData::new(metadata.file_metadata().clone(), groups);
+    let mut bytes = file.to_vec();
+    ParquetMetaDataWriter::new(&mut bytes, &metadata).finish().unwrap();
+    let read = read_and_divide(&Bytes::from(bytes), "");
+    assert_eq!((read.docs.len(), read.rejects.len()), (45, 1));
+    let expected =
+        "rows 15 to 29, in row group 1: two columns claim the same bytes; the offset is the row's number";
+    assert_eq!(read.rejects[0].reason, expected);
+}
+
+#[test]
 fn a_footer_that_would_explode_is_refused() {
     let footer_of = |thrift: &[u8]| {
         let mut file = b"PAR1".to_vec();
