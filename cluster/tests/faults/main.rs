@@ -135,7 +135,8 @@ fn flipped<T>(replicas: &[&PathBuf], at: usize, run: impl FnOnce() -> T) -> T {
 #[ignore = "needs scripts/hadoop/build"]
 fn under_every_fault_bytes_are_right_or_there_is_an_error_in_time() {
     let cluster = MiniDfs::start(3);
-    let faults: [(&'static str, fn(&Scene)); 9] = [
+    type Run = fn(&Scene);
+    let faults: [(&'static str, Run); 9] = [
         ("nothing", nothing),
         ("a data node stalls", a_data_node_stalls),
         ("all connections are cut once", all_connections_are_cut_once),
