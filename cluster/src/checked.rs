@@ -55,8 +55,10 @@ impl Sums {
 /// reading that went wrong; when it keeps differing, that is an error.
 pub(crate) struct Checked {
     store: Arc<dyn Store>,
+    /// For people.
     path: String,
-    name: String,
+    /// For the store.
+    file: String,
     bytes: u64,
     read_ahead_bytes: usize,
     blob: Mutex<Arc<dyn Blob>>,
@@ -71,8 +73,8 @@ impl Checked {
         let blob = store.open(path)?;
         let checked = Checked {
             store: Arc::clone(store),
-            path: path.to_owned(),
-            name: blob.path().to_owned(),
+            path: blob.path().to_owned(),
+            file: path.to_owned(),
             bytes: blob.bytes(),
             read_ahead_bytes: blob.read_ahead_bytes(),
             blob: Mutex::new(blob),
@@ -86,7 +88,7 @@ impl Checked {
     }
 
     fn changed(&self, reason: String) -> Error {
-        Error::io(&self.name, "read", io::Error::new(io::ErrorKind::InvalidData, reason))
+        Error::io(&self.path, "read", io::Error::new(io::ErrorKind::InvalidData, reason))
     }
 
     fn fetch(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
@@ -106,7 +108,7 @@ impl Checked {
             while !self.sums.agree(index, cell) {
                 let reason = format!("its bytes from {offset} on differ from those read before");
                 patience.spend(self.changed(reason))?;
-                let blob = self.store.open(&self.path)?;
+                let blob = self.store.open(&self.file)?;
                 *self.blob.lock().unwrap_or_else(PoisonError::into_inner) = blob;
                 self.fetch(offset, cell)?;
             }
@@ -133,7 +135,7 @@ impl Checked {
 
 impl Blob for Checked {
     fn path(&self) -> &str {
-        &self.name
+        &self.path
     }
 
     fn bytes(&self) -> u64 {
@@ -199,7 +201,7 @@ mod tests {
         fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
             assert_eq!(offset as usize % CELL_BYTES, 0, "not on the grid");
             let end = offset + buffer.len() as u64;
-            assert!(end as usize % CELL_BYTES == 0 || end == self.bytes(), "not on the grid");
+            assert!((end as usize).is_multiple_of(CELL_BYTES) || end == self.bytes(), "not on the grid");
             buffer.copy_from_slice(&self.0.bytes[offset as usize..end as usize]);
             let mut readings = self.0.readings.lock().unwrap();
             for (i, cell) in buffer.chunks_mut(CELL_BYTES).enumerate() {

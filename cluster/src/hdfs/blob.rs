@@ -21,9 +21,9 @@ pub(super) const RANGE_BYTES: usize = 8 << 20;
 
 pub(super) struct HdfsBlob {
     /// For people.
-    name: String,
-    /// For the store.
     path: String,
+    /// For the store.
+    file: String,
     bytes: u64,
     /// Holds the places of all blocks. `None` after a failure: it also holds which data nodes it believes
     /// dead, and never takes that back.
@@ -35,8 +35,8 @@ impl HdfsBlob {
     pub fn open(calls: &Arc<Calls>, path: &str) -> Result<Self, Error> {
         let reader = calls.ask(path, "open", open)?;
         Ok(HdfsBlob {
-            name: calls.name(path),
-            path: path.to_owned(),
+            path: calls.name(path),
+            file: path.to_owned(),
             bytes: reader.file_length() as u64,
             reader: Mutex::new(Some(Arc::new(reader))),
             calls: Arc::clone(calls),
@@ -49,10 +49,10 @@ impl HdfsBlob {
             return Ok(reader);
         }
         let reader =
-            self.calls.tell(&self.path, open).map_err(|failure| failure.error(&self.name, "read"))?;
+            self.calls.tell(&self.file, open).map_err(|failure| failure.error(&self.path, "read"))?;
         if reader.file_length() as u64 != self.bytes {
             let source = io::Error::new(io::ErrorKind::InvalidData, "its length changed while it was read");
-            return Err(Error::io(&self.name, "read", source));
+            return Err(Error::io(&self.path, "read", source));
         }
         let reader = Arc::new(reader);
         *lock(&self.reader) = Some(reader.clone());
@@ -82,7 +82,7 @@ impl HdfsBlob {
             if !matches!(failure, Failure::Library(_)) && Instant::now() < end {
                 *filled = before;
             }
-            failure.error(&self.name, "read")
+            failure.error(&self.path, "read")
         })
     }
 
@@ -106,7 +106,7 @@ impl HdfsBlob {
 
     fn too_slow(&self, filled: usize, wanted: usize, limit: Duration) -> Error {
         let text = format!("only {filled} of {wanted} bytes within {limit:?}");
-        Error::io(&self.name, "read", io::Error::new(io::ErrorKind::TimedOut, text))
+        Error::io(&self.path, "read", io::Error::new(io::ErrorKind::TimedOut, text))
     }
 }
 
@@ -116,7 +116,7 @@ async fn open(client: Client, path: String) -> hdfs_native::Result<FileReader> {
 
 impl Blob for HdfsBlob {
     fn path(&self) -> &str {
-        &self.name
+        &self.path
     }
 
     fn bytes(&self) -> u64 {
@@ -164,8 +164,8 @@ mod tests {
     #[test]
     fn what_was_delivered_before_a_failure_is_kept_and_no_more_than_asked_for_is_taken() {
         let calls = Arc::new(Calls::new("hdfs://127.0.0.1:1", HdfsLimits::default(), &[]).unwrap());
-        let (name, path) = (String::new(), String::new());
-        let blob = HdfsBlob { name, path, bytes: 9, reader: Mutex::new(None), calls };
+        let (path, file) = (String::new(), String::new());
+        let blob = HdfsBlob { path, file, bytes: 9, reader: Mutex::new(None), calls };
         let read = |items: &[&'static [u8]], filled: &mut usize| {
             let (sender, receiver) = mpsc::channel();
             items.iter().for_each(|item| sender.send(Ok(Bytes::from_static(item))).unwrap());

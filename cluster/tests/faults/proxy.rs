@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use crate::hadoop::MiniDfs;
 
 const PAUSE: Duration = Duration::from_millis(10);
-const BUFFER_BYTES: usize = 1 << 14;
+/// Less than a packet: one may come in parts, or in part.
+const PART_BYTES: usize = 10_000;
 
 /// What happens to what a server sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,6 +47,8 @@ struct Node {
     fault: Mutex<Fault>,
     /// That have passed since there is this fault.
     passed: AtomicU64,
+    /// Packets whose headers were changed.
+    damaged: AtomicU64,
     /// Of all nodes of the proxy.
     connections: Arc<Mutex<Vec<TcpStream>>>,
     end: Arc<AtomicBool>,
@@ -56,9 +59,9 @@ impl Proxy {
         let connections = Arc::new(Mutex::new(Vec::new()));
         let end = Arc::new(AtomicBool::new(false));
         let node = |target: u16, ports: Vec<(u16, u16)>| {
-            let (fault, passed) = (Mutex::new(Fault::None), AtomicU64::new(0));
+            let (fault, passed, damaged) = (Mutex::new(Fault::None), AtomicU64::new(0), AtomicU64::new(0));
             let (connections, end) = (Arc::clone(&connections), Arc::clone(&end));
-            let node = Arc::new(Node { ports, fault, passed, connections, end });
+            let node = Arc::new(Node { ports, fault, passed, damaged, connections, end });
             let port = Arc::clone(&node).listen(target);
             (node, port)
         };
@@ -88,6 +91,11 @@ impl Proxy {
     /// Bytes that came from data nodes since their faults were set.
     pub fn passed(&self) -> u64 {
         self.data_nodes.iter().map(|node| node.passed.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Packets of data nodes whose headers were changed.
+    pub fn damaged(&self) -> u64 {
+        self.data_nodes.iter().map(|node| node.damaged.load(Ordering::Relaxed)).sum()
     }
 }
 
@@ -155,22 +163,6 @@ impl Node {
         Ok(())
     }
 
-    /// Passes the bytes of a data node on.
-    fn give(&self, mut server: &TcpStream, client: &TcpStream) -> io::Result<()> {
-        let mut buffer = [0; BUFFER_BYTES];
-        loop {
-            let fault = *self.fault.lock().unwrap();
-            if let Fault::Shift { bytes, every } = fault {
-                // Connections that are older than this fault do as they did.
-                break self.shift(server, client, bytes, every);
-            }
-            match server.read(&mut buffer)? {
-                0 => break Ok(()),
-                read => self.pass(client, &buffer[..read])?,
-            }
-        }
-    }
-
     /// Passes the answers of a name node on, with our ports in them.
     fn answer(&self, mut server: &TcpStream, client: &TcpStream) -> io::Result<()> {
         loop {
@@ -187,24 +179,27 @@ impl Node {
     }
 
     fn pass(&self, mut client: &TcpStream, bytes: &[u8]) -> io::Result<()> {
-        let length = bytes.len() as u64;
-        let passed = self.passed.fetch_add(length, Ordering::Relaxed) + length;
-        let fault = *self.fault.lock().unwrap();
-        match fault {
-            Fault::Stall(after) if passed > after => self.wait_while(fault),
-            Fault::Slow(rate) => {
-                let end = Instant::now() + Duration::from_secs_f64(length as f64 / rate as f64);
-                while Instant::now() < end && !self.ended() {
-                    thread::sleep(PAUSE.min(end.saturating_duration_since(Instant::now())));
+        for part in bytes.chunks(PART_BYTES) {
+            let length = part.len() as u64;
+            let passed = self.passed.fetch_add(length, Ordering::Relaxed) + length;
+            let fault = *self.fault.lock().unwrap();
+            match fault {
+                Fault::Stall(after) if passed > after => self.wait_while(fault),
+                Fault::Slow(rate) => {
+                    let end = Instant::now() + Duration::from_secs_f64(length as f64 / rate as f64);
+                    while Instant::now() < end && !self.ended() {
+                        thread::sleep(PAUSE.min(end.saturating_duration_since(Instant::now())));
+                    }
                 }
+                Fault::Cut(after) if passed > after => {
+                    self.set(Fault::None);
+                    self.cut();
+                }
+                _ => {}
             }
-            Fault::Cut(after) if passed > after => {
-                self.set(Fault::None);
-                self.cut();
-            }
-            _ => {}
+            client.write_all(part)?;
         }
-        client.write_all(bytes)
+        Ok(())
     }
 
     fn wait_while(&self, fault: Fault) {
@@ -213,12 +208,12 @@ impl Node {
         }
     }
 
-    /// Passes on what a data node sends of blocks, and damages the headers of packets.
+    /// Passes on what a data node sends of blocks.
     ///
     /// An answer is a length (varint) and a message. Then come packets: 4 bytes of length, with themselves and what follows
     /// the header; 2 bytes of the header's length; the header, which begins with a tag and 8 bytes of offset in
     /// the block, the low one first; checksums and data. The last packet of a block has no data.
-    fn shift(&self, mut server: &TcpStream, client: &TcpStream, by: i64, every: bool) -> io::Result<()> {
+    fn give(&self, mut server: &TcpStream, client: &TcpStream) -> io::Result<()> {
         loop {
             let mut answer = vec![0];
             server.read_exact(&mut answer)?;
@@ -240,9 +235,14 @@ impl Node {
                 packet.resize(6 + header + body, 0);
                 server.read_exact(&mut packet[6..])?;
                 assert_eq!(packet[6], 0x09, "the header does not begin with the offset");
-                if body > 0 && (every || packet_number == 1) {
+                let fault = *self.fault.lock().unwrap();
+                if let Fault::Shift { bytes, every } = fault
+                    && body > 0
+                    && (every || packet_number == 1)
+                {
                     let offset = i64::from_le_bytes(packet[7..15].try_into().unwrap());
-                    packet[7..15].copy_from_slice(&(offset + by).to_le_bytes());
+                    packet[7..15].copy_from_slice(&offset.wrapping_add(bytes).to_le_bytes());
+                    self.damaged.fetch_add(1, Ordering::Relaxed);
                 }
                 self.pass(client, &packet)?;
                 if body == 0 {
