@@ -67,7 +67,7 @@ impl Codec {
             Codec::Lz4 => Frames::Lz4.compress(input, out)?,
             Codec::Zstd => {
                 let mut compressor = zstd::bulk::Compressor::new(zstd::DEFAULT_COMPRESSION_LEVEL)?;
-                // Hadoop writes none, and reads them; without one, damage could pass for text.
+                // Without one, damage could pass for text; the zstd library, which is Hadoop's too, checks it.
                 compressor.set_parameter(CParameter::ChecksumFlag(true))?;
                 out.extend_from_slice(&compressor.compress(input)?);
             }
