@@ -74,3 +74,41 @@ async fn receive(answer: GetResult, meta: &ObjectMeta, wanted: usize) -> Result<
         got => Err(Failure::Length { wanted, got }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::executor::block_on;
+    use futures::stream;
+    use object_store::{Attributes, Extensions, GetResultPayload};
+
+    use super::*;
+
+    fn meta(size: u64, tag: &str) -> ObjectMeta {
+        let e_tag = Some(tag.to_owned());
+        ObjectMeta { location: Path::ROOT, last_modified: Default::default(), size, e_tag, version: None }
+    }
+
+    fn answer(items: &[&'static [u8]], meta: ObjectMeta) -> GetResult {
+        let items: Vec<_> = items.iter().map(|item| Ok((*item).into())).collect();
+        let payload = GetResultPayload::Stream(stream::iter(items).boxed());
+        let (attributes, extensions) = (Attributes::new(), Extensions::new());
+        GetResult { payload, meta, range: 0..4, attributes, extensions }
+    }
+
+    #[test]
+    fn as_many_bytes_as_were_asked_for_are_taken_and_no_others() {
+        let received =
+            |items: &[&'static [u8]]| block_on(receive(answer(items, meta(9, "a")), &meta(9, "a"), 4));
+        assert_eq!(received(&[b"01", b"23"]).unwrap(), b"0123");
+        assert!(matches!(received(&[b"01", b"2"]), Err(Failure::Length { wanted: 4, got: 3 })));
+        assert!(matches!(received(&[b"01", b"234", b"5"]), Err(Failure::Length { wanted: 4, got: 5 })));
+    }
+
+    #[test]
+    fn an_answer_of_another_object_is_not_taken() {
+        for other in [meta(8, "a"), meta(9, "b")] {
+            let received = block_on(receive(answer(&[b"0123"], other), &meta(9, "a"), 4));
+            assert!(matches!(received, Err(Failure::Changed)));
+        }
+    }
+}
