@@ -336,7 +336,15 @@ fn a_large_file_streams() {
             println!("ours: {what} {:.0} MB/s, {:.2} CPU s/GB", 200.0 / seconds, 5.0 * cpu);
         };
         measured("wrote", &|| write(&store, "/large", &bytes));
-        measured("read", &|| assert!(read(&store, "/large") == bytes));
+        measured("read", &|| {
+            let blob = store.open("/large").unwrap();
+            let mut buffer = vec![0; blob.read_ahead_bytes()];
+            for expected in bytes.chunks(buffer.len()) {
+                let start = expected.as_ptr() as usize - bytes.as_ptr() as usize;
+                let read = blob.read_at(start as u64, &mut buffer).unwrap();
+                assert!(buffer[..read] == *expected);
+            }
+        });
     }
 }
 
