@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures::StreamExt;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta};
@@ -45,9 +46,13 @@ impl Blob for Object {
             let options = GetOptions { range, if_match: meta.e_tag.clone(), ..GetOptions::default() };
             async move { receive(client.get_opts(&key, options).await?, &meta, wanted).await }
         };
-        let bytes = self.shared.ask(&self.file, "read", self.shared.limits.transfer, read)?;
-        buffer[..wanted].copy_from_slice(&bytes);
-        Ok(wanted)
+        let items = self.shared.ask(&self.file, "read", self.shared.limits.transfer, read)?;
+        let mut filled = 0;
+        for item in items {
+            buffer[filled..filled + item.len()].copy_from_slice(&item);
+            filled += item.len();
+        }
+        Ok(filled)
     }
 
     fn read_ahead_bytes(&self) -> usize {
@@ -55,22 +60,59 @@ impl Blob for Object {
     }
 }
 
-/// The `wanted` bytes of an answer, if it is of the same object.
-async fn receive(answer: GetResult, meta: &ObjectMeta, wanted: usize) -> Result<Vec<u8>, Failure> {
+/// The `wanted` bytes of an answer as they came, if it is of the same object.
+async fn receive(answer: GetResult, meta: &ObjectMeta, wanted: usize) -> Result<Vec<Bytes>, Failure> {
     let tags = answer.meta.e_tag.as_ref().zip(meta.e_tag.as_ref());
     if answer.meta.size != meta.size || tags.is_some_and(|(now, then)| now != then) {
         return Err(Failure::Changed);
     }
-    let mut bytes = Vec::with_capacity(wanted);
+    let (mut items, mut got) = (Vec::new(), 0);
     let mut stream = answer.into_stream();
     while let Some(item) = stream.next().await {
-        bytes.extend_from_slice(&item?);
-        if bytes.len() > wanted {
+        let item = item?;
+        got += item.len();
+        items.push(item);
+        if got > wanted {
             break;
         }
     }
-    match bytes.len() {
-        got if got == wanted => Ok(bytes),
-        got => Err(Failure::Length { wanted, got }),
+    if got == wanted { Ok(items) } else { Err(Failure::Length { wanted, got }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::executor::block_on;
+    use futures::stream;
+    use object_store::{Attributes, Extensions, GetResultPayload};
+
+    use super::*;
+
+    fn meta(size: u64, tag: &str) -> ObjectMeta {
+        let e_tag = Some(tag.to_owned());
+        ObjectMeta { location: Path::ROOT, last_modified: Default::default(), size, e_tag, version: None }
+    }
+
+    fn answer(items: &[&'static [u8]], meta: ObjectMeta) -> GetResult {
+        let items: Vec<_> = items.iter().map(|item| Ok((*item).into())).collect();
+        let payload = GetResultPayload::Stream(stream::iter(items).boxed());
+        let (attributes, extensions) = (Attributes::new(), Extensions::new());
+        GetResult { payload, meta, range: 0..4, attributes, extensions }
+    }
+
+    #[test]
+    fn as_many_bytes_as_were_asked_for_are_taken_and_no_others() {
+        let received =
+            |items: &[&'static [u8]]| block_on(receive(answer(items, meta(9, "a")), &meta(9, "a"), 4));
+        assert_eq!(received(&[b"01", b"23"]).unwrap().concat(), b"0123");
+        assert!(matches!(received(&[b"01", b"2"]), Err(Failure::Length { wanted: 4, got: 3 })));
+        assert!(matches!(received(&[b"01", b"234", b"5"]), Err(Failure::Length { wanted: 4, got: 5 })));
+    }
+
+    #[test]
+    fn an_answer_of_another_object_is_not_taken() {
+        for other in [meta(8, "a"), meta(9, "b")] {
+            let received = block_on(receive(answer(&[b"0123"], other), &meta(9, "a"), 4));
+            assert!(matches!(received, Err(Failure::Changed)));
+        }
     }
 }

@@ -30,8 +30,10 @@ use crate::store::{Blob, BlobReader, Child, Entry, Error, Output, Store, is_hidd
 
 /// How many objects one request may remove (S3: 1,000).
 const REMOVED_AT_ONCE: usize = 1_000;
-/// How many objects are copied at a time: each takes the service a while, and us nothing.
+/// How many objects the service copies at a time: each takes it a while, and us nothing.
 const COPIED_AT_ONCE: usize = 16;
+/// How many are copied at a time through this machine, each with some 30 MiB of buffers.
+const CARRIED_AT_ONCE: usize = 4;
 
 /// One bucket of S3 or Google Cloud Storage, or one container of Azure.
 ///
@@ -130,8 +132,9 @@ impl Bucket {
             }
             Ok(())
         };
+        let at_once = if self.shared.connection.copies { COPIED_AT_ONCE } else { CARRIED_AT_ONCE };
         thread::scope(|scope| {
-            let workers: Vec<_> = (0..COPIED_AT_ONCE.min(entries.len())).map(|_| scope.spawn(work)).collect();
+            let workers: Vec<_> = (0..at_once.min(entries.len())).map(|_| scope.spawn(work)).collect();
             let broken = || Failure::Broken.at(&self.shared.name(from), "rename");
             workers.into_iter().try_for_each(|worker| worker.join().map_err(|_| broken())?)
         })

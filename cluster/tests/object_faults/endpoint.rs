@@ -120,7 +120,7 @@ fn reply(mut stream: TcpStream, first: &str, range: Option<(usize, usize)>, faul
     let tag = if matches!(fault, Fault::OtherTag) { "\"two\"" } else { "\"one\"" };
     let content = content();
     let mut head = format!("ETag: {tag}\r\nLast-Modified: Sat, 01 Jan 2022 00:00:00 GMT\r\n");
-    let (mut status, body) = match (method, range) {
+    let (mut status, mut body) = match (method, range) {
         ("GET", Some((start, end))) => {
             let start = if matches!(fault, Fault::OtherRange) { start + 1 } else { start };
             let end = end.min(TOTAL);
@@ -142,7 +142,6 @@ fn reply(mut stream: TcpStream, first: &str, range: Option<(usize, usize)>, faul
         ("PUT", _) => (200, Vec::new()),
         _ => (200, content.clone()),
     };
-    let mut body = body;
     match fault {
         Fault::Stall => {
             thread::sleep(LIFE);
