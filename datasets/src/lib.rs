@@ -9,6 +9,7 @@ mod error;
 mod json;
 mod jsonl;
 mod lines;
+mod office;
 mod parquet;
 mod part;
 mod reasons;
@@ -18,9 +19,11 @@ mod synthetic;
 mod tancorp;
 #[cfg(test)]
 mod testing;
+mod tree;
 
 pub use encoding::Encoding;
 pub use error::Error;
+pub use office::{EXTRACT, Extractors, serve};
 pub use synthetic::{Synthetic, SyntheticDoc};
 
 use std::sync::Arc;
@@ -29,8 +32,14 @@ use cluster::{Blob, Output};
 use operators::DocBatch;
 
 /// Every format that can be read, in the order in which they are tried on a file.
-pub static FORMATS: &[&dyn Format] =
-    &[&parquet::PARQUET, &sequence_file::SEQUENCE_FILE, &jsonl::JSONL, &sogou::SOGOUCS, &tancorp::TANCORP];
+pub static FORMATS: &[&dyn Format] = &[
+    &parquet::PARQUET,
+    &sequence_file::SEQUENCE_FILE,
+    &office::OFFICE,
+    &jsonl::JSONL,
+    &sogou::SOGOUCS,
+    &tancorp::TANCORP,
+];
 
 /// How records become documents: what a user may say about a corpus.
 #[derive(Clone, Debug)]
@@ -46,12 +55,15 @@ pub struct Reading {
     pub bad_text: BadText,
     /// A record longer than this, in bytes as it is stored and once decompressed, is a reject and is never held.
     pub max_record_bytes: usize,
+    /// Who reads Word and PDF documents.
+    pub extractors: Arc<Extractors>,
 }
 
 impl Default for Reading {
     fn default() -> Self {
         let bad_text = BadText::default();
-        Reading { id: None, text: None, encoding: None, bad_text, max_record_bytes: 128 << 20 }
+        let extractors = Arc::default();
+        Reading { id: None, text: None, encoding: None, bad_text, max_record_bytes: 128 << 20, extractors }
     }
 }
 
