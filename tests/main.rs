@@ -11,6 +11,7 @@ mod hdfs;
 mod hostile;
 mod invariance;
 mod layers;
+mod office;
 mod output;
 mod sequence;
 mod support;

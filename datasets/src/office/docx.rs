@@ -1,7 +1,7 @@
 //! The text of a Word document: `word/document.xml` in a ZIP archive (ECMA-376, parts 1 and 2).
 
 use std::borrow::Cow;
-use std::io::{Cursor, Read};
+use std::io::{self, Cursor, Read};
 
 use quick_xml::NsReader;
 use quick_xml::events::{BytesRef, Event};
@@ -28,9 +28,9 @@ const COMPATIBILITY: &[u8] = b"http://schemas.openxmlformats.org/markup-compatib
 /// The body's text, each paragraph closed by a newline; deleted text and text that was moved away are left out, as
 /// are headers, footnotes and comments, which are other parts.
 ///
-/// `max_bytes` bounds the body once decompressed. Nothing but the body is decompressed, and its checksum is
-/// checked before any of it is read. Memory: up to twice the body, three times for UTF-16. Errors say why there is
-/// no text.
+/// `max_bytes` bounds all entries of the archive together, once decompressed: their checksums are compared, and one
+/// that does not hold is an error. But for the body they are not held, nor looked at. Memory: up to twice the body,
+/// three times for UTF-16. Errors say why there is no text.
 pub(super) fn text(bytes: &[u8], max_bytes: usize) -> Result<String, String> {
     let body = body(bytes, max_bytes)?;
     read(&utf8(&body)?)
@@ -43,19 +43,24 @@ fn body(bytes: &[u8], max_bytes: usize) -> Result<Vec<u8>, String> {
     if archive.has_duplicate_names() {
         return Err("the ZIP archive has two entries of one name".to_owned());
     }
-    let entry = match archive.by_name(BODY) {
-        Ok(entry) => entry,
-        Err(ZipError::FileNotFound) => {
-            return Err(format!("a ZIP archive without {BODY}, which is not read: unpack it"));
-        }
-        Err(error) => return Err(damaged(error)),
+    let Some(body_index) = archive.index_for_name_raw(BODY.as_bytes()) else {
+        return Err(format!("a ZIP archive without {BODY}, which is not read: unpack it"));
     };
-    let mut body = Vec::new();
-    let read = entry.take(max_bytes as u64 + 1).read_to_end(&mut body);
-    if body.len() > max_bytes {
-        return Err(format!("{BODY} is longer than {max_bytes} bytes decompressed"));
+    let (mut body, mut read_bytes) = (Vec::new(), 0);
+    for index in 0..archive.len() {
+        let entry = archive.by_index(index).map_err(damaged)?;
+        let name = String::from_utf8_lossy(entry.name_raw()).into_owned();
+        let mut entry = entry.take(max_bytes as u64 + 1 - read_bytes);
+        // The archive compares the checksum when an entry is read to its end.
+        let read = match index == body_index {
+            true => entry.read_to_end(&mut body).map(|bytes| bytes as u64),
+            false => io::copy(&mut entry, &mut io::sink()),
+        };
+        read_bytes += read.map_err(|error| format!("{name:.60} in the ZIP archive is damaged: {error}"))?;
+        if read_bytes > max_bytes as u64 {
+            return Err(format!("the document is longer than {max_bytes} bytes decompressed"));
+        }
     }
-    read.map_err(|error| format!("{BODY} is damaged: {error}"))?;
     Ok(body)
 }
 

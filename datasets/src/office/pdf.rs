@@ -39,7 +39,7 @@ pub(super) fn text(bytes: Vec<u8>, max_bytes: usize) -> Result<String, String> {
     if pen.full {
         return Err(format!("its text is longer than {max_bytes} bytes"));
     }
-    if pen.unknown * 2 > pen.glyphs {
+    if pen.unknown * 2 > pen.characters {
         return Err("no text: its fonts do not say which characters most of its glyphs are".to_owned());
     }
     Ok(pen.text)
@@ -69,8 +69,9 @@ struct Pen {
     text: String,
     max_bytes: usize,
     full: bool,
-    glyphs: u64,
-    unknown: u64,
+    characters: usize,
+    /// Of them, those that are U+FFFD.
+    unknown: usize,
     last: Option<Place>,
     /// Where the last run began, and its glyphs.
     run: Option<(Point, usize)>,
@@ -78,7 +79,7 @@ struct Pen {
 
 impl Pen {
     fn new(max_bytes: usize) -> Self {
-        Pen { text: String::new(), max_bytes, full: false, glyphs: 0, unknown: 0, last: None, run: None }
+        Pen { text: String::new(), max_bytes, full: false, characters: 0, unknown: 0, last: None, run: None }
     }
 
     fn end_line(&mut self) {
@@ -111,8 +112,8 @@ impl Pen {
             Some(BfString::Char(character)) => character.encode_utf8(&mut buffer),
             Some(BfString::String(characters)) => characters,
         };
-        self.glyphs += 1;
-        self.unknown += u64::from(characters == "\u{fffd}");
+        self.characters += characters.chars().count();
+        self.unknown += usize::from(characters == "\u{fffd}");
         if let Some(last) = self.last {
             self.move_to(last, at, characters);
         }

@@ -106,9 +106,14 @@ fn what_a_word_document_may_not_be_is_said() {
     refused(body(&entity), "entity &x;, which is not defined");
     refused(body(&xml(&"<w:p>".repeat(100_000))), "nested more than 1000 deep");
     refused(body(&xml("<w:p></w:r>")), "not well formed");
-    refused(body(&xml("")[..300]), "ends within an element");
+    refused(body(xml("").trim_end_matches("</w:document>")), "ends within an element");
     refused(zip(&[("word/document.xml", b"<a>\xff</a>")]), "neither UTF-8 nor UTF-16");
     refused(docx(&paragraph(&"重".repeat(MAX_BYTES / 3 + 1))), "longer than 1048576 bytes");
+    let large = vec![b'a'; MAX_BYTES / 2];
+    let body = xml(&paragraph("a"));
+    let two = [("word/document.xml", body.as_bytes()), ("1.bmp", &large), ("2.bmp", &large)];
+    assert!(text_of(zip(&two[..2])).is_ok());
+    refused(zip(&two), "longer than 1048576 bytes");
     refused(zip(&[("a.txt", b"a")]), "unpack it");
     refused(zip(&[]), "unpack it");
     refused(docx("<w:p><w:r><w:drawing/></w:r></w:p>"), "no text: scanned or empty");
@@ -126,6 +131,18 @@ fn two_entries_of_one_name_are_refused() {
         }
     }
     refused(bytes, "two entries of one name");
+}
+
+#[test]
+fn the_checksum_of_every_entry_is_compared() {
+    let body = xml(&paragraph("a"));
+    let bytes = zip(&[("[Content_Types].xml", b"<Types/>"), ("word/document.xml", body.as_bytes())]);
+    let directory = bytes.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
+    for (entry, name) in [(directory, "[Content_Types].xml"), (directory + 46 + 19, "word/document.xml")] {
+        let mut bytes = bytes.clone();
+        bytes[entry + 16] ^= 1;
+        refused(bytes, &format!("{name} in the ZIP archive is damaged"));
+    }
 }
 
 #[test]
