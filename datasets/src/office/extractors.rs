@@ -16,7 +16,7 @@ use super::confine::{CPU_SECONDS, memory_bytes};
 use super::extract;
 
 /// A document takes no more CPU time than [`CPU_SECONDS`]; this is for a process that was stopped.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Processes that read Word and PDF documents, so that one that explodes costs a document and not the job.
 ///

@@ -4,7 +4,7 @@ use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
 use super::*;
-use crate::testing::{MemoryBlob, Record, divide, mutants, pieces, read};
+use crate::testing::{MemoryBlob, Record, corpus_file, divide, mutants, pieces, read};
 use crate::{Fate, Removal};
 
 const MAX_BYTES: usize = 1 << 20;
@@ -308,4 +308,16 @@ fn a_file_longer_than_the_longest_record_is_not_held() {
     assert!(
         matches!(&records[..], [Record::Reject { reason, .. }] if reason.contains("longer than 100 bytes"))
     );
+}
+
+#[test]
+fn the_shared_controls_give_their_texts() {
+    let text = |name: &str| corpus_file(&format!("hostile/{name}")).map(|bytes| text_of(bytes).unwrap());
+    let Some(plain) = text("docx/ok_minimal.docx") else { return };
+    assert!(plain.lines().count() == 3 && plain.starts_with("新华社北京电 国家统计局"), "{plain}");
+    let Some(utf16) = text("docx/utf16_xml.docx") else { return };
+    assert_eq!(utf16.lines().count(), 1);
+    let Some(tracked) = text("docx/tracked_deleted.docx") else { return };
+    assert!(tracked.ends_with("百分之五点二。INSbox\n") && tracked.lines().count() == 1, "{tracked}");
+    assert_eq!(text("pdf/ok_minimal.pdf").as_deref(), Some("hello dev\n"));
 }
