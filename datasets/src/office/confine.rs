@@ -126,15 +126,16 @@ mod tests {
     fn behind_the_filter_there_are_no_files_no_sockets_and_no_programs() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
+        let file = std::env::temp_dir().join(format!("dedup-job-{}", std::process::id()));
         let try_all = move || {
             [
                 File::open("/etc/hostname").map(drop),
-                File::create("/tmp/never").map(drop),
+                File::create(&file).map(drop),
                 TcpStream::connect(address).map(drop),
                 UdpSocket::bind("127.0.0.1:0").map(drop),
                 Command::new("/bin/true").status().map(drop),
                 std::fs::read_link("/proc/self/exe").map(drop),
-                std::fs::remove_file("/tmp/never"),
+                std::fs::remove_file(&file),
                 setrlimit_of_the_parent(),
             ]
             .map(|tried| tried.err().map(|error| error.kind()))
