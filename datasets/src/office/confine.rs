@@ -22,7 +22,10 @@ pub(super) fn memory_bytes(max_bytes: usize) -> u64 {
 /// memory, time and the descriptors that are already open. An error means that the process is not confined and
 /// must not go on.
 pub(super) fn confine(max_bytes: usize) -> io::Result<()> {
-    let limit = |resource, bytes| setrlimit(resource, Rlimit { current: Some(bytes), maximum: Some(bytes) });
+    let limit = |resource, bytes: u64| {
+        let bytes = Some(getrlimit(resource).maximum.map_or(bytes, |maximum| bytes.min(maximum)));
+        setrlimit(resource, Rlimit { current: bytes, maximum: bytes })
+    };
     limit(Resource::Core, 0)?;
     limit(Resource::Fsize, 0)?;
     limit(Resource::Nofile, 0)?;
