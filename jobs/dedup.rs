@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use cluster::{Stores, text_of_path};
-use datasets::{BadText, Encoding, Reading, Removal};
+use datasets::{BadText, Encoding, Extractors, Reading, Removal};
 use operators::features::Lexicon;
 use operators::method::Spec;
 use operators::{DocId, Matches, Member, Removed, Resolve, Similarity, Tie, survivors};
@@ -245,6 +245,7 @@ impl Job<'_> {
             encoding: args.encoding,
             bad_text: args.on_bad_text.into(),
             max_record_bytes: args.max_record_bytes as usize,
+            extractors: Arc::new(Extractors::of_this_program()?),
         };
         let search = Search {
             plan: Arc::clone(plan),

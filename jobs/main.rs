@@ -22,8 +22,23 @@ enum Job {
     Demo(demo::Args),
 }
 
+/// Reads documents for the process that started this one, and nothing else.
+fn extract() -> ExitCode {
+    let max_bytes = std::env::args().nth(2).and_then(|bytes| bytes.parse().ok()).unwrap_or_default();
+    match datasets::serve(std::io::stdin().lock(), std::io::stdout().lock(), max_bytes) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(format_args!("error: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
 fn main() -> ExitCode {
     cluster::exit_on_panic();
+    if std::env::args_os().nth(1).is_some_and(|job| job == datasets::EXTRACT) {
+        return extract();
+    }
     let command = match Command::try_parse() {
         Ok(command) => command,
         Err(error) if error.use_stderr() => {

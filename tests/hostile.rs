@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::support::{Folder, Run, json_line, run};
 
 /// Folders whose tables are written.
-const FOLDERS: [&str; 5] = ["dict", "jsonl", "parquet", "sequencefile", "text"];
+const FOLDERS: [&str; 8] = ["dict", "docx", "jsonl", "parquet", "pdf", "sequencefile", "text", "zip"];
 const MAX_MEMORY_BYTES: u64 = 600 << 20;
 const MAX_TIME: Duration = Duration::from_secs(60);
 

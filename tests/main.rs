@@ -16,6 +16,7 @@ mod invariance;
 mod layers;
 mod names;
 mod object;
+mod office;
 mod output;
 mod parquet;
 mod s3;

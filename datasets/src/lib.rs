@@ -11,6 +11,7 @@ mod gb18030;
 mod json;
 mod jsonl;
 mod lines;
+mod office;
 mod parquet;
 mod part;
 mod reasons;
@@ -22,9 +23,11 @@ mod tancorp;
 #[cfg(test)]
 mod testing;
 mod text_lines;
+mod tree;
 
 pub use encoding::Encoding;
 pub use error::Error;
+pub use office::{EXTRACT, Extractors, serve};
 pub use synthetic::{Synthetic, SyntheticDoc};
 
 use std::sync::Arc;
@@ -36,6 +39,7 @@ use operators::DocBatch;
 pub static FORMATS: &[&dyn Format] = &[
     &parquet::PARQUET,
     &sequence_file::SEQUENCE_FILE,
+    &office::OFFICE,
     &jsonl::JSONL,
     &csv::WEIBO_CSV,
     &csv::CSV,
@@ -58,12 +62,15 @@ pub struct Reading {
     pub bad_text: BadText,
     /// A record longer than this, in bytes as it is stored and once decompressed, is a reject and is never held.
     pub max_record_bytes: usize,
+    /// Who reads Word and PDF documents.
+    pub extractors: Arc<Extractors>,
 }
 
 impl Default for Reading {
     fn default() -> Self {
         let bad_text = BadText::default();
-        Reading { id: None, text: None, encoding: None, bad_text, max_record_bytes: 128 << 20 }
+        let extractors = Arc::default();
+        Reading { id: None, text: None, encoding: None, bad_text, max_record_bytes: 128 << 20, extractors }
     }
 }
 

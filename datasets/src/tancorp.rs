@@ -1,15 +1,15 @@
 //! A tree of folders with one text file per document, such as TanCorp.
 
-use std::io::{self, Read};
+use std::io::Read;
 
 use cluster::BlobReader;
 use operators::{DocBatch, Reject};
 
 use crate::compression::has_suffix;
 use crate::encoding::Charset;
-use crate::reasons::Reasons;
 use crate::recognition::is_binary;
-use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer};
+use crate::tree::TreeWriter;
+use crate::{Error, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// Category folders with one `.txt` file per document, such as `Art/0001.txt`: the layout of TanCorp.
 ///
@@ -45,7 +45,7 @@ impl Format for TanCorp {
     }
 
     fn writer<'a>(&self, parts: &'a dyn Parts, _reading: &Reading) -> Box<dyn Writer + 'a> {
-        Box::new(TreeWriter { parts, reasons: Reasons::new(parts) })
+        Box::new(TreeWriter::new(parts))
     }
 }
 
@@ -90,46 +90,11 @@ impl Reader for FileReader {
     }
 }
 
-struct TreeWriter<'a> {
-    parts: &'a dyn Parts,
-    reasons: Reasons<'a>,
-}
-
-impl TreeWriter<'_> {
-    fn copy(&self, piece: &Piece, folder: &str) -> Result<(), Error> {
-        let mut output = self.parts.named(folder, &piece.name)?;
-        let mut input = BlobReader::new(piece.blob.clone(), 0, u64::MAX);
-        io::copy(&mut input, &mut output).map_err(|error| Error::writing(folder, error))?;
-        Ok(output.finish()?)
-    }
-}
-
-impl Writer for TreeWriter<'_> {
-    fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
-        if piece.start > 0 {
-            return Ok(());
-        }
-        match fates.next() {
-            Some(Fate::Kept) => self.copy(piece, "kept"),
-            Some(Fate::Removed(removal)) => {
-                self.copy(piece, "removed")?;
-                self.reasons.write(&removal)
-            }
-            Some(Fate::Rejected) => Ok(()),
-            None => Err(Error::changed(piece.blob.path())),
-        }
-    }
-
-    fn finish(self: Box<Self>) -> Result<(), Error> {
-        self.reasons.finish()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Removal;
     use crate::testing::{MemoryBlob, Record, check_splits, corpus_files, divide, pieces, read};
+    use crate::{Fate, Removal};
 
     fn doc(id: &str, text: &str) -> Record {
         Record::Doc { id: id.to_owned(), text: text.to_owned() }

@@ -1,0 +1,164 @@
+//! What a process that reads foreign documents may still do: think, and talk to the one that started it.
+
+use std::io;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::time::{ClockId, clock_gettime};
+
+/// CPU time for one document, in seconds.
+pub(super) const CPU_SECONDS: u64 = 10;
+/// Of the stack, so that nesting without end meets one.
+const STACK_BYTES: u64 = 8 << 20;
+
+/// What a document of up to `max_bytes` may take: the file, the decompressed body, the text and copies of them.
+pub(super) fn memory_bytes(max_bytes: usize) -> u64 {
+    (6 * max_bytes as u64).max(128 << 20)
+}
+
+/// Takes from this process, for good, all that reading a document does not need.
+///
+/// Memory for data is limited, no file grows, no core is left, and no descriptor can be opened: neither file nor
+/// socket. On Linux (x86-64 and AArch64) every system call fails with "operation not permitted" but those for
+/// memory, time and the descriptors that are already open. An error means that the process is not confined and
+/// must not go on.
+pub(super) fn confine(max_bytes: usize) -> io::Result<()> {
+    let limit = |resource, bytes: u64| {
+        let bytes = Some(getrlimit(resource).maximum.map_or(bytes, |maximum| bytes.min(maximum)));
+        setrlimit(resource, Rlimit { current: bytes, maximum: bytes })
+    };
+    limit(Resource::Core, 0)?;
+    limit(Resource::Fsize, 0)?;
+    limit(Resource::Nofile, 0)?;
+    // Not the address space: that would count the program itself.
+    limit(Resource::Data, memory_bytes(max_bytes))?;
+    let stack = getrlimit(Resource::Stack);
+    if stack.current.is_none_or(|bytes| bytes > STACK_BYTES) {
+        setrlimit(Resource::Stack, Rlimit { current: Some(STACK_BYTES), ..stack })?;
+    }
+    renew_cpu_time()?;
+    filter::apply()
+}
+
+/// Gives this process [`CPU_SECONDS`] from now on; after them the system ends it by a signal.
+pub(super) fn renew_cpu_time() -> io::Result<()> {
+    let used = clock_gettime(ClockId::ProcessCPUTime).tv_sec as u64;
+    let limit = getrlimit(Resource::Cpu);
+    let end = used + 1 + CPU_SECONDS;
+    let current = Some(limit.maximum.map_or(end, |maximum| end.min(maximum)));
+    Ok(setrlimit(Resource::Cpu, Rlimit { current, ..limit })?)
+}
+
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod filter {
+    use std::io;
+
+    use seccompiler::{
+        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+        SeccompRule,
+    };
+
+    /// Memory, time, ending, and reading and writing what is open. `rt_sig*` and `sigaltstack` are the runtime's,
+    /// for reporting that the stack has overflowed.
+    const ALLOWED: [i64; 24] = [
+        libc::SYS_read,
+        libc::SYS_readv,
+        libc::SYS_write,
+        libc::SYS_writev,
+        libc::SYS_close,
+        libc::SYS_brk,
+        libc::SYS_mmap,
+        libc::SYS_munmap,
+        libc::SYS_mremap,
+        libc::SYS_mprotect,
+        libc::SYS_madvise,
+        libc::SYS_futex,
+        libc::SYS_sched_yield,
+        libc::SYS_getrandom,
+        libc::SYS_clock_gettime,
+        libc::SYS_getpid,
+        libc::SYS_gettid,
+        libc::SYS_rt_sigaction,
+        libc::SYS_rt_sigprocmask,
+        libc::SYS_rt_sigreturn,
+        libc::SYS_sigaltstack,
+        libc::SYS_restart_syscall,
+        libc::SYS_exit,
+        libc::SYS_exit_group,
+    ];
+
+    /// Confines the calling thread, and those that it would start.
+    pub(super) fn apply() -> io::Result<()> {
+        let program = program(std::process::id()).map_err(io::Error::other)?;
+        seccompiler::apply_filter(&program).map_err(io::Error::other)
+    }
+
+    fn program(process: u32) -> Result<BpfProgram, seccompiler::BackendError> {
+        let first_is = |value: u32| {
+            let dword = SeccompCmpArgLen::Dword;
+            let condition = SeccompCondition::new(0, dword, SeccompCmpOp::Eq, u64::from(value))?;
+            Ok(vec![SeccompRule::new(vec![condition])?])
+        };
+        let mut rules: std::collections::BTreeMap<_, _> = ALLOWED.map(|call| (call, Vec::new())).into();
+        // Its own limits, and signals to itself, which is how it aborts; not those of others.
+        rules.insert(libc::SYS_prlimit64, first_is(0)?);
+        rules.insert(libc::SYS_tgkill, first_is(process)?);
+        let refused = SeccompAction::Errno(libc::EPERM as u32);
+        SeccompFilter::new(rules, refused, SeccompAction::Allow, std::env::consts::ARCH.try_into()?)?
+            .try_into()
+    }
+}
+
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+mod filter {
+    /// There is no filter of system calls here; the limits alone keep files and sockets away.
+    pub(super) fn apply() -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(all(test, target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod tests {
+    use std::fs::File;
+    use std::io::ErrorKind;
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn behind_the_filter_there_are_no_files_no_sockets_and_no_programs() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let file = std::env::temp_dir().join(format!("dedup-job-{}", std::process::id()));
+        let try_all = move || {
+            [
+                File::open("/etc/hostname").map(drop),
+                File::create(&file).map(drop),
+                TcpStream::connect(address).map(drop),
+                UdpSocket::bind("127.0.0.1:0").map(drop),
+                Command::new("/bin/true").status().map(drop),
+                std::fs::read_link("/proc/self/exe").map(drop),
+                std::fs::remove_file(&file),
+                setrlimit_of_the_parent(),
+            ]
+            .map(|tried| tried.err().map(|error| error.kind()))
+        };
+        // The filter holds for the thread that applies it.
+        let confined = std::thread::spawn(move || {
+            let free = try_all();
+            filter::apply().unwrap();
+            (free, try_all(), vec![1u8; 1 << 20].len())
+        });
+        let (free, refused, memory) = confined.join().unwrap();
+        assert_eq!(free, [None; 8]);
+        assert_eq!(refused, [Some(ErrorKind::PermissionDenied); 8]);
+        assert_eq!(memory, 1 << 20);
+        assert!(TcpStream::connect(address).is_ok(), "the filter has reached another thread");
+    }
+
+    fn setrlimit_of_the_parent() -> io::Result<()> {
+        let parent = rustix::process::getppid();
+        let limit = rustix::process::prlimit(parent, Resource::Core, getrlimit(Resource::Core));
+        limit.map(drop).map_err(io::Error::from)
+    }
+}

@@ -1,0 +1,210 @@
+//! The text of a Word document: `word/document.xml` in a ZIP archive (ECMA-376, parts 1 and 2).
+
+use std::borrow::Cow;
+use std::io::{self, Cursor, Read};
+
+use quick_xml::NsReader;
+use quick_xml::events::{BytesRef, Event};
+use quick_xml::name::{Namespace, ResolveResult};
+use zip::ZipArchive;
+use zip::result::ZipError;
+
+/// The part that holds the body.
+const BODY: &str = "word/document.xml";
+/// Elements within elements. Word's own documents stay below a hundred.
+const MAX_DEPTH: usize = 1000;
+
+/// The namespaces of ECMA-376, transitional and strict, for text, and that of its part 3.
+const WORD: [&[u8]; 2] = [
+    b"http://schemas.openxmlformats.org/wordprocessingml/2006/main",
+    b"http://purl.oclc.org/ooxml/wordprocessingml/main",
+];
+const MATH: [&[u8]; 2] = [
+    b"http://schemas.openxmlformats.org/officeDocument/2006/math",
+    b"http://purl.oclc.org/ooxml/officeDocument/math",
+];
+const COMPATIBILITY: &[u8] = b"http://schemas.openxmlformats.org/markup-compatibility/2006";
+
+/// The body's text, each paragraph closed by a newline; deleted text and text that was moved away are left out, as
+/// are headers, footnotes and comments, which are other parts.
+///
+/// `max_bytes` bounds all entries of the archive together, once decompressed: their checksums are compared, and one
+/// that does not hold is an error. But for the body they are not held, nor looked at. Memory: up to twice the body,
+/// three times for UTF-16. Errors say why there is no text.
+pub(super) fn text(bytes: &[u8], max_bytes: usize) -> Result<String, String> {
+    let body = body(bytes, max_bytes)?;
+    read(&utf8(&body)?)
+}
+
+fn body(bytes: &[u8], max_bytes: usize) -> Result<Vec<u8>, String> {
+    let damaged = |error: ZipError| format!("the ZIP archive is damaged: {error}");
+    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(damaged)?;
+    // Which of two entries of one name counts is another in every program that reads them.
+    if archive.has_duplicate_names() {
+        return Err("the ZIP archive has two entries of one name".to_owned());
+    }
+    let Some(body_index) = archive.index_for_name_raw(BODY.as_bytes()) else {
+        return Err(format!("a ZIP archive without {BODY}, which is not read: unpack it"));
+    };
+    let (mut body, mut read_bytes) = (Vec::new(), 0);
+    for index in 0..archive.len() {
+        let entry = archive.by_index(index).map_err(damaged)?;
+        let name = String::from_utf8_lossy(entry.name_raw()).into_owned();
+        let mut entry = entry.take(max_bytes as u64 + 1 - read_bytes);
+        // The archive compares the checksum when an entry is read to its end.
+        let read = match index == body_index {
+            true => entry.read_to_end(&mut body).map(|bytes| bytes as u64),
+            false => io::copy(&mut entry, &mut io::sink()),
+        };
+        read_bytes += read.map_err(|error| format!("{name:.60} in the ZIP archive is damaged: {error}"))?;
+        if read_bytes > max_bytes as u64 {
+            return Err(format!("the document is longer than {max_bytes} bytes decompressed"));
+        }
+    }
+    Ok(body)
+}
+
+/// XML of a document is in UTF-8 or UTF-16 (ECMA-376 part 2), the latter with a byte order mark.
+fn utf8(xml: &[u8]) -> Result<Cow<'_, str>, String> {
+    let (text, wrong) = match xml {
+        [0xff, 0xfe, rest @ ..] => encoding_rs::UTF_16LE.decode_without_bom_handling(rest),
+        [0xfe, 0xff, rest @ ..] => encoding_rs::UTF_16BE.decode_without_bom_handling(rest),
+        _ => encoding_rs::UTF_8.decode_with_bom_removal(xml),
+    };
+    if wrong { Err(format!("{BODY} is neither UTF-8 nor UTF-16")) } else { Ok(text) }
+}
+
+/// What an element is to us.
+#[derive(Clone, Copy, PartialEq)]
+enum Element {
+    Paragraph,
+    Run,
+    /// Characters that count.
+    Text,
+    /// Of the branches of such an element one counts; whether it has been met.
+    Alternatives {
+        met: bool,
+    },
+    /// With all that is in it.
+    Skipped,
+    Other,
+}
+
+fn read(xml: &str) -> Result<String, String> {
+    let mut reader = NsReader::from_str(xml);
+    let mut stack: Vec<Element> = Vec::new();
+    let mut text = String::new();
+    loop {
+        let (namespace, event) =
+            reader.read_resolved_event().map_err(|error| format!("{BODY} is not well formed: {error}"))?;
+        match event {
+            Event::Start(start) => {
+                if stack.len() == MAX_DEPTH {
+                    return Err(format!("{BODY} has elements nested more than {MAX_DEPTH} deep"));
+                }
+                let element = opened(&namespace, start.local_name().as_ref(), &mut stack, &mut text);
+                stack.push(element);
+            }
+            Event::Empty(start) => {
+                let element = opened(&namespace, start.local_name().as_ref(), &mut stack, &mut text);
+                closed(element, &mut text);
+            }
+            Event::End(_) => closed(stack.pop().unwrap_or(Element::Other), &mut text),
+            Event::Text(part) if stack.last() == Some(&Element::Text) => {
+                text.push_str(&part.xml10_content().map_err(|error| error.to_string())?);
+            }
+            Event::CData(part) if stack.last() == Some(&Element::Text) => {
+                text.push_str(&part.xml10_content().map_err(|error| error.to_string())?);
+            }
+            Event::GeneralRef(reference) => {
+                let character = character(&reference)?;
+                if stack.last() == Some(&Element::Text) {
+                    text.push(character);
+                }
+            }
+            Event::DocType(_) => {
+                return Err(format!("{BODY} has a document type definition, which is refused"));
+            }
+            Event::Eof if stack.is_empty() => return Ok(text),
+            Event::Eof => return Err(format!("{BODY} ends within an element")),
+            _ => {}
+        }
+    }
+}
+
+/// Puts down what an element says by its being there, and tells what it is.
+fn opened(namespace: &ResolveResult<'_>, name: &[u8], stack: &mut [Element], text: &mut String) -> Element {
+    let ResolveResult::Bound(Namespace(namespace)) = namespace else {
+        return inherited(stack.last());
+    };
+    let (word, parent) = (WORD.contains(namespace), stack.last_mut());
+    if parent.as_deref() == Some(&Element::Skipped) {
+        return Element::Skipped;
+    }
+    match name {
+        // A choice for programs that know an extension, and what is to be shown by the others: the same twice.
+        b"Choice" | b"Fallback" if *namespace == COMPATIBILITY => match parent {
+            Some(Element::Alternatives { met: met @ false }) => {
+                *met = true;
+                Element::Other
+            }
+            _ => Element::Skipped,
+        },
+        b"AlternateContent" if *namespace == COMPATIBILITY => Element::Alternatives { met: false },
+        b"t" if word || MATH.contains(namespace) => Element::Text,
+        b"p" if word => Element::Paragraph,
+        b"r" if word => Element::Run,
+        b"del" | b"moveFrom" if word => Element::Skipped,
+        // A text box lies in the middle of a paragraph.
+        b"txbxContent" if word => {
+            close_line(text);
+            Element::Other
+        }
+        // Elsewhere, `tab` is a stop and not a character.
+        b"tab" | b"ptab" if word && parent.as_deref() == Some(&Element::Run) => {
+            text.push('\t');
+            Element::Other
+        }
+        b"br" | b"cr" if word && parent.as_deref() == Some(&Element::Run) => {
+            text.push('\n');
+            Element::Other
+        }
+        b"noBreakHyphen" if word => {
+            text.push('-');
+            Element::Other
+        }
+        _ => Element::Other,
+    }
+}
+
+fn inherited(parent: Option<&Element>) -> Element {
+    if parent == Some(&Element::Skipped) { Element::Skipped } else { Element::Other }
+}
+
+fn closed(element: Element, text: &mut String) {
+    if element == Element::Paragraph {
+        text.push('\n');
+    }
+}
+
+fn close_line(text: &mut String) {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+}
+
+/// The character of a reference: a number, or one of the five names that XML itself knows.
+fn character(reference: &BytesRef<'_>) -> Result<char, String> {
+    let name = reference.decode().map_err(|error| error.to_string())?;
+    let number =
+        reference.resolve_char_ref().map_err(|_| format!("{BODY} refers to no character by &{name};"))?;
+    match (number, &*name) {
+        (Some(character), _) => Ok(character),
+        (None, "lt") => Ok('<'),
+        (None, "gt") => Ok('>'),
+        (None, "amp") => Ok('&'),
+        (None, "quot") => Ok('"'),
+        (None, "apos") => Ok('\''),
+        (None, _) => Err(format!("{BODY} refers to the entity &{name};, which is not defined")),
+    }
+}

@@ -1,0 +1,170 @@
+//! The text of a PDF, page by page, in the order in which it is drawn.
+
+use hayro_interpret::font::{Glyph, GlyphRun};
+use hayro_interpret::hayro_cmap::{BfString, WritingMode};
+use hayro_interpret::hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
+use hayro_interpret::kurbo::{Affine, BezPath, Point, Rect, Vec2};
+use hayro_interpret::{
+    BlendMode, ClipPath, Context, Device, DrawMode, DrawProps, Image, ImageDrawProps, InterpreterCache,
+    InterpreterSettings, SoftMask, interpret_page,
+};
+
+/// Units of a font to one em, in which the interpreter gives widths and places.
+const UNITS: f64 = 1000.0;
+/// Text this far from where the last character ended, in ems, is set off by a space; across, it is on another line.
+const GAP: f64 = 0.2;
+const LINE: f64 = 0.5;
+
+/// The text of all pages, lines and pages closed by a newline.
+///
+/// A character is what the font says of its glyph: by its ToUnicode map, its names, or for fonts that are not
+/// embedded the maps of Adobe's collections (GB1, CNS1, Japan1, Korea1); else it is U+FFFD. A document most of which
+/// is such has no text. Images are not looked at. `max_bytes` bounds the text and the drawing instructions of each
+/// page. Memory: the file, and what the page needs. Errors say why there is no text.
+pub(super) fn text(bytes: Vec<u8>, max_bytes: usize) -> Result<String, String> {
+    let pdf = Pdf::new(bytes).map_err(|error| refused(error).to_owned())?;
+    let cache = InterpreterCache::new();
+    let mut pen = Pen::new(max_bytes);
+    for page in pdf.pages().iter() {
+        if page.page_stream().is_some_and(|stream| stream.len() > max_bytes) {
+            return Err(format!("the content of a page is longer than {max_bytes} bytes decompressed"));
+        }
+        // Nothing is drawn, so what it would be drawn on does not matter.
+        let paper = Rect::new(0.0, 0.0, 1.0, 1.0);
+        let settings = InterpreterSettings::default();
+        let mut context = Context::new(Affine::IDENTITY, paper, &cache, pdf.xref(), settings);
+        interpret_page(page, &mut context, &mut pen);
+        pen.end_line();
+    }
+    if pen.full {
+        return Err(format!("its text is longer than {max_bytes} bytes"));
+    }
+    if pen.unknown * 2 > pen.characters {
+        return Err("no text: its fonts do not say which characters most of its glyphs are".to_owned());
+    }
+    Ok(pen.text)
+}
+
+fn refused(error: LoadPdfError) -> &'static str {
+    match error {
+        LoadPdfError::Invalid => "the PDF is damaged beyond repair",
+        LoadPdfError::Decryption(DecryptionError::PasswordProtected) => {
+            "the PDF is encrypted with a password"
+        }
+        LoadPdfError::Decryption(_) => "the PDF is encrypted in a way that is not known",
+    }
+}
+
+/// Where the last character ended and the next is expected.
+#[derive(Clone, Copy)]
+struct Place {
+    at: Point,
+    /// One em along the line, and one to its side.
+    along: Vec2,
+    across: Vec2,
+}
+
+/// Writes down what is drawn.
+struct Pen {
+    text: String,
+    max_bytes: usize,
+    full: bool,
+    characters: usize,
+    /// Of them, those that are U+FFFD.
+    unknown: usize,
+    last: Option<Place>,
+    /// Where the last run began, and its glyphs.
+    run: Option<(Point, usize)>,
+}
+
+impl Pen {
+    fn new(max_bytes: usize) -> Self {
+        Pen { text: String::new(), max_bytes, full: false, characters: 0, unknown: 0, last: None, run: None }
+    }
+
+    fn end_line(&mut self) {
+        if !self.text.is_empty() && !self.text.ends_with('\n') {
+            self.text.push('\n');
+        }
+        self.last = None;
+        self.run = None;
+    }
+
+    fn write(&mut self, glyph: &Glyph<'_>, transform: Affine, mode: WritingMode) {
+        let at = transform * Point::ZERO;
+        let up = transform * Point::new(0.0, UNITS) - at;
+        // Glyphs of fonts that stand in for others are stretched along the line, so one em is measured across it.
+        let right = (transform * Point::new(UNITS, 0.0) - at).normalize() * up.hypot();
+        let (along, across) = match mode {
+            WritingMode::Horizontal => (right, up),
+            WritingMode::Vertical => (-up, right),
+        };
+        let advance = match (mode, glyph) {
+            (WritingMode::Horizontal, Glyph::Outline(glyph)) => {
+                glyph.advance_width().map_or(1.0, |width| f64::from(width) / UNITS)
+            }
+            _ => 1.0,
+        };
+        let unicode = glyph.as_unicode();
+        let mut buffer = [0; 4];
+        let characters = match &unicode {
+            Some(BfString::Char('\0')) | None => "\u{fffd}",
+            Some(BfString::Char(character)) => character.encode_utf8(&mut buffer),
+            Some(BfString::String(characters)) => characters,
+        };
+        self.characters += characters.chars().count();
+        self.unknown += usize::from(characters == "\u{fffd}");
+        if let Some(last) = self.last {
+            self.move_to(last, at, characters);
+        }
+        if self.text.len() + characters.len() > self.max_bytes {
+            self.full = true;
+        } else {
+            self.text.push_str(characters);
+        }
+        self.last = Some(Place { at: at + along * advance, along, across });
+    }
+
+    /// Puts a newline or a space between the last character and the next, where they are apart.
+    fn move_to(&mut self, last: Place, at: Point, next: &str) {
+        let step = at - last.at;
+        let ems = |direction: Vec2| step.dot(direction) / direction.hypot2().max(f64::MIN_POSITIVE);
+        if ems(last.across).abs() > LINE {
+            if !self.text.ends_with('\n') {
+                self.text.push('\n');
+            }
+        } else if ems(last.along) > GAP {
+            // Han and kana are set without spaces, and lines of them are spread to fill the width.
+            let wide =
+                |character: Option<char>| character.is_none_or(|c| c >= '\u{2e80}' || c.is_whitespace());
+            if !wide(self.text.chars().next_back()) && !wide(next.chars().next()) {
+                self.text.push(' ');
+            }
+        }
+    }
+}
+
+impl<'a> Device<'a> for Pen {
+    fn draw_glyph_run(&mut self, run: &GlyphRun<'_, 'a>, props: DrawProps<'a>, mode: &DrawMode) {
+        let Some(first) = run.glyphs().first() else { return };
+        let this = ((props.transform * first.transform()) * Point::ZERO, run.glyphs().len());
+        // Text that is filled and then stroked comes twice.
+        if matches!(mode, DrawMode::Stroke(_)) && self.run == Some(this) {
+            return;
+        }
+        self.run = Some(this);
+        for glyph in run.glyphs() {
+            if self.full {
+                return;
+            }
+            self.write(glyph, props.transform * glyph.transform(), run.writing_mode());
+        }
+    }
+
+    fn draw_path(&mut self, _: &BezPath, _: DrawProps<'a>, _: &DrawMode) {}
+    fn push_clip_path(&mut self, _: &ClipPath) {}
+    fn push_transparency_group(&mut self, _: f32, _: Option<SoftMask<'a>>, _: BlendMode) {}
+    fn draw_image(&mut self, _: Image<'a, '_>, _: ImageDrawProps<'a>) {}
+    fn pop_clip(&mut self) {}
+    fn pop_transparency_group(&mut self) {}
+}
