@@ -9,6 +9,7 @@ mod error;
 mod json;
 mod jsonl;
 mod lines;
+mod pack;
 mod parquet;
 mod part;
 mod reasons;
@@ -21,6 +22,7 @@ mod testing;
 
 pub use encoding::Encoding;
 pub use error::Error;
+pub use pack::{Codec, Container, Content, PackReader, PackWriter, Packed, unpack};
 pub use synthetic::{Synthetic, SyntheticDoc};
 
 use std::sync::Arc;

@@ -2,12 +2,14 @@
 
 mod chunks;
 mod file;
+mod pack;
 mod reader;
 mod schema;
 #[cfg(test)]
 mod tests;
 mod writer;
 
+pub(crate) use self::pack::{Packer, Unpacker};
 use crate::{Error, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// Apache Parquet, by its extension `.parquet` or its magic.

@@ -8,6 +8,7 @@
 
 mod codec;
 mod header;
+mod pack;
 mod read;
 mod window;
 mod write;
@@ -19,6 +20,8 @@ use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 use operators::DocBatch;
+
+pub(crate) use self::pack::{Packer, Unpacker};
 
 use self::codec::Decompressor;
 use self::header::{Class, Compression, MAGIC, vint};
