@@ -1,22 +1,27 @@
 //! `pack`: many small files into a few large ones.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use cluster::{Blob, Stores};
 use datasets::{Codec, Container, Content, Encoding, PackWriter, Piece, Reading};
 use operators::{DocBatch, Reject};
 
 use crate::options::{OnBadText, record_size, size};
 use crate::output::OutputFolder;
-use crate::plan::{Plan, Split};
+use crate::plan::{Plan, Split, UnopenedPiece};
 use crate::progress::{Progress, Stage};
 use crate::repack::{Copied, Repack, output_and_inputs};
 use crate::{Common, WrongUse, drive};
 
 /// The format of one text a file, whatever the files are called.
 const TEXTS: &str = "tancorp";
+/// How many files each worker waits for at once.
+const READERS: usize = 8;
+/// Larger files are not read ahead.
+const SMALL_BYTES: u64 = 1 << 20;
 
 /// Pack many small files into a few large ones
 ///
@@ -138,16 +143,16 @@ impl Packing<'_> {
         let mut writer = self.container.create(output, self.content, &seed(split))?;
         let mut copied = Copied::default();
         let mut next = 0;
-        for unopened in &split.pieces {
-            let piece = unopened.open()?;
+        read_ahead(split, |unopened, piece, ahead| {
             let mut batch = DocBatch::new(number, next);
             let before = copied.bytes;
-            self.file(split, &piece, &mut batch, writer.as_mut(), &mut copied)?;
+            self.file(split, &piece, ahead, &mut batch, writer.as_mut(), &mut copied)?;
             next = batch.next_record();
             copied.rejects.append(&mut batch.take_rejects());
             self.progress.read(1, copied.bytes - before);
             self.progress.done(unopened.bytes());
-        }
+            Ok(())
+        })?;
         writer.finish()?;
         Ok(copied)
     }
@@ -156,12 +161,16 @@ impl Packing<'_> {
         &self,
         split: &Split,
         piece: &Piece,
+        ahead: Option<WholeFile>,
         batch: &mut DocBatch,
         writer: &mut dyn PackWriter,
         copied: &mut Copied,
     ) -> Result<()> {
-        let file = WholeFile::read(&*piece.blob, self.reading.max_record_bytes)?;
-        if file.bytes.len() as u64 != piece.blob.bytes() {
+        let file = match ahead {
+            Some(file) => file,
+            None => WholeFile::read(&*piece.blob, self.reading.max_record_bytes)?,
+        };
+        if piece.blob.bytes() > self.reading.max_record_bytes as u64 {
             let reason = format!("the file is longer than {} bytes", self.reading.max_record_bytes);
             batch.reject(piece.blob.path(), 0, reason, &file.bytes);
             return Ok(());
@@ -187,6 +196,38 @@ impl Packing<'_> {
         copied.replaced += batch.replaced();
         Ok(())
     }
+}
+
+/// Opens the files of a split, reads those that are small, several at once, and hands them on in their order: most of
+/// the time goes into waiting for the store, file by file.
+///
+/// Memory: [`READERS`] times a few times [`SMALL_BYTES`].
+fn read_ahead(
+    split: &Split,
+    mut each: impl FnMut(&UnopenedPiece, Piece, Option<WholeFile>) -> Result<()>,
+) -> Result<()> {
+    let readers = READERS.min(split.pieces.len());
+    thread::scope(|scope| {
+        let read = |unopened: &UnopenedPiece| {
+            let piece = unopened.open()?;
+            let small = piece.blob.bytes() <= SMALL_BYTES;
+            let file = small.then(|| WholeFile::read(&*piece.blob, SMALL_BYTES as usize)).transpose()?;
+            Ok::<_, cluster::Error>((piece, file))
+        };
+        let mut lanes = Vec::new();
+        for reader in 0..readers {
+            let (sender, files) = mpsc::sync_channel(4);
+            let mut pieces = split.pieces.iter().skip(reader).step_by(readers);
+            // Nobody listens any more after an error.
+            scope.spawn(move || pieces.all(|unopened| sender.send(read(unopened)).is_ok()));
+            lanes.push(files);
+        }
+        for (unopened, lane) in split.pieces.iter().zip((0..readers).cycle()) {
+            let (piece, file) = lanes[lane].recv().map_err(|_| anyhow!("a reading thread panicked"))??;
+            each(unopened, piece, file)?;
+        }
+        Ok(())
+    })
 }
 
 /// Says what a part will hold.

@@ -41,6 +41,9 @@ pub(crate) struct Copied {
 
 #[derive(Debug, Serialize)]
 struct Summary {
+    /// What the job does, for people.
+    #[serde(skip)]
+    done: &'static str,
     version: &'static str,
     configuration: BTreeMap<&'static str, String>,
     counters: Counters,
@@ -142,7 +145,9 @@ impl Repack<'_> {
         clock.add("whole", start.elapsed());
         let mut configuration = self.configuration.clone();
         configuration.insert("workers", workers.to_string());
+        let done = if self.stage == Stage::Pack { "packed" } else { "unpacked" };
         let summary = Summary {
+            done,
             version: env!("CARGO_PKG_VERSION"),
             configuration,
             counters,
@@ -160,10 +165,10 @@ impl fmt::Display for Summary {
         let (counters, process) = (&self.counters, &self.process);
         let values = [
             ("Input files", counters.input_files),
-            ("Bytes of them", counters.input_bytes),
-            ("Files written or packed", counters.files),
-            ("Bytes of them", counters.bytes),
-            ("Files that were not UTF-8 and now are", counters.recoded),
+            ("Input bytes", counters.input_bytes),
+            (&format!("Files {}", self.done), counters.files),
+            (&format!("Bytes {}", self.done), counters.bytes),
+            ("Files that come back as other bytes", counters.recoded),
             ("Files with illegal bytes replaced", counters.replaced),
             ("Rejected", counters.rejected),
             ("CPU milliseconds", process.cpu_milliseconds),

@@ -22,7 +22,8 @@ const NAME_BYTES: usize = 255;
 /// Make files again of packed ones
 ///
 /// Each record of SequenceFiles or Parquet, such as `pack` or `dedup` wrote, becomes a file in OUTPUT/files, called
-/// as its key or id says. Records with names that lead elsewhere are rejected.
+/// as its key or id says. Records with names that lead elsewhere are rejected. On HDFS each file may wait half a second
+/// for the name node: take many --workers.
 #[derive(clap::Args)]
 #[command(override_usage = "dedup-job unpack [OPTIONS] <INPUT>... <OUTPUT>")]
 pub struct Args {
@@ -30,7 +31,7 @@ pub struct Args {
     #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT")]
     paths: Vec<String>,
     /// About how many bytes of a packed file one worker reads at a time
-    #[arg(long, value_name = "SIZE", default_value = "8M", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = size)]
     split_size: u64,
     /// Reject records that are longer than this
     #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = record_size)]
