@@ -12,5 +12,6 @@ mod hostile;
 mod invariance;
 mod layers;
 mod output;
+mod pack;
 mod sequence;
 mod support;
