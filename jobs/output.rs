@@ -14,7 +14,7 @@ use crate::WrongUse;
 use crate::plan::Plan;
 
 /// The folders of an output, in the order in which they become visible.
-const FOLDERS: [&str; 7] = ["rejects", "clusters", "pairs", "removed", "kept", "packed", "files"];
+const FOLDERS: [&str; 7] = ["rejects", "clusters", "pairs", "removed", "kept", "packed", "unpacked"];
 const SUCCESS: &str = "_SUCCESS";
 /// Gone when another run has cleared `_temporary`.
 const OWNER: &str = "_owner";

@@ -274,3 +274,39 @@ impl Blob for WholeFile {
         self.bytes.len().max(1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn files_are_read_ahead_in_their_order_until_one_cannot_be_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |i: usize| folder.path().join(format!("{i:03}"));
+        for i in 0..200 {
+            // Some are too large to be read ahead.
+            let bytes = if i % 50 == 7 { SMALL_BYTES as usize + 1 } else { i };
+            fs::write(path(i), vec![b'x'; bytes]).unwrap();
+        }
+        let inputs = [folder.path().to_str().unwrap().to_owned()];
+        let plan = Plan::new(&Stores::new(), &inputs, Some(TEXTS), 1 << 30).unwrap();
+        let mut names = Vec::new();
+        let mut read = || {
+            names.clear();
+            let result = read_ahead(&plan.splits[0], |_, piece, file| {
+                assert_eq!(file.is_some(), piece.blob.bytes() <= SMALL_BYTES);
+                assert!(file.is_none_or(|file| file.bytes.len() as u64 == piece.blob.bytes()));
+                names.push(piece.name);
+                Ok(())
+            });
+            (result.map_err(|error| error.to_string()), names.clone())
+        };
+        let all: Vec<String> = (0..200).map(|i| format!("{i:03}")).collect();
+        assert_eq!(read(), (Ok(()), all.clone()));
+        fs::remove_file(path(150)).unwrap();
+        let (result, names) = read();
+        assert!(result.unwrap_err().contains("/150") && names == all[..150]);
+    }
+}

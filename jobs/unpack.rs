@@ -21,7 +21,7 @@ const NAME_BYTES: usize = 255;
 
 /// Make files again of packed ones
 ///
-/// Each record of SequenceFiles or Parquet, such as `pack` or `dedup` wrote, becomes a file in OUTPUT/files, called
+/// Each record of SequenceFiles or Parquet, such as `pack` or `dedup` wrote, becomes a file in OUTPUT/unpacked, called
 /// as its key or id says. Records with names that lead elsewhere are rejected. On HDFS each file may wait half a second
 /// for the name node: take many --workers.
 #[derive(clap::Args)]
@@ -151,7 +151,7 @@ impl Unpacking<'_> {
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), cluster::Error> {
-        let mut output = self.folder.file(&format!("files/{name}"))?;
+        let mut output = self.folder.file(&format!("unpacked/{name}"))?;
         output.write_all(bytes).map_err(|error| match error.downcast::<cluster::Error>() {
             Ok(error) => error,
             Err(error) => cluster::Error::io(name, "write", error),

@@ -57,7 +57,7 @@ fn bytes_come_back_as_they_were_whatever_they_are() {
         assert!(run.stderr.contains("Files packed=11"), "{}", run.stderr);
         assert!(folder.path(&format!("p/packed/part-00000.{extension}")).exists());
         folder.run("unpack p/packed back --overwrite --quiet").ends(0);
-        assert!(tree(&folder, "back/files") == files, "{to}");
+        assert!(tree(&folder, "back/unpacked") == files, "{to}");
         assert_eq!(folder.counter("p", "input_bytes"), folder.counter("back", "bytes"));
     }
 }
@@ -72,7 +72,7 @@ fn texts_come_back_as_utf_8_without_a_mark_and_what_is_none_is_rejected() {
         folder.run("unpack p/packed back --overwrite --quiet").ends(0);
         files.insert("gbk.txt".to_owned(), "新华社北京电，国家统计局发布数据".into());
         files.insert("mark.txt".to_owned(), "有标记".into());
-        assert!(tree(&folder, "back/files") == files, "{to}");
+        assert!(tree(&folder, "back/unpacked") == files, "{to}");
         let counted = ["files", "recoded", "rejected"].map(|name| folder.counter("p", name));
         assert_eq!(counted, [10, 2, 1]);
         let rejects = folder.objects("p/rejects", "jsonl");
@@ -91,11 +91,16 @@ fn the_packed_files_are_the_same_for_any_number_of_workers() {
         let size = random.below(if i % 40 == 0 { 30_000 } else { 300 });
         folder.write(&format!("in/{}/{i}.txt", i % 7), random.text(size));
     }
+    for i in 0..20 {
+        folder.write(&format!("in/{}/{i}-none.txt", i % 7), b"\xff\xff");
+    }
     for to in ["sequencefile", "parquet"] {
         let packed = |inputs: &str, workers: usize| {
             let options = format!("--to {to} --part-size 20K --workers {workers} --overwrite --quiet");
-            folder.run(&format!("pack {inputs} p {options}")).ends(0);
-            tree(&folder, "p/packed")
+            folder.run(&format!("pack {inputs} p {options}")).ends(3);
+            let mut output = tree(&folder, "p");
+            output.remove("_SUCCESS");
+            output
         };
         let one = packed("in", 1);
         assert!(one.len() > 10);
@@ -103,8 +108,14 @@ fn the_packed_files_are_the_same_for_any_number_of_workers() {
             assert!(packed("in", workers) == one, "{to}, {workers} workers");
         }
         folder.run("unpack p/packed back --workers 3 --split-size 1K --overwrite --quiet").ends(0);
-        assert!(tree(&folder, "back/files") == tree(&folder, "in"), "{to}");
+        let mut files = tree(&folder, "in");
+        files.retain(|name, _| !name.ends_with("-none.txt"));
+        assert!(tree(&folder, "back/unpacked") == files, "{to}");
     }
+    // Of Parquet now: in the order of their paths.
+    let names: Vec<String> = folder.rows("p/packed").into_iter().map(|mut row| row.swap_remove(0)).collect();
+    assert_eq!(names.len(), 300);
+    assert!(names.is_sorted());
 }
 
 #[test]
@@ -123,7 +134,7 @@ fn a_packed_corpus_is_deduplicated_as_its_files_are() {
         folder.run(&format!("pack in p --to {to} --overwrite --quiet")).ends(0);
         folder.run("dedup p/packed clean --overwrite --quiet").ends(0);
         folder.run("unpack clean/kept back --overwrite --quiet").ends(0);
-        assert!(tree(&folder, "back/files") == tree(&folder, "files/kept"), "{to}");
+        assert!(tree(&folder, "back/unpacked") == tree(&folder, "files/kept"), "{to}");
         assert_eq!(folder.counter("clean", "removed"), 20);
     }
 }
@@ -148,7 +159,7 @@ fn names_that_lead_elsewhere_are_rejected_and_nothing_is_written_there() {
     records.push(record(&"good"));
     folder.write("in.seq", sequence::written(&records, 3));
     folder.run("unpack in.seq back --quiet").ends(3);
-    assert_eq!(tree(&folder, "back/files"), Tree::from([("good".to_owned(), b"text".to_vec())]));
+    assert_eq!(tree(&folder, "back/unpacked"), Tree::from([("good".to_owned(), b"text".to_vec())]));
     assert!(!folder.path("outside").exists());
     let rejects = folder.objects("back/rejects", "jsonl");
     assert_eq!(rejects.len(), wrong.len());
@@ -167,7 +178,7 @@ fn two_files_of_one_name_are_an_error_that_names_it() {
         let records = names.map(|name| (name.to_owned(), "x".to_owned()));
         folder.write("in.seq", sequence::written(&records, 1));
         folder.run("unpack in.seq back").fails(2, &[&format!("{:?}", names[1]), "in.seq"]);
-        assert!(!folder.path("back/files").exists() && !folder.path("back/_SUCCESS").exists());
+        assert!(!folder.path("back/unpacked").exists() && !folder.path("back/_SUCCESS").exists());
         assert!(!folder.path("back/_temporary").exists());
     }
     // Files of two inputs are told apart by their paths.
@@ -175,7 +186,7 @@ fn two_files_of_one_name_are_an_error_that_names_it() {
     folder.write("two/x.txt", "2");
     folder.run("pack one two p --quiet").ends(0);
     folder.run("unpack p/packed back --quiet").ends(0);
-    assert_eq!(tree(&folder, "back/files").into_values().collect::<Vec<_>>(), [b"1", b"2"]);
+    assert_eq!(tree(&folder, "back/unpacked").into_values().collect::<Vec<_>>(), [b"1", b"2"]);
 }
 
 #[test]
@@ -193,7 +204,7 @@ fn a_damaged_packed_file_loses_what_is_damaged_and_no_more() {
     fs::write(&part, bytes).unwrap();
     folder.run("unpack p/packed back --quiet").ends(3);
     assert_eq!(folder.counter("back", "rejected"), 1);
-    let (files, back) = (tree(&folder, "in"), tree(&folder, "back/files"));
+    let (files, back) = (tree(&folder, "in"), tree(&folder, "back/unpacked"));
     // A block is a megabyte, which is about 111 of these files.
     assert!((350..450).contains(&back.len()), "{}", back.len());
     assert!(back.iter().all(|(name, bytes)| files[name] == *bytes));
@@ -248,13 +259,13 @@ fn files_are_packed_and_unpacked_on_hdfs_and_read_by_hadoop() {
     assert_eq!(sorted(read), sorted(lines));
 
     run("unpack @/p/packed @/back --workers 4 --quiet").ends(3);
-    let names = store.list("/back/files").unwrap().into_iter().map(|file| file.path);
+    let names = store.list("/back/unpacked").unwrap().into_iter().map(|file| file.path);
     let names: Vec<String> =
-        names.map(|path| path.strip_prefix("/back/files/").unwrap().to_owned()).collect();
+        names.map(|path| path.strip_prefix("/back/unpacked/").unwrap().to_owned()).collect();
     assert_eq!(sorted(names), texts.keys().cloned().collect::<Vec<_>>());
     // The files there are packed and come back to this machine.
-    run("pack @/back/files again --quiet").ends(0);
+    run("pack @/back/unpacked again --quiet").ends(0);
     run("unpack again/packed here --quiet").ends(0);
-    assert!(tree(&folder, "here/files") == texts);
+    assert!(tree(&folder, "here/unpacked") == texts);
     run("unpack @/back/rejects nowhere").fails(2, &["jsonl"]);
 }

@@ -153,11 +153,6 @@ impl Store for Hdfs {
         self.shared.tell(from, "rename", rename)
     }
 
-    /// A file is as safe as HDFS makes it once it is closed.
-    fn settle(&self, _path: &str) -> Result<(), Error> {
-        Ok(())
-    }
-
     fn remove(&self, path: &str) -> Result<(), Error> {
         let remove = |client: Client, path: String| async move { client.delete(&path, true).await };
         self.shared.tell(path, "remove", remove).map(|_existed| ())

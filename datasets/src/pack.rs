@@ -48,7 +48,7 @@ pub enum Content {
 pub trait PackWriter {
     /// Adds a file. `bytes` is UTF-8 where the content is [`Content::Text`].
     fn append(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error>;
-    /// Makes all of it durable.
+    /// Finishes the file.
     fn finish(self: Box<Self>) -> Result<(), Error>;
 }
 
