@@ -248,7 +248,9 @@ mod tests {
         }
         writer.finish().unwrap();
         let outer = parts.bytes("packed/y");
-        assert_ne!(inner[..200], outer[..200], "one sync marker for both");
+        // Without files there is nothing but the header and its sync marker.
+        let header = packed(container, Content::Bytes, &[]).len();
+        assert_ne!(inner[..header], outer[..header], "one sync marker for both");
         let files = [("a", inner.clone()), ("b", inner)].map(|(name, bytes)| (name.to_owned(), bytes));
         assert!(unpacked(container, &pieces(&blob(&outer), &[1_000, 2_000])) == (files.to_vec(), 0));
     }
