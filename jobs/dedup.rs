@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
-use clap::builder::{OsStringValueParser, TypedValueParser};
-use cluster::{Stores, text_of_path};
-use datasets::{BadText, Encoding, Extractors, Reading, Removal};
+use cluster::Stores;
+use datasets::{Encoding, Extractors, Reading, Removal};
 use operators::features::Lexicon;
 use operators::method::Spec;
 use operators::{DocId, Matches, Member, Removed, Resolve, Similarity, Tie, survivors};
 
 use crate::failure::Guarded;
+use crate::options::{OnBadText, paths, record_size, size};
 use crate::output::OutputFolder;
 use crate::plan::Plan;
 use crate::progress::{Progress, Reporter, Stage};
@@ -131,48 +131,6 @@ enum Keep {
     First,
     /// The one with the most characters, and of equal ones the first.
     Longest,
-}
-
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum OnBadText {
-    /// Reject the record.
-    Reject,
-    /// Read each illegal sequence as U+FFFD.
-    Replace,
-}
-
-impl From<OnBadText> for BadText {
-    fn from(how: OnBadText) -> Self {
-        match how {
-            OnBadText::Reject => BadText::Reject,
-            OnBadText::Replace => BadText::Replace,
-        }
-    }
-}
-
-/// Names of files have any bytes.
-fn paths() -> impl TypedValueParser<Value = String> {
-    OsStringValueParser::new().map(|path| text_of_path(&path))
-}
-
-/// A size that one record can have in memory.
-fn record_size(text: &str) -> Result<u64, String> {
-    let bytes = size(text)?;
-    if bytes <= 1 << 30 { Ok(bytes) } else { Err("no more than 1G is possible".to_owned()) }
-}
-
-/// A number of bytes: digits, then K, M or G for powers of 1,024.
-fn size(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(['K', 'M', 'G']);
-    let shift = match &text[digits.len()..] {
-        "" => 0,
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        _ => 64,
-    };
-    let number = digits.parse::<u64>().ok().filter(|&number| number > 0 && number.leading_zeros() > shift);
-    number.map(|number| number << shift).ok_or_else(|| "expected a size such as 500K, 32M or 1G".to_owned())
 }
 
 /// Runs the job; returns 0, or 3 if records were rejected.

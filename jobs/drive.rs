@@ -1,6 +1,10 @@
 //! The worker loop that every reading of the corpus shares.
 
-use anyhow::Result;
+use std::iter;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use anyhow::{Result, anyhow};
 use datasets::{Error, Reading};
 use operators::DocBatch;
 
@@ -10,6 +14,38 @@ use crate::progress::Progress;
 /// The splits that a worker reads: every `peers`-th from its own number on.
 pub(crate) fn splits_of(plan: &Plan, index: usize, peers: usize) -> impl Iterator<Item = (u32, &Split)> {
     (0u32..).zip(&plan.splits).skip(index).step_by(peers)
+}
+
+/// Calls `work` for each split, on so many threads, and gives the results in the order of the splits.
+///
+/// After an error no split is begun any more; of several errors that of the first split is given.
+pub(crate) fn each_split<T: Send>(
+    plan: &Plan,
+    workers: usize,
+    work: impl Fn(u32, &Split) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let next = AtomicUsize::new(0);
+    let threads = workers.min(plan.splits.len());
+    let mut results: Vec<(u32, Result<T>)> = thread::scope(|scope| {
+        let worker = || {
+            let mut results = Vec::new();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(split) = plan.splits.get(number) else { return results };
+                let result = work(number as u32, split);
+                if result.is_err() {
+                    // The others find nothing more to do.
+                    next.store(plan.splits.len(), Ordering::Relaxed);
+                }
+                results.push((number as u32, result));
+            }
+        };
+        let threads: Vec<_> = iter::repeat_with(|| scope.spawn(worker)).take(threads).collect();
+        let panicked = |_| vec![(0, Err(anyhow!("a thread panicked")))];
+        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_else(panicked)).collect()
+    });
+    results.sort_by_key(|result| result.0);
+    results.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Reads a split batch by batch. Data that ends the reading of a piece is one more rejected record; a file that
@@ -56,7 +92,7 @@ pub(crate) fn read(
 
 /// The end of a piece by an error: data at fault is rejected, anything else ends the job. No more is to be read.
 /// Gives an error back that is the user's fault if no other file does better.
-fn end(error: Error, batch: Option<&mut DocBatch>) -> Result<Option<Error>> {
+pub(crate) fn end(error: Error, batch: Option<&mut DocBatch>) -> Result<Option<Error>> {
     let (path, offset, reason) = match &error {
         Error::Data { path, offset, reason } => (path, *offset, reason.clone()),
         Error::Field { path, field, found } => {

@@ -6,13 +6,17 @@ pub mod dedup;
 pub mod demo;
 mod drive;
 mod failure;
+mod options;
 mod output;
+pub mod pack;
 mod plan;
 mod progress;
 mod reject_lines;
+mod repack;
 mod search;
 mod summary;
 mod tables;
+pub mod unpack;
 mod write;
 
 use std::fmt;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use jobs::{Common, dedup, demo, exit_code, say};
+use jobs::{Common, dedup, demo, exit_code, pack, say, unpack};
 
 /// Finds near-duplicate documents in a corpus of any size and leaves a clean corpus behind
 #[derive(Parser)]
@@ -20,6 +20,8 @@ struct Command {
 enum Job {
     Dedup(Box<dedup::Args>),
     Demo(demo::Args),
+    Pack(pack::Args),
+    Unpack(unpack::Args),
 }
 
 /// Reads documents for the process that started this one, and nothing else.
@@ -57,6 +59,8 @@ fn main() -> ExitCode {
     let result = match command.job {
         Job::Dedup(args) => dedup::run(&command.common, *args),
         Job::Demo(args) => demo::run(args),
+        Job::Pack(args) => pack::run(&command.common, args),
+        Job::Unpack(args) => unpack::run(&command.common, args),
     };
     match result {
         Ok(code) => ExitCode::from(code),

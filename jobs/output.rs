@@ -14,7 +14,7 @@ use crate::WrongUse;
 use crate::plan::Plan;
 
 /// The folders of an output, in the order in which they become visible.
-const FOLDERS: [&str; 5] = ["rejects", "clusters", "pairs", "removed", "kept"];
+const FOLDERS: [&str; 7] = ["rejects", "clusters", "pairs", "removed", "kept", "packed", "unpacked"];
 const SUCCESS: &str = "_SUCCESS";
 /// Gone when another run has cleared `_temporary`.
 const OWNER: &str = "_owner";
@@ -75,6 +75,11 @@ impl OutputFolder {
         if !self.store.exists(&self.temporary(OWNER))? {
             bail!("another run has begun to write to \"{}\" meanwhile", self.path);
         }
+        let mut file = self.file(SUCCESS)?;
+        let written = file.write_all(success.as_bytes());
+        written.map_err(|error| cluster::Error::io(&self.at(SUCCESS), "write", error))?;
+        file.finish()?;
+        self.store.settle(&self.path)?;
         self.store.remove(&self.at(SUCCESS))?;
         for folder in FOLDERS {
             self.store.remove(&self.at(folder))?;
@@ -85,10 +90,6 @@ impl OutputFolder {
                 self.store.rename(&finished, &self.at(folder))?;
             }
         }
-        let mut file = self.file(SUCCESS)?;
-        let written = file.write_all(success.as_bytes());
-        written.map_err(|error| cluster::Error::io(&self.at(SUCCESS), "write", error))?;
-        file.finish()?;
         self.store.rename(&self.temporary(SUCCESS), &self.at(SUCCESS))?;
         Ok(self.store.remove(&self.at("_temporary"))?)
     }

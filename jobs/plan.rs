@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
+use std::thread;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use cluster::{Found, Stores, path_of_text};
 use datasets::{FORMATS, Format, Piece};
 use operators::DocId;
@@ -13,6 +14,8 @@ use crate::WrongUse;
 
 /// How much of a file is looked at to recognise its format.
 const HEAD_BYTES: usize = 4096;
+/// How many files are looked at at once.
+const RECOGNISERS: usize = 16;
 
 /// The splits of all inputs, in the order of their paths: the same whatever the order of the inputs and the
 /// number of workers.
@@ -51,6 +54,11 @@ impl UnopenedPiece {
         path.strip_prefix(self.file.store.prefix()) == Some(&self.file.path)
     }
 
+    /// The file's path below the input that named it.
+    pub fn name(&self) -> &str {
+        &self.file.name
+    }
+
     pub fn bytes(&self) -> u64 {
         self.end - self.start
     }
@@ -70,11 +78,11 @@ impl Plan {
 
         let mut splits: Vec<Split> = Vec::new();
         let mut room = 0;
-        for file in &files {
-            let format = match forced {
-                Some(format) => format,
-                None => recognised(file)?,
-            };
+        let formats = match forced {
+            Some(format) => vec![format; files.len()],
+            None => recognise(&files)?,
+        };
+        for (file, format) in files.iter().zip(formats) {
             let piece = |start, end| UnopenedPiece { file: file.clone(), start, end };
             match splits.last_mut() {
                 Some(split) if file.bytes <= room && split.format.name() == format.name() => {
@@ -143,6 +151,22 @@ fn named(name: &str) -> Result<&'static dyn Format> {
         bail!(WrongUse(format!("no format is called \"{name}\"; there are {}", names.join(", "))));
     };
     Ok(*format)
+}
+
+/// The format of each file. Nearly all of the time goes into waiting for the store, so several are asked about at once.
+fn recognise(files: &[Found]) -> Result<Vec<&'static dyn Format>> {
+    let share = files.len().div_ceil(RECOGNISERS).max(1);
+    thread::scope(|scope| {
+        let shares = files.chunks(share);
+        let threads: Vec<_> = shares
+            .map(|files| scope.spawn(|| files.iter().map(recognised).collect::<Result<Vec<_>>>()))
+            .collect();
+        let mut formats = Vec::with_capacity(files.len());
+        for thread in threads {
+            formats.extend(thread.join().map_err(|_| anyhow!("a thread panicked"))??);
+        }
+        Ok(formats)
+    })
 }
 
 fn recognised(file: &Found) -> Result<&'static dyn Format> {

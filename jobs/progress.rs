@@ -22,7 +22,7 @@ pub enum Show {
     None,
 }
 
-/// What the job is at. The stages of one reading of the corpus.
+/// What the job is at. No job has all of them, but each has its own in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stage {
     Map,
@@ -30,15 +30,19 @@ pub(crate) enum Stage {
     Verify,
     Resolve,
     Write,
+    Pack,
+    Unpack,
     Commit,
 }
 
-const STAGES: [(Stage, &str); 6] = [
+const STAGES: [(Stage, &str); 8] = [
     (Stage::Map, "map"),
     (Stage::Compare, "compare"),
     (Stage::Verify, "verify"),
     (Stage::Resolve, "resolve"),
     (Stage::Write, "write"),
+    (Stage::Pack, "pack"),
+    (Stage::Unpack, "unpack"),
     (Stage::Commit, "commit"),
 ];
 

@@ -1,13 +1,12 @@
 //! The last reading of the corpus, which writes kept and removed.
 
 use std::iter;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
-use anyhow::{Error, Result};
+use anyhow::Result;
 use datasets::{Fate, Reading, Removal};
 use operators::DocId;
 
+use crate::drive;
 use crate::output::{OutputFolder, SplitParts};
 use crate::plan::{Plan, Split};
 use crate::progress::Progress;
@@ -32,38 +31,15 @@ pub(crate) fn write(
     workers: usize,
     progress: &Progress,
 ) -> Result<Written> {
-    let next = AtomicUsize::new(0);
-    let results: Vec<Result<Written>> = thread::scope(|scope| {
-        let worker = || {
-            let mut written = Written::default();
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(split) = plan.splits.get(number) else { return Ok(written) };
-                let of_split = |split: u32| fates.partition_point(|fate| fate.0.split() < split);
-                let number = number as u32;
-                let result = write_split(
-                    split,
-                    number,
-                    reading,
-                    &fates[of_split(number)..of_split(number + 1)],
-                    folder,
-                    progress,
-                    &mut written,
-                );
-                if let Err(error) = result {
-                    // The others find nothing more to do.
-                    next.store(plan.splits.len(), Ordering::Relaxed);
-                    return Err(error);
-                }
-            }
-        };
-        let threads: Vec<_> = iter::repeat_with(|| scope.spawn(worker)).take(workers).collect();
-        let panicked = |_| Err(Error::msg("a writing thread panicked"));
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(panicked)).collect()
-    });
+    let results = drive::each_split(plan, workers, |number, split| {
+        let of_split = |split: u32| fates.partition_point(|fate| fate.0.split() < split);
+        let fates = &fates[of_split(number)..of_split(number + 1)];
+        let mut written = Written::default();
+        write_split(split, number, reading, fates, folder, progress, &mut written)?;
+        Ok(written)
+    })?;
     let mut all = Written::default();
     for written in results {
-        let written = written?;
         all.kept += written.kept;
         all.removed += written.removed;
         all.rejected += written.rejected;

@@ -18,6 +18,7 @@ mod names;
 mod object;
 mod office;
 mod output;
+mod pack;
 mod parquet;
 mod s3;
 mod sequence;

@@ -118,6 +118,12 @@ impl Store for Local {
         })
     }
 
+    /// Of the whole file system that it lies on: a flush for each file takes some milliseconds.
+    fn settle(&self, path: &str) -> Result<(), Error> {
+        let settle = || Ok(rustix::fs::syncfs(File::open(path)?)?);
+        settle().map_err(|source| Error::io(path, "write", source))
+    }
+
     fn remove(&self, path: &str) -> Result<(), Error> {
         let remove = || {
             let path = path_of_text(path);
@@ -207,7 +213,6 @@ impl Output for LocalOutput {
         let LocalOutput { path, file } = *self;
         let finish = || {
             let file = file.into_inner().map_err(|error| error.into_error())?;
-            file.as_file().sync_all()?;
             file.persist(path_of_text(&path)).map_err(|error| error.error)?;
             Ok(())
         };

@@ -25,6 +25,13 @@ pub trait Store: Send + Sync {
     /// Removes a file, or a directory with all in it; nothing there is fine.
     fn remove(&self, path: &str) -> Result<(), Error>;
 
+    /// Makes durable whatever was finished at or below `path`, which exists; for stores where finished files are not. One
+    /// call for all: waiting for the disk after each of many small files takes most of the time.
+    fn settle(&self, path: &str) -> Result<(), Error> {
+        let _ = path;
+        Ok(())
+    }
+
     /// Every file at or below `path`, sorted by path. Hidden names (`_x`, `.x`) below `path` are left out.
     fn list(&self, path: &str) -> Result<Vec<Entry>, Error> {
         let mut files = Vec::new();
@@ -102,7 +109,7 @@ pub trait Blob: Send + Sync {
 
 /// A file being written. Dropped without [`Output::finish`], it must not be taken for a whole one.
 pub trait Output: Write + Send {
-    /// Makes what was written durable and visible.
+    /// Makes what was written visible; it is durable after [`Store::settle`].
     fn finish(self: Box<Self>) -> Result<(), Error>;
 }
 

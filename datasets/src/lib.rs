@@ -12,6 +12,7 @@ mod json;
 mod jsonl;
 mod lines;
 mod office;
+mod pack;
 mod parquet;
 mod part;
 mod reasons;
@@ -28,6 +29,7 @@ mod tree;
 pub use encoding::Encoding;
 pub use error::Error;
 pub use office::{EXTRACT, Extractors, serve};
+pub use pack::{Codec, Container, Content, PackReader, PackWriter, Packed, unpack};
 pub use synthetic::{Synthetic, SyntheticDoc};
 
 use std::sync::Arc;

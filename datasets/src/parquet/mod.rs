@@ -4,6 +4,7 @@ mod batches;
 mod chunks;
 mod file;
 mod footer;
+mod pack;
 mod pages;
 mod reader;
 mod schema;
@@ -12,6 +13,7 @@ mod tests;
 mod thrift;
 mod writer;
 
+pub(crate) use self::pack::{Packer, Unpacker};
 use crate::{Error, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// Apache Parquet, by its extension `.parquet` or its magic.

@@ -134,13 +134,13 @@ fn record<'a>(
 }
 
 /// One column of a record batch, and the structs that it is in.
-struct Column {
+pub(super) struct Column {
     parents: Vec<StructArray>,
     values: ArrayRef,
 }
 
 impl Column {
-    fn find(batch: &RecordBatch, path: &[String]) -> Option<Column> {
+    pub(super) fn find(batch: &RecordBatch, path: &[String]) -> Option<Column> {
         let (own, inner) = path.split_first()?;
         let mut column = Column { parents: Vec::new(), values: batch.column_by_name(own)?.clone() };
         for name in inner {
@@ -156,7 +156,7 @@ impl Column {
     }
 
     /// `None` when the value is null or no bytes.
-    fn bytes(&self, row: usize) -> Option<&[u8]> {
+    pub(super) fn bytes(&self, row: usize) -> Option<&[u8]> {
         match self.values.data_type() {
             _ if self.is_null(row) => None,
             DataType::BinaryView => Some(self.values.as_binary_view().value(row)),

@@ -22,10 +22,10 @@ use super::schema;
 use crate::{Error, Fate, Parts, Piece, Reading, Removal, Writer};
 
 /// What a row group may hold, encoded, before it is written: a part keeps it in memory until then.
-const ROW_GROUP_BYTES: usize = 32 << 20;
+pub(super) const ROW_GROUP_BYTES: usize = 32 << 20;
 /// A file does not say at which level it was compressed. This one is the library's usual; level 1 makes the kept
 /// part of a corpus larger than the whole was (104 MB for 71 MB of mixed.parquet; level 3: 81 MB).
-const ZSTD_LEVEL: i32 = 3;
+pub(super) const ZSTD_LEVEL: i32 = 3;
 /// What the removed rows have more than the kept ones.
 const REMOVAL_COLUMNS: [&str; 4] = ["duplicate_of", "similarity", "cluster", "reason"];
 
@@ -274,7 +274,7 @@ fn with_removals(
 }
 
 /// An error of the parquet library while a part is written: the store's own if it came from there.
-fn writing(error: ParquetError) -> Error {
+pub(super) fn writing(error: ParquetError) -> Error {
     let error = match error {
         ParquetError::External(error) => match error.downcast::<std::io::Error>() {
             Ok(error) => *error,

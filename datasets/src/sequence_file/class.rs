@@ -82,7 +82,7 @@ impl Class {
 
     /// The bytes of a serialised Text or BytesWritable. Bytes after them are as bad as too few, as for Hadoop:
     /// a document must not be judged by a part of its record.
-    fn payload(self, bytes: &[u8]) -> Result<&[u8], &'static str> {
+    pub(super) fn payload(self, bytes: &[u8]) -> Result<&[u8], &'static str> {
         let (length, start) = match self {
             Class::Text => vint(bytes).ok_or("ends before its length")?,
             _ => {

@@ -68,6 +68,30 @@ impl Header {
         Err(Error::data(blob.path(), bytes.len() as u64, reason))
     }
 
+    /// The header of a block-compressed file of ours, by the names of the classes; `sync` is what its markers are made of.
+    pub(super) fn of_blocks(
+        key: &str,
+        value: &str,
+        codec: &str,
+        sync: [u8; SYNC_BYTES],
+    ) -> Result<Self, Error> {
+        let mut bytes = [MAGIC, &[*VERSIONS.end()][..]].concat();
+        // Compressed, and in blocks.
+        let names = [(key, &[][..]), (value, &[1, 1]), (codec, &[])];
+        for (name, after) in names {
+            put_vint(&mut bytes, name.len());
+            bytes.extend_from_slice(name.as_bytes());
+            bytes.extend_from_slice(after);
+        }
+        // No metadata.
+        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&sync);
+        parse(&bytes).map_err(|bad| match bad {
+            Bad::Data(offset, reason) => Error::data("packed", offset as u64, reason),
+            Bad::Short => Error::data("packed", 0, "a header that does not end"),
+        })
+    }
+
     /// A marker with its escape from the sixteen bytes of a file's own.
     pub(super) fn marker(sync: [u8; SYNC_BYTES]) -> [u8; MARKER_BYTES] {
         let mut marker = [0xff; MARKER_BYTES];

@@ -12,6 +12,7 @@ mod class;
 mod codec;
 mod framed;
 mod header;
+mod pack;
 mod read;
 mod window;
 mod write;
@@ -22,6 +23,8 @@ mod tests;
 use std::fmt::Write as _;
 
 use operators::DocBatch;
+
+pub(crate) use self::pack::{Packer, Unpacker};
 
 use self::class::Class;
 use self::codec::Decompressor;

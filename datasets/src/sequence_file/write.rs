@@ -89,7 +89,7 @@ pub(super) fn extension(name: &str) -> String {
 }
 
 /// A file being written. It holds one block, or what is not yet handed to the store.
-struct Part {
+pub(super) struct Part {
     /// Without the sync marker.
     header: Vec<u8>,
     marker: [u8; MARKER_BYTES],
@@ -105,7 +105,7 @@ struct Part {
 }
 
 impl Part {
-    fn new(header: &Header, folder: &'static str, output: Box<dyn Output>) -> Self {
+    pub(super) fn new(header: &Header, folder: &'static str, output: Box<dyn Output>) -> Self {
         // Not random, so that two runs write the same bytes; not the input's, lest a text that
         // quotes the input's sync marker goes on meaning something.
         let mut seed = header.copy.clone();
@@ -121,7 +121,7 @@ impl Part {
         Part { header: header.copy.clone(), marker, folder, output, buffer, written: 0, synced, block }
     }
 
-    fn append(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+    pub(super) fn append(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         match &mut self.block {
             Some(block) => {
                 block.append(key, value);
@@ -158,7 +158,7 @@ impl Part {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<(), Error> {
+    pub(super) fn finish(mut self) -> Result<(), Error> {
         self.close_block()?;
         self.write()?;
         Ok(self.output.finish()?)

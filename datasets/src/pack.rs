@@ -1,0 +1,291 @@
+//! Many small files as the records of a few large ones: a record's key, or id, is a file's name, its text what is in it.
+
+use cluster::Output;
+
+use crate::{Error, Format, Piece, Reading, parquet, sequence_file};
+
+/// What files are packed into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Container {
+    /// SequenceFile: keys of the class Text; block-compressed.
+    SequenceFile(Codec),
+    /// Parquet: the columns `id` and `text`; zstd.
+    Parquet,
+}
+
+/// The codec of a packed SequenceFile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Codec {
+    /// zlib, which every Hadoop reads.
+    #[default]
+    Default,
+    /// gzip, which is zlib with another frame.
+    Gzip,
+    /// bzip2: the smallest, and many times slower.
+    Bzip2,
+    /// snappy: larger and faster.
+    Snappy,
+    /// lz4: larger and faster.
+    Lz4,
+    /// zstd: smaller than zlib and faster; Hadoop needs its native library for it.
+    Zstd,
+}
+
+impl Codec {
+    /// The name of Hadoop's class.
+    pub(crate) fn class(self) -> &'static str {
+        match self {
+            Codec::Default => "org.apache.hadoop.io.compress.DefaultCodec",
+            Codec::Gzip => "org.apache.hadoop.io.compress.GzipCodec",
+            Codec::Bzip2 => "org.apache.hadoop.io.compress.BZip2Codec",
+            Codec::Snappy => "org.apache.hadoop.io.compress.SnappyCodec",
+            Codec::Lz4 => "org.apache.hadoop.io.compress.Lz4Codec",
+            Codec::Zstd => "org.apache.hadoop.io.compress.ZStandardCodec",
+        }
+    }
+}
+
+/// What the packed files hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// UTF-8: values of the class Text, a column of strings.
+    Text,
+    /// Anything: values of the class BytesWritable, a column of binaries.
+    Bytes,
+}
+
+/// Writes one packed file.
+///
+/// Memory: a block of 1 MB in a SequenceFile, up to 32 MiB of compressed rows in Parquet, and the largest file.
+pub trait PackWriter {
+    /// Adds a file. `bytes` is UTF-8 where the content is [`Content::Text`].
+    fn append(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error>;
+    /// Finishes the file.
+    fn finish(self: Box<Self>) -> Result<(), Error>;
+}
+
+impl Container {
+    /// What the names of such files end with.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Container::SequenceFile(_) => ".seq",
+            Container::Parquet => ".parquet",
+        }
+    }
+
+    /// Begins a packed file. The same `seed` gives the same bytes; take one that says what will be packed, for a
+    /// SequenceFile's sync marker is made of it and must not stand in a file that goes in.
+    pub fn create(
+        self,
+        output: Box<dyn Output>,
+        content: Content,
+        seed: &str,
+    ) -> Result<Box<dyn PackWriter>, Error> {
+        Ok(match self {
+            Container::SequenceFile(codec) => {
+                Box::new(sequence_file::Packer::create(output, content, codec, seed)?)
+            }
+            Container::Parquet => Box::new(parquet::Packer::create(output, content)?),
+        })
+    }
+}
+
+/// What stands at one record's place in a packed file.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Packed<'a> {
+    /// A file.
+    File {
+        /// Of its record, as rejects have it.
+        offset: u64,
+        /// As the record says: whatever wrote it may have put anything here.
+        name: &'a str,
+        /// What is in it.
+        bytes: &'a [u8],
+    },
+    /// A record or a stretch of records that cannot be read.
+    Lost {
+        /// As rejects have it.
+        offset: u64,
+        /// Lower case, no full stop.
+        reason: String,
+        /// How it begins.
+        head: &'a [u8],
+    },
+}
+
+/// Reads the packed files of a piece.
+pub trait PackReader {
+    /// The next one; `None` at the end of the piece.
+    ///
+    /// An error means that nothing more of this piece can be read, as for [`crate::Reader::fill`].
+    fn next(&mut self) -> Result<Option<Packed<'_>>, Error>;
+}
+
+/// Opens a piece for taking out the files that are packed in it: SequenceFiles with keys of the class Text or
+/// BytesWritable, Parquet with names in the field of the id and contents in that of the text. `None` for other formats.
+pub fn unpack(
+    format: &dyn Format,
+    piece: &Piece,
+    reading: &Reading,
+) -> Result<Option<Box<dyn PackReader>>, Error> {
+    Ok(match format.name() {
+        "sequencefile" => Some(Box::new(sequence_file::Unpacker::open(piece, reading)?)),
+        "parquet" => Some(Box::new(parquet::Unpacker::open(piece, reading)?)),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use cluster::Blob;
+
+    use super::*;
+    use crate::testing::{MemoryBlob, MemoryParts, Record, mutants, pieces, read};
+    use crate::{FORMATS, Parts};
+
+    const ALL: [Container; 3] =
+        [Container::SequenceFile(Codec::Default), Container::SequenceFile(Codec::Gzip), Container::Parquet];
+
+    fn format(container: Container) -> &'static dyn Format {
+        let head: &[u8] = if container == Container::Parquet { b"PAR1" } else { b"SEQ\x06" };
+        *FORMATS.iter().find(|format| format.recognises("/x", head)).unwrap()
+    }
+
+    fn packed(container: Container, content: Content, files: &[(String, Vec<u8>)]) -> Vec<u8> {
+        let parts = MemoryParts::default();
+        let output = parts.named("packed", "x").unwrap();
+        let mut writer = container.create(output, content, "seed").unwrap();
+        for (name, bytes) in files {
+            writer.append(name, bytes).unwrap();
+        }
+        writer.finish().unwrap();
+        parts.bytes("packed/x")
+    }
+
+    /// All files of all pieces, and how many records were lost.
+    fn unpacked(container: Container, pieces: &[Piece]) -> (Vec<(String, Vec<u8>)>, usize) {
+        let (mut files, mut lost) = (Vec::new(), 0);
+        for piece in pieces {
+            let mut reader = match unpack(format(container), piece, &Reading::default()) {
+                Ok(reader) => reader.unwrap(),
+                Err(error) => {
+                    assert!(!matches!(error, Error::Store(_)), "{error}");
+                    lost += 1;
+                    continue;
+                }
+            };
+            loop {
+                match reader.next() {
+                    Ok(None) => break,
+                    Ok(Some(Packed::File { name, bytes, .. })) => {
+                        files.push((name.to_owned(), bytes.to_vec()));
+                    }
+                    Ok(Some(Packed::Lost { .. })) => lost += 1,
+                    Err(error) => {
+                        assert!(error.is_data(), "{error}");
+                        lost += 1;
+                        break;
+                    }
+                }
+            }
+        }
+        (files, lost)
+    }
+
+    fn blob(bytes: &[u8]) -> Arc<dyn Blob> {
+        MemoryBlob::shared("/x", bytes, 1 << 16)
+    }
+
+    fn some_files(count: usize) -> Vec<(String, Vec<u8>)> {
+        let text = |i: usize| format!("第{i}个文件\r\n").repeat(i % 40).into_bytes();
+        (0..count).map(|i| (format!("文/{}-{i}\n.txt", ["a", "-b"][i % 2]), text(i))).collect()
+    }
+
+    #[test]
+    fn what_is_packed_is_unpacked_however_it_is_cut_and_read_as_documents() {
+        let files = some_files(3_000);
+        for container in ALL {
+            for content in [Content::Text, Content::Bytes] {
+                let bytes = packed(container, content, &files);
+                assert_eq!(bytes, packed(container, content, &files));
+                let (blob, length) = (blob(&bytes), bytes.len() as u64);
+                for count in [1, 7, 64] {
+                    let cuts: Vec<u64> = (1..count).map(|i| length * i / count).collect();
+                    assert!(unpacked(container, &pieces(&blob, &cuts)) == (files.clone(), 0));
+                }
+                let (records, failed) = read(format(container), &pieces(&blob, &[]), &Reading::default());
+                assert!(failed.is_none());
+                let documents: Vec<Record> = files
+                    .iter()
+                    .map(|(name, bytes)| Record::Doc {
+                        id: name.clone(),
+                        text: String::from_utf8(bytes.clone()).unwrap(),
+                    })
+                    .collect();
+                assert!(records == documents, "{container:?} {content:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_and_empty_files_come_back_as_they_were() {
+        let all: Vec<u8> = (0..=255).collect();
+        let files = [
+            ("", &b""[..]),
+            ("a", b""),
+            ("b", &all),
+            ("c", b"\xef\xbb\xbfx"),
+            ("d", &b"\xff".repeat(70_000)),
+        ]
+        .map(|(name, bytes)| (name.to_owned(), bytes.to_vec()));
+        for container in ALL {
+            let blob = blob(&packed(container, Content::Bytes, &files));
+            assert!(unpacked(container, &pieces(&blob, &[])) == (files.to_vec(), 0), "{container:?}");
+        }
+        let nothing = packed(Container::Parquet, Content::Text, &[]);
+        assert_eq!(unpacked(Container::Parquet, &pieces(&blob(&nothing), &[])), (Vec::new(), 0));
+    }
+
+    #[test]
+    fn a_packed_sequence_file_in_another_does_not_end_its_records() {
+        let container = Container::SequenceFile(Codec::Default);
+        let inner = packed(container, Content::Bytes, &some_files(500));
+        let parts = MemoryParts::default();
+        let output = parts.named("packed", "y").unwrap();
+        let mut writer = container.create(output, Content::Bytes, "another seed").unwrap();
+        for name in ["a", "b"] {
+            writer.append(name, &inner).unwrap();
+        }
+        writer.finish().unwrap();
+        let outer = parts.bytes("packed/y");
+        // Without files there is nothing but the header and its sync marker.
+        let header = packed(container, Content::Bytes, &[]).len();
+        assert_ne!(inner[..header], outer[..header], "one sync marker for both");
+        let files = [("a", inner.clone()), ("b", inner)].map(|(name, bytes)| (name.to_owned(), bytes));
+        assert!(unpacked(container, &pieces(&blob(&outer), &[1_000, 2_000])) == (files.to_vec(), 0));
+    }
+
+    #[test]
+    fn damage_never_panics_and_a_file_that_comes_out_of_blocks_is_one_that_went_in() {
+        let files = some_files(40);
+        for container in [Container::SequenceFile(Codec::Default), Container::Parquet] {
+            let bytes = packed(container, Content::Bytes, &files);
+            for (mutant, damaged) in mutants(&bytes, 2_000) {
+                let (found, _lost) = unpacked(container, &pieces(&blob(&mutant), &[]));
+                assert!(found.len() <= files.len(), "{container:?} damaged at {damaged:?}");
+                // zlib has a checksum; the pages of this Parquet have none.
+                let sound = container == Container::Parquet || found.iter().all(|file| files.contains(file));
+                assert!(sound, "other files of {container:?} damaged at {damaged:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_formats_hold_no_files() {
+        let jsonl = FORMATS.iter().find(|format| format.name() == "jsonl").unwrap();
+        let blob = blob(b"{}\n");
+        assert!(unpack(*jsonl, &pieces(&blob, &[])[0], &Reading::default()).unwrap().is_none());
+    }
+}

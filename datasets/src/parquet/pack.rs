@@ -1,0 +1,150 @@
+//! Parquet of whole files: names in the column `id`, what is in them in the column `text`.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{ArrayBuilder, BinaryBuilder, StringBuilder};
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use cluster::Output;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
+
+use super::batches::{Batches, Rows};
+use super::file::File;
+use super::reader::Column;
+use super::writer::{ROW_GROUP_BYTES, ZSTD_LEVEL, writing};
+use crate::{Content, Error, PackReader, PackWriter, Packed, Piece, Reading};
+
+/// How much is handed to the library at a time, in rows or about so many bytes.
+const BATCH_ROWS: usize = 8192;
+const BATCH_BYTES: usize = 4 << 20;
+
+/// Writes names and contents.
+pub(crate) struct Packer {
+    writer: ArrowWriter<Box<dyn Output>>,
+    schema: SchemaRef,
+    /// Of the rows that are not yet handed over.
+    names: StringBuilder,
+    contents: BinaryBuilder,
+}
+
+impl Packer {
+    pub(crate) fn create(output: Box<dyn Output>, content: Content) -> Result<Self, Error> {
+        let content = match content {
+            Content::Text => DataType::Utf8,
+            Content::Bytes => DataType::Binary,
+        };
+        let fields = vec![Field::new("id", DataType::Utf8, false), Field::new("text", content, false)];
+        let schema = Arc::new(Schema::new(fields));
+        let writer = ArrowWriter::try_new(output, schema.clone(), Some(properties().map_err(writing)?));
+        let (names, contents) = (StringBuilder::new(), BinaryBuilder::new());
+        Ok(Packer { writer: writer.map_err(writing)?, schema, names, contents })
+    }
+
+    fn flush(&mut self) -> Result<(), ParquetError> {
+        let contents = self.contents.finish();
+        let contents: ArrayRef = match self.schema.field(1).data_type() {
+            DataType::Utf8 => Arc::new(StringArray::try_from_binary(contents)?),
+            _ => Arc::new(contents),
+        };
+        let columns = vec![Arc::new(self.names.finish()) as ArrayRef, contents];
+        self.writer.write(&RecordBatch::try_new(self.schema.clone(), columns)?)
+    }
+}
+
+/// Names and texts hardly repeat, so a dictionary would only be tried and given up; and nobody asks for the least text.
+fn properties() -> Result<WriterProperties, ParquetError> {
+    Ok(WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
+        .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
+        .set_dictionary_enabled(false)
+        .set_column_statistics_enabled(ColumnPath::from("text"), EnabledStatistics::None)
+        .build())
+}
+
+impl PackWriter for Packer {
+    fn append(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        self.names.append_value(name);
+        self.contents.append_value(bytes);
+        let full = self.names.len() >= BATCH_ROWS || self.contents.values_slice().len() >= BATCH_BYTES;
+        if full { self.flush().map_err(writing) } else { Ok(()) }
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<(), Error> {
+        self.flush().map_err(writing)?;
+        Ok(self.writer.into_inner().map_err(writing)?.finish()?)
+    }
+}
+
+/// Reads names and contents.
+pub(crate) struct Unpacker {
+    batches: Batches,
+    /// The names on the way to the columns.
+    name: Vec<String>,
+    content: Vec<String>,
+    columns: Option<Columns>,
+}
+
+/// Of a record batch.
+struct Columns {
+    /// The number in the file of its first row.
+    first_row: u64,
+    next: usize,
+    count: usize,
+    name: Column,
+    content: Column,
+}
+
+impl Unpacker {
+    pub(crate) fn open(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
+        let file = File::open(piece, reading)?;
+        let path = |leaf: usize| file.footer.schema.column(leaf).path().parts().to_vec();
+        let Some(name) = file.id.map(path) else {
+            let reason = format!("no column \"{}\" of names", reading.id().0);
+            return Err(Error::data(file.path(), 0, reason));
+        };
+        let content = path(file.text);
+        Ok(Unpacker { name, content, columns: None, batches: Batches::new(file, reading) })
+    }
+
+    fn columns(&self, first_row: u64, batch: &RecordBatch) -> Result<Columns, Error> {
+        let column = |path| {
+            Column::find(batch, path)
+                .ok_or_else(|| Error::data(self.batches.file.path(), 0, "a column was not decoded"))
+        };
+        let (name, content) = (column(&self.name)?, column(&self.content)?);
+        Ok(Columns { first_row, next: 0, count: batch.num_rows(), name, content })
+    }
+}
+
+impl PackReader for Unpacker {
+    fn next(&mut self) -> Result<Option<Packed<'_>>, Error> {
+        let lost = |offset, reason: &str, head| {
+            let reason = format!("{reason}; the offset is the row's number");
+            Ok(Some(Packed::Lost { offset, reason, head }))
+        };
+        while self.columns.as_ref().is_none_or(|columns| columns.next >= columns.count) {
+            match self.batches.next()? {
+                None => return Ok(None),
+                Some(Rows::Lost { first_row, reason }) => return lost(first_row, &reason, &[]),
+                Some(Rows::Batch { first_row, records }) => {
+                    self.columns = Some(self.columns(first_row, &records)?);
+                }
+            }
+        }
+        let Some(columns) = &mut self.columns else { return Ok(None) };
+        let row = columns.next;
+        columns.next += 1;
+        let offset = columns.first_row + row as u64;
+        let (Some(name), Some(bytes)) = (columns.name.bytes(row), columns.content.bytes(row)) else {
+            return lost(offset, "the name or the content is null", &[]);
+        };
+        match std::str::from_utf8(name) {
+            Ok(name) => Ok(Some(Packed::File { offset, name, bytes })),
+            Err(_) => lost(offset, "the name is not UTF-8", name),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! SequenceFiles of whole files: names as keys, what is in them as values.
+
+use cluster::Output;
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::class::{Class, put_vint};
+use super::codec::Decompressor;
+use super::header::{Compression, Header};
+use super::read::{Raw, Records};
+use super::write::Part;
+use crate::{BadText, Codec, Content, Error, PackReader, PackWriter, Packed, Piece, Reading};
+
+/// Writes a block-compressed file.
+pub(crate) struct Packer {
+    part: Part,
+    content: Content,
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+impl Packer {
+    pub(crate) fn create(
+        output: Box<dyn Output>,
+        content: Content,
+        codec: Codec,
+        seed: &str,
+    ) -> Result<Self, Error> {
+        let value = match content {
+            Content::Text => "org.apache.hadoop.io.Text",
+            Content::Bytes => "org.apache.hadoop.io.BytesWritable",
+        };
+        let sync = xxh3_128(seed.as_bytes()).to_be_bytes();
+        let header = Header::of_blocks("org.apache.hadoop.io.Text", value, codec.class(), sync)?;
+        Ok(Packer { part: Part::new(&header, "packed", output), content, key: Vec::new(), value: Vec::new() })
+    }
+}
+
+impl PackWriter for Packer {
+    fn append(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        self.key.clear();
+        put_vint(&mut self.key, name.len());
+        self.key.extend_from_slice(name.as_bytes());
+        self.value.clear();
+        match self.content {
+            Content::Text => put_vint(&mut self.value, bytes.len()),
+            Content::Bytes => self.value.extend_from_slice(&(bytes.len() as u32).to_be_bytes()),
+        }
+        self.value.extend_from_slice(bytes);
+        self.part.append(&self.key, &self.value)
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), Error> {
+        self.part.finish()
+    }
+}
+
+/// Reads the keys and values of a piece as names and bytes.
+pub(crate) struct Unpacker {
+    records: Records,
+    key: Class,
+    value: Class,
+    /// Where each value is compressed.
+    decompressor: Option<Decompressor>,
+    decompressed: Vec<u8>,
+    max_record_bytes: usize,
+    name: String,
+}
+
+impl Unpacker {
+    pub(crate) fn open(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
+        let records = Records::open(piece, reading)?;
+        let (key, value) = (records.header.key, records.header.value);
+        let binary = |class| matches!(class, Class::Text | Class::Bytes);
+        if !binary(key) || !binary(value) {
+            let reason = format!("keys of class {key:?} and values of class {value:?} are no files");
+            return Err(Error::data(piece.blob.path(), 4, reason));
+        }
+        let decompressor = match records.header.compression {
+            Compression::Record(codec) => Some(Decompressor::new(codec)),
+            _ => None,
+        };
+        let (decompressed, name) = (Vec::new(), String::new());
+        let max_record_bytes = reading.max_record_bytes;
+        Ok(Unpacker { records, key, value, decompressor, decompressed, max_record_bytes, name })
+    }
+}
+
+impl PackReader for Unpacker {
+    fn next(&mut self) -> Result<Option<Packed<'_>>, Error> {
+        let record = match self.records.next()? {
+            None => return Ok(None),
+            Some(Raw::Lost { offset, reason, head }) => {
+                return Ok(Some(Packed::Lost { offset, reason: reason.to_owned(), head }));
+            }
+            Some(Raw::Record(record)) => record,
+        };
+        let offset = record.offset;
+        let lost = |reason: String, head| Ok(Some(Packed::Lost { offset, reason, head }));
+        let mut value = record.value;
+        if let Some(decompressor) = &mut self.decompressor {
+            match decompressor.decompress(value, self.max_record_bytes, &mut self.decompressed) {
+                Ok(bytes) => value = &self.decompressed[..bytes],
+                Err(reason) => return lost(format!("the value: {reason}"), value),
+            }
+        }
+        let name = match self.key.text(record.key, BadText::Reject, &mut self.name) {
+            Ok((name, _)) => name,
+            Err(reason) => return lost(format!("the key {reason}"), record.key),
+        };
+        match self.value.payload(value) {
+            Ok(bytes) => Ok(Some(Packed::File { offset, name, bytes })),
+            Err(reason) => lost(format!("the value {reason}"), value),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Options that jobs share, and how they are read.
+
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use cluster::text_of_path;
+use datasets::BadText;
+
+/// What becomes of a text with bytes that its encoding does not allow.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum OnBadText {
+    /// Reject the record.
+    Reject,
+    /// Read each illegal sequence as U+FFFD.
+    Replace,
+}
+
+impl From<OnBadText> for BadText {
+    fn from(how: OnBadText) -> Self {
+        match how {
+            OnBadText::Reject => BadText::Reject,
+            OnBadText::Replace => BadText::Replace,
+        }
+    }
+}
+
+/// Names of files have any bytes.
+pub(crate) fn paths() -> impl TypedValueParser<Value = String> {
+    OsStringValueParser::new().map(|path| text_of_path(&path))
+}
+
+/// A size that one record can have in memory.
+pub(crate) fn record_size(text: &str) -> Result<u64, String> {
+    let bytes = size(text)?;
+    if bytes <= 1 << 30 { Ok(bytes) } else { Err("no more than 1G is possible".to_owned()) }
+}
+
+/// A number of bytes: digits, then K, M or G for powers of 1,024.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(['K', 'M', 'G']);
+    let shift = match &text[digits.len()..] {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        _ => 64,
+    };
+    let number = digits.parse::<u64>().ok().filter(|&number| number > 0 && number.leading_zeros() > shift);
+    number.map(|number| number << shift).ok_or_else(|| "expected a size such as 500K, 32M or 1G".to_owned())
+}

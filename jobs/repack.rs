@@ -1,0 +1,180 @@
+//! What `pack` and `unpack` share: splits are copied one by one into an output folder, and counted.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Result, anyhow, bail};
+use cluster::Stores;
+use operators::Reject;
+use serde::Serialize;
+
+use crate::failure::Guarded;
+use crate::output::OutputFolder;
+use crate::plan::{Plan, Split};
+use crate::progress::{Progress, Reporter, Stage};
+use crate::summary::{Clock, Process};
+use crate::tables::write_rejects;
+use crate::{Common, WrongUse, drive, say};
+
+/// What a job was asked for.
+pub(crate) struct Repack<'a> {
+    pub common: &'a Common,
+    pub output: &'a str,
+    pub overwrite: bool,
+    pub max_rejects: Option<u64>,
+    pub stage: Stage,
+    /// For `_SUCCESS`.
+    pub configuration: BTreeMap<&'static str, String>,
+}
+
+/// What has become of one split.
+#[derive(Debug, Default)]
+pub(crate) struct Copied {
+    pub files: u64,
+    pub bytes: u64,
+    pub recoded: u64,
+    pub replaced: u64,
+    pub rejects: Vec<Reject>,
+}
+
+#[derive(Debug, Serialize)]
+struct Summary {
+    /// What the job does, for people.
+    #[serde(skip)]
+    done: &'static str,
+    version: &'static str,
+    configuration: BTreeMap<&'static str, String>,
+    counters: Counters,
+    process: Process,
+    seconds: BTreeMap<&'static str, f64>,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Counters {
+    input_files: u64,
+    input_bytes: u64,
+    splits: u64,
+    /// Packed or unpacked.
+    files: u64,
+    /// What is in them, as it was written, before it was compressed.
+    bytes: u64,
+    /// Files whose text is kept but not their bytes: they were not UTF-8, or began with a byte order mark.
+    recoded: u64,
+    /// Of these, those whose illegal bytes were read as U+FFFD.
+    replaced: u64,
+    rejected: u64,
+}
+
+/// The output and the inputs of a command line.
+pub(crate) fn output_and_inputs(paths: &[String]) -> Result<(&String, &[String])> {
+    match paths.split_last() {
+        Some((output, inputs @ [_, ..])) => Ok((output, inputs)),
+        _ => bail!(WrongUse(
+            "expected <INPUT> <OUTPUT>: at least one input, and the output folder last".to_owned()
+        )),
+    }
+}
+
+impl Repack<'_> {
+    /// Copies each split by `copy` and commits; returns 0, or 3 if files or records were rejected.
+    pub fn run(
+        self,
+        stores: &Stores,
+        plan: &Plan,
+        copy: impl Fn(&OutputFolder, &Progress, u32, &Split) -> Result<Copied> + Sync,
+    ) -> Result<u8> {
+        let start = Instant::now();
+        let folder = OutputFolder::create(stores, self.output, self.overwrite, plan)?;
+        let progress = Arc::new(Progress::default());
+        let reporter = Reporter::start(Arc::clone(&progress), self.common.show(), plan.bytes());
+        let result = self.copy(plan, &folder, &progress, start, copy);
+        drop(reporter);
+        let summary = result.map_err(|error| {
+            // The first error is the one to report.
+            let _ = folder.abandon();
+            match error.downcast_ref() {
+                // What was there when the job was planned and is not now is no wrong use.
+                Some(cluster::Error::NotFound { .. }) => anyhow!("{error:#}, but did before"),
+                _ => error,
+            }
+        })?;
+        if !self.common.quiet {
+            say(&summary);
+        }
+        Ok(if summary.counters.rejected > 0 { 3 } else { 0 })
+    }
+
+    fn copy(
+        &self,
+        plan: &Plan,
+        folder: &OutputFolder,
+        progress: &Progress,
+        start: Instant,
+        copy: impl Fn(&OutputFolder, &Progress, u32, &Split) -> Result<Copied> + Sync,
+    ) -> Result<Summary> {
+        progress.enter(self.stage);
+        let workers = self.common.workers();
+        let copied = drive::each_split(plan, workers, |number, split| copy(folder, progress, number, split))?;
+        let mut counters = Counters {
+            input_files: plan.files.len() as u64,
+            input_bytes: plan.bytes(),
+            splits: plan.splits.len() as u64,
+            ..Counters::default()
+        };
+        let mut rejects = Vec::new();
+        for copied in copied {
+            counters.files += copied.files;
+            counters.bytes += copied.bytes;
+            counters.recoded += copied.recoded;
+            counters.replaced += copied.replaced;
+            rejects.extend(copied.rejects);
+        }
+        counters.rejected = rejects.len() as u64;
+        if let (Some(max), Some(first)) = (self.max_rejects, rejects.first())
+            && counters.rejected > max
+        {
+            bail!(Guarded(format!(
+                "{} were rejected, more than --max-rejects {max}; the first: \"{}\" at {}: {}",
+                counters.rejected, first.path, first.offset, first.reason
+            )));
+        }
+        write_rejects(folder, &rejects)?;
+        let mut clock = Clock::default();
+        clock.add("whole", start.elapsed());
+        let mut configuration = self.configuration.clone();
+        configuration.insert("workers", workers.to_string());
+        let done = if self.stage == Stage::Pack { "packed" } else { "unpacked" };
+        let summary = Summary {
+            done,
+            version: env!("CARGO_PKG_VERSION"),
+            configuration,
+            counters,
+            process: Process::measure(),
+            seconds: clock.seconds(),
+        };
+        progress.enter(Stage::Commit);
+        folder.commit(&(serde_json::to_string_pretty(&summary)? + "\n"))?;
+        Ok(summary)
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (counters, process) = (&self.counters, &self.process);
+        let values = [
+            ("Input files", counters.input_files),
+            ("Input bytes", counters.input_bytes),
+            (&format!("Files {}", self.done), counters.files),
+            (&format!("Bytes {}", self.done), counters.bytes),
+            ("Files that come back as other bytes", counters.recoded),
+            ("Files with illegal bytes replaced", counters.replaced),
+            ("Rejected", counters.rejected),
+            ("CPU milliseconds", process.cpu_milliseconds),
+            ("Peak bytes of memory", process.peak_memory_bytes),
+        ];
+        f.write_str("Counters")?;
+        values.iter().try_for_each(|(name, value)| write!(f, "\n    {name}={value}"))
+    }
+}
