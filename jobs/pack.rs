@@ -37,9 +37,11 @@ pub struct Args {
     /// What the files are packed into
     #[arg(long, value_name = "FORMAT", default_value = "sequencefile")]
     to: To,
-    /// The codec of SequenceFiles
+    /// The codec of SequenceFiles: default, gzip, bzip2, snappy, lz4 or zstd
+    ///
+    /// Every Hadoop reads the default one; for zstd it needs its native library.
     #[arg(long, value_name = "CODEC")]
-    codec: Option<CodecName>,
+    codec: Option<Codec>,
     /// Pack each file's own bytes, text or not
     ///
     /// As BytesWritable, or a binary column.
@@ -79,40 +81,11 @@ enum To {
     Parquet,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum CodecName {
-    /// DefaultCodec, which every Hadoop reads.
-    Default,
-    /// GzipCodec.
-    Gzip,
-    /// BZip2Codec: the smallest, and many times slower.
-    Bzip2,
-    /// SnappyCodec: larger and faster.
-    Snappy,
-    /// Lz4Codec: larger and faster.
-    Lz4,
-    /// ZStandardCodec, for which Hadoop needs its native library.
-    Zstd,
-}
-
-impl From<CodecName> for Codec {
-    fn from(name: CodecName) -> Self {
-        match name {
-            CodecName::Default => Codec::Default,
-            CodecName::Gzip => Codec::Gzip,
-            CodecName::Bzip2 => Codec::Bzip2,
-            CodecName::Snappy => Codec::Snappy,
-            CodecName::Lz4 => Codec::Lz4,
-            CodecName::Zstd => Codec::Zstd,
-        }
-    }
-}
-
 /// Runs the job; returns 0, or 3 if files were rejected.
 pub fn run(common: &Common, args: Args) -> Result<u8> {
     let (output, inputs) = output_and_inputs(&args.paths)?;
     let container = match (args.to, args.codec) {
-        (To::SequenceFile, codec) => Container::SequenceFile(codec.map_or(Codec::Default, Codec::from)),
+        (To::SequenceFile, codec) => Container::SequenceFile(codec.unwrap_or(Codec::Zlib)),
         (To::Parquet, None) => Container::Parquet,
         (To::Parquet, Some(_)) => {
             bail!(WrongUse("--codec is for SequenceFiles; Parquet has zstd".to_owned()))

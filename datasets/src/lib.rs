@@ -29,7 +29,8 @@ mod tree;
 pub use encoding::Encoding;
 pub use error::Error;
 pub use office::{EXTRACT, Extractors, serve};
-pub use pack::{Codec, Container, Content, PackReader, PackWriter, Packed, unpack};
+pub use pack::{Container, Content, PackReader, PackWriter, Packed, unpack};
+pub use sequence_file::Codec;
 pub use synthetic::{Synthetic, SyntheticDoc};
 
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use cluster::Output;
 
-use crate::{Error, Format, Piece, Reading, parquet, sequence_file};
+use crate::{Codec, Error, Format, Piece, Reading, parquet, sequence_file};
 
 /// What files are packed into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,38 +11,6 @@ pub enum Container {
     SequenceFile(Codec),
     /// Parquet: the columns `id` and `text`; zstd.
     Parquet,
-}
-
-/// The codec of a packed SequenceFile.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Codec {
-    /// zlib, which every Hadoop reads.
-    #[default]
-    Default,
-    /// gzip, which is zlib with another frame.
-    Gzip,
-    /// bzip2: the smallest, and many times slower.
-    Bzip2,
-    /// snappy: larger and faster.
-    Snappy,
-    /// lz4: larger and faster.
-    Lz4,
-    /// zstd: smaller than zlib and faster; Hadoop needs its native library for it.
-    Zstd,
-}
-
-impl Codec {
-    /// The name of Hadoop's class.
-    pub(crate) fn class(self) -> &'static str {
-        match self {
-            Codec::Default => "org.apache.hadoop.io.compress.DefaultCodec",
-            Codec::Gzip => "org.apache.hadoop.io.compress.GzipCodec",
-            Codec::Bzip2 => "org.apache.hadoop.io.compress.BZip2Codec",
-            Codec::Snappy => "org.apache.hadoop.io.compress.SnappyCodec",
-            Codec::Lz4 => "org.apache.hadoop.io.compress.Lz4Codec",
-            Codec::Zstd => "org.apache.hadoop.io.compress.ZStandardCodec",
-        }
-    }
 }
 
 /// What the packed files hold.
@@ -146,7 +114,7 @@ mod tests {
     use crate::{FORMATS, Parts};
 
     const ALL: [Container; 3] =
-        [Container::SequenceFile(Codec::Default), Container::SequenceFile(Codec::Gzip), Container::Parquet];
+        [Container::SequenceFile(Codec::Zlib), Container::SequenceFile(Codec::Gzip), Container::Parquet];
 
     fn format(container: Container) -> &'static dyn Format {
         let head: &[u8] = if container == Container::Parquet { b"PAR1" } else { b"SEQ\x06" };
@@ -250,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_packed_sequence_file_in_another_does_not_end_its_records() {
-        let container = Container::SequenceFile(Codec::Default);
+        let container = Container::SequenceFile(Codec::Zlib);
         let inner = packed(container, Content::Bytes, &some_files(500));
         let parts = MemoryParts::default();
         let output = parts.named("packed", "y").unwrap();
@@ -270,7 +238,7 @@ mod tests {
     #[test]
     fn damage_never_panics_and_a_file_that_comes_out_of_blocks_is_one_that_went_in() {
         let files = some_files(40);
-        for container in [Container::SequenceFile(Codec::Default), Container::Parquet] {
+        for container in [Container::SequenceFile(Codec::Zlib), Container::Parquet] {
             let bytes = packed(container, Content::Bytes, &files);
             for (mutant, damaged) in mutants(&bytes, 2_000) {
                 let (found, _lost) = unpacked(container, &pieces(&blob(&mutant), &[]));

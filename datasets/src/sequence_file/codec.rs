@@ -1,6 +1,7 @@
 //! The codecs of compressed SequenceFiles.
 
 use std::io::{self, Write};
+use std::str::FromStr;
 
 use flate2::write::{GzEncoder, ZlibEncoder};
 use flate2::{Compression, Decompress, FlushDecompress, Status};
@@ -8,40 +9,51 @@ use zstd::stream::raw::{CParameter, Decoder, InBuffer, Operation, OutBuffer};
 
 use super::framed::Frames;
 
-/// How compressed values or blocks are compressed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Codec {
-    /// Hadoop's DefaultCodec.
+/// How the compressed values or blocks of a SequenceFile are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Codec {
+    /// Hadoop's DefaultCodec, which every Hadoop reads.
     Zlib,
-    /// Hadoop's GzipCodec.
+    /// Hadoop's GzipCodec: zlib with another frame.
     Gzip,
-    /// Hadoop's BZip2Codec.
+    /// Hadoop's BZip2Codec: the smallest, and many times slower.
     Bzip2,
-    /// Hadoop's SnappyCodec.
+    /// Hadoop's SnappyCodec: larger and faster.
     Snappy,
-    /// Hadoop's Lz4Codec.
+    /// Hadoop's Lz4Codec: larger and faster.
     Lz4,
-    /// Hadoop's ZStandardCodec.
+    /// Hadoop's ZStandardCodec: smaller than zlib and faster; Hadoop needs its native library for it.
     Zstd,
 }
 
 impl Codec {
-    /// The class that versions before 5 do not name.
-    pub(super) const DEFAULT_CLASS: &str = "org.apache.hadoop.io.compress.DefaultCodec";
-    /// Every codec that is read and written.
-    pub(super) const NAMES: &str =
-        "DefaultCodec, GzipCodec, BZip2Codec, SnappyCodec, Lz4Codec and ZStandardCodec";
+    /// Every codec that is read and written, as people call it, and the end of its class's name.
+    const ALL: [(Codec, &str, &str); 6] = [
+        (Codec::Zlib, "default", "DefaultCodec"),
+        (Codec::Gzip, "gzip", "GzipCodec"),
+        (Codec::Bzip2, "bzip2", "BZip2Codec"),
+        (Codec::Snappy, "snappy", "SnappyCodec"),
+        (Codec::Lz4, "lz4", "Lz4Codec"),
+        (Codec::Zstd, "zstd", "ZStandardCodec"),
+    ];
+    const PACKAGE: &str = "org.apache.hadoop.io.compress.";
 
     pub(super) fn named(name: &str) -> Option<Self> {
-        Some(match name.strip_prefix("org.apache.hadoop.io.compress.")? {
-            "DefaultCodec" | "DeflateCodec" => Codec::Zlib,
-            "GzipCodec" => Codec::Gzip,
-            "BZip2Codec" => Codec::Bzip2,
-            "SnappyCodec" => Codec::Snappy,
-            "Lz4Codec" => Codec::Lz4,
-            "ZStandardCodec" => Codec::Zstd,
-            _ => return None,
-        })
+        let name = name.strip_prefix(Self::PACKAGE)?;
+        // Another name of the same.
+        let name = if name == "DeflateCodec" { "DefaultCodec" } else { name };
+        Self::ALL.iter().find(|(.., class)| *class == name).map(|(codec, ..)| *codec)
+    }
+
+    /// The name of its class in Hadoop.
+    pub(super) fn class(self) -> String {
+        let (.., class) = Self::ALL[self as usize];
+        format!("{}{class}", Self::PACKAGE)
+    }
+
+    /// All classes that are read, for messages.
+    pub(super) fn classes() -> String {
+        Self::ALL.map(|(.., class)| class).join(", ")
     }
 
     /// Appends `input`, compressed, to `out`. The same bytes come out on every machine and in every run.
@@ -73,6 +85,16 @@ impl Codec {
             }
         }
         Ok(())
+    }
+}
+
+impl FromStr for Codec {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|(_, known, _)| *known == name);
+        let known = || Self::ALL.map(|(_, known, _)| known).join(", ");
+        found.map(|(codec, ..)| *codec).ok_or_else(|| format!("expected one of {}", known()))
     }
 }
 

@@ -72,12 +72,13 @@ impl Header {
     pub(super) fn of_blocks(
         key: &str,
         value: &str,
-        codec: &str,
+        codec: Codec,
         sync: [u8; SYNC_BYTES],
     ) -> Result<Self, Error> {
         let mut bytes = [MAGIC, &[*VERSIONS.end()][..]].concat();
         // Compressed, and in blocks.
-        let names = [(key, &[][..]), (value, &[1, 1]), (codec, &[])];
+        let codec = codec.class();
+        let names = [(key, &[][..]), (value, &[1, 1]), (&codec, &[])];
         for (name, after) in names {
             put_vint(&mut bytes, name.len());
             bytes.extend_from_slice(name.as_bytes());
@@ -128,7 +129,9 @@ fn parse(bytes: &[u8]) -> Result<Header, Bad> {
         let reason = "the header says both block-compressed and not compressed";
         return Err(Bad::Data(flags_at, reason.to_owned()));
     }
-    let mut codec_name = Codec::DEFAULT_CLASS.as_bytes();
+    // What the versions before 5 do not name.
+    let default_class = Codec::Zlib.class();
+    let mut codec_name = default_class.as_bytes();
     let compression = if compressed {
         let mut codec = Codec::Zlib;
         if version > 4 {
@@ -219,7 +222,7 @@ impl<'a> Cursor<'a> {
         let bytes = self.string()?;
         let name = String::from_utf8_lossy(bytes);
         let codec = Codec::named(&name).ok_or_else(|| {
-            let (name, known) = (short(&name), Codec::NAMES);
+            let (name, known) = (short(&name), Codec::classes());
             Bad::Data(
                 at,
                 format!("codec {name} is not supported, only {known}; write the file with one of them"),

@@ -24,6 +24,7 @@ use std::fmt::Write as _;
 
 use operators::DocBatch;
 
+pub use self::codec::Codec;
 pub(crate) use self::pack::{Packer, Unpacker};
 
 use self::class::Class;

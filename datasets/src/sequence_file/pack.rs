@@ -30,7 +30,7 @@ impl Packer {
             Content::Bytes => "org.apache.hadoop.io.BytesWritable",
         };
         let sync = xxh3_128(seed.as_bytes()).to_be_bytes();
-        let header = Header::of_blocks("org.apache.hadoop.io.Text", value, codec.class(), sync)?;
+        let header = Header::of_blocks("org.apache.hadoop.io.Text", value, codec, sync)?;
         Ok(Packer { part: Part::new(&header, "packed", output), content, key: Vec::new(), value: Vec::new() })
     }
 }
