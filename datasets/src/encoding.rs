@@ -79,6 +79,11 @@ impl Charset {
         }
     }
 
+    /// Of values in a format that says nothing of their encoding: UTF-8 unless another was `chosen`.
+    pub fn of_values(chosen: Option<Encoding>) -> Self {
+        Charset { encoding: chosen.or(Some(Encoding(UTF_8))), recognised: false, mark_bytes: 0 }
+    }
+
     /// What the parts of an output are told apart by.
     pub fn encoding(&self) -> Option<Encoding> {
         self.encoding

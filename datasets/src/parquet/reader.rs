@@ -1,6 +1,5 @@
 //! Documents out of two columns of a parquet file.
 
-use std::borrow::Cow;
 use std::fmt::Write;
 
 use arrow_array::cast::AsArray;
@@ -11,11 +10,15 @@ use operators::DocBatch;
 
 use super::batches::{Batches, Rows};
 use super::file::File;
+use super::schema;
+use crate::encoding::Charset;
 use crate::{BadText, Error, Piece, Reader, Reading};
 
 /// Reads the id and the text of every row.
 pub(super) struct RowReader {
     batches: Batches,
+    /// Of the text column.
+    charset: Charset,
     bad_text: BadText,
     max_record_bytes: usize,
     /// The names on the way to the column.
@@ -23,6 +26,7 @@ pub(super) struct RowReader {
     text: Vec<String>,
     records: Option<Records>,
     id_buffer: String,
+    text_buffer: Vec<u8>,
 }
 
 struct Records {
@@ -37,13 +41,16 @@ impl RowReader {
     pub(super) fn open(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
         let file = File::open(piece, reading)?;
         let path = |leaf: usize| file.footer.schema.column(leaf).path().parts().to_vec();
+        let column = file.footer.schema.column(file.text);
         Ok(RowReader {
+            charset: Charset::of_values(reading.encoding.filter(|_| schema::is_binary(column.as_ref()))),
             bad_text: reading.bad_text,
             max_record_bytes: reading.max_record_bytes,
             id: file.id.map(path),
             text: path(file.text),
             records: None,
             id_buffer: String::new(),
+            text_buffer: Vec::new(),
             batches: Batches::new(file, reading),
         })
     }
@@ -84,10 +91,11 @@ impl Reader for RowReader {
                 );
                 reject(batch, path, row, &reason, text);
             } else {
-                match record(records, self.bad_text, &mut self.id_buffer, || format!("{path}:{row}")) {
-                    Ok((id, Cow::Borrowed(text))) => batch.push(id, text),
-                    Ok((id, Cow::Owned(text))) => batch.push_replaced(id, &text),
-                    Err((reason, head)) => reject(batch, path, row, reason, head),
+                let place = || format!("{path}:{row}");
+                let buffers = (&mut self.id_buffer, &mut self.text_buffer);
+                match record(records, self.charset, self.bad_text, buffers, place) {
+                    Ok((id, text, replaced)) => batch.push_decoded(id, text, replaced),
+                    Err((reason, head)) => reject(batch, path, row, &reason, head),
                 }
             }
             records.next += 1;
@@ -101,36 +109,34 @@ fn reject(batch: &mut DocBatch, path: &str, row: u64, reason: &str, head: &[u8])
 }
 
 /// Why a row is no document, and how it begins.
-type Refusal<'a> = (&'static str, &'a [u8]);
+type Refusal<'a> = (String, &'a [u8]);
 
-/// The id and the text of the next row, or why it has none and how it begins. A text is owned where illegal bytes
-/// were replaced.
+/// The id and the text of the next row, and whether illegal bytes were replaced; or why it has none and how it begins.
 fn record<'a>(
     records: &'a Records,
+    charset: Charset,
     bad_text: BadText,
-    id_buffer: &'a mut String,
+    (id_buffer, text_buffer): (&'a mut String, &'a mut Vec<u8>),
     default_id: impl FnOnce() -> String,
-) -> Result<(&'a str, Cow<'a, str>), Refusal<'a>> {
+) -> Result<(&'a str, &'a str, bool), Refusal<'a>> {
     let row = records.next;
     let Some(bytes) = records.text.bytes(row) else {
-        return Err(("the text is null", &[]));
+        return Err(("the text is null".to_owned(), &[]));
     };
-    let text = match simdutf8::basic::from_utf8(bytes) {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) if bad_text == BadText::Replace => String::from_utf8_lossy(bytes),
-        Err(_) => return Err(("the text is not UTF-8", bytes)),
-    };
+    let (text, replaced) = charset
+        .decode(bytes, bad_text, text_buffer)
+        .map_err(|illegal| (format!("the text is {}", illegal.reason), bytes))?;
     let Some(id) = records.id.as_ref().filter(|id| !id.is_null(row)) else {
         *id_buffer = default_id();
-        return Ok((id_buffer, text));
+        return Ok((id_buffer, text, replaced));
     };
     if let Some(bytes) = id.bytes(row) {
-        let id = simdutf8::basic::from_utf8(bytes).map_err(|_| ("the id is not UTF-8", bytes))?;
-        return Ok((id, text));
+        let id = simdutf8::basic::from_utf8(bytes).map_err(|_| ("the id is not UTF-8".to_owned(), bytes))?;
+        return Ok((id, text, replaced));
     }
     id_buffer.clear();
     id.write_integer(row, id_buffer);
-    Ok((id_buffer, text))
+    Ok((id_buffer, text, replaced))
 }
 
 /// One column of a record batch, and the structs that it is in.

@@ -129,6 +129,11 @@ pub(super) fn holds_text(column: &ColumnDescriptor) -> bool {
         && column.converted_type() != ConvertedType::DECIMAL
 }
 
+/// Whether nothing says that the values are UTF-8.
+pub(super) fn is_binary(column: &ColumnDescriptor) -> bool {
+    column.logical_type_ref().is_none() && column.converted_type() == ConvertedType::NONE
+}
+
 /// Whether each record has at most one value of the column, and it may be an id.
 pub(super) fn holds_id(column: &ColumnDescriptor) -> bool {
     let integer = matches!(column.physical_type(), PhysicalType::INT32 | PhysicalType::INT64)

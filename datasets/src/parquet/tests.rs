@@ -330,7 +330,10 @@ fn bytes_that_are_not_utf_8_cost_only_their_row() {
     let file = encoded(&batch_of(vec![("text", Arc::new(texts))]), row_groups_of(6));
     let read = read_file(&file);
     assert_eq!(ids(&read), ["corpus.parquet:0", "corpus.parquet:2"]);
-    assert_eq!(read.rejects[0].reason, "the text is not UTF-8; the offset is the row's number");
+    assert_eq!(
+        read.rejects[0].reason,
+        "the text is not valid UTF-8: 1 of 2 characters are illegal; the offset is the row's number"
+    );
 }
 
 #[test]

@@ -3,14 +3,15 @@
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 
-use crate::BadText;
+use crate::encoding::Charset;
+use crate::{BadText, Encoding};
 
 /// A class of Hadoop's that a key or a value may have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Class {
     /// A vint and that many bytes of UTF-8.
     Text,
-    /// A big-endian `u32` and that many bytes.
+    /// A big-endian `u32` and that many bytes: text in UTF-8, or as the user says.
     Bytes,
     /// A big-endian `i64`.
     Long,
@@ -53,24 +54,29 @@ impl Class {
     pub(super) fn text<'a>(
         self,
         bytes: &'a [u8],
+        encoding: Option<Encoding>,
         bad_text: BadText,
         scratch: &'a mut String,
-    ) -> Result<(&'a str, bool), &'static str> {
+    ) -> Result<(&'a str, bool), String> {
         if self.bytes().is_some_and(|length| length != bytes.len()) {
-            return Err("is not as long as its class");
+            return Err("is not as long as its class".to_owned());
         }
         scratch.clear();
         match self {
             Class::Text | Class::Bytes => {
                 let text = self.payload(bytes)?;
-                return match (simdutf8::basic::from_utf8(text), bad_text) {
-                    (Ok(text), _) => Ok((text, false)),
-                    (Err(_), BadText::Reject) => Err("is not UTF-8"),
-                    (Err(_), BadText::Replace) => {
-                        scratch.push_str(&String::from_utf8_lossy(text));
-                        Ok((scratch, true))
-                    }
-                };
+                let charset = Charset::of_values(encoding.filter(|_| self == Class::Bytes));
+                if charset.is_utf8()
+                    && let Ok(text) = simdutf8::basic::from_utf8(text)
+                {
+                    return Ok((text, false));
+                }
+                let mut decoded = Vec::new();
+                let (text, replaced) = charset
+                    .decode(text, bad_text, &mut decoded)
+                    .map_err(|illegal| format!("is {}", illegal.reason))?;
+                scratch.push_str(text);
+                return Ok((scratch, replaced));
             }
             // Writing to a String cannot fail.
             Class::Long => drop(write!(scratch, "{}", i64::from_be_bytes(array(bytes)?))),

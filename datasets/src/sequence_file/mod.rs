@@ -32,7 +32,7 @@ use self::codec::Decompressor;
 use self::header::{Compression, MAGIC};
 use self::read::{Raw, Record, Records};
 use crate::compression::has_suffix;
-use crate::{BadText, Error, Format, Parts, Piece, Reader, Reading, Writer};
+use crate::{BadText, Encoding, Error, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// SequenceFiles, in pieces that begin and end at sync markers.
 pub static SEQUENCE_FILE: SequenceFile = SequenceFile;
@@ -67,6 +67,7 @@ impl Format for SequenceFile {
             key: records.header.key,
             value: records.header.value,
             name: piece.name.clone(),
+            encoding: reading.encoding,
             bad_text: reading.bad_text,
             max_record_bytes: reading.max_record_bytes,
             decompressor,
@@ -110,6 +111,7 @@ struct Documents {
     key: Class,
     value: Class,
     name: String,
+    encoding: Option<Encoding>,
     bad_text: BadText,
     max_record_bytes: usize,
     /// Where each value is compressed.
@@ -143,7 +145,7 @@ impl Documents {
         }
         let (text, bad_value) = self
             .value
-            .text(value, self.bad_text, &mut self.text)
+            .text(value, self.encoding, self.bad_text, &mut self.text)
             .map_err(|reason| (format!("the value {reason}"), value))?;
         let (id, bad_key) = match self.key {
             Class::Null if record.key.is_empty() => {
@@ -156,7 +158,7 @@ impl Documents {
                 (&*self.id, false)
             }
             class => class
-                .text(record.key, self.bad_text, &mut self.id)
+                .text(record.key, None, self.bad_text, &mut self.id)
                 .map_err(|reason| (format!("the key {reason}"), record.key))?,
         };
         Ok(Document { id, text, replaced: bad_value || bad_key })

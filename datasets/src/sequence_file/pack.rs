@@ -103,7 +103,7 @@ impl PackReader for Unpacker {
                 Err(reason) => return lost(format!("the value: {reason}"), value),
             }
         }
-        let name = match self.key.text(record.key, BadText::Reject, &mut self.name) {
+        let name = match self.key.text(record.key, None, BadText::Reject, &mut self.name) {
             Ok((name, _)) => name,
             Err(reason) => return lost(format!("the key {reason}"), record.key),
         };

@@ -33,7 +33,11 @@ fn passed(reason: &str, bad: &[u8]) -> String {
 fn one_bad_record_costs_one_reject() {
     let key_and = |value: &[u8]| [&[0; 8], value].concat();
     for (kind, bad, reason) in [
-        (0, record(11, 8, &key_and(b"\x02\xff\xfe")), "the value is not UTF-8"),
+        (
+            0,
+            record(11, 8, &key_and(b"\x02\xff\xfe")),
+            "the value is not valid UTF-8: 2 of 2 characters are illegal",
+        ),
         (0, record(10, 8, &key_and(b"\x02a")), "the value is shorter than it says"),
         (0, record(12, 8, &key_and(b"\x02abc")), "the value is longer than it says"),
         (0, record(9, 8, &key_and(b"\xff")), "the value has a negative length"),
