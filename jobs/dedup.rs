@@ -6,15 +6,15 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use cluster::Stores;
 use datasets::{Encoding, Extractors, Reading, Removal};
 use operators::features::Lexicon;
 use operators::method::Spec;
 use operators::{DocId, Matches, Member, Removed, Resolve, Similarity, Tie, survivors};
 
-use crate::failure::Guarded;
-use crate::options::{OnBadText, paths, record_size, size};
+use crate::failure::{check_rejects, while_running};
+use crate::options::{OnBadText, output_and_inputs, paths, record_size, size};
 use crate::output::OutputFolder;
 use crate::plan::Plan;
 use crate::progress::{Progress, Reporter, Stage};
@@ -32,7 +32,7 @@ use crate::{Common, WrongUse, say};
 #[derive(clap::Args)]
 #[command(override_usage = "dedup-job dedup [OPTIONS] <INPUT>... <OUTPUT>")]
 pub struct Args {
-    /// Files, folders, globs or comma lists of them, local or hdfs://; the last one is the output folder
+    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store; the last one is the output folder
     // Not `num_args = 2..`: that would ask for two between any two options.
     #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
     paths: Vec<String>,
@@ -74,7 +74,7 @@ pub struct Args {
     text_field: Option<String>,
     /// Encoding of texts, where the format does not fix it: utf-8, gb18030, gbk, big5, utf-16le or utf-16be
     ///
-    /// By default it is recognised, file by file.
+    /// By default it is recognised, file by file; values that are bytes (BytesWritable, binary columns) are UTF-8.
     #[arg(long, value_name = "NAME")]
     encoding: Option<Encoding>,
     /// What becomes of a text with bytes that its encoding does not allow
@@ -137,11 +137,7 @@ enum Keep {
 pub fn run(common: &Common, args: Args) -> Result<u8> {
     let start = Instant::now();
     let stores = Stores::new();
-    let Some((output, inputs @ [_, ..])) = args.paths.split_last() else {
-        bail!(WrongUse(
-            "expected <INPUT> <OUTPUT>: at least one input, and the output folder last".to_owned()
-        ));
-    };
+    let (output, inputs) = output_and_inputs(&args.paths)?;
     let lexicon = Lexicon { stop_words: words(&args.stop_words)?, user_words: words(&args.user_dict)? };
     let plan = Arc::new(Plan::new(&stores, inputs, args.format.as_deref(), args.split_size)?);
     if let Some(file) = args.summary_json.as_ref().filter(|file| plan.file_below("", file).is_some()) {
@@ -157,11 +153,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         // The first error is the one to report.
         let _ = folder.abandon();
     }
-    // What was there when the job was planned and is not now is no wrong use.
-    let vanished =
-        |error: &anyhow::Error| matches!(error.downcast_ref(), Some(cluster::Error::NotFound { .. }));
-    let summary = result
-        .map_err(|error| if vanished(&error) { anyhow!("{error:#}, but did before") } else { error })?;
+    let summary = result.map_err(while_running)?;
     if !common.quiet {
         say(&summary);
     }
@@ -218,7 +210,7 @@ impl Job<'_> {
         if let Some((_, error)) = found.without_field.take().filter(|_| found.docs == 0) {
             bail!(error); // a name that no file knows is misspelt
         }
-        self.check_rejects(&found)?;
+        check_rejects(args.max_rejects, &found.rejects)?;
         check_names(&found)?;
 
         self.progress.enter(Stage::Resolve);
@@ -304,25 +296,24 @@ impl Job<'_> {
         }
     }
 
-    fn check_rejects(&self, found: &Found) -> Result<()> {
-        let rejected = found.rejects.len() as u64;
-        match (self.args.max_rejects, found.rejects.first()) {
-            (Some(max), Some(first)) if rejected > max => bail!(Guarded(format!(
-                "{rejected} records were rejected, more than --max-rejects {max}; the first: \"{}\" at {}: {}",
-                first.path, first.offset, first.reason
-            ))),
-            _ => Ok(()),
-        }
-    }
-
     fn configuration(&self, verify: Option<Similarity>) -> BTreeMap<&'static str, String> {
         let args = self.args;
+        let or = |value: &Option<String>, default: &str| value.as_deref().unwrap_or(default).to_owned();
+        let encoding = args.encoding.map_or("recognised", Encoding::name);
         BTreeMap::from([
             ("method", args.method.to_string()),
             ("verify", verify.map_or("none".to_owned(), |least| format!("jaccard:{least}"))),
             ("resolve", args.resolve.to_string()),
             ("keep", format!("{:?}", args.keep).to_lowercase()),
             ("pairs", format!("{:?}", args.pairs).to_lowercase()),
+            ("format", or(&args.format, "recognised")),
+            ("id-field", or(&args.id_field, "id")),
+            ("text-field", or(&args.text_field, "text")),
+            ("encoding", encoding.to_owned()),
+            ("on-bad-text", format!("{:?}", args.on_bad_text).to_lowercase()),
+            ("max-record-bytes", args.max_record_bytes.to_string()),
+            ("stop-words", or(&args.stop_words, "none")),
+            ("user-dict", or(&args.user_dict, "none")),
             ("split-size", args.split_size.to_string()),
             ("workers", self.common.workers().to_string()),
             ("inputs", args.paths[..args.paths.len() - 1].join(" ")),

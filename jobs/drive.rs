@@ -68,6 +68,7 @@ pub(crate) fn read(
                 without_field = without_field.or(field);
                 next = batch.next_record();
                 each(&mut batch);
+                progress.done(unopened.bytes());
                 continue;
             }
         };

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use anyhow::{Error, Result, anyhow, bail};
+use operators::Reject;
+
 /// The command was wrong: exit code 2, and one line that says what to change.
 #[derive(Debug)]
 pub struct WrongUse(pub String);
@@ -25,6 +28,26 @@ impl fmt::Display for Guarded {
 }
 
 impl std::error::Error for Guarded {}
+
+/// Stops the job if more records were rejected than the user allows.
+pub(crate) fn check_rejects(max: Option<u64>, rejects: &[Reject]) -> Result<()> {
+    let rejected = rejects.len() as u64;
+    match (max, rejects.first()) {
+        (Some(max), Some(first)) if rejected > max => bail!(Guarded(format!(
+            "{rejected} records were rejected, more than --max-rejects {max}; the first: \"{}\" at {}: {}",
+            first.path, first.offset, first.reason
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// An error of a running job: what was there when the job was planned and is not now is no wrong use.
+pub(crate) fn while_running(error: Error) -> Error {
+    match error.downcast_ref() {
+        Some(cluster::Error::NotFound { .. }) => anyhow!("{error:#}, but did before"),
+        _ => error,
+    }
+}
 
 /// The exit code that a failure ends the process with (README.md, "Use it").
 pub fn exit_code(error: &anyhow::Error) -> u8 {

@@ -1,8 +1,11 @@
 //! Options that jobs share, and how they are read.
 
+use anyhow::{Result, bail};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use cluster::text_of_path;
 use datasets::BadText;
+
+use crate::WrongUse;
 
 /// What becomes of a text with bytes that its encoding does not allow.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -19,6 +22,16 @@ impl From<OnBadText> for BadText {
             OnBadText::Reject => BadText::Reject,
             OnBadText::Replace => BadText::Replace,
         }
+    }
+}
+
+/// The output and the inputs of a command line.
+pub(crate) fn output_and_inputs(paths: &[String]) -> Result<(&String, &[String])> {
+    match paths.split_last() {
+        Some((output, inputs @ [_, ..])) => Ok((output, inputs)),
+        _ => bail!(WrongUse(
+            "expected <INPUT> <OUTPUT>: at least one input, and the output folder last".to_owned()
+        )),
     }
 }
 

@@ -9,11 +9,11 @@ use cluster::{Blob, Stores};
 use datasets::{Codec, Container, Content, Encoding, PackWriter, Piece, Reading};
 use operators::{DocBatch, Reject};
 
-use crate::options::{OnBadText, paths, record_size, size};
+use crate::options::{OnBadText, output_and_inputs, paths, record_size, size};
 use crate::output::OutputFolder;
 use crate::plan::{Plan, Split, UnopenedPiece};
 use crate::progress::{Progress, Stage};
-use crate::repack::{Copied, Repack, output_and_inputs};
+use crate::repack::{Copied, Repack};
 use crate::{Common, WrongUse, drive};
 
 /// The format of one text a file, whatever the files are called.
@@ -31,7 +31,7 @@ const SMALL_BYTES: u64 = 1 << 20;
 #[derive(clap::Args)]
 #[command(override_usage = "dedup-job pack [OPTIONS] <INPUT>... <OUTPUT>")]
 pub struct Args {
-    /// Files, folders, globs or comma lists of them, local or hdfs://; the last one is the output folder
+    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store; the last one is the output folder
     #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
     paths: Vec<String>,
     /// What the files are packed into
@@ -104,6 +104,9 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         ("to", format!("{container:?}").to_lowercase()),
         ("content", format!("{content:?}").to_lowercase()),
         ("part-size", args.part_size.to_string()),
+        ("encoding", args.encoding.map_or("recognised", Encoding::name).to_owned()),
+        ("on-bad-text", format!("{:?}", args.on_bad_text).to_lowercase()),
+        ("max-record-bytes", args.max_record_bytes.to_string()),
         ("inputs", inputs.join(" ")),
     ]);
     let repack = Repack {

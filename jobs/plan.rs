@@ -134,7 +134,7 @@ fn name_apart(files: &mut [Found]) -> Result<()> {
     let mut names = HashMap::new();
     files.iter().for_each(|file| *names.entry(file.name.clone()).or_insert(0) += 1);
     for file in files.iter_mut().filter(|file| names[&file.name] > 1) {
-        file.name = file.path.trim_start_matches('/').to_owned();
+        file.name = name_of_path(&file.path);
     }
     let mut names = HashSet::new();
     match files.iter().find(|file| !names.insert(&file.name)) {
@@ -143,6 +143,19 @@ fn name_apart(files: &mut [Found]) -> Result<()> {
         }
         None => Ok(()),
     }
+}
+
+/// A path as a name below a folder, which must not lead out of it.
+fn name_of_path(path: &str) -> String {
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
 }
 
 fn named(name: &str) -> Result<&'static dyn Format> {

@@ -5,18 +5,18 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::Result;
 use cluster::Stores;
 use operators::Reject;
 use serde::Serialize;
 
-use crate::failure::Guarded;
+use crate::failure::{check_rejects, while_running};
 use crate::output::OutputFolder;
 use crate::plan::{Plan, Split};
 use crate::progress::{Progress, Reporter, Stage};
 use crate::summary::{Clock, Process};
 use crate::tables::write_rejects;
-use crate::{Common, WrongUse, drive, say};
+use crate::{Common, drive, say};
 
 /// What a job was asked for.
 pub(crate) struct Repack<'a> {
@@ -67,16 +67,6 @@ struct Counters {
     rejected: u64,
 }
 
-/// The output and the inputs of a command line.
-pub(crate) fn output_and_inputs(paths: &[String]) -> Result<(&String, &[String])> {
-    match paths.split_last() {
-        Some((output, inputs @ [_, ..])) => Ok((output, inputs)),
-        _ => bail!(WrongUse(
-            "expected <INPUT> <OUTPUT>: at least one input, and the output folder last".to_owned()
-        )),
-    }
-}
-
 impl Repack<'_> {
     /// Copies each split by `copy` and commits; returns 0, or 3 if files or records were rejected.
     pub fn run(
@@ -91,15 +81,11 @@ impl Repack<'_> {
         let reporter = Reporter::start(Arc::clone(&progress), self.common.show(), plan.bytes());
         let result = self.copy(plan, &folder, &progress, start, copy);
         drop(reporter);
-        let summary = result.map_err(|error| {
+        if result.is_err() {
             // The first error is the one to report.
             let _ = folder.abandon();
-            match error.downcast_ref() {
-                // What was there when the job was planned and is not now is no wrong use.
-                Some(cluster::Error::NotFound { .. }) => anyhow!("{error:#}, but did before"),
-                _ => error,
-            }
-        })?;
+        }
+        let summary = result.map_err(while_running)?;
         if !self.common.quiet {
             say(&summary);
         }
@@ -132,14 +118,7 @@ impl Repack<'_> {
             rejects.extend(copied.rejects);
         }
         counters.rejected = rejects.len() as u64;
-        if let (Some(max), Some(first)) = (self.max_rejects, rejects.first())
-            && counters.rejected > max
-        {
-            bail!(Guarded(format!(
-                "{} were rejected, more than --max-rejects {max}; the first: \"{}\" at {}: {}",
-                counters.rejected, first.path, first.offset, first.reason
-            )));
-        }
+        check_rejects(self.max_rejects, &rejects)?;
         write_rejects(folder, &rejects)?;
         let mut clock = Clock::default();
         clock.add("whole", start.elapsed());

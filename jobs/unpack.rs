@@ -5,15 +5,15 @@ use std::io::{ErrorKind, Write};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Result, bail};
-use cluster::Stores;
+use cluster::{Stores, path_of_text};
 use datasets::{Packed, Piece, Reading, unpack};
 use operators::DocBatch;
 
-use crate::options::{paths, record_size, size};
+use crate::options::{output_and_inputs, paths, record_size, size};
 use crate::output::OutputFolder;
 use crate::plan::{Plan, Split};
 use crate::progress::{Progress, Stage};
-use crate::repack::{Copied, Repack, output_and_inputs};
+use crate::repack::{Copied, Repack};
 use crate::{Common, WrongUse, drive};
 
 /// The longest name of a file or folder on the file systems that there are, in bytes.
@@ -21,13 +21,13 @@ const NAME_BYTES: usize = 255;
 
 /// Make files again of packed ones
 ///
-/// Each record of SequenceFiles or Parquet, such as `pack` or `dedup` wrote, becomes a file in OUTPUT/unpacked, called
+/// Each record of SequenceFiles or Parquet, such as `pack` writes in packed/ or `dedup` in kept/, becomes a file in OUTPUT/unpacked, called
 /// as its key or id says. Records with names that lead elsewhere are rejected. On HDFS each file may wait half a second
 /// for the name node: take many --workers.
 #[derive(clap::Args)]
 #[command(override_usage = "dedup-job unpack [OPTIONS] <INPUT>... <OUTPUT>")]
 pub struct Args {
-    /// Files, folders, globs or comma lists of them, local or hdfs://; the last one is the output folder
+    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store; the last one is the output folder
     #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
     paths: Vec<String>,
     /// About how many bytes of a packed file one worker reads at a time
@@ -171,7 +171,9 @@ fn wrong_name(name: &str) -> Option<&'static str> {
     name.split('/').find_map(|part| match part {
         "" => Some("has an empty part"),
         "." | ".." => Some("leads elsewhere"),
-        part if part.len() > NAME_BYTES => Some("has a part of more than 255 bytes"),
+        part if path_of_text(part).as_os_str().len() > NAME_BYTES => {
+            Some("has a part of more than 255 bytes")
+        }
         _ => None,
     })
 }

@@ -120,7 +120,7 @@ impl Store for Local {
 
     /// Of the whole file system that it lies on: a flush for each file takes some milliseconds.
     fn settle(&self, path: &str) -> Result<(), Error> {
-        let settle = || Ok(rustix::fs::syncfs(File::open(path)?)?);
+        let settle = || Ok(rustix::fs::syncfs(File::open(path_of_text(path))?)?);
         settle().map_err(|source| Error::io(path, "write", source))
     }
 

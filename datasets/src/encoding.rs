@@ -16,7 +16,8 @@ pub struct Encoding(pub(crate) &'static encoding_rs::Encoding);
 pub(crate) const GB18030: Encoding = Encoding(encoding_rs::GB18030);
 
 impl Encoding {
-    fn name(self) -> &'static str {
+    /// For people, such as `GB18030`.
+    pub fn name(self) -> &'static str {
         if self == GB18030 { "GB18030" } else { self.0.name() }
     }
 }
@@ -185,6 +186,11 @@ impl Charset {
             Some(false) => units(u16::to_be_bytes),
             None => self.of_record(record).0.encode(text).0,
         }
+    }
+
+    /// That of all parts of `record`, where records are recognised one by one.
+    pub fn of_one(self, record: &[u8]) -> Self {
+        Charset { encoding: Some(self.of_record(record)), ..self }
     }
 
     fn of_record(&self, record: &[u8]) -> Encoding {

@@ -83,7 +83,7 @@ pub enum BadText {
     /// Its record is rejected.
     #[default]
     Reject,
-    /// Each illegal sequence is read as U+FFFD, and the record is [counted](operators::DocBatch::push_replaced);
+    /// Each illegal sequence is read as U+FFFD, and the record is [counted](operators::DocBatch::push_decoded);
     /// what is written is still the record's own bytes.
     Replace,
 }

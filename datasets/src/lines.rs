@@ -233,8 +233,9 @@ impl Lines {
             Some(head) => head,
             None => &self.buffer[self.start..self.start + self.record_bytes],
         };
-        let bytes = bytes.get(self.mark_bytes()..).unwrap_or_default();
-        Line { offset: self.line_offset, bytes, whole: self.long_head.is_none() }
+        let mark_bytes = self.mark_bytes();
+        let bytes = bytes.get(mark_bytes..).unwrap_or_default();
+        Line { offset: self.line_offset + mark_bytes as u64, bytes, whole: self.long_head.is_none() }
     }
 
     /// Of the record, which has one only at the beginning of the file.

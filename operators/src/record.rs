@@ -99,12 +99,7 @@ impl DocBatch {
         self.next_record += 1;
     }
 
-    /// Adds the next record of the input as a document whose illegal bytes were read as U+FFFD.
-    pub fn push_replaced(&mut self, id: &str, text: &str) {
-        self.push_decoded(id, text, true);
-    }
-
-    /// Adds the next record of the input as a document, counted if illegal bytes were `replaced`.
+    /// Adds the next record of the input as a document, counted if illegal bytes were `replaced` by U+FFFD.
     pub fn push_decoded(&mut self, id: &str, text: &str, replaced: bool) {
         self.push(id, text);
         self.replaced += u64::from(replaced);

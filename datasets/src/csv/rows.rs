@@ -84,7 +84,7 @@ impl Rows {
         let line = self.lines.line();
         let mark: &[u8] = if charset.mark_bytes() == 3 { b"\xef\xbb\xbf" } else { b"" };
         let bytes = [mark, line.bytes, charset.missing_newline(line.bytes)].concat();
-        let end = line.offset + (charset.mark_bytes() + line.bytes.len()) as u64;
+        let end = line.offset + line.bytes.len() as u64;
         Ok(Header { bytes, names, text, id, end })
     }
 
@@ -179,7 +179,7 @@ impl Rows {
         bad: BadText,
         buffer: &'b mut Vec<u8>,
     ) -> Result<(Cow<'b, str>, bool), Illegal> {
-        let charset = self.lines.charset();
+        let charset = self.lines.charset().of_one(self.lines.line().bytes);
         let Range { start, end } = self.scan.fields.get(field).cloned().unwrap_or_default();
         let (start, end) = (charset.unit() * start, charset.unit() * end);
         let bytes = &self.lines.line().bytes[start..end];

@@ -13,9 +13,9 @@ pub(super) const READY: &[u8; 6] = b"ready\n";
 /// Serves documents from `requests` to `responses` until there are no more.
 ///
 /// A request is its length (8 bytes, little endian) and the document; a response a byte, 1 for text and 0 for a
-/// reason why there is none, a length and that. Before it reads the first, the process [confines](confine) itself.
+/// reason why there is none, a length and that. Before it reads the first, the process confines itself (`confine.rs`).
 /// A document of more than `max_bytes`, and an error of the pipes, end it: nobody would send one. State: the document
-/// at hand, see [`super::confine::memory_bytes`].
+/// at hand, see `confine.rs`.
 pub fn serve(mut requests: impl Read, mut responses: impl Write, max_bytes: usize) -> io::Result<()> {
     confine(max_bytes)?;
     responses.write_all(READY)?;

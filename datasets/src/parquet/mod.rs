@@ -14,6 +14,7 @@ mod thrift;
 mod writer;
 
 pub(crate) use self::pack::{Packer, Unpacker};
+use crate::compression::has_suffix;
 use crate::{Error, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// Apache Parquet, by its extension `.parquet` or its magic.
@@ -33,7 +34,7 @@ impl Format for Parquet {
     }
 
     fn recognises(&self, path: &str, head: &[u8]) -> bool {
-        path.ends_with(".parquet") || head.starts_with(b"PAR1")
+        has_suffix(path, ".parquet") || head.starts_with(b"PAR1")
     }
 
     fn splits(&self, _path: &str) -> bool {

@@ -14,6 +14,8 @@ use super::thrift::{Bad, Thrift};
 
 /// Where a page header is looked for at first; longer ones are read again, with four times as much.
 const HEADER_BYTES: usize = 256;
+/// No page header is longer: it holds the least and the greatest value of its page at the most.
+const MAX_HEADER_BYTES: u64 = 16 << 20;
 /// What a value or level of a repeated column takes in memory, at the least that is known before it is decoded.
 const LEVEL_BYTES: u64 = 8;
 
@@ -265,7 +267,7 @@ impl PageHeaders {
             let bytes = bytes.map_err(|error| super::file::text(&error))?;
             match Header::read(&bytes) {
                 Ok(header) => return Ok(header),
-                Err(Bad::Short) if least_bytes < left => least_bytes *= 4,
+                Err(Bad::Short) if least_bytes < left.min(MAX_HEADER_BYTES) => least_bytes *= 4,
                 Err(Bad::Short) => return Err("the page header does not end".to_owned()),
                 Err(Bad::Invalid(reason)) => return Err(format!("bad page header: {reason}")),
             }

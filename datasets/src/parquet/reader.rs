@@ -131,8 +131,13 @@ fn record<'a>(
         return Ok((id_buffer, text, replaced));
     };
     if let Some(bytes) = id.bytes(row) {
-        let id = simdutf8::basic::from_utf8(bytes).map_err(|_| ("the id is not UTF-8".to_owned(), bytes))?;
-        return Ok((id, text, replaced));
+        let (id, bad_id) = match (simdutf8::basic::from_utf8(bytes), bad_text) {
+            (Ok(id), _) => return Ok((id, text, replaced)),
+            (Err(_), BadText::Reject) => return Err(("the id is not UTF-8".to_owned(), bytes)),
+            (Err(_), BadText::Replace) => (String::from_utf8_lossy(bytes), true),
+        };
+        *id_buffer = id.into_owned();
+        return Ok((id_buffer, text, bad_id || replaced));
     }
     id_buffer.clear();
     id.write_integer(row, id_buffer);

@@ -19,6 +19,7 @@ use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type, TypePtr};
 use super::batches::{Batches, Rows};
 use super::file::{File, Group};
 use super::schema;
+use crate::reasons::free_names;
 use crate::{Error, Fate, Parts, Piece, Reading, Removal, Writer};
 
 /// What a row group may hold, encoded, before it is written: a part keeps it in memory until then.
@@ -26,9 +27,6 @@ pub(super) const ROW_GROUP_BYTES: usize = 32 << 20;
 /// A file does not say at which level it was compressed. This one is the library's usual; level 1 makes the kept
 /// part of a corpus larger than the whole was (104 MB for 71 MB of mixed.parquet; level 3: 81 MB).
 pub(super) const ZSTD_LEVEL: i32 = 3;
-/// What the removed rows have more than the kept ones.
-const REMOVAL_COLUMNS: [&str; 4] = ["duplicate_of", "similarity", "cluster", "reason"];
-
 /// Copies rows to a kept and a removed part, which begin anew where a file is not like the one before.
 ///
 /// Memory: up to 32 MiB of encoded rows for each of the two.
@@ -86,7 +84,7 @@ impl<'a> RowWriter<'a> {
             })
             .collect();
         if !removals.is_empty() {
-            let names = removal_names(batch.schema_ref());
+            let names = free_names(|name| batch.schema_ref().fields().find(name).is_some());
             let removed = fates.iter().map(|fate| Some(matches!(fate, Fate::Removed(_)))).collect();
             let batch = with_removals(&select(batch, &removed)?, &names, &removals)?;
             let writer = match &mut self.removed {
@@ -230,17 +228,6 @@ fn select(batch: &RecordBatch, rows: &BooleanArray) -> Result<RecordBatch, Error
         return Ok(batch.clone());
     }
     filter_record_batch(batch, rows).map_err(|error| writing(error.into()))
-}
-
-/// Our names, with a suffix where the file has columns of that name.
-fn removal_names(schema: &Schema) -> [String; 4] {
-    REMOVAL_COLUMNS.map(|name| {
-        let mut name = name.to_owned();
-        while schema.fields().find(&name).is_some() {
-            name.push_str("_dedup");
-        }
-        name
-    })
 }
 
 fn removal_fields(names: &[String; 4]) -> [Arc<Field>; 4] {

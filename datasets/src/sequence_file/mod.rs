@@ -1,7 +1,7 @@
 //! SequenceFiles of Hadoop: rows of serialised keys and values, uncompressed, compressed one by one or in blocks.
 //!
 //! A document's text is the value, its id the key. What is read: versions 1 to 6; keys and values of the classes
-//! Text, BytesWritable (UTF-8 too), LongWritable, IntWritable and NullWritable, where a number is its decimal digits;
+//! Text, BytesWritable (UTF-8, or as the user says), LongWritable, IntWritable and NullWritable, where a number is its decimal digits;
 //! DefaultCodec, gzip, bzip2, snappy, lz4 and zstd. What is written is version 6 with the classes, the metadata, the
 //! compression and the codec of the input.
 //!
@@ -96,8 +96,7 @@ impl Reader for SequenceReader {
                 None => return Ok(false),
                 Some(Raw::Lost { offset, reason, head }) => batch.reject(&self.path, offset, reason, head),
                 Some(Raw::Record(record)) => match self.documents.read(&record) {
-                    Ok(Document { id, text, replaced: false }) => batch.push(id, text),
-                    Ok(Document { id, text, replaced: true }) => batch.push_replaced(id, text),
+                    Ok(Document { id, text, replaced }) => batch.push_decoded(id, text, replaced),
                     Err((reason, head)) => batch.reject(&self.path, record.offset, reason, head),
                 },
             }

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
+use operators::Reject;
+
 use super::block::Block;
 use super::class::{Class, vint};
 use super::codec::Decompressor;
@@ -11,12 +13,13 @@ use super::header::{Compression, Header, MARKER_BYTES};
 use super::window::{AFTER_BYTES, Window};
 use crate::{Error, Piece, Reading};
 
-/// A block holds many records, so it may be this long however short they must be.
+/// A block holds many records: it may be as long as one, and so much more. Writers close a block behind the record that
+/// fills it.
 const BLOCK_BYTES: usize = 128 << 20;
 /// A record's two lengths.
 const LENGTHS: usize = 8;
 /// How much of a bad stretch is kept for a reject.
-const HEAD_BYTES: u64 = 80;
+const HEAD_BYTES: u64 = Reject::HEAD_BYTES as u64;
 
 /// What stands at one record's place.
 pub(super) enum Raw<'a> {
@@ -90,7 +93,7 @@ impl Records {
         }
         let block = match header.compression {
             Compression::Block(codec) => {
-                let max_bytes = reading.max_record_bytes.max(BLOCK_BYTES);
+                let max_bytes = reading.max_record_bytes + BLOCK_BYTES;
                 Some(Block::new(Decompressor::new(codec), max_bytes))
             }
             _ => None,
