@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Result, bail};
 use cluster::{Stores, path_of_text};
-use datasets::{Packed, Piece, Reading, unpack};
+use datasets::{Packed, Piece, Reading};
 use operators::DocBatch;
 
 use crate::options::{output_and_inputs, paths, record_size, size};
@@ -97,7 +97,7 @@ impl Unpacking<'_> {
         copied: &mut Copied,
     ) -> Result<()> {
         let path = piece.blob.path();
-        let mut reader = match unpack(split.format, piece, self.reading) {
+        let mut reader = match split.format.unpack(piece, self.reading) {
             Ok(Some(reader)) => reader,
             Ok(None) => bail!(WrongUse(format!(
                 "\"{path}\" is {}, and only sequencefile and parquet hold files",

@@ -68,7 +68,7 @@ fn an_option_that_is_wrong_names_what_was_expected() {
         ("--max-rejects -1", ["-1", "unexpected"]),
         ("--max-rejects x", ["--max-rejects", "invalid"]),
         ("--overwrit", ["--overwrit", "unexpected"]),
-        ("--format xls", ["xls", "parquet, sequencefile, jsonl, "]),
+        ("--format xls", ["xls", "parquet, sequencefile, office, jsonl, "]),
         ("--stop-words none.txt", ["none.txt", "could not read"]),
         ("--user-dict none.txt", ["none.txt", "could not read"]),
     ] {

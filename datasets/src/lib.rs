@@ -29,7 +29,7 @@ mod tree;
 pub use encoding::Encoding;
 pub use error::Error;
 pub use office::{EXTRACT, Extractors, serve};
-pub use pack::{Container, Content, PackReader, PackWriter, Packed, unpack};
+pub use pack::{Container, Content, PackReader, PackWriter, Packed};
 pub use sequence_file::Codec;
 pub use synthetic::{Synthetic, SyntheticDoc};
 
@@ -152,6 +152,11 @@ pub trait Format: Sync {
     fn splits(&self, path: &str) -> bool;
     /// Opens a piece for reading documents.
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error>;
+    /// Opens a piece for taking out the files that are packed in it: the key or the field of the id is a file's name, the
+    /// value or the field of the text what is in it. `None` where the format holds no files.
+    fn unpack(&self, _piece: &Piece, _reading: &Reading) -> Result<Option<Box<dyn PackReader>>, Error> {
+        Ok(None)
+    }
     /// Opens the kept and the removed part of one split.
     fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a>;
 

@@ -2,7 +2,7 @@
 
 use cluster::Output;
 
-use crate::{Codec, Error, Format, Piece, Reading, parquet, sequence_file};
+use crate::{Codec, Error, parquet, sequence_file};
 
 /// What files are packed into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,20 +89,6 @@ pub trait PackReader {
     fn next(&mut self) -> Result<Option<Packed<'_>>, Error>;
 }
 
-/// Opens a piece for taking out the files that are packed in it: SequenceFiles with keys of the class Text or
-/// BytesWritable, Parquet with names in the field of the id and contents in that of the text. `None` for other formats.
-pub fn unpack(
-    format: &dyn Format,
-    piece: &Piece,
-    reading: &Reading,
-) -> Result<Option<Box<dyn PackReader>>, Error> {
-    Ok(match format.name() {
-        "sequencefile" => Some(Box::new(sequence_file::Unpacker::open(piece, reading)?)),
-        "parquet" => Some(Box::new(parquet::Unpacker::open(piece, reading)?)),
-        _ => None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -111,7 +97,7 @@ mod tests {
 
     use super::*;
     use crate::testing::{MemoryBlob, MemoryParts, Record, mutants, pieces, read};
-    use crate::{FORMATS, Parts};
+    use crate::{FORMATS, Format, Parts, Piece, Reading};
 
     const ALL: [Container; 3] =
         [Container::SequenceFile(Codec::Zlib), Container::SequenceFile(Codec::Gzip), Container::Parquet];
@@ -136,7 +122,7 @@ mod tests {
     fn unpacked(container: Container, pieces: &[Piece]) -> (Vec<(String, Vec<u8>)>, usize) {
         let (mut files, mut lost) = (Vec::new(), 0);
         for piece in pieces {
-            let mut reader = match unpack(format(container), piece, &Reading::default()) {
+            let mut reader = match format(container).unpack(piece, &Reading::default()) {
                 Ok(reader) => reader.unwrap(),
                 Err(error) => {
                     assert!(!matches!(error, Error::Store(_)), "{error}");
@@ -254,6 +240,6 @@ mod tests {
     fn other_formats_hold_no_files() {
         let jsonl = FORMATS.iter().find(|format| format.name() == "jsonl").unwrap();
         let blob = blob(b"{}\n");
-        assert!(unpack(*jsonl, &pieces(&blob, &[])[0], &Reading::default()).unwrap().is_none());
+        assert!(jsonl.unpack(&pieces(&blob, &[])[0], &Reading::default()).unwrap().is_none());
     }
 }

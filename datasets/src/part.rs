@@ -4,7 +4,8 @@ use std::io;
 
 use crate::compression::{Compression, Encoder};
 use crate::encoding::Charset;
-use crate::{Encoding, Error, Parts};
+use crate::reasons::Reasons;
+use crate::{Encoding, Error, Fate, Parts};
 
 /// What the records of one part have in common: a new part begins where it changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,5 +78,50 @@ impl<'a> PartWriter<'a> {
 
     fn failed(&self, error: io::Error) -> Error {
         Error::writing(self.folder, error)
+    }
+}
+
+/// The kept and the removed records of a split, each as its own bytes, and the reasons beside the removed ones.
+pub(crate) struct Copies<'a> {
+    kept: PartWriter<'a>,
+    removed: PartWriter<'a>,
+    reasons: Reasons<'a>,
+}
+
+impl<'a> Copies<'a> {
+    pub fn new(parts: &'a dyn Parts, extension: &'static str) -> Self {
+        Copies {
+            kept: PartWriter::new(parts, "kept", extension),
+            removed: PartWriter::new(parts, "removed", extension),
+            reasons: Reasons::new(parts),
+        }
+    }
+
+    /// Puts a record where its fate says; `false` where there is none, or another than to be rejected for what is not
+    /// `whole`.
+    pub fn put(
+        &mut self,
+        fate: Option<Fate>,
+        kind: &Kind,
+        record: &[&[u8]],
+        whole: bool,
+    ) -> Result<bool, Error> {
+        match fate {
+            Some(Fate::Rejected) => {}
+            Some(Fate::Kept) if whole => self.kept.write(kind, record)?,
+            Some(Fate::Removed(removal)) if whole => {
+                self.removed.write(kind, record)?;
+                self.reasons.write(&removal)?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Makes all parts durable.
+    pub fn finish(self) -> Result<(), Error> {
+        self.kept.finish()?;
+        self.removed.finish()?;
+        self.reasons.finish()
     }
 }

@@ -4,8 +4,7 @@ use operators::DocBatch;
 
 use crate::compression::Compression;
 use crate::lines::{Lines, place};
-use crate::part::{Kind, PartWriter};
-use crate::reasons::Reasons;
+use crate::part::{Copies, Kind};
 use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// One document on each line, in any encoding; also `.gz`, `.zst` and `.bz2`.
@@ -39,12 +38,7 @@ impl Format for TextLines {
     }
 
     fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
-        Box::new(LineWriter {
-            kept: PartWriter::new(parts, "kept", ".txt"),
-            removed: PartWriter::new(parts, "removed", ".txt"),
-            reasons: Reasons::new(parts),
-            reading: reading.clone(),
-        })
+        Box::new(LineWriter { copies: Copies::new(parts, ".txt"), reading: reading.clone() })
     }
 
     fn line_numbers(
@@ -91,9 +85,7 @@ impl Reader for LineReader {
 }
 
 struct LineWriter<'a> {
-    kept: PartWriter<'a>,
-    removed: PartWriter<'a>,
-    reasons: Reasons<'a>,
+    copies: Copies<'a>,
     reading: Reading,
 }
 
@@ -104,23 +96,15 @@ impl Writer for LineWriter<'_> {
         while lines.advance_to_text()? {
             let line = lines.line();
             let record = [line.bytes, lines.charset().missing_newline(line.bytes)];
-            match fates.next() {
-                Some(Fate::Rejected) => {}
-                Some(Fate::Kept) if line.whole => self.kept.write(&kind, &record)?,
-                Some(Fate::Removed(removal)) if line.whole => {
-                    self.removed.write(&kind, &record)?;
-                    self.reasons.write(&removal)?;
-                }
-                _ => return Err(Error::changed(piece.blob.path())),
+            if !self.copies.put(fates.next(), &kind, &record, line.whole)? {
+                return Err(Error::changed(piece.blob.path()));
             }
         }
         Ok(())
     }
 
     fn finish(self: Box<Self>) -> Result<(), Error> {
-        self.kept.finish()?;
-        self.removed.finish()?;
-        self.reasons.finish()
+        self.copies.finish()
     }
 }
 

@@ -36,7 +36,7 @@ pub struct Reject {
     pub doc: DocId,
     /// The file.
     pub path: String,
-    /// In bytes from the start of the file (of what it holds decompressed, where it is compressed).
+    /// In bytes from the start of the file (of what it holds decompressed, where it is compressed); of Parquet the row.
     pub offset: u64,
     /// Lower case, no full stop.
     pub reason: String,

@@ -13,9 +13,10 @@ mod tests;
 mod thrift;
 mod writer;
 
-pub(crate) use self::pack::{Packer, Unpacker};
+pub(crate) use self::pack::Packer;
+use self::pack::Unpacker;
 use crate::compression::has_suffix;
-use crate::{Error, Format, Parts, Piece, Reader, Reading, Writer};
+use crate::{Error, Format, PackReader, Parts, Piece, Reader, Reading, Writer};
 
 /// Apache Parquet, by its extension `.parquet` or its magic.
 ///
@@ -43,6 +44,10 @@ impl Format for Parquet {
 
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
         Ok(Box::new(reader::RowReader::open(piece, reading)?))
+    }
+
+    fn unpack(&self, piece: &Piece, reading: &Reading) -> Result<Option<Box<dyn PackReader>>, Error> {
+        Ok(Some(Box::new(Unpacker::open(piece, reading)?)))
     }
 
     fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {

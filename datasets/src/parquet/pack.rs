@@ -15,6 +15,7 @@ use parquet::schema::types::ColumnPath;
 use super::batches::{Batches, Rows};
 use super::file::File;
 use super::reader::Column;
+use super::schema;
 use super::writer::{ROW_GROUP_BYTES, ZSTD_LEVEL, writing};
 use crate::{Content, Error, PackReader, PackWriter, Packed, Piece, Reading};
 
@@ -102,8 +103,9 @@ impl Unpacker {
     pub(crate) fn open(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
         let file = File::open(piece, reading)?;
         let path = |leaf: usize| file.footer.schema.column(leaf).path().parts().to_vec();
-        let Some(name) = file.id.map(path) else {
-            let reason = format!("no column \"{}\" of names", reading.id().0);
+        let names = |leaf: &usize| schema::holds_text(file.footer.schema.column(*leaf).as_ref());
+        let Some(name) = file.id.filter(names).map(path) else {
+            let reason = format!("no column \"{}\" of strings, which names are", reading.id().0);
             return Err(Error::data(file.path(), 0, reason));
         };
         let content = path(file.text);

@@ -332,7 +332,7 @@ fn bytes_that_are_not_utf_8_cost_only_their_row() {
     assert_eq!(ids(&read), ["corpus.parquet:0", "corpus.parquet:2"]);
     assert_eq!(
         read.rejects[0].reason,
-        "the text is not valid UTF-8: 1 of 2 characters are illegal; the offset is the row's number"
+        "the text is not valid UTF-8: 2 of 2 characters are illegal; the offset is the row's number"
     );
 }
 

@@ -25,14 +25,15 @@ use std::fmt::Write as _;
 use operators::DocBatch;
 
 pub use self::codec::Codec;
-pub(crate) use self::pack::{Packer, Unpacker};
+pub(crate) use self::pack::Packer;
+use self::pack::Unpacker;
 
 use self::class::Class;
 use self::codec::Decompressor;
 use self::header::{Compression, MAGIC};
 use self::read::{Raw, Record, Records};
 use crate::compression::has_suffix;
-use crate::{BadText, Encoding, Error, Format, Parts, Piece, Reader, Reading, Writer};
+use crate::{BadText, Encoding, Error, Format, PackReader, Parts, Piece, Reader, Reading, Writer};
 
 /// SequenceFiles, in pieces that begin and end at sync markers.
 pub static SEQUENCE_FILE: SequenceFile = SequenceFile;
@@ -76,6 +77,10 @@ impl Format for SequenceFile {
             text: String::new(),
         };
         Ok(Box::new(SequenceReader { path: piece.blob.path().to_owned(), records, documents }))
+    }
+
+    fn unpack(&self, piece: &Piece, reading: &Reading) -> Result<Option<Box<dyn PackReader>>, Error> {
+        Ok(Some(Box::new(Unpacker::open(piece, reading)?)))
     }
 
     fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {

@@ -67,8 +67,22 @@ fn the_lengths_of_a_block_are_added_up_before_memory_is_taken() {
     assert_eq!(seen.len(), 3);
     let Seen::Reject(_, reason) = &seen[1] else { panic!("{seen:?}") };
     assert!(
-        reason.starts_with("the keys and values of the block are 2147483655 bytes, more than 134217728;"),
+        reason.starts_with("the keys and values of the block are 2147483655 bytes, more than 268435456;"),
         "{reason}"
+    );
+}
+
+#[test]
+fn a_block_is_as_long_as_its_writer_made_it_with_a_longest_record() {
+    let limit = Reading::default().max_record_bytes;
+    let longest = "x".repeat(limit - 5 - 8);
+    let file = Made::new("LongWritable", "Text", 2, Codec::Zstd, 9)
+        .add(&[0; 8], &serialised("Text", "short"))
+        .add(&[0; 8], &serialised("Text", &longest))
+        .end();
+    let seen = read(&file, &[]);
+    assert!(
+        matches!(&seen[..], [Seen::Doc(_, short), Seen::Doc(_, long)] if short == "short" && *long == longest)
     );
 }
 
