@@ -192,3 +192,17 @@ fn recognised(file: &Found) -> Result<&'static dyn Format> {
         None => bail!(WrongUse(format!("\"{}\" is of no format known; name it with --format", blob.path()))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_leads_out_of_its_folder() {
+        for (path, name) in
+            [("/a/b.txt", "a/b.txt"), ("/cwd/../a/x", "a/x"), ("/a/./b//c", "a/b/c"), ("/../../a", "a")]
+        {
+            assert_eq!(name_of_path(path), name);
+        }
+    }
+}

@@ -41,6 +41,16 @@ fn every_record_is_read_and_kept_as_it_was_in_every_encoding() {
 }
 
 #[test]
+fn a_short_field_is_read_as_the_rest_of_its_record_is() {
+    // So much ASCII first that the file as a whole says nothing of its encoding.
+    let ascii = "1,none,nothing but ASCII in this line\n".repeat(3_000);
+    let last = encoding_rs::GBK.encode("2,国家统计局十九日发布的数据显示生产总值同比增长,谢谢\n").0;
+    let file = [b"id,note,text\n", ascii.as_bytes(), &last].concat();
+    let records = read_whole(&CSV, "/a.csv", &file);
+    assert_eq!(records.last(), Some(&doc("2", "谢谢")));
+}
+
+#[test]
 fn removed_records_get_four_more_fields() {
     let file = "id,text,cluster\r\n1,a,x\r\n2,\"b\nb\",y";
     let removed = "id,text,cluster,duplicate_of,similarity,cluster_dedup,reason\r\n\
