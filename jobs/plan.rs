@@ -7,7 +7,7 @@ use std::thread;
 
 use anyhow::{Result, anyhow, bail};
 use cluster::{Found, Stores, path_of_text};
-use datasets::{FORMATS, Format, Piece};
+use datasets::{FORMATS, Format, Piece, UNKNOWN};
 use operators::DocId;
 
 use crate::WrongUse;
@@ -166,31 +166,36 @@ fn named(name: &str) -> Result<&'static dyn Format> {
     Ok(*format)
 }
 
-/// The format of each file. Nearly all of the time goes into waiting for the store, so several are asked about at once.
+/// The format of each file; at least one must be known.
+///
+/// Nearly all of the time goes into waiting for the store, so several are asked about at once.
 fn recognise(files: &[Found]) -> Result<Vec<&'static dyn Format>> {
     let share = files.len().div_ceil(RECOGNISERS).max(1);
-    thread::scope(|scope| {
+    let mut formats = Vec::with_capacity(files.len());
+    thread::scope(|scope| -> Result<()> {
         let shares = files.chunks(share);
         let threads: Vec<_> = shares
             .map(|files| scope.spawn(|| files.iter().map(recognised).collect::<Result<Vec<_>>>()))
             .collect();
-        let mut formats = Vec::with_capacity(files.len());
         for thread in threads {
             formats.extend(thread.join().map_err(|_| anyhow!("a thread panicked"))??);
         }
-        Ok(formats)
-    })
+        Ok(())
+    })?;
+    match files.first() {
+        Some(file) if formats.iter().all(Option::is_none) => {
+            let path = format!("{}{}", file.store.prefix(), file.path);
+            bail!(WrongUse(format!("\"{path}\" is of no format known; name it with --format")))
+        }
+        _ => Ok(formats.into_iter().map(|format| format.unwrap_or(&UNKNOWN)).collect()),
+    }
 }
 
-fn recognised(file: &Found) -> Result<&'static dyn Format> {
+fn recognised(file: &Found) -> Result<Option<&'static dyn Format>> {
     let blob = file.open()?;
     let mut head = vec![0; HEAD_BYTES];
     let length = blob.read_full_at(0, &mut head)?;
-    let recognised = FORMATS.iter().find(|format| format.recognises(&file.path, &head[..length]));
-    match recognised {
-        Some(format) => Ok(*format),
-        None => bail!(WrongUse(format!("\"{}\" is of no format known; name it with --format", blob.path()))),
-    }
+    Ok(FORMATS.iter().copied().find(|format| format.recognises(&file.path, &head[..length])))
 }
 
 #[cfg(test)]

@@ -193,6 +193,11 @@ fn a_file_of_no_known_format_is_wrong_use() {
     let here = Folder::new();
     here.write("a.tsv", "1,今天\n");
     here.run("dedup a.tsv out").fails(2, &["a.tsv", "no format known", "--format"]);
+    // Among files that are known it costs itself.
+    here.write("a.jsonl", json_line("1", "text"));
+    here.run("dedup a.tsv a.jsonl some").ends(3);
+    assert_eq!((here.counter("some", "kept"), here.counter("some", "rejected")), (1, 1));
+    assert!(here.lines("some/rejects", "jsonl")[0].contains("no format known"));
     nothing_left(&here, "out");
     here.run("dedup a.tsv out --format tancorp").ends(0);
 }

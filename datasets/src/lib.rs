@@ -25,6 +25,7 @@ mod tancorp;
 mod testing;
 mod text_lines;
 mod tree;
+mod unknown;
 
 pub use encoding::Encoding;
 pub use error::Error;
@@ -32,6 +33,7 @@ pub use office::{EXTRACT, Extractors, serve};
 pub use pack::{Container, Content, PackReader, PackWriter, Packed};
 pub use sequence_file::Codec;
 pub use synthetic::{Synthetic, SyntheticDoc};
+pub use unknown::UNKNOWN;
 
 use std::sync::Arc;
 

@@ -1,0 +1,47 @@
+//! Files of no format known.
+
+use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer};
+
+/// What a file is that no format recognises, among others that some do: one reject.
+pub static UNKNOWN: Unknown = Unknown;
+
+/// The format of [`UNKNOWN`], which cannot be named.
+pub struct Unknown;
+
+impl Format for Unknown {
+    fn name(&self) -> &'static str {
+        "unknown"
+    }
+
+    fn recognises(&self, _path: &str, _head: &[u8]) -> bool {
+        false
+    }
+
+    fn splits(&self, _path: &str) -> bool {
+        false
+    }
+
+    fn open(&self, piece: &Piece, _reading: &Reading) -> Result<Box<dyn Reader>, Error> {
+        Err(refused(piece))
+    }
+
+    fn writer<'a>(&self, _parts: &'a dyn Parts, _reading: &Reading) -> Box<dyn Writer + 'a> {
+        Box::new(NoWriter)
+    }
+}
+
+struct NoWriter;
+
+impl Writer for NoWriter {
+    fn divide(&mut self, piece: &Piece, _fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
+        Err(refused(piece))
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+fn refused(piece: &Piece) -> Error {
+    Error::data(piece.blob.path(), 0, "of no format known; name it with --format")
+}
