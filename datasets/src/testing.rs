@@ -34,7 +34,8 @@ impl Blob for MemoryBlob {
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, cluster::Error> {
         let rest = &self.bytes[self.bytes.len().min(offset as usize)..];
-        let read = rest.len().min(buffer.len());
+        // Short reads, as stores may give them.
+        let read = rest.len().min(buffer.len()).min(self.read_ahead_bytes.max(1000));
         buffer[..read].copy_from_slice(&rest[..read]);
         Ok(read)
     }
@@ -60,6 +61,11 @@ impl MemoryParts {
 
     pub fn bytes(&self, name: &str) -> Vec<u8> {
         self.files.lock().unwrap().get(name).cloned().unwrap_or_default()
+    }
+
+    /// All files.
+    pub fn take(self) -> BTreeMap<String, Vec<u8>> {
+        std::mem::take(&mut self.files.lock().unwrap())
     }
 
     pub fn text(&self, name: &str) -> String {

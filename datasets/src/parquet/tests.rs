@@ -1,5 +1,4 @@
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use ::parquet::arrow::ArrowWriter;
 use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -15,70 +14,15 @@ use arrow_schema::{DataType, Field, Schema};
 use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
-use cluster::{Blob, Output};
 use operators::{DocBatch, Reject};
 
 use super::*;
+use crate::testing::{MemoryBlob, MemoryParts};
 use crate::{BadText, Fate, Removal};
 
 mod damage;
 
-struct Memory(Bytes);
-
-impl Blob for Memory {
-    fn path(&self) -> &str {
-        "corpus.parquet"
-    }
-
-    fn bytes(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, cluster::Error> {
-        let left = &self.0[self.0.len().min(offset as usize)..];
-        let read = left.len().min(buffer.len()).min(1000); // a short read is allowed
-        buffer[..read].copy_from_slice(&left[..read]);
-        Ok(read)
-    }
-
-    fn read_ahead_bytes(&self) -> usize {
-        64
-    }
-}
-
-#[derive(Clone, Default)]
-struct Files(Arc<Mutex<Vec<Part>>>);
-
 type Part = (String, Vec<u8>);
-
-struct OpenFile(Files, String, Vec<u8>);
-
-impl Parts for Files {
-    fn part(&self, folder: &str, extension: &str) -> Result<Box<dyn Output>, Error> {
-        Ok(Box::new(OpenFile(self.clone(), format!("{folder}{extension}"), Vec::new())))
-    }
-
-    fn named(&self, folder: &str, name: &str) -> Result<Box<dyn Output>, Error> {
-        unreachable!("{folder}/{name}")
-    }
-}
-
-impl Write for OpenFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.2.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Output for OpenFile {
-    fn finish(self: Box<Self>) -> Result<(), cluster::Error> {
-        self.0.0.lock().unwrap().push((self.1, self.2));
-        Ok(())
-    }
-}
 
 fn encoded(batch: &RecordBatch, properties: WriterProperties) -> Bytes {
     let mut file = Vec::new();
@@ -132,7 +76,7 @@ fn corpus() -> RecordBatch {
 /// `count` pieces that together are the file.
 fn pieces(file: &Bytes, count: u64) -> Vec<Piece> {
     let bytes = file.len() as u64;
-    let blob: Arc<dyn Blob> = Arc::new(Memory(file.clone()));
+    let blob = MemoryBlob::shared("corpus.parquet", file, 64);
     (0..count)
         .map(|at| Piece {
             blob: blob.clone(),
@@ -180,14 +124,13 @@ fn divide(pieces: &[Piece], fates: Vec<Fate>) -> Result<Vec<Part>, Error> {
 }
 
 fn divide_until_damage(pieces: &[Piece], fates: Vec<Fate>) -> (Vec<Part>, Option<Error>) {
-    let files = Files::default();
+    let files = MemoryParts::default();
     let mut writer = PARQUET.writer(&files, &Reading::default());
     let mut fates = fates.into_iter();
     let error = pieces.iter().find_map(|piece| writer.divide(piece, &mut fates).err());
     writer.finish().unwrap();
     assert!(error.is_some() || fates.next().is_none(), "a fate is left");
-    let files = std::mem::take(&mut *files.0.lock().unwrap());
-    (files, error)
+    (files.take().into_iter().collect(), error)
 }
 
 fn removed(similarity: Option<f64>) -> Fate {
@@ -245,7 +188,7 @@ fn kept_and_removed_rows_have_every_column_as_it_was() {
     for count in [1, 2, 7] {
         let parts = divide(&pieces(&file, count), fates.clone()).unwrap();
         let names: Vec<_> = parts.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["kept.parquet", "removed.parquet"]);
+        assert_eq!(names, ["kept/0.parquet", "removed/0.parquet"]);
         let [kept, gone] = [0, 1].map(|part| Bytes::from(parts[part].1.clone()));
         assert_eq!(decoded(kept.clone()), expected(|fate| *fate == Fate::Kept));
 

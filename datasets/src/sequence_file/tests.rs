@@ -1,73 +1,18 @@
 //! Whole files, read in pieces and divided.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
-
-use cluster::{Blob, Output};
 
 use self::made::{Made, SYNC, Sample, TEXTS, files, samples, serialised, string};
 use super::codec::Codec;
 use super::header::Header;
 use super::*;
+use crate::testing::{MemoryBlob, MemoryParts};
 use crate::{Fate, Removal};
 
 mod damage;
 mod limits;
 mod made;
 mod mutants;
-
-struct Memory(Vec<u8>);
-
-impl Blob for Memory {
-    fn path(&self) -> &str {
-        "/in/a.seq"
-    }
-    fn bytes(&self) -> u64 {
-        self.0.len() as u64
-    }
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, cluster::Error> {
-        let rest = self.0.get(offset as usize..).unwrap_or_default();
-        // Short reads, as stores may give them.
-        let read = rest.len().min(buffer.len()).min(300);
-        buffer[..read].copy_from_slice(&rest[..read]);
-        Ok(read)
-    }
-    fn read_ahead_bytes(&self) -> usize {
-        256
-    }
-}
-
-#[derive(Default)]
-struct Folder(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
-
-struct File(String, Vec<u8>, Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
-
-impl Write for File {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.1.write(bytes)
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Output for File {
-    fn finish(self: Box<Self>) -> Result<(), cluster::Error> {
-        self.2.lock().unwrap().insert(self.0, self.1);
-        Ok(())
-    }
-}
-
-impl Parts for Folder {
-    fn part(&self, folder: &str, extension: &str) -> Result<Box<dyn Output>, Error> {
-        let part = self.0.lock().unwrap().keys().filter(|name| name.starts_with(folder)).count();
-        self.named(folder, &format!("part-{part}{extension}"))
-    }
-    fn named(&self, folder: &str, name: &str) -> Result<Box<dyn Output>, Error> {
-        Ok(Box::new(File(format!("{folder}/{name}"), Vec::new(), self.0.clone())))
-    }
-}
 
 #[derive(Clone, Debug, PartialEq)]
 enum Seen {
@@ -76,7 +21,7 @@ enum Seen {
 }
 
 fn pieces(file: &[u8], cuts: &[u64]) -> Vec<Piece> {
-    let blob: Arc<dyn Blob> = Arc::new(Memory(file.to_vec()));
+    let blob = MemoryBlob::shared("/in/a.seq", file, 256);
     let cuts: Vec<u64> = [0].iter().chain(cuts).chain([&(file.len() as u64)]).copied().collect();
     cuts.windows(2)
         .map(|ends| Piece { blob: blob.clone(), name: "a.seq".to_owned(), start: ends[0], end: ends[1] })
@@ -132,7 +77,7 @@ fn fates(seen: &[Seen]) -> Vec<Fate> {
 }
 
 fn divide(file: &[u8], cuts: &[u64]) -> BTreeMap<String, Vec<u8>> {
-    let folder = Folder::default();
+    let folder = MemoryParts::default();
     let mut writer = SEQUENCE_FILE.writer(&folder, &Reading::default());
     let mut fates = fates(&read(file, cuts)).into_iter();
     for piece in pieces(file, cuts) {
@@ -140,7 +85,7 @@ fn divide(file: &[u8], cuts: &[u64]) -> BTreeMap<String, Vec<u8>> {
     }
     assert_eq!(fates.next(), None);
     writer.finish().unwrap();
-    std::mem::take(&mut folder.0.lock().unwrap())
+    folder.take()
 }
 
 /// The records as they are stored, `None` for what cannot be read.
@@ -157,7 +102,7 @@ fn raw(file: &[u8]) -> Vec<Option<(Vec<u8>, Vec<u8>)>> {
 }
 
 fn header(file: &[u8]) -> Header {
-    Header::read(&Memory(file.to_vec())).unwrap()
+    Header::read(&*MemoryBlob::shared("/in/a.seq", file, 256)).unwrap()
 }
 
 /// Numbers that look random and are the same in every run (xorshift).
@@ -244,10 +189,10 @@ fn divided_records_are_the_same_bytes() {
                     .filter(move |(ordinal, _)| (ordinal % 3 == 0) == removed)
                     .map(|(_, raw)| raw)
             };
-            assert!(raw(&out["kept/part-0.seq"]).iter().eq(part(false)));
-            assert!(raw(&out["removed/part-0.seq"]).iter().eq(part(true)));
+            assert!(raw(&out["kept/0.seq"]).iter().eq(part(false)));
+            assert!(raw(&out["removed/0.seq"]).iter().eq(part(true)));
             assert_eq!(out, divide(&file, &[]), "pieces make no difference");
-            let kept = &out["kept/part-0.seq"];
+            let kept = &out["kept/0.seq"];
             let (from, to) = (header(&file), header(kept));
             assert_eq!(to.copy, kept[..to.copy.len()]);
             assert_eq!((from.key, from.value, from.compression), (to.key, to.value, to.compression));
@@ -273,14 +218,14 @@ fn what_is_removed_has_its_reason_beside_it() {
 
 #[test]
 fn a_new_header_begins_a_new_part() {
-    let folder = Folder::default();
+    let folder = MemoryParts::default();
     let mut writer = SEQUENCE_FILE.writer(&folder, &Reading::default());
     let files = files(4);
     for file in [&files[0], &files[0], &files[1], &files[0]] {
         writer.divide(&pieces(file, &[])[0], &mut vec![Fate::Kept; 4].into_iter()).unwrap();
     }
     writer.finish().unwrap();
-    let out = folder.0.lock().unwrap();
+    let out = folder.take();
     assert_eq!(out.values().map(|file| read(file, &[]).len()).collect::<Vec<_>>(), [8, 4, 4]);
 }
 
@@ -292,7 +237,7 @@ fn long_files_are_written_with_sync_markers_and_blocks() {
                 file.add(&serialised("Text", "id"), &serialised("Text", &format!("{record}").repeat(300)))
             })
             .end();
-        let out = &divide(&file, &[])["kept/part-0.seq"];
+        let out = &divide(&file, &[])["kept/0.seq"];
         let marker = header(out).marker.unwrap();
         let markers = memchr::memmem::find_iter(out, &marker).count();
         assert!(markers >= least, "{markers} markers in {} bytes of kind {kind}", out.len());
@@ -315,7 +260,7 @@ fn an_output_keeps_the_extension_of_its_input() {
 #[test]
 fn a_changed_file_is_an_error_when_divided() {
     let files = files(4);
-    let folder = Folder::default();
+    let folder = MemoryParts::default();
     let mut writer = SEQUENCE_FILE.writer(&folder, &Reading::default());
     let error = writer.divide(&pieces(&files[0], &[])[0], &mut vec![Fate::Kept; 3].into_iter()).unwrap_err();
     assert!(!error.is_data(), "a reject would lose the records");

@@ -12,7 +12,7 @@ fn read_limited(file: &[u8], cuts: &[u64], reading: &Reading) -> Vec<Seen> {
 
 /// What is kept of a file of which all documents are kept.
 fn kept(file: &[u8], cuts: &[u64], reading: &Reading) -> Vec<u8> {
-    let folder = Folder::default();
+    let folder = MemoryParts::default();
     let mut writer = SEQUENCE_FILE.writer(&folder, reading);
     let seen = read_limited(file, cuts, reading);
     let fate = |seen: &Seen| if matches!(seen, Seen::Doc(..)) { Fate::Kept } else { Fate::Rejected };
@@ -22,7 +22,7 @@ fn kept(file: &[u8], cuts: &[u64], reading: &Reading) -> Vec<u8> {
     }
     assert_eq!(fates.next(), None);
     writer.finish().unwrap();
-    folder.0.lock().unwrap().remove("kept/part-0.seq").unwrap()
+    folder.bytes("kept/0.seq")
 }
 
 #[test]
