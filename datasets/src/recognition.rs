@@ -63,11 +63,13 @@ pub(crate) fn surely_utf8(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(|text| text.chars().filter(|c| c.len_utf8() > 2).nth(2).is_some())
 }
 
-/// Whether bytes are no text at all: more than 1 in 50 is a control character that no text has.
+/// Whether bytes are no text at all: more than 1 in 20 is a control character that no text has.
+///
+/// Of random bytes 1 in 10 is; some texts of a real corpus have zero bytes for 1 in 30 of theirs, where characters were lost.
 pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     let control = |byte: &&u8| matches!(byte, 0..=8 | 14..=26 | 28..=31 | 127);
     let controls = bytes.iter().filter(control).count();
-    controls > 2 + bytes.len() / 50
+    controls > 2 + bytes.len() / 20
 }
 
 #[cfg(test)]
@@ -80,6 +82,8 @@ mod tests {
     fn binary_is_told_from_text_with_a_stray_control_character() {
         assert!(is_binary(&[0; 100]) && is_binary(&(0..=255).cycle().take(5000).collect::<Vec<u8>>()));
         assert!(!is_binary(b"\x1a") && !is_binary(TEXT.as_bytes()) && !is_binary(&BIG5.encode(TEXT).0));
+        let holes = [TEXT.as_bytes(), b"\0\0\0\0"].concat().repeat(10);
+        assert!(!is_binary(&holes), "{} bytes", holes.len());
         assert!(!is_binary(b"") && !is_binary(&[TEXT.as_bytes(), b"\0\0"].concat()));
     }
 

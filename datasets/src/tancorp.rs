@@ -15,7 +15,7 @@ use crate::{Error, Format, Parts, Piece, Reader, Reading, Writer};
 ///
 /// The id is the file's path below the input; the text is the whole file, in UTF-8, GB18030 (so GBK
 /// and GB2312 too), Big5 or UTF-16 with a byte order mark, recognised for each file or named. A file with illegal
-/// bytes, that is too long, or that is no text (more than 1 byte in 50 is a control character) is a
+/// bytes, that is too long, or that is no text (more than 1 byte in 20 is a control character) is a
 /// reject; an empty file is a document without text. Files are copied whole, to the same path below
 /// `kept` or `removed`.
 ///
@@ -76,7 +76,7 @@ impl Reader for FileReader {
         let charset = Charset::of(&bytes, true, self.reading.encoding);
         let text = &bytes[charset.mark_bytes()..];
         if charset.unit() == 1 && is_binary(text) {
-            batch.reject(path, 0, "binary: more than 1 byte in 50 is a control character", &bytes);
+            batch.reject(path, 0, "binary: more than 1 byte in 20 is a control character", &bytes);
             return Ok(false);
         }
         match charset.decode(text, self.reading.bad_text, &mut Vec::new()) {
