@@ -122,7 +122,7 @@ fn the_sogou_files_give_their_200_and_10_documents() {
             assert_eq!((parts("out/kept").len() as u64, parts("out/removed").len() as u64), (kept, removed));
             let divided = [parts("out/kept"), parts("out/removed")].concat();
             assert!(sorted(divided) == sorted(elements.clone()), "{name}: documents differ");
-            let reasons = here.objects("out/removed", ".reasons.jsonl");
+            let reasons = here.objects("out/removed/_reasons", ".jsonl");
             assert_eq!(reasons.len() as u64, removed);
             assert!(reasons.iter().all(|reason| reason["similarity"].as_f64().unwrap() >= 0.8));
         }
@@ -177,7 +177,7 @@ fn the_category_tree_gives_932_documents_and_38_rejects() {
         }
         let mut sets =
             Sets::new(features, texts.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect());
-        let reasons = here.objects("out/removed", ".reasons.jsonl");
+        let reasons = here.objects("out/removed/_reasons", ".jsonl");
         assert_eq!(reasons.len() as u64, removed);
         for reason in &reasons {
             let text = |name: &str| reason[name].as_str().unwrap();

@@ -7,8 +7,12 @@ use serde::Serialize;
 use crate::part::{Kind, PartWriter};
 use crate::{Error, Parts, Removal};
 
-/// Writes the companion of a removed part: a JSON-lines part `.reasons.jsonl` with one line per removed
-/// record, in the same order. It is created at the first removal.
+/// Where the companions of removed parts lie: no input file is there under any format, for names that begin so are
+/// skipped.
+const FOLDER: &str = "removed/_reasons";
+
+/// Writes the companion of a removed part: a part of JSON lines with one line per removed record, in the same order. It
+/// is created at the first removal.
 pub(crate) struct Reasons<'a> {
     part: PartWriter<'a>,
     line: Vec<u8>,
@@ -16,7 +20,7 @@ pub(crate) struct Reasons<'a> {
 
 impl<'a> Reasons<'a> {
     pub fn new(parts: &'a dyn Parts) -> Self {
-        Reasons { part: PartWriter::new(parts, "removed", ".reasons.jsonl"), line: Vec::new() }
+        Reasons { part: PartWriter::new(parts, FOLDER, ".jsonl"), line: Vec::new() }
     }
 
     /// Adds the line of the next removed record.
@@ -97,7 +101,7 @@ mod tests {
         reasons.write(&removal).unwrap();
         reasons.write(&Removal { similarity: None, ..removal }).unwrap();
         reasons.finish().unwrap();
-        let written = parts.text("removed/0.reasons.jsonl");
+        let written = parts.text("removed/_reasons/0.jsonl");
         let lines: Vec<&str> = written.lines().collect();
         assert_eq!(
             lines[0],

@@ -131,9 +131,9 @@ mod tests {
             }),
         });
         assert!(failed.is_none());
-        assert_eq!(parts.names(), ["kept/Art/1.txt", "removed/0.reasons.jsonl", "removed/Law/1.txt"]);
+        assert_eq!(parts.names(), ["kept/Art/1.txt", "removed/Law/1.txt", "removed/_reasons/0.jsonl"]);
         assert_eq!(parts.bytes("removed/Law/1.txt"), b"\xd0\xc2");
-        assert!(parts.text("removed/0.reasons.jsonl").starts_with("{\"id\":\"Law/1.txt\""));
+        assert!(parts.text("removed/_reasons/0.jsonl").starts_with("{\"id\":\"Law/1.txt\""));
     }
 
     #[test]

@@ -166,7 +166,7 @@ fn sequence_files_keep_keys_and_values() {
             parts.flat_map(|part| sequence::read(&std::fs::read(part).unwrap())).collect()
         };
         assert_eq!((read("kept"), read("removed")), divided(&docs, &records));
-        assert_eq!(here.lines(&format!("{output}/removed"), ".reasons.jsonl"), reasons(&docs));
+        assert_eq!(here.lines(&format!("{output}/removed/_reasons"), ".jsonl"), reasons(&docs));
         check_tables(&here, output, &docs);
     }
     assert!(here.files("pieces/kept").len() > 2);
@@ -193,7 +193,7 @@ fn sogou_documents_stay_byte_for_byte() {
         let (kept, removed) = divided(&docs, &elements);
         assert!(here.bytes(&format!("{output}/kept"), ".dat") == kept.concat());
         assert!(here.bytes(&format!("{output}/removed"), ".dat") == removed.concat());
-        assert_eq!(here.lines(&format!("{output}/removed"), ".reasons.jsonl"), reasons(&docs));
+        assert_eq!(here.lines(&format!("{output}/removed/_reasons"), ".jsonl"), reasons(&docs));
         check_tables(&here, output, &docs);
     }
 }
@@ -226,7 +226,7 @@ fn files_of_a_tree_stay_as_they_are_in_their_folders() {
             let files = here.files(&format!("{output}/{folder}"));
             assert_eq!(files.iter().filter(|file| file.extension().unwrap() == "txt").count(), docs.len());
         }
-        assert_eq!(here.lines(&format!("{output}/removed"), ".reasons.jsonl"), reasons(&docs));
+        assert_eq!(here.lines(&format!("{output}/removed/_reasons"), ".jsonl"), reasons(&docs));
         check_tables(&here, output, &docs);
     }
 }

@@ -31,6 +31,8 @@ pub(super) struct Rows {
     ascii: Vec<u8>,
     /// Whether a record is one line.
     one_line: bool,
+    /// Whether the record before was longer than is held, and ends in a quoted field that goes on.
+    too_long: bool,
 }
 
 impl Rows {
@@ -53,7 +55,7 @@ impl Rows {
     }
 
     fn unread(lines: Lines, one_line: bool) -> Self {
-        Rows { lines, header: None, scan: Scan::default(), ascii: Vec::new(), one_line }
+        Rows { lines, header: None, scan: Scan::default(), ascii: Vec::new(), one_line, too_long: false }
     }
 
     /// Makes the record that was read the header.
@@ -108,13 +110,16 @@ impl Rows {
 
     /// Goes on to the next record: whether it can be read, else why not. `None`: no more start in the piece.
     ///
-    /// A record of several lines must be faultless. Otherwise its first line is a bad record by itself, and the next
+    /// A record of several lines must be faultless; one that is longer than is held is passed to its end. Otherwise its first line is a bad record by itself, and the next
     /// begins on the next line: so a quote too many or too few costs one line, not what lies up to the next quote.
     ///
     /// Errors: as in [`Lines::advance`].
     pub fn advance(&mut self) -> Result<Option<Result<(), String>>, Error> {
         let Some(Header { names, end, .. }) = &self.header else { return Ok(None) };
         let (names, end) = (names.len(), *end);
+        if std::mem::take(&mut self.too_long) {
+            self.pass_quoted()?;
+        }
         while self.lines.advance_to_text()? {
             // The header has been read.
             if self.lines.line().offset >= end {
@@ -133,8 +138,13 @@ impl Rows {
         self.ascii.clear();
         let mut end = self.scan(true);
         while end == End::Open && !self.one_line && names.is_none_or(|names| self.scan.fields.len() < names) {
-            if self.lines.extend()? != Extended::Longer {
-                break;
+            match self.lines.extend()? {
+                Extended::Longer => {}
+                Extended::TooLong if !self.holds_records(names) => {
+                    self.too_long = true;
+                    return Ok(Err(self.lines.too_long()));
+                }
+                Extended::TooLong | Extended::AtEnd => break,
             }
             end = self.scan(false);
         }
@@ -156,6 +166,27 @@ impl Rows {
         };
         self.lines.cut(first_bytes);
         Ok(Err(reason))
+    }
+
+    /// Whether most lines of a record that is too long are records by themselves: then its quote was one too many.
+    fn holds_records(&self, names: Option<usize>) -> bool {
+        let text = self.charset().ascii(self.lines.line().bytes);
+        let (mut scan, mut lines, mut records) = (Scan::default(), 0, 0);
+        for line in text.split_inclusive(|&byte| byte == b'\n') {
+            lines += 1;
+            records += usize::from(scan.line(line) == End::Record && Some(scan.fields.len()) == names);
+        }
+        records > lines / 2
+    }
+
+    /// Passes the lines on which a quoted field goes on, and that on which it ends.
+    fn pass_quoted(&mut self) -> Result<(), Error> {
+        let mut end = End::Open;
+        while end == End::Open && self.lines.advance()? {
+            let text = self.charset().ascii(self.lines.line().bytes).into_owned();
+            end = self.scan.within_quotes(&text);
+        }
+        Ok(())
     }
 
     fn scan(&mut self, first: bool) -> End {

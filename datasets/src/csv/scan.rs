@@ -38,6 +38,14 @@ impl Scan {
         self.more(text)
     }
 
+    /// Goes on behind what is not held, in a quoted field. `text`: the next line alone.
+    pub fn within_quotes(&mut self, text: &[u8]) -> End {
+        self.fields.clear();
+        (self.start, self.at) = (0, 0);
+        self.quoted = true;
+        self.more(text)
+    }
+
     /// Goes on. `text`: the record so far, all of its lines.
     pub fn more(&mut self, text: &[u8]) -> End {
         loop {

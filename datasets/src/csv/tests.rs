@@ -51,6 +51,19 @@ fn a_short_field_is_read_as_the_rest_of_its_record_is() {
 }
 
 #[test]
+fn a_record_of_many_lines_that_is_too_long_is_one_reject_whatever_its_lines_are() {
+    let lines = "a line without a comma\n".repeat(20);
+    let file = format!("id,text\n1,first\n2,\"{lines}end, of it\"\n3,last\n");
+    let reading = Reading { max_record_bytes: 100, ..Reading::default() };
+    let blob = MemoryBlob::shared("/a.csv", file.as_bytes(), 50);
+    let (records, failed) = read(&CSV, &pieces(&blob, &[]), &reading);
+    assert!(failed.is_none());
+    let [first, Record::Reject { reason, .. }, last] = &records[..] else { panic!("{records:?}") };
+    assert_eq!((first, last), (&doc("1", "first"), &doc("3", "last")));
+    assert!(reason.contains("longer than the 100 bytes"), "{reason}");
+}
+
+#[test]
 fn removed_records_get_four_more_fields() {
     let file = "id,text,cluster\r\n1,a,x\r\n2,\"b\nb\",y";
     let removed = "id,text,cluster,duplicate_of,similarity,cluster_dedup,reason\r\n\

@@ -296,7 +296,7 @@ fn files_are_recognised_by_name_or_magic_and_copied_whole() {
         }),
     });
     assert!(failed.is_none());
-    assert_eq!(parts.names(), ["kept/x/1.docx", "removed/0.reasons.jsonl", "removed/x/3.pdf"]);
+    assert_eq!(parts.names(), ["kept/x/1.docx", "removed/_reasons/0.jsonl", "removed/x/3.pdf"]);
     assert!(parts.bytes("kept/x/1.docx") == word && parts.bytes("removed/x/3.pdf") == page);
 }
 

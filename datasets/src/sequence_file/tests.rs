@@ -207,7 +207,7 @@ fn divided_records_are_the_same_bytes() {
 #[test]
 fn what_is_removed_has_its_reason_beside_it() {
     let out = divide(&files(7)[0], &[]);
-    let reasons = out.iter().find(|(name, _)| name.ends_with(".reasons.jsonl")).unwrap().1;
+    let reasons = out.iter().find(|(name, _)| name.starts_with("removed/_reasons/")).unwrap().1;
     let lines: Vec<_> = std::str::from_utf8(reasons).unwrap().lines().collect();
     assert_eq!(lines.len(), 3);
     assert_eq!(

@@ -91,7 +91,7 @@ fn removed_documents_are_copied_with_their_reasons_beside_them() {
     });
     assert_eq!(parts.text("kept/0.dat"), page("2", "", "b"));
     assert_eq!(parts.text("removed/0.dat"), page("1", "", "a") + &page("3", "", "c"));
-    let reasons = parts.text("removed/0.reasons.jsonl");
+    let reasons = parts.text("removed/_reasons/0.jsonl");
     let ids: Vec<&str> = reasons.lines().filter_map(|line| line.get(..9)).collect();
     assert_eq!(ids, ["{\"id\":\"1\"", "{\"id\":\"3\""]);
 }
