@@ -124,6 +124,13 @@ pub fn hadoop(args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Output {
     Output { status, stdout: fs::read(stdout).unwrap(), stderr: fs::read(stderr).unwrap() }
 }
 
+/// Runs several of them in one Java and returns the lines that they print.
+pub fn hadoop_lines(commands: &[Vec<String>]) -> Vec<String> {
+    let output = hadoop(commands.join(&"--".to_owned()));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
 /// `temporary`: where Java, whose web servers leave their folders behind, may write what it likes.
 fn java(temporary: &Path, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
     let target = scripts().join("target");
