@@ -56,9 +56,17 @@ impl<'a> Scene<'a> {
         let (path, bytes) = (format!("/{number}"), content(number));
         let client = ClientBuilder::new().with_url(&cluster.uri).with_user("hdfs").build().unwrap();
         let options = WriteOptions::default().block_size(BLOCK_BYTES as u64).replication(2);
-        let mut writer = client.create(&path, options).unwrap();
-        writer.write_bytes(Bytes::from(bytes.clone())).unwrap();
-        writer.close().unwrap();
+        let write = || {
+            let mut writer = client.create(&path, options.clone().overwrite(true))?;
+            writer.write_bytes(Bytes::from(bytes.clone()))?;
+            writer.close()
+        };
+        // A name node that has much to do may say that the block before is not yet replicated.
+        let end = Instant::now() + FOR_EVER;
+        while let Err(error) = write() {
+            assert!(Instant::now() < end, "{name}: {error}");
+            thread::sleep(Duration::from_millis(500));
+        }
         Scene { cluster, proxy: Proxy::new(cluster), path, bytes, name }
     }
 
