@@ -151,7 +151,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     drop(reporter);
     if result.is_err() {
         // The first error is the one to report.
-        let _ = folder.abandon();
+        folder.abandon();
     }
     let summary = result.map_err(while_running)?;
     if !common.quiet {

@@ -91,16 +91,21 @@ impl OutputFolder {
             }
         }
         self.store.rename(&self.temporary(SUCCESS), &self.at(SUCCESS))?;
-        Ok(self.store.remove(&self.at("_temporary"))?)
-    }
-
-    /// Removes what this uncommitted run has written.
-    pub fn abandon(&self) -> Result<(), cluster::Error> {
-        self.store.remove(&self.temporary(""))?;
-        if self.store.children(&self.at("_temporary"))?.is_empty() {
-            self.store.remove(&self.at("_temporary"))?;
+        // All is committed, whatever is left beside it.
+        if let Err(error) = self.store.remove(&self.at("_temporary")) {
+            eprintln!("warning: {}", cluster::shown(&error.to_string()));
         }
         Ok(())
+    }
+
+    /// Removes what this uncommitted run has written, as far as that is possible: whoever calls this has an error to
+    /// report already.
+    pub fn abandon(&self) {
+        let removed = self.store.remove(&self.temporary(""));
+        // In a bucket no folder is left for the others' to be looked for in, which is as good as an empty one.
+        if removed.is_ok() && self.store.children(&self.at("_temporary")).is_ok_and(|left| left.is_empty()) {
+            drop(self.store.remove(&self.at("_temporary")));
+        }
     }
 }
 

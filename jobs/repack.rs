@@ -83,7 +83,7 @@ impl Repack<'_> {
         drop(reporter);
         if result.is_err() {
             // The first error is the one to report.
-            let _ = folder.abandon();
+            folder.abandon();
         }
         let summary = result.map_err(while_running)?;
         if !self.common.quiet {

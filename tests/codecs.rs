@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use crate::hadoop::hadoop;
+use crate::hadoop::hadoop_lines;
 use crate::sequence;
 use crate::support::{Folder, sorted};
 
@@ -18,13 +18,6 @@ const CLASSES: [(&str, &str); 6] = [
     ("BytesWritable", "LongWritable"),
     ("Text", "IntWritable"),
 ];
-
-/// Runs commands of scripts/hadoop/src/Hadoop.java in one Java and returns the lines that they print.
-fn lines(commands: &[Vec<String>]) -> Vec<String> {
-    let output = hadoop(commands.join(&"--".to_owned()));
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
-}
 
 /// What Hadoop.java says of record number `i` that it wrote.
 fn record((key, value): (&str, &str), i: usize) -> String {
@@ -61,7 +54,7 @@ fn every_style_and_codec_goes_from_hadoop_to_us_and_back() {
         let line = format!("write-seq {} {RECORDS} {key} {value} {style} {codec} 1000", file.display());
         writes.push(line.split(' ').map(str::to_owned).collect());
     }
-    assert!(lines(&writes).is_empty());
+    assert!(hadoop_lines(&writes).is_empty());
 
     let (mut reads, mut expected) = (Vec::new(), Vec::new());
     for (n, (_, classes)) in &kinds {
@@ -75,7 +68,7 @@ fn every_style_and_codec_goes_from_hadoop_to_us_and_back() {
             expected.extend((0..RECORDS).map(|i| record(*classes, i)));
         }
     }
-    assert_eq!(lines(&reads), expected);
+    assert_eq!(hadoop_lines(&reads), expected);
 }
 
 /// `records` in the layout of an earlier version, after org.apache.hadoop.io.SequenceFile.Reader.init.
@@ -111,8 +104,8 @@ fn earlier_versions_are_read_as_hadoop_reads_them_and_come_out_as_version_6() {
         for part in folder.files(&format!("out{version}/kept")) {
             assert_eq!(fs::read(part).unwrap()[3], 6);
         }
-        assert_eq!(lines(&read_all(&folder, &name)), said, "version {version} as Hadoop reads it");
-        let kept = lines(&read_all(&folder, &format!("out{version}/kept")));
+        assert_eq!(hadoop_lines(&read_all(&folder, &name)), said, "version {version} as Hadoop reads it");
+        let kept = hadoop_lines(&read_all(&folder, &format!("out{version}/kept")));
         assert_eq!(sorted(kept), sorted(said.clone()), "version {version} as it comes out");
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use operators::features::{FeatureSpec, Features, Lexicon};
@@ -10,23 +9,12 @@ use operators::text::{Clean, Cleaner};
 use operators::{Similarity, jaccard};
 use serde_json::Value;
 
-use crate::support::{Folder, rows, sorted};
+use crate::support::{Folder, rows, sorted, test_data};
 
 const METHODS: [(&str, &str); 2] = [("simhash", "jieba"), ("simhash:features=char:5", "char:5")];
 
-/// A file or folder among them; `None`, and a line that says so, where there are none.
 fn corpus(name: &str) -> Option<PathBuf> {
-    match std::env::var_os("DEDUP_TEST_DATA") {
-        Some(data) => Some(PathBuf::from(data).join("corpora").join(name)),
-        None => {
-            #[allow(
-                clippy::explicit_write,
-                reason = "what eprintln! writes is shown for failing tests only"
-            )]
-            writeln!(io::stderr(), "skipped the test of {name}: DEDUP_TEST_DATA is not set").unwrap();
-            None
-        }
-    }
+    test_data(&format!("corpora/{name}"))
 }
 
 /// Checks that nothing is lost, and returns the numbers of kept, removed and rejected records.

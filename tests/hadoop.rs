@@ -41,7 +41,7 @@ impl MiniDfs {
     pub fn start_with(data_nodes: usize, flags: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
-        let mut child = java(["dfs".as_ref(), folder.path().join("dfs").as_os_str()])
+        let mut child = java(folder.path(), ["dfs".as_ref(), folder.path().join("dfs").as_os_str()])
             .args([&data_nodes.to_string(), LIFE_SECONDS])
             .args(flags)
             .env("HADOOP_USER_NAME", "hdfs")
@@ -114,7 +114,7 @@ impl Drop for MiniDfs {
 pub fn hadoop(args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Output {
     let folder = tempfile::tempdir().unwrap();
     let (stdout, stderr) = (folder.path().join("stdout"), folder.path().join("stderr"));
-    let mut child = java(args)
+    let mut child = java(folder.path(), args)
         .stdin(Stdio::null())
         .stdout(File::create(&stdout).unwrap())
         .stderr(File::create(&stderr).unwrap())
@@ -124,11 +124,20 @@ pub fn hadoop(args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Output {
     Output { status, stdout: fs::read(stdout).unwrap(), stderr: fs::read(stderr).unwrap() }
 }
 
-fn java(args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+/// Runs several of them in one Java and returns the lines that they print.
+pub fn hadoop_lines(commands: &[Vec<String>]) -> Vec<String> {
+    let output = hadoop(commands.join(&"--".to_owned()));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+/// `temporary`: where Java, whose web servers leave their folders behind, may write what it likes.
+fn java(temporary: &Path, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
     let target = scripts().join("target");
     assert!(target.join("classes/Hadoop.class").exists(), "run scripts/hadoop/build");
     let mut command = Command::new("java");
     command.args(["-Xmx512m", "-Djava.net.preferIPv4Stack=true", "-Dfile.encoding=UTF-8"]);
+    command.arg(format!("-Djava.io.tmpdir={}", temporary.display()));
     command.args(["-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp"]);
     command.arg(format!("{0}/lib/*:{0}/classes", target.display()));
     command.arg("Hadoop").args(args);

@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 use hdfs_native::WriteOptions;
 use hdfs_native::sync::ClientBuilder;
 
-use crate::hadoop::{MiniDfs, hadoop};
+use crate::hadoop::{MiniDfs, hadoop_lines};
 use crate::support::{Folder, run, sorted};
 
 /// Every kind of SequenceFile that is read, as Hadoop's writer is asked for it.
@@ -185,13 +185,6 @@ fn the_default_file_system_is_that_of_the_configuration(both: &Both) {
     assert!(there == here && there.len() == 3);
     // Without it, nobody knows which one is meant.
     both.here.run(line).fails(2, &["HADOOP_CONF_DIR", "fs.defaultFS"]);
-}
-
-/// Runs commands of scripts/hadoop/src/Hadoop.java and returns the lines that they print.
-fn hadoop_lines(commands: &[Vec<String>]) -> Vec<String> {
-    let output = hadoop(commands.join(&"--".to_owned()));
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
 /// The records of SequenceFiles there, by Hadoop's own reader; sorted.

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::support::{Folder, Run, json_line, run};
+use crate::support::{Folder, Run, json_line, run, test_data};
 
 /// Folders whose tables are written.
 const FOLDERS: [&str; 8] = ["dict", "docx", "jsonl", "parquet", "pdf", "sequencefile", "text", "zip"];
@@ -26,11 +26,7 @@ struct Expected<'a> {
 
 #[test]
 fn every_hostile_file_does_what_its_row_says() {
-    let Some(data) = std::env::var_os("DEDUP_TEST_DATA") else {
-        eprintln!("skipped: DEDUP_TEST_DATA is not set, so no hostile file was read");
-        return;
-    };
-    let data = Path::new(&data).join("hostile");
+    let Some(data) = test_data("hostile") else { return };
     let manifest = fs::read_to_string(data.join("MANIFEST.tsv")).unwrap();
     let mut failed = Vec::new();
     for folder in FOLDERS {

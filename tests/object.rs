@@ -144,9 +144,6 @@ fn without_credentials_the_run_ends_in_seconds(both: &Both) {
     let metadata = format!("http://{}", silent.local_addr().unwrap());
     let mut command = both.here.command("dedup s3://bucket/in out");
     command.env("AWS_METADATA_ENDPOINT", metadata);
-    for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_WEB_IDENTITY_TOKEN_FILE"] {
-        command.env_remove(name);
-    }
     let start = Instant::now();
     run(&mut command).fails(2, &["no credentials", "AWS_ACCESS_KEY_ID"]);
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());

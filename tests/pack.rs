@@ -1,14 +1,16 @@
 //! Many small files packed into few, and made again of them.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 
 use cluster::{BlobReader, Stores};
 
 use crate::hadoop::{MiniDfs, hadoop};
 use crate::sequence;
-use crate::support::{Folder, Random, sorted};
+use crate::support::{Folder, Random, run, sorted};
 
 type Tree = BTreeMap<String, Vec<u8>>;
 
@@ -143,10 +145,12 @@ fn a_packed_corpus_is_deduplicated_as_its_files_are() {
 fn names_that_lead_elsewhere_are_rejected_and_nothing_is_written_there() {
     let folder = Folder::new();
     let outside = folder.path("outside").to_str().unwrap().to_owned();
+    // From out/_temporary/RUN/unpacked, where files are written first, to this folder, and from out/unpacked.
     let wrong = [
-        "../../../../../outside",
+        "../../../../outside",
         outside.as_str(),
-        "a/../../../../../../outside",
+        "a/../../../../../outside",
+        "../../outside",
         "..",
         "",
         "a//b",
@@ -169,6 +173,32 @@ fn names_that_lead_elsewhere_are_rejected_and_nothing_is_written_there() {
             reject["offset"].as_u64().unwrap() > 0 && reject["uri"].as_str().unwrap().ends_with("/in.seq")
         );
     }
+}
+
+#[test]
+fn a_name_of_255_bytes_that_are_no_text_comes_back() {
+    let folder = Folder::new();
+    let name = OsStr::from_bytes(&[0xE9; 255]);
+    folder.write("in/other", "another");
+    fs::write(folder.path("in").join(name), "text").unwrap();
+    for to in ["sequencefile", "parquet"] {
+        folder.run(&format!("pack in p --to {to} --overwrite --quiet")).ends(0);
+        folder.run("unpack p/packed back --overwrite --quiet").ends(0);
+        assert_eq!(fs::read(folder.path("back/unpacked").join(name)).unwrap(), b"text", "{to}");
+    }
+}
+
+#[test]
+fn files_of_one_name_in_two_folders_that_lie_above_are_told_apart() {
+    let folder = Folder::new();
+    folder.write("a/x.txt", "1");
+    folder.write("b/x.txt", "2");
+    fs::create_dir(folder.path("work")).unwrap();
+    for line in ["pack ../a ../b out --quiet", "unpack out/packed back --quiet"] {
+        run(folder.command(line).current_dir(folder.path("work"))).ends(0);
+    }
+    let back = tree(&folder, "work/back/unpacked");
+    assert_eq!(back.into_values().collect::<Vec<_>>(), [b"1", b"2"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Parquet from end to end: damage and missing columns cost what they must, and other readers read what we write.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 
-use crate::support::{Folder, rows, run, sorted};
+use crate::support::{Folder, rows, run, sorted, test_data};
 
 /// Writes a file of string columns.
 fn write(path: &Path, columns: &[(&str, &[&str])]) {
@@ -95,11 +95,7 @@ fn a_page_that_would_explode_costs_its_rows_and_no_memory() {
 
 #[test]
 fn what_damaged_copies_of_a_file_still_give_is_what_the_whole_one_gives() {
-    let Some(data) = std::env::var_os("DEDUP_TEST_DATA") else {
-        eprintln!("skipped: DEDUP_TEST_DATA is not set, so no damaged copies were read");
-        return;
-    };
-    let data = PathBuf::from(data).join("hostile/parquet");
+    let Some(data) = test_data("hostile/parquet") else { return };
     let whole = rows(&data.join("ok_zstd.parquet"));
     let mut damaged = 0;
     for number in 0..8 {
@@ -119,12 +115,8 @@ fn what_damaged_copies_of_a_file_still_give_is_what_the_whole_one_gives() {
 
 #[test]
 fn one_text_in_all_rows_is_one_cluster() {
-    let Some(data) = std::env::var_os("DEDUP_TEST_DATA") else {
-        eprintln!("skipped: DEDUP_TEST_DATA is not set, so the worst skew was not read");
-        return;
-    };
+    let Some(file) = test_data("hostile/parquet/one_text_100k.parquet") else { return };
     let here = Folder::new();
-    let file = PathBuf::from(data).join("hostile/parquet/one_text_100k.parquet");
     let done = run(here.command("dedup --workers 2").arg(file).arg("out"));
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     assert_eq!((here.counter("out", "kept"), here.counter("out", "removed")), (1, 99_999));

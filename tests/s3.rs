@@ -40,6 +40,7 @@ impl S3 {
         let log = folder.path().join("log");
         let mut child = Command::new("java")
             .args(["-Xmx256m", "-Djava.net.preferIPv4Stack=true", "-Dfile.encoding=UTF-8"])
+            .arg(format!("-Djava.io.tmpdir={}", folder.path().display()))
             .args(["-Dsun.jnu.encoding=UTF-8", "-cp"])
             .arg(format!("{0}/lib/*:{0}/classes", target.display()))
             .arg("S3")

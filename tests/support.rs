@@ -1,13 +1,21 @@
 //! What the tests share: the built program in a folder of its own, texts, and readers of what it writes.
 
+use std::env;
 use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use serde_json::Value;
 use tempfile::TempDir;
+
+/// Far longer than any run of the program takes: one that is not done by then hangs.
+const FOR_EVER: Duration = Duration::from_secs(600);
 
 /// A folder in which the program is run.
 pub struct Folder(TempDir);
@@ -57,8 +65,15 @@ impl Folder {
     /// The program with the arguments of `line`, which are separated by spaces; names are those of this folder.
     pub fn command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dedup-job"));
-        // The cluster of whoever runs the tests is none of our business.
-        command.env_remove("HADOOP_CONF_DIR").env_remove("HADOOP_HOME").env_remove("HADOOP_USER_NAME");
+        // The clusters and clouds of whoever runs the tests are none of our business.
+        for (name, _) in env::vars_os() {
+            if ["HADOOP_", "AWS_", "GOOGLE_", "AZURE_"]
+                .iter()
+                .any(|of| name.to_string_lossy().starts_with(of))
+            {
+                command.env_remove(name);
+            }
+        }
         command.args(line.split_whitespace()).current_dir(self.0.path());
         command
     }
@@ -115,10 +130,36 @@ impl Folder {
     }
 }
 
+/// Runs a program to its end; one that has none is killed, and fails the test.
+#[track_caller]
 pub fn run(command: &mut Command) -> Run {
-    let output = command.stdin(Stdio::null()).output().unwrap();
+    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let process = child.id();
+    let (sender, ended) = mpsc::channel();
+    thread::spawn(move || sender.send(child.wait_with_output()));
+    let Ok(output) = ended.recv_timeout(FOR_EVER) else {
+        signal(process, "KILL");
+        panic!("no end after {FOR_EVER:?}: {command:?}");
+    };
+    let output = output.unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+/// Sends a signal such as `STOP` to a process that we started.
+pub fn signal(process: u32, name: &str) {
+    assert!(Command::new("kill").args(["-s", name, &process.to_string()]).status().unwrap().success());
+}
+
+/// A file or folder of the shared test data; `None`, and a line that says so, where there are none.
+pub fn test_data(name: &str) -> Option<PathBuf> {
+    let Some(data) = env::var_os("DEDUP_TEST_DATA") else {
+        #[allow(clippy::explicit_write, reason = "what eprintln! writes is shown for failing tests only")]
+        writeln!(io::stderr(), "skipped the test of {name}: DEDUP_TEST_DATA is not set").unwrap();
+        return None;
+    };
+    Some(PathBuf::from(data).join(name))
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {

@@ -3,7 +3,6 @@
 //! Arrows: this crate uses none of ours, and does not know what a document is.
 
 mod checked;
-mod failure;
 mod guard;
 mod hdfs;
 mod local;

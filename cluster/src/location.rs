@@ -19,10 +19,8 @@ use crate::store::{Blob, Entry, Error, Store, parent};
 /// bucket, met on first use.
 pub struct Stores {
     local: Arc<Local>,
-    /// By what their paths begin with, such as `hdfs://host:8020`.
-    hdfs: Mutex<BTreeMap<String, Arc<Hdfs>>>,
-    /// By what their paths begin with, such as `s3://bucket`.
-    buckets: Mutex<BTreeMap<String, Arc<Bucket>>>,
+    /// By what their paths begin with, such as `hdfs://host:8020` or `s3://bucket`.
+    remote: Mutex<BTreeMap<String, Arc<dyn Store>>>,
 }
 
 /// An input file.
@@ -64,7 +62,7 @@ impl Default for Stores {
 impl Stores {
     /// Connects to nothing yet.
     pub fn new() -> Self {
-        Stores { local: Arc::new(Local), hdfs: Mutex::default(), buckets: Mutex::default() }
+        Stores { local: Arc::new(Local), remote: Mutex::default() }
     }
 
     /// The store and the absolute path that `uri` names: `hdfs://host:port/path`, `hdfs:///path` (on
@@ -95,7 +93,9 @@ impl Stores {
             "file" => bad("file:// takes no host: write file:///path".to_owned()),
             "hdfs" | "viewfs" => {
                 let names: Vec<_> = path.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
-                Ok((self.hdfs(&format!("{scheme}://{authority}"))?, format!("/{}", names.join("/"))))
+                let prefix = format!("{scheme}://{authority}");
+                let meet = || Ok(Arc::new(Hdfs::new(&prefix, HdfsLimits::default())?) as Arc<dyn Store>);
+                Ok((self.remote(&prefix, meet)?, format!("/{}", names.join("/"))))
             }
             "s3" | "s3a" | "gs" | "az" | "abfs" | "abfss" if authority.is_empty() => {
                 bad(format!("it names no bucket: write {scheme}://bucket/path"))
@@ -108,7 +108,16 @@ impl Stores {
                     "abfs" => "abfss",
                     scheme => scheme,
                 };
-                Ok((self.bucket(&format!("{scheme}://{authority}"))?, format!("/{}", names.join("/"))))
+                let prefix = format!("{scheme}://{authority}");
+                let meet = || {
+                    let settings: Vec<_> = env::vars_os()
+                        .filter_map(|(name, value)| {
+                            Some((name.into_string().ok()?, value.into_string().ok()?))
+                        })
+                        .collect();
+                    Ok(Arc::new(Bucket::new(&prefix, &settings, ObjectLimits::default())?) as Arc<dyn Store>)
+                };
+                Ok((self.remote(&prefix, meet)?, format!("/{}", names.join("/"))))
             }
             _ => bad(format!(
                 "{scheme} is not known; hdfs, viewfs, s3, gs, az, abfs, file and plain paths are"
@@ -116,25 +125,17 @@ impl Stores {
         }
     }
 
-    fn hdfs(&self, prefix: &str) -> Result<Arc<Hdfs>, Error> {
-        let mut stores = self.hdfs.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The store of that prefix; `meet` makes it the first time.
+    fn remote(
+        &self,
+        prefix: &str,
+        meet: impl FnOnce() -> Result<Arc<dyn Store>, Error>,
+    ) -> Result<Arc<dyn Store>, Error> {
+        let mut stores = self.remote.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(store) = stores.get(prefix) {
             return Ok(store.clone());
         }
-        let store = Arc::new(Hdfs::new(prefix, HdfsLimits::default())?);
-        stores.insert(prefix.to_owned(), store.clone());
-        Ok(store)
-    }
-
-    fn bucket(&self, prefix: &str) -> Result<Arc<Bucket>, Error> {
-        let mut stores = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(store) = stores.get(prefix) {
-            return Ok(store.clone());
-        }
-        let settings: Vec<_> = env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect();
-        let store = Arc::new(Bucket::new(prefix, &settings, ObjectLimits::default())?);
+        let store = meet()?;
         stores.insert(prefix.to_owned(), store.clone());
         Ok(store)
     }
@@ -144,7 +145,7 @@ impl Stores {
     /// Each of `inputs`: files, directories (all files below) and patterns, separated by commas outside of `{}`.
     /// `*`, `?` and `[a-z]` never match a `/`; `{a,b}` may contain some. Names that begin with `_` or `.`
     /// are skipped unless they are written out. What exists under a name is meant by it, even where the name
-    /// could be a pattern or a list. Cost: one listing per directory that a pattern may reach into.
+    /// could be a pattern, or, of a local file, a list. Cost: one listing per directory that a pattern may reach into.
     ///
     /// # Errors
     /// [`Error::NotFound`] with the input that leads to no file, [`Error::BadName`] with a pattern that
@@ -336,8 +337,10 @@ mod tests {
     #[test]
     fn a_name_node_is_met_once() {
         let stores = Stores::new();
-        let one = stores.hdfs("hdfs://127.0.0.1:9000").unwrap();
-        assert!(Arc::ptr_eq(&one, &stores.hdfs("hdfs://127.0.0.1:9000").unwrap()));
+        let (one, _) = stores.locate("hdfs://127.0.0.1:9000/a").unwrap();
+        assert!(Arc::ptr_eq(&one, &stores.locate("hdfs://127.0.0.1:9000/b").unwrap().0));
+        let (other, _) = stores.locate("hdfs://127.0.0.1:9001/a").unwrap();
+        assert!(!Arc::ptr_eq(&one, &other));
     }
 
     #[test]

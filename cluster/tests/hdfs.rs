@@ -39,15 +39,6 @@ fn content(bytes: usize) -> Vec<u8> {
     (0..bytes as u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect()
 }
 
-/// Of this process so far, in user and system mode.
-fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let fields: Vec<_> = stat.split(' ').collect();
-    let ticks = |field: usize| fields[field - 1].parse::<f64>().unwrap();
-    // proc(5): in ticks, which Linux shows as hundredths whatever its clock does.
-    (ticks(14) + ticks(15)) / 100.0
-}
-
 fn superuser(cluster: &MiniDfs) -> Client {
     ClientBuilder::new().with_url(&cluster.uri).with_user("hdfs").build().unwrap()
 }
@@ -208,30 +199,34 @@ fn a_file_that_changes_between_two_readings_is_an_error(cluster: &MiniDfs) {
 #[ignore = "needs scripts/hadoop/build"]
 fn a_frozen_cluster_is_an_error_within_the_deadline_and_well_again_when_it_thaws() {
     let cluster = MiniDfs::start(1);
-    let store = Hdfs::new(&cluster.uri, QUICK).unwrap();
+    // With time enough for what is done before the cluster freezes and after it has thawed.
+    let store = Hdfs::new(&cluster.uri, HdfsLimits::default()).unwrap();
     let bytes = content(12 << 20);
     write(&store, "/x", &bytes);
     let blob = store.open("/x").unwrap();
     let mut buffer = vec![0; 8 << 20];
-    let mut output = store.create("/y").unwrap();
+    let hasty = Hdfs::new(&cluster.uri, QUICK).unwrap();
+    let hasty_blob = hasty.open("/x").unwrap();
+    let mut output = hasty.create("/y").unwrap();
     output.write_all(b"half").unwrap();
 
     cluster.signal("STOP");
     let start = Instant::now();
-    assert!(matches!(blob.read_at(0, &mut buffer), Err(Error::Io { .. })));
+    assert!(matches!(hasty_blob.read_at(0, &mut buffer), Err(Error::Io { .. })));
     println!("a read ended after {:?}", start.elapsed());
-    assert!(start.elapsed() < Duration::from_secs(10));
+    assert!(start.elapsed() < Duration::from_secs(20));
     let start = Instant::now();
-    assert!(matches!(store.open("/x"), Err(Error::Io { .. })));
-    assert!(matches!(store.list("/"), Err(Error::Io { .. })));
-    assert!(matches!(store.create("/z"), Err(Error::Io { .. })));
+    assert!(matches!(hasty.open("/x"), Err(Error::Io { .. })));
+    assert!(matches!(hasty.list("/"), Err(Error::Io { .. })));
+    assert!(matches!(hasty.create("/z"), Err(Error::Io { .. })));
     // Not of a file that is needed later: what was asked for may still be done after the thaw.
-    assert!(matches!(store.rename("/none", "/z"), Err(Error::Io { .. })));
+    assert!(matches!(hasty.rename("/none", "/z"), Err(Error::Io { .. })));
     assert!(matches!(output.finish(), Err(Error::Io { .. })));
     println!("five calls ended after {:?}", start.elapsed());
-    assert!(start.elapsed() < Duration::from_secs(60));
+    assert!(start.elapsed() < Duration::from_secs(90));
 
-    let patient = Hdfs::new(&cluster.uri, HdfsLimits { attempts: 10, ..QUICK }).unwrap();
+    let limits = HdfsLimits { call: QUICK.call, attempts: 10, ..HdfsLimits::default() };
+    let patient = Hdfs::new(&cluster.uri, limits).unwrap();
     thread::scope(|scope| {
         let reader = scope.spawn(|| patient.open("/x").and_then(|blob| blob.read_at(0, &mut buffer)));
         thread::sleep(Duration::from_secs(5));
@@ -246,36 +241,21 @@ fn a_frozen_cluster_is_an_error_within_the_deadline_and_well_again_when_it_thaws
     let start = Instant::now();
     drop(cluster);
     let stopped = start.elapsed();
-    let error = store.open("/x").err().unwrap();
+    let error = hasty.open("/x").err().unwrap();
     println!("stopped in {stopped:?}, refused after {:?}: {error:?}", start.elapsed() - stopped);
 }
 
 #[test]
 #[ignore = "needs scripts/hadoop/build"]
-fn a_large_file_streams() {
+fn a_file_that_we_write_is_whole() {
     let cluster = MiniDfs::start(1);
     let store = Hdfs::new(&cluster.uri, HdfsLimits::default()).unwrap();
-    let bytes = content(200_000_000);
-    let mut buffer = vec![0; 8 << 20];
-    let start = Instant::now();
+    let bytes = content((40 << 20) + 7);
     write(&store, "/large", &bytes);
-    println!("wrote {:.0} MB/s", 200.0 / start.elapsed().as_secs_f64());
-    for _ in 0..3 {
-        let start = Instant::now();
-        let mut reader = BlobReader::new(store.open("/large").unwrap(), 0, u64::MAX);
-        let mut read = Vec::with_capacity(bytes.len());
-        reader.read_to_end(&mut read).unwrap();
-        println!("read {:.0} MB/s", 200.0 / start.elapsed().as_secs_f64());
-        assert!(read == bytes);
-    }
     let found = Stores::new().expand(&[format!("{}/large", cluster.uri)]).unwrap().remove(0);
-    for (name, checked) in [("unchecked", false), ("checked", true)].repeat(4) {
-        let before = cpu_seconds();
-        let blob = if checked { found.open().unwrap() } else { store.open("/large").unwrap() };
-        let mut read = 0;
-        while read < bytes.len() {
-            read += blob.read_at(read as u64, &mut buffer).unwrap();
-        }
-        println!("{name}: {:.2} CPU seconds per GB", (cpu_seconds() - before) * 5.0);
+    for blob in [store.open("/large").unwrap(), found.open().unwrap()] {
+        let mut read = Vec::new();
+        BlobReader::new(blob, 0, u64::MAX).read_to_end(&mut read).unwrap();
+        assert!(read == bytes);
     }
 }

@@ -21,6 +21,8 @@ const QUICK: ObjectLimits = ObjectLimits {
     part_bytes: 5 << 20,
     copy_bytes: 1 << 20,
 };
+/// Far beyond what a call may take by these, on a machine that has much to do.
+const QUICK_ENOUGH: Duration = Duration::from_secs(40);
 
 fn bucket(server: &S3, limits: ObjectLimits) -> Bucket {
     Bucket::new("s3://bucket", &server.settings(), limits).unwrap()
@@ -187,20 +189,22 @@ fn what_is_missing_and_what_is_forbidden_are_told_apart() {
     let mut settings = server.settings();
     settings.push(("AWS_SECRET_ACCESS_KEY".to_owned(), "another".to_owned()));
     let stranger = Bucket::new("s3://bucket", &settings, ObjectLimits::default()).unwrap();
-    let start = Instant::now();
-    let answers = [
-        stranger.list("/x").err(),
-        stranger.open("/x").err(),
-        stranger.exists("/x").err(),
-        stranger.remove("/x").err(),
-        stranger.create("/x").unwrap().finish().err(),
+    let calls: [fn(&Bucket) -> Option<Error>; 5] = [
+        |store| store.list("/x").err(),
+        |store| store.open("/x").err(),
+        |store| store.exists("/x").err(),
+        |store| store.remove("/x").err(),
+        |store| store.create("/x").unwrap().finish().err(),
     ];
-    for error in answers {
+    for call in calls {
+        let start = Instant::now();
+        let error = call(&stranger);
+        // Five pauses that begin at 0.2 seconds and double make more.
+        assert!(start.elapsed() < Duration::from_secs(6), "what will not change was tried again");
         let Some(Error::Io { source, .. }) = error else { panic!("{error:?}") };
         let text = source.to_string();
         assert!(text.contains("SignatureDoesNotMatch") && !text.contains("another"), "{text}");
     }
-    assert!(start.elapsed() < Duration::from_secs(5), "what will not change was tried again");
 }
 
 #[test]
@@ -286,29 +290,35 @@ fn an_object_that_changes_while_it_is_read_is_an_error() {
 #[ignore = "needs scripts/s3/build"]
 fn a_frozen_server_is_an_error_within_the_deadline_and_well_again_when_it_thaws() {
     let server = S3::start();
-    let store = bucket(&server, QUICK);
+    // With time enough for what is done before the server freezes and after it has thawed.
+    let store = bucket(&server, ObjectLimits::default());
     let bytes = content(12 << 20);
     write(&store, "/x", &bytes);
     let blob = store.open("/x").unwrap();
     let mut buffer = vec![0; 8 << 20];
-    let mut output = store.create("/y").unwrap();
+    let hasty = bucket(&server, QUICK);
+    let hasty_blob = hasty.open("/x").unwrap();
+    // In parts, of which two are sent before.
+    let writer = bucket(&server, ObjectLimits { transfer: Duration::from_secs(5), ..QUICK });
+    let mut output = writer.create("/y").unwrap();
     output.write_all(&bytes).unwrap();
 
     server.signal("STOP");
-    let start = Instant::now();
-    let late = |error: Option<Error>| {
+    let late = |call: &mut dyn FnMut() -> Option<Error>| {
+        let start = Instant::now();
+        let error = call();
         let Some(Error::Io { source, .. }) = error else { panic!("{error:?}") };
         assert_eq!(source.kind(), std::io::ErrorKind::TimedOut, "{source}");
+        assert!(start.elapsed() < QUICK_ENOUGH, "{:?}", start.elapsed());
     };
-    late(blob.read_at(0, &mut buffer).err());
-    late(store.open("/x").err());
-    late(store.list("/").err());
-    late(store.rename("/none", "/z").err());
-    late(output.finish().err());
-    println!("five calls ended after {:?}", start.elapsed());
-    assert!(start.elapsed() < Duration::from_secs(60));
+    late(&mut || hasty_blob.read_at(0, &mut buffer).err());
+    late(&mut || hasty.open("/x").err());
+    late(&mut || hasty.list("/").err());
+    late(&mut || hasty.rename("/none", "/z").err());
+    let mut output = Some(output);
+    late(&mut || output.take()?.finish().err());
 
-    let patient = bucket(&server, ObjectLimits { attempts: 8, ..QUICK });
+    let patient = bucket(&server, ObjectLimits { attempts: 12, ..QUICK });
     thread::scope(|scope| {
         let reader = scope.spawn(|| patient.open("/x").and_then(|blob| blob.read_at(0, &mut buffer)));
         thread::sleep(Duration::from_secs(4));
@@ -320,37 +330,4 @@ fn a_frozen_server_is_an_error_within_the_deadline_and_well_again_when_it_thaws(
     assert!(!store.exists("/y").unwrap(), "half an object is seen");
     drop(server);
     assert!(matches!(store.open("/x"), Err(Error::Io { .. })));
-}
-
-#[test]
-#[ignore = "needs scripts/s3/build"]
-fn a_large_file_streams() {
-    let server = S3::start();
-    let store = bucket(&server, ObjectLimits::default());
-    let bytes = content(200_000_000);
-    for _ in 0..3 {
-        let measured = |what: &str, work: &dyn Fn()| {
-            let (start, cpu) = (Instant::now(), cpu_seconds());
-            work();
-            let (seconds, cpu) = (start.elapsed().as_secs_f64(), cpu_seconds() - cpu);
-            println!("ours: {what} {:.0} MB/s, {:.2} CPU s/GB", 200.0 / seconds, 5.0 * cpu);
-        };
-        measured("wrote", &|| write(&store, "/large", &bytes));
-        measured("read", &|| {
-            let blob = store.open("/large").unwrap();
-            let mut buffer = vec![0; blob.read_ahead_bytes()];
-            for expected in bytes.chunks(buffer.len()) {
-                let start = expected.as_ptr() as usize - bytes.as_ptr() as usize;
-                let read = blob.read_at(start as u64, &mut buffer).unwrap();
-                assert!(buffer[..read] == *expected);
-            }
-        });
-    }
-}
-
-/// Of this process, all threads; in the ticks of the system, 100 a second (proc(5), fields 14 and 15 of stat).
-fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let fields: Vec<_> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
-    (fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()) as f64 / 100.0
 }

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cluster::{BlobReader, Bucket, Error, ObjectLimits, Store};
 use tempfile::TempDir;
 
 const START: Duration = Duration::from_secs(60);
+const STOP: Duration = Duration::from_secs(20);
 /// A server that everybody forgot ends after this many seconds.
 const LIFE_SECONDS: &str = "1800";
 const ACCOUNT: &str = "devstoreaccount1";
@@ -32,7 +33,7 @@ impl Azurite {
         assert!(program.exists(), "run scripts/azurite/build");
         let folder = tempfile::tempdir().unwrap();
         let mut child = Command::new("timeout")
-            .args([LIFE_SECONDS, "node"])
+            .args(["-k", "10", LIFE_SECONDS, "node"])
             .arg(program)
             .args(["--silent", "--disableTelemetry", "--skipApiVersionCheck"])
             .args(["--blobHost", "127.0.0.1", "--blobPort", "0", "--location"])
@@ -53,8 +54,11 @@ impl Azurite {
         let address = lines.recv_timeout(START).unwrap_or_default();
         let server = Azurite { endpoint: format!("{address}/{ACCOUNT}"), child, _folder: folder };
         assert!(!address.is_empty(), "no Azurite");
-        let mut create = Command::new("node");
-        create.arg(scripts.join("container.js")).args([&server.endpoint, "bucket"]);
+        let mut create = Command::new("timeout");
+        create
+            .args(["-k", "10", "60", "node"])
+            .arg(scripts.join("container.js"))
+            .args([&server.endpoint, "bucket"]);
         assert!(create.status().unwrap().success());
         server
     }
@@ -76,7 +80,13 @@ impl Drop for Azurite {
     fn drop(&mut self) {
         // Not SIGKILL, which would leave the server to itself: `timeout` hands this one on.
         Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
-        self.child.wait().unwrap();
+        let end = Instant::now() + STOP;
+        while self.child.try_wait().unwrap().is_none() {
+            if Instant::now() > end {
+                self.child.kill().unwrap();
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 

@@ -15,10 +15,10 @@ mod endpoint;
 mod s3;
 
 const QUICK: ObjectLimits = ObjectLimits {
-    sign_in: Duration::from_millis(500),
-    call: Duration::from_millis(500),
-    transfer: Duration::from_millis(500),
-    service: Duration::from_millis(500),
+    sign_in: Duration::from_secs(2),
+    call: Duration::from_secs(2),
+    transfer: Duration::from_secs(2),
+    service: Duration::from_secs(2),
     attempts: 2,
     part_bytes: 1000,
     copy_bytes: 5 << 30,
@@ -70,7 +70,7 @@ fn a_fault_that_passes_does_not_show() {
 fn a_fault_that_stays_is_an_error_in_time_and_never_wrong_bytes() {
     let staying = [
         (Fault::Reset, ""),
-        (Fault::Stall, "no answer within 500ms"),
+        (Fault::Stall, "no answer within 2s"),
         (Fault::Status(503), "SlowDown (503): please"),
         (Fault::Cut(999), ""),
         (Fault::OtherRange, ""),
@@ -147,6 +147,38 @@ fn a_listing_that_never_ends_ends() {
 }
 
 #[test]
+fn what_marks_a_directory_is_no_object_in_it() {
+    let endpoint = Endpoint::start();
+    let store = bucket(&endpoint);
+    let listings: [(&[(&str, usize)], bool); 4] = [
+        (&[], false),
+        (&[("out/kept/", 0)], false),
+        (&[("out/kept/", 0), ("out/kept/x", 0)], true),
+        // It has content, which may not be passed over.
+        (&[("out/kept/", 5)], true),
+    ];
+    for (objects, exists) in listings {
+        endpoint.next([Fault::Status(404), Fault::Listed(objects)]);
+        assert_eq!(store.exists("/out/kept").unwrap(), exists, "{objects:?}");
+    }
+
+    let asked = endpoint.requests().len();
+    let from = Fault::Listed(&[("new/", 0), ("new/x", 3)]);
+    let (before, after) = (&[("out/kept/", 0)], &[("out/kept/", 0), ("out/kept/x", 3)]);
+    let gone = Fault::Status(404);
+    let to = [gone, Fault::Listed(before)];
+    let answers = [&to[..], &[gone, from, Fault::None, Fault::Listed(after), from]].concat();
+    endpoint.next(answers);
+    store.rename("/new", "/out/kept").unwrap();
+    let copies = endpoint.requests().split_off(asked);
+    let copies: Vec<_> = copies.iter().filter(|request| request.starts_with("PUT")).collect();
+    assert!(copies.len() == 1 && copies[0].starts_with("PUT /bucket/out/kept/x"), "{copies:?}");
+    // The mark alone is nothing that could be renamed.
+    endpoint.next([&to[..], &[gone, Fault::Listed(&[("new/", 0)])]].concat());
+    assert!(matches!(store.rename("/new", "/out/kept"), Err(Error::NotFound { .. })));
+}
+
+#[test]
 fn without_credentials_the_error_comes_in_seconds_and_says_what_to_set() {
     // As the address of a cloud's metadata is elsewhere: it takes the connection, or what is sent to it, and is silent.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -160,7 +192,7 @@ fn without_credentials_the_error_comes_in_seconds_and_says_what_to_set() {
             scope.spawn(|| {
                 let Err(Error::BadName { name, reason }) = store.open("/x") else { panic!("opened") };
                 assert_eq!(name, "s3://bucket");
-                let words = ["no credentials", "no answer within 500ms", "AWS_ACCESS_KEY_ID"];
+                let words = ["no credentials", "no answer within 2s", "AWS_ACCESS_KEY_ID"];
                 assert!(words.iter().all(|word| reason.contains(word)), "{reason}");
             });
         }

@@ -12,7 +12,7 @@ use hdfs_native::Client;
 use hdfs_native::file::FileReader;
 
 use super::calls::{Calls, lock};
-use crate::failure::Failure;
+use super::failure::Failure;
 use crate::remote::Patience;
 use crate::store::{Blob, Error};
 

@@ -10,7 +10,7 @@ use hdfs_native::{Client, ClientBuilder, HdfsError};
 use tokio::runtime::{self, Runtime};
 
 use super::HdfsLimits;
-use crate::failure::Failure;
+use super::failure::Failure;
 use crate::remote::{self, Patience, Silence};
 use crate::store::Error;
 

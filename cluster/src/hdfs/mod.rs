@@ -6,6 +6,7 @@
 
 mod blob;
 mod calls;
+mod failure;
 mod output;
 
 use std::sync::Arc;
@@ -14,10 +15,10 @@ use std::time::Duration;
 use hdfs_native::client::FileStatus;
 use hdfs_native::{Client, HdfsError, WriteOptions};
 
-use crate::failure::Failure;
 use crate::store::{Blob, Child, Error, Output, Store, is_hidden};
 use blob::HdfsBlob;
 use calls::Calls;
+use failure::Failure;
 use output::HdfsOutput;
 
 /// How long HDFS may take before it counts as failed.

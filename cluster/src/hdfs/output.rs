@@ -9,7 +9,7 @@ use bytes::Bytes;
 use hdfs_native::file::FileWriter;
 
 use super::calls::Calls;
-use crate::failure::Failure;
+use super::failure::Failure;
 use crate::store::{Error, Output};
 
 const WRITE_BYTES: usize = 1 << 20;

@@ -24,7 +24,7 @@ use self::blob::Object;
 use self::connect::Client;
 use self::failure::Failure;
 pub use self::shared::ObjectLimits;
-use self::shared::Shared;
+use self::shared::{Shared, is_mark};
 use self::upload::Upload;
 use crate::store::{Blob, BlobReader, Child, Entry, Error, Output, Store, is_hidden};
 
@@ -38,7 +38,8 @@ const CARRIED_AT_ONCE: usize = 4;
 /// One bucket of S3 or Google Cloud Storage, or one container of Azure.
 ///
 /// Renaming is copying and removing, object by object: not atomic, and not for a reader that does not wait for a
-/// `_SUCCESS`. Objects that end with `/`, with which some tools mark a directory, are taken for one. Names that the
+/// `_SUCCESS`. Empty objects that end with `/`, with which some tools mark a directory, are listed as one that is empty;
+/// nothing else sees them, and they stay where they are. Names that the
 /// client library cannot express (control characters, nothing between two slashes, `.` and `..`) are
 /// [`Error::BadName`].
 pub struct Bucket {
@@ -85,11 +86,11 @@ impl Bucket {
         }
     }
 
-    /// The paths of all objects below a path, hidden ones too.
+    /// The paths of all objects below a path, hidden ones too, but not the path's own mark.
     fn everything(&self, path: &str) -> Result<Vec<Entry>, Error> {
-        let mut entries = Vec::new();
+        let (key, mut entries) = (self.shared.key(path)?, Vec::new());
         self.shared.pages(path, false, |page| {
-            let objects = page.objects.into_iter();
+            let objects = page.objects.into_iter().filter(|object| !is_mark(object, &key));
             entries.extend(
                 objects.map(|object| Entry { path: format!("/{}", object.location), bytes: object.size }),
             );
@@ -204,10 +205,7 @@ impl Store for Bucket {
         if !is_root(path) && self.shared.head(path, "look for")?.is_some() {
             return Ok(true);
         }
-        let mut any = is_root(path);
-        self.shared
-            .first_page(path, |page| any |= !page.objects.is_empty() || !page.common_prefixes.is_empty())?;
-        Ok(any)
+        Ok(self.shared.any_below(path)? || is_root(path))
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<(), Error> {

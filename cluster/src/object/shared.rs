@@ -167,10 +167,15 @@ impl Shared {
         }
     }
 
-    /// Gives one page to `each`, with one object if there are any.
-    pub(super) fn first_page(&self, path: &str, mut each: impl FnMut(ListResult)) -> Result<(), Error> {
-        let options = PaginatedListOptions { max_keys: Some(1), ..PaginatedListOptions::default() };
-        self.page(path, options, &mut each).map(drop)
+    /// Whether any object lies below a path.
+    pub(super) fn any_below(&self, path: &str) -> Result<bool, Error> {
+        let (key, mut any) = (self.key(path)?, false);
+        // One of the two may be its mark.
+        let options = PaginatedListOptions { max_keys: Some(2), ..PaginatedListOptions::default() };
+        self.page(path, options, &mut |page| {
+            any |= !page.objects.iter().all(|object| is_mark(object, &key))
+        })?;
+        Ok(any)
     }
 
     /// Returns the token of the next page.
@@ -193,4 +198,10 @@ impl Shared {
         each(page.result);
         Ok(page.page_token)
     }
+}
+
+/// Whether this, found below the directory of that key, is no more than a mark of it: an empty object whose key is the
+/// directory's with a slash at its end, which the library leaves out. It can neither be read nor removed.
+pub(super) fn is_mark(object: &ObjectMeta, directory: &Path) -> bool {
+    object.size == 0 && object.location == *directory
 }

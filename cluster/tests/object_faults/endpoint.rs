@@ -40,6 +40,8 @@ pub enum Fault {
     OtherTag,
     /// A page of a listing that is followed by itself.
     SameToken,
+    /// A page of a listing with these keys and lengths.
+    Listed(&'static [(&'static str, usize)]),
 }
 
 /// Ends with the test's process; its threads end with their connections.
@@ -132,10 +134,21 @@ fn reply(mut stream: TcpStream, first: &str, range: Option<(usize, usize)>, faul
                 Fault::SameToken => "<NextContinuationToken>again</NextContinuationToken>",
                 _ => "",
             };
-            (200, format!("<ListBucketResult>{token}</ListBucketResult>").into_bytes())
+            let objects = if let Fault::Listed(objects) = fault { objects } else { &[] };
+            let time = "2022-01-01T00:00:00Z";
+            let object = |(key, size): &(&str, usize)| {
+                format!(
+                    "<Contents><Key>{key}</Key><Size>{size}</Size><LastModified>{time}</LastModified></Contents>"
+                )
+            };
+            let objects: String = objects.iter().map(object).collect();
+            (200, format!("<ListBucketResult>{objects}{token}</ListBucketResult>").into_bytes())
         }
         ("POST", _) if first.contains("uploads") => {
             (200, result("InitiateMultipartUpload", "<UploadId>7</UploadId>"))
+        }
+        ("POST", _) if first.contains("?delete") => {
+            (200, result("Delete", "<Deleted><Key>x</Key></Deleted>"))
         }
         ("POST", _) => (200, result("CompleteMultipartUpload", "<ETag>\"one\"</ETag>")),
         ("DELETE", _) => (204, Vec::new()),

@@ -38,16 +38,15 @@ import org.apache.hadoop.io.compress.DefaultCodec;
 import org.apache.hadoop.io.compress.GzipCodec;
 import org.apache.hadoop.io.compress.Lz4Codec;
 import org.apache.hadoop.io.compress.SnappyCodec;
-import org.apache.hadoop.io.compress.ZStandardCodec;
 import org.apache.hadoop.util.ReflectionUtils;
 
 /** What the tests ask of a real Hadoop: an HDFS on loopback, and SequenceFiles as its own code writes and reads them. */
 public class Hadoop {
     static final String USAGE =
         "dfs BASEDIR DATANODES SECONDS [ha] [ec]\n"
-            + "write-seq FILE COUNT KEY VALUE none|record|block default|gzip|bzip2|snappy|lz4|zstd [SYNC-INTERVAL]\n"
+            + "write-seq FILE COUNT KEY VALUE none|record|block default|gzip|bzip2|snappy|lz4 [SYNC-INTERVAL]\n"
             + "    KEY, VALUE: Text, BytesWritable, LongWritable, IntWritable or NullWritable\n"
-            + "copy-seq FILE COPY none|record|block default|gzip|bzip2|snappy|lz4|zstd\n"
+            + "copy-seq FILE COPY none|record|block default|gzip|bzip2|snappy|lz4\n"
             + "read-seq FILE\n"
             + "time-seq FILE TIMES\n"
             + "Several commands, separated by --, are run one after the other: Java takes its time to start.";
@@ -58,8 +57,7 @@ public class Hadoop {
             "gzip", GzipCodec.class,
             "bzip2", BZip2Codec.class,
             "snappy", SnappyCodec.class,
-            "lz4", Lz4Codec.class,
-            "zstd", ZStandardCodec.class);
+            "lz4", Lz4Codec.class);
 
     static final Map<String, Supplier<Writable>> CLASSES =
         Map.of(

@@ -11,7 +11,7 @@ use crate::store::Error;
 
 /// Why there is no answer.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(super) enum Failure {
     Library(HdfsError),
     Late(Duration),
     /// Its task ended without one: it panicked, or a read was shorter than the file.
@@ -49,7 +49,7 @@ impl fmt::Display for Failure {
 
 impl Failure {
     /// What it is to our callers, who did `action` to `name`.
-    pub(crate) fn error(&self, name: &str, action: &'static str) -> Error {
+    pub(super) fn error(&self, name: &str, action: &'static str) -> Error {
         let kind = match self {
             Failure::Library(HdfsError::FileNotFound(_)) => io::ErrorKind::NotFound,
             Failure::Library(HdfsError::IsADirectoryError(_)) => io::ErrorKind::IsADirectory,
@@ -77,7 +77,7 @@ impl Failure {
 
     /// Whether the call certainly did nothing, and may do better later: nobody could be asked, or the name node
     /// said "not now". After a broken connection or a deadline it may have been done all the same.
-    pub(crate) fn changed_nothing(&self) -> bool {
+    pub(super) fn changed_nothing(&self) -> bool {
         match self {
             Failure::Library(HdfsError::IOError(error)) => matches!(
                 error.kind(),
@@ -94,7 +94,7 @@ impl Failure {
     }
 
     /// Whether nobody knows what became of the call: the name node gave no answer.
-    pub(crate) fn is_silence(&self) -> bool {
+    pub(super) fn is_silence(&self) -> bool {
         let unanswered =
             matches!(self, Failure::Late(_) | Failure::Broken | Failure::Library(HdfsError::IOError(_)));
         unanswered && !self.changed_nothing()
