@@ -135,7 +135,7 @@ impl Unpacking<'_> {
         if !self.names.lock().unwrap_or_else(PoisonError::into_inner).add(name) {
             bail!(WrongUse(format!(
                 "two files cannot both be called {name:?}, nor can it be the folder of another; one of them is in \
-                 \"{path}\" at {offset}; unpack the inputs one by one, or to another format"
+                 \"{path}\" at {offset}; give them other ids"
             )));
         }
         match self.write(name, bytes) {
