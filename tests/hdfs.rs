@@ -57,8 +57,16 @@ impl Both {
     /// All files that can be seen of an output there.
     fn output_there(&self, output: &str) -> BTreeMap<String, Vec<u8>> {
         let root = format!("/{output}/");
-        let files = self.list(&format!("/{output}")).into_iter();
-        files.map(|path| (path.strip_prefix(&root).unwrap().to_owned(), self.read(&path))).collect()
+        // Listings leave out what begins with `_`.
+        let reasons = format!("/{output}/removed/_reasons");
+        let mut files = self.list(&format!("/{output}"));
+        if self.store.exists(&reasons).unwrap() {
+            files.extend(self.list(&reasons));
+        }
+        files
+            .into_iter()
+            .map(|path| (path.strip_prefix(&root).unwrap().to_owned(), self.read(&path)))
+            .collect()
     }
 
     /// All files of an output here but `_SUCCESS`.

@@ -41,8 +41,16 @@ impl Both {
             BlobReader::new(self.store.open(path).unwrap(), 0, u64::MAX).read_to_end(&mut bytes).unwrap();
             bytes
         };
-        let files = self.store.list(&format!("/{output}")).unwrap().into_iter();
-        files.map(|file| (file.path.strip_prefix(&root).unwrap().to_owned(), read(&file.path))).collect()
+        // Listings leave out what begins with `_`.
+        let reasons = format!("/{output}/removed/_reasons");
+        let mut files = self.store.list(&format!("/{output}")).unwrap();
+        if self.store.exists(&reasons).unwrap() {
+            files.extend(self.store.list(&reasons).unwrap());
+        }
+        files
+            .into_iter()
+            .map(|file| (file.path.strip_prefix(&root).unwrap().to_owned(), read(&file.path)))
+            .collect()
     }
 
     /// All files of an output here but `_SUCCESS`.
