@@ -1,14 +1,11 @@
 //! A tree of folders with one text file per document, such as TanCorp.
 
-use std::io::Read;
-
-use cluster::BlobReader;
-use operators::{DocBatch, Reject};
+use operators::DocBatch;
 
 use crate::compression::has_suffix;
 use crate::encoding::Charset;
 use crate::recognition::is_binary;
-use crate::tree::TreeWriter;
+use crate::tree::{TreeWriter, read_file};
 use crate::{Error, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// Category folders with one `.txt` file per document, such as `Art/0001.txt`: the layout of TanCorp.
@@ -62,12 +59,7 @@ impl Reader for FileReader {
         }
         let (blob, path) = (&self.piece.blob, self.piece.blob.path());
         let most = self.reading.max_record_bytes;
-        let too_long = blob.bytes() > most as u64;
-        let end = if too_long { Reject::HEAD_BYTES as u64 } else { blob.bytes() };
-        let mut bytes = Vec::new();
-        BlobReader::new(blob.clone(), 0, end)
-            .read_to_end(&mut bytes)
-            .map_err(|error| Error::reading(path, 0, error))?;
+        let (bytes, too_long) = read_file(blob, most)?;
         if too_long {
             let reason = format!("longer than the {most} bytes that a record may have");
             batch.reject(path, 0, reason, &bytes);

@@ -1,11 +1,24 @@
 //! Folders of files with one document each: files are copied whole, under their own names.
 
-use std::io;
+use std::io::{self, Read};
+use std::sync::Arc;
 
-use cluster::BlobReader;
+use cluster::{Blob, BlobReader};
+use operators::Reject;
 
 use crate::reasons::Reasons;
 use crate::{Error, Fate, Parts, Piece, Writer};
+
+/// The bytes of a file, and whether it is longer than `most`: then only how it begins, as a reject shows it.
+pub(crate) fn read_file(blob: &Arc<dyn Blob>, most: usize) -> Result<(Vec<u8>, bool), Error> {
+    let too_long = blob.bytes() > most as u64;
+    let end = if too_long { Reject::HEAD_BYTES as u64 } else { blob.bytes() };
+    let mut bytes = Vec::new();
+    BlobReader::new(blob.clone(), 0, end)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Error::reading(blob.path(), 0, error))?;
+    Ok((bytes, too_long))
+}
 
 /// Copies each file to the same path below `kept` or `removed`.
 ///

@@ -12,14 +12,12 @@ mod pdf;
 pub use child::{EXTRACT, serve};
 pub use extractors::Extractors;
 
-use std::io::Read;
 use std::sync::Arc;
 
-use cluster::BlobReader;
 use operators::{DocBatch, Reject};
 
 use crate::compression::has_suffix;
-use crate::tree::TreeWriter;
+use crate::tree::{TreeWriter, read_file};
 use crate::{Error, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// Word (`.docx`) and PDF files, each one document.
@@ -80,12 +78,7 @@ impl Reader for DocumentReader {
             return Ok(false);
         }
         let (blob, path) = (&self.piece.blob, self.piece.blob.path());
-        let too_long = blob.bytes() > self.max_bytes as u64;
-        let end = if too_long { Reject::HEAD_BYTES as u64 } else { blob.bytes() };
-        let mut bytes = Vec::new();
-        BlobReader::new(blob.clone(), 0, end)
-            .read_to_end(&mut bytes)
-            .map_err(|error| Error::reading(path, 0, error))?;
+        let (bytes, too_long) = read_file(blob, self.max_bytes)?;
         let head = bytes[..bytes.len().min(Reject::HEAD_BYTES)].to_vec();
         if too_long {
             batch.reject(path, 0, format!("the file is longer than {} bytes", self.max_bytes), &head);
