@@ -1,10 +1,35 @@
 //! The same text, once cleaned.
 
+use std::fmt;
+
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::Method;
+use super::{Method, Parameters, Wrong, store_clean};
 use crate::features::Features;
 use crate::record::{Pair, Row};
+use crate::text::Clean;
+
+/// The parameters of `exact`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExactSpec {
+    /// What is done to the text first.
+    pub clean: Clean,
+}
+
+impl Parameters for ExactSpec {
+    fn set(&mut self, key: &str, value: &str) -> Result<(), Wrong> {
+        match key {
+            "clean" => store_clean(&mut self.clean, value),
+            _ => Err(Wrong::Unknown),
+        }
+    }
+}
+
+impl fmt::Display for ExactSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "clean={}", self.clean)
+    }
+}
 
 /// 128 bits of the cleaned text; two texts match when all bits do.
 #[derive(Clone)]

@@ -1,7 +1,7 @@
 //! Methods: how a text becomes a fingerprint, which blocks it falls into, and which fingerprints match.
 //!
-//! A new method is one file here, and in this file: its module, a variant of [`Spec`] with an arm in each
-//! `match`, and an entry of [`Spec::ALL`]; and its line in the help of `--method`.
+//! A new method is one file here with its [`Parameters`], and in this file: its module, a variant of [`Spec`] with
+//! an arm in each `match`, and an entry of [`Spec::ALL`]; and its line in the help of `--method`.
 
 mod exact;
 mod simhash;
@@ -10,8 +10,8 @@ use std::fmt;
 use std::hash::Hash;
 use std::str::FromStr;
 
-pub use exact::Exact;
-pub use simhash::SimHash;
+pub use exact::{Exact, ExactSpec};
+pub use simhash::{SimHash, SimHashSpec};
 
 use crate::Error;
 use crate::features::{FeatureSpec, Features, Lexicon};
@@ -42,21 +42,24 @@ pub trait Method: Clone + Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spec {
     /// See [`SimHash`].
-    SimHash {
-        /// Bits of a fingerprint: 32 or 64.
-        bits: u32,
-        /// The largest distance of a match, in bits: up to 15.
-        hamming: u32,
-        /// What the fingerprint is made from.
-        features: FeatureSpec,
-        /// What is done to the text first.
-        clean: Clean,
-    },
+    SimHash(SimHashSpec),
     /// See [`Exact`].
-    Exact {
-        /// What is done to the text first.
-        clean: Clean,
-    },
+    Exact(ExactSpec),
+}
+
+/// The parameters of one method: what a user may write behind its name. `Default` is the name alone; `Display`
+/// is all of them, behind the name.
+trait Parameters: Default + fmt::Display {
+    /// Sets `key=value`, or a word that stands alone, whose value is then empty.
+    fn set(&mut self, key: &str, value: &str) -> Result<(), Wrong>;
+}
+
+/// What is wrong with a parameter.
+enum Wrong {
+    /// The method has none of that name.
+    Unknown,
+    /// Its value should have been this.
+    Expected(&'static str),
 }
 
 /// Something to be done with a method, whichever it is.
@@ -79,26 +82,20 @@ impl Spec {
 
     /// The one place that picks a method.
     pub fn with<J: MethodJob>(&self, lexicon: &Lexicon, job: J) -> Result<J::Output, Error> {
-        let cleaner = Cleaner::new(self.clean());
-        match *self {
-            Spec::SimHash { bits, hamming, features, .. } => {
-                Ok(job.run(cleaner, SimHash::new(bits, hamming, Features::new(features, lexicon)?)))
+        match self {
+            Spec::SimHash(spec) => {
+                let features = Features::new(spec.features, lexicon)?;
+                Ok(job.run(Cleaner::new(spec.clean), SimHash::new(spec.bits, spec.hamming, features)))
             }
-            Spec::Exact { .. } => Ok(job.run(cleaner, Exact)),
+            Spec::Exact(spec) => Ok(job.run(Cleaner::new(spec.clean), Exact)),
         }
     }
 
     /// Whether matching fingerprints do not prove that the texts are near, so that pairs need verification.
     pub fn approximate(&self) -> bool {
         match self {
-            Spec::SimHash { .. } => true,
-            Spec::Exact { .. } => false,
-        }
-    }
-
-    fn clean(&self) -> Clean {
-        match *self {
-            Spec::SimHash { clean, .. } | Spec::Exact { clean } => clean,
+            Spec::SimHash(_) => true,
+            Spec::Exact(_) => false,
         }
     }
 }
@@ -107,67 +104,60 @@ impl FromStr for Spec {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let bad = |reason: String| Error::BadSpec { spec: text.to_owned(), reason };
         let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
-        let mut spec = match name {
-            "simhash" => {
-                Spec::SimHash { bits: 64, hamming: 3, features: FeatureSpec::Jieba, clean: Clean::default() }
-            }
-            "exact" => Spec::Exact { clean: Clean::default() },
-            _ => return Err(bad(format!("no method is called \"{name}\"; there are simhash and exact"))),
+        let spec = match name {
+            "simhash" => parse(name, parameters).map(Spec::SimHash),
+            "exact" => parse(name, parameters).map(Spec::Exact),
+            _ => Err(format!("no method is called \"{name}\"; there are simhash and exact")),
         };
-        for parameter in parameters.split(',').filter(|parameter| !parameter.is_empty()) {
-            let (key, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-            let expected = match (&mut spec, key) {
-                (Spec::SimHash { bits, .. }, "bits") => number(value, bits, &[32, 64], "32 or 64"),
-                (Spec::SimHash { hamming, .. }, "hamming") => {
-                    number(value, hamming, &std::array::from_fn::<u32, 16, _>(|k| k as u32), "0 to 15")
-                }
-                (Spec::SimHash { features, .. }, "features") => {
-                    store(features, FeatureSpec::parse(value), "jieba, char:N or word:N, N from 1 to 64")
-                }
-                (Spec::SimHash { .. }, "weights") => match value {
-                    "tf" => None,
-                    _ => Some("tf"),
-                },
-                (Spec::SimHash { clean, .. } | Spec::Exact { clean }, "clean") => {
-                    store(clean, Clean::parse(value), "none, nfkc or weibo")
-                }
-                _ => return Err(bad(format!("{name} has no parameter \"{key}\""))),
-            };
-            if let Some(expected) = expected {
-                return Err(bad(format!("{key} must be {expected}, not \"{value}\"")));
-            }
-        }
-        Ok(spec)
+        spec.map_err(|reason| Error::BadSpec { spec: text.to_owned(), reason })
     }
+}
+
+/// The parameters of the method `name`, separated by commas.
+fn parse<P: Parameters>(name: &str, parameters: &str) -> Result<P, String> {
+    let mut parsed = P::default();
+    for parameter in parameters.split(',').filter(|parameter| !parameter.is_empty()) {
+        let (key, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        parsed.set(key, value).map_err(|wrong| match wrong {
+            Wrong::Unknown => format!("{name} has no parameter \"{key}\""),
+            Wrong::Expected(expected) => format!("{key} must be {expected}, not \"{value}\""),
+        })?;
+    }
+    Ok(parsed)
 }
 
 /// Stores a parsed value, or says what was expected.
-fn store<T>(place: &mut T, value: Option<T>, expected: &'static str) -> Option<&'static str> {
-    match value {
-        Some(value) => {
-            *place = value;
-            None
-        }
-        None => Some(expected),
-    }
+fn store<T>(place: &mut T, value: Option<T>, expected: &'static str) -> Result<(), Wrong> {
+    *place = value.ok_or(Wrong::Expected(expected))?;
+    Ok(())
 }
 
-fn number(value: &str, place: &mut u32, allowed: &[u32], expected: &'static str) -> Option<&'static str> {
-    store(place, value.parse().ok().filter(|number| allowed.contains(number)), expected)
+/// Stores a number of those allowed, or says what was expected.
+fn number(
+    place: &mut u32,
+    value: &str,
+    mut allowed: impl Iterator<Item = u32>,
+    expected: &'static str,
+) -> Result<(), Wrong> {
+    store(place, value.parse().ok().filter(|&number| allowed.any(|one| one == number)), expected)
+}
+
+/// The parameter `features`.
+fn store_features(place: &mut FeatureSpec, value: &str) -> Result<(), Wrong> {
+    store(place, FeatureSpec::parse(value), "jieba, char:N or word:N, N from 1 to 64")
+}
+
+/// The parameter `clean`, which every method has.
+fn store_clean(place: &mut Clean, value: &str) -> Result<(), Wrong> {
+    store(place, Clean::parse(value), "none, nfkc or weibo")
 }
 
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Spec::SimHash { bits, hamming, features, clean } => {
-                write!(
-                    f,
-                    "simhash:bits={bits},hamming={hamming},features={features},weights=tf,clean={clean}"
-                )
-            }
-            Spec::Exact { clean } => write!(f, "exact:clean={clean}"),
+            Spec::SimHash(spec) => write!(f, "simhash:{spec}"),
+            Spec::Exact(spec) => write!(f, "exact:{spec}"),
         }
     }
 }

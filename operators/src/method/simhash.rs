@@ -3,11 +3,53 @@
 //! Source: Charikar, "Similarity Estimation Techniques from Rounding Algorithms", STOC 2002; as a detector of
 //! near-duplicates: Manku, Jain, Das Sarma, WWW 2007. The words' weight is their number in the text (`tf`).
 
-use super::Method;
+use std::fmt;
+
+use super::{Method, Parameters, Wrong, number, store, store_clean, store_features};
 use crate::block_join::BlockJoin;
-use crate::features::Features;
+use crate::features::{FeatureSpec, Features};
 use crate::hamming::Kernel;
 use crate::record::{Pair, Row};
+use crate::text::Clean;
+
+/// The parameters of `simhash`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SimHashSpec {
+    /// Bits of a fingerprint: 32 or 64.
+    pub bits: u32,
+    /// The largest distance of a match, in bits: up to 15.
+    pub hamming: u32,
+    /// What the fingerprint is made from.
+    pub features: FeatureSpec,
+    /// What is done to the text first.
+    pub clean: Clean,
+}
+
+impl Default for SimHashSpec {
+    fn default() -> Self {
+        SimHashSpec { bits: 64, hamming: 3, features: FeatureSpec::Jieba, clean: Clean::default() }
+    }
+}
+
+impl Parameters for SimHashSpec {
+    fn set(&mut self, key: &str, value: &str) -> Result<(), Wrong> {
+        match key {
+            "bits" => number(&mut self.bits, value, [32, 64].into_iter(), "32 or 64"),
+            "hamming" => number(&mut self.hamming, value, 0..=15, "0 to 15"),
+            "features" => store_features(&mut self.features, value),
+            "weights" => store(&mut (), (value == "tf").then_some(()), "tf"),
+            "clean" => store_clean(&mut self.clean, value),
+            _ => Err(Wrong::Unknown),
+        }
+    }
+}
+
+impl fmt::Display for SimHashSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SimHashSpec { bits, hamming, features, clean } = self;
+        write!(f, "bits={bits},hamming={hamming},features={features},weights=tf,clean={clean}")
+    }
+}
 
 /// SimHash of 32 or 64 bits; two texts match within a number of bits.
 #[derive(Clone)]
