@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use crate::support::{Folder, sorted};
 
-const METHODS: [&str; 3] = ["simhash", "simhash:features=char:5", "exact"];
+const METHODS: [&str; 6] =
+    ["auto", "simhash", "simhash:features=char:5", "exact", "jaccard:0.7,features=char:3", "minhash"];
 const TABLES: [&str; 4] = ["kept", "removed", "pairs", "clusters"];
 /// In shuffled order, and some of them twice.
 const INPUTS: [&str; 3] = [
