@@ -320,10 +320,13 @@ fn the_summary_is_what_success_says_and_what_happened() {
         ("pairs", "firsts"),
         ("split-size", "33554432"),
         ("workers", "2"),
-        ("inputs", "a.jsonl b.jsonl"),
     ] {
         assert_eq!(summary["configuration"][name], expected, "{name}");
     }
+    let configuration = &summary["configuration"];
+    assert_eq!(configuration["inputs"], serde_json::json!(["a.jsonl", "b.jsonl"]));
+    assert_eq!(configuration["directory"], here.path("").to_str().unwrap().trim_end_matches('/'));
+    assert_eq!(configuration["id-field"], Value::Null);
     for (name, expected) in [
         ("input_files", 2),
         ("input_bytes", 86),
