@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 
 use anstream::{AutoStream, ColorChoice};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use cluster::{Stores, shown};
 use operators::{DocId, hash};
 use terminal_size::{Width, terminal_size};
@@ -54,7 +54,10 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     }
     let places: Vec<DocId> = pairs.iter().flat_map(|pair| [pair.places.0, pair.places.1]).collect();
     let documents = finished.input(common.workers())?.at(&places)?;
-    let document = |place| documents.binary_search_by_key(&place, |document| document.place);
+    let document = |place, id: &str| {
+        let found = documents.iter().find(|document| document.place == place && document.id == id);
+        found.with_context(|| format!("\"{}\" is not where it was; did the input change since?", shown(id)))
+    };
     let mut kept = HashMap::new();
     finished.members(|member| {
         if documents.iter().any(|document| document.place == member.place) {
@@ -70,14 +73,14 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     };
     let mut lines = Vec::new();
     for pair in &pairs {
-        let (Ok(a), Ok(b)) = (document(pair.places.0), document(pair.places.1)) else { continue };
+        let (a, b) = (document(pair.places.0, &pair.a)?, document(pair.places.1, &pair.b)?);
         let heading = |id: &str, place| match kept.get(&place) {
             Some(true) => format!("{id} (kept)"),
             _ => format!("{id} (removed)"),
         };
         lines.push(how_alike(pair));
         lines.push(layout.headings(&heading(&pair.a, pair.places.0), &heading(&pair.b, pair.places.1)));
-        lines.extend(layout.lines(&documents[a].text, &documents[b].text));
+        lines.extend(layout.lines(&a.text, &b.text));
         lines.push(String::new());
     }
     if pairs.is_empty() {

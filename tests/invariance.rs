@@ -22,7 +22,7 @@ const INPUTS: [&str; 3] = [
 ];
 
 /// 2,000 documents of the demo corpus in two files of JSON lines and two of Parquet, and 20 bad lines.
-fn corpus() -> Folder {
+pub fn corpus() -> Folder {
     let here = Folder::new();
     here.run("demo demo --documents 2000 --seed 3").ends(0);
     let lines = here.lines("demo", "corpus.jsonl");

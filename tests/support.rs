@@ -65,9 +65,9 @@ impl Folder {
     /// The program with the arguments of `line`, which are separated by spaces; names are those of this folder.
     pub fn command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dedup-job"));
-        // The clusters and clouds of whoever runs the tests are none of our business.
+        // The clusters, clouds and colours of whoever runs the tests are none of our business.
         for (name, _) in env::vars_os() {
-            if ["HADOOP_", "AWS_", "GOOGLE_", "AZURE_"]
+            if ["HADOOP_", "AWS_", "GOOGLE_", "AZURE_", "NO_COLOR", "CLICOLOR"]
                 .iter()
                 .any(|of| name.to_string_lossy().starts_with(of))
             {
