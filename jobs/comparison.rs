@@ -1,6 +1,7 @@
 //! Two texts compared as a method compares them, step by step.
 
-use operators::method::{Method, MethodJob};
+use operators::method::{Method, MethodJob, SetMethod, SetSearch};
+use operators::sets::{Kind, Packed, Sets};
 use operators::text::Cleaner;
 use operators::{Record, Similarity, jaccard};
 
@@ -28,15 +29,8 @@ impl MethodJob for Comparison<'_> {
         let identical = a == b;
         let fingerprints = [&a, &b].map(|text| method.fingerprint(text));
         let distance = method.distance(&fingerprints[0], &fingerprints[1]);
-        let agree: Vec<String> = (0..method.blocks())
-            .filter(|&block| {
-                let [a, b] = fingerprints.each_ref().map(|fingerprint| method.block(block, fingerprint));
-                a == b
-            })
-            .map(|block| block.to_string())
-            .collect();
-        let of = method.blocks();
-        let agree = if agree.is_empty() { "none".to_owned() } else { agree.join(", ") };
+        let blocks = (0..method.blocks())
+            .map(|block| fingerprints.each_ref().map(|fingerprint| method.block(block, fingerprint)));
         let [features_a, features_b] = [&a, &b].map(|text| {
             let mut features = Vec::new();
             method.features(text, &mut features);
@@ -51,7 +45,7 @@ impl MethodJob for Comparison<'_> {
                 bits_apart(&fingerprints[0], &fingerprints[1]),
                 if distance.is_some() { "a" } else { "no" }
             ),
-            format!("blocks that agree: {agree}, of 0 to {}", of - 1),
+            agreeing("blocks", blocks),
             format!(
                 "features: {} and {}, similarity {similarity}{}",
                 features_a.len(),
@@ -60,6 +54,59 @@ impl MethodJob for Comparison<'_> {
             ),
         ];
         Compared { steps, matches: identical || distance.is_some() && similar }
+    }
+
+    fn sets(self, mut method: SetMethod) -> Compared {
+        let [a, b] = [self.a, self.b].map(|text| method.cleaner.clean(text).to_owned());
+        let packed = [&a, &b].map(|text| {
+            let (mut sets, mut packed) = (Sets::default(), Vec::new());
+            method.rule.sets(text, &mut sets);
+            sets.pack(&mut packed, |_| true);
+            packed
+        });
+        let [set_a, set_b] = packed.each_ref().map(|packed| Packed(packed));
+        let mut steps = vec![cleaned(&a, &b)];
+        let Some((kind, similarity)) = method.rule.similarity(set_a, set_b) else {
+            steps.push("one of them is short, and the other far too long to match it".to_owned());
+            return Compared { steps, matches: false };
+        };
+        let least = method.rule.measure(kind).1;
+        let short = if kind == Kind::Short { " of short texts" } else { "" };
+        steps.push(format!(
+            "features{short}: {} and {}, similarity {similarity}{}",
+            set_a.size(kind),
+            set_b.size(kind),
+            against(similarity, Some(least))
+        ));
+        let candidate = match method.search {
+            SetSearch::Prefix => {
+                steps.push("every pair that is similar enough is found".to_owned());
+                true
+            }
+            SetSearch::Bands(minhash) => {
+                let [keys_a, keys_b] = [set_a, set_b].map(|set| {
+                    let mut keys = Vec::new();
+                    minhash.bands(set.features(kind), &mut keys);
+                    keys
+                });
+                let agrees = keys_a.iter().zip(&keys_b).any(|(a, b)| a == b);
+                steps.push(agreeing("bands", keys_a.into_iter().zip(keys_b).map(|(a, b)| [a, b])));
+                steps.push(format!("so they are {} candidate", if agrees { "a" } else { "no" }));
+                agrees
+            }
+        };
+        Compared { steps, matches: a == b || candidate && similarity >= least }
+    }
+}
+
+/// Which of the values of two texts are equal.
+fn agreeing(name: &str, values: impl Iterator<Item = [u64; 2]>) -> String {
+    let values: Vec<[u64; 2]> = values.collect();
+    let agree = values.iter().enumerate().filter(|(_, [a, b])| a == b).map(|(at, _)| at.to_string());
+    let agree: Vec<String> = agree.collect();
+    match agree.is_empty() {
+        true => format!("none of the {} {name} agree", values.len()),
+        false => format!("of the {name} 0 to {}, these agree: {}", values.len() - 1, agree.join(", ")),
     }
 }
 

@@ -14,7 +14,7 @@ use operators::{Resolve, Similarity};
 use serde_json::{Value, json};
 
 use crate::failure::check_rejects;
-use crate::finish::{Finish, Keep};
+use crate::finish::{Finish, Keep, verified_by};
 use crate::guards::Guards;
 use crate::options::{OnBadText, lexicon, output_and_inputs, paths, record_size, size};
 use crate::plan::Plan;
@@ -149,8 +149,8 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         start,
         plan: Arc::clone(&plan),
         reading: reading.clone(),
-        measured: verify.is_some() || args.method.measures(),
-        approximate: args.method.approximate(),
+        method: &args.method,
+        verify,
         resolve: args.resolve,
         keep: args.keep,
         pairs: args.pairs,
@@ -199,10 +199,9 @@ impl Args {
         inputs: &[String],
         workers: usize,
     ) -> Result<BTreeMap<String, Value>> {
-        let verify = verify.map_or("none".to_owned(), |least| format!("jaccard:{least}"));
         let values = [
             ("method", json!(self.method.to_string())),
-            ("verify", json!(verify)),
+            ("verify", json!(verified_by(verify))),
             ("resolve", json!(self.resolve.to_string())),
             ("keep", json!(format!("{:?}", self.keep).to_lowercase())),
             ("pairs", json!(format!("{:?}", self.pairs).to_lowercase())),

@@ -8,7 +8,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use cluster::Stores;
 use datasets::{Reading, Removal};
-use operators::{DocId, Matches, Member, Removed, Resolve, Similarity, Tie, survivors};
+use operators::method::Spec;
+use operators::{DocId, Matches, Member, Pair, Removed, Resolve, Similarity, Tie, survivors};
 use serde_json::Value;
 
 use crate::failure::while_running;
@@ -31,16 +32,20 @@ pub(crate) enum Keep {
     Longest,
 }
 
+/// As in `--verify`.
+pub(crate) fn verified_by(verify: Option<Similarity>) -> String {
+    verify.map_or("none".to_owned(), |least| format!("jaccard:{least}"))
+}
+
 /// An output that is to be made.
 pub(crate) struct Finish<'a> {
     pub common: &'a Common,
     pub start: Instant,
     pub plan: Arc<Plan>,
     pub reading: Reading,
-    /// Whether each pair's similarity was measured.
-    pub measured: bool,
-    /// Whether equal fingerprints are no proof of equal texts.
-    pub approximate: bool,
+    pub method: &'a Spec,
+    /// The least similarity of a pair of matching fingerprints; `None`: none.
+    pub verify: Option<Similarity>,
     pub resolve: Resolve,
     pub keep: Keep,
     pub pairs: PairsOf,
@@ -94,14 +99,16 @@ impl Finish<'_> {
         let guarded = self.guards.check(found.docs, &members, name);
         guarded
             .and_then(|()| self.guards.check_sources(&self.plan, &self.reading, found, &members, workers))?;
-        let fates = fates(&members, found, self.measured, name);
+        let fates = fates(&members, found, self.measured(), name);
         let removal = |doc| {
             let at = fates.binary_search_by_key(&doc, |fate: &(DocId, _)| fate.0);
             at.ok().and_then(|at| fates[at].1.as_ref())
         };
 
+        // Methods over sets have none.
+        let distance = |pair: &Pair| (!self.method.measures()).then_some(pair.distance);
         progress.enter(Stage::Write);
-        let pairs = write_pairs(folder, &found.matches, self.pairs, self.measured, name)?;
+        let pairs = write_pairs(folder, &found.matches, self.pairs, self.measured(), distance, name)?;
         write_clusters(folder, &members, named, removal)?;
         write_rejects(folder, &found.rejects)?;
         let written = write(&self.plan, &self.reading, &fates, folder, workers, progress)?;
@@ -130,12 +137,12 @@ impl Finish<'_> {
             counters,
             process: Process::measure(),
             cluster_sizes,
-            pairs_by_distance: histogram(found.matches.pairs.iter().map(|(pair, _)| pair.distance)),
+            pairs_by_distance: histogram(found.matches.pairs.iter().filter_map(|(pair, _)| distance(pair))),
             pairs_by_similarity: histogram(found.matches.pairs.iter().filter_map(|(_, similarity)| {
                 similarity.map(|similarity| (100.0 * similarity.as_f64()) as u32)
             })),
             blocks: skew(&found.loads),
-            sample_pairs: sample(&found.matches, name),
+            sample_pairs: sample(&found.matches, distance, name),
             seconds: clock.seconds(),
             input: self.plan.files.iter().map(InputFile::of).collect(),
         };
@@ -148,13 +155,18 @@ impl Finish<'_> {
         Ok(summary)
     }
 
+    /// Whether the similarity of each pair is known.
+    fn measured(&self) -> bool {
+        self.verify.is_some() || self.method.measures()
+    }
+
     fn survivors(&self, matches: &Matches, chars: impl Fn(DocId) -> u64) -> Vec<Member> {
         let mut members = match self.keep {
             Keep::First => survivors(matches, self.resolve, |doc| doc),
             Keep::Longest => survivors(matches, self.resolve, |doc| (Reverse(chars(doc)), doc)),
         };
         // Equal fingerprints of an approximate method are no proof of equal texts.
-        if !self.measured && self.approximate {
+        if !self.measured() && self.method.approximate() {
             for removed in members.iter_mut().filter_map(|member| member.removed.as_mut()) {
                 removed.tie = removed.tie.max(Tie::Similar(None));
             }
@@ -188,14 +200,18 @@ fn fates<'a>(members: &[Member], found: &Found, verified: bool, name: impl Fn(Do
 }
 
 /// Up to 20 pairs, evenly from all.
-fn sample<'a>(matches: &Matches, name: impl Fn(DocId) -> &'a str) -> Vec<SamplePair> {
+fn sample<'a>(
+    matches: &Matches,
+    distance: impl Fn(&Pair) -> Option<u32>,
+    name: impl Fn(DocId) -> &'a str,
+) -> Vec<SamplePair> {
     let step = matches.pairs.len().div_ceil(20).max(1);
     let sampled = matches.pairs.iter().step_by(step);
     sampled
         .map(|(pair, similarity)| SamplePair {
             a: name(pair.low).to_owned(),
             b: name(pair.high).to_owned(),
-            distance: pair.distance,
+            distance: distance(pair),
             similarity: similarity.map(Similarity::as_f64),
         })
         .collect()

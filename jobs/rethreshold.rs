@@ -9,7 +9,7 @@ use cluster::Stores;
 use operators::{DocId, Matches, Pair, Resolve, Similarity};
 use serde_json::json;
 
-use crate::finish::{Finish, Keep};
+use crate::finish::{Finish, Keep, verified_by};
 use crate::finished::Finished;
 use crate::guards::Guards;
 use crate::options::paths;
@@ -57,15 +57,18 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     let old = &args.output;
     let stores = Stores::new();
     let finished = Finished::open(&stores, old)?;
-    match finished.verify()? {
-        None => bail!(WrongUse(format!(
-            "\"{old}\" was made without verification, so the similarity of its pairs is not known"
-        ))),
-        Some(least) if args.threshold < least => bail!(WrongUse(format!(
+    let (mut method, mut verify) = (finished.method()?, finished.verify()?);
+    let mut thresholds: Vec<&mut Similarity> = method.thresholds().into_iter().chain(&mut verify).collect();
+    match thresholds.iter().min() {
+        None => bail!(WrongUse(format!("\"{old}\" does not say how similar its pairs are"))),
+        Some(least) if args.threshold < **least => bail!(WrongUse(format!(
             "\"{old}\" has the pairs from {least} on; those from {} on take a new run of dedup",
             args.threshold
         ))),
         Some(_) => {}
+    }
+    for threshold in &mut thresholds {
+        **threshold = args.threshold.max(**threshold);
     }
     let input = finished.input(common.workers())?;
     let resolve = args.resolve.map_or_else(|| finished.option("resolve"), Ok)?;
@@ -73,7 +76,8 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     let pairs = args.pairs.map_or_else(|| finished.choice("pairs"), Ok)?;
     let mut configuration = finished.configuration().clone();
     for (name, value) in [
-        ("verify", json!(format!("jaccard:{}", args.threshold))),
+        ("method", json!(method.to_string())),
+        ("verify", json!(verified_by(verify))),
         ("resolve", json!(resolve.to_string())),
         ("keep", json!(format!("{keep:?}").to_lowercase())),
         ("pairs", json!(format!("{pairs:?}").to_lowercase())),
@@ -86,8 +90,8 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         start,
         plan: Arc::new(input.plan),
         reading: input.reading,
-        verify: Some(args.threshold),
-        approximate: finished.method()?.approximate(),
+        method: &method,
+        verify,
         resolve,
         keep,
         pairs,

@@ -57,7 +57,8 @@ pub(crate) struct BlockSkew {
 pub(crate) struct SamplePair {
     pub a: String,
     pub b: String,
-    pub distance: u32,
+    /// Where the method has one.
+    pub distance: Option<u32>,
     pub similarity: Option<f64>,
 }
 

@@ -7,7 +7,7 @@ use anyhow::Result;
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use cluster::Output;
 use datasets::Removal;
-use operators::{DocId, Matches, Member, Reject, Similarity};
+use operators::{DocId, Matches, Member, Pair, Reject, Similarity};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
@@ -35,15 +35,16 @@ pub(crate) fn write_pairs<'a>(
     folder: &OutputFolder,
     matches: &Matches,
     of: PairsOf,
-    verified: bool,
+    measured: bool,
+    distance: impl Fn(&Pair) -> Option<u32>,
     name: impl Fn(DocId) -> &'a str,
 ) -> Result<u64> {
     let mut table = Table::new(folder, "pairs");
-    let same = verified.then_some(Similarity::ONE);
-    let mut row = |a: DocId, b: DocId, distance: u32, similarity: Option<Similarity>, identical: bool| {
-        let places = (a.min(b), a.max(b));
-        let (a, b) = (name(places.0), name(places.1));
-        table.push(PairRow { a, b, hamming: Some(distance), similarity, identical, places })
+    let same = measured.then_some(Similarity::ONE);
+    let mut row = |pair: Pair, similarity: Option<Similarity>, identical: bool| {
+        let (a, b) = (name(pair.low), name(pair.high));
+        let places = (pair.low, pair.high);
+        table.push(PairRow { a, b, hamming: distance(&pair), similarity, identical, places })
     };
     // The copies of a first document lie side by side, sorted by it.
     let mut copies: Vec<(DocId, DocId)> = matches.copies.iter().map(|&(doc, first)| (first, doc)).collect();
@@ -58,18 +59,18 @@ pub(crate) fn write_pairs<'a>(
         let ones = if of == PairsOf::All { members.len() } else { 1 };
         for (i, &one) in members[..ones].iter().enumerate() {
             for &other in &members[i + 1..] {
-                row(one, other, 0, same, true)?;
+                row(Pair::new(one, other, 0), same, true)?;
             }
         }
     }
     for &(pair, similarity) in &matches.pairs {
         if of == PairsOf::Firsts {
-            row(pair.low, pair.high, pair.distance, similarity, false)?;
+            row(pair, similarity, false)?;
             continue;
         }
         for low in class(pair.low) {
             for high in class(pair.high) {
-                row(low, high, pair.distance, similarity, false)?;
+                row(Pair::new(low, high, pair.distance), similarity, false)?;
             }
         }
     }

@@ -16,17 +16,17 @@ const METHOD: &str = "simhash:features=char:5,hamming=15";
 fn texts() -> Vec<(&'static str, String)> {
     let mut random = Random(71);
     let text = random.text(300);
-    let edited = |every: usize| -> String {
-        text.chars().enumerate().map(|(at, c)| if at % every == every - 1 { '改' } else { c }).collect()
+    let edited = |places: &[usize]| -> String {
+        text.chars().enumerate().map(|(at, c)| if places.contains(&at) { '改' } else { c }).collect()
     };
     let half: String = text.chars().take(150).collect();
     vec![
         ("first", text.clone()),
-        ("near", edited(151)),
-        ("nearer", edited(290)),
+        ("near", edited(&[60, 150])),
+        ("nearer", edited(&[289])),
         ("other", random.text(300)),
         ("copy", text.clone()),
-        ("farther", edited(80)),
+        ("farther", edited(&[50, 121, 200, 260])),
         ("half", half + &random.text(150)),
     ]
 }
@@ -115,6 +115,25 @@ fn why_two_documents_are_a_pair_or_none() {
 }
 
 #[test]
+fn why_says_how_each_method_finds_candidates() {
+    let here = finished("");
+    let dedup = "dedup a.jsonl out --quiet --overwrite --method";
+    here.run(&format!("{dedup} jaccard:0.8,features=char:5")).ends(0);
+    let similar = format!("similarity {}", similarity("first", "near"));
+    let pair = format!("first and near: {similar}");
+    says(here.run("why out near first"), &[&pair, "every pair that is similar enough is found"]);
+    here.run(&format!("{dedup} minhash:jaccard=0.8,features=char:5")).ends(0);
+    let alike = here.run("why out near first");
+    assert!(alike.stdout.contains("of the bands 0 to 24, these agree: "), "{alike:?}");
+    says(alike, &[&pair, "so they are a candidate"]);
+    let other = here.run("why out other first");
+    says(other, &["first and other are no pair", "none of the 25 bands agree", "so they are no candidate"]);
+    here.run(&format!("{dedup} exact")).ends(0);
+    says(here.run("why out copy first"), &["fingerprints: 0 bits differ, so they are a candidate"]);
+    says(here.run("why out near first"), &["first and near are no pair", "none of the 1 blocks agree"]);
+}
+
+#[test]
 fn pairs_are_shown_side_by_side() {
     let here = finished("");
     let shown = here.run("show out --width 80").ends(0);
@@ -124,7 +143,7 @@ fn pairs_are_shown_side_by_side() {
     let columns = |line: &str| line.chars().map(|c| if c >= '\u{2e80}' { 2 } else { 1 }).sum::<usize>();
     assert!(shown.stdout.lines().all(|line| columns(line) <= 80), "{shown:?}");
 
-    let nearer = here.run("show out --id nearer -n 1 --width 200").ends(0).stdout;
+    let nearer = here.run("show out --id nearer -n 9 --width 200").ends(0).stdout;
     let changed = texts()[0].1.chars().nth(289).unwrap();
     assert!(nearer.contains(&format!("[-{changed}-]")) && nearer.contains("{+改+}"), "{nearer}");
     assert!(nearer.contains("… ") && !here.run("show out --id nearer --whole").stdout.contains('…'));
@@ -254,12 +273,31 @@ fn a_higher_threshold_gives_what_a_new_run_would() {
 }
 
 #[test]
+fn a_method_that_measures_by_itself_has_its_threshold_raised() {
+    let here = corpus();
+    for (old, new) in [
+        ("jaccard:0.5,features=char:5", "jaccard:0.9,features=char:5"),
+        ("minhash:jaccard=0.5,features=char:5", "minhash:jaccard=0.9,features=char:5"),
+    ] {
+        here.run(&format!("dedup in old --quiet --overwrite --method {old}")).ends(3);
+        here.run(&format!("dedup in new --quiet --overwrite --method {new}")).ends(3);
+        here.run("rethreshold old re --quiet --overwrite --threshold 0.9").ends(3);
+        assert!(files(&here, "new") == files(&here, "re"), "{old}");
+        assert!(here.counter("re", "removed") < here.counter("old", "removed"));
+        assert_eq!(here.success("new")["configuration"], here.success("re")["configuration"]);
+        // They have no fingerprints that could differ.
+        assert!(here.rows("re/pairs").iter().all(|row| row[2] == "null"));
+        here.run("rethreshold old less --threshold 0.4").fails(2, &["from 0.5 on"]);
+    }
+}
+
+#[test]
 fn a_threshold_under_that_of_the_output_takes_a_new_run() {
     let here = finished("");
     here.run("rethreshold out new --threshold 0.79").fails(2, &["from 0.8 on", "new run"]);
     here.run("rethreshold out new --threshold 1.1").fails(2, &["--threshold", "from 0 to 1"]);
     here.run("rethreshold out new").fails(2, &["--threshold"]);
     let here = finished("--verify none");
-    here.run("rethreshold out new --threshold 0.9").fails(2, &["without verification"]);
+    here.run("rethreshold out new --threshold 0.9").fails(2, &["how similar"]);
     assert!(here.files("new").is_empty());
 }
