@@ -276,6 +276,7 @@ fn a_higher_threshold_gives_what_a_new_run_would() {
 fn a_method_that_measures_by_itself_has_its_threshold_raised() {
     let here = corpus();
     for (old, new) in [
+        ("auto:short=0.5,long=0.6", "auto:short=0.9,long=0.9"),
         ("jaccard:0.5,features=char:5", "jaccard:0.9,features=char:5"),
         ("minhash:jaccard=0.5,features=char:5", "minhash:jaccard=0.9,features=char:5"),
     ] {

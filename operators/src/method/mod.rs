@@ -125,6 +125,7 @@ impl Spec {
     pub fn thresholds(&mut self) -> Vec<&mut Similarity> {
         match self {
             Spec::SimHash(_) | Spec::Exact(_) => vec![],
+            Spec::Auto(spec) => vec![&mut spec.short, &mut spec.long],
             Spec::Jaccard(spec) => vec![&mut spec.least],
             Spec::MinHash(spec) => vec![&mut spec.jaccard.least],
         }
