@@ -2,10 +2,14 @@
 //!
 //! Arrows: `jobs` joins `operators`, `cluster` and `datasets`; no algorithm lives here.
 
+mod comparison;
 pub mod dedup;
 pub mod demo;
 mod drive;
 mod failure;
+mod finish;
+mod finished;
+mod guards;
 mod options;
 mod output;
 pub mod pack;
@@ -13,10 +17,14 @@ mod plan;
 mod progress;
 mod reject_lines;
 mod repack;
+pub mod rethreshold;
 mod search;
+pub mod show;
+mod side_by_side;
 mod summary;
 mod tables;
 pub mod unpack;
+pub mod why;
 mod write;
 
 use std::fmt;
