@@ -13,6 +13,7 @@ mod record;
 mod similarity;
 mod survivors;
 pub mod text;
+pub mod vector;
 mod weibo;
 
 pub use error::Error;

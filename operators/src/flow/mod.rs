@@ -4,12 +4,14 @@
 //! the modules beside it. Reading and writing happen in the worker loop of `jobs`, where errors can be
 //! returned; nothing here can fail.
 
+mod class_sums;
 mod compare;
 mod map;
 mod rows;
 mod shuffle;
 mod verify;
 
+pub use class_sums::ClassSums;
 pub use compare::{BlockLoad, Compared, compare};
 pub use map::{Found, Map};
 pub use shuffle::{Shuffle, shuffle};
