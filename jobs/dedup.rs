@@ -14,7 +14,7 @@ use operators::method::Spec;
 use operators::{DocId, Matches, Member, Removed, Resolve, Similarity, Tie, survivors};
 
 use crate::failure::{check_rejects, while_running};
-use crate::options::{OnBadText, output_and_inputs, paths, record_size, size};
+use crate::options::{OnBadText, output_and_inputs, paths, record_size, size, words};
 use crate::output::OutputFolder;
 use crate::plan::Plan;
 use crate::progress::{Progress, Reporter, Stage};
@@ -160,20 +160,6 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     Ok(if summary.counters.rejected > 0 { 3 } else { 0 })
 }
 
-/// The text of a file of words, without a byte order mark.
-fn words(file: &Option<String>) -> Result<String> {
-    let Some(file) = file else { return Ok(String::new()) };
-    let bytes =
-        std::fs::read(file).map_err(|error| WrongUse(format!("could not read \"{file}\": {error}")))?;
-    match std::str::from_utf8(&bytes) {
-        Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned()),
-        Err(error) => {
-            let line = 1 + bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count();
-            bail!(WrongUse(format!("\"{file}\", line {line}: not valid UTF-8")))
-        }
-    }
-}
-
 /// A run whose input and output are known to be there.
 struct Job<'a> {
     common: &'a Common,
@@ -269,14 +255,7 @@ impl Job<'_> {
             blocks: skew(&found.loads),
             sample_pairs: sample(&found.matches, name),
             seconds: clock.seconds(),
-            input: plan
-                .files
-                .iter()
-                .map(|file| InputFile {
-                    uri: format!("{}{}", file.store.prefix(), file.path),
-                    bytes: file.bytes,
-                })
-                .collect(),
+            input: plan.files.iter().map(InputFile::of).collect(),
         };
         let json = serde_json::to_string_pretty(&summary)? + "\n";
         self.progress.enter(Stage::Commit);

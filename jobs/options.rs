@@ -59,3 +59,17 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     let number = digits.parse::<u64>().ok().filter(|&number| number > 0 && number.leading_zeros() > shift);
     number.map(|number| number << shift).ok_or_else(|| "expected a size such as 500K, 32M or 1G".to_owned())
 }
+
+/// The text of a file of words, without a byte order mark.
+pub(crate) fn words(file: &Option<String>) -> Result<String> {
+    let Some(file) = file else { return Ok(String::new()) };
+    let bytes =
+        std::fs::read(file).map_err(|error| WrongUse(format!("could not read \"{file}\": {error}")))?;
+    match std::str::from_utf8(&bytes) {
+        Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned()),
+        Err(error) => {
+            let line = 1 + bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count();
+            bail!(WrongUse(format!("\"{file}\", line {line}: not valid UTF-8")))
+        }
+    }
+}

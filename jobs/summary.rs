@@ -5,6 +5,7 @@ use std::fmt;
 use std::fs;
 use std::time::Duration;
 
+use cluster::Found;
 use operators::flow::BlockLoad;
 use operators::{Member, Tie};
 use serde::Serialize;
@@ -34,6 +35,12 @@ pub(crate) struct Summary {
 pub(crate) struct InputFile {
     pub uri: String,
     pub bytes: u64,
+}
+
+impl InputFile {
+    pub fn of(file: &Found) -> Self {
+        InputFile { uri: format!("{}{}", file.store.prefix(), file.path), bytes: file.bytes }
+    }
 }
 
 #[derive(Debug, Serialize)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt32Array};
 use cluster::Output;
+use operators::vector::Measure;
 use operators::{DocId, Matches, Member, Reject, Similarity};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
@@ -86,6 +87,18 @@ pub(crate) fn write_clusters<'a>(
     table.finish()
 }
 
+/// Writes `labels/`.
+pub(crate) fn write_labels<'a>(
+    folder: &OutputFolder,
+    rows: impl Iterator<Item = LabelRow<'a>>,
+) -> Result<u64> {
+    let mut table = Table::new(folder, "labels");
+    for row in rows {
+        table.push(row)?;
+    }
+    table.finish()
+}
+
 /// Writes `rejects/`, if there are any.
 pub(crate) fn write_rejects(folder: &OutputFolder, rejects: &[Reject]) -> Result<()> {
     #[derive(Serialize)]
@@ -144,6 +157,27 @@ impl TableRow for MemberRow<'_> {
             ("cluster", Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.cluster)))),
             ("kept", Arc::new(BooleanArray::from_iter(rows.iter().map(|row| Some(row.kept))))),
         ]
+    }
+}
+
+/// A test document, its label, and the label by each measure, in the order of [`Measure::ALL`].
+pub(crate) struct LabelRow<'a> {
+    pub id: &'a str,
+    pub label: &'a str,
+    pub nearest: [&'a str; Measure::ALL.len()],
+}
+
+impl TableRow for LabelRow<'_> {
+    fn columns(rows: &[Self]) -> Vec<(&'static str, ArrayRef)> {
+        let mut columns: Vec<(_, ArrayRef)> = vec![
+            ("id", Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.id)))),
+            ("label", Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.label)))),
+        ];
+        for (at, measure) in Measure::ALL.into_iter().enumerate() {
+            let nearest = rows.iter().map(|row| row.nearest[at]);
+            columns.push((measure.name(), Arc::new(StringArray::from_iter_values(nearest))));
+        }
+        columns
     }
 }
 
