@@ -36,11 +36,14 @@ pub struct Args {
     // Not `num_args = 2..`: that would ask for two between any two options.
     #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
     paths: Vec<String>,
-    /// Method and parameters, such as simhash or simhash:hamming=6,features=char:5
+    /// Method and parameters, such as auto, jaccard:0.8 or simhash:hamming=6,features=char:5
     ///
-    /// Methods: simhash (bits=32|64, hamming=0..15, features=jieba|char:N|word:N, weights=tf,
-    /// clean=none|nfkc|weibo) and exact (clean). Every pair within the distance is found.
-    #[arg(long, value_name = "SPEC", default_value = "simhash")]
+    /// auto (revisions, short=T, long=T, search=exact|minhash): what a reader calls the same text, short or long.
+    /// jaccard:T (features=jieba|char:N|word:N|unit:N, clean=none|nfkc|post|weibo): every pair of texts whose sets of
+    /// features are similar. minhash (jaccard=T, bands, rows, seed, features, clean): nearly all of them, in less
+    /// memory. simhash (bits=32|64, hamming=0..15, features, weights=tf, clean): every pair of fingerprints
+    /// within the distance. exact (clean): equal texts.
+    #[arg(long, value_name = "SPEC", default_value = "auto")]
     method: Spec,
     /// Compare the features of every candidate pair: jaccard:T, or none
     ///
@@ -216,10 +219,11 @@ impl Job<'_> {
                 removed.tie = removed.tie.max(Tie::Similar(None));
             }
         }
-        let fates = fates(&members, &found, verify.is_some(), name);
+        let measured = verify.is_some() || args.method.measures();
+        let fates = fates(&members, &found, measured, name);
 
         self.progress.enter(Stage::Write);
-        let pairs = write_pairs(self.folder, &found.matches, args.pairs, verify.is_some(), name)?;
+        let pairs = write_pairs(self.folder, &found.matches, args.pairs, measured, name)?;
         write_clusters(self.folder, &members, name)?;
         write_rejects(self.folder, &found.rejects)?;
         let written = write(plan, &reading, &fates, self.folder, self.common.workers(), &self.progress)?;
@@ -267,10 +271,16 @@ impl Job<'_> {
     }
 
     fn verify(&self) -> Result<Option<Similarity>> {
+        let method = &self.args.method;
         match self.args.verify {
+            Some(_) if method.measures() => {
+                bail!(WrongUse(format!(
+                    "{method} compares the features of every pair itself: leave --verify out"
+                )))
+            }
             Some(Verification::Jaccard(least)) => Ok(Some(least)),
             Some(Verification::None) => Ok(None),
-            None if self.args.method.approximate() => Ok(Some("0.8".parse().map_err(WrongUse)?)),
+            None if method.approximate() => Ok(Some("0.8".parse().map_err(WrongUse)?)),
             None => Ok(None),
         }
     }

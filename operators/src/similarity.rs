@@ -11,10 +11,38 @@ impl Similarity {
     /// The same set.
     pub const ONE: Similarity = Similarity(1_000_000);
 
+    /// So many millionths, up to a million.
+    pub const fn millionths(millionths: u32) -> Self {
+        Similarity(millionths)
+    }
+
     /// `part / whole`; an empty whole is all of it.
     pub fn ratio(part: usize, whole: usize) -> Self {
         let millionths = (part as u64 * 1_000_000).checked_div(whole as u64);
         millionths.map_or(Self::ONE, |millionths| Similarity(millionths as u32))
+    }
+
+    /// How many elements two sets of these sizes must share to be as alike as this.
+    pub fn least_shared(self, overlap: Overlap, a: usize, b: usize) -> usize {
+        let (least, a, b) = (u64::from(self.0), a as u64, b as u64);
+        let shared = match overlap {
+            Overlap::Jaccard => (least * (a + b)).div_ceil(1_000_000 + least),
+            Overlap::Revision => (least * (4 * a.min(b)).max(a.max(b))).div_ceil(4_000_000),
+        };
+        shared.max(1) as usize
+    }
+
+    /// How many of its own elements a set must share with any set that is as alike as this and not smaller.
+    pub fn least_shared_of_smaller(self, size: usize) -> usize {
+        self.least_shared(Overlap::Revision, size, size)
+    }
+
+    /// The same with any set that is not larger. So large must the other one be at least.
+    pub fn least_shared_of_larger(self, overlap: Overlap, size: usize) -> usize {
+        match overlap {
+            Overlap::Jaccard => self.least_shared_of_smaller(size),
+            Overlap::Revision => self.least_shared(Overlap::Revision, size, 0),
+        }
     }
 
     /// As a number between 0 and 1.
@@ -39,10 +67,37 @@ impl fmt::Display for Similarity {
     }
 }
 
+/// What the elements that two sets share are a part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overlap {
+    /// Of all elements of both.
+    Jaccard,
+    /// Of the elements of the smaller one, which counts as a quarter of the larger one at least: so that a title page
+    /// is no revision of the book. Source: docs/design/0013.
+    Revision,
+}
+
+impl Overlap {
+    /// The similarity of two sets that share so many elements.
+    pub fn similarity(self, shared: usize, a: usize, b: usize) -> Similarity {
+        match self {
+            Overlap::Jaccard => Similarity::ratio(shared, a + b - shared),
+            Overlap::Revision => Similarity::ratio(4 * shared, (4 * a.min(b)).max(a.max(b))),
+        }
+    }
+}
+
 /// The Jaccard similarity of two sets, each sorted, without repeats: what they share of what they have.
 ///
 /// Cost: one pass over both.
 pub fn jaccard(a: &[u64], b: &[u64]) -> Similarity {
+    Overlap::Jaccard.similarity(shared(a, b), a.len(), b.len())
+}
+
+/// How many elements two sets share, each sorted, without repeats.
+///
+/// Cost: one pass over both.
+pub fn shared(a: &[u64], b: &[u64]) -> usize {
     let (mut i, mut j, mut shared) = (0, 0, 0);
     while i < a.len() && j < b.len() {
         let (x, y) = (a[i], b[j]);
@@ -50,7 +105,7 @@ pub fn jaccard(a: &[u64], b: &[u64]) -> Similarity {
         i += usize::from(x <= y);
         j += usize::from(y <= x);
     }
-    Similarity::ratio(shared, a.len() + b.len() - shared)
+    shared
 }
 
 #[cfg(test)]
@@ -62,6 +117,28 @@ mod tests {
         assert_eq!(jaccard(&[1, 2, 3, 4], &[2, 3, 4, 5]), Similarity::ratio(3, 5));
         assert_eq!(jaccard(&[1], &[2]), Similarity::ratio(0, 1));
         assert_eq!(jaccard(&[1, 9], &[1, 9]), Similarity::ONE);
+    }
+
+    #[test]
+    fn the_least_that_must_be_shared_is_enough_and_one_less_is_not() {
+        for least in ["0.000001", "0.1", "0.333333", "0.45", "0.7", "0.8", "1"] {
+            let least: Similarity = least.parse().unwrap();
+            for (overlap, a, b) in (1..40)
+                .flat_map(|a| (a..60).map(move |b| (a, b)))
+                .flat_map(|(a, b)| [(Overlap::Jaccard, a, b), (Overlap::Revision, a, b)])
+            {
+                let shared = least.least_shared(overlap, a, b);
+                assert!(shared == 1 || shared - 1 > a || overlap.similarity(shared - 1, a, b) < least);
+                if shared <= a {
+                    assert!(overlap.similarity(shared, a, b) >= least, "{least} {overlap:?} {a} {b}");
+                    assert!(shared >= least.least_shared_of_smaller(a), "{least} {overlap:?} {a} {b}");
+                    assert!(
+                        shared >= least.least_shared_of_larger(overlap, b),
+                        "{least} {overlap:?} {a} {b}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]

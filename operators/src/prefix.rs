@@ -1,0 +1,139 @@
+//! The exact set-similarity join: every pair of matching sets shares one of the rarest features of each.
+//!
+//! Sources: Chaudhuri, Ganti, Kaushik, "A Primitive Operator for Similarity Joins in Data Cleaning", ICDE 2006 (the
+//! prefix filter); Bayardo, Ma, Srikant, "Scaling Up All Pairs Similarity Search", WWW 2007 (rarest first, sizes).
+//!
+//! A set that must share `o` of its `n` features with any partner has at least one of them among any `n - o + 1`;
+//! taken by the same order in all sets, the first common feature of two matching sets is in the prefix of both.
+//! How many it must share may depend on whether it is the smaller or the larger one of the two.
+
+use crate::record::{DocId, Pair};
+use crate::sets::{Kind, Packed, Rule, Sets};
+use crate::similarity::Overlap;
+use crate::sketch::Sketch;
+
+/// A set under one of its features, on its way to meet others under the same one.
+///
+/// The feature; the kind, the size and whether the feature is in its prefix as the smaller set; the document.
+pub type Posting = ((u64, u64), u64);
+
+/// The last feature of a prefix in the order of rarity.
+type Last = (u8, u64);
+
+/// The prefixes of a set if it is the smaller, or the larger one of a pair.
+#[derive(Clone, Copy, Debug, Default)]
+struct Prefixes {
+    smaller: Last,
+    larger: Last,
+}
+
+/// A document that may have a partner.
+#[derive(Debug, Default)]
+pub struct Held {
+    docs: Vec<(DocId, [Prefixes; 2])>,
+    ends: Vec<usize>,
+    packed: Vec<u64>,
+}
+
+impl Held {
+    /// Keeps a document that can have a partner, as far as the counts of features tell; says whether it can. `sets`:
+    /// as they were counted, not sorted yet.
+    pub fn add(&mut self, rule: &Rule, sketch: &Sketch, doc: DocId, sets: &mut Sets) -> bool {
+        if [Kind::Short, Kind::Long].iter().all(|&kind| alone(rule, sketch, kind, sets.of(kind))) {
+            return false;
+        }
+        sets.sort();
+        let start = self.packed.len();
+        sets.pack(&mut self.packed, |feature| sketch.count(feature) > 1);
+        let mut rarest = Vec::new();
+        let prefixes = [Kind::Short, Kind::Long].map(|kind| {
+            let packed = Packed(&self.packed[start..]);
+            let (overlap, least) = rule.measure(kind);
+            let (size, features) = (packed.size(kind), packed.features(kind));
+            // The features of a prefix that nobody else has are not kept.
+            let nobodys = size - features.len();
+            let mut last = |shared: usize| {
+                let rest = (size + 1).saturating_sub(shared + nobodys);
+                if size == 0 || rest == 0 {
+                    return Last::default();
+                }
+                rarest.clear();
+                rarest.extend(features.iter().map(|&feature| (sketch.count(feature), feature)));
+                *rarest.select_nth_unstable(rest - 1).1
+            };
+            let larger = last(least.least_shared_of_larger(overlap, size));
+            let smaller = match overlap {
+                Overlap::Jaccard => larger,
+                Overlap::Revision => last(least.least_shared_of_smaller(size)),
+            };
+            Prefixes { smaller, larger }
+        });
+        let can = prefixes.iter().any(|prefixes| prefixes.larger > Last::default());
+        if can {
+            self.docs.push((doc, prefixes));
+            self.ends.push(self.packed.len());
+        } else {
+            self.packed.truncate(start);
+        }
+        can
+    }
+
+    /// The documents and their sets, in the order in which they were added.
+    pub fn docs(&self) -> impl Iterator<Item = (DocId, Packed<'_>)> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let ranges = starts.zip(&self.ends).map(|(start, &end)| Packed(&self.packed[start..end]));
+        self.docs.iter().map(|&(doc, _)| doc).zip(ranges)
+    }
+
+    /// Calls `emit` with the postings of all features that begin with the bits `round` of `1 << bits`.
+    pub fn postings(&self, sketch: &Sketch, round: u64, bits: u32, mut emit: impl FnMut(Posting)) {
+        for ((doc, packed), (_, prefixes)) in self.docs().zip(&self.docs) {
+            for kind in [Kind::Short, Kind::Long] {
+                let Prefixes { smaller, larger } = prefixes[kind as usize];
+                let features = packed.features(kind);
+                let start = features.partition_point(|feature| feature >> (64 - bits) < round);
+                let here = features[start..].iter().take_while(|&feature| feature >> (64 - bits) == round);
+                for &feature in here {
+                    let place = (sketch.count(feature), feature);
+                    if place <= larger {
+                        let size = (packed.size(kind) as u64) << 1 | u64::from(place <= smaller);
+                        emit(((feature, (kind as u64) << 63 | size), doc.0));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether too many features of a set were counted once. Those occur once in it too, so the set without repeated
+/// features, which may share fewer of them, has as many that are its own.
+fn alone(rule: &Rule, sketch: &Sketch, kind: Kind, features: &[u64]) -> bool {
+    let (overlap, least) = rule.measure(kind);
+    let own = features.iter().filter(|&&feature| sketch.count(feature) == 1).count();
+    features.len() - own < least.least_shared_of_larger(overlap, features.len())
+}
+
+/// Emits every pair of documents that meet under a feature and may match by their sizes; a pair that meets
+/// under several features is emitted as often. Reorders the postings.
+pub fn candidates(rule: &Rule, postings: &mut [Posting], mut emit: impl FnMut(Pair)) {
+    postings.sort_unstable();
+    for same in postings.chunk_by(|a, b| a.0.0 == b.0.0 && a.0.1 >> 63 == b.0.1 >> 63) {
+        let kind = if same[0].0.1 >> 63 == 0 { Kind::Short } else { Kind::Long };
+        let (overlap, least) = rule.measure(kind);
+        let size = |posting: &Posting| (posting.0.1 << 1 >> 2) as usize;
+        let in_prefix = |posting: &Posting| posting.0.1 & 1 == 1;
+        let mut start = 0;
+        for (i, larger) in same.iter().enumerate() {
+            while size(&same[start]) < least.least_shared_of_larger(overlap, size(larger)) {
+                start += 1;
+            }
+            for smaller in &same[start..i] {
+                // Of sets of one size either may be the smaller one.
+                let may = in_prefix(smaller) || size(smaller) == size(larger) && in_prefix(larger);
+                if may && rule.compares(kind, size(smaller), size(larger)) {
+                    emit(Pair::new(DocId(smaller.1), DocId(larger.1), 0));
+                }
+            }
+        }
+    }
+}
