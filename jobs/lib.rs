@@ -2,6 +2,7 @@
 //!
 //! Arrows: `jobs` joins `operators`, `cluster` and `datasets`; no algorithm lives here.
 
+pub mod compare;
 mod comparison;
 pub mod dedup;
 pub mod demo;

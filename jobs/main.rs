@@ -4,7 +4,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use jobs::{Common, dedup, demo, exit_code, pack, rethreshold, say, show, unpack, why};
+
+use jobs::{Common, compare, dedup, demo, exit_code, pack, rethreshold, say, show, unpack, why};
 
 /// Finds near-duplicate documents in a corpus of any size and leaves a clean corpus behind
 #[derive(Parser)]
@@ -18,6 +19,7 @@ struct Command {
 
 #[derive(Subcommand)]
 enum Job {
+    Compare(Box<compare::Args>),
     Dedup(Box<dedup::Args>),
     Demo(demo::Args),
     Pack(pack::Args),
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         }
     };
     let result = match command.job {
+        Job::Compare(args) => compare::run(&command.common, *args),
         Job::Dedup(args) => dedup::run(&command.common, *args),
         Job::Demo(args) => demo::run(args),
         Job::Pack(args) => pack::run(&command.common, args),

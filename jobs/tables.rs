@@ -7,6 +7,7 @@ use anyhow::Result;
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use cluster::Output;
 use datasets::Removal;
+use operators::vector::Measure;
 use operators::{DocId, Matches, Member, Pair, Reject, Similarity};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
@@ -93,6 +94,18 @@ pub(crate) fn write_clusters<'a>(
     Ok(())
 }
 
+/// Writes `labels/`.
+pub(crate) fn write_labels<'a>(
+    folder: &OutputFolder,
+    rows: impl Iterator<Item = LabelRow<'a>>,
+) -> Result<u64> {
+    let mut table = Table::new(folder, "labels");
+    for row in rows {
+        table.push(row)?;
+    }
+    table.finish()
+}
+
 /// Writes `rejects/`, if there are any.
 pub(crate) fn write_rejects(folder: &OutputFolder, rejects: &[Reject]) -> Result<()> {
     #[derive(Serialize)]
@@ -176,6 +189,26 @@ fn strings<'a>(values: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
 
 fn places(docs: impl Iterator<Item = DocId>) -> ArrayRef {
     Arc::new(UInt64Array::from_iter_values(docs.map(|doc| doc.0)))
+}
+
+/// A test document, its label, and the label by each measure, in the order of [`Measure::ALL`].
+pub(crate) struct LabelRow<'a> {
+    pub id: &'a str,
+    pub label: &'a str,
+    pub nearest: [&'a str; Measure::ALL.len()],
+}
+
+impl TableRow for LabelRow<'_> {
+    fn columns(rows: &[Self]) -> Vec<(&'static str, ArrayRef, bool)> {
+        let mut columns = vec![
+            ("id", strings(rows.iter().map(|row| Some(row.id))), false),
+            ("label", strings(rows.iter().map(|row| Some(row.label))), false),
+        ];
+        for (at, measure) in Measure::ALL.into_iter().enumerate() {
+            columns.push((measure.name(), strings(rows.iter().map(|row| Some(row.nearest[at]))), false));
+        }
+        columns
+    }
 }
 
 /// A table being written, in parts. One without rows has one part without rows.

@@ -77,7 +77,7 @@ impl Why<'_> {
                 count += 1;
                 pairs.push(pair);
                 // The most similar ones; identical ones come first.
-                pairs.sort_by(|a: &PairRow, b| b.similarity.cmp(&a.similarity));
+                pairs.sort_by_key(|pair: &PairRow| std::cmp::Reverse(pair.similarity));
                 pairs.truncate(PAIRS);
             }
         })?;

@@ -9,6 +9,7 @@
 mod brute;
 mod cli;
 mod codecs;
+mod compare;
 mod corpora;
 mod guards;
 mod hadoop;

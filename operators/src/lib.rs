@@ -18,6 +18,7 @@ mod similarity;
 mod sketch;
 mod survivors;
 pub mod text;
+pub mod vector;
 mod weibo;
 
 pub use error::Error;

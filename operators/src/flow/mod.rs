@@ -5,6 +5,7 @@
 //! returned; nothing here can fail.
 
 mod bands;
+mod class_sums;
 mod compare;
 mod identity;
 mod map;
@@ -14,6 +15,7 @@ mod shuffle;
 mod verify;
 
 pub use bands::Bands;
+pub use class_sums::ClassSums;
 pub use compare::{BlockLoad, Compared, compare};
 pub use identity::{Collapsed, Identities, Seen};
 pub use map::{Found, Map};
