@@ -5,6 +5,7 @@
 
 mod auto;
 mod exact;
+mod judge;
 mod sets;
 mod simhash;
 
@@ -14,14 +15,15 @@ use std::str::FromStr;
 
 pub use auto::AutoSpec;
 pub use exact::{Exact, ExactSpec};
+pub use judge::{Judge, Judgement};
 pub use sets::{JaccardSpec, MinHashSpec, SetMethod, SetSearch};
 pub use simhash::{SimHash, SimHashSpec};
 
-use crate::Error;
 use crate::features::{FeatureSpec, Features, Lexicon};
 use crate::record::{Pair, Record, Row};
 use crate::similarity::Similarity;
 use crate::text::{Clean, Cleaner};
+use crate::{Error, Similarity};
 
 /// Map, shuffle, reduce.
 pub trait Method: Clone + Send + Sync + 'static {
@@ -128,6 +130,7 @@ impl Spec {
             Spec::Auto(spec) => vec![&mut spec.short, &mut spec.long],
             Spec::Jaccard(spec) => vec![&mut spec.least],
             Spec::MinHash(spec) => vec![&mut spec.jaccard.least],
+            Spec::Auto(spec) => vec![&mut spec.short, &mut spec.long],
         }
     }
 
