@@ -2,7 +2,7 @@
 
 use super::{Method, MethodJob, SetMethod, SetSearch, Spec};
 use crate::features::Lexicon;
-use crate::sets::{Packed, Rule, Sets};
+use crate::sets::{Kind, Packed, Rule, Sets};
 use crate::text::Cleaner;
 use crate::{Error, Similarity, jaccard};
 
@@ -90,7 +90,7 @@ struct OfSets {
 /// What a text is compared by.
 struct SetText {
     packed: Vec<u64>,
-    /// The hash of each band, where candidates are found by bands.
+    /// The hashes of the bands of each set, where candidates are found by them.
     bands: Vec<u64>,
 }
 
@@ -101,7 +101,10 @@ impl Judge for OfSets {
         self.all.sets(text, &mut sets);
         sets.pack(&mut packed, |_| true);
         if let SetSearch::Bands(minhash) = self.method.search {
-            minhash.bands(&sets.long, &mut bands);
+            self.method.rule.sets(text, &mut sets);
+            for kind in [Kind::Short, Kind::Long].into_iter().filter(|&kind| !sets.of(kind).is_empty()) {
+                minhash.bands(sets.of(kind), &mut bands);
+            }
         }
         self.texts.push(SetText { packed, bands });
         self.texts.len() - 1
@@ -117,7 +120,11 @@ impl Judge for OfSets {
         };
         let candidate = match self.method.search {
             SetSearch::Prefix => near,
-            SetSearch::Bands(_) => a.bands.iter().zip(&b.bands).any(|(a, b)| a == b),
+            SetSearch::Bands(minhash) => {
+                let bands = minhash.bands as usize;
+                let agree = |a: &[u64], b: &[u64]| a.iter().zip(b).any(|(a, b)| a == b);
+                a.bands.chunks_exact(bands).any(|a| b.bands.chunks_exact(bands).any(|b| agree(a, b)))
+            }
         };
         Judgement { similarity, distance: None, candidate, matches: candidate && near }
     }
@@ -157,5 +164,26 @@ mod tests {
             assert_eq!(got.similarity, Similarity::ratio(9, 11));
             assert_eq!((got.candidate, got.matches), (candidate, matches), "{hamming} {least:?}");
         }
+    }
+
+    #[test]
+    fn sets_are_measured_below_the_threshold_too() {
+        let (a, b) = ("甲乙丙丁戊己庚辛壬癸", "甲乙丙丁戊己庚辛壬子");
+        for (spec, candidate, matches) in [
+            ("jaccard:0.81,features=char:1", true, true),
+            ("jaccard:0.82,features=char:1", false, false),
+            ("minhash:jaccard=0.81,bands=64,rows=1,features=char:1", true, true),
+            ("minhash:jaccard=0.82,bands=64,rows=1,features=char:1", true, false),
+            ("minhash:jaccard=0.81,bands=1,rows=64,features=char:1", false, false),
+        ] {
+            let got = judged(spec, None, a, b);
+            let expected =
+                Judgement { similarity: Similarity::ratio(9, 11), distance: None, candidate, matches };
+            assert_eq!(got, expected, "{spec}");
+        }
+        assert_eq!(
+            judged("jaccard:0.5", None, "甲乙丙丁戊", "子丑寅卯辰").similarity,
+            Similarity::millionths(0)
+        );
     }
 }

@@ -223,6 +223,19 @@ mod tests {
     }
 
     #[test]
+    fn another_threshold_changes_nothing_else() {
+        let least = "0.65".parse().unwrap();
+        for (spec, expected) in [
+            ("jaccard:0.8,features=char:2", "jaccard:0.65,features=char:2"),
+            ("minhash:rows=4,clean=none", "minhash:rows=4,clean=none,jaccard=0.65"),
+        ] {
+            let with_least = spec.parse::<Spec>().unwrap().with_least(least);
+            assert_eq!(with_least, Some(expected.parse().unwrap()));
+        }
+        assert_eq!("simhash".parse::<Spec>().unwrap().with_least(least), None);
+    }
+
+    #[test]
     fn a_bad_spec_says_what_was_expected() {
         for (text, expected) in [
             ("simhsah", "there are auto, simhash"),
