@@ -32,7 +32,7 @@ pub struct Args {
     #[arg(value_name = "INPUT", value_parser = paths())]
     inputs: Vec<String>,
     /// Method and parameters, as for dedup
-    #[arg(long, value_name = "SPEC", default_value = "simhash")]
+    #[arg(long, value_name = "SPEC", default_value = "auto")]
     method: Spec,
     /// Draw the S-curve in this file
     #[arg(long, value_name = "FILE")]

@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(required = true, num_args = 1.., value_name = "INPUT", value_parser = paths())]
     inputs: Vec<String>,
     /// Method and parameters, as for dedup
-    #[arg(long, value_name = "SPEC", default_value = "simhash")]
+    #[arg(long, value_name = "SPEC", default_value = "auto")]
     method: Spec,
     /// File of labels: two ids and a label on each line, or an id and its cluster
     #[arg(long, value_name = "FILE", value_parser = paths())]
@@ -200,10 +200,13 @@ fn stairs(ranking: &Ranking) -> Vec<(f64, f64)> {
 
 /// The command line that uses a threshold.
 fn written_out(method: &Spec, threshold: Similarity) -> String {
-    match method.with_least(threshold) {
-        Some(method) => format!("--method {method}"),
-        None => format!("--method {method} --verify jaccard:{threshold}"),
+    let mut method = method.clone();
+    let mut own = method.thresholds();
+    if own.is_empty() {
+        return format!("--method {method} --verify jaccard:{threshold}");
     }
+    own.iter_mut().for_each(|least| **least = threshold);
+    format!("--method {method}")
 }
 
 /// Documents that are judged.

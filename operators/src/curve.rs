@@ -2,7 +2,8 @@
 
 use std::f64::consts::PI;
 
-use crate::method::Spec;
+use crate::method::{SetSearch, Spec};
+use crate::minhash::MinHash;
 use crate::similarity::Similarity;
 
 /// The chance that a pair becomes a candidate, by its similarity.
@@ -10,9 +11,11 @@ pub struct Curve {
     /// The similarity that is meant.
     pub of: &'static str,
     /// Why the chance is what it is.
-    pub because: &'static str,
-    chance: Box<dyn Fn(f64) -> f64>,
+    pub because: String,
+    chance: Chance,
 }
+
+type Chance = Box<dyn Fn(f64) -> f64>;
 
 impl Curve {
     /// The chance for a similarity between 0 and 1.
@@ -30,26 +33,33 @@ impl Spec {
                 Curve {
                     of: "cosine of the texts' weighted features",
                     because: "each bit differs with the chance of the angle over pi (exact for random hyperplanes; \
-                              features that are few make it coarser)",
+                              features that are few make it coarser)"
+                        .to_owned(),
                     chance: Box::new(move |cosine| within(bits, limit, cosine)),
                 }
             }
-            Spec::Jaccard(spec) => Curve {
-                of: JACCARD,
-                because: "the join is exact: it finds every pair of at least the threshold, and no other is kept",
-                chance: step(spec.least),
-            },
+            Spec::Auto(spec) => {
+                let short = format!("pairs with a short text: from {} on", spec.short);
+                let (because, chance): (_, Chance) = match spec.search {
+                    SetSearch::Prefix => (EXACT.to_owned(), step(spec.long)),
+                    SetSearch::Bands(minhash) => {
+                        (banded(&minhash), Box::new(move |similarity| minhash.probability(similarity)))
+                    }
+                };
+                Curve { of: "similarity of two long texts", because: format!("{because}; {short}"), chance }
+            }
+            Spec::Jaccard(spec) => Curve { of: JACCARD, because: EXACT.to_owned(), chance: step(spec.least) },
             Spec::MinHash(spec) => {
                 let minhash = spec.minhash;
                 Curve {
                     of: JACCARD,
-                    because: "1 - (1 - s^rows)^bands; of candidates, pairs of at least the threshold are kept",
+                    because: banded(&minhash),
                     chance: Box::new(move |similarity| minhash.probability(similarity)),
                 }
             }
             Spec::Exact(_) => Curve {
                 of: "similarity of the cleaned texts",
-                because: "only equal texts match",
+                because: "only equal texts match".to_owned(),
                 chance: step(Similarity::ONE),
             },
         }
@@ -58,7 +68,14 @@ impl Spec {
 
 const JACCARD: &str = "Jaccard similarity of the texts' sets of features";
 
-fn step(least: Similarity) -> Box<dyn Fn(f64) -> f64> {
+const EXACT: &str = "the join is exact: it finds every pair of at least the threshold, and keeps no other";
+
+fn banded(minhash: &MinHash) -> String {
+    let MinHash { bands, rows, .. } = minhash;
+    format!("1 - (1 - s^{rows})^{bands}; of the candidates, pairs of at least the threshold are kept")
+}
+
+fn step(least: Similarity) -> Chance {
     Box::new(move |similarity| f64::from(similarity >= least.as_f64()))
 }
 

@@ -19,11 +19,11 @@ pub use judge::{Judge, Judgement};
 pub use sets::{JaccardSpec, MinHashSpec, SetMethod, SetSearch};
 pub use simhash::{SimHash, SimHashSpec};
 
+use crate::Error;
 use crate::features::{FeatureSpec, Features, Lexicon};
 use crate::record::{Pair, Record, Row};
 use crate::similarity::Similarity;
 use crate::text::{Clean, Cleaner};
-use crate::{Error, Similarity};
 
 /// Map, shuffle, reduce.
 pub trait Method: Clone + Send + Sync + 'static {
@@ -224,15 +224,16 @@ mod tests {
 
     #[test]
     fn another_threshold_changes_nothing_else() {
-        let least = "0.65".parse().unwrap();
         for (spec, expected) in [
+            ("auto:revisions,long=0.4", "auto:revisions,short=0.65,long=0.65"),
             ("jaccard:0.8,features=char:2", "jaccard:0.65,features=char:2"),
             ("minhash:rows=4,clean=none", "minhash:rows=4,clean=none,jaccard=0.65"),
+            ("simhash", "simhash"),
         ] {
-            let with_least = spec.parse::<Spec>().unwrap().with_least(least);
-            assert_eq!(with_least, Some(expected.parse().unwrap()));
+            let mut spec: Spec = spec.parse().unwrap();
+            spec.thresholds().into_iter().for_each(|least| *least = Similarity::millionths(650_000));
+            assert_eq!(spec, expected.parse().unwrap());
         }
-        assert_eq!("simhash".parse::<Spec>().unwrap().with_least(least), None);
     }
 
     #[test]
