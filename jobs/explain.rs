@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use cluster::path_of_text;
-use operators::Curve;
 use operators::features::Lexicon;
 use operators::method::Spec;
+use operators::{Cost, Curve};
 
 use crate::dedup::default_verification;
 use crate::finished::Input;
@@ -135,16 +135,22 @@ fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> R
         let most = block.largest_bucket as f64 / read * all;
         let _ = writeln!(said, "    block {number}: {most:.0} documents at most share one value");
     }
+    let Cost { document, feature } = args.method.cost();
     let more = |count: u64| count as f64 * (times - 1.0);
-    let memory = Process::measure().peak_memory_bytes as f64
-        + (all - read) * BYTES_OF_DOCUMENT
-        + (more(of_firsts) + more(found.candidates)) * BYTES_OF_PAIR;
-    let _ = writeln!(
+    let least = Process::measure().peak_memory_bytes as f64
+        + (all - read) * document as f64
+        + (more(of_firsts) + more(found.candidates)) * BYTES_OF_PAIR as f64;
+    let _ = write!(
         said,
-        "    memory: {:.0} MB (what this run took, {BYTES_OF_DOCUMENT} bytes for each further document, {BYTES_OF_PAIR} \
-         for each further candidate and pair)",
-        memory / 1e6
+        "    memory: {:.0} MB (what this run took, {document} bytes for each further document, {BYTES_OF_PAIR} for each \
+         further candidate and pair)",
+        least / 1e6
     );
+    if feature > 0 {
+        let most = least + (census.text_bytes * feature) as f64 / BYTES_OF_CHARACTER;
+        let _ = write!(said, ", up to {:.0} MB if every document may have a partner", most / 1e6);
+    }
+    said.push('\n');
     Ok(said)
 }
 
@@ -163,7 +169,7 @@ fn identical_pairs(copies: &[(operators::DocId, operators::DocId)]) -> u64 {
     firsts.chunk_by(|a, b| a == b).map(|same| (same.len() * (same.len() + 1) / 2) as u64).sum()
 }
 
-/// Of a document that is fingerprinted, and then compared (README.md, "What it costs").
-const BYTES_OF_DOCUMENT: f64 = 64.0;
-/// Of a pair.
-const BYTES_OF_PAIR: f64 = 64.0;
+/// Of a pair (README.md, "What it costs").
+const BYTES_OF_PAIR: u64 = 64;
+/// Of a Chinese character in UTF-8; a text has about as many features as characters.
+const BYTES_OF_CHARACTER: f64 = 3.0;

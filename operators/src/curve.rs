@@ -1,4 +1,4 @@
-//! S-curves: with what chance a method compares two texts, by how alike they are.
+//! What is known of a method before it runs: with what chance it compares two texts, and what it holds of each.
 
 use std::f64::consts::PI;
 
@@ -24,7 +24,32 @@ impl Curve {
     }
 }
 
+/// What a search holds of a corpus, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// Of each document.
+    pub document: u64,
+    /// Of each feature that others have, too, of a document that may have a partner.
+    pub feature: u64,
+}
+
 impl Spec {
+    /// What a search holds. Sources: what [`crate::flow`] says of its parts.
+    pub fn cost(&self) -> Cost {
+        let of_sets = |search| match search {
+            SetSearch::Prefix => Cost { document: 64, feature: 8 },
+            SetSearch::Bands(MinHash { bands, .. }) => {
+                Cost { document: 64 + 8 * u64::from(bands), feature: 0 }
+            }
+        };
+        match self {
+            Spec::SimHash(_) | Spec::Exact(_) => Cost { document: 64, feature: 0 },
+            Spec::Auto(spec) => of_sets(spec.search),
+            Spec::Jaccard(_) => of_sets(SetSearch::Prefix),
+            Spec::MinHash(spec) => of_sets(SetSearch::Bands(spec.minhash)),
+        }
+    }
+
     /// The S-curve of the method.
     pub fn curve(&self) -> Curve {
         match self {

@@ -24,7 +24,7 @@ mod survivors;
 pub mod text;
 mod weibo;
 
-pub use curve::Curve;
+pub use curve::{Cost, Curve};
 pub use error::Error;
 pub use partners::Partners;
 pub use ranking::{Point, Ranking};
