@@ -130,7 +130,6 @@ impl Spec {
             Spec::Auto(spec) => vec![&mut spec.short, &mut spec.long],
             Spec::Jaccard(spec) => vec![&mut spec.least],
             Spec::MinHash(spec) => vec![&mut spec.jaccard.least],
-            Spec::Auto(spec) => vec![&mut spec.short, &mut spec.long],
         }
     }
 
