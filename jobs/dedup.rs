@@ -110,6 +110,12 @@ pub struct Args {
     summary_json: Option<String>,
 }
 
+/// What is asked of the pairs of a method where `--verify` does not say.
+pub(crate) fn default_verification(method: &Spec) -> Result<Option<Similarity>> {
+    let least = method.approximate().then(|| "0.8".parse());
+    Ok(least.transpose().map_err(WrongUse)?)
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Verification {
     Jaccard(Similarity),
@@ -187,8 +193,7 @@ impl Args {
             }
             Some(Verification::Jaccard(least)) => Ok(Some(least)),
             Some(Verification::None) => Ok(None),
-            None if method.approximate() => Ok(Some("0.8".parse().map_err(WrongUse)?)),
-            None => Ok(None),
+            None => default_verification(method),
         }
     }
 
