@@ -4,6 +4,7 @@
 //! an arm in each `match`, and an entry of [`Spec::ALL`]; and its line in the help of `--method`.
 
 mod exact;
+mod sets;
 mod simhash;
 
 use std::fmt;
@@ -11,6 +12,7 @@ use std::hash::Hash;
 use std::str::FromStr;
 
 pub use exact::{Exact, ExactSpec};
+pub use sets::{JaccardSpec, MinHashSpec, SetMethod, SetSearch};
 pub use simhash::{SimHash, SimHashSpec};
 
 use crate::Error;
@@ -45,6 +47,10 @@ pub enum Spec {
     SimHash(SimHashSpec),
     /// See [`Exact`].
     Exact(ExactSpec),
+    /// See [`JaccardSpec`].
+    Jaccard(JaccardSpec),
+    /// See [`MinHashSpec`].
+    MinHash(MinHashSpec),
 }
 
 /// The parameters of one method: what a user may write behind its name. `Default` is the name alone; `Display`
@@ -68,6 +74,8 @@ pub trait MethodJob {
     type Output;
     /// Does it. Texts go through `cleaner` before they go to `method`.
     fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Self::Output;
+    /// Does it with a method over sets of features.
+    fn sets(self, method: SetMethod) -> Self::Output;
 }
 
 impl Spec {
@@ -78,6 +86,9 @@ impl Spec {
         "simhash:bits=32,hamming=2,features=char:2,clean=weibo",
         "simhash:hamming=6,features=word:1,clean=none",
         "exact",
+        "jaccard:0.5,features=char:2",
+        "jaccard:0.8,features=word:1,clean=none",
+        "minhash:jaccard=0.7,features=char:3,bands=40,rows=3",
     ];
 
     /// The one place that picks a method.
@@ -88,15 +99,21 @@ impl Spec {
                 Ok(job.run(Cleaner::new(spec.clean), SimHash::new(spec.bits, spec.hamming, features)))
             }
             Spec::Exact(spec) => Ok(job.run(Cleaner::new(spec.clean), Exact)),
+            Spec::Jaccard(spec) => Ok(job.sets(spec.method(lexicon, SetSearch::Prefix)?)),
+            Spec::MinHash(spec) => {
+                Ok(job.sets(spec.jaccard.method(lexicon, SetSearch::Bands(spec.minhash))?))
+            }
         }
+    }
+
+    /// Whether the method itself measures how alike the texts of a match are.
+    pub fn measures(&self) -> bool {
+        matches!(self, Spec::Jaccard(_) | Spec::MinHash(_))
     }
 
     /// Whether matching fingerprints do not prove that the texts are near, so that pairs need verification.
     pub fn approximate(&self) -> bool {
-        match self {
-            Spec::SimHash(_) => true,
-            Spec::Exact(_) => false,
-        }
+        matches!(self, Spec::SimHash(_))
     }
 }
 
@@ -108,7 +125,11 @@ impl FromStr for Spec {
         let spec = match name {
             "simhash" => parse(name, parameters).map(Spec::SimHash),
             "exact" => parse(name, parameters).map(Spec::Exact),
-            _ => Err(format!("no method is called \"{name}\"; there are simhash and exact")),
+            "jaccard" => parse(name, parameters).map(Spec::Jaccard),
+            "minhash" => parse(name, parameters).map(Spec::MinHash),
+            _ => {
+                Err(format!("no method is called \"{name}\"; there are simhash, exact, jaccard and minhash"))
+            }
         };
         spec.map_err(|reason| Error::BadSpec { spec: text.to_owned(), reason })
     }
@@ -158,6 +179,8 @@ impl fmt::Display for Spec {
         match self {
             Spec::SimHash(spec) => write!(f, "simhash:{spec}"),
             Spec::Exact(spec) => write!(f, "exact:{spec}"),
+            Spec::Jaccard(spec) => write!(f, "jaccard:{spec}"),
+            Spec::MinHash(spec) => write!(f, "minhash:{spec}"),
         }
     }
 }
@@ -177,11 +200,12 @@ mod tests {
     #[test]
     fn a_bad_spec_says_what_was_expected() {
         for (text, expected) in [
-            ("simhsah", "there are simhash and exact"),
+            ("simhsah", "there are simhash, exact"),
             ("simhash:bits=16", "32 or 64"),
             ("simhash:hamming=16", "0 to 15"),
             ("simhash:features=char:0", "char:N"),
             ("simhash:clean", "none, nfkc or weibo"),
+            ("jaccard:0.001", "0.01 to 1"),
             ("exact:bits=64", "no parameter \"bits\""),
         ] {
             let error = text.parse::<Spec>().unwrap_err().to_string();
