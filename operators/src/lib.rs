@@ -10,6 +10,7 @@ pub mod hamming;
 pub mod hash;
 pub mod method;
 mod record;
+pub mod retrieval;
 mod similarity;
 mod survivors;
 pub mod text;

@@ -43,6 +43,12 @@ impl fmt::Display for Similarity {
 ///
 /// Cost: one pass over both.
 pub fn jaccard(a: &[u64], b: &[u64]) -> Similarity {
+    let shared = shared(a, b);
+    Similarity::ratio(shared, a.len() + b.len() - shared)
+}
+
+/// How many members two sets share, each sorted, without repeats.
+pub(crate) fn shared(a: &[u64], b: &[u64]) -> usize {
     let (mut i, mut j, mut shared) = (0, 0, 0);
     while i < a.len() && j < b.len() {
         let (x, y) = (a[i], b[j]);
@@ -50,7 +56,7 @@ pub fn jaccard(a: &[u64], b: &[u64]) -> Similarity {
         i += usize::from(x <= y);
         j += usize::from(y <= x);
     }
-    Similarity::ratio(shared, a.len() + b.len() - shared)
+    shared
 }
 
 #[cfg(test)]

@@ -4,10 +4,12 @@
 
 use std::sync::Arc;
 
-use operators::flow::{Found, Map, Needs, Verify, compare};
+use operators::features::Features;
+use operators::flow::{Found, Map, Needs, Retrieve, Verify, compare};
 use operators::hash;
-use operators::method::{Method, MethodJob, SimHash, Spec};
-use operators::text::Cleaner;
+use operators::method::{Method, MethodJob, SimHash, Spec, Zhou, ZhouSpec};
+use operators::retrieval::{COPIES, Retrieval, Sizes};
+use operators::text::{Clean, Cleaner};
 use operators::{DocBatch, DocId, Pair, Row, Similarity, jaccard};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -17,6 +19,13 @@ const SPLITS: u32 = 5;
 /// Document `i` is in split `i % SPLITS`.
 fn doc(i: usize) -> DocId {
     DocId::new(i as u32 % SPLITS, (i as u32 / SPLITS).into())
+}
+
+/// The documents of one split.
+fn batch(texts: &[String], split: u32) -> DocBatch {
+    let mut batch = DocBatch::new(split, 0);
+    texts.iter().skip(split as usize).step_by(SPLITS as usize).for_each(|text| batch.push("", text));
+    batch
 }
 
 /// Pairs of documents, identical ones included, as brute force over all pairs has them.
@@ -59,13 +68,7 @@ impl MethodJob for Dataflow<'_> {
             let (cleaner, mut method) = shared.lock().unwrap().clone();
             let mut map = Map::new(worker, cleaner, method.clone(), by_text);
             for split in (worker.index() as u32..SPLITS).step_by(worker.peers()) {
-                let mut batch = DocBatch::new(split, 0);
-                texts
-                    .iter()
-                    .skip(split as usize)
-                    .step_by(SPLITS as usize)
-                    .for_each(|text| batch.push("", text));
-                map.batch(worker, &batch);
+                map.batch(worker, &batch(&texts, split));
             }
             let Found { rows, copies } = map.finish(worker);
             (compare(worker, &mut method, rows).pairs, copies)
@@ -187,5 +190,52 @@ proptest! {
         let mut found = found.concat();
         found.sort_unstable();
         prop_assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn zhou_deletes_the_same_documents_on_any_number_of_workers(
+        texts in vec("[ab中 ]{0,3}(今天天气好|都去公园|北京上海){0,3}[ab]{0,2}(//@a:[ab]{1,2})?", 0..80),
+        workers in 1usize..=4,
+        retrieval in prop::sample::select(vec![Retrieval::Linear, Retrieval::Bucket, Retrieval::Recursive]),
+        threshold in 1_000_000u64..4_000_000,
+    ) {
+        let spec = ZhouSpec { retrieval, threshold: Some(threshold), ..ZhouSpec::default() };
+        let zhou = Zhou::new(&spec, Features::Chars(1));
+        let mut cleaner = Cleaner::new(Clean::Weibo);
+        // On one thread, in the order of the corpus.
+        let mut rows: Vec<_> = texts.iter().enumerate().map(|(i, text)| zhou.row(doc(i), cleaner.clean(text))).collect();
+        let original = rows.len() as u64;
+        let (mut expected, mut compared) = (Vec::new(), (0, 0));
+        for copy in 0..COPIES {
+            let sizes = Sizes { copy: rows.len() as u64, original };
+            let comparisons = retrieval.search(copy, sizes, &mut rows, |kept, row| {
+                let pair = zhou.duplicates(kept, row);
+                expected.extend(pair);
+                pair.is_some()
+            });
+            compared.0 += comparisons.of_bits;
+            compared.1 += comparisons.of_words;
+        }
+        expected.sort_unstable();
+        let mut deleted: Vec<DocId> = expected.iter().map(|(pair, _)| pair.high).collect();
+        deleted.sort_unstable();
+        deleted.dedup();
+        prop_assert_eq!(deleted.len(), expected.len(), "no document is deleted twice");
+        let batches: Arc<Vec<String>> = Arc::new(texts);
+        let shared = std::sync::Mutex::new((cleaner, zhou));
+        let found = on_workers(workers, move |worker| {
+            let (cleaner, zhou) = shared.lock().unwrap().clone();
+            let mut retrieve = Retrieve::new(worker, cleaner, zhou);
+            for split in (worker.index() as u32..SPLITS).step_by(worker.peers()) {
+                retrieve.batch(worker, &batch(&batches, split));
+            }
+            retrieve.finish(worker)
+        });
+        let mut pairs: Vec<_> = found.iter().flat_map(|found| found.pairs.iter().copied()).collect();
+        pairs.sort_unstable();
+        prop_assert_eq!(pairs, expected);
+        let sum = |count: fn(&operators::retrieval::Comparisons) -> u64| found.iter().map(|f| count(&f.comparisons)).sum::<u64>();
+        prop_assert_eq!((sum(|c| c.of_bits), sum(|c| c.of_words)), compared);
+        prop_assert!(found.iter().all(|found| found.loads.len() == COPIES));
     }
 }

@@ -9,11 +9,13 @@ mod map;
 mod rows;
 mod shuffle;
 mod verify;
+mod zhou;
 
 pub use compare::{BlockLoad, Compared, compare};
 pub use map::{Found, Map};
 pub use shuffle::{Shuffle, shuffle};
 pub use verify::{Needs, Verify};
+pub use zhou::{Retrieve, Retrieved};
 
 use crate::record::DocId;
 

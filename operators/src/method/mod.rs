@@ -5,6 +5,7 @@
 
 mod exact;
 mod simhash;
+mod zhou;
 
 use std::fmt;
 use std::hash::Hash;
@@ -12,6 +13,7 @@ use std::str::FromStr;
 
 pub use exact::{Exact, ExactSpec};
 pub use simhash::{SimHash, SimHashSpec};
+pub use zhou::{Zhou, ZhouSpec};
 
 use crate::Error;
 use crate::features::{FeatureSpec, Features, Lexicon};
