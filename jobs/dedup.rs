@@ -39,7 +39,8 @@ pub struct Args {
     /// Method and parameters, such as simhash or simhash:hamming=6,features=char:5
     ///
     /// Methods: simhash (bits=32|64, hamming=0..15, features=jieba|char:N|word:N, weights=tf,
-    /// clean=none|nfkc|weibo) and exact (clean). Every pair within the distance is found.
+    /// clean=none|nfkc|weibo) and exact (clean): every pair within the distance is found. zhou2017 (k=2..8,
+    /// threshold=1+0.2k, retrieval=linear|bucket|recursive, features, clean=weibo): deletes as it compares.
     #[arg(long, value_name = "SPEC", default_value = "simhash")]
     method: Spec,
     /// Compare the features of every candidate pair: jaccard:T, or none
@@ -230,10 +231,11 @@ impl Job<'_> {
                 removed.tie = removed.tie.max(Tie::Similar(None));
             }
         }
-        let fates = fates(&members, &found, verify.is_some(), name);
+        let measured = verify.is_some() || args.method.measures();
+        let fates = fates(&members, &found, measured, name);
 
         self.progress.enter(Stage::Write);
-        let pairs = write_pairs(self.folder, &found.matches, args.pairs, verify.is_some(), name)?;
+        let pairs = write_pairs(self.folder, &found.matches, args.pairs, measured, name)?;
         write_clusters(self.folder, &members, name)?;
         write_rejects(self.folder, &found.rejects)?;
         let written = write(plan, &reading, &fates, self.folder, self.common.workers(), &self.progress)?;
@@ -248,6 +250,8 @@ impl Job<'_> {
             replaced: found.replaced,
             distinct: found.distinct,
             candidates: found.candidates,
+            comparisons: found.comparisons.map(|comparisons| comparisons.of_words),
+            block_comparisons: found.comparisons.map(|comparisons| comparisons.of_bits),
             pairs,
             kept: written.kept,
             removed: written.removed,
@@ -288,10 +292,16 @@ impl Job<'_> {
     }
 
     fn verify(&self) -> Result<Option<Similarity>> {
+        let method = &self.args.method;
         match self.args.verify {
+            Some(_) if method.measures() => {
+                bail!(WrongUse(format!(
+                    "{method} compares the features of every pair itself: leave --verify out"
+                )))
+            }
             Some(Verification::Jaccard(least)) => Ok(Some(least)),
             Some(Verification::None) => Ok(None),
-            None if self.args.method.approximate() => Ok(Some("0.8".parse().map_err(WrongUse)?)),
+            None if method.approximate() => Ok(Some("0.8".parse().map_err(WrongUse)?)),
             None => Ok(None),
         }
     }

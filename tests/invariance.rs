@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::support::{Folder, sorted};
 
-const METHODS: [&str; 3] = ["simhash", "simhash:features=char:5", "exact"];
+const METHODS: [&str; 4] = ["simhash", "simhash:features=char:5", "exact", "zhou2017"];
 const TABLES: [&str; 4] = ["kept", "removed", "pairs", "clusters"];
 /// In shuffled order, and some of them twice.
 const INPUTS: [&str; 3] = [

@@ -5,6 +5,7 @@
 //! so what is deleted depends on nothing else.
 
 use std::fmt;
+use std::ops::Add;
 
 use crate::record::DocId;
 
@@ -79,6 +80,14 @@ pub struct Comparisons {
     pub of_bits: u64,
     /// By their similarity.
     pub of_words: u64,
+}
+
+impl Add for Comparisons {
+    type Output = Comparisons;
+
+    fn add(self, other: Comparisons) -> Comparisons {
+        Comparisons { of_bits: self.of_bits + other.of_bits, of_words: self.of_words + other.of_words }
+    }
 }
 
 impl Retrieval {
@@ -238,8 +247,7 @@ mod tests {
             rows.reverse(); // they may come in any order
             let sizes = Sizes { copy: rows.len() as u64, original };
             let found = retrieval.search(copy, sizes, &mut rows, |a, b| duplicate(a.doc.0, b.doc.0));
-            all.of_bits += found.of_bits;
-            all.of_words += found.of_words;
+            all = all + found;
         }
         (rows.iter().map(|row| row.doc.0).collect(), all)
     }

@@ -71,13 +71,12 @@ impl Retrieve {
             }
             found.loads.push(load(&rows, |row| key(method.retrieval, copy, row.fingerprint)));
             let sizes = Sizes { copy: on_all_workers(worker, rows.len()), original };
-            let comparisons = method.retrieval.search(copy, sizes, &mut rows, |kept, row| {
-                let pair = method.duplicates(kept, row);
-                found.pairs.extend(pair);
-                pair.is_some()
-            });
-            found.comparisons.of_bits += comparisons.of_bits;
-            found.comparisons.of_words += comparisons.of_words;
+            found.comparisons = found.comparisons
+                + method.retrieval.search(copy, sizes, &mut rows, |kept, row| {
+                    let pair = method.duplicates(kept, row);
+                    found.pairs.extend(pair);
+                    pair.is_some()
+                });
         }
         found
     }

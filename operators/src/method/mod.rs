@@ -47,6 +47,8 @@ pub enum Spec {
     SimHash(SimHashSpec),
     /// See [`Exact`].
     Exact(ExactSpec),
+    /// See [`Zhou`].
+    Zhou(ZhouSpec),
 }
 
 /// The parameters of one method: what a user may write behind its name. `Default` is the name alone; `Display`
@@ -70,6 +72,8 @@ pub trait MethodJob {
     type Output;
     /// Does it. Texts go through `cleaner` before they go to `method`.
     fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Self::Output;
+    /// Does it with the method that deletes as it compares.
+    fn zhou(self, cleaner: Cleaner, method: Zhou) -> Self::Output;
 }
 
 impl Spec {
@@ -80,6 +84,9 @@ impl Spec {
         "simhash:bits=32,hamming=2,features=char:2,clean=weibo",
         "simhash:hamming=6,features=word:1,clean=none",
         "exact",
+        "zhou2017:threshold=2.4,features=char:1",
+        "zhou2017:k=8,retrieval=bucket,features=char:2,clean=none",
+        "zhou2017:k=2,threshold=1.25,retrieval=linear,features=word:1,clean=nfkc",
     ];
 
     /// The one place that picks a method.
@@ -90,15 +97,21 @@ impl Spec {
                 Ok(job.run(Cleaner::new(spec.clean), SimHash::new(spec.bits, spec.hamming, features)))
             }
             Spec::Exact(spec) => Ok(job.run(Cleaner::new(spec.clean), Exact)),
+            Spec::Zhou(spec) => {
+                let features = Features::new(spec.features, lexicon)?;
+                Ok(job.zhou(Cleaner::new(spec.clean), Zhou::new(spec, features)))
+            }
         }
+    }
+
+    /// Whether the method itself measures how alike the texts of a match are.
+    pub fn measures(&self) -> bool {
+        matches!(self, Spec::Zhou(_))
     }
 
     /// Whether matching fingerprints do not prove that the texts are near, so that pairs need verification.
     pub fn approximate(&self) -> bool {
-        match self {
-            Spec::SimHash(_) => true,
-            Spec::Exact(_) => false,
-        }
+        matches!(self, Spec::SimHash(_))
     }
 }
 
@@ -110,7 +123,8 @@ impl FromStr for Spec {
         let spec = match name {
             "simhash" => parse(name, parameters).map(Spec::SimHash),
             "exact" => parse(name, parameters).map(Spec::Exact),
-            _ => Err(format!("no method is called \"{name}\"; there are simhash and exact")),
+            "zhou2017" => parse(name, parameters).map(Spec::Zhou),
+            _ => Err(format!("no method is called \"{name}\"; there are simhash, exact and zhou2017")),
         };
         spec.map_err(|reason| Error::BadSpec { spec: text.to_owned(), reason })
     }
@@ -160,6 +174,7 @@ impl fmt::Display for Spec {
         match self {
             Spec::SimHash(spec) => write!(f, "simhash:{spec}"),
             Spec::Exact(spec) => write!(f, "exact:{spec}"),
+            Spec::Zhou(spec) => write!(f, "zhou2017:{spec}"),
         }
     }
 }
@@ -179,11 +194,14 @@ mod tests {
     #[test]
     fn a_bad_spec_says_what_was_expected() {
         for (text, expected) in [
-            ("simhsah", "there are simhash and exact"),
+            ("simhsah", "there are simhash, exact and zhou2017"),
             ("simhash:bits=16", "32 or 64"),
             ("simhash:hamming=16", "0 to 15"),
             ("simhash:features=char:0", "char:N"),
             ("simhash:clean", "none, nfkc or weibo"),
+            ("zhou2017:k=9", "2 to 8"),
+            ("zhou2017:threshold=nan", "0 to 9"),
+            ("zhou2017:retrieval=fast", "linear, bucket or recursive"),
             ("exact:bits=64", "no parameter \"bits\""),
         ] {
             let error = text.parse::<Spec>().unwrap_err().to_string();

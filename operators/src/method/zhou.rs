@@ -133,7 +133,6 @@ fn word_hash(word: &str) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::features::Lexicon;
 
     fn zhou(k: u32, threshold: Option<u64>) -> Zhou {
         Zhou::new(&ZhouSpec { k, threshold, ..ZhouSpec::default() }, Features::Chars(1))
