@@ -26,3 +26,4 @@ mod s3;
 mod sequence;
 mod support;
 mod text;
+mod zhou;

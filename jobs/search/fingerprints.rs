@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use operators::flow::{Compared, Map, Needs, Verify, compare};
+use operators::jaccard;
 use operators::method::Method;
 use operators::text::Cleaner;
 use timely::worker::Worker;
@@ -29,7 +30,10 @@ impl Search {
 
         self.progress.enter(Stage::Verify);
         let needs = Needs::exchange(worker, &pairs, &mapped.copies, self.verify.is_some());
-        let mut verify = self.verify.map(|least| Verify::new(worker, &pairs, least));
+        let mut verify = self.verify.map(|least| {
+            let matching = move |a: &[u64], b: &[u64]| Some(jaccard(a, b)).filter(|&alike| alike >= least);
+            Verify::new(worker, &pairs, Box::new(matching))
+        });
         let mut features = Vec::new();
         self.read_again(
             worker,

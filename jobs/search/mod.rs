@@ -2,16 +2,17 @@
 
 mod fingerprints;
 mod retrieval;
+mod sets;
 
 use std::sync::Arc;
 
 use anyhow::Result;
 use datasets::{Error, Reading};
 use operators::flow::BlockLoad;
-use operators::method::{Method, MethodJob, Zhou};
+use operators::method::{Method, MethodJob, SetMethod, Zhou};
 use operators::retrieval::Comparisons;
 use operators::text::Cleaner;
-use operators::{Doc, DocBatch, DocId, Matches, Pair, Reject, Similarity};
+use operators::{Doc, DocBatch, DocId, Matches, Pair, Reject, Similarity, Sketch};
 use timely::worker::Worker;
 
 use crate::drive;
@@ -67,6 +68,11 @@ impl MethodJob for Search {
 
     fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Result<Found> {
         self.on_workers(move |search, worker| search.by_fingerprints(worker, cleaner.clone(), method.clone()))
+    }
+
+    fn sets(self, method: SetMethod) -> Result<Found> {
+        let sketch = Arc::new(Sketch::of_corpus(self.plan.bytes()));
+        self.on_workers(move |search, worker| search.by_sets(worker, method.clone(), &sketch))
     }
 
     fn zhou(self, cleaner: Cleaner, method: Zhou) -> Result<Found> {

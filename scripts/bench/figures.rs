@@ -16,7 +16,8 @@ use operators::block_join::BlockJoin;
 use operators::features::Lexicon;
 use operators::flow::{compare, shuffle};
 use operators::hamming::Kernel;
-use operators::method::{Method, MethodJob, SimHash, Spec};
+use operators::method::{Method, MethodJob, SetMethod, SimHash, Spec, Zhou};
+use operators::sets::Sets;
 use operators::text::Cleaner;
 use operators::{DocBatch, DocId, Pair, Row, hash};
 
@@ -132,6 +133,26 @@ impl MethodJob for Map<'_> {
         };
         timed(&mut map).0
     }
+
+    fn sets(self, mut method: SetMethod) -> f64 {
+        let mut sets = Sets::default();
+        let mut map = || {
+            for text in self.0 {
+                method.rule.sets(method.cleaner.clean(text), &mut sets);
+                black_box(&sets);
+            }
+        };
+        timed(&mut map).0
+    }
+
+    fn zhou(self, mut cleaner: Cleaner, method: Zhou) -> f64 {
+        let mut map = || {
+            for text in self.0 {
+                black_box(method.row(DocId(0), cleaner.clean(text)));
+            }
+        };
+        timed(&mut map).0
+    }
 }
 
 /// 10 M fingerprints: all texts again and again, each time with one to three characters changed.
@@ -164,6 +185,14 @@ impl MethodJob for Repeated<'_> {
             rows.push(Row { fingerprint: u64::from_le_bytes(bytes), doc: DocId(i) });
         }
         rows
+    }
+
+    fn sets(self, _method: SetMethod) -> Vec<Row<u64>> {
+        Vec::new() // no fingerprints, nothing to join by bits
+    }
+
+    fn zhou(self, _cleaner: Cleaner, _method: Zhou) -> Vec<Row<u64>> {
+        Vec::new() // they are not joined by bits
     }
 }
 

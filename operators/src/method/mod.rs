@@ -4,6 +4,7 @@
 //! an arm in each `match`, and an entry of [`Spec::ALL`]; and its line in the help of `--method`.
 
 mod exact;
+mod sets;
 mod simhash;
 mod zhou;
 
@@ -12,6 +13,7 @@ use std::hash::Hash;
 use std::str::FromStr;
 
 pub use exact::{Exact, ExactSpec};
+pub use sets::{JaccardSpec, MinHashSpec, SetMethod, SetSearch};
 pub use simhash::{SimHash, SimHashSpec};
 pub use zhou::{Zhou, ZhouSpec};
 
@@ -47,6 +49,10 @@ pub enum Spec {
     SimHash(SimHashSpec),
     /// See [`Exact`].
     Exact(ExactSpec),
+    /// See [`JaccardSpec`].
+    Jaccard(JaccardSpec),
+    /// See [`MinHashSpec`].
+    MinHash(MinHashSpec),
     /// See [`Zhou`].
     Zhou(ZhouSpec),
 }
@@ -72,6 +78,8 @@ pub trait MethodJob {
     type Output;
     /// Does it. Texts go through `cleaner` before they go to `method`.
     fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Self::Output;
+    /// Does it with a method over sets of features.
+    fn sets(self, method: SetMethod) -> Self::Output;
     /// Does it with the method that deletes as it compares.
     fn zhou(self, cleaner: Cleaner, method: Zhou) -> Self::Output;
 }
@@ -84,6 +92,9 @@ impl Spec {
         "simhash:bits=32,hamming=2,features=char:2,clean=weibo",
         "simhash:hamming=6,features=word:1,clean=none",
         "exact",
+        "jaccard:0.5,features=char:2",
+        "jaccard:0.8,features=word:1,clean=none",
+        "minhash:jaccard=0.7,features=char:3,bands=40,rows=3",
         "zhou2017:threshold=2.4,features=char:1",
         "zhou2017:k=8,retrieval=bucket,features=char:2,clean=none",
         "zhou2017:k=2,threshold=1.25,retrieval=linear,features=word:1,clean=nfkc",
@@ -97,6 +108,10 @@ impl Spec {
                 Ok(job.run(Cleaner::new(spec.clean), SimHash::new(spec.bits, spec.hamming, features)))
             }
             Spec::Exact(spec) => Ok(job.run(Cleaner::new(spec.clean), Exact)),
+            Spec::Jaccard(spec) => Ok(job.sets(spec.method(lexicon, SetSearch::Prefix)?)),
+            Spec::MinHash(spec) => {
+                Ok(job.sets(spec.jaccard.method(lexicon, SetSearch::Bands(spec.minhash))?))
+            }
             Spec::Zhou(spec) => {
                 let features = Features::new(spec.features, lexicon)?;
                 Ok(job.zhou(Cleaner::new(spec.clean), Zhou::new(spec, features)))
@@ -106,7 +121,7 @@ impl Spec {
 
     /// Whether the method itself measures how alike the texts of a match are.
     pub fn measures(&self) -> bool {
-        matches!(self, Spec::Zhou(_))
+        matches!(self, Spec::Jaccard(_) | Spec::MinHash(_) | Spec::Zhou(_))
     }
 
     /// Whether matching fingerprints do not prove that the texts are near, so that pairs need verification.
@@ -123,8 +138,12 @@ impl FromStr for Spec {
         let spec = match name {
             "simhash" => parse(name, parameters).map(Spec::SimHash),
             "exact" => parse(name, parameters).map(Spec::Exact),
+            "jaccard" => parse(name, parameters).map(Spec::Jaccard),
+            "minhash" => parse(name, parameters).map(Spec::MinHash),
             "zhou2017" => parse(name, parameters).map(Spec::Zhou),
-            _ => Err(format!("no method is called \"{name}\"; there are simhash, exact and zhou2017")),
+            _ => Err(format!(
+                "no method is called \"{name}\"; there are simhash, exact, jaccard, minhash and zhou2017"
+            )),
         };
         spec.map_err(|reason| Error::BadSpec { spec: text.to_owned(), reason })
     }
@@ -174,6 +193,8 @@ impl fmt::Display for Spec {
         match self {
             Spec::SimHash(spec) => write!(f, "simhash:{spec}"),
             Spec::Exact(spec) => write!(f, "exact:{spec}"),
+            Spec::Jaccard(spec) => write!(f, "jaccard:{spec}"),
+            Spec::MinHash(spec) => write!(f, "minhash:{spec}"),
             Spec::Zhou(spec) => write!(f, "zhou2017:{spec}"),
         }
     }
@@ -194,11 +215,12 @@ mod tests {
     #[test]
     fn a_bad_spec_says_what_was_expected() {
         for (text, expected) in [
-            ("simhsah", "there are simhash, exact and zhou2017"),
+            ("simhsah", "there are simhash, exact"),
             ("simhash:bits=16", "32 or 64"),
             ("simhash:hamming=16", "0 to 15"),
             ("simhash:features=char:0", "char:N"),
             ("simhash:clean", "none, nfkc or weibo"),
+            ("jaccard:0.001", "0.01 to 1"),
             ("zhou2017:k=9", "2 to 8"),
             ("zhou2017:threshold=nan", "0 to 9"),
             ("zhou2017:retrieval=fast", "linear, bucket or recursive"),
