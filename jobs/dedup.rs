@@ -36,12 +36,16 @@ pub struct Args {
     // Not `num_args = 2..`: that would ask for two between any two options.
     #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
     paths: Vec<String>,
-    /// Method and parameters, such as simhash or simhash:hamming=6,features=char:5
+    /// Method and parameters, such as auto, jaccard:0.8 or simhash:hamming=6,features=char:5
     ///
-    /// Methods: simhash (bits=32|64, hamming=0..15, features=jieba|char:N|word:N, weights=tf,
-    /// clean=none|nfkc|weibo) and exact (clean): every pair within the distance is found. zhou2017 (k=2..8,
-    /// threshold=1+0.2k, retrieval=linear|bucket|recursive, features, clean=weibo): deletes as it compares.
-    #[arg(long, value_name = "SPEC", default_value = "simhash")]
+    /// auto (revisions, short=T, long=T, search=exact|minhash): what a reader calls the same text, short or long.
+    /// jaccard:T (features=jieba|char:N|word:N|unit:N, clean=none|nfkc|post|weibo): every pair of texts whose sets of
+    /// features are similar. minhash (jaccard=T, bands, rows, seed, features, clean): nearly all of them, in less
+    /// memory. simhash (bits=32|64, hamming=0..15, features, weights=tf, clean): every pair of fingerprints
+    /// within the distance. exact (clean): equal texts. zhou2017 (k=2..8, threshold=1+0.2k,
+    /// retrieval=linear|bucket|recursive, features, clean): fingerprints and shared words together, deleting as it
+    /// compares.
+    #[arg(long, value_name = "SPEC", default_value = "auto")]
     method: Spec,
     /// Compare the features of every candidate pair: jaccard:T, or none
     ///

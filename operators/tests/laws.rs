@@ -9,9 +9,9 @@ use operators::flow::{Bands, Found, Identities, Map, Needs, PrefixJoin, Retrieve
 use operators::hash;
 use operators::method::{Method, MethodJob, SetMethod, SetSearch, SimHash, Spec, Zhou, ZhouSpec};
 use operators::retrieval::{COPIES, Comparisons, Retrieval, Sizes};
-use operators::sets::{Kind, Packed, Sets};
+use operators::sets::{Packed, Sets};
 use operators::text::{Clean, Cleaner};
-use operators::{DocBatch, DocId, Pair, Row, Similarity, Sketch, jaccard};
+use operators::{Counting, DocBatch, DocId, Pair, Row, Similarity, Sketch, jaccard};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -58,7 +58,10 @@ impl MethodJob for BruteForce<'_> {
             sets.pack(&mut packed, |_| true);
             let mut keys = Vec::new();
             if let SetSearch::Bands(minhash) = method.search {
-                minhash.bands(&sets.long, &mut keys);
+                // Sets of the two kinds share no feature, and so no band.
+                for set in [&sets.short, &sets.long].into_iter().filter(|set| !set.is_empty()) {
+                    minhash.bands(set, &mut keys);
+                }
             }
             (packed, keys)
         };
@@ -66,7 +69,7 @@ impl MethodJob for BruteForce<'_> {
         let mut pairs = Vec::new();
         for (i, (a, keys_a)) in packed.iter().enumerate() {
             for (j, (b, keys_b)) in packed.iter().enumerate().skip(i + 1) {
-                let agree = keys_a.is_empty() || keys_a.iter().zip(keys_b).any(|(a, b)| a == b);
+                let agree = keys_a.is_empty() || keys_a.iter().any(|key| keys_b.contains(key));
                 if agree && method.rule.matches(Packed(a), Packed(b)).is_some() {
                     pairs.push((doc(i).min(doc(j)), doc(i).max(doc(j))));
                 }
@@ -120,6 +123,7 @@ impl MethodJob for Dataflow<'_> {
             };
             let mut sets = Sets::default();
             let mut identities = Identities::new(worker);
+            let mut counting = Counting::new(Arc::clone(&sketch));
             let mut bands = match method.search {
                 SetSearch::Bands(minhash) => Some(Bands::new(minhash)),
                 SetSearch::Prefix => None,
@@ -127,21 +131,20 @@ impl MethodJob for Dataflow<'_> {
             for (doc, text) in mine() {
                 let text = method.cleaner.clean(text);
                 if identities.add(doc, text) {
-                    method.rule.sets(text, &mut sets);
+                    method.rule.unsorted(text, &mut sets);
                     match &mut bands {
                         Some(bands) => bands.add(doc, &sets),
-                        None => [Kind::Short, Kind::Long]
-                            .iter()
-                            .for_each(|&kind| sets.of(kind).iter().for_each(|&one| sketch.add(one))),
+                        None => sets.features().for_each(|feature| counting.add(feature)),
                     }
                 }
                 identities.round(worker);
             }
+            counting.finish();
             let collapsed = identities.finish(worker);
             let mut join = PrefixJoin::new(method.rule.clone(), Arc::clone(&sketch));
             for (doc, text) in mine().filter(|(doc, _)| !collapsed.later.contains(doc)) {
-                method.rule.sets(method.cleaner.clean(text), &mut sets);
-                join.add(doc, &sets);
+                method.rule.unsorted(method.cleaner.clean(text), &mut sets);
+                join.add(doc, &mut sets);
             }
             let pairs = match bands {
                 Some(bands) => bands.candidates(worker, &collapsed.later),
