@@ -48,7 +48,7 @@ fn an_input_that_is_not_there_is_named() {
 fn an_option_that_is_wrong_names_what_was_expected() {
     let here = small();
     for (options, words) in [
-        ("--method simhsah", ["--method", "simhash and exact"]),
+        ("--method simhsah", ["--method", "simhash, exact"]),
         ("--method simhash:bits=48", ["bits", "32 or 64"]),
         ("--method simhash:hamming=16", ["hamming", "0 to 15"]),
         ("--method simhash:features=char:0", ["features", "char:N"]),
@@ -95,7 +95,7 @@ fn arguments_that_are_missing_are_named() {
 fn a_bad_line_of_a_user_dictionary_is_wrong_use() {
     let here = small();
     here.write("words", "石墨烯 9 n\n石墨 x y z\n");
-    here.run("dedup a.jsonl out --user-dict words").fails(2, &["dictionary", "line 2"]);
+    here.run("dedup a.jsonl out --method simhash --user-dict words").fails(2, &["dictionary", "line 2"]);
     nothing_left(&here, "out");
 }
 

@@ -11,7 +11,15 @@ use serde_json::Value;
 
 use crate::support::{Folder, sorted};
 
-const METHODS: [&str; 4] = ["simhash", "simhash:features=char:5", "exact", "zhou2017"];
+const METHODS: [&str; 7] = [
+    "auto",
+    "simhash",
+    "simhash:features=char:5",
+    "exact",
+    "jaccard:0.7,features=char:3",
+    "minhash",
+    "zhou2017",
+];
 const TABLES: [&str; 4] = ["kept", "removed", "pairs", "clusters"];
 /// In shuffled order, and some of them twice.
 const INPUTS: [&str; 3] = [

@@ -53,16 +53,31 @@ fn main() {
         let mut edges = Vec::new();
         for copy in 0..4 {
             let sizes = Sizes { copy: rows.len() as u64, original };
-            let before: Vec<(u64, u32)> = { let mut b: Vec<_> = rows.iter().map(|r| (r.doc.0, r.fingerprint)).collect(); b.sort_unstable(); b };
+            let before: Vec<(u64, u32)> = {
+                let mut b: Vec<_> = rows.iter().map(|r| (r.doc.0, r.fingerprint)).collect();
+                b.sort_unstable();
+                b
+            };
             let from = edges.len();
             let c = how.search(copy, sizes, &mut rows, |a, b| {
                 let p = zhou.duplicates(a, b);
                 edges.extend(p);
                 p.is_some()
             });
-            let gone: std::collections::HashMap<u64, u64> = edges[from..].iter().map(|e: &(operators::Pair, operators::Similarity)| (e.0.high.0, e.0.low.0)).collect();
+            let gone: std::collections::HashMap<u64, u64> = edges[from..]
+                .iter()
+                .map(|e: &(operators::Pair, operators::Similarity)| (e.0.high.0, e.0.low.0))
+                .collect();
             let mut place = std::collections::HashMap::new();
-            for (doc, _) in &before { match gone.get(doc) { Some(of) => looked += place[of] + 1, None => { looked += place.len() as u64; place.insert(*doc, place.len() as u64); } } }
+            for (doc, _) in &before {
+                match gone.get(doc) {
+                    Some(of) => looked += place[of] + 1,
+                    None => {
+                        looked += place.len() as u64;
+                        place.insert(*doc, place.len() as u64);
+                    }
+                }
+            }
             bits += c.of_bits;
             words += c.of_words;
         }

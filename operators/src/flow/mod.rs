@@ -16,7 +16,7 @@ mod zhou;
 
 pub use bands::Bands;
 pub use compare::{BlockLoad, Compared, compare};
-pub use identity::{Collapsed, Identities};
+pub use identity::{Collapsed, Identities, Seen};
 pub use map::{Found, Map};
 pub use prefix::PrefixJoin;
 pub use shuffle::{Shuffle, shuffle};
