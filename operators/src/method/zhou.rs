@@ -169,6 +169,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_uncounted_is_no_duplicate() {
+        let set = |of: u64| (1..=5).filter(|word| of >> word & 1 == 1).collect::<Vec<u64>>();
+        let zhou = zhou(4, None);
+        for (a, b) in (2..64u64).step_by(2).flat_map(|a| (2..64u64).step_by(2).map(move |b| (a, b))) {
+            for fingerprint in [0, 1, 0b111, 0xFF_FFFF] {
+                let row = |doc, fingerprint, of| WordRow { doc: DocId(doc), fingerprint, words: set(of) };
+                let (both, all) = ((a & b).count_ones().into(), (a | b).count_ones().into());
+                let found = zhou.duplicates(&row(1, 0, a), &row(2, fingerprint, b));
+                assert_eq!(found.is_some(), zhou.reached(fingerprint.count_ones(), both, all), "{a:b} {b:b}");
+            }
+        }
+    }
+
+    #[test]
     fn a_repeated_word_counts_once_in_dup_and_often_in_the_fingerprint() {
         let zhou = zhou(4, None);
         let (once, often) = (zhou.row(DocId(1), "天气"), zhou.row(DocId(2), "天天气天"));
