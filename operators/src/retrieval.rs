@@ -137,6 +137,11 @@ impl Retrieval {
     }
 }
 
+/// Whether two documents meet in any copy.
+pub fn meet(a: u32, b: u32) -> bool {
+    groups(u32::MAX).into_iter().any(|group| (a ^ b) & group == 0)
+}
+
 /// The bits of each copy by the paper's formula 3: of `n` bits a quarter, rounded down, for the first three, from
 /// the most significant on, and what is left for the last.
 fn groups(bits: u32) -> [u32; COPIES] {

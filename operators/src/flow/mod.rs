@@ -5,6 +5,7 @@
 //! returned; nothing here can fail.
 
 mod bands;
+mod class_sums;
 mod compare;
 mod identity;
 mod map;
@@ -15,6 +16,7 @@ mod verify;
 mod zhou;
 
 pub use bands::Bands;
+pub use class_sums::ClassSums;
 pub use compare::{BlockLoad, Compared, compare};
 pub use identity::{Collapsed, Identities, Seen};
 pub use map::{Found, Map};

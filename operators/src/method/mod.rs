@@ -5,6 +5,7 @@
 
 mod auto;
 mod exact;
+mod judge;
 mod sets;
 mod simhash;
 mod zhou;
@@ -15,6 +16,7 @@ use std::str::FromStr;
 
 pub use auto::AutoSpec;
 pub use exact::{Exact, ExactSpec};
+pub use judge::{Judge, Judgement};
 pub use sets::{JaccardSpec, MinHashSpec, SetMethod, SetSearch};
 pub use simhash::{SimHash, SimHashSpec};
 pub use zhou::{Zhou, ZhouSpec};
@@ -22,6 +24,7 @@ pub use zhou::{Zhou, ZhouSpec};
 use crate::Error;
 use crate::features::{FeatureSpec, Features, Lexicon};
 use crate::record::{Pair, Record, Row};
+use crate::similarity::Similarity;
 use crate::text::{Clean, Cleaner};
 
 /// Map, shuffle, reduce.
@@ -133,6 +136,22 @@ impl Spec {
         matches!(self, Spec::Auto(_) | Spec::Jaccard(_) | Spec::MinHash(_) | Spec::Zhou(_))
     }
 
+    /// The thresholds of a method that measures similarity itself.
+    pub fn thresholds(&mut self) -> Vec<&mut Similarity> {
+        match self {
+            // Of Zhou it is a threshold of Sim, which is no similarity between 0 and 1.
+            Spec::SimHash(_) | Spec::Exact(_) | Spec::Zhou(_) => vec![],
+            Spec::Auto(spec) => vec![&mut spec.short, &mut spec.long],
+            Spec::Jaccard(spec) => vec![&mut spec.least],
+            Spec::MinHash(spec) => vec![&mut spec.jaccard.least],
+        }
+    }
+
+    /// Whether the method compares fingerprints, so that a pair has a distance.
+    pub fn fingerprints(&self) -> bool {
+        matches!(self, Spec::SimHash(_) | Spec::Exact(_) | Spec::Zhou(_))
+    }
+
     /// Whether matching fingerprints do not prove that the texts are near, so that pairs need verification.
     pub fn approximate(&self) -> bool {
         matches!(self, Spec::SimHash(_))
@@ -220,6 +239,20 @@ mod tests {
         for text in Spec::ALL {
             let spec: Spec = text.parse().unwrap();
             assert_eq!(spec.to_string().parse::<Spec>().unwrap(), spec, "{text}");
+        }
+    }
+
+    #[test]
+    fn another_threshold_changes_nothing_else() {
+        for (spec, expected) in [
+            ("auto:revisions,long=0.4", "auto:revisions,short=0.65,long=0.65"),
+            ("jaccard:0.8,features=char:2", "jaccard:0.65,features=char:2"),
+            ("minhash:rows=4,clean=none", "minhash:rows=4,clean=none,jaccard=0.65"),
+            ("simhash", "simhash"),
+        ] {
+            let mut spec: Spec = spec.parse().unwrap();
+            spec.thresholds().into_iter().for_each(|least| *least = Similarity::millionths(650_000));
+            assert_eq!(spec, expected.parse().unwrap());
         }
     }
 
