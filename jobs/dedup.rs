@@ -40,7 +40,9 @@ pub struct Args {
     /// jaccard:T (features=jieba|char:N|word:N|unit:N, clean=none|nfkc|post|weibo): every pair of texts whose sets of
     /// features are similar. minhash (jaccard=T, bands, rows, seed, features, clean): nearly all of them, in less
     /// memory. simhash (bits=32|64, hamming=0..15, features, weights=tf, clean): every pair of fingerprints
-    /// within the distance. exact (clean): equal texts.
+    /// within the distance. exact (clean): equal texts. zhou2017 (k=2..8, threshold=1+0.2k,
+    /// retrieval=linear|bucket|recursive, features, clean): fingerprints and shared words together, deleting as it
+    /// compares.
     #[arg(long, value_name = "SPEC", default_value = "auto")]
     method: Spec,
     /// Compare the features of every candidate pair: jaccard:T, or none

@@ -30,3 +30,4 @@ mod sequence;
 mod support;
 mod text;
 mod tools;
+mod zhou;
