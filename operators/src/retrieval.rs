@@ -277,7 +277,10 @@ mod tests {
         let fingerprints = [0xAA00_0000, 0xAAFF_FFFF, 0xAA00_0FFF, 0x0111_1111, 0x0222_2222, 0x0433_3333];
         let compared = |rows: &[u32], retrieval| {
             let mut pairs = BTreeSet::new();
-            search(retrieval, rows, 0, |a, b| !pairs.insert((a, b)) && false);
+            search(retrieval, rows, 0, |a, b| {
+                pairs.insert((a, b));
+                false
+            });
             pairs
         };
         let of_bucket = BTreeSet::from([(0, 1), (0, 2), (1, 2)]);
