@@ -11,6 +11,7 @@ use cluster::Stores;
 use datasets::{Encoding, Extractors, Reading, Removal};
 use operators::features::Lexicon;
 use operators::method::Spec;
+use operators::statistics::Statistics;
 use operators::{DocId, Matches, Member, Removed, Resolve, Similarity, Tie, survivors};
 
 use crate::failure::{check_rejects, while_running};
@@ -20,6 +21,7 @@ use crate::plan::Plan;
 use crate::progress::{Progress, Reporter, Stage};
 use crate::reject_lines::number_lines;
 use crate::search::{Found, Named, Search};
+use crate::statistics;
 use crate::summary::{Clock, Counters, InputFile, Process, SamplePair, Summary, histogram, skew};
 use crate::tables::{PairsOf, write_clusters, write_pairs, write_rejects};
 use crate::write::{Fates, write};
@@ -38,8 +40,9 @@ pub struct Args {
     paths: Vec<String>,
     /// Method and parameters, such as simhash or simhash:hamming=6,features=char:5
     ///
-    /// Methods: simhash (bits=32|64, hamming=0..15, features=jieba|char:N|word:N, weights=tf,
-    /// clean=none|nfkc|weibo) and exact (clean). Every pair within the distance is found.
+    /// Methods: simhash (bits=32|64|128, hamming=0..15, blocks=N, features=jieba|char:N|word:N,
+    /// weights=tf|tfidf|rank5, clean=none|nfkc|weibo), its preset manku2007 (64 bits within 3, weights=tfidf) and exact
+    /// (clean). Every pair within the distance is found. Weights other than tf take one more reading of the corpus.
     #[arg(long, value_name = "SPEC", default_value = "simhash")]
     method: Spec,
     /// Compare the features of every candidate pair: jaccard:T, or none
@@ -91,6 +94,11 @@ pub struct Args {
     /// jieba's user dictionary: a word, its frequency and its tag on each line
     #[arg(long, value_name = "FILE")]
     user_dict: Option<String>,
+    /// Take the corpus statistics that weights=tfidf and rank5 need from an earlier run: its output, or the file in it
+    ///
+    /// By default they are counted in the input. They are kept in OUTPUT/statistics either way.
+    #[arg(long, value_name = "PATH")]
+    statistics: Option<String>,
     /// About how many bytes of a file one worker reads at a time, such as 64M
     ///
     /// Each split becomes one part of the output.
@@ -139,6 +147,8 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     let stores = Stores::new();
     let (output, inputs) = output_and_inputs(&args.paths)?;
     let lexicon = Lexicon { stop_words: words(&args.stop_words)?, user_words: words(&args.user_dict)? };
+    let earlier = args.statistics.as_deref();
+    let earlier = earlier.map(|uri| statistics::read(&stores, uri, &args.method, &lexicon)).transpose()?;
     let plan = Arc::new(Plan::new(&stores, inputs, args.format.as_deref(), args.split_size)?);
     if let Some(file) = args.summary_json.as_ref().filter(|file| plan.file_below("", file).is_some()) {
         bail!(WrongUse(format!("the summary would replace the input \"{file}\"")));
@@ -147,7 +157,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     let progress = Arc::new(Progress::default());
     let reporter = Reporter::start(Arc::clone(&progress), common.show(), plan.bytes());
     let job = Job { common, args: &args, plan, folder: &folder, progress, start };
-    let result = job.run(&lexicon);
+    let result = job.run(&lexicon, earlier);
     drop(reporter);
     if result.is_err() {
         // The first error is the one to report.
@@ -185,7 +195,7 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn run(&self, lexicon: &Lexicon) -> Result<Summary> {
+    fn run(&self, lexicon: &Lexicon, earlier: Option<Statistics>) -> Result<Summary> {
         let (args, plan) = (self.args, &self.plan);
         let mut clock = Clock::default();
         let verify = self.verify()?;
@@ -197,14 +207,19 @@ impl Job<'_> {
             max_record_bytes: args.max_record_bytes as usize,
             extractors: Arc::new(Extractors::of_this_program()?),
         };
+        let (workers, progress) = (self.common.workers(), &self.progress);
+        let statistics = match earlier {
+            Some(statistics) => statistics,
+            None => statistics::count(&args.method, lexicon, plan, &reading, workers, progress)?,
+        };
         let search = Search {
             plan: Arc::clone(plan),
             reading: reading.clone(),
             verify,
-            workers: self.common.workers(),
-            progress: Arc::clone(&self.progress),
+            workers,
+            progress: Arc::clone(progress),
         };
-        let mut found = args.method.with(lexicon, search)??;
+        let mut found = args.method.with(lexicon, &statistics, search)??;
         number_lines(plan, &reading, &mut found.rejects)?;
         clock.add("search", self.start.elapsed());
         if let Some((_, error)) = found.without_field.take().filter(|_| found.docs == 0) {
@@ -236,6 +251,7 @@ impl Job<'_> {
         let pairs = write_pairs(self.folder, &found.matches, args.pairs, verify.is_some(), name)?;
         write_clusters(self.folder, &members, name)?;
         write_rejects(self.folder, &found.rejects)?;
+        statistics::write(self.folder, &args.method, lexicon, &statistics)?;
         let written = write(plan, &reading, &fates, self.folder, self.common.workers(), &self.progress)?;
         clock.add("whole", self.start.elapsed());
 
@@ -314,6 +330,7 @@ impl Job<'_> {
             ("max-record-bytes", args.max_record_bytes.to_string()),
             ("stop-words", or(&args.stop_words, "none")),
             ("user-dict", or(&args.user_dict, "none")),
+            ("statistics", or(&args.statistics, "none")),
             ("split-size", args.split_size.to_string()),
             ("workers", self.common.workers().to_string()),
             ("inputs", args.paths[..args.paths.len() - 1].join(" ")),

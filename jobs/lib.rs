@@ -14,6 +14,7 @@ mod progress;
 mod reject_lines;
 mod repack;
 mod search;
+mod statistics;
 mod summary;
 mod tables;
 pub mod unpack;

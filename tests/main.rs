@@ -24,5 +24,6 @@ mod pack;
 mod parquet;
 mod s3;
 mod sequence;
+mod statistics;
 mod support;
 mod text;

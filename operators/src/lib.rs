@@ -11,11 +11,16 @@ pub mod hash;
 pub mod method;
 mod record;
 mod similarity;
+pub mod statistics;
 mod survivors;
+pub mod tables;
+mod tally;
 pub mod text;
 mod weibo;
+mod word;
 
 pub use error::Error;
 pub use record::{Doc, DocBatch, DocId, Pair, Record, Reject, Row};
 pub use similarity::{Similarity, jaccard};
 pub use survivors::{Matches, Member, Removed, Resolve, Tie, survivors};
+pub use word::Word;
