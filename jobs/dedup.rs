@@ -245,10 +245,11 @@ impl Job<'_> {
                 removed.tie = removed.tie.max(Tie::Similar(None));
             }
         }
-        let fates = fates(&members, &found, verify.is_some(), name);
+        let measured = verify.is_some() || args.method.measures();
+        let fates = fates(&members, &found, measured, name);
 
         self.progress.enter(Stage::Write);
-        let pairs = write_pairs(self.folder, &found.matches, args.pairs, verify.is_some(), name)?;
+        let pairs = write_pairs(self.folder, &found.matches, args.pairs, measured, name)?;
         write_clusters(self.folder, &members, name)?;
         write_rejects(self.folder, &found.rejects)?;
         statistics::write(self.folder, &args.method, lexicon, &statistics)?;
@@ -304,10 +305,16 @@ impl Job<'_> {
     }
 
     fn verify(&self) -> Result<Option<Similarity>> {
+        let method = &self.args.method;
         match self.args.verify {
+            Some(_) if method.measures() => {
+                bail!(WrongUse(format!(
+                    "{method} compares the features of every pair itself: leave --verify out"
+                )))
+            }
             Some(Verification::Jaccard(least)) => Ok(Some(least)),
             Some(Verification::None) => Ok(None),
-            None if self.args.method.approximate() => Ok(Some("0.8".parse().map_err(WrongUse)?)),
+            None if method.approximate() => Ok(Some("0.8".parse().map_err(WrongUse)?)),
             None => Ok(None),
         }
     }

@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 
 use operators::features::Lexicon;
-use operators::method::{Method, MethodJob, Spec};
+use operators::method::{Method, MethodJob, SetMethod, Spec};
+use operators::sets::{Packed, Sets};
 use operators::statistics::Statistics;
 use operators::text::Cleaner;
 
@@ -59,6 +60,30 @@ impl MethodJob for Brute<'_> {
                 let Some(hamming) = method.distance(&a.0, &b.0) else { continue };
                 let millionths = jaccard_millionths(&a.1, &b.1);
                 found.push(Candidate { low, high, hamming, millionths, identical: a.2 == b.2 });
+            }
+        }
+        found.sort_by_key(|pair| (pair.low, pair.high));
+        found
+    }
+
+    fn sets(self, mut method: SetMethod) -> Vec<Candidate> {
+        let mapped: Vec<_> = self
+            .0
+            .iter()
+            .map(|doc| {
+                let text = method.cleaner.clean(&doc.text).to_owned();
+                let (mut sets, mut packed) = (Sets::default(), Vec::new());
+                method.rule.sets(&text, &mut sets);
+                sets.pack(&mut packed, |_| true);
+                (packed, text)
+            })
+            .collect();
+        let mut found = Vec::new();
+        for (high, b) in mapped.iter().enumerate() {
+            for (low, a) in mapped[..high].iter().enumerate() {
+                let Some(similarity) = method.rule.matches(Packed(&a.0), Packed(&b.0)) else { continue };
+                let millionths = (similarity.as_f64() * 1e6).round() as u64;
+                found.push(Candidate { low, high, hamming: 0, millionths, identical: a.1 == b.1 });
             }
         }
         found.sort_by_key(|pair| (pair.low, pair.high));

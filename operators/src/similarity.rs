@@ -11,10 +11,31 @@ impl Similarity {
     /// The same set.
     pub const ONE: Similarity = Similarity(1_000_000);
 
+    /// So many millionths, up to a million.
+    pub const fn millionths(millionths: u32) -> Self {
+        Similarity(millionths)
+    }
+
     /// `part / whole`; an empty whole is all of it.
     pub fn ratio(part: usize, whole: usize) -> Self {
         let millionths = (part as u64 * 1_000_000).checked_div(whole as u64);
         millionths.map_or(Self::ONE, |millionths| Similarity(millionths as u32))
+    }
+
+    /// How many elements two sets of these sizes must share to be as alike as this, the first being at least 1.
+    pub fn least_shared(self, overlap: Overlap, a: usize, b: usize) -> usize {
+        let (least, a, b) = (u64::from(self.0), a as u64, b as u64);
+        let shared = match overlap {
+            Overlap::Jaccard => (least * (a + b)).div_ceil(1_000_000 + least),
+            Overlap::Containment => (least * a.min(b)).div_ceil(1_000_000),
+        };
+        shared.max(1) as usize
+    }
+
+    /// How many of its own elements a set must share with any set that is as alike as this; for
+    /// [`Overlap::Containment`] with any that is not smaller than itself.
+    pub fn least_shared_of(self, size: usize) -> usize {
+        self.least_shared(Overlap::Containment, size, size)
     }
 
     /// As a number between 0 and 1.
@@ -39,10 +60,36 @@ impl fmt::Display for Similarity {
     }
 }
 
+/// What the elements that two sets share are a part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overlap {
+    /// Of all elements of both.
+    Jaccard,
+    /// Of the elements of the smaller one.
+    Containment,
+}
+
+impl Overlap {
+    /// The similarity of two sets that share so many elements.
+    pub fn similarity(self, shared: usize, a: usize, b: usize) -> Similarity {
+        match self {
+            Overlap::Jaccard => Similarity::ratio(shared, a + b - shared),
+            Overlap::Containment => Similarity::ratio(shared, a.min(b)),
+        }
+    }
+}
+
 /// The Jaccard similarity of two sets, each sorted, without repeats: what they share of what they have.
 ///
 /// Cost: one pass over both.
 pub fn jaccard(a: &[u64], b: &[u64]) -> Similarity {
+    Overlap::Jaccard.similarity(shared(a, b), a.len(), b.len())
+}
+
+/// How many elements two sets share, each sorted, without repeats.
+///
+/// Cost: one pass over both.
+pub fn shared(a: &[u64], b: &[u64]) -> usize {
     let (mut i, mut j, mut shared) = (0, 0, 0);
     while i < a.len() && j < b.len() {
         let (x, y) = (a[i], b[j]);
@@ -50,7 +97,7 @@ pub fn jaccard(a: &[u64], b: &[u64]) -> Similarity {
         i += usize::from(x <= y);
         j += usize::from(y <= x);
     }
-    Similarity::ratio(shared, a.len() + b.len() - shared)
+    shared
 }
 
 #[cfg(test)]
@@ -62,6 +109,32 @@ mod tests {
         assert_eq!(jaccard(&[1, 2, 3, 4], &[2, 3, 4, 5]), Similarity::ratio(3, 5));
         assert_eq!(jaccard(&[1], &[2]), Similarity::ratio(0, 1));
         assert_eq!(jaccard(&[1, 9], &[1, 9]), Similarity::ONE);
+    }
+
+    #[test]
+    fn the_least_that_must_be_shared_is_enough_and_one_less_is_not() {
+        for least in ["0.000001", "0.1", "0.333333", "0.45", "0.7", "0.8", "1"] {
+            let least: Similarity = least.parse().unwrap();
+            for (overlap, a) in [(Overlap::Jaccard, 1..40), (Overlap::Containment, 1..40)]
+                .into_iter()
+                .flat_map(|(overlap, sizes)| sizes.map(move |a| (overlap, a)))
+            {
+                for b in 1..40 {
+                    let shared = least.least_shared(overlap, a, b);
+                    let enough = shared <= a.min(b);
+                    assert!(
+                        !enough || overlap.similarity(shared, a, b) >= least,
+                        "{least} {overlap:?} {a} {b}"
+                    );
+                    assert!(
+                        shared == 1 || shared - 1 > a.min(b) || overlap.similarity(shared - 1, a, b) < least
+                    );
+                    let of_one =
+                        if overlap == Overlap::Jaccard || a <= b { least.least_shared_of(a) } else { 0 };
+                    assert!(!enough || shared >= of_one, "{least} {overlap:?} {a} {b}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::weibo;
 /// What is done to a text before features are taken from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clean {
-    /// Nothing.
+    /// Nothing, but that a tab and a newline are read as a space.
     None,
     /// Unicode NFKC (full width becomes half width), control and invisible characters dropped, white space
     /// made one space, none at the ends.
@@ -67,7 +67,13 @@ impl Cleaner {
     /// The cleaned text. Cost: about 1 ns a byte.
     pub fn clean<'a>(&'a mut self, text: &'a str) -> &'a str {
         let text = match self.clean {
-            Clean::None => return text,
+            Clean::None if !text.bytes().any(is_break) => return text,
+            Clean::None => {
+                self.out.clear();
+                self.out
+                    .extend(text.chars().map(|c| if c.is_ascii() && is_break(c as u8) { ' ' } else { c }));
+                return &self.out;
+            }
             Clean::Nfkc => Cow::Borrowed(text),
             Clean::Weibo => weibo::strip(text),
         };
@@ -118,6 +124,11 @@ impl Cleaner {
             out.pop();
         }
     }
+}
+
+/// A tab or a newline.
+fn is_break(byte: u8) -> bool {
+    matches!(byte, b'\t' | b'\n')
 }
 
 /// What becomes of a character of the basic plane when its neighbours do not matter.
@@ -176,8 +187,8 @@ mod tests {
     }
 
     #[test]
-    fn no_cleaning_leaves_every_byte() {
-        assert_eq!(Cleaner::new(Clean::None).clean(" Ａ\u{0}"), " Ａ\u{0}");
+    fn no_cleaning_leaves_all_but_tabs_and_newlines() {
+        assert_eq!(Cleaner::new(Clean::None).clean(" Ａ\u{0}\t\r\n\n"), " Ａ\u{0} \r  ");
     }
 
     #[test]

@@ -5,13 +5,14 @@
 use std::sync::Arc;
 
 use operators::features::{Features, Lexicon};
-use operators::flow::{Found, Map, Needs, Verify, compare};
+use operators::flow::{Bands, Found, Identities, Map, Needs, PrefixJoin, Verify, compare};
 use operators::hash;
-use operators::method::{Method, MethodJob, SimHash, SimHashSpec, Spec};
+use operators::method::{Method, MethodJob, SetMethod, SetSearch, SimHash, SimHashSpec, Spec};
+use operators::sets::{Kind, Packed, Sets};
 use operators::statistics::{Count, Statistics};
 use operators::tables::tables;
 use operators::text::Cleaner;
-use operators::{DocBatch, DocId, Pair, Row, Similarity, Word, jaccard};
+use operators::{DocBatch, DocId, Pair, Row, Similarity, Sketch, Word, jaccard};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -35,6 +36,32 @@ impl MethodJob for BruteForce<'_> {
         for (i, a) in fingerprints.iter().enumerate() {
             for (j, b) in fingerprints.iter().enumerate().skip(i + 1) {
                 if method.distance(a, b).is_some() {
+                    pairs.push((doc(i).min(doc(j)), doc(i).max(doc(j))));
+                }
+            }
+        }
+        pairs.sort_unstable();
+        pairs
+    }
+
+    /// Of MinHash, the pairs that agree on a band.
+    fn sets(self, mut method: SetMethod) -> Self::Output {
+        let of = |text: &String| {
+            let (mut sets, mut packed) = (Sets::default(), Vec::new());
+            method.rule.sets(method.cleaner.clean(text), &mut sets);
+            sets.pack(&mut packed, |_| true);
+            let mut keys = Vec::new();
+            if let SetSearch::Bands(minhash) = method.search {
+                minhash.bands(&sets.long, &mut keys);
+            }
+            (packed, keys)
+        };
+        let packed: Vec<_> = self.0.iter().map(of).collect();
+        let mut pairs = Vec::new();
+        for (i, (a, keys_a)) in packed.iter().enumerate() {
+            for (j, (b, keys_b)) in packed.iter().enumerate().skip(i + 1) {
+                let agree = keys_a.is_empty() || keys_a.iter().zip(keys_b).any(|(a, b)| a == b);
+                if agree && method.rule.matches(Packed(a), Packed(b)).is_some() {
                     pairs.push((doc(i).min(doc(j)), doc(i).max(doc(j))));
                 }
             }
@@ -73,13 +100,78 @@ impl MethodJob for Dataflow<'_> {
             let Found { rows, copies } = map.finish(worker);
             (compare(worker, &mut method, rows).pairs, copies)
         });
-        let pairs = found.iter().flat_map(|(pairs, _)| pairs.iter().map(|pair| (pair.low, pair.high)));
-        expand(pairs.collect(), found.iter().flat_map(|(_, copies)| copies.iter().copied()).collect())
+        expand(&found)
+    }
+
+    fn sets(self, method: SetMethod) -> Self::Output {
+        let texts = Arc::new(self.texts.to_vec());
+        let sketch = Arc::new(Sketch::of_corpus(1 << 20));
+        let shared = std::sync::Mutex::new(method);
+        let found = on_workers(self.workers, move |worker| {
+            let mut method = shared.lock().unwrap().clone();
+            let (index, peers) = (worker.index(), worker.peers());
+            let mine = || {
+                let mine = (0..texts.len()).filter(move |&i| doc(i).split() as usize % peers == index);
+                mine.map(|i| (doc(i), &texts[i]))
+            };
+            let mut sets = Sets::default();
+            let mut identities = Identities::new(worker);
+            let mut bands = match method.search {
+                SetSearch::Bands(minhash) => Some(Bands::new(minhash)),
+                SetSearch::Prefix => None,
+            };
+            for (doc, text) in mine() {
+                let text = method.cleaner.clean(text);
+                if identities.add(doc, text) {
+                    method.rule.sets(text, &mut sets);
+                    match &mut bands {
+                        Some(bands) => bands.add(doc, &sets),
+                        None => [Kind::Short, Kind::Long]
+                            .iter()
+                            .for_each(|&kind| sets.of(kind).iter().for_each(|&one| sketch.add(one))),
+                    }
+                }
+                identities.round(worker);
+            }
+            let collapsed = identities.finish(worker);
+            let mut join = PrefixJoin::new(method.rule.clone(), Arc::clone(&sketch));
+            for (doc, text) in mine().filter(|(doc, _)| !collapsed.later.contains(doc)) {
+                method.rule.sets(method.cleaner.clean(text), &mut sets);
+                join.add(doc, &sets);
+            }
+            let pairs = match bands {
+                Some(bands) => bands.candidates(worker, &collapsed.later),
+                None => join.candidates(worker),
+            };
+            let needs = Needs::exchange(worker, &pairs, &[], true);
+            let rule = method.rule.clone();
+            let matching = Box::new(move |a: &[u64], b: &[u64]| rule.matches(Packed(a), Packed(b)));
+            let mut verify = Verify::new(worker, &pairs, matching);
+            if let SetSearch::Prefix = method.search {
+                join.verify(worker, &needs, &mut verify);
+            } else {
+                for (doc, text) in mine() {
+                    method.rule.sets(method.cleaner.clean(text), &mut sets);
+                    let mut packed = Vec::new();
+                    sets.pack(&mut packed, |_| true);
+                    needs.of(doc).into_iter().flatten().for_each(|to| verify.send(to, doc, &packed));
+                }
+            }
+            let pairs = verify.finish(worker).into_iter().map(|(pair, _)| pair).collect();
+            (pairs, collapsed.copies)
+        });
+        expand(&found)
     }
 }
 
+/// What a worker found: pairs of first ones, and their copies.
+type OfWorker = (Vec<Pair>, Vec<(DocId, DocId)>);
+
 /// Every pair of documents that pairs of first ones and their copies stand for.
-fn expand(pairs: Vec<(DocId, DocId)>, copies: Vec<(DocId, DocId)>) -> Vec<(DocId, DocId)> {
+fn expand(found: &[OfWorker]) -> Vec<(DocId, DocId)> {
+    let pairs: Vec<_> =
+        found.iter().flat_map(|(pairs, _)| pairs.iter().map(|pair| (pair.low, pair.high))).collect();
+    let copies: Vec<_> = found.iter().flat_map(|(_, copies)| copies.iter().copied()).collect();
     let class = |first: DocId| copies.iter().filter(move |c| c.1 == first).map(|c| c.0).chain([first]);
     let mut all: Vec<_> = pairs
         .iter()
@@ -207,7 +299,8 @@ proptest! {
                 pairs.iter().map(|&(i, j)| Pair::new(doc(i), doc(j), 0)).filter(|pair| mine(pair.low)).collect();
             let own: Vec<usize> = (0..sets.len()).filter(|&i| mine(doc(i))).collect();
             let needs = Needs::exchange(worker, &pairs, &[], true);
-            let mut verify = Verify::new(worker, &pairs, least);
+            let matching = move |a: &[u64], b: &[u64]| Some(jaccard(a, b)).filter(|&alike| alike >= least);
+            let mut verify = Verify::new(worker, &pairs, Box::new(matching));
             for i in own {
                 for to in needs.of(doc(i)).into_iter().flatten() {
                     verify.send(to, doc(i), &sets[i]);

@@ -16,7 +16,8 @@ use operators::block_join::BlockJoin;
 use operators::features::{Features, Lexicon};
 use operators::flow::{compare, shuffle};
 use operators::hamming::Kernel;
-use operators::method::{Method, MethodJob, SimHash, SimHashSpec, Spec};
+use operators::method::{Method, MethodJob, SetMethod, SimHash, SimHashSpec, Spec};
+use operators::sets::Sets;
 use operators::statistics::Statistics;
 use operators::text::Cleaner;
 use operators::{DocBatch, DocId, Pair, Row, hash};
@@ -138,6 +139,17 @@ impl MethodJob for Map<'_> {
         };
         timed(&mut map).0
     }
+
+    fn sets(self, mut method: SetMethod) -> f64 {
+        let mut sets = Sets::default();
+        let mut map = || {
+            for text in self.0 {
+                method.rule.sets(method.cleaner.clean(text), &mut sets);
+                black_box(&sets);
+            }
+        };
+        timed(&mut map).0
+    }
 }
 
 /// 10 M fingerprints: all texts again and again, each time with one to three characters changed.
@@ -170,6 +182,10 @@ impl MethodJob for Repeated<'_> {
             rows.push(Row { fingerprint: u64::from_le_bytes(bytes), doc: DocId(i) });
         }
         rows
+    }
+
+    fn sets(self, _method: SetMethod) -> Vec<Row<u64>> {
+        Vec::new() // no fingerprints, nothing to join by bits
     }
 }
 

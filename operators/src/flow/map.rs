@@ -62,7 +62,7 @@ fn key<F: crate::Record>(fingerprint: &F) -> u64 {
 }
 
 /// Keeps the first document of each group of identical ones.
-fn collapse<F: Copy + Ord>(mut mapped: Vec<Mapped<F>>) -> Found<F> {
+pub(super) fn collapse<F: Copy + Ord>(mut mapped: Vec<Mapped<F>>) -> Found<F> {
     mapped.sort_unstable();
     let mut found = Found { rows: Vec::with_capacity(mapped.len()), copies: Vec::new() };
     for same in mapped.chunk_by(|a, b| (a.0, a.1.0) == (b.0, b.1.0)) {

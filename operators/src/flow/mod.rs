@@ -4,20 +4,32 @@
 //! the modules beside it. Reading and writing happen in the worker loop of `jobs`, where errors can be
 //! returned; nothing here can fail.
 
+mod bands;
 mod compare;
+mod identity;
 mod map;
+mod prefix;
 mod rows;
 mod shuffle;
 mod verify;
 
+pub use bands::Bands;
 pub use compare::{BlockLoad, Compared, compare};
+pub use identity::{Collapsed, Identities};
 pub use map::{Found, Map};
+pub use prefix::PrefixJoin;
 pub use shuffle::{Shuffle, shuffle};
-pub use verify::{Needs, Verify};
+pub use verify::{Matching, Needs, Verify};
 
-use crate::record::DocId;
+use crate::record::{DocId, Pair};
 
 /// The worker that reads a document's split, as a number to be taken modulo the number of workers.
 fn owner(doc: DocId) -> u64 {
     doc.split().into()
+}
+
+/// Sorts pairs and drops repeated ones.
+fn sort_once(pairs: &mut Vec<Pair>) {
+    pairs.sort_unstable();
+    pairs.dedup();
 }

@@ -7,7 +7,7 @@ use timely::worker::Worker;
 use super::owner;
 use super::shuffle::{Shuffle, shuffle};
 use crate::record::{DocId, Pair};
-use crate::similarity::{Similarity, jaccard};
+use crate::similarity::Similarity;
 
 /// Which of this worker's documents have to be read again, and who waits for their features.
 #[derive(Debug, Default)]
@@ -51,6 +51,9 @@ impl Needs {
     }
 }
 
+/// How alike two documents with these features are, if they match.
+pub type Matching = Box<dyn Fn(&[u64], &[u64]) -> Option<Similarity>>;
+
 /// A worker, a document, its features.
 type Features = (u64, u64, Vec<u64>);
 
@@ -63,7 +66,7 @@ pub struct Verify {
 /// Pairs that wait for features. Holds a document's features (8 bytes each) from when they arrive until its
 /// last pair is decided.
 struct Waiting {
-    least: Similarity,
+    matching: Matching,
     /// For each document, its partners with the distances, and how many of these pairs are not yet decided.
     pairs: HashMap<DocId, (Vec<Pair>, usize)>,
     features: HashMap<DocId, Vec<u64>>,
@@ -71,8 +74,8 @@ struct Waiting {
 }
 
 impl Verify {
-    /// Pairs whose features are at least `least` alike will be kept.
-    pub fn new(worker: &mut Worker, pairs: &[Pair], least: Similarity) -> Self {
+    /// Pairs whose features match will be kept.
+    pub fn new(worker: &mut Worker, pairs: &[Pair], matching: Matching) -> Self {
         let mut of_doc = HashMap::<DocId, (Vec<Pair>, usize)>::new();
         for pair in pairs {
             for doc in [pair.low, pair.high] {
@@ -82,7 +85,7 @@ impl Verify {
             }
         }
         let shuffle = Shuffle::new(worker, "Features", |features: &Features| features.0);
-        let waiting = Waiting { least, pairs: of_doc, features: HashMap::new(), near: Vec::new() };
+        let waiting = Waiting { matching, pairs: of_doc, features: HashMap::new(), near: Vec::new() };
         Verify { shuffle, waiting }
     }
 
@@ -117,8 +120,7 @@ impl Waiting {
         for pair in pairs {
             let other = if pair.low == doc { pair.high } else { pair.low };
             let Some(others) = self.features.get(&other) else { continue };
-            let similarity = jaccard(&features, others);
-            if similarity >= self.least {
+            if let Some(similarity) = (self.matching)(&features, others) {
                 self.near.push((pair, similarity));
             }
             left -= 1;

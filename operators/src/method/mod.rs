@@ -4,6 +4,7 @@
 //! an arm in each `match`, and an entry of [`Spec::ALL`]; and its line in the help of `--method`.
 
 mod exact;
+mod sets;
 mod simhash;
 
 use std::fmt;
@@ -11,6 +12,7 @@ use std::hash::Hash;
 use std::str::FromStr;
 
 pub use exact::{Exact, ExactSpec};
+pub use sets::{JaccardSpec, MinHashSpec, SetMethod, SetSearch};
 pub use simhash::{SimHash, SimHashSpec, Weights};
 
 use crate::Error;
@@ -18,6 +20,7 @@ use crate::features::{FeatureSpec, Features, Lexicon};
 use crate::record::{Pair, Record, Row};
 use crate::statistics::Statistics;
 use crate::text::{Clean, Cleaner};
+use simhash::MANKU2007;
 
 /// Map, shuffle, reduce.
 pub trait Method: Clone + Send + Sync + 'static {
@@ -46,10 +49,15 @@ pub enum Spec {
     SimHash(SimHashSpec),
     /// See [`Exact`].
     Exact(ExactSpec),
+    /// See [`JaccardSpec`].
+    Jaccard(JaccardSpec),
+    /// See [`MinHashSpec`].
+    MinHash(MinHashSpec),
 }
 
-/// The parameters of one method: what a user may write behind its name. `Display` is all of them, behind the name.
-trait Parameters: fmt::Display {
+/// The parameters of one method: what a user may write behind its name. `Default` is the name alone; `Display`
+/// is all of them, behind the name.
+trait Parameters: Default + fmt::Display {
     /// Sets `key=value`, or a word that stands alone, whose value is then empty.
     fn set(&mut self, key: &str, value: &str) -> Result<(), Wrong>;
     /// Whether they go together, once all are set; else why not.
@@ -72,6 +80,8 @@ pub trait MethodJob {
     type Output;
     /// Does it. Texts go through `cleaner` before they go to `method`.
     fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Self::Output;
+    /// Does it with a method over sets of features.
+    fn sets(self, method: SetMethod) -> Self::Output;
 }
 
 impl Spec {
@@ -85,6 +95,9 @@ impl Spec {
         "simhash:hamming=4,blocks=7,features=char:2,weights=rank5",
         "manku2007:blocks=5",
         "exact",
+        "jaccard:0.5,features=char:2",
+        "jaccard:0.8,features=word:1,clean=none",
+        "minhash:jaccard=0.7,features=char:3,bands=40,rows=3",
     ];
 
     /// The one place that picks a method. `statistics`: of what [`Spec::counted`] asks for, if it does.
@@ -103,6 +116,10 @@ impl Spec {
                 })
             }
             Spec::Exact(spec) => Ok(job.run(Cleaner::new(spec.clean), Exact)),
+            Spec::Jaccard(spec) => Ok(job.sets(spec.method(lexicon, SetSearch::Prefix)?)),
+            Spec::MinHash(spec) => {
+                Ok(job.sets(spec.jaccard.method(lexicon, SetSearch::Bands(spec.minhash))?))
+            }
         }
     }
 
@@ -110,16 +127,18 @@ impl Spec {
     pub fn counted(&self) -> Option<(Clean, FeatureSpec)> {
         match self {
             Spec::SimHash(spec) if spec.weights != Weights::Tf => Some((spec.clean, spec.features)),
-            Spec::SimHash(_) | Spec::Exact(_) => None,
+            _ => None,
         }
+    }
+
+    /// Whether the method itself measures how alike the texts of a match are.
+    pub fn measures(&self) -> bool {
+        matches!(self, Spec::Jaccard(_) | Spec::MinHash(_))
     }
 
     /// Whether matching fingerprints do not prove that the texts are near, so that pairs need verification.
     pub fn approximate(&self) -> bool {
-        match self {
-            Spec::SimHash(_) => true,
-            Spec::Exact(_) => false,
-        }
+        matches!(self, Spec::SimHash(_))
     }
 }
 
@@ -129,17 +148,22 @@ impl FromStr for Spec {
     fn from_str(text: &str) -> Result<Self, Error> {
         let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
         let spec = match name {
-            "simhash" => parse(name, SimHashSpec::default(), parameters).map(Spec::SimHash),
-            "manku2007" => parse(name, SimHashSpec::manku2007(), parameters).map(Spec::SimHash),
-            "exact" => parse(name, ExactSpec::default(), parameters).map(Spec::Exact),
-            _ => Err(format!("no method is called \"{name}\"; there are simhash, manku2007 and exact")),
+            "simhash" => parse(name, parameters).map(Spec::SimHash),
+            "manku2007" => parse(name, &format!("{MANKU2007},{parameters}")).map(Spec::SimHash),
+            "exact" => parse(name, parameters).map(Spec::Exact),
+            "jaccard" => parse(name, parameters).map(Spec::Jaccard),
+            "minhash" => parse(name, parameters).map(Spec::MinHash),
+            _ => Err(format!(
+                "no method is called \"{name}\"; there are simhash, manku2007, exact, jaccard and minhash"
+            )),
         };
         spec.map_err(|reason| Error::BadSpec { spec: text.to_owned(), reason })
     }
 }
 
-/// The parameters of the method `name`, separated by commas; what is not among them stays as it is.
-fn parse<P: Parameters>(name: &str, mut parsed: P, parameters: &str) -> Result<P, String> {
+/// The parameters of the method `name`, separated by commas.
+fn parse<P: Parameters>(name: &str, parameters: &str) -> Result<P, String> {
+    let mut parsed = P::default();
     for parameter in parameters.split(',').filter(|parameter| !parameter.is_empty()) {
         let (key, value) = parameter.split_once('=').unwrap_or((parameter, ""));
         parsed.set(key, value).map_err(|wrong| match wrong {
@@ -182,6 +206,8 @@ impl fmt::Display for Spec {
         match self {
             Spec::SimHash(spec) => write!(f, "simhash:{spec}"),
             Spec::Exact(spec) => write!(f, "exact:{spec}"),
+            Spec::Jaccard(spec) => write!(f, "jaccard:{spec}"),
+            Spec::MinHash(spec) => write!(f, "minhash:{spec}"),
         }
     }
 }
@@ -208,7 +234,7 @@ mod tests {
     #[test]
     fn a_bad_spec_says_what_was_expected() {
         for (text, expected) in [
-            ("simhsah", "there are simhash, manku2007 and exact"),
+            ("simhsah", "there are simhash, manku2007, exact"),
             ("simhash:bits=16", "32, 64 or 128"),
             ("simhash:blocks=0", "1 to 128"),
             ("simhash:blocks=3", "blocks must be more than hamming, which is 3"),
@@ -219,6 +245,7 @@ mod tests {
             ("simhash:hamming=16", "0 to 15"),
             ("simhash:features=char:0", "char:N"),
             ("simhash:clean", "none, nfkc or weibo"),
+            ("jaccard:0.001", "0.01 to 1"),
             ("exact:bits=64", "no parameter \"bits\""),
         ] {
             let error = text.parse::<Spec>().unwrap_err().to_string();

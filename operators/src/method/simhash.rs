@@ -16,6 +16,10 @@ use crate::tally::Tally;
 use crate::text::Clean;
 use crate::word::Word;
 
+/// What the preset `manku2007` stands for: the setting of the paper, with features weighted as information retrieval
+/// does.
+pub const MANKU2007: &str = "bits=64,hamming=3,features=jieba,weights=tfidf";
+
 /// The parameters of `simhash`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimHashSpec {
@@ -75,11 +79,6 @@ impl Default for SimHashSpec {
 }
 
 impl SimHashSpec {
-    /// Preset `manku2007`: 64 bits within 3, words weighted as information retrieval does.
-    pub fn manku2007() -> Self {
-        SimHashSpec { weights: Weights::Tfidf, ..SimHashSpec::default() }
-    }
-
     fn blocks(&self) -> u32 {
         self.blocks.unwrap_or(self.hamming + 1)
     }
@@ -218,7 +217,7 @@ mod tests {
     use crate::text::Cleaner;
 
     fn method<W: Word>(spec: &str, corpus: &[&str]) -> SimHash<W> {
-        let spec = super::super::parse("simhash", SimHashSpec::default(), spec).unwrap();
+        let spec = super::super::parse::<SimHashSpec>("simhash", spec).unwrap();
         let mut count = Count::new(Cleaner::new(spec.clean), Features::Chars(1));
         let mut batch = DocBatch::new(0, 0);
         corpus.iter().for_each(|text| batch.push("", text));

@@ -1,13 +1,16 @@
 //! Finding the pairs: what every worker does between reading the corpus and writing it.
 
+mod fingerprints;
+mod sets;
+
 use std::sync::Arc;
 
 use anyhow::Result;
 use datasets::{Error, Reading};
-use operators::flow::{BlockLoad, Compared, Map, Needs, Verify, compare};
-use operators::method::{Method, MethodJob};
+use operators::flow::BlockLoad;
+use operators::method::{Method, MethodJob, SetMethod};
 use operators::text::Cleaner;
-use operators::{DocId, Matches, Reject, Similarity};
+use operators::{Doc, DocBatch, DocId, Matches, Pair, Reject, Similarity, Sketch};
 use timely::worker::Worker;
 
 use crate::drive;
@@ -18,7 +21,7 @@ use crate::progress::{Progress, Stage};
 pub(crate) struct Search {
     pub plan: Arc<Plan>,
     pub reading: Reading,
-    /// The least similarity of features that a pair needs; `None`: matching fingerprints are enough.
+    /// The least similarity of features that a pair of matching fingerprints needs; `None`: none.
     pub verify: Option<Similarity>,
     pub workers: usize,
     pub progress: Arc<Progress>,
@@ -60,9 +63,22 @@ impl MethodJob for Search {
     type Output = Result<Found>;
 
     fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Result<Found> {
-        let workers = self.workers;
-        let parts =
-            cluster::run(workers, move |worker| self.on_worker(worker, cleaner.clone(), method.clone()))?;
+        self.on_workers(move |search, worker| search.by_fingerprints(worker, cleaner.clone(), method.clone()))
+    }
+
+    fn sets(self, method: SetMethod) -> Result<Found> {
+        let sketch = Arc::new(Sketch::of_corpus(self.plan.bytes()));
+        self.on_workers(move |search, worker| search.by_sets(worker, method.clone(), &sketch))
+    }
+}
+
+impl Search {
+    /// Searches on all workers, and joins what they found.
+    fn on_workers(
+        self,
+        search: impl Fn(&Search, &mut Worker) -> Result<Found> + Send + Sync + 'static,
+    ) -> Result<Found> {
+        let parts = cluster::run(self.workers, move |worker| search(&self, worker))?;
         let mut all = Found::default();
         for mut part in parts {
             all.matches.copies.append(&mut part.matches.copies);
@@ -84,73 +100,51 @@ impl MethodJob for Search {
         all.rejects.sort_by_key(|reject| reject.doc);
         Ok(all)
     }
-}
 
-impl Search {
-    fn on_worker<M: Method>(
+    /// The first reading of this worker's splits: counts, and calls `each` with every batch.
+    fn read_all(
         &self,
         worker: &mut Worker,
-        mut cleaner: Cleaner,
-        mut method: M,
-    ) -> Result<Found> {
-        let mut found = Found::default();
-        let (index, peers) = (worker.index(), worker.peers());
-
+        found: &mut Found,
+        mut each: impl FnMut(&mut Worker, &DocBatch),
+    ) -> Result<()> {
         self.progress.enter(Stage::Map);
-        let mut map = Map::new(worker, cleaner.clone(), method.clone(), self.verify.is_some());
-        for (number, split) in drive::splits_of(&self.plan, index, peers) {
+        for (number, split) in drive::splits_of(&self.plan, worker.index(), worker.peers()) {
             let without = drive::read(number, split, &self.reading, &self.progress, |batch| {
                 found.docs += batch.docs().len() as u64;
                 found.text_bytes += batch.text_bytes() as u64;
                 found.replaced += batch.replaced();
                 found.rejects.append(&mut batch.take_rejects());
-                map.batch(worker, batch);
+                each(worker, batch);
             })?;
-            found.without_field = found.without_field.or(without.map(|error| (number, error)));
+            found.without_field = found.without_field.take().or(without.map(|error| (number, error)));
         }
-        let mapped = map.finish(worker);
-        found.distinct = mapped.rows.len() as u64;
-
-        self.progress.enter(Stage::Compare);
-        let Compared { pairs, loads } = compare(worker, &mut method, mapped.rows);
-        found.loads = vec![loads];
-        found.candidates = pairs.len() as u64;
-
-        self.progress.enter(Stage::Verify);
-        let needs = Needs::exchange(worker, &pairs, &mapped.copies, self.verify.is_some());
-        let mut verify = self.verify.map(|least| Verify::new(worker, &pairs, least));
-        let mut features = Vec::new();
-        for (number, split) in drive::splits_of(&self.plan, index, peers) {
-            if !needs.any_of(number) {
-                continue;
-            }
-            drive::read(number, split, &self.reading, &self.progress, |batch| {
-                for doc in batch.docs() {
-                    let Some(workers) = needs.of(doc.doc) else { continue };
-                    let chars = doc.text.chars().count() as u64;
-                    found.named.push(Named { doc: doc.doc, id: doc.id.to_owned(), chars });
-                    features.clear();
-                    for to in workers {
-                        let Some(verify) = &mut verify else { continue };
-                        if features.is_empty() {
-                            method.features(cleaner.clean(doc.text), &mut features);
-                        }
-                        verify.send(to, doc.doc, &features);
-                    }
-                }
-                if let Some(verify) = &mut verify {
-                    verify.round(worker);
-                }
-            })?;
-        }
-        found.matches.copies = mapped.copies;
-        found.matches.pairs = match verify {
-            Some(verify) => {
-                let near = verify.finish(worker);
-                near.into_iter().map(|(pair, similarity)| (pair, Some(similarity))).collect()
-            }
-            None => pairs.into_iter().map(|pair| (pair, None)).collect(),
-        };
-        Ok(found)
+        Ok(())
     }
+
+    /// A later reading of this worker's splits, without those that `wanted` leaves out.
+    fn read_again(
+        &self,
+        worker: &mut Worker,
+        wanted: impl Fn(u32) -> bool,
+        mut each: impl FnMut(&mut Worker, &DocBatch),
+    ) -> Result<()> {
+        for (number, split) in drive::splits_of(&self.plan, worker.index(), worker.peers()) {
+            if wanted(number) {
+                drive::read(number, split, &self.reading, &self.progress, |batch| each(worker, batch))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Named {
+    fn new(doc: &Doc) -> Self {
+        Named { doc: doc.doc, id: doc.id.to_owned(), chars: doc.text.chars().count() as u64 }
+    }
+}
+
+/// Pairs with the similarity that was measured.
+fn verified(near: Vec<(Pair, Similarity)>) -> Vec<(Pair, Option<Similarity>)> {
+    near.into_iter().map(|(pair, similarity)| (pair, Some(similarity))).collect()
 }

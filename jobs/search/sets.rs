@@ -1,0 +1,144 @@
+//! By sets of features: candidates from the exact join or from MinHash, and the sets themselves decide.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use operators::flow::{Bands, Collapsed, Identities, Needs, PrefixJoin, Verify};
+use operators::method::{SetMethod, SetSearch};
+use operators::minhash::MinHash;
+use operators::sets::{Kind, Packed, Rule, Sets};
+use operators::{DocId, Pair, Sketch};
+use timely::worker::Worker;
+
+use super::{Found, Named, Search, verified};
+use crate::progress::Stage;
+
+impl Search {
+    pub(super) fn by_sets(
+        &self,
+        worker: &mut Worker,
+        method: SetMethod,
+        sketch: &Arc<Sketch>,
+    ) -> Result<Found> {
+        match method.search {
+            SetSearch::Prefix => self.by_prefix(worker, method, sketch),
+            SetSearch::Bands(minhash) => self.by_bands(worker, method, minhash),
+        }
+    }
+
+    /// Two readings: the first counts the features, the second keeps the documents whose features others have.
+    fn by_prefix(&self, worker: &mut Worker, mut method: SetMethod, sketch: &Arc<Sketch>) -> Result<Found> {
+        let mut found = Found::default();
+        let collapsed = self.collapse(worker, &mut found, &mut method, |_, sets| {
+            [Kind::Short, Kind::Long].iter().flat_map(|&kind| sets.of(kind)).for_each(|&one| sketch.add(one));
+        })?;
+        let SetMethod { mut cleaner, rule, .. } = method;
+
+        let of_copies = Needs::exchange(worker, &[], &collapsed.copies, false);
+        let mut join = PrefixJoin::new(rule.clone(), Arc::clone(sketch));
+        let mut sets = Sets::default();
+        self.read_again(
+            worker,
+            |_| true,
+            |worker, batch| {
+                for doc in batch.docs() {
+                    let mut named = of_copies.of(doc.doc).is_some();
+                    if collapsed.later.binary_search(&doc.doc).is_err() {
+                        rule.sets(cleaner.clean(doc.text), &mut sets);
+                        named |= join.add(doc.doc, &sets);
+                    }
+                    if named {
+                        found.named.push(Named::new(&doc));
+                    }
+                }
+                worker.step();
+            },
+        )?;
+
+        self.progress.enter(Stage::Compare);
+        let pairs = join.candidates(worker);
+        found.candidates = pairs.len() as u64;
+
+        self.progress.enter(Stage::Verify);
+        let needs = Needs::exchange(worker, &pairs, &[], true);
+        let mut verify = new_verify(worker, &pairs, rule);
+        join.verify(worker, &needs, &mut verify);
+        found.matches.pairs = verified(verify.finish(worker));
+        found.matches.copies = collapsed.copies;
+        let matched = Needs::exchange(worker, &of_matches(&found), &[], false);
+        found.named.retain(|named| of_copies.of(named.doc).is_some() || matched.of(named.doc).is_some());
+        Ok(found)
+    }
+
+    /// One reading for the bands, and one of the splits that hold a candidate.
+    fn by_bands(&self, worker: &mut Worker, mut method: SetMethod, minhash: MinHash) -> Result<Found> {
+        let mut found = Found::default();
+        let mut bands = Bands::new(minhash);
+        let collapsed = self.collapse(worker, &mut found, &mut method, |doc, sets| bands.add(doc, sets))?;
+        let SetMethod { mut cleaner, rule, .. } = method;
+
+        self.progress.enter(Stage::Compare);
+        let pairs = bands.candidates(worker, &collapsed.later);
+        found.candidates = pairs.len() as u64;
+
+        self.progress.enter(Stage::Verify);
+        let needs = Needs::exchange(worker, &pairs, &collapsed.copies, true);
+        let mut verify = new_verify(worker, &pairs, rule.clone());
+        let (mut sets, mut packed) = (Sets::default(), Vec::new());
+        self.read_again(
+            worker,
+            |split| needs.any_of(split),
+            |worker, batch| {
+                for doc in batch.docs() {
+                    let Some(workers) = needs.of(doc.doc) else { continue };
+                    found.named.push(Named::new(&doc));
+                    packed.clear();
+                    for to in workers {
+                        if packed.is_empty() {
+                            rule.sets(cleaner.clean(doc.text), &mut sets);
+                            sets.pack(&mut packed, |_| true);
+                        }
+                        verify.send(to, doc.doc, &packed);
+                    }
+                }
+                verify.round(worker);
+            },
+        )?;
+        found.matches.pairs = verified(verify.finish(worker));
+        found.matches.copies = collapsed.copies;
+        Ok(found)
+    }
+
+    /// The first reading: finds identical texts, and calls `each` with the sets of the first of each on this worker.
+    fn collapse(
+        &self,
+        worker: &mut Worker,
+        found: &mut Found,
+        method: &mut SetMethod,
+        mut each: impl FnMut(DocId, &Sets),
+    ) -> Result<Collapsed> {
+        let mut identities = Identities::new(worker);
+        let mut sets = Sets::default();
+        self.read_all(worker, found, |worker, batch| {
+            for doc in batch.docs() {
+                let text = method.cleaner.clean(doc.text);
+                if identities.add(doc.doc, text) {
+                    method.rule.sets(text, &mut sets);
+                    each(doc.doc, &sets);
+                }
+            }
+            identities.round(worker);
+        })?;
+        let collapsed = identities.finish(worker);
+        found.distinct = collapsed.distinct;
+        Ok(collapsed)
+    }
+}
+
+fn new_verify(worker: &mut Worker, pairs: &[Pair], rule: Rule) -> Verify {
+    Verify::new(worker, pairs, Box::new(move |a, b| rule.matches(Packed(a), Packed(b))))
+}
+
+fn of_matches(found: &Found) -> Vec<Pair> {
+    found.matches.pairs.iter().map(|(pair, _)| *pair).collect()
+}

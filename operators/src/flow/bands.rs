@@ -1,0 +1,60 @@
+//! Candidates by bands of MinHash signatures, exchanged by the hash of the band.
+
+use timely::worker::Worker;
+
+use super::shuffle::{shuffle, shuffle_into};
+use super::{owner, sort_once};
+use crate::minhash::MinHash;
+use crate::record::{DocId, Pair};
+use crate::sets::{Kind, Sets};
+
+/// The bands of the documents of one worker: 8 bytes for each band.
+pub struct Bands {
+    minhash: MinHash,
+    docs: Vec<DocId>,
+    keys: Vec<u64>,
+}
+
+impl Bands {
+    /// Of no document yet.
+    pub fn new(minhash: MinHash) -> Self {
+        Bands { minhash, docs: Vec::new(), keys: Vec::new() }
+    }
+
+    /// Adds a document with its sets.
+    pub fn add(&mut self, doc: DocId, sets: &Sets) {
+        for set in
+            [Kind::Short, Kind::Long].map(|kind| sets.of(kind)).into_iter().filter(|set| !set.is_empty())
+        {
+            self.docs.push(doc);
+            self.minhash.bands(set, &mut self.keys);
+        }
+    }
+
+    /// All pairs of documents that agree on a band, each once, on the worker that reads the earlier one.
+    /// Documents in `without`, which is sorted, take no part.
+    ///
+    /// Memory: 16 bytes for each document, and for each pair.
+    pub fn candidates(self, worker: &mut Worker, without: &[DocId]) -> Vec<Pair> {
+        let bands = self.minhash.bands as usize;
+        let mut arrived: Vec<(u64, u64)> = Vec::new();
+        let mut pairs = Vec::new();
+        for band in 0..bands {
+            let rows = self.docs.iter().zip(self.keys.chunks_exact(bands));
+            let firsts = rows.filter(|(doc, _)| without.binary_search(doc).is_err());
+            let rows = firsts.map(|(doc, keys)| (keys[band], doc.0));
+            shuffle_into(worker, "Band", rows, |row: &(u64, u64)| row.0, &mut arrived);
+            arrived.sort_unstable();
+            for same in arrived.chunk_by(|a, b| a.0 == b.0) {
+                for (i, one) in same.iter().enumerate() {
+                    let others = same[i + 1..].iter().filter(|other| other.1 != one.1);
+                    pairs.extend(others.map(|other| Pair::new(DocId(one.1), DocId(other.1), 0)));
+                }
+            }
+            sort_once(&mut pairs);
+        }
+        let mut pairs = shuffle(worker, "Pair", pairs, |pair: &Pair| owner(pair.low));
+        sort_once(&mut pairs);
+        pairs
+    }
+}

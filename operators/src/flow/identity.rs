@@ -1,0 +1,66 @@
+//! Identical texts become one document, before anything is known of them but their text.
+
+use std::collections::HashSet;
+
+use timely::worker::Worker;
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::map::{Found, collapse};
+use super::owner;
+use super::shuffle::{Shuffle, shuffle};
+use crate::hash;
+use crate::record::DocId;
+
+/// 128 bits of a cleaned text.
+type Identity = (u64, u64);
+
+/// Finds identical texts. Holds 32 bytes for each different text that its worker reads, and 32 bytes for each
+/// document, on some worker.
+pub struct Identities {
+    seen: HashSet<Identity>,
+    shuffle: Shuffle<(Identity, (u64, u64))>,
+}
+
+/// Which documents are identical.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Collapsed {
+    /// How many different texts this worker counted.
+    pub distinct: u64,
+    /// Documents that are identical to an earlier one, and the first of them: each on some worker.
+    pub copies: Vec<(DocId, DocId)>,
+    /// Those of them that this worker reads, sorted.
+    pub later: Vec<DocId>,
+}
+
+impl Identities {
+    /// With no text yet.
+    pub fn new(worker: &mut Worker) -> Self {
+        let shuffle =
+            Shuffle::new(worker, "Identity", |(identity, _): &(Identity, _)| hash::spread(identity.0));
+        Identities { seen: HashSet::new(), shuffle }
+    }
+
+    /// Adds a document; says whether its text is the first of its kind on this worker.
+    pub fn add(&mut self, doc: DocId, text: &str) -> bool {
+        let hash = xxh3_128(text.as_bytes());
+        let identity = (hash as u64, (hash >> 64) as u64);
+        self.shuffle.send((identity, (0, doc.0)));
+        self.seen.insert(identity)
+    }
+
+    /// Ends a round of adding.
+    pub fn round(&mut self, worker: &mut Worker) {
+        self.shuffle.round(worker);
+    }
+
+    /// Waits for all workers.
+    pub fn finish(self, worker: &mut Worker) -> Collapsed {
+        drop(self.seen);
+        let Found { rows, copies } = collapse(self.shuffle.finish(worker));
+        let later = copies.iter().map(|(doc, _)| doc.0);
+        let later = shuffle(worker, "Copy", later, |&doc: &u64| owner(DocId(doc)));
+        let mut later: Vec<DocId> = later.into_iter().map(DocId).collect();
+        later.sort_unstable();
+        Collapsed { distinct: rows.len() as u64, copies, later }
+    }
+}

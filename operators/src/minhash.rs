@@ -1,0 +1,101 @@
+//! MinHash: two sets agree on one slot of their signatures with the probability of their Jaccard similarity.
+//!
+//! Sources: Broder, "On the resemblance and containment of documents", SEQUENCES 1997; one permutation for all slots:
+//! Li, Owen, Zhang, NIPS 2012; empty slots filled from others: Shrivastava, "Optimal Densification for Fast and
+//! Accurate Minwise Hashing", ICML 2017.
+
+use crate::hash;
+
+/// Signatures of `bands` times `rows` slots, as the hashes of their bands: two sets of similarity `s` agree on
+/// at least one band with the probability `1 - (1 - s^rows)^bands`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MinHash {
+    /// How many bands.
+    pub bands: u32,
+    /// How many slots each has.
+    pub rows: u32,
+    /// Chooses the permutation.
+    pub seed: u64,
+}
+
+/// In a signature: no feature fell on the slot. (One feature in 2^64 has this value, and is then as good as none.)
+const EMPTY: u64 = u64::MAX;
+
+impl MinHash {
+    /// Appends the hash of each band to `keys`. `set` has at least one feature.
+    ///
+    /// Cost: about 4 ns a feature and 10 ns a slot.
+    pub fn bands(&self, set: &[u64], keys: &mut Vec<u64>) {
+        let slots = (self.bands * self.rows) as usize;
+        let seed = hash::spread(self.seed);
+        let mut signature = vec![EMPTY; slots];
+        for feature in set {
+            let value = hash::spread(feature ^ seed);
+            let slot = &mut signature[(u128::from(value) * slots as u128 >> 64) as usize];
+            *slot = value.min(*slot);
+        }
+        let sparse = signature.clone();
+        for (i, slot) in signature.iter_mut().enumerate().filter(|(_, slot)| **slot == EMPTY) {
+            // Every set asks the same slots in the same order, so sets that agree there agree here.
+            let mut others = (0_u64..).map(|attempt| hash::spread((i as u64) << 32 | attempt));
+            let filled = others.find_map(|other| {
+                let value = sparse[(u128::from(other) * slots as u128 >> 64) as usize];
+                (value != EMPTY).then_some(value)
+            });
+            *slot = filled.unwrap_or(EMPTY);
+        }
+        keys.extend(
+            signature
+                .chunks_exact(self.rows as usize)
+                .map(|band| band.iter().fold(0, |key: u64, &value| hash::spread(key.rotate_left(1) ^ value))),
+        );
+    }
+
+    /// With what probability two sets of this similarity agree on a band.
+    pub fn probability(&self, similarity: f64) -> f64 {
+        1.0 - (1.0 - similarity.powi(self.rows as i32)).powi(self.bands as i32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The share of `trials` pairs of sets with `shared` of `all` features that agree on a band.
+    fn found(minhash: MinHash, shared: u64, all: u64, trials: u64) -> f64 {
+        let agree = (0..trials).filter(|&trial| {
+            let set = |other: u64| -> Vec<u64> {
+                let own = (all - shared) / 2;
+                (0..shared + own)
+                    .map(|i| hash::spread(trial << 32 | if i < shared { i } else { other + i }))
+                    .collect()
+            };
+            let [a, b] = [0, 1 << 20].map(|other| {
+                let mut keys = Vec::new();
+                minhash.bands(&set(other), &mut keys);
+                keys
+            });
+            a.iter().zip(&b).any(|(a, b)| a == b)
+        });
+        agree.count() as f64 / trials as f64
+    }
+
+    /// 4,000 trials: three standard deviations are 2.4 of a hundred.
+    #[test]
+    fn sets_agree_as_often_as_the_curve_says() {
+        let minhash = MinHash { bands: 5, rows: 4, seed: 0 };
+        for (shared, all) in [(40, 100), (60, 100), (200, 250), (900, 1000)] {
+            let (found, expected) =
+                (found(minhash, shared, all, 4000), minhash.probability(shared as f64 / all as f64));
+            assert!((found - expected).abs() < 0.025, "{shared} of {all}: {found}, expected {expected}");
+        }
+    }
+
+    #[test]
+    fn sets_smaller_than_the_signature_are_found_too() {
+        let minhash = MinHash { bands: 25, rows: 5, seed: 0 };
+        assert_eq!(found(minhash, 8, 8, 200), 1.0);
+        assert!(found(minhash, 8, 10, 2000) > 0.97);
+        assert!(found(minhash, 0, 10, 2000) < 0.01);
+    }
+}

@@ -1,0 +1,188 @@
+//! The sets of features that texts are compared by, and when two texts match.
+
+use crate::features::Features;
+use crate::similarity::{Overlap, Similarity, shared};
+
+/// When two texts match: by their features, short texts perhaps by other features than long ones.
+#[derive(Clone)]
+pub struct Rule {
+    /// How short texts are compared; `None`: as long ones are.
+    pub short: Option<Short>,
+    /// The features of long texts.
+    pub features: Features,
+    /// How those are compared.
+    pub overlap: Overlap,
+    /// The least similarity of a match.
+    pub least: Similarity,
+}
+
+/// How two texts are compared if one of them is short: by the Jaccard similarity of these features.
+#[derive(Clone)]
+pub struct Short {
+    /// The features.
+    pub features: Features,
+    /// A text with fewer of these features is short.
+    pub below: usize,
+    /// The least similarity of a match.
+    pub least: Similarity,
+}
+
+/// What a text is compared by; each set is sorted, and empty where the text is not compared by it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sets {
+    /// By [`Rule::short`].
+    pub short: Vec<u64>,
+    /// By [`Rule::features`].
+    pub long: Vec<u64>,
+}
+
+/// Which of the [`Sets`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// [`Sets::short`].
+    Short,
+    /// [`Sets::long`].
+    Long,
+}
+
+/// Sets on their way to be compared: for each kind its size and those of its features that another document
+/// may have, in one list of numbers: the two sizes, the number of short ones, the short and the long ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Packed<'a>(pub &'a [u64]);
+
+impl Rule {
+    /// A rule of one kind of features for all texts.
+    pub fn new(features: Features, overlap: Overlap, least: Similarity) -> Self {
+        Rule { short: None, features, overlap, least }
+    }
+
+    /// Replaces `sets` by those of a cleaned text; at least one is not empty.
+    ///
+    /// A text that is not short has a short set nevertheless if a short text could match it.
+    pub fn sets(&self, text: &str, sets: &mut Sets) {
+        sets.short.clear();
+        sets.long.clear();
+        let Some(short) = &self.short else { return self.features.set(text, &mut sets.long) };
+        short.features.set(text, &mut sets.short);
+        if sets.short.len() >= short.below {
+            self.features.set(text, &mut sets.long);
+            if short.least.least_shared_of(sets.short.len()) >= short.below {
+                sets.short.clear();
+            }
+        }
+    }
+
+    /// How sets of a kind are compared, and the least similarity of a match.
+    pub fn measure(&self, kind: Kind) -> (Overlap, Similarity) {
+        match (kind, &self.short) {
+            (Kind::Short, Some(short)) => (Overlap::Jaccard, short.least),
+            _ => (self.overlap, self.least),
+        }
+    }
+
+    /// Whether texts with sets of these sizes are compared by this kind of sets.
+    pub fn compares(&self, kind: Kind, a: usize, b: usize) -> bool {
+        match (kind, &self.short) {
+            (Kind::Short, Some(short)) => a.min(b) < short.below,
+            _ => true,
+        }
+    }
+
+    /// How alike two texts are if they match.
+    pub fn matches(&self, a: Packed, b: Packed) -> Option<Similarity> {
+        let kind = if a.size(Kind::Long) > 0 && b.size(Kind::Long) > 0 { Kind::Long } else { Kind::Short };
+        let (size_a, size_b) = (a.size(kind), b.size(kind));
+        if size_a == 0 || size_b == 0 {
+            return None;
+        }
+        let (overlap, least) = self.measure(kind);
+        let similarity = overlap.similarity(shared(a.features(kind), b.features(kind)), size_a, size_b);
+        (similarity >= least).then_some(similarity)
+    }
+}
+
+impl Sets {
+    /// The set of a kind.
+    pub fn of(&self, kind: Kind) -> &[u64] {
+        match kind {
+            Kind::Short => &self.short,
+            Kind::Long => &self.long,
+        }
+    }
+
+    /// Appends the sets to `packed`, without the features that no other document has.
+    pub fn pack(&self, packed: &mut Vec<u64>, has_another: impl Fn(u64) -> bool) {
+        let start = packed.len();
+        packed.extend([self.short.len() as u64, self.long.len() as u64, 0]);
+        packed.extend(self.short.iter().filter(|&&feature| has_another(feature)));
+        packed[start + 2] = (packed.len() - start - Packed::HEADER) as u64;
+        packed.extend(self.long.iter().filter(|&&feature| has_another(feature)));
+    }
+}
+
+impl<'a> Packed<'a> {
+    const HEADER: usize = 3;
+
+    /// How many features the set of a kind has, those left out included.
+    pub fn size(self, kind: Kind) -> usize {
+        self.0[kind as usize] as usize
+    }
+
+    /// The features of a kind that another document may have, sorted.
+    pub fn features(self, kind: Kind) -> &'a [u64] {
+        let (short, long) = self.0[Self::HEADER..].split_at(self.0[2] as usize);
+        match kind {
+            Kind::Short => short,
+            Kind::Long => long,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule() -> Rule {
+        let short = Short { features: Features::Chars(2), below: 4, least: "0.7".parse().unwrap() };
+        Rule { short: Some(short), ..Rule::new(Features::Chars(3), Overlap::Jaccard, "0.8".parse().unwrap()) }
+    }
+
+    fn matches(rule: &Rule, a: &str, b: &str) -> Option<Similarity> {
+        let packed = [a, b].map(|text| {
+            let (mut sets, mut packed) = (Sets::default(), Vec::new());
+            rule.sets(text, &mut sets);
+            sets.pack(&mut packed, |_| true);
+            packed
+        });
+        rule.matches(Packed(&packed[0]), Packed(&packed[1]))
+    }
+
+    #[test]
+    fn a_text_that_is_not_short_has_a_short_set_only_if_a_short_one_could_match_it() {
+        let mut sets = Sets::default();
+        for (text, short, long) in [("a", 1, 0), ("abcd", 3, 0), ("abcde", 4, 3), ("abcdef", 0, 4)] {
+            rule().sets(text, &mut sets);
+            assert_eq!((sets.short.len(), sets.long.len()), (short, long), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pair_is_compared_as_short_when_one_of_it_is() {
+        assert_eq!(matches(&rule(), "abcd", "abcde"), Some(Similarity::ratio(3, 4)));
+        assert_eq!(matches(&rule(), "abcde", "bcdef"), None);
+        assert_eq!(matches(&rule(), "abcdefg", "abcdefg"), Some(Similarity::ONE));
+        assert_eq!(matches(&rule(), "abc", "abcdefghi"), None);
+    }
+
+    #[test]
+    fn features_that_nobody_else_has_count_though_they_are_left_out() {
+        let rule = Rule::new(Features::Chars(1), Overlap::Jaccard, "0.1".parse().unwrap());
+        let packed = |features: &[u64], left: &[u64]| {
+            let (sets, mut packed) = (Sets { short: vec![], long: features.to_vec() }, Vec::new());
+            sets.pack(&mut packed, |feature| left.contains(&feature));
+            packed
+        };
+        let (a, b) = (packed(&[1, 2, 3], &[2]), packed(&[2, 4], &[2]));
+        assert_eq!(rule.matches(Packed(&a), Packed(&b)), Some(Similarity::ratio(1, 4)));
+    }
+}
