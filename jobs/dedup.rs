@@ -38,12 +38,15 @@ pub struct Args {
     // Not `num_args = 2..`: that would ask for two between any two options.
     #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
     paths: Vec<String>,
-    /// Method and parameters, such as simhash or simhash:hamming=6,features=char:5
+    /// Method and parameters, such as auto, jaccard:0.8 or simhash:hamming=6,features=char:5
     ///
-    /// Methods: simhash (bits=32|64|128, hamming=0..15, blocks=N, features=jieba|char:N|word:N,
-    /// weights=tf|tfidf|rank5, clean=none|nfkc|weibo), its preset manku2007 (64 bits within 3, weights=tfidf) and exact
-    /// (clean). Every pair within the distance is found. Weights other than tf take one more reading of the corpus.
-    #[arg(long, value_name = "SPEC", default_value = "simhash")]
+    /// auto (revisions, short=T, long=T, search=exact|minhash): what a reader calls the same text, short or long.
+    /// jaccard:T (features=jieba|char:N|word:N|unit:N, clean=none|nfkc|post|weibo): every pair of texts whose sets of
+    /// features are similar. minhash (jaccard=T, bands, rows, seed, features, clean): nearly all of them, in less
+    /// memory. simhash (bits=32|64|128, hamming=0..15, blocks=N, features, weights=tf|tfidf|rank5, clean): every pair of
+    /// fingerprints within the distance; weights other than tf take one more reading of the corpus. manku2007: simhash
+    /// with weights=tfidf. exact (clean): equal texts.
+    #[arg(long, value_name = "SPEC", default_value = "auto")]
     method: Spec,
     /// Compare the features of every candidate pair: jaccard:T, or none
     ///

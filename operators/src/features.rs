@@ -8,6 +8,7 @@ use std::sync::Arc;
 use jieba_rs::Jieba;
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::post::is_of_spaced_script;
 use crate::{Error, hash};
 
 /// Which features a method takes from a cleaned text. No text is without: where there would be none, the
@@ -20,16 +21,20 @@ pub enum FeatureSpec {
     Chars(usize),
     /// Every `n` neighbouring words by Unicode's word boundaries; a Chinese character is a word.
     Words(usize),
+    /// Every `n` neighbouring units: words of scripts that put spaces between them, and single characters of all
+    /// others. For texts cleaned as posts.
+    Units(usize),
 }
 
 impl FeatureSpec {
-    /// Parses `jieba`, `char:N` or `word:N`.
+    /// Parses `jieba`, `char:N`, `word:N` or `unit:N`.
     pub fn parse(text: &str) -> Option<Self> {
         let size = |n: &str| n.parse().ok().filter(|n| (1..=64).contains(n));
         match text.split_once(':') {
             None if text == "jieba" => Some(FeatureSpec::Jieba),
             Some(("char", n)) => size(n).map(FeatureSpec::Chars),
             Some(("word", n)) => size(n).map(FeatureSpec::Words),
+            Some(("unit", n)) => size(n).map(FeatureSpec::Units),
             _ => None,
         }
     }
@@ -41,6 +46,7 @@ impl fmt::Display for FeatureSpec {
             FeatureSpec::Jieba => f.write_str("jieba"),
             FeatureSpec::Chars(n) => write!(f, "char:{n}"),
             FeatureSpec::Words(n) => write!(f, "word:{n}"),
+            FeatureSpec::Units(n) => write!(f, "unit:{n}"),
         }
     }
 }
@@ -63,6 +69,8 @@ pub enum Features {
     Chars(usize),
     /// See [`FeatureSpec::Words`].
     Words(usize),
+    /// See [`FeatureSpec::Units`].
+    Units(usize),
 }
 
 /// jieba's dictionary, the user's words and stop words.
@@ -77,6 +85,7 @@ impl Features {
         Ok(match spec {
             FeatureSpec::Chars(n) => Features::Chars(n),
             FeatureSpec::Words(n) => Features::Words(n),
+            FeatureSpec::Units(n) => Features::Units(n),
             FeatureSpec::Jieba => Features::Jieba(Arc::new(JiebaWords::new(lexicon)?)),
         })
     }
@@ -92,7 +101,11 @@ impl Features {
             Features::Jieba(words) => words.each(text, &mut emit),
             Features::Chars(n) if *n <= PACKED_CHARS => packed_grams(text, *n, &mut emit),
             Features::Chars(n) => long_grams(text, *n, &mut emit),
-            Features::Words(n) => word_grams(text, *n, &mut emit),
+            Features::Words(n) => {
+                let words = text.unicode_words();
+                grams(words.map(|word| hash::word(word.as_bytes(), 0, word.len())), *n, &mut emit)
+            }
+            Features::Units(n) => grams(units(text), *n, &mut emit),
         }
         if none.get() {
             emit(hash::word(text.as_bytes(), 0, text.len()));
@@ -174,14 +187,31 @@ fn long_grams(text: &str, n: usize, emit: &mut impl FnMut(u64)) {
     }
 }
 
-fn word_grams(text: &str, n: usize, emit: &mut impl FnMut(u64)) {
-    let words: Vec<u8> = text
-        .unicode_words()
-        .flat_map(|word| hash::word(word.as_bytes(), 0, word.len()).to_le_bytes())
-        .collect();
-    for gram in words.chunks_exact(8).enumerate().filter_map(|(i, _)| words.get(8 * i..8 * (i + n))) {
+/// Every `n` neighbouring numbers.
+fn grams(items: impl Iterator<Item = u64>, n: usize, emit: &mut impl FnMut(u64)) {
+    let bytes: Vec<u8> = items.flat_map(u64::to_le_bytes).collect();
+    for gram in bytes.chunks_exact(8).enumerate().filter_map(|(i, _)| bytes.get(8 * i..8 * (i + n))) {
         emit(hash::bytes(gram));
     }
+}
+
+/// The units of a text, as numbers: a character's own, a word's hash.
+fn units(text: &str) -> impl Iterator<Item = u64> {
+    let mut rest = text.trim_start_matches(' ');
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?;
+        let length = match rest.find(|c| !is_of_spaced_script(c)) {
+            Some(0) => first.len_utf8(),
+            Some(length) => length,
+            None => rest.len(),
+        };
+        let unit = match is_of_spaced_script(first) {
+            true => hash::word(rest.as_bytes(), 0, length),
+            false => first as u64,
+        };
+        rest = rest[length..].trim_start_matches(' ');
+        Some(unit)
+    })
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ pub mod hamming;
 pub mod hash;
 pub mod method;
 pub mod minhash;
+mod post;
 pub mod prefix;
 mod record;
 pub mod sets;

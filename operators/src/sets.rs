@@ -3,6 +3,9 @@
 use crate::features::Features;
 use crate::similarity::{Overlap, Similarity, shared};
 
+/// So much of a text is looked at first, to tell whether it is short.
+const HEAD_BYTES: usize = 512;
+
 /// When two texts match: by their features, short texts perhaps by other features than long ones.
 #[derive(Clone)]
 pub struct Rule {
@@ -63,10 +66,16 @@ impl Rule {
         sets.short.clear();
         sets.long.clear();
         let Some(short) = &self.short else { return self.features.set(text, &mut sets.long) };
-        short.features.set(text, &mut sets.short);
+        let no_short_one_matches = |size: usize| short.least.least_shared_of_smaller(size) >= short.below;
+        // The head of a long text tells; but for the feature at its end, it is in the text.
+        let head = &text[..text.floor_char_boundary(HEAD_BYTES)];
+        short.features.set(head, &mut sets.short);
+        if head.len() < text.len() && !no_short_one_matches(sets.short.len() - 1) {
+            short.features.set(text, &mut sets.short);
+        }
         if sets.short.len() >= short.below {
             self.features.set(text, &mut sets.long);
-            if short.least.least_shared_of(sets.short.len()) >= short.below {
+            if no_short_one_matches(sets.short.len() - usize::from(head.len() < text.len())) {
                 sets.short.clear();
             }
         }

@@ -52,7 +52,10 @@ impl MethodJob for BruteForce<'_> {
             sets.pack(&mut packed, |_| true);
             let mut keys = Vec::new();
             if let SetSearch::Bands(minhash) = method.search {
-                minhash.bands(&sets.long, &mut keys);
+                // Sets of the two kinds share no feature, and so no band.
+                for set in [&sets.short, &sets.long].into_iter().filter(|set| !set.is_empty()) {
+                    minhash.bands(set, &mut keys);
+                }
             }
             (packed, keys)
         };
@@ -60,7 +63,7 @@ impl MethodJob for BruteForce<'_> {
         let mut pairs = Vec::new();
         for (i, (a, keys_a)) in packed.iter().enumerate() {
             for (j, (b, keys_b)) in packed.iter().enumerate().skip(i + 1) {
-                let agree = keys_a.is_empty() || keys_a.iter().zip(keys_b).any(|(a, b)| a == b);
+                let agree = keys_a.is_empty() || keys_a.iter().any(|key| keys_b.contains(key));
                 if agree && method.rule.matches(Packed(a), Packed(b)).is_some() {
                     pairs.push((doc(i).min(doc(j)), doc(i).max(doc(j))));
                 }

@@ -3,6 +3,7 @@
 //! A new method is one file here with its [`Parameters`], and in this file: its module, a variant of [`Spec`] with
 //! an arm in each `match`, and an entry of [`Spec::ALL`]; and its line in the help of `--method`.
 
+mod auto;
 mod exact;
 mod sets;
 mod simhash;
@@ -11,6 +12,7 @@ use std::fmt;
 use std::hash::Hash;
 use std::str::FromStr;
 
+pub use auto::AutoSpec;
 pub use exact::{Exact, ExactSpec};
 pub use sets::{JaccardSpec, MinHashSpec, SetMethod, SetSearch};
 pub use simhash::{SimHash, SimHashSpec, Weights};
@@ -47,6 +49,8 @@ pub trait Method: Clone + Send + Sync + 'static {
 pub enum Spec {
     /// See [`SimHash`].
     SimHash(SimHashSpec),
+    /// See [`AutoSpec`].
+    Auto(AutoSpec),
     /// See [`Exact`].
     Exact(ExactSpec),
     /// See [`JaccardSpec`].
@@ -87,6 +91,10 @@ pub trait MethodJob {
 impl Spec {
     /// Examples of every method, for the laws that all must keep.
     pub const ALL: &[&str] = &[
+        "auto",
+        "auto:search=minhash",
+        "auto:revisions",
+        "auto:short=0.5,long=0.6",
         "simhash",
         "simhash:features=char:5",
         "simhash:bits=32,hamming=2,features=char:2,clean=weibo",
@@ -116,6 +124,7 @@ impl Spec {
                 })
             }
             Spec::Exact(spec) => Ok(job.run(Cleaner::new(spec.clean), Exact)),
+            Spec::Auto(spec) => Ok(job.sets(spec.method(lexicon)?)),
             Spec::Jaccard(spec) => Ok(job.sets(spec.method(lexicon, SetSearch::Prefix)?)),
             Spec::MinHash(spec) => {
                 Ok(job.sets(spec.jaccard.method(lexicon, SetSearch::Bands(spec.minhash))?))
@@ -133,7 +142,7 @@ impl Spec {
 
     /// Whether the method itself measures how alike the texts of a match are.
     pub fn measures(&self) -> bool {
-        matches!(self, Spec::Jaccard(_) | Spec::MinHash(_))
+        matches!(self, Spec::Auto(_) | Spec::Jaccard(_) | Spec::MinHash(_))
     }
 
     /// Whether matching fingerprints do not prove that the texts are near, so that pairs need verification.
@@ -151,10 +160,11 @@ impl FromStr for Spec {
             "simhash" => parse(name, parameters).map(Spec::SimHash),
             "manku2007" => parse(name, &format!("{MANKU2007},{parameters}")).map(Spec::SimHash),
             "exact" => parse(name, parameters).map(Spec::Exact),
+            "auto" => parse(name, parameters).map(Spec::Auto),
             "jaccard" => parse(name, parameters).map(Spec::Jaccard),
             "minhash" => parse(name, parameters).map(Spec::MinHash),
             _ => Err(format!(
-                "no method is called \"{name}\"; there are simhash, manku2007, exact, jaccard and minhash"
+                "no method is called \"{name}\"; there are auto, simhash, manku2007, exact, jaccard and minhash"
             )),
         };
         spec.map_err(|reason| Error::BadSpec { spec: text.to_owned(), reason })
@@ -193,12 +203,12 @@ fn number(
 
 /// The parameter `features`.
 fn store_features(place: &mut FeatureSpec, value: &str) -> Result<(), Wrong> {
-    store(place, FeatureSpec::parse(value), "jieba, char:N or word:N, N from 1 to 64")
+    store(place, FeatureSpec::parse(value), "jieba, char:N, word:N or unit:N, N from 1 to 64")
 }
 
 /// The parameter `clean`, which every method has.
 fn store_clean(place: &mut Clean, value: &str) -> Result<(), Wrong> {
-    store(place, Clean::parse(value), "none, nfkc or weibo")
+    store(place, Clean::parse(value), "none, nfkc, post or weibo")
 }
 
 impl fmt::Display for Spec {
@@ -206,6 +216,7 @@ impl fmt::Display for Spec {
         match self {
             Spec::SimHash(spec) => write!(f, "simhash:{spec}"),
             Spec::Exact(spec) => write!(f, "exact:{spec}"),
+            Spec::Auto(spec) => write!(f, "auto:{spec}"),
             Spec::Jaccard(spec) => write!(f, "jaccard:{spec}"),
             Spec::MinHash(spec) => write!(f, "minhash:{spec}"),
         }
@@ -234,7 +245,7 @@ mod tests {
     #[test]
     fn a_bad_spec_says_what_was_expected() {
         for (text, expected) in [
-            ("simhsah", "there are simhash, manku2007, exact"),
+            ("simhsah", "there are auto, simhash, manku2007, exact"),
             ("simhash:bits=16", "32, 64 or 128"),
             ("simhash:blocks=0", "1 to 128"),
             ("simhash:blocks=3", "blocks must be more than hamming, which is 3"),
@@ -244,7 +255,7 @@ mod tests {
             ("simhash:weights=idf", "tf, tfidf or rank5"),
             ("simhash:hamming=16", "0 to 15"),
             ("simhash:features=char:0", "char:N"),
-            ("simhash:clean", "none, nfkc or weibo"),
+            ("simhash:clean", "none, nfkc, post or weibo"),
             ("jaccard:0.001", "0.01 to 1"),
             ("exact:bits=64", "no parameter \"bits\""),
         ] {
