@@ -47,41 +47,41 @@ fn counter(feature: u64) -> usize {
 pub struct Count {
     cleaner: Cleaner,
     features: Features,
-    statistics: Statistics,
-    /// The last document that each counter has counted, by its number from 1.
-    last: Vec<u32>,
+    documents: u64,
+    counters: Vec<Counter>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Counter {
+    documents: u32,
+    /// The last of them, by its number from 1.
+    last: u32,
 }
 
 impl Count {
     /// Counts the features of cleaned texts.
     pub fn new(cleaner: Cleaner, features: Features) -> Self {
-        let statistics = Statistics { documents: 0, counts: vec![0; Statistics::COUNTERS] };
-        Count { cleaner, features, statistics, last: vec![0; Statistics::COUNTERS] }
+        Count { cleaner, features, documents: 0, counters: vec![Counter::default(); Statistics::COUNTERS] }
     }
 
     /// Counts the documents of a batch.
     pub fn batch(&mut self, batch: &DocBatch) {
         for doc in batch.docs() {
-            self.text(doc.text);
+            self.documents += 1;
+            let this = self.documents as u32;
+            self.features.each(self.cleaner.clean(doc.text), |feature| {
+                let counter = &mut self.counters[counter(feature)];
+                if counter.last != this {
+                    *counter = Counter { documents: counter.documents.saturating_add(1), last: this };
+                }
+            });
         }
-    }
-
-    fn text(&mut self, text: &str) {
-        let Statistics { documents, counts } = &mut self.statistics;
-        *documents += 1;
-        let this = *documents as u32;
-        self.features.each(self.cleaner.clean(text), |feature| {
-            let counter = counter(feature);
-            if self.last[counter] != this {
-                self.last[counter] = this;
-                counts[counter] = counts[counter].saturating_add(1);
-            }
-        });
     }
 
     /// What was counted.
     pub fn finish(self) -> Statistics {
-        self.statistics
+        let counts = self.counters.into_iter().map(|counter| counter.documents).collect();
+        Statistics { documents: self.documents, counts }
     }
 }
 

@@ -32,14 +32,19 @@ impl<W: Word> Tally<W> {
         }
     }
 
-    /// Adds a word of any weight. Cost: some 3 operations for each set bit of the weight.
+    /// Adds a word of any weight. Cost: 5 operations for each bit of the weight, and for the few that carry on.
     #[inline]
     pub fn add_weighted(&mut self, word: W, weight: u64) {
         self.weight += weight;
-        let mut rest = weight;
-        while rest != 0 {
-            self.ripple(rest.trailing_zeros() as usize, word);
-            rest &= rest - 1;
+        let (none, mut rest, mut carry) = (W::default(), weight, W::default());
+        for plane in &mut self.planes {
+            if rest == 0 && carry == none {
+                return;
+            }
+            let bit = if rest & 1 == 1 { word } else { none };
+            let odd = *plane ^ bit;
+            (*plane, carry) = (odd ^ carry, *plane & bit | odd & carry);
+            rest >>= 1;
         }
     }
 
