@@ -83,7 +83,7 @@ fn what_all_texts_share_weighs_little() {
         here.counter(weights, "candidates")
     };
     let [tf, tfidf, rank5] = ["tf", "tfidf", "rank5"].map(candidates);
-    assert!(tf > 30_000 && tfidf < 3_000 && rank5 < tf, "{tf} {tfidf} {rank5}");
+    assert!(tf > 30_000 && tfidf < 300 && rank5 < 3_000, "{tf} {tfidf} {rank5}");
 }
 
 #[test]
@@ -100,7 +100,8 @@ fn statistics_of_something_else_are_refused() {
     uses("exact", "out").fails(2, &["--statistics", "exact", "counts nothing"]);
     uses("manku2007", "out")
         .fails(2, &["\"out\"", "are of features=char:2,clean=nfkc", "those of features=jieba"]);
-    uses("simhash:weights=rank5,features=char:2 --stop-words words", "out").fails(2, &["words=2d"]);
+    uses("simhash:weights=rank5,features=char:2 --stop-words words", "out")
+        .fails(2, &["words=c44bdff4074eecdb"]);
     uses("manku2007", "plain").fails(2, &["plain/statistics/part-00000.parquet"]);
     uses("manku2007", "none.parquet").fails(2, &["none.parquet"]);
     uses("manku2007", "plain/clusters/part-00000.parquet").fails(2, &["no statistics", "metadata lacks"]);

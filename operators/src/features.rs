@@ -112,10 +112,15 @@ impl Features {
         }
     }
 
+    /// Replaces `all` by the features of a text in its order, repeated ones repeatedly.
+    pub fn all(&self, text: &str, all: &mut Vec<u64>) {
+        all.clear();
+        self.each(text, |feature| all.push(feature));
+    }
+
     /// Replaces `set` by the features of a text, sorted, each once.
     pub fn set(&self, text: &str, set: &mut Vec<u64>) {
-        set.clear();
-        self.each(text, |feature| set.push(feature));
+        self.all(text, set);
         set.sort_unstable();
         set.dedup();
     }

@@ -27,6 +27,6 @@ mod word;
 pub use error::Error;
 pub use record::{Doc, DocBatch, DocId, Pair, Record, Reject, Row};
 pub use similarity::{Overlap, Similarity, jaccard, shared};
-pub use sketch::Sketch;
+pub use sketch::{Counting, Sketch};
 pub use survivors::{Matches, Member, Removed, Resolve, Tie, survivors};
 pub use word::Word;

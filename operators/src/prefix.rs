@@ -8,7 +8,7 @@
 //! How many it must share may depend on whether it is the smaller or the larger one of the two.
 
 use crate::record::{DocId, Pair};
-use crate::sets::{Kind, Packed, Rule};
+use crate::sets::{Kind, Packed, Rule, Sets};
 use crate::similarity::Overlap;
 use crate::sketch::Sketch;
 
@@ -36,8 +36,13 @@ pub struct Held {
 }
 
 impl Held {
-    /// Keeps a document that can have a partner, as far as the counts of features tell; says whether it can.
-    pub fn add(&mut self, rule: &Rule, sketch: &Sketch, doc: DocId, sets: &crate::sets::Sets) -> bool {
+    /// Keeps a document that can have a partner, as far as the counts of features tell; says whether it can. `sets`:
+    /// as they were counted, not sorted yet.
+    pub fn add(&mut self, rule: &Rule, sketch: &Sketch, doc: DocId, sets: &mut Sets) -> bool {
+        if [Kind::Short, Kind::Long].iter().all(|&kind| alone(rule, sketch, kind, sets.of(kind))) {
+            return false;
+        }
+        sets.sort();
         let start = self.packed.len();
         sets.pack(&mut self.packed, |feature| sketch.count(feature) > 1);
         let mut rarest = Vec::new();
@@ -98,6 +103,14 @@ impl Held {
             }
         }
     }
+}
+
+/// Whether too many features of a set were counted once. Those occur once in it too, so the set without repeated
+/// features, which may share fewer of them, has as many that are its own.
+fn alone(rule: &Rule, sketch: &Sketch, kind: Kind, features: &[u64]) -> bool {
+    let (overlap, least) = rule.measure(kind);
+    let own = features.iter().filter(|&&feature| sketch.count(feature) == 1).count();
+    features.len() - own < least.least_shared_of_larger(overlap, features.len())
 }
 
 /// Emits every pair of documents that meet under a feature and may match by their sizes; a pair that meets

@@ -63,9 +63,16 @@ impl Rule {
     ///
     /// A text that is not short has a short set nevertheless if a short text could match it.
     pub fn sets(&self, text: &str, sets: &mut Sets) {
+        self.unsorted(text, sets);
+        sets.sort();
+    }
+
+    /// The same, but the features of a long text are in its order, repeated ones repeatedly, until
+    /// [`Sets::sort`].
+    pub fn unsorted(&self, text: &str, sets: &mut Sets) {
         sets.short.clear();
         sets.long.clear();
-        let Some(short) = &self.short else { return self.features.set(text, &mut sets.long) };
+        let Some(short) = &self.short else { return self.features.all(text, &mut sets.long) };
         let no_short_one_matches = |size: usize| short.least.least_shared_of_smaller(size) >= short.below;
         // The head of a long text tells; but for the feature at its end, it is in the text.
         let head = &text[..text.floor_char_boundary(HEAD_BYTES)];
@@ -74,7 +81,7 @@ impl Rule {
             short.features.set(text, &mut sets.short);
         }
         if sets.short.len() >= short.below {
-            self.features.set(text, &mut sets.long);
+            self.features.all(text, &mut sets.long);
             if no_short_one_matches(sets.short.len() - usize::from(head.len() < text.len())) {
                 sets.short.clear();
             }
@@ -117,6 +124,17 @@ impl Sets {
             Kind::Short => &self.short,
             Kind::Long => &self.long,
         }
+    }
+
+    /// Sorts the features, and drops repeated ones.
+    pub fn sort(&mut self) {
+        self.long.sort_unstable();
+        self.long.dedup();
+    }
+
+    /// The features of both sets.
+    pub fn features(&self) -> impl Iterator<Item = u64> {
+        self.short.iter().chain(&self.long).copied()
     }
 
     /// Appends the sets to `packed`, without the features that no other document has.

@@ -8,11 +8,11 @@ use operators::features::{Features, Lexicon};
 use operators::flow::{Bands, Found, Identities, Map, Needs, PrefixJoin, Verify, compare};
 use operators::hash;
 use operators::method::{Method, MethodJob, SetMethod, SetSearch, SimHash, SimHashSpec, Spec};
-use operators::sets::{Kind, Packed, Sets};
+use operators::sets::{Packed, Sets};
 use operators::statistics::{Count, Statistics};
 use operators::tables::tables;
 use operators::text::Cleaner;
-use operators::{DocBatch, DocId, Pair, Row, Similarity, Sketch, Word, jaccard};
+use operators::{Counting, DocBatch, DocId, Pair, Row, Similarity, Sketch, Word, jaccard};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -119,6 +119,7 @@ impl MethodJob for Dataflow<'_> {
             };
             let mut sets = Sets::default();
             let mut identities = Identities::new(worker);
+            let mut counting = Counting::new(Arc::clone(&sketch));
             let mut bands = match method.search {
                 SetSearch::Bands(minhash) => Some(Bands::new(minhash)),
                 SetSearch::Prefix => None,
@@ -126,21 +127,20 @@ impl MethodJob for Dataflow<'_> {
             for (doc, text) in mine() {
                 let text = method.cleaner.clean(text);
                 if identities.add(doc, text) {
-                    method.rule.sets(text, &mut sets);
+                    method.rule.unsorted(text, &mut sets);
                     match &mut bands {
                         Some(bands) => bands.add(doc, &sets),
-                        None => [Kind::Short, Kind::Long]
-                            .iter()
-                            .for_each(|&kind| sets.of(kind).iter().for_each(|&one| sketch.add(one))),
+                        None => sets.features().for_each(|feature| counting.add(feature)),
                     }
                 }
                 identities.round(worker);
             }
+            counting.finish();
             let collapsed = identities.finish(worker);
             let mut join = PrefixJoin::new(method.rule.clone(), Arc::clone(&sketch));
             for (doc, text) in mine().filter(|(doc, _)| !collapsed.later.contains(doc)) {
-                method.rule.sets(method.cleaner.clean(text), &mut sets);
-                join.add(doc, &sets);
+                method.rule.unsorted(method.cleaner.clean(text), &mut sets);
+                join.add(doc, &mut sets);
             }
             let pairs = match bands {
                 Some(bands) => bands.candidates(worker, &collapsed.later),
@@ -204,7 +204,7 @@ fn statistics(spec: &Spec, texts: &[String]) -> Statistics {
 
 /// Distances of up to 15 bits, and for each the numbers of blocks that make tables enough for a test.
 fn designs() -> impl Strategy<Value = (u32, u32)> {
-    let blocks = |distance| (distance + 1..=32).filter(move |&blocks| tables(distance, blocks) <= 40);
+    let blocks = |distance| (distance + 1..=32).filter(move |&blocks| tables(distance, blocks) <= 20);
     let designs = (0..=15).flat_map(|distance| blocks(distance).map(move |blocks| (distance, blocks)));
     prop::sample::select(designs.collect::<Vec<_>>())
 }

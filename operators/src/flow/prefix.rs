@@ -35,8 +35,8 @@ impl PrefixJoin {
         PrefixJoin { rule, sketch, held: Held::default() }
     }
 
-    /// Adds a document with its sets; says whether it may have a partner.
-    pub fn add(&mut self, doc: DocId, sets: &Sets) -> bool {
+    /// Adds a document with its unsorted sets; says whether it may have a partner.
+    pub fn add(&mut self, doc: DocId, sets: &mut Sets) -> bool {
         self.held.add(&self.rule, &self.sketch, doc, sets)
     }
 

@@ -100,7 +100,7 @@ impl Spec {
         "simhash:bits=32,hamming=2,features=char:2,clean=weibo",
         "simhash:hamming=6,features=word:1,clean=none",
         "simhash:bits=128,hamming=9,features=char:3,weights=tfidf",
-        "simhash:hamming=4,blocks=7,features=char:2,weights=rank5",
+        "simhash:hamming=4,blocks=6,features=char:2,weights=rank5",
         "manku2007:blocks=5",
         "exact",
         "jaccard:0.5,features=char:2",
