@@ -2,10 +2,15 @@
 //!
 //! Arrows: `jobs` joins `operators`, `cluster` and `datasets`; no algorithm lives here.
 
+pub mod compare;
+mod comparison;
 pub mod dedup;
 pub mod demo;
 mod drive;
 mod failure;
+mod finish;
+mod finished;
+mod guards;
 mod options;
 mod output;
 pub mod pack;
@@ -13,11 +18,15 @@ mod plan;
 mod progress;
 mod reject_lines;
 mod repack;
+pub mod rethreshold;
 mod search;
+pub mod show;
+mod side_by_side;
 mod statistics;
 mod summary;
 mod tables;
 pub mod unpack;
+pub mod why;
 mod write;
 
 use std::fmt;

@@ -1,6 +1,5 @@
 //! What a method needs to know of the whole corpus: counted by the workers, kept with the output, read from there.
 
-use std::io::Read as _;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
@@ -8,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use bytes::Bytes;
-use cluster::{BlobReader, Stores};
+use cluster::Stores;
 use datasets::Reading;
 use operators::features::{Features, Lexicon};
 use operators::hash;
@@ -21,6 +20,7 @@ use parquet::basic::Compression;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 
+use crate::finished::whole;
 use crate::output::OutputFolder;
 use crate::plan::Plan;
 use crate::progress::{Progress, Stage};
@@ -51,18 +51,18 @@ pub(crate) fn read(stores: &Stores, uri: &str, method: &Spec, lexicon: &Lexicon)
     };
     let (store, path) = stores.locate(uri)?;
     let path = if path.ends_with(".parquet") { path } else { format!("{path}/{FILE}") };
-    let blob = store.open(&path)?;
-    let mut bytes = Vec::new();
-    BlobReader::new(blob, 0, u64::MAX)
-        .read_to_end(&mut bytes)
-        .with_context(|| format!("could not read \"{uri}\""))?;
-    match parse(bytes.into()) {
+    match parse(whole(store.as_ref(), &path)?.into()) {
         Ok((counted, statistics)) if counted == wanted => Ok(statistics),
         Ok((counted, _)) => bail!(WrongUse(format!(
             "the statistics in \"{uri}\" are of {counted}, but the method needs those of {wanted}"
         ))),
         Err(error) => bail!(WrongUse(format!("there are no statistics in \"{uri}\": {error:#}"))),
     }
+}
+
+/// The statistics that an output was made with; none if its method needs none.
+pub(crate) fn of_output(stores: &Stores, uri: &str, method: &Spec, lexicon: &Lexicon) -> Result<Statistics> {
+    if method.counted().is_none() { Ok(Statistics::default()) } else { read(stores, uri, method, lexicon) }
 }
 
 fn parse(file: Bytes) -> Result<(String, Statistics)> {

@@ -5,15 +5,18 @@ use std::fmt;
 use std::fs;
 use std::time::Duration;
 
+use cluster::Found;
 use operators::flow::BlockLoad;
 use operators::{Member, Tie};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// What a run was and did. Written to `_SUCCESS`, to `--summary-json`, and as counters to stderr.
 #[derive(Debug, Serialize)]
 pub(crate) struct Summary {
     pub version: &'static str,
-    pub configuration: BTreeMap<&'static str, String>,
+    /// The options, by their names; null where one was not given.
+    pub configuration: BTreeMap<String, Value>,
     pub counters: Counters,
     pub process: Process,
     /// Clusters by their number of documents.
@@ -30,10 +33,16 @@ pub(crate) struct Summary {
     pub input: Vec<InputFile>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub(crate) struct InputFile {
     pub uri: String,
     pub bytes: u64,
+}
+
+impl InputFile {
+    pub fn of(file: &Found) -> Self {
+        InputFile { uri: format!("{}{}", file.store.prefix(), file.path), bytes: file.bytes }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -48,7 +57,8 @@ pub(crate) struct BlockSkew {
 pub(crate) struct SamplePair {
     pub a: String,
     pub b: String,
-    pub distance: u32,
+    /// Where the method has one.
+    pub distance: Option<u32>,
     pub similarity: Option<f64>,
 }
 
@@ -73,7 +83,7 @@ pub(crate) fn histogram<K: Ord>(kinds: impl Iterator<Item = K>) -> BTreeMap<K, u
     counts
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Counters {
     pub input_files: u64,
     pub input_bytes: u64,

@@ -9,7 +9,9 @@
 mod brute;
 mod cli;
 mod codecs;
+mod compare;
 mod corpora;
+mod guards;
 mod hadoop;
 mod hdfs;
 mod hdfs_modes;
@@ -27,3 +29,4 @@ mod sequence;
 mod statistics;
 mod support;
 mod text;
+mod tools;

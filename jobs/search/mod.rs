@@ -68,7 +68,8 @@ impl MethodJob for Search {
 
     fn sets(self, method: SetMethod) -> Result<Found> {
         let sketch = Arc::new(Sketch::of_corpus(self.plan.bytes()));
-        self.on_workers(move |search, worker| search.by_sets(worker, method.clone(), &sketch))
+        let seen = Arc::default();
+        self.on_workers(move |search, worker| search.by_sets(worker, method.clone(), &sketch, &seen))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use operators::flow::{Bands, Identities, Needs, PrefixJoin, Verify};
+use operators::flow::{Bands, Identities, Needs, PrefixJoin, Seen, Verify};
 use operators::method::{SetMethod, SetSearch};
 use operators::minhash::MinHash;
 use operators::sets::{Packed, Rule, Sets};
@@ -19,18 +19,26 @@ impl Search {
         worker: &mut Worker,
         method: SetMethod,
         sketch: &Arc<Sketch>,
+        seen: &Arc<Seen>,
     ) -> Result<Found> {
         match method.search {
-            SetSearch::Prefix => self.by_prefix(worker, method, sketch),
+            SetSearch::Prefix => self.by_prefix(worker, method, sketch, seen),
             SetSearch::Bands(minhash) => self.by_bands(worker, method, minhash),
         }
     }
 
     /// Two readings: the first counts the features, the second keeps the documents whose features others have.
-    fn by_prefix(&self, worker: &mut Worker, mut method: SetMethod, sketch: &Arc<Sketch>) -> Result<Found> {
+    fn by_prefix(
+        &self,
+        worker: &mut Worker,
+        mut method: SetMethod,
+        sketch: &Arc<Sketch>,
+        seen: &Arc<Seen>,
+    ) -> Result<Found> {
         let mut found = Found::default();
         let mut counting = Counting::new(Arc::clone(sketch));
-        let identities = self.identities(worker, &mut found, &mut method, |_, sets| {
+        let identities = Identities::new(worker, Arc::clone(seen));
+        let identities = self.identify(worker, &mut found, &mut method, identities, |_, sets| {
             sets.features().for_each(|feature| counting.add(feature));
         })?;
         counting.finish();
@@ -79,7 +87,10 @@ impl Search {
         let mut found = Found::default();
         let mut bands = Bands::new(minhash);
         let add = |doc, sets: &Sets| bands.add(doc, sets);
-        let collapsed = self.identities(worker, &mut found, &mut method, add)?.finish(worker);
+        // A worker keeps the bands of the first of each text that it reads itself.
+        let identities = Identities::new(worker, Arc::default());
+        let identities = self.identify(worker, &mut found, &mut method, identities, add)?;
+        let collapsed = identities.finish(worker);
         found.distinct = collapsed.distinct;
         let SetMethod { mut cleaner, rule, .. } = method;
 
@@ -115,16 +126,15 @@ impl Search {
         Ok(found)
     }
 
-    /// The first reading: finds identical texts, and calls `each` with the unsorted sets of the first of each on this
-    /// worker.
-    fn identities(
+    /// The first reading: finds identical texts, and calls `each` with the unsorted sets of each that was not seen.
+    fn identify(
         &self,
         worker: &mut Worker,
         found: &mut Found,
         method: &mut SetMethod,
+        mut identities: Identities,
         mut each: impl FnMut(DocId, &Sets),
     ) -> Result<Identities> {
-        let mut identities = Identities::new(worker);
         let mut sets = Sets::default();
         self.read_all(worker, found, |worker, batch| {
             for doc in batch.docs() {

@@ -194,7 +194,8 @@ fn long_grams(text: &str, n: usize, emit: &mut impl FnMut(u64)) {
 
 /// Every `n` neighbouring numbers.
 fn grams(items: impl Iterator<Item = u64>, n: usize, emit: &mut impl FnMut(u64)) {
-    let bytes: Vec<u8> = items.flat_map(u64::to_le_bytes).collect();
+    let mut bytes = Vec::new();
+    items.for_each(|item| bytes.extend_from_slice(&item.to_le_bytes()));
     for gram in bytes.chunks_exact(8).enumerate().filter_map(|(i, _)| bytes.get(8 * i..8 * (i + n))) {
         emit(hash::bytes(gram));
     }

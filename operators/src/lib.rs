@@ -21,6 +21,7 @@ mod survivors;
 pub mod tables;
 mod tally;
 pub mod text;
+pub mod vector;
 mod weibo;
 mod word;
 

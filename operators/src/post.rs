@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::text::{lower_rules, normalise};
 
-/// Particles: they colour a sentence and are left out or put in at will.
-const PARTICLES: &[char] = &['的', '了', '啊', '呀', '啦', '吧', '呢', '哦', '哇', '咯'];
+/// From the tag's second character on: a formula's `<` is no tag.
+const MAX_TAG_CHARS: usize = 702;
 const MAX_TOPIC_CHARS: usize = 40;
 const MAX_NAME_CHARS: usize = 30;
 const MAX_EMOJI_CHARS: usize = 8;
@@ -33,21 +33,15 @@ impl Post {
     pub fn clean(&mut self, text: &str) -> &str {
         self.normal.clear();
         normalise(&self.table, text, &mut self.normal, |out, c| out.extend(c.to_lowercase()));
-        let plain = match self.normal.contains(['<', '&']) {
-            true => {
-                replace(&self.normal, &mut self.plain, |c| matches!(c, '<' | '&'), markup_bytes);
+        let plain =
+            if replace(&self.normal, &mut self.plain, |byte| matches!(byte, b'<' | b'&'), markup_bytes) {
                 &self.plain
-            }
-            false => &self.normal,
-        };
-        let cut = plain.contains(['#', '@', '[', ':']);
-        let own = match cut {
-            true => {
-                replace(plain, &mut self.own, |c| matches!(c, 'h' | '#' | '@' | '['), address_bytes);
-                &self.own
-            }
-            false => plain,
-        };
+            } else {
+                &self.normal
+            };
+        let cut =
+            replace(plain, &mut self.own, |byte| matches!(byte, b'h' | b'#' | b'@' | b'['), address_bytes);
+        let own = if cut { &self.own } else { plain };
         letters(own, &mut self.out);
         if !two_units(&self.out) {
             if cut {
@@ -57,22 +51,25 @@ impl Post {
                 self.out.extend(self.normal.chars().filter(|c| !c.is_whitespace()));
             }
         }
-        if self.out.contains(PARTICLES) {
-            self.own.clear();
-            self.own.extend(self.out.chars().filter(|c| !PARTICLES.contains(c)));
-            if two_units(&self.own) {
-                return &self.own;
-            }
+        if without_particles(&self.out, &mut self.own) && two_units(&self.own) {
+            return &self.own;
         }
         &self.out
     }
 }
 
-/// Copies a text with a space for each part that `length` measures: in bytes, at a character where `may_begin`, or 0.
-fn replace(text: &str, out: &mut String, may_begin: impl Fn(char) -> bool, length: impl Fn(&str) -> usize) {
+/// Copies a text with a space for each part that `length` measures: in bytes, at a byte where `may_begin`, or 0. If
+/// there is none, says so and copies nothing.
+fn replace(
+    text: &str,
+    out: &mut String,
+    may_begin: impl Fn(u8) -> bool,
+    length: impl Fn(&str) -> usize,
+) -> bool {
     out.clear();
     let (mut start, mut from) = (0, 0);
-    while let Some(at) = text[from..].find(&may_begin).map(|at| from + at) {
+    while let Some(at) = text.as_bytes()[from..].iter().position(|&byte| may_begin(byte)).map(|at| from + at)
+    {
         let bytes = length(&text[at..]);
         if bytes > 0 {
             out.push_str(&text[start..at]);
@@ -81,7 +78,36 @@ fn replace(text: &str, out: &mut String, may_begin: impl Fn(char) -> bool, lengt
         }
         from = (at + 1).max(start);
     }
-    out.push_str(&text[start..]);
+    if start > 0 {
+        out.push_str(&text[start..]);
+    }
+    start > 0
+}
+
+/// Copies a text without particles, which colour a sentence and are left out or put in at will. If there is none, says
+/// so and copies nothing.
+fn without_particles(text: &str, out: &mut String) -> bool {
+    out.clear();
+    let bytes = text.as_bytes();
+    let (mut start, mut at) = (0, 0);
+    while let Some(&first) = bytes.get(at) {
+        if let (0xE4..=0xE7, Some([_, second, third])) = (first, bytes.get(at..at + 3)) {
+            let c =
+                (u32::from(first) & 0xF) << 12 | (u32::from(*second) & 0x3F) << 6 | u32::from(*third) & 0x3F;
+            let c = char::from_u32(c).unwrap_or_default();
+            if matches!(c, '的' | '了' | '啊' | '呀' | '啦' | '吧' | '呢' | '哦' | '哇' | '咯') {
+                out.push_str(&text[start..at]);
+                start = at + 3;
+            }
+            at += 3;
+        } else {
+            at += 1;
+        }
+    }
+    if start > 0 {
+        out.push_str(&text[start..]);
+    }
+    start > 0
 }
 
 /// The length of the tag or entity that the text begins with, or 0.
@@ -92,7 +118,8 @@ fn markup_bytes(text: &str) -> usize {
     };
     if bytes[0] == b'<' {
         let tag = bytes.get(1).is_some_and(|byte| byte.is_ascii_lowercase() || matches!(byte, b'/' | b'!'));
-        let end = text[1..].find(['<', '>']).map(|at| at + 1);
+        let mut inside = text.char_indices().skip(1).take(MAX_TAG_CHARS);
+        let end = inside.find(|&(_, c)| matches!(c, '<' | '>')).map(|(at, _)| at);
         return end.filter(|&end| tag && bytes[end] == b'>').map_or(0, |end| end + 1);
     }
     let closed = |end: usize| if bytes.get(end) == Some(&b';') { end + 1 } else { 0 };

@@ -106,14 +106,16 @@ impl Rule {
 
     /// How alike two texts are if they match.
     pub fn matches(&self, a: Packed, b: Packed) -> Option<Similarity> {
-        let kind = if a.size(Kind::Long) > 0 && b.size(Kind::Long) > 0 { Kind::Long } else { Kind::Short };
-        let (size_a, size_b) = (a.size(kind), b.size(kind));
-        if size_a == 0 || size_b == 0 {
-            return None;
-        }
-        let (overlap, least) = self.measure(kind);
-        let similarity = overlap.similarity(shared(a.features(kind), b.features(kind)), size_a, size_b);
-        (similarity >= least).then_some(similarity)
+        let (kind, similarity) = self.similarity(a, b)?;
+        (similarity >= self.measure(kind).1).then_some(similarity)
+    }
+
+    /// How alike two texts are, and by which sets; `None` if one is short and the other far too long to match it.
+    pub fn similarity(&self, a: Packed, b: Packed) -> Option<(Kind, Similarity)> {
+        let both_have = |kind: &Kind| a.size(*kind) > 0 && b.size(*kind) > 0;
+        let kind = [Kind::Long, Kind::Short].into_iter().find(both_have)?;
+        let shared = shared(a.features(kind), b.features(kind));
+        Some((kind, self.measure(kind).0.similarity(shared, a.size(kind), b.size(kind))))
     }
 }
 

@@ -47,7 +47,7 @@ impl Sketch {
 impl Counting {
     /// Counts into a sketch. Cost: 4 ns a feature; memory: 1 MiB.
     pub fn new(sketch: Arc<Sketch>) -> Self {
-        Counting { sketch, waiting: vec![Vec::with_capacity(WAITING); 1 << REGION_BITS] }
+        Counting { sketch, waiting: vec![Vec::new(); 1 << REGION_BITS] }
     }
 
     /// Counts a feature.

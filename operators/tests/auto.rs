@@ -1,7 +1,5 @@
 //! `auto` cleans and compares as docs/design/0013 says: cases worked out by another implementation of the rule.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests, where a panic is a failure")]
-
 use operators::features::Lexicon;
 use operators::method::{Method, MethodJob, SetMethod, Spec};
 use operators::sets::{Packed, Sets};

@@ -108,7 +108,7 @@ impl MethodJob for Dataflow<'_> {
 
     fn sets(self, method: SetMethod) -> Self::Output {
         let texts = Arc::new(self.texts.to_vec());
-        let sketch = Arc::new(Sketch::of_corpus(1 << 20));
+        let (sketch, seen) = (Arc::new(Sketch::of_corpus(1 << 20)), Arc::default());
         let shared = std::sync::Mutex::new(method);
         let found = on_workers(self.workers, move |worker| {
             let mut method = shared.lock().unwrap().clone();
@@ -118,7 +118,11 @@ impl MethodJob for Dataflow<'_> {
                 mine.map(|i| (doc(i), &texts[i]))
             };
             let mut sets = Sets::default();
-            let mut identities = Identities::new(worker);
+            let seen = match method.search {
+                SetSearch::Prefix => Arc::clone(&seen),
+                SetSearch::Bands(_) => Arc::default(),
+            };
+            let mut identities = Identities::new(worker, seen);
             let mut counting = Counting::new(Arc::clone(&sketch));
             let mut bands = match method.search {
                 SetSearch::Bands(minhash) => Some(Bands::new(minhash)),

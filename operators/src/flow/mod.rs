@@ -5,6 +5,7 @@
 //! returned; nothing here can fail.
 
 mod bands;
+mod class_sums;
 mod compare;
 mod identity;
 mod map;
@@ -14,8 +15,9 @@ mod shuffle;
 mod verify;
 
 pub use bands::Bands;
+pub use class_sums::ClassSums;
 pub use compare::{BlockLoad, Compared, compare};
-pub use identity::{Collapsed, Identities};
+pub use identity::{Collapsed, Identities, Seen};
 pub use map::{Found, Map};
 pub use prefix::PrefixJoin;
 pub use shuffle::{Shuffle, shuffle};

@@ -20,6 +20,7 @@ pub use simhash::{SimHash, SimHashSpec, Weights};
 use crate::Error;
 use crate::features::{FeatureSpec, Features, Lexicon};
 use crate::record::{Pair, Record, Row};
+use crate::similarity::Similarity;
 use crate::statistics::Statistics;
 use crate::text::{Clean, Cleaner};
 use simhash::MANKU2007;
@@ -143,6 +144,16 @@ impl Spec {
     /// Whether the method itself measures how alike the texts of a match are.
     pub fn measures(&self) -> bool {
         matches!(self, Spec::Auto(_) | Spec::Jaccard(_) | Spec::MinHash(_))
+    }
+
+    /// The thresholds of a method that measures similarity itself.
+    pub fn thresholds(&mut self) -> Vec<&mut Similarity> {
+        match self {
+            Spec::SimHash(_) | Spec::Exact(_) => vec![],
+            Spec::Auto(spec) => vec![&mut spec.short, &mut spec.long],
+            Spec::Jaccard(spec) => vec![&mut spec.least],
+            Spec::MinHash(spec) => vec![&mut spec.jaccard.least],
+        }
     }
 
     /// Whether matching fingerprints do not prove that the texts are near, so that pairs need verification.
