@@ -67,7 +67,7 @@ pub(crate) struct MemberRow {
 pub(crate) struct Input {
     pub plan: Plan,
     pub reading: Reading,
-    workers: usize,
+    pub workers: usize,
 }
 
 /// A document of the input.
@@ -292,7 +292,8 @@ impl Input {
         self.documents(|_| true, |_, id| ids.contains(&id))
     }
 
-    fn documents(
+    /// The documents of some splits that are asked for, sorted by place.
+    pub fn documents(
         &self,
         split: impl Fn(u32) -> bool + Sync,
         document: impl Fn(DocId, &str) -> bool + Sync,

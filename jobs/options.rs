@@ -68,10 +68,15 @@ pub(crate) fn lexicon(directory: &str, stop_words: Option<&str>, user_dict: Opti
     Ok(Lexicon { stop_words: words(directory, stop_words)?, user_words: words(directory, user_dict)? })
 }
 
-/// The text of a file of words, without a byte order mark.
 fn words(directory: &str, file: Option<&str>) -> Result<String> {
     let Some(file) = file else { return Ok(String::new()) };
-    let bytes = fs::read(path_of_text(directory).join(file))
+    let place = path_of_text(directory).join(path_of_text(file));
+    text_of_file(&text_of_path(place.as_os_str()))
+}
+
+/// The text of a local file, without a byte order mark.
+pub(crate) fn text_of_file(file: &str) -> Result<String> {
+    let bytes = fs::read(path_of_text(file))
         .map_err(|error| WrongUse(format!("could not read \"{file}\": {error}")))?;
     match std::str::from_utf8(&bytes) {
         Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned()),

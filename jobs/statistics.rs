@@ -1,8 +1,9 @@
 //! What a method needs to know of the whole corpus: counted by the workers, kept with the output, read from there.
 
 use std::sync::Arc;
+use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
@@ -89,25 +90,31 @@ fn parse(file: Bytes) -> Result<(String, Statistics)> {
 pub(crate) fn count(
     method: &Spec,
     lexicon: &Lexicon,
-    plan: &Arc<Plan>,
+    plan: &Plan,
     reading: &Reading,
     workers: usize,
-    progress: &Arc<Progress>,
+    progress: &Progress,
 ) -> Result<Statistics> {
     let mut all = Statistics::default();
     let Some((clean, features)) = method.counted() else { return Ok(all) };
     let (cleaner, features) = (Cleaner::new(clean), Features::new(features, lexicon)?);
-    let (plan, reading, progress) = (Arc::clone(plan), reading.clone(), Arc::clone(progress));
-    let parts = cluster::run(workers, move |worker| {
-        progress.enter(Stage::Count);
+    let (cleaner, features) = (&cleaner, &features);
+    progress.enter(Stage::Count);
+    let count = move |index: usize| {
         let mut count = Count::new(cleaner.clone(), features.clone());
-        for (number, split) in drive::splits_of(&plan, worker.index(), worker.peers()) {
+        for (number, split) in drive::splits_of(plan, index, workers) {
             // What cannot be read is told of by the map stage, which reads it again.
-            drive::read(number, split, &reading, &progress, |batch| count.batch(batch))?;
+            drive::read(number, split, reading, progress, |batch| count.batch(batch))?;
         }
         Ok::<_, anyhow::Error>(count.finish())
+    };
+    thread::scope(|scope| -> Result<()> {
+        let threads: Vec<_> = (0..workers).map(|index| scope.spawn(move || count(index))).collect();
+        for thread in threads {
+            all.add(thread.join().map_err(|_| anyhow!("a thread panicked"))??);
+        }
+        Ok(())
     })?;
-    parts.into_iter().for_each(|part| all.add(part));
     Ok(all)
 }
 

@@ -17,6 +17,7 @@ mod hdfs;
 mod hdfs_modes;
 mod hostile;
 mod invariance;
+mod labels;
 mod layers;
 mod names;
 mod object;

@@ -104,6 +104,16 @@ impl Rule {
         }
     }
 
+    /// The same rule with thresholds that every pair meets, so that [`Rule::sets`] leaves out no set.
+    pub fn without_threshold(&self) -> Self {
+        let mut rule = self.clone();
+        rule.least = Similarity::millionths(0);
+        if let Some(short) = &mut rule.short {
+            short.least = rule.least;
+        }
+        rule
+    }
+
     /// How alike two texts are if they match.
     pub fn matches(&self, a: Packed, b: Packed) -> Option<Similarity> {
         let (kind, similarity) = self.similarity(a, b)?;

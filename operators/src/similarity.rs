@@ -16,6 +16,11 @@ impl Similarity {
         Similarity(millionths)
     }
 
+    /// In millionths.
+    pub const fn as_millionths(self) -> u32 {
+        self.0
+    }
+
     /// `part / whole`; an empty whole is all of it.
     pub fn ratio(part: usize, whole: usize) -> Self {
         let millionths = (part as u64 * 1_000_000).checked_div(whole as u64);

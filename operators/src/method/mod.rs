@@ -5,6 +5,7 @@
 
 mod auto;
 mod exact;
+mod judge;
 mod sets;
 mod simhash;
 
@@ -14,6 +15,7 @@ use std::str::FromStr;
 
 pub use auto::AutoSpec;
 pub use exact::{Exact, ExactSpec};
+pub use judge::{Judge, Judgement};
 pub use sets::{JaccardSpec, MinHashSpec, SetMethod, SetSearch};
 pub use simhash::{SimHash, SimHashSpec, Weights};
 
@@ -251,6 +253,20 @@ mod tests {
         let preset: Spec = "manku2007:features=word:1".parse().unwrap();
         let whole = "simhash:bits=64,hamming=3,features=word:1,weights=tfidf,clean=nfkc";
         assert_eq!(preset.to_string(), whole);
+    }
+
+    #[test]
+    fn another_threshold_changes_nothing_else() {
+        for (spec, expected) in [
+            ("auto:revisions,long=0.4", "auto:revisions,short=0.65,long=0.65"),
+            ("jaccard:0.8,features=char:2", "jaccard:0.65,features=char:2"),
+            ("minhash:rows=4,clean=none", "minhash:rows=4,clean=none,jaccard=0.65"),
+            ("simhash", "simhash"),
+        ] {
+            let mut spec: Spec = spec.parse().unwrap();
+            spec.thresholds().into_iter().for_each(|least| *least = Similarity::millionths(650_000));
+            assert_eq!(spec, expected.parse().unwrap());
+        }
     }
 
     #[test]
