@@ -142,14 +142,21 @@ impl FromStr for Verification {
 }
 
 /// Runs the job; returns 0, or 3 if records were rejected.
-pub fn run(common: &Common, args: Args) -> Result<u8> {
+pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     let start = Instant::now();
     let stores = Stores::new();
-    let (output, inputs) = output_and_inputs(&args.paths)?;
+    let paths = std::mem::take(&mut args.paths);
+    let (output, inputs) = output_and_inputs(&paths)?;
     let lexicon = lexicon("", args.stop_words.as_deref(), args.user_dict.as_deref())?;
     let earlier = args.statistics.as_deref();
     let earlier = earlier.map(|uri| statistics::read(&stores, uri, &args.method, &lexicon)).transpose()?;
     let plan = Arc::new(Plan::new(&stores, inputs, args.format.as_deref(), args.split_size)?);
+    if !args.method.cuts_words() && (args.stop_words.is_some() || args.user_dict.is_some()) {
+        bail!(WrongUse(
+            "--stop-words and --user-dict are for features=jieba, which the method does not use".into()
+        ));
+    }
+    args.method = args.method.for_corpus(plan.bytes());
     let verify = args.verify()?;
     let reading = Reading {
         id: args.id_field.clone(),

@@ -114,7 +114,7 @@ mod tests {
     fn plot() -> Plot {
         let mark = Some(((0.5, 1.0), "at <0.5>".to_owned()));
         Plot {
-            title: "t",
+            title: "t".to_owned(),
             x: "x",
             y: "y",
             points: vec![(0.0, 0.0), (0.5, 0.0), (0.5, 1.0), (1.0, 1.0)],

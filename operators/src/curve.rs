@@ -44,7 +44,7 @@ impl Spec {
         };
         match self {
             Spec::SimHash(_) | Spec::Exact(_) => Cost { document: 64, feature: 0 },
-            Spec::Auto(spec) => of_sets(spec.search),
+            Spec::Auto(spec) => of_sets(spec.search()),
             Spec::Jaccard(_) => of_sets(SetSearch::Prefix),
             Spec::MinHash(spec) => of_sets(SetSearch::Bands(spec.minhash)),
         }
@@ -65,7 +65,7 @@ impl Spec {
             }
             Spec::Auto(spec) => {
                 let short = format!("pairs with a short text: from {} on", spec.short);
-                let (because, chance): (_, Chance) = match spec.search {
+                let (because, chance): (_, Chance) = match spec.search() {
                     SetSearch::Prefix => (EXACT.to_owned(), step(spec.long)),
                     SetSearch::Bands(minhash) => {
                         (banded(&minhash), Box::new(move |similarity| minhash.probability(similarity)))

@@ -143,6 +143,25 @@ impl Spec {
         }
     }
 
+    /// The same, with what a method leaves open decided for a corpus of so many bytes.
+    pub fn for_corpus(self, bytes: u64) -> Self {
+        match self {
+            Spec::Auto(spec) => Spec::Auto(spec.for_corpus(bytes)),
+            other => other,
+        }
+    }
+
+    /// Whether stop words and a user dictionary matter: whether texts are cut into jieba's words.
+    pub fn cuts_words(&self) -> bool {
+        let features = match self {
+            Spec::SimHash(spec) => spec.features,
+            Spec::Jaccard(spec) => spec.features,
+            Spec::MinHash(spec) => spec.jaccard.features,
+            Spec::Auto(_) | Spec::Exact(_) => return false,
+        };
+        features == FeatureSpec::Jieba
+    }
+
     /// Whether the method itself measures how alike the texts of a match are.
     pub fn measures(&self) -> bool {
         matches!(self, Spec::Auto(_) | Spec::Jaccard(_) | Spec::MinHash(_))
