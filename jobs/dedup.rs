@@ -20,6 +20,7 @@ use crate::options::{OnBadText, lexicon, output_and_inputs, paths, record_size, 
 use crate::plan::Plan;
 use crate::reject_lines::number_lines;
 use crate::search::Search;
+use crate::statistics;
 use crate::tables::PairsOf;
 use crate::{Common, WrongUse};
 
@@ -39,8 +40,9 @@ pub struct Args {
     /// auto (revisions, short=T, long=T, search=exact|minhash): what a reader calls the same text, short or long.
     /// jaccard:T (features=jieba|char:N|word:N|unit:N, clean=none|nfkc|post|weibo): every pair of texts whose sets of
     /// features are similar. minhash (jaccard=T, bands, rows, seed, features, clean): nearly all of them, in less
-    /// memory. simhash (bits=32|64, hamming=0..15, features, weights=tf, clean): every pair of fingerprints
-    /// within the distance. exact (clean): equal texts. zhou2017 (k=2..8, threshold=1+0.2k,
+    /// memory. simhash (bits=32|64|128, hamming=0..15, blocks=N, features, weights=tf|tfidf|rank5, clean): every pair of
+    /// fingerprints within the distance; weights other than tf take one more reading of the corpus. manku2007: simhash
+    /// with weights=tfidf. exact (clean): equal texts. zhou2017 (k=2..8, threshold=1+0.2k,
     /// retrieval=linear|bucket|recursive, features, clean): fingerprints and shared words together, deleting as it
     /// compares.
     #[arg(long, value_name = "SPEC", default_value = "auto")]
@@ -94,6 +96,11 @@ pub struct Args {
     /// jieba's user dictionary: a word, its frequency and its tag on each line
     #[arg(long, value_name = "FILE")]
     user_dict: Option<String>,
+    /// Take the corpus statistics that weights=tfidf and rank5 need from an earlier run: its output, or the file in it
+    ///
+    /// By default they are counted in the input. They are kept in OUTPUT/statistics either way.
+    #[arg(long, value_name = "PATH")]
+    statistics: Option<String>,
     /// About how many bytes of a file one worker reads at a time, such as 64M
     ///
     /// Each split becomes one part of the output.
@@ -143,6 +150,8 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     let paths = std::mem::take(&mut args.paths);
     let (output, inputs) = output_and_inputs(&paths)?;
     let lexicon = lexicon("", args.stop_words.as_deref(), args.user_dict.as_deref())?;
+    let earlier = args.statistics.as_deref();
+    let earlier = earlier.map(|uri| statistics::read(&stores, uri, &args.method, &lexicon)).transpose()?;
     let plan = Arc::new(Plan::new(&stores, inputs, args.format.as_deref(), args.split_size)?);
     if !args.method.cuts_words() && (args.stop_words.is_some() || args.user_dict.is_some()) {
         bail!(WrongUse(
@@ -173,7 +182,12 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
         configuration: args.configuration(verify, inputs, common.workers())?,
         summary_json: args.summary_json.as_deref(),
     };
-    finish.run(&stores, output, args.overwrite, |progress| {
+    finish.run(&stores, output, args.overwrite, |progress, folder| {
+        let statistics = match earlier {
+            Some(statistics) => statistics,
+            None => statistics::count(&args.method, &lexicon, &plan, &reading, common.workers(), progress)?,
+        };
+        statistics::write(folder, &args.method, &lexicon, &statistics)?;
         let search = Search {
             plan: Arc::clone(&plan),
             reading: reading.clone(),
@@ -181,7 +195,7 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
             workers: common.workers(),
             progress: Arc::clone(progress),
         };
-        let mut found = args.method.with(&lexicon, search)??;
+        let mut found = args.method.with(&lexicon, &statistics, search)??;
         number_lines(&plan, &reading, &mut found.rejects)?;
         if let Some((_, error)) = found.without_field.take().filter(|_| found.docs == 0) {
             bail!(error); // a name that no file knows is misspelt
@@ -227,6 +241,7 @@ impl Args {
             ("max-record-bytes", json!(self.max_record_bytes.to_string())),
             ("stop-words", json!(self.stop_words)),
             ("user-dict", json!(self.user_dict)),
+            ("statistics", json!(self.statistics)),
             ("split-size", json!(self.split_size.to_string())),
             ("workers", json!(workers.to_string())),
             ("inputs", json!(inputs)),

@@ -19,7 +19,7 @@ use crate::plot::Plot;
 use crate::progress::Progress;
 use crate::search::Search;
 use crate::summary::{Process, skew};
-use crate::{Common, WrongUse};
+use crate::{Common, WrongUse, statistics};
 
 /// Say what a method does, and what a job with it would find and cost
 ///
@@ -112,9 +112,10 @@ fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> R
     let Input { mut plan, reading, workers } = input;
     plan.sample(Sample::new(args.seed, args.sample, census.documents));
     let verify = default_verification(&args.method)?;
-    let search =
-        Search { plan: Arc::new(plan), reading, verify, workers, progress: Arc::new(Progress::default()) };
-    let found = args.method.with(lexicon, search)??;
+    let progress = Arc::new(Progress::default());
+    let statistics = statistics::count(&args.method, lexicon, &plan, &reading, workers, &progress)?;
+    let search = Search { plan: Arc::new(plan), reading, verify, workers, progress };
+    let found = args.method.with(lexicon, &statistics, search)??;
     if found.docs < 2 {
         return Err(WrongUse(format!("a sample of {} documents says nothing", found.docs)).into());
     }

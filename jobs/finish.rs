@@ -62,7 +62,7 @@ impl Finish<'_> {
         stores: &Stores,
         output: &str,
         overwrite: bool,
-        search: impl FnOnce(&Arc<Progress>) -> Result<Found>,
+        search: impl FnOnce(&Arc<Progress>, &OutputFolder) -> Result<Found>,
     ) -> Result<u8> {
         if let Some(file) = self.summary_json.filter(|file| self.plan.file_below("", file).is_some()) {
             bail!(WrongUse(format!("the summary would replace the input \"{file}\"")));
@@ -70,7 +70,7 @@ impl Finish<'_> {
         let folder = OutputFolder::create(stores, output, overwrite, &self.plan)?;
         let progress = Arc::new(Progress::default());
         let reporter = Reporter::start(Arc::clone(&progress), self.common.show(), self.plan.bytes());
-        let result = search(&progress).and_then(|found| self.commit(&found, &folder, &progress));
+        let result = search(&progress, &folder).and_then(|found| self.commit(&found, &folder, &progress));
         drop(reporter);
         if result.is_err() {
             // The first error is the one to report.

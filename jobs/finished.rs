@@ -332,7 +332,7 @@ fn change(then: &[InputFile], now: &[InputFile]) -> Option<String> {
 }
 
 /// All bytes of a file.
-fn whole(store: &dyn Store, path: &str) -> Result<Vec<u8>> {
+pub(crate) fn whole(store: &dyn Store, path: &str) -> Result<Vec<u8>> {
     let blob = store.open(path)?;
     let mut bytes = vec![0; blob.bytes() as usize];
     let read = blob.read_full_at(0, &mut bytes)?;

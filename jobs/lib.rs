@@ -27,6 +27,7 @@ pub mod rethreshold;
 mod search;
 pub mod show;
 mod side_by_side;
+mod statistics;
 mod summary;
 mod tables;
 pub mod tune;

@@ -25,6 +25,8 @@ pub enum Show {
 /// What the job is at. No job has all of them, but each has its own in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stage {
+    Start,
+    Count,
     Map,
     Compare,
     Verify,
@@ -35,7 +37,9 @@ pub(crate) enum Stage {
     Commit,
 }
 
-const STAGES: [(Stage, &str); 8] = [
+const STAGES: [(Stage, &str); 10] = [
+    (Stage::Start, "start"),
+    (Stage::Count, "count"),
     (Stage::Map, "map"),
     (Stage::Compare, "compare"),
     (Stage::Verify, "verify"),
@@ -96,7 +100,7 @@ impl Reporter {
             let bar =
                 bar.then(|| style.into_iter().fold(ProgressBar::new_spinner(), ProgressBar::with_style));
             let mut looked = Instant::now();
-            let mut started = (Stage::Map as u8, looked);
+            let mut started = (Stage::Start as u8, looked);
             while stopped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
                 let stage = progress.stage.load(Ordering::Relaxed);
                 if stage != started.0 {

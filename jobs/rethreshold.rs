@@ -15,7 +15,7 @@ use crate::guards::Guards;
 use crate::options::paths;
 use crate::search::{Found, Named};
 use crate::tables::PairsOf;
-use crate::{Common, WrongUse};
+use crate::{Common, WrongUse, statistics};
 
 /// Raise the threshold of a finished output, without comparing anything again
 ///
@@ -99,7 +99,12 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         configuration,
         summary_json: args.summary_json.as_deref(),
     };
-    finish.run(&stores, &args.new_output, args.overwrite, |_| found(&finished, args.threshold))
+    finish.run(&stores, &args.new_output, args.overwrite, |_, folder| {
+        let lexicon = finished.lexicon()?;
+        let statistics = statistics::of_output(&stores, old, &method, &lexicon)?;
+        statistics::write(folder, &method, &lexicon, &statistics)?;
+        found(&finished, args.threshold)
+    })
 }
 
 /// What the search of the output found, less the pairs under the threshold.

@@ -15,7 +15,8 @@ use crate::labels::{LabelOptions, Labels, Truth};
 use crate::options::{paths, text_of_file};
 use crate::plan::Sample;
 use crate::plot::Plot;
-use crate::{Common, WrongUse};
+use crate::progress::Progress;
+use crate::{Common, WrongUse, statistics};
 
 /// More documents than this are not compared each with each: two labels' worth of pairs is 200 MB.
 const MOST_DOCUMENTS: usize = 7_000;
@@ -69,8 +70,12 @@ fn part(text: &str) -> Result<f64, String> {
 
 /// Runs the job; returns 0, or 3 if records were rejected.
 pub fn run(common: &Common, args: Args) -> Result<u8> {
-    let judge = args.method.judge(&args.input.lexicon()?, None)?;
+    let lexicon = args.input.lexicon()?;
     let input = args.input.open(&args.inputs, common.workers())?;
+    let Input { plan, reading, workers } = &input;
+    let statistics =
+        statistics::count(&args.method, &lexicon, plan, reading, *workers, &Progress::default())?;
+    let judge = args.method.judge(&lexicon, &statistics, None)?;
     let census = Census::of(&input)?;
     let found = match &args.labels {
         Some(file) => {

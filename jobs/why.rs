@@ -9,7 +9,7 @@ use crate::comparison::Comparison;
 use crate::finished::{Finished, MemberRow, PairRow};
 use crate::options::paths;
 use crate::show::how_alike;
-use crate::{Common, WrongUse};
+use crate::{Common, WrongUse, statistics};
 
 /// How many pairs of a document are listed.
 const PAIRS: usize = 10;
@@ -128,7 +128,9 @@ impl Why<'_> {
         let verify = self.finished.verify()?;
         let comparison = Comparison { a: &a.text, b: &b.text, verify };
         let spec = self.finished.method()?;
-        let compared = spec.with(&self.finished.lexicon()?, comparison)?;
+        let lexicon = self.finished.lexicon()?;
+        let statistics = statistics::of_output(&Stores::new(), self.output, &spec, &lexicon)?;
+        let compared = spec.with(&lexicon, &statistics, comparison)?;
         let mut lines = vec![match (&row, compared.matches) {
             (Some(pair), _) => how_alike(pair),
             (None, false) => format!("{} and {} are no pair", shown(&a.id), shown(&b.id)),

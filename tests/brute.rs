@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use operators::features::Lexicon;
 use operators::method::{Method, MethodJob, SetMethod, Spec, Zhou};
 use operators::sets::{Packed, Sets};
+use operators::statistics::Statistics;
 use operators::text::Cleaner;
 
 /// A document of a test's own corpus.
@@ -37,7 +38,7 @@ pub struct Candidate {
 /// All candidates of a method, ordered.
 pub fn candidates(method: &str, docs: &[Doc]) -> Vec<Candidate> {
     let spec: Spec = method.parse().unwrap();
-    spec.with(&Lexicon::default(), Brute(docs)).unwrap()
+    spec.with(&Lexicon::default(), &Statistics::default(), Brute(docs)).unwrap()
 }
 
 struct Brute<'a>(&'a [Doc]);

@@ -48,8 +48,8 @@ fn an_input_that_is_not_there_is_named() {
 fn an_option_that_is_wrong_names_what_was_expected() {
     let here = small();
     for (options, words) in [
-        ("--method simhsah", ["--method", "simhash, exact"]),
-        ("--method simhash:bits=48", ["bits", "32 or 64"]),
+        ("--method simhsah", ["--method", "simhash, manku2007"]),
+        ("--method simhash:bits=48", ["bits", "32, 64 or 128"]),
         ("--method simhash:hamming=16", ["hamming", "0 to 15"]),
         ("--method simhash:features=char:0", ["features", "char:N"]),
         ("--method exact:hamming=1", ["exact", "no parameter \"hamming\""]),

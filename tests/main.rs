@@ -27,6 +27,7 @@ mod pack;
 mod parquet;
 mod s3;
 mod sequence;
+mod statistics;
 mod support;
 mod text;
 mod tools;

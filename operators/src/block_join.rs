@@ -1,12 +1,13 @@
 //! The block join: every pair of fingerprints within a Hamming distance, each once.
 //!
-//! Two fingerprints within `k` bits agree on at least one of `k + 1` blocks (Manku, Jain, Das Sarma, "Detecting
-//! Near-Duplicates for Web Crawling", WWW 2007, section 3), and a pair is emitted for the first block on
-//! which it agrees. A bucket that is too large to compare all pairs is split over bits that are not
-//! yet fixed, by the same pigeonhole (Zhou's remedy for skew made general; docs/design/0002).
+//! Fingerprints meet in tables (`tables.rs`). A bucket of a table that is too large to compare all pairs is split over
+//! bits that are not yet fixed: within `k` bits two fingerprints agree on at least one of `k + 1` groups of bits, and the
+//! pair is looked for in the first (Zhou's remedy for skew made general; docs/design/0002).
 
 use crate::hamming::Kernel;
 use crate::record::{Pair, Row};
+use crate::tables::Table;
+use crate::word::Word;
 
 /// Buckets up to this size are compared pair by pair, per part that a split would have.
 const SMALL: usize = 128;
@@ -17,52 +18,49 @@ const MAX_WIDTH: u32 = 8;
 /// Rows of a bucket that are compared with the rest at once; bounds the list of hits.
 const STRIP: usize = 256;
 
-/// Joins rows block by block. Keeps its buffers between calls: one copy of the rows (16 bytes each) and
-/// small change.
+/// Joins rows table by table. Keeps its buffers between calls: one copy of the rows (16 bytes each, 32 for 128 bits)
+/// and small change.
 #[derive(Clone, Debug)]
-pub struct BlockJoin {
+pub struct BlockJoin<W> {
     kernel: Kernel,
     distance: u32,
-    blocks: Vec<u64>,
-    levels: Vec<Level>,
-    differ: Vec<u64>,
-    fingerprints: Vec<u64>,
+    tables: Vec<Table<W>>,
+    levels: Vec<Level<W>>,
+    differ: Vec<W>,
+    fingerprints: Vec<W>,
     hits: Vec<(u32, u32)>,
 }
 
 /// The buffers of one level of splitting.
 #[derive(Clone, Debug, Default)]
-struct Level {
-    rows: Vec<Row<u64>>,
+struct Level<W> {
+    rows: Vec<Row<W>>,
     /// For each group of bits, where its buckets end.
     ends: Vec<Vec<usize>>,
 }
 
 /// What is known of every pair that is wanted from a bucket.
 #[derive(Clone, Copy, Debug)]
-struct Bounds {
+struct Bounds<W> {
     /// It agrees on these bits.
-    equal: u64,
+    equal: W,
     /// It differs in at most `budget` of these bits, ...
-    zone: u64,
+    zone: W,
     /// ... in bits.
     budget: u32,
 }
 
-impl BlockJoin {
-    /// A join of fingerprints of `bits` bits (up to 64) within `distance` bits.
+impl<W: Word> BlockJoin<W> {
+    /// A join of fingerprints of `bits` bits within `distance` bits, by so many blocks: `distance + 1` make as many
+    /// tables, more blocks make more tables of smaller buckets (see [`crate::tables`]).
     ///
     /// # Panics
-    /// When there are fewer bits than blocks: `distance >= bits`.
-    pub fn new(bits: u32, distance: u32, kernel: Kernel) -> Self {
-        assert!(bits <= 64 && distance < bits, "at least one bit a block");
-        let mut rest = u64::MAX >> (64 - bits);
-        let blocks =
-            (0..=distance).map(|block| take_low(&mut rest, share(bits, distance + 1, block))).collect();
+    /// When there are more bits than the word has, fewer bits than blocks, or no more blocks than `distance`.
+    pub fn new(bits: u32, distance: u32, blocks: u32, kernel: Kernel) -> Self {
         BlockJoin {
             kernel,
             distance,
-            blocks,
+            tables: Table::all(bits, distance, blocks),
             levels: Vec::new(),
             differ: Vec::new(),
             fingerprints: Vec::new(),
@@ -70,35 +68,36 @@ impl BlockJoin {
         }
     }
 
-    /// The number of blocks.
-    pub fn blocks(&self) -> u32 {
-        self.blocks.len() as u32
+    /// The number of tables.
+    pub fn tables(&self) -> u32 {
+        self.tables.len() as u32
     }
 
-    /// The value of one block of a fingerprint, in its own bits.
-    pub fn value(&self, block: u32, fingerprint: u64) -> u64 {
-        fingerprint & self.blocks[block as usize]
+    /// The key of one table, the same for fingerprints that agree on its blocks.
+    pub fn key(&self, table: u32, fingerprint: W) -> u64 {
+        (fingerprint & self.tables[table as usize].equal).key()
     }
 
-    /// Emits every pair of rows that are within the distance and agree on `block` and on no block before it.
+    /// Emits every pair of rows that are within the distance and whose first blocks in common are those of `table`.
     ///
     /// Cost: close to linear in the rows for spread fingerprints, and in the pairs where they are many.
-    pub fn join(&mut self, block: u32, rows: &[Row<u64>], emit: &mut impl FnMut(Pair)) {
-        let before = &self.blocks[..block as usize];
-        let zone: u64 = self.blocks[block as usize + 1..].iter().sum();
-        let bounds = narrower(zone, self.distance - block, before.first(), self.distance + 1 - block);
-        self.differ = before.to_vec();
-        self.split(0, rows, Bounds { equal: self.blocks[block as usize], ..bounds }, emit);
+    pub fn join(&mut self, table: u32, rows: &[Row<W>], emit: &mut impl FnMut(Pair)) {
+        let Table { equal, differ, zone } = self.tables[table as usize].clone();
+        let left = self.distance - differ.len() as u32;
+        let bounds = narrower(zone, left, differ.first(), left + 1);
+        self.differ = differ;
+        self.split(0, rows, Bounds { equal: bounds.equal | equal, ..bounds }, emit);
     }
 
-    fn split(&mut self, depth: usize, rows: &[Row<u64>], bounds: Bounds, emit: &mut impl FnMut(Pair)) {
+    fn split(&mut self, depth: usize, rows: &[Row<W>], bounds: Bounds<W>, emit: &mut impl FnMut(Pair)) {
+        let none = W::default();
         let parts = bounds.budget as usize + 1;
-        if rows.len() <= if bounds.equal == 0 { SMALL * parts } else { SMALL } {
+        if rows.len() <= if bounds.equal == none { SMALL * parts } else { SMALL } {
             return self.compare(rows, bounds.equal, emit);
         }
         // Bits on which all rows agree tell nothing apart, and cannot be where a pair differs.
-        let varying = rows.iter().fold(0, |bits, row| bits | (row.fingerprint ^ rows[0].fingerprint));
-        if self.differ.iter().any(|bits| bits & varying == 0) {
+        let varying = rows.iter().fold(none, |bits, row| bits | (row.fingerprint ^ rows[0].fingerprint));
+        if self.differ.iter().any(|&bits| bits & varying == none) {
             return;
         }
         let (equal, zone) = (bounds.equal & varying, bounds.zone & varying);
@@ -107,20 +106,20 @@ impl BlockJoin {
             self.levels.push(Level::default());
         }
         let mut level = std::mem::take(&mut self.levels[depth]);
-        if equal != 0 {
+        if equal != none {
             let mut rest = equal;
-            let group = take_low(&mut rest, wanted.min(equal.count_ones()));
+            let group = rest.take_lowest(wanted.min(equal.count_ones()));
             level.count(rows, &[group]);
             self.split_by(depth, &mut level, rows, (0, group), Bounds { equal: rest, zone, ..bounds }, emit);
         } else {
             let mut rest = zone;
             let width = wanted.min(zone.count_ones() / parts as u32);
-            let groups: Vec<u64> = (0..parts).map(|_| take_low(&mut rest, width)).collect();
+            let groups: Vec<W> = (0..parts).map(|_| rest.take_lowest(width)).collect();
             level.count(rows, &groups);
             // Crowded fingerprints may stay together in every part. Halving the work at least bounds it all by a
             // small multiple of comparing all pairs.
             if width == 0 || 2 * level.pairs() > rows.len().pow(2) {
-                self.compare(rows, 0, emit);
+                self.compare(rows, none, emit);
             } else {
                 self.split_zone(depth, &mut level, rows, &groups, Bounds { equal, zone, ..bounds }, emit);
             }
@@ -132,16 +131,16 @@ impl BlockJoin {
     fn split_zone(
         &mut self,
         depth: usize,
-        level: &mut Level,
-        rows: &[Row<u64>],
-        groups: &[u64],
-        bounds: Bounds,
+        level: &mut Level<W>,
+        rows: &[Row<W>],
+        groups: &[W],
+        bounds: Bounds<W>,
         emit: &mut impl FnMut(Pair),
     ) {
         let known = self.differ.len();
         let mut rest = bounds.zone;
         for (part, &group) in groups.iter().enumerate() {
-            rest &= !group;
+            rest = rest & !group;
             let left = bounds.budget - part as u32;
             let below = narrower(rest, left, self.differ.get(known), left + 1);
             self.split_by(depth, level, rows, (part, group), below, emit);
@@ -154,10 +153,10 @@ impl BlockJoin {
     fn split_by(
         &mut self,
         depth: usize,
-        level: &mut Level,
-        rows: &[Row<u64>],
-        (part, group): (usize, u64),
-        bounds: Bounds,
+        level: &mut Level<W>,
+        rows: &[Row<W>],
+        (part, group): (usize, W),
+        bounds: Bounds<W>,
         emit: &mut impl FnMut(Pair),
     ) {
         level.scatter(rows, part, group);
@@ -171,7 +170,8 @@ impl BlockJoin {
     }
 
     /// Compares all pairs of a bucket.
-    fn compare(&mut self, rows: &[Row<u64>], equal: u64, emit: &mut impl FnMut(Pair)) {
+    fn compare(&mut self, rows: &[Row<W>], equal: W, emit: &mut impl FnMut(Pair)) {
+        let none = W::default();
         self.fingerprints.clear();
         self.fingerprints.extend(rows.iter().map(|row| row.fingerprint));
         let mut start = 0;
@@ -181,7 +181,7 @@ impl BlockJoin {
             for &(one, other) in &self.hits {
                 let (one, other) = (&rows[one as usize], &rows[other as usize]);
                 let differing = one.fingerprint ^ other.fingerprint;
-                if differing & equal == 0 && self.differ.iter().all(|bits| differing & bits != 0) {
+                if differing & equal == none && self.differ.iter().all(|&bits| differing & bits != none) {
                     emit(Pair::new(one.doc, other.doc, differing.count_ones()));
                 }
             }
@@ -190,9 +190,9 @@ impl BlockJoin {
     }
 }
 
-impl Level {
+impl<W: Word> Level<W> {
     /// Counts the rows of each bucket of each group.
-    fn count(&mut self, rows: &[Row<u64>], groups: &[u64]) {
+    fn count(&mut self, rows: &[Row<W>], groups: &[W]) {
         self.ends.resize_with(self.ends.len().max(groups.len()), Vec::new);
         for (ends, &group) in self.ends.iter_mut().zip(groups) {
             ends.clear();
@@ -209,7 +209,7 @@ impl Level {
     }
 
     /// Orders rows by their bits in a group; its counts become its buckets' ends.
-    fn scatter(&mut self, rows: &[Row<u64>], part: usize, group: u64) {
+    fn scatter(&mut self, rows: &[Row<W>], part: usize, group: W) {
         self.rows.resize(rows.len(), Row::default());
         let (ends, to) = (&mut self.ends[part], &mut self.rows);
         let mut start = 0;
@@ -227,29 +227,15 @@ impl Level {
 
 /// The tighter of two bounds on where a pair differs: `zone` with its budget, or the first group known to
 /// differ, with what the groups after it leave.
-fn narrower(zone: u64, budget: u32, first: Option<&u64>, first_budget: u32) -> Bounds {
-    let share = |bits: u64, budget: u32| bits.count_ones() / (budget + 1);
+fn narrower<W: Word>(zone: W, budget: u32, first: Option<&W>, first_budget: u32) -> Bounds<W> {
+    let share = |bits: W, budget: u32| bits.count_ones() / (budget + 1);
     match first {
         Some(&group) if share(group, first_budget) > share(zone, budget) => {
-            Bounds { equal: 0, zone: group, budget: first_budget }
+            Bounds { equal: W::default(), zone: group, budget: first_budget }
         }
-        _ if budget == 0 => Bounds { equal: zone, zone: 0, budget: 0 },
-        _ => Bounds { equal: 0, zone, budget },
+        _ if budget == 0 => Bounds { equal: zone, zone: W::default(), budget: 0 },
+        _ => Bounds { equal: W::default(), zone, budget },
     }
-}
-
-/// Block `index` of `parts` has this many of `bits` bits; sizes differ by at most one.
-fn share(bits: u32, parts: u32, index: u32) -> u32 {
-    bits * (index + 1) / parts - bits * index / parts
-}
-
-/// Removes the lowest `count` set bits from `bits` and returns them.
-fn take_low(bits: &mut u64, count: u32) -> u64 {
-    let before = *bits;
-    for _ in 0..count {
-        *bits &= *bits - 1;
-    }
-    before & !*bits
 }
 
 /// Packs some bits of a fingerprint into a number.
@@ -262,27 +248,29 @@ struct Bits {
 }
 
 impl Bits {
-    fn new(mut bits: u64) -> Self {
+    fn new<W: Word>(mut bits: W) -> Self {
         let (mut runs, mut place) = (Vec::new(), 0);
-        while bits != 0 {
+        while bits != W::default() {
             let shift = bits.trailing_zeros();
-            let length = (bits >> shift).trailing_ones();
-            let mask = u64::MAX >> (64 - length);
-            runs.push((shift, mask, place));
+            let length = (!(bits >> shift)).trailing_zeros();
+            runs.push((shift, u64::lowest(length), place));
             place += length;
-            bits &= !(mask << shift);
+            bits.take_lowest(length);
         }
         let (shift, mask, _) = if runs.is_empty() { (0, 0, 0) } else { runs.remove(0) };
         Bits { shift, mask, others: runs }
     }
 
     #[inline]
-    fn of(&self, fingerprint: u64) -> usize {
-        let first = fingerprint >> self.shift & self.mask;
+    fn of(&self, fingerprint: impl Word) -> usize {
+        let first = (fingerprint >> self.shift).halves()[0] & self.mask;
         if self.others.is_empty() {
             return first as usize;
         }
-        let others = self.others.iter().map(|(shift, mask, place)| (fingerprint >> shift & mask) << place);
+        let others = self
+            .others
+            .iter()
+            .map(|&(shift, mask, place)| ((fingerprint >> shift).halves()[0] & mask) << place);
         others.fold(first, |value, bits| value | bits) as usize
     }
 }
@@ -291,24 +279,25 @@ impl Bits {
 mod tests {
     use super::*;
     use crate::record::DocId;
+    use crate::tables::tables;
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    fn rows(fingerprints: &[u64]) -> Vec<Row<u64>> {
+    fn rows<W: Word>(fingerprints: &[W]) -> Vec<Row<W>> {
         fingerprints.iter().enumerate().map(|(i, &f)| Row { fingerprint: f, doc: DocId(i as u64) }).collect()
     }
 
-    fn joined(bits: u32, distance: u32, rows: &[Row<u64>]) -> Vec<Pair> {
-        let mut join = BlockJoin::new(bits, distance, Kernel::widest());
+    fn joined<W: Word>(bits: u32, distance: u32, blocks: u32, rows: &[Row<W>]) -> Vec<Pair> {
+        let mut join = BlockJoin::new(bits, distance, blocks, Kernel::widest());
         let mut pairs = Vec::new();
-        for block in 0..join.blocks() {
-            join.join(block, rows, &mut |pair| pairs.push(pair));
+        for table in 0..join.tables() {
+            join.join(table, rows, &mut |pair| pairs.push(pair));
         }
         pairs.sort_unstable();
         pairs
     }
 
-    fn brute_force(distance: u32, rows: &[Row<u64>]) -> Vec<Pair> {
+    fn brute_force<W: Word>(distance: u32, rows: &[Row<W>]) -> Vec<Pair> {
         let mut pairs = Vec::new();
         for (i, one) in rows.iter().enumerate() {
             for other in &rows[i + 1..] {
@@ -324,38 +313,45 @@ mod tests {
 
     #[test]
     fn three_differing_bits_still_share_a_block() {
-        let rows = rows(&[0, 1 | 1 << 20 | 1 << 40]); // blocks 0, 1 and 2 differ
-        assert_eq!(joined(64, 3, &rows), [Pair::new(DocId(0), DocId(1), 3)]);
+        let rows = rows(&[0u64, 1 | 1 << 20 | 1 << 40]); // blocks 0, 1 and 2 differ
+        assert_eq!(joined(64, 3, 4, &rows), [Pair::new(DocId(0), DocId(1), 3)]);
     }
 
-    #[test]
-    fn blocks_cover_all_bits_once() {
-        for (bits, distance) in [(64, 3), (32, 3), (64, 6), (32, 15), (64, 0), (64, 15)] {
-            let join = BlockJoin::new(bits, distance, Kernel::Portable);
-            assert_eq!(join.blocks.iter().fold(0, |all, block| all | block), u64::MAX >> (64 - bits));
-            assert_eq!(join.blocks.iter().map(|block| block.count_ones()).sum::<u32>(), bits);
-        }
+    /// Distances of up to 15 bits, and for each the numbers of blocks that make tables enough for a test.
+    fn designs() -> impl Strategy<Value = (u32, u32)> {
+        let blocks = |distance| (distance + 1..=32).filter(move |&blocks| tables(distance, blocks) <= 60);
+        let designs = (0..=15).flat_map(|distance| blocks(distance).map(move |blocks| (distance, blocks)));
+        prop::sample::select(designs.collect::<Vec<_>>())
     }
 
     /// Fingerprints crowded into a few places, so that every bucket is split several times.
-    fn skewed() -> impl Strategy<Value = Vec<u64>> {
-        (vec(any::<u64>(), 1..4), vec((any::<prop::sample::Index>(), vec(0u32..64, 0..7)), 0..1500)).prop_map(
-            |(centres, near)| {
-                near.into_iter()
-                    .map(|(centre, flips)| flips.iter().fold(*centre.get(&centres), |f, bit| f ^ 1 << bit))
-                    .collect()
-            },
-        )
+    fn skewed() -> impl Strategy<Value = Vec<u128>> {
+        let near = (any::<prop::sample::Index>(), vec(0u32..128, 0..9));
+        (vec(any::<u128>(), 1..4), vec(near, 0..1500)).prop_map(|(centres, near)| {
+            let flip = |(centre, flips): (prop::sample::Index, Vec<u32>)| {
+                flips.iter().fold(*centre.get(&centres), |f, bit| f ^ 1 << bit)
+            };
+            near.into_iter().map(flip).collect()
+        })
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
         #[test]
-        fn crowded_fingerprints_give_each_pair_once(fingerprints in skewed(), distance in 0u32..=15, wide in any::<bool>()) {
-            let bits = if wide { 64 } else { 32 };
-            let rows = rows(&fingerprints.iter().map(|f| f & (u64::MAX >> (64 - bits))).collect::<Vec<_>>());
-            prop_assert_eq!(joined(bits, distance, &rows), brute_force(distance, &rows));
+        fn crowded_fingerprints_give_each_pair_once(
+            fingerprints in skewed(),
+            (distance, blocks) in designs(),
+            bits in prop::sample::select(vec![32u32, 64, 128]),
+        ) {
+            let masked = fingerprints.iter().map(|f| f & u128::lowest(bits));
+            if bits > 64 {
+                let rows = rows(&masked.collect::<Vec<u128>>());
+                prop_assert_eq!(joined(bits, distance, blocks, &rows), brute_force(distance, &rows));
+            } else {
+                let rows = rows(&masked.map(|f| f as u64).collect::<Vec<u64>>());
+                prop_assert_eq!(joined(bits, distance, blocks, &rows), brute_force(distance, &rows));
+            }
         }
     }
 
@@ -363,7 +359,10 @@ mod tests {
     fn dense_fingerprints_give_each_pair_once() {
         for distance in [0, 1, 3, 5] {
             let rows = rows(&(0..3000u64).map(|i| i << 7 | 5).collect::<Vec<_>>());
-            assert_eq!(joined(64, distance, &rows), brute_force(distance, &rows), "within {distance}");
+            for blocks in [distance + 1, distance + 3] {
+                let found = joined(64, distance, blocks, &rows);
+                assert_eq!(found, brute_force(distance, &rows), "within {distance}, {blocks} blocks");
+            }
         }
     }
 
@@ -379,7 +378,7 @@ mod tests {
             random(i) ^ bit(0) ^ bit(1) ^ bit(2)
         });
         let rows = rows(&crowd.chain(near).collect::<Vec<_>>());
-        let found = joined(64, 3, &rows);
+        let found = joined(64, 3, 4, &rows);
         let fingerprints: Vec<u64> = rows.iter().map(|row| row.fingerprint).collect();
         let mut hits = Vec::new();
         Kernel::widest().pairs_within(&fingerprints, 0..fingerprints.len(), 3, &mut hits);

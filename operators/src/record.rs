@@ -191,6 +191,18 @@ impl Record for u64 {
     }
 }
 
+impl Record for u128 {
+    const BYTES: usize = 16;
+
+    fn write(&self, to: &mut [u8]) {
+        to.copy_from_slice(&self.to_le_bytes());
+    }
+
+    fn read(from: &[u8]) -> Self {
+        from.iter().rev().fold(0, |value, &byte| value << 8 | u128::from(byte))
+    }
+}
+
 impl<A: Record, B: Record> Record for (A, B) {
     const BYTES: usize = A::BYTES + B::BYTES;
 

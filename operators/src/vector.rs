@@ -250,7 +250,8 @@ mod tests {
 
     use super::*;
     use crate::features::{FeatureSpec, Lexicon};
-    use crate::method::{Method, SimHash};
+    use crate::method::{Method, SimHash, SimHashSpec};
+    use crate::statistics::Statistics;
 
     fn characters() -> Features {
         Features::new(FeatureSpec::Chars(1), &Lexicon::default()).unwrap()
@@ -287,7 +288,7 @@ mod tests {
 
     #[test]
     fn the_fingerprint_of_the_counts_is_that_of_the_text() {
-        let mut method = SimHash::new(64, 3, characters());
+        let mut method = SimHash::<u64>::new(&SimHashSpec::default(), characters(), &Statistics::default());
         for text in ["", "a", "ab", "相似的文本有相似的指纹", "aaaabbbc"] {
             assert_eq!(simhash(&counts(&characters(), text)), method.fingerprint(text), "{text}");
         }

@@ -3,6 +3,7 @@
 use operators::features::Lexicon;
 use operators::method::{Method, MethodJob, SetMethod, Spec, Zhou};
 use operators::sets::{Packed, Sets};
+use operators::statistics::Statistics;
 use operators::text::Cleaner;
 
 /// The cleaned texts and whether they match, with their similarity.
@@ -55,7 +56,9 @@ fn texts_are_cleaned_and_compared_by_the_rule() {
         let fields: Vec<String> = line.split('\t').map(unescape).collect();
         for (spec, similarity, matches) in [("auto", 4, 5), ("auto:revisions", 6, 7)] {
             let spec: Spec = spec.parse().unwrap();
-            let found = spec.with(&Lexicon::default(), Compare(&fields[0], &fields[1])).unwrap();
+            let found = spec
+                .with(&Lexicon::default(), &Statistics::default(), Compare(&fields[0], &fields[1]))
+                .unwrap();
             let expected = (fields[matches] == "1").then(|| fields[similarity].parse().unwrap());
             assert_eq!(
                 found,

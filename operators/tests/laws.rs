@@ -4,14 +4,18 @@
 
 use std::sync::Arc;
 
-use operators::features::Features;
+use operators::features::{Features, Lexicon};
 use operators::flow::{Bands, Found, Identities, Map, Needs, PrefixJoin, Retrieve, Verify, compare};
 use operators::hash;
-use operators::method::{Method, MethodJob, SetMethod, SetSearch, SimHash, Spec, Zhou, ZhouSpec};
+use operators::method::{
+    Method, MethodJob, SetMethod, SetSearch, SimHash, SimHashSpec, Spec, Zhou, ZhouSpec,
+};
 use operators::retrieval::{COPIES, Comparisons, Retrieval, Sizes};
 use operators::sets::{Packed, Sets};
+use operators::statistics::{Count, Statistics};
+use operators::tables::tables;
 use operators::text::{Clean, Cleaner};
-use operators::{Counting, DocBatch, DocId, Pair, Row, Similarity, Sketch, jaccard};
+use operators::{Counting, DocBatch, DocId, Pair, Row, Similarity, Sketch, Word, jaccard};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -253,6 +257,35 @@ fn places(pairs: Vec<(Pair, Similarity)>) -> Vec<(DocId, DocId)> {
     pairs.into_iter().map(|(pair, _)| (pair.low, pair.high)).collect()
 }
 
+/// What the spec needs to know of a corpus.
+fn statistics(spec: &Spec, texts: &[String]) -> Statistics {
+    let Some((clean, features)) = spec.counted() else { return Statistics::default() };
+    let features = Features::new(features, &Lexicon::default()).unwrap();
+    let mut count = Count::new(Cleaner::new(clean), features);
+    let mut batch = DocBatch::new(0, 0);
+    texts.iter().for_each(|text| batch.push("", text));
+    count.batch(&batch);
+    count.finish()
+}
+
+/// Distances of up to 15 bits, and for each the numbers of blocks that make tables enough for a test.
+fn designs() -> impl Strategy<Value = (u32, u32)> {
+    let blocks = |distance| (distance + 1..=32).filter(move |&blocks| tables(distance, blocks) <= 20);
+    let designs = (0..=15).flat_map(|distance| blocks(distance).map(move |blocks| (distance, blocks)));
+    prop::sample::select(designs.collect::<Vec<_>>())
+}
+
+/// The pairs that each worker gets.
+fn compared<W: Word>(spec: &SimHashSpec, fingerprints: Vec<W>, workers: usize) -> Vec<Vec<Pair>> {
+    let rows = fingerprints.into_iter().enumerate();
+    let rows: Vec<_> = rows.map(|(i, fingerprint)| Row { fingerprint, doc: doc(i) }).collect();
+    let method = SimHash::new(spec, Features::Chars(5), &Statistics::default());
+    on_workers(workers, move |worker| {
+        let mine: Vec<_> = rows.iter().skip(worker.index()).step_by(worker.peers()).copied().collect();
+        compare(worker, &mut method.clone(), mine).pairs
+    })
+}
+
 fn on_workers<T: Send + 'static>(
     workers: usize,
     work: impl Fn(&mut timely::worker::Worker) -> T + Send + Sync + 'static,
@@ -272,37 +305,37 @@ proptest! {
     ) {
         for spec in Spec::ALL {
             let spec: Spec = spec.parse().unwrap();
-            let none = Default::default();
-            let expected = spec.with(&none, BruteForce(&texts)).unwrap();
-            let found = spec.with(&none, Dataflow { texts: &texts, workers, by_text }).unwrap();
+            let (none, statistics) = (Lexicon::default(), statistics(&spec, &texts));
+            let expected = spec.with(&none, &statistics, BruteForce(&texts)).unwrap();
+            let found = spec.with(&none, &statistics, Dataflow { texts: &texts, workers, by_text }).unwrap();
             prop_assert_eq!(found, expected, "{}", spec);
         }
     }
 
     #[test]
-    fn crowded_fingerprints_of_every_width_and_distance_give_each_pair_once(
-        centres in vec(any::<u64>(), 1..4),
-        near in vec((any::<prop::sample::Index>(), vec(0u32..64, 0..7)), 0..300),
+    fn crowded_fingerprints_of_every_design_give_each_pair_once(
+        centres in vec(any::<u128>(), 1..4),
+        near in vec((any::<prop::sample::Index>(), vec(0u32..128, 0..9)), 0..300),
         workers in 1usize..=4,
-        distance in 0u32..=15,
-        bits in prop::sample::select(vec![32u32, 64]),
+        (distance, blocks) in designs(),
+        bits in prop::sample::select(vec![32u32, 64, 128]),
     ) {
-        let fingerprints = near.iter().map(|(centre, flips)| flips.iter().fold(*centre.get(&centres), |f, bit| f ^ 1 << bit));
-        let rows: Vec<Row<u64>> = fingerprints
-            .enumerate()
-            .map(|(i, f)| Row { fingerprint: f & (u64::MAX >> (64 - bits)), doc: doc(i) })
-            .collect();
+        let flip = |(centre, flips): &(prop::sample::Index, Vec<u32>)| {
+            flips.iter().fold(*centre.get(&centres), |f, bit| f ^ 1 << bit) & u128::lowest(bits)
+        };
+        let fingerprints: Vec<u128> = near.iter().map(flip).collect();
         let mut expected = Vec::new();
-        for (i, a) in rows.iter().enumerate() {
-            let near = rows[i + 1..].iter().map(|b| Pair::new(a.doc, b.doc, (a.fingerprint ^ b.fingerprint).count_ones()));
-            expected.extend(near.filter(|pair| pair.distance <= distance));
+        for (i, a) in fingerprints.iter().enumerate() {
+            let rest = fingerprints.iter().enumerate().skip(i + 1);
+            let pairs = rest.map(|(j, b)| Pair::new(doc(i), doc(j), (a ^ b).count_ones()));
+            expected.extend(pairs.filter(|pair| pair.distance <= distance));
         }
         expected.sort_unstable();
-        let found = on_workers(workers, move |worker| {
-            let features = operators::features::Features::Chars(5);
-            let mine: Vec<_> = rows.iter().skip(worker.index()).step_by(worker.peers()).copied().collect();
-            compare(worker, &mut SimHash::new(bits, distance, features), mine).pairs
-        });
+        let spec = SimHashSpec { bits, hamming: distance, blocks: Some(blocks), ..SimHashSpec::default() };
+        let found = match bits {
+            128 => compared(&spec, fingerprints, workers),
+            _ => compared(&spec, fingerprints.iter().map(|&f| f as u64).collect(), workers),
+        };
         for (index, pairs) in found.iter().enumerate() {
             prop_assert!(pairs.iter().all(|pair| pair.low.split() as usize % workers == index), "delivered to the owner");
         }

@@ -13,11 +13,12 @@ use cluster::Stores;
 use datasets::{FORMATS, Piece, Reading};
 use jieba_rs::Jieba;
 use operators::block_join::BlockJoin;
-use operators::features::Lexicon;
+use operators::features::{Features, Lexicon};
 use operators::flow::{compare, shuffle};
 use operators::hamming::Kernel;
-use operators::method::{Method, MethodJob, SetMethod, SimHash, Spec, Zhou};
+use operators::method::{Method, MethodJob, SetMethod, SimHash, SimHashSpec, Spec, Zhou};
 use operators::sets::Sets;
+use operators::statistics::Statistics;
 use operators::text::Cleaner;
 use operators::{DocBatch, DocId, Pair, Row, hash};
 
@@ -63,7 +64,8 @@ fn main() {
         let name = format!("map, mixed.parquet, {spec}");
         if wanted(&name) {
             let map = Map(&texts);
-            let seconds = parsed(spec).with(&Lexicon::default(), map).expect("a dictionary");
+            let seconds =
+                parsed(spec).with(&Lexicon::default(), &Statistics::default(), map).expect("a dictionary");
             figure(&name, seconds, rate(seconds));
         }
     }
@@ -75,7 +77,11 @@ fn main() {
     }
     let name = "join as a kernel, 10 M real fingerprints";
     if wanted(name) {
-        let rows = parsed("simhash:features=char:5").with(&Lexicon::default(), Repeated(&texts));
+        let rows = parsed("simhash:features=char:5").with(
+            &Lexicon::default(),
+            &Statistics::default(),
+            Repeated(&texts),
+        );
         let mut rows = rows.expect("no dictionary");
         let (collapse, ()) = timed(|| {
             rows.sort_unstable();
@@ -197,10 +203,10 @@ impl MethodJob for Repeated<'_> {
 }
 
 fn kernel_join(rows: &[Row<u64>]) -> usize {
-    let mut join = BlockJoin::new(64, 3, Kernel::widest());
+    let mut join = BlockJoin::new(64, 3, 4, Kernel::widest());
     let mut pairs: Vec<Pair> = Vec::new();
-    for block in 0..join.blocks() {
-        join.join(block, rows, &mut |pair| pairs.push(pair));
+    for table in 0..join.tables() {
+        join.join(table, rows, &mut |pair| pairs.push(pair));
     }
     black_box(&pairs).len()
 }
@@ -210,7 +216,8 @@ fn dataflow_join(rows: Vec<Row<u64>>) -> (f64, usize) {
     let rows = std::sync::Mutex::new(rows);
     let results = cluster::run(1, move |worker| {
         let rows = std::mem::take(&mut *rows.lock().expect("one worker"));
-        let mut method = SimHash::new(64, 3, operators::features::Features::Chars(5));
+        let mut method =
+            SimHash::<u64>::new(&SimHashSpec::default(), Features::Chars(5), &Statistics::default());
         Ok::<_, cluster::Error>(timed(|| compare(worker, &mut method, rows).pairs.len()))
     });
     results.expect("a worker")[0]

@@ -5,6 +5,7 @@ use crate::features::Lexicon;
 use crate::record::DocId;
 use crate::retrieval::{WordRow, meet};
 use crate::sets::{Kind, Packed, Rule, Sets};
+use crate::statistics::Statistics;
 use crate::text::Cleaner;
 use crate::{Error, Similarity, jaccard};
 
@@ -36,8 +37,13 @@ pub struct Judgement {
 
 impl Spec {
     /// A judge by this method, of pairs that need a similarity of `verify`; `None`: matching fingerprints are enough.
-    pub fn judge(&self, lexicon: &Lexicon, verify: Option<Similarity>) -> Result<Box<dyn Judge>, Error> {
-        self.with(lexicon, Begin { verify })
+    pub fn judge(
+        &self,
+        lexicon: &Lexicon,
+        statistics: &Statistics,
+        verify: Option<Similarity>,
+    ) -> Result<Box<dyn Judge>, Error> {
+        self.with(lexicon, statistics, Begin { verify })
     }
 }
 
@@ -167,7 +173,9 @@ mod tests {
 
     fn judged(spec: &str, verify: Option<&str>, a: &str, b: &str) -> Judgement {
         let spec: Spec = spec.parse().unwrap();
-        let mut judge = spec.judge(&Lexicon::default(), verify.map(|least| least.parse().unwrap())).unwrap();
+        let mut judge = spec
+            .judge(&Lexicon::default(), &Statistics::default(), verify.map(|least| least.parse().unwrap()))
+            .unwrap();
         let (a, b) = (judge.add(a), judge.add(b));
         assert_eq!(judge.judge(a, b), judge.judge(b, a));
         judge.judge(a, b)

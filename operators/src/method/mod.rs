@@ -18,14 +18,16 @@ pub use auto::AutoSpec;
 pub use exact::{Exact, ExactSpec};
 pub use judge::{Judge, Judgement};
 pub use sets::{JaccardSpec, MinHashSpec, SetMethod, SetSearch};
-pub use simhash::{SimHash, SimHashSpec};
+pub use simhash::{SimHash, SimHashSpec, Weights};
 pub use zhou::{Zhou, ZhouSpec};
 
 use crate::Error;
 use crate::features::{FeatureSpec, Features, Lexicon};
 use crate::record::{Pair, Record, Row};
 use crate::similarity::Similarity;
+use crate::statistics::Statistics;
 use crate::text::{Clean, Cleaner};
+use simhash::MANKU2007;
 
 /// Map, shuffle, reduce.
 pub trait Method: Clone + Send + Sync + 'static {
@@ -34,7 +36,7 @@ pub trait Method: Clone + Send + Sync + 'static {
 
     /// Map: the fingerprint of a cleaned text. May reuse buffers in `self`; each worker owns a clone.
     fn fingerprint(&mut self, text: &str) -> Self::Fingerprint;
-    /// Shuffle: how many blocks a fingerprint has.
+    /// Shuffle: how many blocks a fingerprint has; several of its bits' blocks together may be one.
     fn blocks(&self) -> u32;
     /// Shuffle: the value of one block. Matching fingerprints agree on at least one.
     fn block(&self, block: u32, fingerprint: &Self::Fingerprint) -> u64;
@@ -69,6 +71,10 @@ pub enum Spec {
 trait Parameters: Default + fmt::Display {
     /// Sets `key=value`, or a word that stands alone, whose value is then empty.
     fn set(&mut self, key: &str, value: &str) -> Result<(), Wrong>;
+    /// Whether they go together, once all are set; else why not.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// What is wrong with a parameter.
@@ -102,6 +108,9 @@ impl Spec {
         "simhash:features=char:5",
         "simhash:bits=32,hamming=2,features=char:2,clean=weibo",
         "simhash:hamming=6,features=word:1,clean=none",
+        "simhash:bits=128,hamming=9,features=char:3,weights=tfidf",
+        "simhash:hamming=4,blocks=6,features=char:2,weights=rank5",
+        "manku2007:blocks=5",
         "exact",
         "jaccard:0.5,features=char:2",
         "jaccard:0.8,features=word:1,clean=none",
@@ -111,12 +120,20 @@ impl Spec {
         "zhou2017:k=2,threshold=1.25,retrieval=linear,features=word:1,clean=nfkc",
     ];
 
-    /// The one place that picks a method.
-    pub fn with<J: MethodJob>(&self, lexicon: &Lexicon, job: J) -> Result<J::Output, Error> {
+    /// The one place that picks a method. `statistics`: of what [`Spec::counted`] asks for, if it does.
+    pub fn with<J: MethodJob>(
+        &self,
+        lexicon: &Lexicon,
+        statistics: &Statistics,
+        job: J,
+    ) -> Result<J::Output, Error> {
         match self {
             Spec::SimHash(spec) => {
-                let features = Features::new(spec.features, lexicon)?;
-                Ok(job.run(Cleaner::new(spec.clean), SimHash::new(spec.bits, spec.hamming, features)))
+                let (features, cleaner) = (Features::new(spec.features, lexicon)?, Cleaner::new(spec.clean));
+                Ok(match spec.bits {
+                    0..=64 => job.run(cleaner, SimHash::<u64>::new(spec, features, statistics)),
+                    _ => job.run(cleaner, SimHash::<u128>::new(spec, features, statistics)),
+                })
             }
             Spec::Exact(spec) => Ok(job.run(Cleaner::new(spec.clean), Exact)),
             Spec::Auto(spec) => Ok(job.sets(spec.method(lexicon)?)),
@@ -128,6 +145,14 @@ impl Spec {
                 let features = Features::new(spec.features, lexicon)?;
                 Ok(job.zhou(Cleaner::new(spec.clean), Zhou::new(spec, features)))
             }
+        }
+    }
+
+    /// What must be counted in the whole corpus before the method can be used: these features of texts cleaned so.
+    pub fn counted(&self) -> Option<(Clean, FeatureSpec)> {
+        match self {
+            Spec::SimHash(spec) if spec.weights != Weights::Tf => Some((spec.clean, spec.features)),
+            _ => None,
         }
     }
 
@@ -185,13 +210,14 @@ impl FromStr for Spec {
         let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
         let spec = match name {
             "simhash" => parse(name, parameters).map(Spec::SimHash),
+            "manku2007" => parse(name, &format!("{MANKU2007},{parameters}")).map(Spec::SimHash),
             "exact" => parse(name, parameters).map(Spec::Exact),
             "auto" => parse(name, parameters).map(Spec::Auto),
             "jaccard" => parse(name, parameters).map(Spec::Jaccard),
             "minhash" => parse(name, parameters).map(Spec::MinHash),
             "zhou2017" => parse(name, parameters).map(Spec::Zhou),
             _ => Err(format!(
-                "no method is called \"{name}\"; there are auto, simhash, exact, jaccard, minhash and zhou2017"
+                "no method is called \"{name}\"; there are auto, simhash, manku2007, exact, jaccard, minhash and zhou2017"
             )),
         };
         spec.map_err(|reason| Error::BadSpec { spec: text.to_owned(), reason })
@@ -208,6 +234,7 @@ fn parse<P: Parameters>(name: &str, parameters: &str) -> Result<P, String> {
             Wrong::Expected(expected) => format!("{key} must be {expected}, not \"{value}\""),
         })?;
     }
+    parsed.check()?;
     Ok(parsed)
 }
 
@@ -263,6 +290,13 @@ mod tests {
     }
 
     #[test]
+    fn a_preset_is_a_name_for_a_whole_spec() {
+        let preset: Spec = "manku2007:features=word:1".parse().unwrap();
+        let whole = "simhash:bits=64,hamming=3,features=word:1,weights=tfidf,clean=nfkc";
+        assert_eq!(preset.to_string(), whole);
+    }
+
+    #[test]
     fn another_threshold_changes_nothing_else() {
         for (spec, expected) in [
             ("auto:revisions,long=0.4", "auto:revisions,short=0.65,long=0.65"),
@@ -279,8 +313,14 @@ mod tests {
     #[test]
     fn a_bad_spec_says_what_was_expected() {
         for (text, expected) in [
-            ("simhsah", "there are auto, simhash"),
-            ("simhash:bits=16", "32 or 64"),
+            ("simhsah", "there are auto, simhash, manku2007, exact"),
+            ("simhash:bits=16", "32, 64 or 128"),
+            ("simhash:blocks=0", "1 to 128"),
+            ("simhash:blocks=3", "blocks must be more than hamming, which is 3"),
+            ("simhash:blocks=6,hamming=6", "blocks must be more than hamming, which is 6"),
+            ("simhash:bits=32,hamming=0,blocks=33", "no more than bits, which is 32"),
+            ("simhash:blocks=16", "16 blocks for a distance of 3 make 560 tables"),
+            ("simhash:weights=idf", "tf, tfidf or rank5"),
             ("simhash:hamming=16", "0 to 15"),
             ("simhash:features=char:0", "char:N"),
             ("simhash:clean", "none, nfkc, post or weibo"),

@@ -1,7 +1,7 @@
 //! SimHash: near texts have fingerprints that differ in few bits.
 //!
 //! Source: Charikar, "Similarity Estimation Techniques from Rounding Algorithms", STOC 2002; as a detector of
-//! near-duplicates: Manku, Jain, Das Sarma, WWW 2007. The words' weight is their number in the text (`tf`).
+//! near-duplicates: Manku, Jain, Das Sarma, WWW 2007; weights of five grades: docs/papers/lanceyan.md.
 
 use std::fmt;
 
@@ -10,87 +10,198 @@ use crate::block_join::BlockJoin;
 use crate::features::{FeatureSpec, Features};
 use crate::hamming::Kernel;
 use crate::record::{Pair, Row};
+use crate::statistics::{Rarities, Statistics};
+use crate::tables::{MAX_TABLES, tables};
+use crate::tally::Tally;
 use crate::text::Clean;
+use crate::word::Word;
+
+/// What the preset `manku2007` stands for: the setting of the paper, with features weighted as information retrieval
+/// does.
+pub const MANKU2007: &str = "bits=64,hamming=3,features=jieba,weights=tfidf";
 
 /// The parameters of `simhash`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimHashSpec {
-    /// Bits of a fingerprint: 32 or 64.
+    /// Bits of a fingerprint: 32, 64 or 128.
     pub bits: u32,
     /// The largest distance of a match, in bits: up to 15.
     pub hamming: u32,
+    /// How many blocks a fingerprint is cut into; by default one more than `hamming`.
+    pub blocks: Option<u32>,
     /// What the fingerprint is made from.
     pub features: FeatureSpec,
+    /// What each feature of a text weighs.
+    pub weights: Weights,
     /// What is done to the text first.
     pub clean: Clean,
 }
 
+/// What each feature of a text weighs. One that the text repeats weighs as often as it stands there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Weights {
+    /// All the same: a feature counts by its frequency in the text.
+    #[default]
+    Tf,
+    /// The rarer in the corpus, the more: by its inverse document frequency.
+    Tfidf,
+    /// From 1 to 5: the text's different features in order of their rarity in the corpus, a fifth of them each.
+    Rank5,
+}
+
+impl Weights {
+    fn parse(text: &str) -> Option<Self> {
+        [Weights::Tf, Weights::Tfidf, Weights::Rank5].into_iter().find(|weights| weights.to_string() == text)
+    }
+}
+
+impl fmt::Display for Weights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Weights::Tf => "tf",
+            Weights::Tfidf => "tfidf",
+            Weights::Rank5 => "rank5",
+        })
+    }
+}
+
 impl Default for SimHashSpec {
     fn default() -> Self {
-        SimHashSpec { bits: 64, hamming: 3, features: FeatureSpec::Jieba, clean: Clean::default() }
+        SimHashSpec {
+            bits: 64,
+            hamming: 3,
+            blocks: None,
+            features: FeatureSpec::Jieba,
+            weights: Weights::Tf,
+            clean: Clean::Nfkc,
+        }
+    }
+}
+
+impl SimHashSpec {
+    fn blocks(&self) -> u32 {
+        self.blocks.unwrap_or(self.hamming + 1)
     }
 }
 
 impl Parameters for SimHashSpec {
     fn set(&mut self, key: &str, value: &str) -> Result<(), Wrong> {
         match key {
-            "bits" => number(&mut self.bits, value, [32, 64].into_iter(), "32 or 64"),
+            "bits" => number(&mut self.bits, value, [32, 64, 128].into_iter(), "32, 64 or 128"),
             "hamming" => number(&mut self.hamming, value, 0..=15, "0 to 15"),
+            "blocks" => number(self.blocks.insert(0), value, 1..=128, "1 to 128"),
             "features" => store_features(&mut self.features, value),
-            "weights" => store(&mut (), (value == "tf").then_some(()), "tf"),
+            "weights" => store(&mut self.weights, Weights::parse(value), "tf, tfidf or rank5"),
             "clean" => store_clean(&mut self.clean, value),
             _ => Err(Wrong::Unknown),
+        }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let (SimHashSpec { bits, hamming, .. }, blocks) = (self, self.blocks());
+        if blocks <= *hamming {
+            return Err(format!("blocks must be more than hamming, which is {hamming}"));
+        }
+        if blocks > *bits {
+            return Err(format!("blocks must be no more than bits, which is {bits}"));
+        }
+        match tables(*hamming, blocks) {
+            0..=MAX_TABLES => Ok(()),
+            tables => Err(format!(
+                "{blocks} blocks for a distance of {hamming} make {tables} tables; at most {MAX_TABLES} are possible"
+            )),
         }
     }
 }
 
 impl fmt::Display for SimHashSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SimHashSpec { bits, hamming, features, clean } = self;
-        write!(f, "bits={bits},hamming={hamming},features={features},weights=tf,clean={clean}")
+        let SimHashSpec { bits, hamming, blocks: _, features, weights, clean } = self;
+        write!(f, "bits={bits},hamming={hamming},")?;
+        self.blocks.iter().try_for_each(|blocks| write!(f, "blocks={blocks},"))?;
+        write!(f, "features={features},weights={weights},clean={clean}")
     }
 }
 
-/// SimHash of 32 or 64 bits; two texts match within a number of bits.
+/// SimHash of up to 64 or 128 bits; two texts match within a number of bits.
 #[derive(Clone)]
-pub struct SimHash {
+pub struct SimHash<W> {
     features: Features,
-    mask: u64,
+    weights: Weights,
+    rarities: Rarities,
+    words: Vec<u64>,
+    mask: W,
     distance: u32,
-    join: BlockJoin,
+    join: BlockJoin<W>,
 }
 
-impl SimHash {
-    /// Fingerprints of `bits` bits (1 to 64), pairs within `distance` bits.
-    pub fn new(bits: u32, distance: u32, features: Features) -> Self {
-        let join = BlockJoin::new(bits, distance, Kernel::widest());
-        SimHash { features, mask: u64::MAX >> (64 - bits), distance, join }
+impl<W: Word> SimHash<W> {
+    /// The method that the spec describes, for fingerprints that the word has the bits for.
+    ///
+    /// `statistics`: of the corpus, for [`Weights`] other than `Tf`; where nothing was counted all features weigh the same.
+    pub fn new(spec: &SimHashSpec, features: Features, statistics: &Statistics) -> Self {
+        SimHash {
+            features,
+            weights: spec.weights,
+            rarities: Rarities::new(statistics),
+            words: Vec::new(),
+            mask: W::lowest(spec.bits),
+            distance: spec.hamming,
+            join: BlockJoin::new(spec.bits, spec.hamming, spec.blocks(), Kernel::widest()),
+        }
+    }
+
+    /// Adds the features of a text with weights from 1 to 5: one more than the fifths of its different features that
+    /// are commoner. Equally rare ones weigh the same.
+    fn add_ranked(&mut self, text: &str, tally: &mut Tally<W>) {
+        let (words, rarities) = (&mut self.words, &self.rarities);
+        words.clear();
+        self.features.each(text, |word| words.push(word));
+        words.sort_unstable();
+        let mut of_rarity = [0; 256];
+        words.chunk_by(|a, b| a == b).for_each(|same| of_rarity[usize::from(rarities.of(same[0]))] += 1);
+        let different: u64 = of_rarity.iter().sum();
+        let mut commoner = 0;
+        let grades = of_rarity.map(|words| {
+            let grade = 1 + 5 * commoner / different;
+            commoner += words;
+            grade
+        });
+        for &word in &*words {
+            tally.add_weighted(W::of_feature(word), grades[usize::from(rarities.of(word))]);
+        }
     }
 }
 
-impl Method for SimHash {
-    type Fingerprint = u64;
+impl<W: Word> Method for SimHash<W> {
+    type Fingerprint = W;
 
-    fn fingerprint(&mut self, text: &str) -> u64 {
+    fn fingerprint(&mut self, text: &str) -> W {
         let mut tally = Tally::default();
-        self.features.each(text, |feature| tally.add(feature));
+        match self.weights {
+            Weights::Tf => self.features.each(text, |feature| tally.add(W::of_feature(feature))),
+            Weights::Tfidf => self.features.each(text, |feature| {
+                tally.add_weighted(W::of_feature(feature), self.rarities.of(feature).into());
+            }),
+            Weights::Rank5 => self.add_ranked(text, &mut tally),
+        }
         tally.majority() & self.mask
     }
 
     fn blocks(&self) -> u32 {
-        self.join.blocks()
+        self.join.tables()
     }
 
-    fn block(&self, block: u32, fingerprint: &u64) -> u64 {
-        self.join.value(block, *fingerprint)
+    fn block(&self, block: u32, fingerprint: &W) -> u64 {
+        self.join.key(block, *fingerprint)
     }
 
-    fn compare(&mut self, block: u32, rows: &mut [Row<u64>], emit: &mut impl FnMut(Pair)) {
+    fn compare(&mut self, block: u32, rows: &mut [Row<W>], emit: &mut impl FnMut(Pair)) {
         self.join.join(block, rows, emit);
     }
 
-    fn distance(&self, a: &u64, b: &u64) -> Option<u32> {
-        Some((a ^ b).count_ones()).filter(|&bits| bits <= self.distance)
+    fn distance(&self, a: &W, b: &W) -> Option<u32> {
+        Some((*a ^ *b).count_ones()).filter(|&bits| bits <= self.distance)
     }
 
     fn features(&self, text: &str, set: &mut Vec<u64>) {
@@ -98,87 +209,67 @@ impl Method for SimHash {
     }
 }
 
-/// Counts, for each of 64 bits, the words in which it is set; bit `b` of `planes[p]` is bit `p` of the count
-/// of bit `b`. Sixteen words at a time go through a tree of full adders: 5 operations a word.
-#[derive(Default)]
-pub(super) struct Tally {
-    planes: [u64; 32],
-    waiting: [u64; 16],
-    count: u64,
-}
-
-impl Tally {
-    #[inline]
-    pub(super) fn add(&mut self, word: u64) {
-        self.waiting[self.count as usize % 16] = word;
-        self.count += 1;
-        if self.count.is_multiple_of(16) {
-            self.add_waiting();
-        }
-    }
-
-    #[inline]
-    fn add_waiting(&mut self) {
-        let mut carries = self.waiting;
-        for (level, plane) in self.planes[..4].iter_mut().enumerate() {
-            let width = 16 >> level;
-            for i in 0..width / 2 {
-                let (a, b) = (carries[2 * i], carries[2 * i + 1]);
-                let odd = a ^ b;
-                carries[i] = a & b | odd & *plane;
-                *plane ^= odd;
-            }
-        }
-        self.ripple(4, carries[0]);
-    }
-
-    /// Adds one to the count of every bit of `carry`, from plane `from` up.
-    fn ripple(&mut self, from: usize, mut carry: u64) {
-        for plane in &mut self.planes[from..] {
-            if carry == 0 {
-                return;
-            }
-            (*plane, carry) = (*plane ^ carry, *plane & carry);
-        }
-    }
-
-    /// The bits that are set in more than half of the words.
-    pub(super) fn majority(mut self) -> u64 {
-        for i in 0..self.count as usize % 16 {
-            self.ripple(0, self.waiting[i]);
-        }
-        let half = self.count / 2;
-        let (mut more, mut same) = (0, u64::MAX);
-        for (p, plane) in self.planes.iter().enumerate().rev() {
-            let of_half = if half >> p & 1 == 1 { u64::MAX } else { 0 };
-            more |= same & plane & !of_half;
-            same &= !(plane ^ of_half);
-        }
-        more
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
+    use crate::record::DocBatch;
+    use crate::statistics::Count;
+    use crate::text::Cleaner;
 
-    #[test]
-    fn a_bit_needs_more_than_half_of_the_words() {
-        let mut tally = Tally::default();
-        [0b111, 0b011, 0b000, 0b001].into_iter().for_each(|word| tally.add(word));
-        assert_eq!(tally.majority(), 0b001); // 3, 2 and 1 of 4
+    fn method<W: Word>(spec: &str, corpus: &[&str]) -> SimHash<W> {
+        let spec = super::super::parse::<SimHashSpec>("simhash", spec).unwrap();
+        let mut count = Count::new(Cleaner::new(spec.clean), Features::Chars(1));
+        let mut batch = DocBatch::new(0, 0);
+        corpus.iter().for_each(|text| batch.push("", text));
+        count.batch(&batch);
+        SimHash::new(&spec, Features::Chars(1), &count.finish())
     }
 
-    proptest! {
-        #[test]
-        fn counting_by_planes_equals_counting_bit_by_bit(words in prop::collection::vec(any::<u64>(), 0..200), bias in any::<u64>()) {
-            let words: Vec<u64> = words.iter().enumerate().map(|(i, w)| if i % 3 == 0 { w | bias } else { w & !bias }).collect();
-            let mut tally = Tally::default();
-            words.iter().for_each(|&word| tally.add(word));
-            let count = |bit: u32| words.iter().filter(|&&word| word >> bit & 1 == 1).count();
-            let expected = (0..64).filter(|&bit| 2 * count(bit) > words.len()).fold(0, |all, bit| all | 1 << bit);
-            prop_assert_eq!(tally.majority(), expected);
+    fn feature<W: Word>(text: &str) -> W {
+        let mut set = Vec::new();
+        Features::Chars(1).set(text, &mut set);
+        W::of_feature(set[0])
+    }
+
+    #[test]
+    fn of_two_words_the_rarer_one_decides() {
+        let mut method = method::<u64>("weights=tfidf", &["的", "的", "的", "的飞", "的碟"]);
+        assert_eq!(method.fingerprint("的飞"), feature("飞"));
+        assert_eq!(method.fingerprint(&format!("飞{}", "的".repeat(20))), feature("的"));
+    }
+
+    /// Twelve words, as many as in the example of papers/2, each as common as its place says.
+    #[test]
+    fn grades_go_from_one_to_five_by_fifths() {
+        let words: Vec<char> = "称有曾看部内员架国色飞碟".chars().collect();
+        let corpus: Vec<String> = (0..1 << 11)
+            .map(|i| {
+                words.iter().enumerate().filter(|(w, _)| i >> w << w == i).map(|(_, word)| word).collect()
+            })
+            .collect();
+        let mut method =
+            method::<u64>("weights=rank5", &corpus.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut expected = Tally::default();
+        for (word, grade) in words.iter().zip([1, 1, 1, 2, 2, 3, 3, 3, 4, 4, 5, 5]) {
+            expected.add_weighted(feature::<u64>(&word.to_string()), grade);
         }
+        assert_eq!(method.fingerprint(&words.iter().collect::<String>()), expected.majority());
+    }
+
+    #[test]
+    fn without_statistics_all_weights_are_those_of_tf() {
+        let text = "我们的生活充满阳光";
+        let [tf, tfidf, rank5] = ["weights=tf", "weights=tfidf", "weights=rank5"]
+            .map(|spec| method::<u64>(spec, &[]).fingerprint(text));
+        assert_eq!((tf, tf), (tfidf, rank5));
+    }
+
+    #[test]
+    fn fingerprints_of_fewer_bits_are_the_low_bits_of_longer_ones() {
+        let text = "我们的生活充满阳光";
+        let wide = method::<u128>("bits=128", &[]).fingerprint(text);
+        assert_eq!(method::<u64>("bits=64", &[]).fingerprint(text), wide as u64);
+        assert_eq!(method::<u64>("bits=32", &[]).fingerprint(text), u64::from(wide as u32));
+        assert_ne!(wide as u64, (wide >> 64) as u64);
     }
 }

@@ -5,13 +5,13 @@
 
 use std::fmt;
 
-use super::simhash::Tally;
 use super::{Parameters, Wrong, number, store, store_clean, store_features};
 use crate::features::{FeatureSpec, Features};
 use crate::hash;
 use crate::record::{DocId, Pair};
 use crate::retrieval::{Retrieval, WordRow};
 use crate::similarity::{Similarity, shared};
+use crate::tally::Tally;
 use crate::text::Clean;
 
 /// The parameters of `zhou2017`.
@@ -86,7 +86,7 @@ impl Zhou {
 
     /// The row of a cleaned text. A word counts for the fingerprint as often as it stands in the text.
     pub fn row(&self, doc: DocId, text: &str) -> WordRow {
-        let (mut tally, mut words) = (Tally::default(), Vec::new());
+        let (mut tally, mut words) = (Tally::<u64>::default(), Vec::new());
         self.features.slices(text, |word| {
             tally.add(word_hash(word).into());
             words.push(hash::word(word.as_bytes(), 0, word.len()));
