@@ -1,29 +1,27 @@
 //! `dedup`: corpus in; pairs, clusters and a clean corpus out.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::env;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
-use cluster::Stores;
-use datasets::{Encoding, Extractors, Reading, Removal};
-use operators::features::Lexicon;
+use anyhow::{Result, bail};
+use cluster::{Stores, text_of_path};
+use datasets::{Encoding, Extractors, Reading};
 use operators::method::Spec;
-use operators::{DocId, Matches, Member, Removed, Resolve, Similarity, Tie, survivors};
+use operators::{Resolve, Similarity};
+use serde_json::{Value, json};
 
-use crate::failure::{check_rejects, while_running};
-use crate::options::{OnBadText, output_and_inputs, paths, record_size, size};
-use crate::output::OutputFolder;
+use crate::failure::check_rejects;
+use crate::finish::{Finish, Keep, verified_by};
+use crate::guards::Guards;
+use crate::options::{OnBadText, lexicon, output_and_inputs, paths, record_size, size};
 use crate::plan::Plan;
-use crate::progress::{Progress, Reporter, Stage};
 use crate::reject_lines::number_lines;
-use crate::search::{Found, Named, Search};
-use crate::summary::{Clock, Counters, InputFile, Process, SamplePair, Summary, histogram, skew};
-use crate::tables::{PairsOf, write_clusters, write_pairs, write_rejects};
-use crate::write::{Fates, write};
-use crate::{Common, WrongUse, say};
+use crate::search::Search;
+use crate::tables::PairsOf;
+use crate::{Common, WrongUse};
 
 /// Find near-duplicates and leave a clean corpus
 ///
@@ -36,11 +34,16 @@ pub struct Args {
     // Not `num_args = 2..`: that would ask for two between any two options.
     #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
     paths: Vec<String>,
-    /// Method and parameters, such as simhash or simhash:hamming=6,features=char:5
+    /// Method and parameters, such as auto, jaccard:0.8 or simhash:hamming=6,features=char:5
     ///
-    /// Methods: simhash (bits=32|64, hamming=0..15, features=jieba|char:N|word:N, weights=tf,
-    /// clean=none|nfkc|weibo) and exact (clean). Every pair within the distance is found.
-    #[arg(long, value_name = "SPEC", default_value = "simhash")]
+    /// auto (revisions, short=T, long=T, search=exact|minhash): what a reader calls the same text, short or long.
+    /// jaccard:T (features=jieba|char:N|word:N|unit:N, clean=none|nfkc|post|weibo): every pair of texts whose sets of
+    /// features are similar. minhash (jaccard=T, bands, rows, seed, features, clean): nearly all of them, in less
+    /// memory. simhash (bits=32|64, hamming=0..15, features, weights=tf, clean): every pair of fingerprints
+    /// within the distance. exact (clean): equal texts. zhou2017 (k=2..8, threshold=1+0.2k,
+    /// retrieval=linear|bucket|recursive, features, clean): fingerprints and shared words together, deleting as it
+    /// compares.
+    #[arg(long, value_name = "SPEC", default_value = "auto")]
     method: Spec,
     /// Compare the features of every candidate pair: jaccard:T, or none
     ///
@@ -99,12 +102,20 @@ pub struct Args {
     /// Stop with exit code 4 before anything is committed if more records than this are rejected
     #[arg(long, value_name = "N")]
     max_rejects: Option<u64>,
+    #[command(flatten)]
+    guards: Guards,
     /// Replace an output that exists
     #[arg(long)]
     overwrite: bool,
     /// Write the numbers of the run to this file as JSON
     #[arg(long, value_name = "FILE")]
     summary_json: Option<String>,
+}
+
+/// What is asked of the pairs of a method where `--verify` does not say.
+pub(crate) fn default_verification(method: &Spec) -> Result<Option<Similarity>> {
+    let least = method.approximate().then(|| "0.8".parse());
+    Ok(least.transpose().map_err(WrongUse)?)
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -125,172 +136,65 @@ impl FromStr for Verification {
     }
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Keep {
-    /// The first of the corpus.
-    First,
-    /// The one with the most characters, and of equal ones the first.
-    Longest,
-}
-
 /// Runs the job; returns 0, or 3 if records were rejected.
-pub fn run(common: &Common, args: Args) -> Result<u8> {
+pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     let start = Instant::now();
     let stores = Stores::new();
-    let (output, inputs) = output_and_inputs(&args.paths)?;
-    let lexicon = Lexicon { stop_words: words(&args.stop_words)?, user_words: words(&args.user_dict)? };
+    let paths = std::mem::take(&mut args.paths);
+    let (output, inputs) = output_and_inputs(&paths)?;
+    let lexicon = lexicon("", args.stop_words.as_deref(), args.user_dict.as_deref())?;
     let plan = Arc::new(Plan::new(&stores, inputs, args.format.as_deref(), args.split_size)?);
-    if let Some(file) = args.summary_json.as_ref().filter(|file| plan.file_below("", file).is_some()) {
-        bail!(WrongUse(format!("the summary would replace the input \"{file}\"")));
+    if !args.method.cuts_words() && (args.stop_words.is_some() || args.user_dict.is_some()) {
+        bail!(WrongUse(
+            "--stop-words and --user-dict are for features=jieba, which the method does not use".into()
+        ));
     }
-    let folder = OutputFolder::create(&stores, output, args.overwrite, &plan)?;
-    let progress = Arc::new(Progress::default());
-    let reporter = Reporter::start(Arc::clone(&progress), common.show(), plan.bytes());
-    let job = Job { common, args: &args, plan, folder: &folder, progress, start };
-    let result = job.run(&lexicon);
-    drop(reporter);
-    if result.is_err() {
-        // The first error is the one to report.
-        folder.abandon();
-    }
-    let summary = result.map_err(while_running)?;
-    if !common.quiet {
-        say(&summary);
-    }
-    Ok(if summary.counters.rejected > 0 { 3 } else { 0 })
-}
-
-/// The text of a file of words, without a byte order mark.
-fn words(file: &Option<String>) -> Result<String> {
-    let Some(file) = file else { return Ok(String::new()) };
-    let bytes =
-        std::fs::read(file).map_err(|error| WrongUse(format!("could not read \"{file}\": {error}")))?;
-    match std::str::from_utf8(&bytes) {
-        Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned()),
-        Err(error) => {
-            let line = 1 + bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count();
-            bail!(WrongUse(format!("\"{file}\", line {line}: not valid UTF-8")))
-        }
-    }
-}
-
-/// A run whose input and output are known to be there.
-struct Job<'a> {
-    common: &'a Common,
-    args: &'a Args,
-    plan: Arc<Plan>,
-    folder: &'a OutputFolder,
-    progress: Arc<Progress>,
-    start: Instant,
-}
-
-impl Job<'_> {
-    fn run(&self, lexicon: &Lexicon) -> Result<Summary> {
-        let (args, plan) = (self.args, &self.plan);
-        let mut clock = Clock::default();
-        let verify = self.verify()?;
-        let reading = Reading {
-            id: args.id_field.clone(),
-            text: args.text_field.clone(),
-            encoding: args.encoding,
-            bad_text: args.on_bad_text.into(),
-            max_record_bytes: args.max_record_bytes as usize,
-            extractors: Arc::new(Extractors::of_this_program()?),
-        };
+    args.method = args.method.for_corpus(plan.bytes());
+    let verify = args.verify()?;
+    let reading = Reading {
+        id: args.id_field.clone(),
+        text: args.text_field.clone(),
+        encoding: args.encoding,
+        bad_text: args.on_bad_text.into(),
+        max_record_bytes: args.max_record_bytes as usize,
+        extractors: Arc::new(Extractors::of_this_program()?),
+    };
+    let finish = Finish {
+        common,
+        start,
+        plan: Arc::clone(&plan),
+        reading: reading.clone(),
+        method: &args.method,
+        verify,
+        resolve: args.resolve,
+        keep: args.keep,
+        pairs: args.pairs,
+        guards: &args.guards,
+        configuration: args.configuration(verify, inputs, common.workers())?,
+        summary_json: args.summary_json.as_deref(),
+    };
+    finish.run(&stores, output, args.overwrite, |progress| {
         let search = Search {
-            plan: Arc::clone(plan),
+            plan: Arc::clone(&plan),
             reading: reading.clone(),
             verify,
-            workers: self.common.workers(),
-            progress: Arc::clone(&self.progress),
+            workers: common.workers(),
+            progress: Arc::clone(progress),
         };
-        let mut found = args.method.with(lexicon, search)??;
-        number_lines(plan, &reading, &mut found.rejects)?;
-        clock.add("search", self.start.elapsed());
+        let mut found = args.method.with(&lexicon, search)??;
+        number_lines(&plan, &reading, &mut found.rejects)?;
         if let Some((_, error)) = found.without_field.take().filter(|_| found.docs == 0) {
             bail!(error); // a name that no file knows is misspelt
         }
         check_rejects(args.max_rejects, &found.rejects)?;
-        check_names(&found)?;
+        Ok(found)
+    })
+}
 
-        self.progress.enter(Stage::Resolve);
-        let named =
-            |doc: DocId| found.named.binary_search_by_key(&doc, |named| named.doc).map(|at| &found.named[at]);
-        let name = |doc| named(doc).map_or("", |named: &Named| &named.id);
-        let mut members = match args.keep {
-            Keep::First => survivors(&found.matches, args.resolve, |doc| doc),
-            Keep::Longest => {
-                let chars = |doc| named(doc).map_or(0, |named| named.chars);
-                survivors(&found.matches, args.resolve, |doc| (Reverse(chars(doc)), doc))
-            }
-        };
-        // Equal fingerprints of an approximate method are no proof of equal texts.
-        if verify.is_none() && args.method.approximate() {
-            for removed in members.iter_mut().filter_map(|member| member.removed.as_mut()) {
-                removed.tie = removed.tie.max(Tie::Similar(None));
-            }
-        }
-        let measured = verify.is_some() || args.method.measures();
-        let fates = fates(&members, &found, measured, name);
-
-        self.progress.enter(Stage::Write);
-        let pairs = write_pairs(self.folder, &found.matches, args.pairs, measured, name)?;
-        write_clusters(self.folder, &members, name)?;
-        write_rejects(self.folder, &found.rejects)?;
-        let written = write(plan, &reading, &fates, self.folder, self.common.workers(), &self.progress)?;
-        clock.add("whole", self.start.elapsed());
-
-        let mut counters = Counters {
-            input_files: plan.files.len() as u64,
-            input_bytes: plan.bytes(),
-            splits: plan.splits.len() as u64,
-            records_read: found.docs + found.rejects.len() as u64,
-            text_bytes: found.text_bytes,
-            replaced: found.replaced,
-            distinct: found.distinct,
-            candidates: found.candidates,
-            pairs,
-            kept: written.kept,
-            removed: written.removed,
-            rejected: written.rejected,
-            ..Counters::default()
-        };
-        let cluster_sizes = counters.count_clusters(&members);
-        check_ledger(&counters, &fates)?;
-        let summary = Summary {
-            version: env!("CARGO_PKG_VERSION"),
-            configuration: self.configuration(verify),
-            counters,
-            process: Process::measure(),
-            cluster_sizes,
-            pairs_by_distance: histogram(found.matches.pairs.iter().map(|(pair, _)| pair.distance)),
-            pairs_by_similarity: histogram(found.matches.pairs.iter().filter_map(|(_, similarity)| {
-                similarity.map(|similarity| (100.0 * similarity.as_f64()) as u32)
-            })),
-            blocks: skew(&found.loads),
-            sample_pairs: sample(&found.matches, name),
-            seconds: clock.seconds(),
-            input: plan
-                .files
-                .iter()
-                .map(|file| InputFile {
-                    uri: format!("{}{}", file.store.prefix(), file.path),
-                    bytes: file.bytes,
-                })
-                .collect(),
-        };
-        let json = serde_json::to_string_pretty(&summary)? + "\n";
-        self.progress.enter(Stage::Commit);
-        if let Some(file) = &args.summary_json {
-            std::fs::write(file, &json).with_context(|| format!("could not write \"{file}\""))?;
-        }
-        self.folder.commit(&json)?;
-        Ok(summary)
-    }
-
+impl Args {
     fn verify(&self) -> Result<Option<Similarity>> {
-        let method = &self.args.method;
-        match self.args.verify {
+        let method = &self.method;
+        match self.verify {
             Some(_) if method.measures() => {
                 bail!(WrongUse(format!(
                     "{method} compares the features of every pair itself: leave --verify out"
@@ -298,97 +202,36 @@ impl Job<'_> {
             }
             Some(Verification::Jaccard(least)) => Ok(Some(least)),
             Some(Verification::None) => Ok(None),
-            None if method.approximate() => Ok(Some("0.8".parse().map_err(WrongUse)?)),
-            None => Ok(None),
+            None => default_verification(method),
         }
     }
 
-    fn configuration(&self, verify: Option<Similarity>) -> BTreeMap<&'static str, String> {
-        let args = self.args;
-        let or = |value: &Option<String>, default: &str| value.as_deref().unwrap_or(default).to_owned();
-        let encoding = args.encoding.map_or("recognised", Encoding::name);
-        BTreeMap::from([
-            ("method", args.method.to_string()),
-            ("verify", verify.map_or("none".to_owned(), |least| format!("jaccard:{least}"))),
-            ("resolve", args.resolve.to_string()),
-            ("keep", format!("{:?}", args.keep).to_lowercase()),
-            ("pairs", format!("{:?}", args.pairs).to_lowercase()),
-            ("format", or(&args.format, "recognised")),
-            ("id-field", or(&args.id_field, "id")),
-            ("text-field", or(&args.text_field, "text")),
-            ("encoding", encoding.to_owned()),
-            ("on-bad-text", format!("{:?}", args.on_bad_text).to_lowercase()),
-            ("max-record-bytes", args.max_record_bytes.to_string()),
-            ("stop-words", or(&args.stop_words, "none")),
-            ("user-dict", or(&args.user_dict, "none")),
-            ("split-size", args.split_size.to_string()),
-            ("workers", self.common.workers().to_string()),
-            ("inputs", args.paths[..args.paths.len() - 1].join(" ")),
-        ])
+    /// What `_SUCCESS` says of the run, so that `Finished` can read the same corpus in the same way.
+    fn configuration(
+        &self,
+        verify: Option<Similarity>,
+        inputs: &[String],
+        workers: usize,
+    ) -> Result<BTreeMap<String, Value>> {
+        let values = [
+            ("method", json!(self.method.to_string())),
+            ("verify", json!(verified_by(verify))),
+            ("resolve", json!(self.resolve.to_string())),
+            ("keep", json!(format!("{:?}", self.keep).to_lowercase())),
+            ("pairs", json!(format!("{:?}", self.pairs).to_lowercase())),
+            ("format", json!(self.format)),
+            ("id-field", json!(self.id_field)),
+            ("text-field", json!(self.text_field)),
+            ("encoding", json!(self.encoding.map(Encoding::name))),
+            ("on-bad-text", json!(format!("{:?}", self.on_bad_text).to_lowercase())),
+            ("max-record-bytes", json!(self.max_record_bytes.to_string())),
+            ("stop-words", json!(self.stop_words)),
+            ("user-dict", json!(self.user_dict)),
+            ("split-size", json!(self.split_size.to_string())),
+            ("workers", json!(workers.to_string())),
+            ("inputs", json!(inputs)),
+            ("directory", json!(text_of_path(env::current_dir()?.as_os_str()))),
+        ];
+        Ok(values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
-}
-
-/// What becomes of every record that does not simply stay.
-fn fates<'a>(members: &[Member], found: &Found, verified: bool, name: impl Fn(DocId) -> &'a str) -> Fates {
-    let removal = |member: &Member, removed: Removed| Removal {
-        id: name(member.doc).to_owned(),
-        duplicate_of: name(removed.duplicate_of).to_owned(),
-        similarity: match removed.tie {
-            Tie::Identical => verified.then_some(1.0),
-            Tie::Similar(similarity) => similarity.map(Similarity::as_f64),
-            Tie::Chain => None,
-        },
-        cluster: name(member.cluster).to_owned(),
-        reason: match removed.tie {
-            Tie::Identical => "identical",
-            Tie::Similar(_) => "similar",
-            Tie::Chain => "chain",
-        },
-    };
-    let mut fates: Fates =
-        members.iter().filter_map(|m| m.removed.map(|removed| (m.doc, Some(removal(m, removed))))).collect();
-    fates.extend(found.rejects.iter().map(|reject| (reject.doc, None)));
-    fates.sort_unstable_by_key(|fate| fate.0);
-    fates
-}
-
-/// Up to 20 pairs, evenly from all.
-fn sample<'a>(matches: &Matches, name: impl Fn(DocId) -> &'a str) -> Vec<SamplePair> {
-    let step = matches.pairs.len().div_ceil(20).max(1);
-    let sampled = matches.pairs.iter().step_by(step);
-    sampled
-        .map(|(pair, similarity)| SamplePair {
-            a: name(pair.low).to_owned(),
-            b: name(pair.high).to_owned(),
-            distance: pair.distance,
-            similarity: similarity.map(Similarity::as_f64),
-        })
-        .collect()
-}
-
-/// Every document of a match was found again in the reading that asks for ids.
-fn check_names(found: &Found) -> Result<()> {
-    let copies = found.matches.copies.iter().flat_map(|&(doc, first)| [doc, first]);
-    let pairs = found.matches.pairs.iter().flat_map(|(pair, _)| [pair.low, pair.high]);
-    let known = |doc: DocId| found.named.binary_search_by_key(&doc, |named| named.doc).is_ok();
-    match copies.chain(pairs).find(|&doc| !known(doc)) {
-        Some(_) => {
-            bail!("a document was not found again in its second reading; did the input change meanwhile?")
-        }
-        None => Ok(()),
-    }
-}
-
-/// Every record read is kept, removed or rejected, and as many are removed as were decided to be.
-fn check_ledger(counters: &Counters, fates: &Fates) -> Result<()> {
-    let removed = fates.iter().filter(|fate| fate.1.is_some()).count() as u64;
-    let Counters { records_read, kept, rejected, .. } = *counters;
-    if records_read != kept + removed + rejected || counters.removed != removed {
-        bail!(
-            "the ledger does not close: {records_read} records read, {kept} kept, {} of {removed} removed, \
-             {rejected} rejected; did the input change meanwhile?",
-            counters.removed
-        );
-    }
-    Ok(())
 }

@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow};
 use datasets::{Error, Reading};
 use operators::DocBatch;
 
-use crate::plan::{Plan, Split};
+use crate::plan::{Plan, Sample, Split};
 use crate::progress::Progress;
 
 /// The splits that a worker reads: every `peers`-th from its own number on.
@@ -49,7 +49,8 @@ pub(crate) fn each_split<T: Send>(
 }
 
 /// Reads a split batch by batch. Data that ends the reading of a piece is one more rejected record; a file that
-/// cannot be opened is one, however many pieces it has. Gives the first error of a file without the fields asked for.
+/// cannot be opened is one, however many pieces it has. Documents that are not in the split's sample are passed over.
+/// Gives the first error of a file without the fields asked for.
 pub(crate) fn read(
     number: u32,
     split: &Split,
@@ -83,6 +84,9 @@ pub(crate) fn read(
             };
             next = batch.next_record();
             progress.read(batch.docs().len() as u64, batch.text_bytes() as u64);
+            if split.sample != Sample::ALL {
+                batch.retain(|doc| split.sample.holds(doc));
+            }
             each(&mut batch);
             batch = DocBatch::new(number, next);
         }

@@ -2,21 +2,36 @@
 //!
 //! Arrows: `jobs` joins `operators`, `cluster` and `datasets`; no algorithm lives here.
 
+pub mod compare;
+mod comparison;
 pub mod dedup;
 pub mod demo;
 mod drive;
+pub mod eval;
+pub mod explain;
 mod failure;
+mod finish;
+mod finished;
+mod guards;
+mod input;
+mod labels;
 mod options;
 mod output;
 pub mod pack;
 mod plan;
+mod plot;
 mod progress;
 mod reject_lines;
 mod repack;
+pub mod rethreshold;
 mod search;
+pub mod show;
+mod side_by_side;
 mod summary;
 mod tables;
+pub mod tune;
 pub mod unpack;
+pub mod why;
 mod write;
 
 use std::fmt;

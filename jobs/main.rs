@@ -4,7 +4,9 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use jobs::{Common, dedup, demo, exit_code, pack, say, unpack};
+use jobs::{
+    Common, compare, dedup, demo, eval, exit_code, explain, pack, rethreshold, say, show, tune, unpack, why,
+};
 
 /// Finds near-duplicate documents in a corpus of any size and leaves a clean corpus behind
 #[derive(Parser)]
@@ -18,10 +20,17 @@ struct Command {
 
 #[derive(Subcommand)]
 enum Job {
+    Compare(Box<compare::Args>),
     Dedup(Box<dedup::Args>),
     Demo(demo::Args),
+    Eval(eval::Args),
+    Explain(explain::Args),
     Pack(pack::Args),
+    Rethreshold(rethreshold::Args),
+    Show(show::Args),
+    Tune(tune::Args),
     Unpack(unpack::Args),
+    Why(why::Args),
 }
 
 /// Reads documents for the process that started this one, and nothing else.
@@ -57,10 +66,17 @@ fn main() -> ExitCode {
         }
     };
     let result = match command.job {
+        Job::Compare(args) => compare::run(&command.common, *args),
         Job::Dedup(args) => dedup::run(&command.common, *args),
         Job::Demo(args) => demo::run(args),
+        Job::Eval(args) => eval::run(args),
+        Job::Explain(args) => explain::run(&command.common, args),
         Job::Pack(args) => pack::run(&command.common, args),
+        Job::Rethreshold(args) => rethreshold::run(&command.common, args),
+        Job::Show(args) => show::run(&command.common, args),
+        Job::Tune(args) => tune::run(&command.common, args),
         Job::Unpack(args) => unpack::run(&command.common, args),
+        Job::Why(args) => why::run(&command.common, args),
     };
     match result {
         Ok(code) => ExitCode::from(code),

@@ -1,9 +1,12 @@
 //! Options that jobs share, and how they are read.
 
+use std::fs;
+
 use anyhow::{Result, bail};
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use cluster::text_of_path;
+use cluster::{path_of_text, text_of_path};
 use datasets::BadText;
+use operators::features::Lexicon;
 
 use crate::WrongUse;
 
@@ -58,4 +61,28 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     };
     let number = digits.parse::<u64>().ok().filter(|&number| number > 0 && number.leading_zeros() > shift);
     number.map(|number| number << shift).ok_or_else(|| "expected a size such as 500K, 32M or 1G".to_owned())
+}
+
+/// The words of the user's own in these files, whose names are relative to `directory`.
+pub(crate) fn lexicon(directory: &str, stop_words: Option<&str>, user_dict: Option<&str>) -> Result<Lexicon> {
+    Ok(Lexicon { stop_words: words(directory, stop_words)?, user_words: words(directory, user_dict)? })
+}
+
+fn words(directory: &str, file: Option<&str>) -> Result<String> {
+    let Some(file) = file else { return Ok(String::new()) };
+    let place = path_of_text(directory).join(path_of_text(file));
+    text_of_file(&text_of_path(place.as_os_str()))
+}
+
+/// The text of a local file, without a byte order mark.
+pub(crate) fn text_of_file(file: &str) -> Result<String> {
+    let bytes = fs::read(path_of_text(file))
+        .map_err(|error| WrongUse(format!("could not read \"{file}\": {error}")))?;
+    match std::str::from_utf8(&bytes) {
+        Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned()),
+        Err(error) => {
+            let line = 1 + bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count();
+            bail!(WrongUse(format!("\"{file}\", line {line}: not valid UTF-8")))
+        }
+    }
 }

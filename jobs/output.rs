@@ -14,7 +14,8 @@ use crate::WrongUse;
 use crate::plan::Plan;
 
 /// The folders of an output, in the order in which they become visible.
-const FOLDERS: [&str; 7] = ["rejects", "clusters", "pairs", "removed", "kept", "packed", "unpacked"];
+const FOLDERS: [&str; 8] =
+    ["rejects", "labels", "clusters", "pairs", "removed", "kept", "packed", "unpacked"];
 const SUCCESS: &str = "_SUCCESS";
 /// Gone when another run has cleared `_temporary`.
 const OWNER: &str = "_owner";

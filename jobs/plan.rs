@@ -8,7 +8,7 @@ use std::thread;
 use anyhow::{Result, anyhow, bail};
 use cluster::{Found, Stores, path_of_text};
 use datasets::{FORMATS, Format, Piece, UNKNOWN};
-use operators::DocId;
+use operators::{DocId, hash};
 
 use crate::WrongUse;
 
@@ -28,6 +28,31 @@ pub(crate) struct Plan {
 pub(crate) struct Split {
     pub format: &'static dyn Format,
     pub pieces: Vec<UnopenedPiece>,
+    /// Which of its documents are read.
+    pub sample: Sample,
+}
+
+/// A part of a corpus: the documents whose places hash low. It is the same for any number of workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sample {
+    seed: u64,
+    most: u64,
+}
+
+impl Sample {
+    /// All documents.
+    pub const ALL: Sample = Sample { seed: 0, most: u64::MAX };
+
+    /// About `wanted` of so many documents.
+    pub fn new(seed: u64, wanted: u64, documents: u64) -> Self {
+        let most = (u128::from(u64::MAX) * u128::from(wanted)).checked_div(documents.into());
+        Sample { seed, most: most.map_or(u64::MAX, |most| most.min(u64::MAX.into()) as u64) }
+    }
+
+    /// Whether the document is in it.
+    pub fn holds(&self, doc: DocId) -> bool {
+        hash::spread(doc.0 ^ hash::spread(self.seed)) <= self.most
+    }
 }
 
 /// A piece of a file that is not yet open.
@@ -101,7 +126,11 @@ impl Plan {
             }
             let cut = |index: u64| (u128::from(file.bytes) * u128::from(index) / u128::from(count)) as u64;
             for index in 0..count {
-                splits.push(Split { format, pieces: vec![piece(cut(index), cut(index + 1))] });
+                splits.push(Split {
+                    format,
+                    pieces: vec![piece(cut(index), cut(index + 1))],
+                    sample: Sample::ALL,
+                });
             }
             room = if count == 1 { split_bytes.saturating_sub(file.bytes) } else { 0 };
         }
@@ -121,6 +150,11 @@ impl Plan {
             false => Path::new(&file.path).starts_with(folder),
         };
         self.files.iter().find(|file| file.store.prefix() == prefix && below(file))
+    }
+
+    /// Reads only a sample from now on.
+    pub fn sample(&mut self, sample: Sample) {
+        self.splits.iter_mut().for_each(|split| split.sample = sample);
     }
 
     /// Bytes of all input files.

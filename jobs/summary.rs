@@ -5,15 +5,18 @@ use std::fmt;
 use std::fs;
 use std::time::Duration;
 
+use cluster::Found;
 use operators::flow::BlockLoad;
 use operators::{Member, Tie};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// What a run was and did. Written to `_SUCCESS`, to `--summary-json`, and as counters to stderr.
 #[derive(Debug, Serialize)]
 pub(crate) struct Summary {
     pub version: &'static str,
-    pub configuration: BTreeMap<&'static str, String>,
+    /// The options, by their names; null where one was not given.
+    pub configuration: BTreeMap<String, Value>,
     pub counters: Counters,
     pub process: Process,
     /// Clusters by their number of documents.
@@ -30,10 +33,16 @@ pub(crate) struct Summary {
     pub input: Vec<InputFile>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub(crate) struct InputFile {
     pub uri: String,
     pub bytes: u64,
+}
+
+impl InputFile {
+    pub fn of(file: &Found) -> Self {
+        InputFile { uri: format!("{}{}", file.store.prefix(), file.path), bytes: file.bytes }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -48,7 +57,8 @@ pub(crate) struct BlockSkew {
 pub(crate) struct SamplePair {
     pub a: String,
     pub b: String,
-    pub distance: u32,
+    /// Where the method has one.
+    pub distance: Option<u32>,
     pub similarity: Option<f64>,
 }
 
@@ -73,7 +83,7 @@ pub(crate) fn histogram<K: Ord>(kinds: impl Iterator<Item = K>) -> BTreeMap<K, u
     counts
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Counters {
     pub input_files: u64,
     pub input_bytes: u64,
@@ -84,6 +94,10 @@ pub(crate) struct Counters {
     pub replaced: u64,
     pub distinct: u64,
     pub candidates: u64,
+    /// Of two documents by their similarity, where the method counts them.
+    pub comparisons: Option<u64>,
+    /// Of two documents by a block of their fingerprints, where the method counts them.
+    pub block_comparisons: Option<u64>,
     pub pairs: u64,
     pub clusters: u64,
     pub largest_cluster: u64,
@@ -140,7 +154,7 @@ impl Process {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (counters, process) = (&self.counters, &self.process);
-        let groups: [(&str, &[(&str, u64)]); 4] = [
+        let groups: [(&str, &[(&str, u64)]); 5] = [
             (
                 "Input",
                 &[
@@ -163,6 +177,13 @@ impl fmt::Display for Summary {
                 ],
             ),
             (
+                "Comparisons",
+                &[
+                    ("By similarity", counters.comparisons.unwrap_or(0)),
+                    ("By a block", counters.block_comparisons.unwrap_or(0)),
+                ],
+            ),
+            (
                 "Output",
                 &[
                     ("Kept", counters.kept),
@@ -182,7 +203,9 @@ impl fmt::Display for Summary {
             ),
         ];
         f.write_str("Counters")?;
-        for (group, values) in groups {
+        // Few methods count comparisons.
+        let shown = groups.into_iter().filter(|(_, values)| values.iter().any(|value| value.1 > 0));
+        for (group, values) in shown {
             write!(f, "\n    {group}")?;
             for (name, value) in values {
                 write!(f, "\n        {name}={value}")?;

@@ -4,15 +4,18 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::Result;
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt32Array};
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use cluster::Output;
-use operators::{DocId, Matches, Member, Reject, Similarity};
+use datasets::Removal;
+use operators::vector::Measure;
+use operators::{DocId, Matches, Member, Pair, Reject, Similarity};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use serde::Serialize;
 
 use crate::output::OutputFolder;
+use crate::search::Named;
 
 /// Rows of one part.
 const PART_ROWS: usize = 1 << 20;
@@ -28,18 +31,21 @@ pub(crate) enum PairsOf {
     All,
 }
 
-/// Writes `pairs/`; returns the number of rows.
+/// Writes `pairs/`, identical documents first; returns the number of rows.
 pub(crate) fn write_pairs<'a>(
     folder: &OutputFolder,
     matches: &Matches,
     of: PairsOf,
-    verified: bool,
+    measured: bool,
+    distance: impl Fn(&Pair) -> Option<u32>,
     name: impl Fn(DocId) -> &'a str,
 ) -> Result<u64> {
     let mut table = Table::new(folder, "pairs");
-    let same = verified.then_some(Similarity::ONE);
-    let mut row = |a: DocId, b: DocId, distance: u32, similarity: Option<Similarity>| {
-        table.push(PairRow { a: name(a.min(b)), b: name(a.max(b)), hamming: distance, similarity })
+    let same = measured.then_some(Similarity::ONE);
+    let mut row = |pair: Pair, similarity: Option<Similarity>, identical: bool| {
+        let (a, b) = (name(pair.low), name(pair.high));
+        let places = (pair.low, pair.high);
+        table.push(PairRow { a, b, hamming: distance(&pair), similarity, identical, places })
     };
     // The copies of a first document lie side by side, sorted by it.
     let mut copies: Vec<(DocId, DocId)> = matches.copies.iter().map(|&(doc, first)| (first, doc)).collect();
@@ -54,34 +60,48 @@ pub(crate) fn write_pairs<'a>(
         let ones = if of == PairsOf::All { members.len() } else { 1 };
         for (i, &one) in members[..ones].iter().enumerate() {
             for &other in &members[i + 1..] {
-                row(one, other, 0, same)?;
+                row(Pair::new(one, other, 0), same, true)?;
             }
         }
     }
     for &(pair, similarity) in &matches.pairs {
         if of == PairsOf::Firsts {
-            row(pair.low, pair.high, pair.distance, similarity)?;
+            row(pair, similarity, false)?;
             continue;
         }
         for low in class(pair.low) {
             for high in class(pair.high) {
-                row(low, high, pair.distance, similarity)?;
+                row(Pair::new(low, high, pair.distance), similarity, false)?;
             }
         }
     }
     table.finish()
 }
 
-/// Writes `clusters/`.
+/// Writes `clusters/`. `removal`: what is said of a document that goes.
 pub(crate) fn write_clusters<'a>(
     folder: &OutputFolder,
     members: &[Member],
-    name: impl Fn(DocId) -> &'a str,
-) -> Result<u64> {
+    named: impl Fn(DocId) -> &'a Named,
+    removal: impl Fn(DocId) -> Option<&'a Removal>,
+) -> Result<()> {
     let mut table = Table::new(folder, "clusters");
     for member in members {
-        let (id, cluster) = (name(member.doc), name(member.cluster));
-        table.push(MemberRow { id, cluster, kept: member.removed.is_none() })?;
+        let (named, cluster) = (named(member.doc), &named(member.cluster).id);
+        table.push(MemberRow { named, cluster, removal: removal(member.doc) })?;
+    }
+    table.finish()?;
+    Ok(())
+}
+
+/// Writes `labels/`.
+pub(crate) fn write_labels<'a>(
+    folder: &OutputFolder,
+    rows: impl Iterator<Item = LabelRow<'a>>,
+) -> Result<u64> {
+    let mut table = Table::new(folder, "labels");
+    for row in rows {
+        table.push(row)?;
     }
     table.finish()
 }
@@ -94,13 +114,14 @@ pub(crate) fn write_rejects(folder: &OutputFolder, rejects: &[Reject]) -> Result
         offset: u64,
         reason: &'a str,
         head: &'a str,
+        place: u64,
     }
     if rejects.is_empty() {
         return Ok(());
     }
     let mut file = folder.file("rejects/part-00000.jsonl")?;
-    for Reject { path, offset, reason, head, .. } in rejects {
-        serde_json::to_writer(&mut file, &Line { uri: path, offset: *offset, reason, head })?;
+    for Reject { path, offset, reason, head, doc } in rejects {
+        serde_json::to_writer(&mut file, &Line { uri: path, offset: *offset, reason, head, place: doc.0 })?;
         file.write_all(b"\n")?;
     }
     Ok(file.finish()?)
@@ -108,42 +129,85 @@ pub(crate) fn write_rejects(folder: &OutputFolder, rejects: &[Reject]) -> Result
 
 /// A row of a table.
 trait TableRow: Sized {
-    /// Rows to columns.
-    fn columns(rows: &[Self]) -> Vec<(&'static str, ArrayRef)>;
+    /// Rows to columns, each with its name and whether a value may be missing.
+    fn columns(rows: &[Self]) -> Vec<(&'static str, ArrayRef, bool)>;
 }
 
 struct PairRow<'a> {
     a: &'a str,
     b: &'a str,
-    hamming: u32,
+    hamming: Option<u32>,
     similarity: Option<Similarity>,
+    identical: bool,
+    places: (DocId, DocId),
 }
 
 impl TableRow for PairRow<'_> {
-    fn columns(rows: &[Self]) -> Vec<(&'static str, ArrayRef)> {
+    fn columns(rows: &[Self]) -> Vec<(&'static str, ArrayRef, bool)> {
         let similarity = rows.iter().map(|row| row.similarity.map(Similarity::as_f64));
+        let identical = rows.iter().map(|row| Some(row.identical));
         vec![
-            ("a", Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.a)))),
-            ("b", Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.b)))),
-            ("hamming", Arc::new(UInt32Array::from_iter_values(rows.iter().map(|row| row.hamming)))),
-            ("similarity", Arc::new(Float64Array::from_iter(similarity))),
+            ("a", strings(rows.iter().map(|row| Some(row.a))), false),
+            ("b", strings(rows.iter().map(|row| Some(row.b))), false),
+            ("hamming", Arc::new(UInt32Array::from_iter(rows.iter().map(|row| row.hamming))), true),
+            ("similarity", Arc::new(Float64Array::from_iter(similarity)), true),
+            ("identical", Arc::new(BooleanArray::from_iter(identical)), false),
+            ("a_place", places(rows.iter().map(|row| row.places.0)), false),
+            ("b_place", places(rows.iter().map(|row| row.places.1)), false),
         ]
     }
 }
 
 struct MemberRow<'a> {
-    id: &'a str,
+    named: &'a Named,
     cluster: &'a str,
-    kept: bool,
+    removal: Option<&'a Removal>,
 }
 
 impl TableRow for MemberRow<'_> {
-    fn columns(rows: &[Self]) -> Vec<(&'static str, ArrayRef)> {
+    fn columns(rows: &[Self]) -> Vec<(&'static str, ArrayRef, bool)> {
+        let removals = || rows.iter().map(|row| row.removal);
+        let kept = removals().map(|removal| Some(removal.is_none()));
+        let similarity = removals().map(|removal| removal?.similarity);
+        let characters = rows.iter().map(|row| row.named.chars);
         vec![
-            ("id", Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.id)))),
-            ("cluster", Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.cluster)))),
-            ("kept", Arc::new(BooleanArray::from_iter(rows.iter().map(|row| Some(row.kept))))),
+            ("id", strings(rows.iter().map(|row| Some(row.named.id.as_str()))), false),
+            ("cluster", strings(rows.iter().map(|row| Some(row.cluster))), false),
+            ("kept", Arc::new(BooleanArray::from_iter(kept)), false),
+            ("duplicate_of", strings(removals().map(|removal| Some(removal?.duplicate_of.as_str()))), true),
+            ("similarity", Arc::new(Float64Array::from_iter(similarity)), true),
+            ("reason", strings(removals().map(|removal| Some(removal?.reason))), true),
+            ("characters", Arc::new(UInt64Array::from_iter_values(characters)), false),
+            ("place", places(rows.iter().map(|row| row.named.doc)), false),
         ]
+    }
+}
+
+fn strings<'a>(values: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
+    Arc::new(StringArray::from_iter(values))
+}
+
+fn places(docs: impl Iterator<Item = DocId>) -> ArrayRef {
+    Arc::new(UInt64Array::from_iter_values(docs.map(|doc| doc.0)))
+}
+
+/// A test document, its label, and the label by each measure, in the order of [`Measure::ALL`].
+pub(crate) struct LabelRow<'a> {
+    pub id: &'a str,
+    pub label: &'a str,
+    pub nearest: [&'a str; Measure::ALL.len()],
+}
+
+impl TableRow for LabelRow<'_> {
+    fn columns(rows: &[Self]) -> Vec<(&'static str, ArrayRef, bool)> {
+        let mut columns = vec![
+            ("id", strings(rows.iter().map(|row| Some(row.id))), false),
+            ("label", strings(rows.iter().map(|row| Some(row.label))), false),
+        ];
+        for (at, measure) in Measure::ALL.into_iter().enumerate() {
+            columns.push((measure.name(), strings(rows.iter().map(|row| Some(row.nearest[at]))), false));
+        }
+        columns
     }
 }
 
@@ -169,10 +233,7 @@ impl<'a, R: TableRow> Table<'a, R> {
     }
 
     fn flush(&mut self) -> Result<()> {
-        // Similarity is missing where nothing was verified; the other columns never are.
-        let columns =
-            R::columns(&self.rows).into_iter().map(|(name, column)| (name, column, name == "similarity"));
-        let batch = RecordBatch::try_from_iter_with_nullable(columns)?;
+        let batch = RecordBatch::try_from_iter_with_nullable(R::columns(&self.rows))?;
         let mut part = match self.part.take() {
             Some(part) => part,
             None => {

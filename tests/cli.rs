@@ -48,7 +48,7 @@ fn an_input_that_is_not_there_is_named() {
 fn an_option_that_is_wrong_names_what_was_expected() {
     let here = small();
     for (options, words) in [
-        ("--method simhsah", ["--method", "simhash and exact"]),
+        ("--method simhsah", ["--method", "simhash, exact"]),
         ("--method simhash:bits=48", ["bits", "32 or 64"]),
         ("--method simhash:hamming=16", ["hamming", "0 to 15"]),
         ("--method simhash:features=char:0", ["features", "char:N"]),
@@ -67,6 +67,11 @@ fn an_option_that_is_wrong_names_what_was_expected() {
         ("--workers 2000", ["--workers", "1..=1024"]),
         ("--max-rejects -1", ["-1", "unexpected"]),
         ("--max-rejects x", ["--max-rejects", "invalid"]),
+        ("--max-removed x", ["--max-removed", "30%"]),
+        ("--max-removed 101%", ["--max-removed", "30%"]),
+        ("--max-removed-per-source 30%", ["--max-removed-per-source", "source:30%"]),
+        ("--max-removed-per-source source:", ["--max-removed-per-source", "30%"]),
+        ("--max-cluster few", ["--max-cluster", "invalid"]),
         ("--overwrit", ["--overwrit", "unexpected"]),
         ("--format xls", ["xls", "there are parquet, sequencefile, "]),
         ("--stop-words none.txt", ["none.txt", "could not read"]),
@@ -95,7 +100,7 @@ fn arguments_that_are_missing_are_named() {
 fn a_bad_line_of_a_user_dictionary_is_wrong_use() {
     let here = small();
     here.write("words", "石墨烯 9 n\n石墨 x y z\n");
-    here.run("dedup a.jsonl out --user-dict words").fails(2, &["dictionary", "line 2"]);
+    here.run("dedup a.jsonl out --method simhash --user-dict words").fails(2, &["dictionary", "line 2"]);
     nothing_left(&here, "out");
 }
 
@@ -320,10 +325,13 @@ fn the_summary_is_what_success_says_and_what_happened() {
         ("pairs", "firsts"),
         ("split-size", "33554432"),
         ("workers", "2"),
-        ("inputs", "a.jsonl b.jsonl"),
     ] {
         assert_eq!(summary["configuration"][name], expected, "{name}");
     }
+    let configuration = &summary["configuration"];
+    assert_eq!(configuration["inputs"], serde_json::json!(["a.jsonl", "b.jsonl"]));
+    assert_eq!(configuration["directory"], here.path("").to_str().unwrap().trim_end_matches('/'));
+    assert_eq!(configuration["id-field"], Value::Null);
     for (name, expected) in [
         ("input_files", 2),
         ("input_bytes", 86),

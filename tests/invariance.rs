@@ -11,8 +11,16 @@ use serde_json::Value;
 
 use crate::support::{Folder, sorted};
 
-const METHODS: [&str; 3] = ["simhash", "simhash:features=char:5", "exact"];
-const TABLES: [&str; 4] = ["kept", "removed", "pairs", "clusters"];
+const METHODS: [&str; 7] = [
+    "auto",
+    "simhash",
+    "simhash:features=char:5",
+    "exact",
+    "jaccard:0.7,features=char:3",
+    "minhash",
+    "zhou2017",
+];
+const FOLDERS: [&str; 2] = ["kept", "removed"];
 /// In shuffled order, and some of them twice.
 const INPUTS: [&str; 3] = [
     "in",
@@ -21,7 +29,7 @@ const INPUTS: [&str; 3] = [
 ];
 
 /// 2,000 documents of the demo corpus in two files of JSON lines and two of Parquet, and 20 bad lines.
-fn corpus() -> Folder {
+pub fn corpus() -> Folder {
     let here = Folder::new();
     here.run("demo demo --documents 2000 --seed 3").ends(0);
     let lines = here.lines("demo", "corpus.jsonl");
@@ -61,11 +69,20 @@ pub fn write_parquet(here: &Folder, name: &str, lines: &[String]) {
 /// The rows of each folder of an output, sorted, whatever part they are in.
 fn content(here: &Folder, output: &str) -> BTreeMap<&'static str, Vec<String>> {
     let mut content = BTreeMap::new();
-    for table in TABLES {
-        let rows = here.rows(&format!("{output}/{table}")).into_iter().map(|row| row.join("\t"));
-        content.insert(table, rows.chain(here.lines(&format!("{output}/{table}"), ".jsonl")).collect());
+    for folder in FOLDERS {
+        let rows = here.rows(&format!("{output}/{folder}")).into_iter().map(|row| row.join("\t"));
+        content.insert(folder, rows.chain(here.lines(&format!("{output}/{folder}"), ".jsonl")).collect());
     }
-    content.insert("rejects", here.lines(&format!("{output}/rejects"), ".jsonl"));
+    for table in ["pairs", "clusters"] {
+        let rows = here.table(&format!("{output}/{table}")).into_iter();
+        content.insert(table, rows.map(|row| row.join("\t")).collect());
+    }
+    let without_place = |mut reject: Value| {
+        assert!(reject.as_object_mut().unwrap().remove("place").is_some());
+        reject.to_string()
+    };
+    let rejects = here.objects(&format!("{output}/rejects"), ".jsonl");
+    content.insert("rejects", rejects.into_iter().map(without_place).collect());
     content.into_iter().map(|(table, rows)| (table, sorted(rows))).collect()
 }
 

@@ -80,16 +80,25 @@ fn check_tables(here: &Folder, output: &str, docs: &[Doc]) {
         false => first(pair.low) == pair.low && first(pair.high) == pair.high,
     };
     let pairs = pair_rows(docs, matching.iter().filter(edge));
-    assert_eq!(sorted(here.rows(&format!("{output}/pairs"))), pairs);
+    assert_eq!(sorted(here.table(&format!("{output}/pairs"))), pairs);
 
     let clusters = crate::brute::clusters(docs.len(), &matching);
     let members =
         (0..docs.len()).filter(|&doc| matching.iter().any(|pair| pair.low == doc || pair.high == doc));
     let row = |doc: usize| {
-        let kept = decisions[doc] == Decision::Kept;
-        vec![docs[doc].id.clone(), docs[clusters[doc]].id.clone(), kept.to_string()]
+        let [id, cluster] = [doc, clusters[doc]].map(|doc| docs[doc].id.clone());
+        let removal = match &decisions[doc] {
+            Decision::Kept => [(); 3].map(|()| "null".to_owned()),
+            Decision::Removed(of, similarity, _, reason) => {
+                let similarity = similarity.map_or("null".to_owned(), float);
+                [docs[*of].id.clone(), similarity, (*reason).to_owned()]
+            }
+        };
+        let characters = docs[doc].text.chars().count().to_string();
+        let kept = removal[2] == "null";
+        [vec![id, cluster, kept.to_string()], removal.to_vec(), vec![characters]].concat()
     };
-    assert_eq!(sorted(here.rows(&format!("{output}/clusters"))), sorted(members.map(row).collect()));
+    assert_eq!(sorted(here.table(&format!("{output}/clusters"))), sorted(members.map(row).collect()));
 
     let kept = decisions.iter().filter(|decision| **decision == Decision::Kept).count() as u64;
     let counter = |name| here.counter(output, name);
@@ -104,7 +113,7 @@ fn pair_rows<'a>(docs: &[Doc], pairs: impl Iterator<Item = &'a Candidate>) -> Ve
         let similarity = pair.millionths as f64 / 1e6;
         let ids = [pair.low, pair.high].map(|doc| docs[doc].id.clone());
         let [low, high] = ids;
-        vec![low, high, pair.hamming.to_string(), float(similarity)]
+        vec![low, high, pair.hamming.to_string(), float(similarity), pair.identical.to_string()]
     };
     sorted(pairs.map(row).collect())
 }

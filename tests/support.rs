@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::Field;
+use parquet::record::{Field, Row};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -65,9 +65,9 @@ impl Folder {
     /// The program with the arguments of `line`, which are separated by spaces; names are those of this folder.
     pub fn command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dedup-job"));
-        // The clusters and clouds of whoever runs the tests are none of our business.
+        // The clusters, clouds and colours of whoever runs the tests are none of our business.
         for (name, _) in env::vars_os() {
-            if ["HADOOP_", "AWS_", "GOOGLE_", "AZURE_"]
+            if ["HADOOP_", "AWS_", "GOOGLE_", "AZURE_", "NO_COLOR", "CLICOLOR"]
                 .iter()
                 .any(|of| name.to_string_lossy().starts_with(of))
             {
@@ -116,6 +116,13 @@ impl Folder {
             .filter(|part| part.extension().is_some_and(|e| e == "parquet"))
             .flat_map(|p| rows(p))
             .collect()
+    }
+
+    /// The rows of `pairs` or `clusters` of an output without places, which depend on the splits.
+    pub fn table(&self, folder: &str) -> Vec<Vec<String>> {
+        let parts = self.files(folder);
+        let places = |name: &str| name.ends_with("place");
+        parts.iter().flat_map(|part| rows_less(part, places)).collect()
     }
 
     /// What is in `_SUCCESS` of an output.
@@ -174,13 +181,22 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 /// The rows of a Parquet file: strings as they are, the rest as numbers are written.
 pub fn rows(file: &Path) -> Vec<Vec<String>> {
+    rows_less(file, |_| false)
+}
+
+/// The same, less the columns that are `left_out` by their names.
+fn rows_less(file: &Path, left_out: impl Fn(&str) -> bool) -> Vec<Vec<String>> {
     let text = |field: &Field| match field {
         Field::Str(text) => text.clone(),
         other => other.to_string(),
     };
     let reader = SerializedFileReader::new(File::open(file).unwrap()).unwrap();
     let rows = reader.get_row_iter(None).unwrap();
-    rows.map(|row| row.unwrap().get_column_iter().map(|(_, field)| text(field)).collect()).collect()
+    let wanted = |row: &Row| -> Vec<String> {
+        let columns = row.get_column_iter().filter(|(name, _)| !left_out(name));
+        columns.map(|(_, field)| text(field)).collect()
+    };
+    rows.map(|row| wanted(&row.unwrap())).collect()
 }
 
 /// Sorted, for comparing what may come in any order.

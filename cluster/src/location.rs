@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::env;
-use std::path;
+use std::path::{self, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use glob::Pattern;
@@ -19,6 +19,8 @@ use crate::store::{Blob, Entry, Error, Store, parent};
 /// bucket, met on first use.
 pub struct Stores {
     local: Arc<Local>,
+    /// What relative local paths are relative to; empty: the directory that the process is in.
+    directory: PathBuf,
     /// By what their paths begin with, such as `hdfs://host:8020` or `s3://bucket`.
     remote: Mutex<BTreeMap<String, Arc<dyn Store>>>,
 }
@@ -62,7 +64,12 @@ impl Default for Stores {
 impl Stores {
     /// Connects to nothing yet.
     pub fn new() -> Self {
-        Stores { local: Arc::new(Local), remote: Mutex::default() }
+        Stores::below("")
+    }
+
+    /// The same, where relative local paths are relative to `directory` (text of a path).
+    pub fn below(directory: &str) -> Self {
+        Stores { local: Arc::new(Local), directory: path_of_text(directory), remote: Mutex::default() }
     }
 
     /// The store and the absolute path that `uri` names: `hdfs://host:port/path`, `hdfs:///path` (on
@@ -86,9 +93,9 @@ impl Stores {
         };
         match scheme {
             "" if path.is_empty() => bad("it is empty".to_owned()),
-            "" => Ok((self.local.clone(), absolute(path)?)),
+            "" => Ok((self.local.clone(), self.absolute(path)?)),
             "file" if authority.is_empty() || authority == "localhost" => {
-                Ok((self.local.clone(), absolute(path)?))
+                Ok((self.local.clone(), self.absolute(path)?))
             }
             "file" => bad("file:// takes no host: write file:///path".to_owned()),
             "hdfs" | "viewfs" => {
@@ -125,6 +132,13 @@ impl Stores {
         }
     }
 
+    fn absolute(&self, path: &str) -> Result<String, Error> {
+        let below = self.directory.join(path_of_text(path));
+        let path = path::absolute(below).map_err(|source| Error::io(path, "find", source))?;
+        let text = text_of_path(path.as_os_str());
+        Ok(if text == "/" { text } else { text.trim_end_matches('/').to_owned() })
+    }
+
     /// The store of that prefix; `meet` makes it the first time.
     fn remote(
         &self,
@@ -153,7 +167,7 @@ impl Stores {
     pub fn expand<S: AsRef<str>>(&self, inputs: &[S]) -> Result<Vec<Found>, Error> {
         let mut found = Vec::new();
         for inputs in inputs.iter().map(AsRef::as_ref) {
-            if inputs.contains(',') && !self.local.exists(&absolute(inputs)?)? {
+            if inputs.contains(',') && !self.local.exists(&self.absolute(inputs)?)? {
                 for input in split(inputs).into_iter().filter(|input| !input.is_empty()) {
                     self.expand_one(input, &mut found)?;
                 }
@@ -203,12 +217,6 @@ fn full_path(file: &Found) -> String {
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
-}
-
-fn absolute(path: &str) -> Result<String, Error> {
-    let path = path::absolute(path_of_text(path)).map_err(|source| Error::io(path, "find", source))?;
-    let text = text_of_path(path.as_os_str());
-    Ok(if text == "/" { text } else { text.trim_end_matches('/').to_owned() })
 }
 
 fn is_pattern(name: &str) -> bool {
@@ -332,6 +340,17 @@ mod tests {
         assert_eq!(located("gs://bucket/文"), "gs://bucket /文");
         let account = "container@account.dfs.core.windows.net";
         assert_eq!(located(&format!("abfs://{account}/x")), format!("abfss://{account} /x"));
+    }
+
+    #[test]
+    fn relative_names_lie_below_the_directory() {
+        let (_guard, folder) = folder(&["a/x", "a,b"]);
+        let stores = Stores::below(&folder);
+        assert_eq!(stores.locate("a/x").unwrap().1, format!("{folder}/a/x"));
+        assert_eq!(stores.locate("/b").unwrap().1, "/b");
+        let found = stores.expand(&["a", "a,b"]).unwrap();
+        let names: Vec<_> = found.iter().map(|file| &file.path[folder.len()..]).collect();
+        assert_eq!(names, ["/a,b", "/a/x"]);
     }
 
     #[test]

@@ -150,6 +150,10 @@ pub trait Format: Sync {
     fn name(&self) -> &'static str;
     /// Whether a file is in this format, by its name and its first bytes (up to 4 KiB).
     fn recognises(&self, path: &str, head: &[u8]) -> bool;
+    /// Whether records have fields that [`Reading`] can name.
+    fn has_fields(&self) -> bool {
+        false
+    }
     /// Whether a file may be read as several pieces.
     fn splits(&self, path: &str) -> bool;
     /// Opens a piece for reading documents.

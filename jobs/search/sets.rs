@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use operators::flow::{Bands, Collapsed, Identities, Needs, PrefixJoin, Verify};
+use operators::flow::{Bands, Identities, Needs, PrefixJoin, Seen, Verify};
 use operators::method::{SetMethod, SetSearch};
 use operators::minhash::MinHash;
-use operators::sets::{Kind, Packed, Rule, Sets};
-use operators::{DocId, Pair, Sketch};
+use operators::sets::{Packed, Rule, Sets};
+use operators::{Counting, DocId, Pair, Sketch};
 use timely::worker::Worker;
 
 use super::{Found, Named, Search, verified};
@@ -19,19 +19,31 @@ impl Search {
         worker: &mut Worker,
         method: SetMethod,
         sketch: &Arc<Sketch>,
+        seen: &Arc<Seen>,
     ) -> Result<Found> {
         match method.search {
-            SetSearch::Prefix => self.by_prefix(worker, method, sketch),
+            SetSearch::Prefix => self.by_prefix(worker, method, sketch, seen),
             SetSearch::Bands(minhash) => self.by_bands(worker, method, minhash),
         }
     }
 
     /// Two readings: the first counts the features, the second keeps the documents whose features others have.
-    fn by_prefix(&self, worker: &mut Worker, mut method: SetMethod, sketch: &Arc<Sketch>) -> Result<Found> {
+    fn by_prefix(
+        &self,
+        worker: &mut Worker,
+        mut method: SetMethod,
+        sketch: &Arc<Sketch>,
+        seen: &Arc<Seen>,
+    ) -> Result<Found> {
         let mut found = Found::default();
-        let collapsed = self.collapse(worker, &mut found, &mut method, |_, sets| {
-            [Kind::Short, Kind::Long].iter().flat_map(|&kind| sets.of(kind)).for_each(|&one| sketch.add(one));
+        let mut counting = Counting::new(Arc::clone(sketch));
+        let identities = Identities::new(worker, Arc::clone(seen));
+        let identities = self.identify(worker, &mut found, &mut method, identities, |_, sets| {
+            sets.features().for_each(|feature| counting.add(feature));
         })?;
+        counting.finish();
+        let collapsed = identities.finish(worker);
+        found.distinct = collapsed.distinct;
         let SetMethod { mut cleaner, rule, .. } = method;
 
         let of_copies = Needs::exchange(worker, &[], &collapsed.copies, false);
@@ -44,8 +56,8 @@ impl Search {
                 for doc in batch.docs() {
                     let mut named = of_copies.of(doc.doc).is_some();
                     if collapsed.later.binary_search(&doc.doc).is_err() {
-                        rule.sets(cleaner.clean(doc.text), &mut sets);
-                        named |= join.add(doc.doc, &sets);
+                        rule.unsorted(cleaner.clean(doc.text), &mut sets);
+                        named |= join.add(doc.doc, &mut sets);
                     }
                     if named {
                         found.named.push(Named::new(&doc));
@@ -74,7 +86,12 @@ impl Search {
     fn by_bands(&self, worker: &mut Worker, mut method: SetMethod, minhash: MinHash) -> Result<Found> {
         let mut found = Found::default();
         let mut bands = Bands::new(minhash);
-        let collapsed = self.collapse(worker, &mut found, &mut method, |doc, sets| bands.add(doc, sets))?;
+        let add = |doc, sets: &Sets| bands.add(doc, sets);
+        // A worker keeps the bands of the first of each text that it reads itself.
+        let identities = Identities::new(worker, Arc::default());
+        let identities = self.identify(worker, &mut found, &mut method, identities, add)?;
+        let collapsed = identities.finish(worker);
+        found.distinct = collapsed.distinct;
         let SetMethod { mut cleaner, rule, .. } = method;
 
         self.progress.enter(Stage::Compare);
@@ -109,29 +126,27 @@ impl Search {
         Ok(found)
     }
 
-    /// The first reading: finds identical texts, and calls `each` with the sets of the first of each on this worker.
-    fn collapse(
+    /// The first reading: finds identical texts, and calls `each` with the unsorted sets of each that was not seen.
+    fn identify(
         &self,
         worker: &mut Worker,
         found: &mut Found,
         method: &mut SetMethod,
+        mut identities: Identities,
         mut each: impl FnMut(DocId, &Sets),
-    ) -> Result<Collapsed> {
-        let mut identities = Identities::new(worker);
+    ) -> Result<Identities> {
         let mut sets = Sets::default();
         self.read_all(worker, found, |worker, batch| {
             for doc in batch.docs() {
                 let text = method.cleaner.clean(doc.text);
                 if identities.add(doc.doc, text) {
-                    method.rule.sets(text, &mut sets);
+                    method.rule.unsorted(text, &mut sets);
                     each(doc.doc, &sets);
                 }
             }
             identities.round(worker);
         })?;
-        let collapsed = identities.finish(worker);
-        found.distinct = collapsed.distinct;
-        Ok(collapsed)
+        Ok(identities)
     }
 }
 

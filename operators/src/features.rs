@@ -8,6 +8,7 @@ use std::sync::Arc;
 use jieba_rs::Jieba;
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::post::is_of_spaced_script;
 use crate::{Error, hash};
 
 /// Which features a method takes from a cleaned text. No text is without: where there would be none, the
@@ -20,16 +21,20 @@ pub enum FeatureSpec {
     Chars(usize),
     /// Every `n` neighbouring words by Unicode's word boundaries; a Chinese character is a word.
     Words(usize),
+    /// Every `n` neighbouring units: words of scripts that put spaces between them, and single characters of all
+    /// others. For texts cleaned as posts.
+    Units(usize),
 }
 
 impl FeatureSpec {
-    /// Parses `jieba`, `char:N` or `word:N`.
+    /// Parses `jieba`, `char:N`, `word:N` or `unit:N`.
     pub fn parse(text: &str) -> Option<Self> {
         let size = |n: &str| n.parse().ok().filter(|n| (1..=64).contains(n));
         match text.split_once(':') {
             None if text == "jieba" => Some(FeatureSpec::Jieba),
             Some(("char", n)) => size(n).map(FeatureSpec::Chars),
             Some(("word", n)) => size(n).map(FeatureSpec::Words),
+            Some(("unit", n)) => size(n).map(FeatureSpec::Units),
             _ => None,
         }
     }
@@ -41,6 +46,7 @@ impl fmt::Display for FeatureSpec {
             FeatureSpec::Jieba => f.write_str("jieba"),
             FeatureSpec::Chars(n) => write!(f, "char:{n}"),
             FeatureSpec::Words(n) => write!(f, "word:{n}"),
+            FeatureSpec::Units(n) => write!(f, "unit:{n}"),
         }
     }
 }
@@ -63,6 +69,8 @@ pub enum Features {
     Chars(usize),
     /// See [`FeatureSpec::Words`].
     Words(usize),
+    /// See [`FeatureSpec::Units`].
+    Units(usize),
 }
 
 /// jieba's dictionary, the user's words and stop words.
@@ -77,6 +85,7 @@ impl Features {
         Ok(match spec {
             FeatureSpec::Chars(n) => Features::Chars(n),
             FeatureSpec::Words(n) => Features::Words(n),
+            FeatureSpec::Units(n) => Features::Units(n),
             FeatureSpec::Jieba => Features::Jieba(Arc::new(JiebaWords::new(lexicon)?)),
         })
     }
@@ -89,20 +98,59 @@ impl Features {
             emit(feature);
         };
         match self {
-            Features::Jieba(words) => words.each(text, &mut emit),
+            Features::Jieba(words) => {
+                words.cut(text, |start, end| emit(hash::word(text.as_bytes(), start, end)))
+            }
             Features::Chars(n) if *n <= PACKED_CHARS => packed_grams(text, *n, &mut emit),
-            Features::Chars(n) => long_grams(text, *n, &mut emit),
-            Features::Words(n) => word_grams(text, *n, &mut emit),
+            Features::Chars(n) => {
+                char_grams(text, *n).for_each(|(start, end)| emit(hash::word(text.as_bytes(), start, end)));
+            }
+            Features::Words(n) => {
+                let words = text.unicode_words();
+                grams(words.map(|word| hash::word(word.as_bytes(), 0, word.len())), *n, &mut emit)
+            }
+            Features::Units(n) => grams(unit_numbers(text), *n, &mut emit),
         }
         if none.get() {
             emit(hash::word(text.as_bytes(), 0, text.len()));
         }
     }
 
+    /// Calls `emit` with each feature as it stands in the text, in order, repeated ones repeatedly.
+    pub fn slices<'t>(&self, text: &'t str, mut emit: impl FnMut(&'t str)) {
+        let mut none = true;
+        let mut found = |start: usize, end: usize| {
+            none = false;
+            emit(&text[start..end]);
+        };
+        let runs = |places: Vec<(usize, usize)>, n: usize, found: &mut dyn FnMut(usize, usize)| {
+            places.iter().zip(places.iter().skip(n - 1)).for_each(|(first, last)| found(first.0, last.1));
+        };
+        match self {
+            Features::Jieba(words) => words.cut(text, found),
+            Features::Chars(n) => char_grams(text, *n).for_each(|(start, end)| found(start, end)),
+            Features::Words(n) => {
+                let words = text.unicode_word_indices().map(|(start, word)| (start, start + word.len()));
+                runs(words.collect(), *n, &mut found);
+            }
+            Features::Units(n) => {
+                runs(units(text).map(|(_, start, end)| (start, end)).collect(), *n, &mut found);
+            }
+        }
+        if none {
+            emit(text);
+        }
+    }
+
+    /// Replaces `all` by the features of a text in its order, repeated ones repeatedly.
+    pub fn all(&self, text: &str, all: &mut Vec<u64>) {
+        all.clear();
+        self.each(text, |feature| all.push(feature));
+    }
+
     /// Replaces `set` by the features of a text, sorted, each once.
     pub fn set(&self, text: &str, set: &mut Vec<u64>) {
-        set.clear();
-        self.each(text, |feature| set.push(feature));
+        self.all(text, set);
         set.sort_unstable();
         set.dedup();
     }
@@ -130,11 +178,12 @@ impl JiebaWords {
         Ok(JiebaWords { jieba, stop_words: stop_words.map(str::to_owned).collect() })
     }
 
-    fn each(&self, text: &str, emit: &mut impl FnMut(u64)) {
+    /// Calls `emit` with where each word begins and ends.
+    fn cut(&self, text: &str, mut emit: impl FnMut(usize, usize)) {
         for token in self.jieba.cut(text, false) {
             let counts = token.word.contains(is_word_char);
             if counts && (self.stop_words.is_empty() || !self.stop_words.contains(token.word)) {
-                emit(hash::word(text.as_bytes(), token.byte_start, token.byte_end));
+                emit(token.byte_start, token.byte_end);
             }
         }
     }
@@ -166,22 +215,44 @@ fn packed_grams(text: &str, n: usize, emit: &mut impl FnMut(u64)) {
     }
 }
 
-fn long_grams(text: &str, n: usize, emit: &mut impl FnMut(u64)) {
+/// Where every `n` neighbouring characters begin and end.
+fn char_grams(text: &str, n: usize) -> impl Iterator<Item = (usize, usize)> {
     let starts = text.char_indices().map(|(at, _)| at);
-    let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]).skip(n);
-    for (start, end) in starts.zip(ends) {
-        emit(hash::word(text.as_bytes(), start, end));
+    starts.zip(text.char_indices().map(|(at, _)| at).chain([text.len()]).skip(n))
+}
+
+/// Every `n` neighbouring numbers.
+fn grams(items: impl Iterator<Item = u64>, n: usize, emit: &mut impl FnMut(u64)) {
+    let mut bytes = Vec::new();
+    items.for_each(|item| bytes.extend_from_slice(&item.to_le_bytes()));
+    for gram in bytes.chunks_exact(8).enumerate().filter_map(|(i, _)| bytes.get(8 * i..8 * (i + n))) {
+        emit(hash::bytes(gram));
     }
 }
 
-fn word_grams(text: &str, n: usize, emit: &mut impl FnMut(u64)) {
-    let words: Vec<u8> = text
-        .unicode_words()
-        .flat_map(|word| hash::word(word.as_bytes(), 0, word.len()).to_le_bytes())
-        .collect();
-    for gram in words.chunks_exact(8).enumerate().filter_map(|(i, _)| words.get(8 * i..8 * (i + n))) {
-        emit(hash::bytes(gram));
-    }
+/// The units of a text, as numbers: a character's own, a word's hash.
+fn unit_numbers(text: &str) -> impl Iterator<Item = u64> {
+    units(text).map(|(first, start, end)| match is_of_spaced_script(first) {
+        true => hash::word(text.as_bytes(), start, end),
+        false => first as u64,
+    })
+}
+
+/// The units of a text: the first character of each, where it begins and where it ends.
+fn units(text: &str) -> impl Iterator<Item = (char, usize, usize)> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        rest = rest.trim_start_matches(' ');
+        let start = text.len() - rest.len();
+        let first = rest.chars().next()?;
+        let length = match rest.find(|c| !is_of_spaced_script(c)) {
+            Some(0) => first.len_utf8(),
+            Some(length) => length,
+            None => rest.len(),
+        };
+        rest = &rest[length..];
+        Some((first, start, start + length))
+    })
 }
 
 #[cfg(test)]
@@ -214,6 +285,32 @@ mod tests {
         for spec in ["char:5", "char:9", "word:5", "jieba"] {
             for text in ["", "。", "。。"] {
                 assert_eq!(features(spec, &Lexicon::default(), text), words(&[text]), "{spec} of {text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn slices_are_the_features_as_they_stand_in_the_text() {
+        let text = "今天天气很好, 大家 today 都去公园。今天天气很好";
+        for (spec, first, last) in [
+            ("jieba", "今天天气", "好"),
+            ("char:2", "今天", "很好"),
+            ("char:9", "今天天气很好, 大", "公园。今天天气很好"),
+            ("word:2", "今天", "很好"),
+            ("unit:2", "今天", "很好"),
+            ("word:64", text, text),
+        ] {
+            let hashes = features(spec, &Lexicon::default(), text);
+            let of_spec = Features::new(FeatureSpec::parse(spec).unwrap(), &Lexicon::default()).unwrap();
+            let mut slices = Vec::new();
+            of_spec.slices(text, |slice| slices.push(slice));
+            assert_eq!(
+                (slices.first(), slices.last(), slices.len()),
+                (Some(&first), Some(&last), hashes.len()),
+                "{spec}"
+            );
+            for (a, b) in (0..slices.len()).flat_map(|a| (0..a).map(move |b| (a, b))) {
+                assert_eq!(slices[a] == slices[b], hashes[a] == hashes[b], "{spec}");
             }
         }
     }

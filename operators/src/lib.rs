@@ -3,6 +3,7 @@
 //! Arrows: this crate knows no file, no host and no command line. Inside it, only `flow` names the engine.
 
 pub mod block_join;
+mod curve;
 mod error;
 pub mod features;
 pub mod flow;
@@ -10,17 +11,27 @@ pub mod hamming;
 pub mod hash;
 pub mod method;
 pub mod minhash;
+mod partners;
+mod post;
 pub mod prefix;
+mod ranking;
 mod record;
+pub mod retrieval;
+mod score;
 pub mod sets;
 mod similarity;
 mod sketch;
 mod survivors;
 pub mod text;
+pub mod vector;
 mod weibo;
 
+pub use curve::{Cost, Curve};
 pub use error::Error;
+pub use partners::Partners;
+pub use ranking::{Point, Ranking};
 pub use record::{Doc, DocBatch, DocId, Pair, Record, Reject, Row};
+pub use score::{Core2020, Removals, Score};
 pub use similarity::{Overlap, Similarity, jaccard, shared};
-pub use sketch::Sketch;
+pub use sketch::{Counting, Sketch};
 pub use survivors::{Matches, Member, Removed, Resolve, Tie, survivors};

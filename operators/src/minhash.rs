@@ -31,7 +31,7 @@ impl MinHash {
         let mut signature = vec![EMPTY; slots];
         for feature in set {
             let value = hash::spread(feature ^ seed);
-            let slot = &mut signature[(u128::from(value) * slots as u128 >> 64) as usize];
+            let slot = &mut signature[((u128::from(value) * slots as u128) >> 64) as usize];
             *slot = value.min(*slot);
         }
         let sparse = signature.clone();
@@ -39,7 +39,7 @@ impl MinHash {
             // Every set asks the same slots in the same order, so sets that agree there agree here.
             let mut others = (0_u64..).map(|attempt| hash::spread((i as u64) << 32 | attempt));
             let filled = others.find_map(|other| {
-                let value = sparse[(u128::from(other) * slots as u128 >> 64) as usize];
+                let value = sparse[((u128::from(other) * slots as u128) >> 64) as usize];
                 (value != EMPTY).then_some(value)
             });
             *slot = filled.unwrap_or(EMPTY);

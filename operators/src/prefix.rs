@@ -5,54 +5,72 @@
 //!
 //! A set that must share `o` of its `n` features with any partner has at least one of them among any `n - o + 1`;
 //! taken by the same order in all sets, the first common feature of two matching sets is in the prefix of both.
-//! For containment only the smaller one has a prefix; its partner is looked for by all of its features.
+//! How many it must share may depend on whether it is the smaller or the larger one of the two.
 
 use crate::record::{DocId, Pair};
-use crate::sets::{Kind, Packed, Rule};
+use crate::sets::{Kind, Packed, Rule, Sets};
 use crate::similarity::Overlap;
 use crate::sketch::Sketch;
 
 /// A set under one of its features, on its way to meet others under the same one.
 ///
-/// The feature; the kind, size and whether the feature is in the set's prefix; the document.
+/// The feature; the kind, the size and whether the feature is in its prefix as the smaller set; the document.
 pub type Posting = ((u64, u64), u64);
 
-/// Which features are in the prefix of a set: those not after this one in the order of rarity.
+/// The last feature of a prefix in the order of rarity.
 type Last = (u8, u64);
+
+/// The prefixes of a set if it is the smaller, or the larger one of a pair.
+#[derive(Clone, Copy, Debug, Default)]
+struct Prefixes {
+    smaller: Last,
+    larger: Last,
+}
 
 /// A document that may have a partner.
 #[derive(Debug, Default)]
 pub struct Held {
-    docs: Vec<(DocId, [Option<Last>; 2])>,
+    docs: Vec<(DocId, [Prefixes; 2])>,
     ends: Vec<usize>,
     packed: Vec<u64>,
 }
 
 impl Held {
-    /// Keeps a document that can have a partner, as far as the counts of features tell; says whether it can.
-    pub fn add(&mut self, rule: &Rule, sketch: &Sketch, doc: DocId, sets: &crate::sets::Sets) -> bool {
+    /// Keeps a document that can have a partner, as far as the counts of features tell; says whether it can. `sets`:
+    /// as they were counted, not sorted yet.
+    pub fn add(&mut self, rule: &Rule, sketch: &Sketch, doc: DocId, sets: &mut Sets) -> bool {
+        if [Kind::Short, Kind::Long].iter().all(|&kind| alone(rule, sketch, kind, sets.of(kind))) {
+            return false;
+        }
+        sets.sort();
         let start = self.packed.len();
         sets.pack(&mut self.packed, |feature| sketch.count(feature) > 1);
         let mut rarest = Vec::new();
-        let lasts = [Kind::Short, Kind::Long].map(|kind| {
+        let prefixes = [Kind::Short, Kind::Long].map(|kind| {
             let packed = Packed(&self.packed[start..]);
             let (overlap, least) = rule.measure(kind);
             let (size, features) = (packed.size(kind), packed.features(kind));
-            // The features of the prefix that nobody else has are not kept.
+            // The features of a prefix that nobody else has are not kept.
             let nobodys = size - features.len();
-            let prefix = (size + 1).saturating_sub(least.least_shared_of(size));
-            if size == 0 || prefix <= nobodys {
-                // Still, a smaller set may be contained in it.
-                return (overlap == Overlap::Containment && !features.is_empty()).then_some((0, 0));
-            }
-            rarest.clear();
-            rarest.extend(features.iter().map(|&feature| (sketch.count(feature), feature)));
-            let (_, last, _) = rarest.select_nth_unstable(prefix - nobodys - 1);
-            Some(*last)
+            let mut last = |shared: usize| {
+                let rest = (size + 1).saturating_sub(shared + nobodys);
+                if size == 0 || rest == 0 {
+                    return Last::default();
+                }
+                rarest.clear();
+                rarest.extend(features.iter().map(|&feature| (sketch.count(feature), feature)));
+                *rarest.select_nth_unstable(rest - 1).1
+            };
+            let larger = last(least.least_shared_of_larger(overlap, size));
+            let smaller = match overlap {
+                Overlap::Jaccard => larger,
+                Overlap::Revision => last(least.least_shared_of_smaller(size)),
+            };
+            Prefixes { smaller, larger }
         });
-        let can = lasts.iter().any(Option::is_some);
+        let can = prefixes.iter().any(|prefixes| prefixes.larger > Last::default());
         if can {
-            self.docs.push((doc, lasts));
+            self.docs.push((doc, prefixes));
             self.ends.push(self.packed.len());
         } else {
             self.packed.truncate(start);
@@ -68,32 +86,31 @@ impl Held {
     }
 
     /// Calls `emit` with the postings of all features that begin with the bits `round` of `1 << bits`.
-    pub fn postings(
-        &self,
-        rule: &Rule,
-        sketch: &Sketch,
-        round: u64,
-        bits: u32,
-        mut emit: impl FnMut(Posting),
-    ) {
-        for ((doc, packed), (_, lasts)) in self.docs().zip(&self.docs) {
+    pub fn postings(&self, sketch: &Sketch, round: u64, bits: u32, mut emit: impl FnMut(Posting)) {
+        for ((doc, packed), (_, prefixes)) in self.docs().zip(&self.docs) {
             for kind in [Kind::Short, Kind::Long] {
-                let Some(last) = lasts[kind as usize] else { continue };
-                let all = rule.measure(kind).0 == Overlap::Containment;
+                let Prefixes { smaller, larger } = prefixes[kind as usize];
                 let features = packed.features(kind);
                 let start = features.partition_point(|feature| feature >> (64 - bits) < round);
                 let here = features[start..].iter().take_while(|&feature| feature >> (64 - bits) == round);
                 for &feature in here {
-                    let in_prefix = (sketch.count(feature), feature) <= last;
-                    if in_prefix || all {
-                        let place =
-                            (kind as u64) << 63 | (packed.size(kind) as u64) << 1 | u64::from(in_prefix);
-                        emit(((feature, place), doc.0));
+                    let place = (sketch.count(feature), feature);
+                    if place <= larger {
+                        let size = (packed.size(kind) as u64) << 1 | u64::from(place <= smaller);
+                        emit(((feature, (kind as u64) << 63 | size), doc.0));
                     }
                 }
             }
         }
     }
+}
+
+/// Whether too many features of a set were counted once. Those occur once in it too, so the set without repeated
+/// features, which may share fewer of them, has as many that are its own.
+fn alone(rule: &Rule, sketch: &Sketch, kind: Kind, features: &[u64]) -> bool {
+    let (overlap, least) = rule.measure(kind);
+    let own = features.iter().filter(|&&feature| sketch.count(feature) == 1).count();
+    features.len() - own < least.least_shared_of_larger(overlap, features.len())
 }
 
 /// Emits every pair of documents that meet under a feature and may match by their sizes; a pair that meets
@@ -107,15 +124,11 @@ pub fn candidates(rule: &Rule, postings: &mut [Posting], mut emit: impl FnMut(Pa
         let in_prefix = |posting: &Posting| posting.0.1 & 1 == 1;
         let mut start = 0;
         for (i, larger) in same.iter().enumerate() {
-            let least_size = match overlap {
-                Overlap::Jaccard => least.least_shared_of(size(larger)),
-                Overlap::Containment => 0,
-            };
-            while size(&same[start]) < least_size {
+            while size(&same[start]) < least.least_shared_of_larger(overlap, size(larger)) {
                 start += 1;
             }
             for smaller in &same[start..i] {
-                // Of sets of one size either may be the one that is contained.
+                // Of sets of one size either may be the smaller one.
                 let may = in_prefix(smaller) || size(smaller) == size(larger) && in_prefix(larger);
                 if may && rule.compares(kind, size(smaller), size(larger)) {
                     emit(Pair::new(DocId(smaller.1), DocId(larger.1), 0));

@@ -152,6 +152,17 @@ impl DocBatch {
         })
     }
 
+    /// Drops the documents that `keep` does not want; the others stay what and where they are.
+    pub fn retain(&mut self, keep: impl Fn(DocId) -> bool) {
+        let mut kept = DocBatch { split: self.split, next_record: self.next_record, ..DocBatch::default() };
+        for doc in self.docs().filter(|doc| keep(doc.doc)) {
+            kept.ids.push_str(doc.id);
+            kept.text.push_str(doc.text);
+            kept.ends.push(Ends { record: doc.doc.record(), id: kept.ids.len(), text: kept.text.len() });
+        }
+        *self = DocBatch { rejects: self.take_rejects(), replaced: self.replaced, ..kept };
+    }
+
     /// Takes the rejected records out, in order.
     pub fn take_rejects(&mut self) -> Vec<Reject> {
         std::mem::take(&mut self.rejects)
@@ -159,7 +170,7 @@ impl DocBatch {
 }
 
 /// What the shuffle carries: a fixed number of bytes, the same on every machine.
-pub trait Record: Copy + Send + 'static {
+pub trait Record: Copy + Send + Sync + 'static {
     /// Its size.
     const BYTES: usize;
     /// Writes it into exactly `BYTES` bytes.
@@ -245,5 +256,25 @@ impl Record for Pair {
     fn read(from: &[u8]) -> Self {
         let (low, (high, distance)) = <(u64, (u64, u64))>::read(from);
         Pair { low: DocId(low), high: DocId(high), distance: distance as u32 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_that_stay_in_a_batch_keep_their_places() {
+        let mut batch = DocBatch::new(3, 7);
+        batch.push("a", "one");
+        batch.reject("file", 9, "bad", b"");
+        batch.push("b", "two");
+        batch.push("c", "three");
+        let place = |record| DocId::new(3, record);
+        batch.retain(|doc| doc != place(9));
+        let docs: Vec<_> = batch.docs().collect();
+        let doc = |record, id, text| Doc { doc: place(record), id, text };
+        assert_eq!(docs, [doc(7, "a", "one"), doc(10, "c", "three")]);
+        assert_eq!((batch.text_bytes(), batch.next_record(), batch.take_rejects().len()), (8, 11, 1));
     }
 }

@@ -3,6 +3,9 @@
 use crate::features::Features;
 use crate::similarity::{Overlap, Similarity, shared};
 
+/// So much of a text is looked at first, to tell whether it is short.
+const HEAD_BYTES: usize = 512;
+
 /// When two texts match: by their features, short texts perhaps by other features than long ones.
 #[derive(Clone)]
 pub struct Rule {
@@ -60,13 +63,26 @@ impl Rule {
     ///
     /// A text that is not short has a short set nevertheless if a short text could match it.
     pub fn sets(&self, text: &str, sets: &mut Sets) {
+        self.unsorted(text, sets);
+        sets.sort();
+    }
+
+    /// The same, but the features of a long text are in its order, repeated ones repeatedly, until
+    /// [`Sets::sort`].
+    pub fn unsorted(&self, text: &str, sets: &mut Sets) {
         sets.short.clear();
         sets.long.clear();
-        let Some(short) = &self.short else { return self.features.set(text, &mut sets.long) };
-        short.features.set(text, &mut sets.short);
+        let Some(short) = &self.short else { return self.features.all(text, &mut sets.long) };
+        let no_short_one_matches = |size: usize| short.least.least_shared_of_smaller(size) >= short.below;
+        // The head of a long text tells; but for the feature at its end, it is in the text.
+        let head = &text[..text.floor_char_boundary(HEAD_BYTES)];
+        short.features.set(head, &mut sets.short);
+        if head.len() < text.len() && !no_short_one_matches(sets.short.len() - 1) {
+            short.features.set(text, &mut sets.short);
+        }
         if sets.short.len() >= short.below {
-            self.features.set(text, &mut sets.long);
-            if short.least.least_shared_of(sets.short.len()) >= short.below {
+            self.features.all(text, &mut sets.long);
+            if no_short_one_matches(sets.short.len() - usize::from(head.len() < text.len())) {
                 sets.short.clear();
             }
         }
@@ -88,16 +104,28 @@ impl Rule {
         }
     }
 
+    /// The same rule with thresholds that every pair meets, so that [`Rule::sets`] leaves out no set.
+    pub fn without_threshold(&self) -> Self {
+        let mut rule = self.clone();
+        rule.least = Similarity::millionths(0);
+        if let Some(short) = &mut rule.short {
+            short.least = rule.least;
+        }
+        rule
+    }
+
     /// How alike two texts are if they match.
     pub fn matches(&self, a: Packed, b: Packed) -> Option<Similarity> {
-        let kind = if a.size(Kind::Long) > 0 && b.size(Kind::Long) > 0 { Kind::Long } else { Kind::Short };
-        let (size_a, size_b) = (a.size(kind), b.size(kind));
-        if size_a == 0 || size_b == 0 {
-            return None;
-        }
-        let (overlap, least) = self.measure(kind);
-        let similarity = overlap.similarity(shared(a.features(kind), b.features(kind)), size_a, size_b);
-        (similarity >= least).then_some(similarity)
+        let (kind, similarity) = self.similarity(a, b)?;
+        (similarity >= self.measure(kind).1).then_some(similarity)
+    }
+
+    /// How alike two texts are, and by which sets; `None` if one is short and the other far too long to match it.
+    pub fn similarity(&self, a: Packed, b: Packed) -> Option<(Kind, Similarity)> {
+        let both_have = |kind: &Kind| a.size(*kind) > 0 && b.size(*kind) > 0;
+        let kind = [Kind::Long, Kind::Short].into_iter().find(both_have)?;
+        let shared = shared(a.features(kind), b.features(kind));
+        Some((kind, self.measure(kind).0.similarity(shared, a.size(kind), b.size(kind))))
     }
 }
 
@@ -108,6 +136,17 @@ impl Sets {
             Kind::Short => &self.short,
             Kind::Long => &self.long,
         }
+    }
+
+    /// Sorts the features, and drops repeated ones.
+    pub fn sort(&mut self) {
+        self.long.sort_unstable();
+        self.long.dedup();
+    }
+
+    /// The features of both sets.
+    pub fn features(&self) -> impl Iterator<Item = u64> {
+        self.short.iter().chain(&self.long).copied()
     }
 
     /// Appends the sets to `packed`, without the features that no other document has.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use unicode_normalization::char::canonical_combining_class;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
+use crate::post::Post;
 use crate::weibo;
 
 /// What is done to a text before features are taken from it.
@@ -18,15 +19,20 @@ pub enum Clean {
     /// made one space, none at the ends.
     #[default]
     Nfkc,
+    /// What the author wrote, in lower case: letters and digits alone, without markup, links, topics, names and
+    /// particles. Source: docs/design/0013.
+    Post,
     /// First URLs, @names, emoji and the `//@name:` tail of a repost are cut out, unless nothing would be
     /// left; then as `Nfkc`. Source: Zhou 2017, section 2.
     Weibo,
 }
 
 impl Clean {
-    /// Parses `none`, `nfkc` or `weibo`.
+    /// Parses `none`, `nfkc`, `post` or `weibo`.
     pub fn parse(text: &str) -> Option<Self> {
-        [Clean::None, Clean::Nfkc, Clean::Weibo].into_iter().find(|clean| clean.to_string() == text)
+        [Clean::None, Clean::Nfkc, Clean::Post, Clean::Weibo]
+            .into_iter()
+            .find(|clean| clean.to_string() == text)
     }
 }
 
@@ -35,6 +41,7 @@ impl fmt::Display for Clean {
         f.write_str(match self {
             Clean::None => "none",
             Clean::Nfkc => "nfkc",
+            Clean::Post => "post",
             Clean::Weibo => "weibo",
         })
     }
@@ -45,6 +52,7 @@ impl fmt::Display for Clean {
 pub struct Cleaner {
     clean: Clean,
     table: Arc<[u16]>,
+    post: Option<Post>,
     out: String,
 }
 
@@ -58,14 +66,17 @@ impl Cleaner {
     /// Cost: some 10 ms for the table.
     pub fn new(clean: Clean) -> Self {
         let table = match clean {
-            Clean::None => Arc::from([]),
+            Clean::None | Clean::Post => Arc::from([]),
             Clean::Nfkc | Clean::Weibo => (0..=u16::MAX).map(rule).collect(),
         };
-        Cleaner { clean, table, out: String::new() }
+        Cleaner { clean, table, post: (clean == Clean::Post).then(Post::new), out: String::new() }
     }
 
     /// The cleaned text. Cost: about 1 ns a byte.
     pub fn clean<'a>(&'a mut self, text: &'a str) -> &'a str {
+        if let Some(post) = &mut self.post {
+            return post.clean(text);
+        }
         let text = match self.clean {
             Clean::None if !text.bytes().any(is_break) => return text,
             Clean::None => {
@@ -74,56 +85,70 @@ impl Cleaner {
                     .extend(text.chars().map(|c| if c.is_ascii() && is_break(c as u8) { ' ' } else { c }));
                 return &self.out;
             }
-            Clean::Nfkc => Cow::Borrowed(text),
+            Clean::Nfkc | Clean::Post => Cow::Borrowed(text),
             Clean::Weibo => weibo::strip(text),
         };
-        self.normalise(&text);
+        self.out.clear();
+        normalise(&self.table, &text, &mut self.out, push);
+        if self.out.ends_with(' ') {
+            self.out.pop();
+        }
         &self.out
     }
+}
 
-    fn normalise(&mut self, text: &str) {
-        let rule = |c: char| self.table.get(c as usize).copied().unwrap_or(SLOW);
-        let out = &mut self.out;
-        out.clear();
-        let mut rest = text;
-        loop {
-            // Nearly all characters stay as they are: pass over them, and copy them at once.
-            let (mut at, mut last) = (0, None);
-            let stop = loop {
-                // U+5000 to U+9FFF, most of Chinese, is known by its first byte and never changes.
-                if let Some(0xE5..=0xE9) = rest.as_bytes().get(at) {
-                    last = Some(at);
-                    at += 3;
-                    continue;
-                }
-                let Some(c) = rest[at..].chars().next() else { break None };
-                let rule = rule(c);
-                if u32::from(rule) != c as u32 || rule == SPACE {
-                    break Some((at, c, rule));
-                }
+/// Appends the normal form of a text to `out`: of each character what the table of rules has, and of those that need
+/// their neighbours NFKC, all but what stays as it is by `push`.
+pub(crate) fn normalise(table: &[u16], text: &str, out: &mut String, push: impl Fn(&mut String, char)) {
+    let rule = |c: char| table.get(c as usize).copied().unwrap_or(SLOW);
+    let mut rest = text;
+    loop {
+        // Nearly all characters stay as they are: pass over them, and copy them at once.
+        let (mut at, mut last) = (0, None);
+        let stop = loop {
+            // U+5000 to U+9FFF, most of Chinese, is known by its first byte and never changes.
+            if let Some(0xE5..=0xE9) = rest.as_bytes().get(at) {
                 last = Some(at);
-                at += c.len_utf8();
-            };
-            let Some((at, c, replacement)) = stop else { break };
-            let after = at + c.len_utf8();
-            // A character that needs its neighbours takes the one before it along, and all such after it.
-            let slow_next = rest[after..].chars().next().is_some_and(|c| rule(c) == SLOW);
-            let start = if replacement == SLOW { last.unwrap_or(at) } else { at };
-            out.push_str(&rest[..start]);
-            if replacement != SLOW && !slow_next {
-                char::from_u32(replacement.into()).into_iter().for_each(|c| push(out, c));
-                rest = &rest[after..];
-            } else {
-                let end = rest[after..].find(|c| rule(c) != SLOW).map_or(rest.len(), |length| after + length);
-                rest[start..end].nfkc().for_each(|c| push(out, c));
-                rest = &rest[end..];
+                at += 3;
+                continue;
             }
-        }
-        out.push_str(rest);
-        if out.ends_with(' ') {
-            out.pop();
+            let Some(c) = rest[at..].chars().next() else { break None };
+            let rule = rule(c);
+            if u32::from(rule) != c as u32 || rule == SPACE {
+                break Some((at, c, rule));
+            }
+            last = Some(at);
+            at += c.len_utf8();
+        };
+        let Some((at, c, replacement)) = stop else { break };
+        let after = at + c.len_utf8();
+        // A character that needs its neighbours takes the one before it along, and all such after it.
+        let slow_next = rest[after..].chars().next().is_some_and(|c| rule(c) == SLOW);
+        let start = if replacement == SLOW { last.unwrap_or(at) } else { at };
+        out.push_str(&rest[..start]);
+        if replacement != SLOW && !slow_next {
+            char::from_u32(replacement.into()).into_iter().for_each(|c| push(out, c));
+            rest = &rest[after..];
+        } else {
+            let end = rest[after..].find(|c| rule(c) != SLOW).map_or(rest.len(), |length| after + length);
+            rest[start..end].nfkc().for_each(|c| push(out, c));
+            rest = &rest[end..];
         }
     }
+    out.push_str(rest);
+}
+
+/// The rules of NFKC and lower case.
+pub(crate) fn lower_rules() -> Arc<[u16]> {
+    let lower = |code: u16| {
+        let Some(only) = alone(code) else { return SLOW };
+        let mut lower = only.to_lowercase();
+        match (lower.next().and_then(|c| u16::try_from(c as u32).ok()), lower.next()) {
+            (Some(lower), None) => lower,
+            _ => SLOW,
+        }
+    };
+    (0..=u16::MAX).map(lower).collect()
 }
 
 /// A tab or a newline.
@@ -133,20 +158,23 @@ fn is_break(byte: u8) -> bool {
 
 /// What becomes of a character of the basic plane when its neighbours do not matter.
 fn rule(code: u16) -> u16 {
-    let Some(c) = char::from_u32(code.into()) else { return SLOW };
+    match alone(code) {
+        None => SLOW,
+        Some(only) if invisible(only) => DROP,
+        Some(only) if only.is_whitespace() => SPACE,
+        Some(only) => u16::try_from(only as u32).unwrap_or(SLOW),
+    }
+}
+
+/// What NFKC makes of a character of the basic plane, if that is one character whatever its neighbours are.
+fn alone(code: u16) -> Option<char> {
+    let c = char::from_u32(code.into())?;
     let mut normal = std::iter::once(c).nfkc();
-    let (Some(only), None) = (normal.next(), normal.next()) else { return SLOW };
+    let (Some(only), None) = (normal.next(), normal.next()) else { return None };
     let alone = canonical_combining_class(only) == 0
         && canonical_combining_class(c) == 0
         && is_nfc_quick(std::iter::once(only)) == IsNormalized::Yes;
-    match u16::try_from(only as u32) {
-        Ok(normal) if alone => match () {
-            () if invisible(only) => DROP,
-            () if only.is_whitespace() => SPACE,
-            () => normal,
-        },
-        _ => SLOW,
-    }
+    alone.then_some(only)
 }
 
 /// Adds a normalised character, unless it cannot be seen; white space at most once, and not first.

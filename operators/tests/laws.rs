@@ -4,12 +4,14 @@
 
 use std::sync::Arc;
 
-use operators::flow::{Bands, Found, Identities, Map, Needs, PrefixJoin, Verify, compare};
+use operators::features::Features;
+use operators::flow::{Bands, Found, Identities, Map, Needs, PrefixJoin, Retrieve, Verify, compare};
 use operators::hash;
-use operators::method::{Method, MethodJob, SetMethod, SetSearch, SimHash, Spec};
-use operators::sets::{Kind, Packed, Sets};
-use operators::text::Cleaner;
-use operators::{DocBatch, DocId, Pair, Row, Similarity, Sketch, jaccard};
+use operators::method::{Method, MethodJob, SetMethod, SetSearch, SimHash, Spec, Zhou, ZhouSpec};
+use operators::retrieval::{COPIES, Comparisons, Retrieval, Sizes};
+use operators::sets::{Packed, Sets};
+use operators::text::{Clean, Cleaner};
+use operators::{Counting, DocBatch, DocId, Pair, Row, Similarity, Sketch, jaccard};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -18,6 +20,13 @@ const SPLITS: u32 = 5;
 /// Document `i` is in split `i % SPLITS`.
 fn doc(i: usize) -> DocId {
     DocId::new(i as u32 % SPLITS, (i as u32 / SPLITS).into())
+}
+
+/// The documents of one split.
+fn batch(texts: &[String], split: u32) -> DocBatch {
+    let mut batch = DocBatch::new(split, 0);
+    texts.iter().skip(split as usize).step_by(SPLITS as usize).for_each(|text| batch.push("", text));
+    batch
 }
 
 /// Pairs of documents, identical ones included, as brute force over all pairs has them.
@@ -49,7 +58,10 @@ impl MethodJob for BruteForce<'_> {
             sets.pack(&mut packed, |_| true);
             let mut keys = Vec::new();
             if let SetSearch::Bands(minhash) = method.search {
-                minhash.bands(&sets.long, &mut keys);
+                // Sets of the two kinds share no feature, and so no band.
+                for set in [&sets.short, &sets.long].into_iter().filter(|set| !set.is_empty()) {
+                    minhash.bands(set, &mut keys);
+                }
             }
             (packed, keys)
         };
@@ -57,7 +69,7 @@ impl MethodJob for BruteForce<'_> {
         let mut pairs = Vec::new();
         for (i, (a, keys_a)) in packed.iter().enumerate() {
             for (j, (b, keys_b)) in packed.iter().enumerate().skip(i + 1) {
-                let agree = keys_a.is_empty() || keys_a.iter().zip(keys_b).any(|(a, b)| a == b);
+                let agree = keys_a.is_empty() || keys_a.iter().any(|key| keys_b.contains(key));
                 if agree && method.rule.matches(Packed(a), Packed(b)).is_some() {
                     pairs.push((doc(i).min(doc(j)), doc(i).max(doc(j))));
                 }
@@ -65,6 +77,10 @@ impl MethodJob for BruteForce<'_> {
         }
         pairs.sort_unstable();
         pairs
+    }
+
+    fn zhou(self, cleaner: Cleaner, method: Zhou) -> Self::Output {
+        places(retrieve_alone(self.0, cleaner, method).0)
     }
 }
 
@@ -86,13 +102,7 @@ impl MethodJob for Dataflow<'_> {
             let (cleaner, mut method) = shared.lock().unwrap().clone();
             let mut map = Map::new(worker, cleaner, method.clone(), by_text);
             for split in (worker.index() as u32..SPLITS).step_by(worker.peers()) {
-                let mut batch = DocBatch::new(split, 0);
-                texts
-                    .iter()
-                    .skip(split as usize)
-                    .step_by(SPLITS as usize)
-                    .for_each(|text| batch.push("", text));
-                map.batch(worker, &batch);
+                map.batch(worker, &batch(&texts, split));
             }
             let Found { rows, copies } = map.finish(worker);
             (compare(worker, &mut method, rows).pairs, copies)
@@ -102,7 +112,7 @@ impl MethodJob for Dataflow<'_> {
 
     fn sets(self, method: SetMethod) -> Self::Output {
         let texts = Arc::new(self.texts.to_vec());
-        let sketch = Arc::new(Sketch::of_corpus(1 << 20));
+        let (sketch, seen) = (Arc::new(Sketch::of_corpus(1 << 20)), Arc::default());
         let shared = std::sync::Mutex::new(method);
         let found = on_workers(self.workers, move |worker| {
             let mut method = shared.lock().unwrap().clone();
@@ -112,7 +122,12 @@ impl MethodJob for Dataflow<'_> {
                 mine.map(|i| (doc(i), &texts[i]))
             };
             let mut sets = Sets::default();
-            let mut identities = Identities::new(worker);
+            let seen = match method.search {
+                SetSearch::Prefix => Arc::clone(&seen),
+                SetSearch::Bands(_) => Arc::default(),
+            };
+            let mut identities = Identities::new(worker, seen);
+            let mut counting = Counting::new(Arc::clone(&sketch));
             let mut bands = match method.search {
                 SetSearch::Bands(minhash) => Some(Bands::new(minhash)),
                 SetSearch::Prefix => None,
@@ -120,21 +135,20 @@ impl MethodJob for Dataflow<'_> {
             for (doc, text) in mine() {
                 let text = method.cleaner.clean(text);
                 if identities.add(doc, text) {
-                    method.rule.sets(text, &mut sets);
+                    method.rule.unsorted(text, &mut sets);
                     match &mut bands {
                         Some(bands) => bands.add(doc, &sets),
-                        None => [Kind::Short, Kind::Long]
-                            .iter()
-                            .for_each(|&kind| sets.of(kind).iter().for_each(|&one| sketch.add(one))),
+                        None => sets.features().for_each(|feature| counting.add(feature)),
                     }
                 }
                 identities.round(worker);
             }
+            counting.finish();
             let collapsed = identities.finish(worker);
             let mut join = PrefixJoin::new(method.rule.clone(), Arc::clone(&sketch));
             for (doc, text) in mine().filter(|(doc, _)| !collapsed.later.contains(doc)) {
-                method.rule.sets(method.cleaner.clean(text), &mut sets);
-                join.add(doc, &sets);
+                method.rule.unsorted(method.cleaner.clean(text), &mut sets);
+                join.add(doc, &mut sets);
             }
             let pairs = match bands {
                 Some(bands) => bands.candidates(worker, &collapsed.later),
@@ -158,6 +172,10 @@ impl MethodJob for Dataflow<'_> {
             (pairs, collapsed.copies)
         });
         expand(&found)
+    }
+
+    fn zhou(self, cleaner: Cleaner, method: Zhou) -> Self::Output {
+        places(retrieve(self.texts, self.workers, cleaner, method).0)
     }
 }
 
@@ -183,6 +201,56 @@ fn expand(found: &[OfWorker]) -> Vec<(DocId, DocId)> {
     }
     all.sort_unstable();
     all
+}
+
+/// What `zhou2017` deletes on one thread, in the order of the corpus, and its comparisons.
+fn retrieve_alone(
+    texts: &[String],
+    mut cleaner: Cleaner,
+    zhou: Zhou,
+) -> (Vec<(Pair, Similarity)>, Comparisons) {
+    let mut rows: Vec<_> =
+        texts.iter().enumerate().map(|(i, text)| zhou.row(doc(i), cleaner.clean(text))).collect();
+    let original = rows.len() as u64;
+    let (mut pairs, mut comparisons) = (Vec::new(), Comparisons::default());
+    for copy in 0..COPIES {
+        let sizes = Sizes { copy: rows.len() as u64, original };
+        let counted = zhou.retrieval.search(copy, sizes, &mut rows, |kept, row| {
+            let pair = zhou.duplicates(kept, row);
+            pairs.extend(pair);
+            pair.is_some()
+        });
+        comparisons = comparisons + counted;
+    }
+    pairs.sort_unstable();
+    (pairs, comparisons)
+}
+
+/// The same from the dataflow.
+fn retrieve(
+    texts: &[String],
+    workers: usize,
+    cleaner: Cleaner,
+    zhou: Zhou,
+) -> (Vec<(Pair, Similarity)>, Comparisons) {
+    let texts = Arc::new(texts.to_vec());
+    let shared = std::sync::Mutex::new((cleaner, zhou));
+    let found = on_workers(workers, move |worker| {
+        let (cleaner, zhou) = shared.lock().unwrap().clone();
+        let mut retrieve = Retrieve::new(worker, cleaner, zhou);
+        for split in (worker.index() as u32..SPLITS).step_by(worker.peers()) {
+            retrieve.batch(worker, &batch(&texts, split));
+        }
+        retrieve.finish(worker)
+    });
+    assert!(found.iter().all(|found| found.loads.len() == COPIES));
+    let mut pairs: Vec<_> = found.iter().flat_map(|found| found.pairs.iter().copied()).collect();
+    pairs.sort_unstable();
+    (pairs, found.iter().fold(Comparisons::default(), |sum, found| sum + found.comparisons))
+}
+
+fn places(pairs: Vec<(Pair, Similarity)>) -> Vec<(DocId, DocId)> {
+    pairs.into_iter().map(|(pair, _)| (pair.low, pair.high)).collect()
 }
 
 fn on_workers<T: Send + 'static>(
@@ -280,5 +348,20 @@ proptest! {
         let mut found = found.concat();
         found.sort_unstable();
         prop_assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn zhou_deletes_the_same_documents_on_any_number_of_workers(
+        texts in vec("[ab中 ]{0,3}(今天天气好|都去公园|北京上海){0,3}[ab]{0,2}(//@a:[ab]{1,2})?", 0..80),
+        workers in 1usize..=4,
+        retrieval in prop::sample::select(vec![Retrieval::Linear, Retrieval::Bucket, Retrieval::Recursive]),
+        threshold in 1_000_000u64..4_000_000,
+    ) {
+        let spec = ZhouSpec { retrieval, threshold: Some(threshold), ..ZhouSpec::default() };
+        let (cleaner, zhou) = (Cleaner::new(Clean::Weibo), Zhou::new(&spec, Features::Chars(1)));
+        let expected = retrieve_alone(&texts, cleaner.clone(), zhou.clone());
+        let deleted: std::collections::BTreeSet<_> = expected.0.iter().map(|(pair, _)| pair.high).collect();
+        prop_assert_eq!(deleted.len(), expected.0.len(), "no document is deleted twice");
+        prop_assert_eq!(retrieve(&texts, workers, cleaner, zhou), expected);
     }
 }

@@ -57,6 +57,10 @@ impl Format for Csv {
         head.split(|&byte| byte == b'\n').next().is_some_and(|line| line.trim_ascii() == b"userid,text")
     }
 
+    fn has_fields(&self) -> bool {
+        true
+    }
+
     fn splits(&self, path: &str) -> bool {
         self.one_line && Compression::named(path).1 == Compression::None
     }

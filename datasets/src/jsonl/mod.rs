@@ -42,6 +42,10 @@ impl Format for Jsonl {
         }
     }
 
+    fn has_fields(&self) -> bool {
+        true
+    }
+
     fn splits(&self, path: &str) -> bool {
         Compression::named(path).1 == Compression::None
     }

@@ -38,6 +38,10 @@ impl Format for Parquet {
         has_suffix(path, ".parquet") || head.starts_with(b"PAR1")
     }
 
+    fn has_fields(&self) -> bool {
+        true
+    }
+
     fn splits(&self, _path: &str) -> bool {
         true
     }

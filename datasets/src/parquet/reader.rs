@@ -21,6 +21,8 @@ pub(super) struct RowReader {
     charset: Charset,
     bad_text: BadText,
     max_record_bytes: usize,
+    /// A row without it is a reject.
+    id_field: Option<String>,
     /// The names on the way to the column.
     id: Option<Vec<String>>,
     text: Vec<String>,
@@ -46,6 +48,7 @@ impl RowReader {
             charset: Charset::of_values(reading.encoding.filter(|_| schema::is_binary(column.as_ref()))),
             bad_text: reading.bad_text,
             max_record_bytes: reading.max_record_bytes,
+            id_field: reading.id.clone(),
             id: file.id.map(path),
             text: path(file.text),
             records: None,
@@ -91,7 +94,10 @@ impl Reader for RowReader {
                 );
                 reject(batch, path, row, &reason, text);
             } else {
-                let place = || format!("{path}:{row}");
+                let place = || match &self.id_field {
+                    Some(field) => Err(format!("the field \"{field}\" is null")),
+                    None => Ok(format!("{path}:{row}")),
+                };
                 let buffers = (&mut self.id_buffer, &mut self.text_buffer);
                 match record(records, self.charset, self.bad_text, buffers, place) {
                     Ok((id, text, replaced)) => batch.push_decoded(id, text, replaced),
@@ -117,7 +123,7 @@ fn record<'a>(
     charset: Charset,
     bad_text: BadText,
     (id_buffer, text_buffer): (&'a mut String, &'a mut Vec<u8>),
-    default_id: impl FnOnce() -> String,
+    default_id: impl FnOnce() -> Result<String, String>,
 ) -> Result<(&'a str, &'a str, bool), Refusal<'a>> {
     let row = records.next;
     let Some(bytes) = records.text.bytes(row) else {
@@ -127,7 +133,7 @@ fn record<'a>(
         .decode(bytes, bad_text, text_buffer)
         .map_err(|illegal| (format!("the text is {}", illegal.reason), bytes))?;
     let Some(id) = records.id.as_ref().filter(|id| !id.is_null(row)) else {
-        *id_buffer = default_id();
+        *id_buffer = default_id().map_err(|reason| (reason, bytes))?;
         return Ok((id_buffer, text, replaced));
     };
     if let Some(bytes) = id.bytes(row) {

@@ -172,6 +172,22 @@ fn a_null_text_is_a_reject_at_its_row() {
 }
 
 #[test]
+fn a_null_id_is_a_reject_where_its_field_is_named() {
+    let ids: Int64Array = [Some(1), None].into_iter().collect();
+    let texts = StringArray::from(vec!["a", "b"]);
+    let file = encoded(&batch_of(vec![("id", Arc::new(ids)), ("text", Arc::new(texts))]), row_groups_of(2));
+    let docs = |id: Option<&str>| {
+        let reading = Reading { id: id.map(str::to_owned), ..Reading::default() };
+        let Read { docs, rejects, .. } = read(&pieces(&file, 1), &reading).unwrap();
+        (docs.into_iter().map(|(id, _)| id).collect::<Vec<_>>(), rejects)
+    };
+    assert_eq!(docs(None), (vec!["1".to_owned(), "corpus.parquet:1".to_owned()], vec![]));
+    let (ids, rejects) = docs(Some("id"));
+    assert_eq!((ids, rejects.len()), (vec!["1".to_owned()], 1));
+    assert!(rejects[0].reason.starts_with("the field \"id\" is null"), "{rejects:?}");
+}
+
+#[test]
 fn kept_and_removed_rows_have_every_column_as_it_was() {
     let file = encoded(&corpus(), row_groups_of(6));
     let input = decoded(file.clone());

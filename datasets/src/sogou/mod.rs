@@ -18,9 +18,9 @@ use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer, encoding
 /// <content>…</content>
 /// </doc>
 /// ```
-/// The id is `docno`; the text is the title, a newline and the content, or the content alone where the
-/// title is empty or missing. It is no XML: `&` stands for itself, and nothing is unescaped. The url is
-/// not used, but it must be text too.
+/// The id is `docno`, or the url where `url` is named as the field of the id; the text is the title, a newline and the
+/// content, or the content alone where the title is empty or missing. It is no XML: `&` stands for itself, and nothing is
+/// unescaped. A url that is not used must be text too.
 ///
 /// A document begins at a line that is `<doc>` and ends with `</doc>`, or where the next begins if that
 /// is missing. The file splits at such lines: no byte of `<`, `>`, `/` or the newline can be the later
@@ -206,10 +206,17 @@ type Wrong = (usize, Cow<'static, str>);
 /// Its id and its text.
 type Document<'t> = Result<(&'t str, Cow<'t, str>), Wrong>;
 
-fn document(text: &str) -> Document<'_> {
+fn document<'t>(text: &'t str, reading: &Reading) -> Document<'t> {
     let docno = field(text, "<docno>", "</docno>")?.map_or("", |(docno, _)| docno.trim());
     if docno.is_empty() {
         return Err((0, "the document has no <docno>".into()));
+    }
+    let id = match reading.id() {
+        ("url", true) => field(text, "<url>", "</url>")?.map_or("", |(url, _)| url.trim()),
+        _ => docno,
+    };
+    if id.is_empty() {
+        return Err((0, "the document has no <url>".into()));
     }
     let title = field(text, "<contenttitle>", "</contenttitle>")?.map_or("", |(title, _)| title.trim());
     let content = field(text, "<content>", "</content>")?;
@@ -219,7 +226,7 @@ fn document(text: &str) -> Document<'_> {
         return Err((0, "the document has two <docno>".into()));
     }
     let text = if title.is_empty() { content.into() } else { format!("{title}\n{content}").into() };
-    Ok((docno, text))
+    Ok((id, text))
 }
 
 /// What stands between the first `open` and the first `close` after it, and what comes then.
@@ -255,8 +262,8 @@ impl Reader for SogouReader {
             }
             let decoded = charset.decode(element.bytes, self.reading.bad_text, &mut self.buffer);
             let decoded = decoded.map_err(|illegal| (illegal.offset, illegal.reason.into()));
-            match decoded.and_then(|(text, replaced)| Ok((document(text)?, replaced))) {
-                Ok(((docno, text), replaced)) => batch.push_decoded(docno, &text, replaced),
+            match decoded.and_then(|(text, replaced)| Ok((document(text, &self.reading)?, replaced))) {
+                Ok(((id, text), replaced)) => batch.push_decoded(id, &text, replaced),
                 Err((at, reason)) => {
                     batch.reject(&path, element.offset + at as u64, reason, element.bytes);
                 }

@@ -64,6 +64,21 @@ fn a_broken_document_costs_itself_alone() {
 }
 
 #[test]
+fn the_url_is_the_id_where_it_is_named_so() {
+    let unaddressed = "<doc>\n<docno>2</docno>\n<content>two</content>\n</doc>\n";
+    let file = [&page("1", "", "one"), unaddressed].concat();
+    let blob = MemoryBlob::shared("/a", file.as_bytes(), 9);
+    let ids = |field: &str| {
+        let reading = Reading { id: Some(field.to_owned()), ..Reading::default() };
+        read(&SOGOUCS, &pieces(&blob, &[]), &reading).0
+    };
+    let at = page("1", "", "one").len() as u64;
+    let reject = Record::Reject { offset: at, reason: "the document has no <url>".to_owned() };
+    assert_eq!(ids("url"), [doc("http://x/", "one"), reject]);
+    assert_eq!(ids("docno"), [doc("1", "one"), doc("2", "two")]);
+}
+
+#[test]
 fn an_illegal_byte_is_named_by_its_offset_in_the_file() {
     let mut file = [page("1", "", "一"), page("2", "", "xx")].concat().into_bytes();
     let at = file.len() - "x</content>\n</doc>\n".len();

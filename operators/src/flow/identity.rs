@@ -1,6 +1,7 @@
 //! Identical texts become one document, before anything is known of them but their text.
 
 use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use timely::worker::Worker;
 use xxhash_rust::xxh3::xxh3_128;
@@ -14,10 +15,32 @@ use crate::record::DocId;
 /// 128 bits of a cleaned text.
 type Identity = (u64, u64);
 
-/// Finds identical texts. Holds 32 bytes for each different text that its worker reads, and 32 bytes for each
-/// document, on some worker.
+/// Which texts were seen, by one worker or by all of a process: 16 bytes each.
+pub struct Seen(Vec<Mutex<HashSet<Identity>>>);
+
+/// Workers that look at once rarely look at the same part.
+const PARTS: usize = 64;
+
+impl Default for Seen {
+    fn default() -> Self {
+        Seen((0..PARTS).map(|_| Mutex::default()).collect())
+    }
+}
+
+impl Seen {
+    fn first(&self, identity: Identity) -> bool {
+        let part = &self.0[identity.1 as usize % PARTS];
+        part.lock().unwrap_or_else(PoisonError::into_inner).insert(identity)
+    }
+
+    fn forget(&self) {
+        self.0.iter().for_each(|part| *part.lock().unwrap_or_else(PoisonError::into_inner) = HashSet::new());
+    }
+}
+
+/// Finds identical texts. Holds 32 bytes for each document, on some worker.
 pub struct Identities {
-    seen: HashSet<Identity>,
+    seen: Arc<Seen>,
     shuffle: Shuffle<(Identity, (u64, u64))>,
 }
 
@@ -33,19 +56,19 @@ pub struct Collapsed {
 }
 
 impl Identities {
-    /// With no text yet.
-    pub fn new(worker: &mut Worker) -> Self {
+    /// With no text yet. `seen`: that of all workers, or its own.
+    pub fn new(worker: &mut Worker, seen: Arc<Seen>) -> Self {
         let shuffle =
             Shuffle::new(worker, "Identity", |(identity, _): &(Identity, _)| hash::spread(identity.0));
-        Identities { seen: HashSet::new(), shuffle }
+        Identities { seen, shuffle }
     }
 
-    /// Adds a document; says whether its text is the first of its kind on this worker.
+    /// Adds a document; says whether its text was not seen before.
     pub fn add(&mut self, doc: DocId, text: &str) -> bool {
         let hash = xxh3_128(text.as_bytes());
         let identity = (hash as u64, (hash >> 64) as u64);
         self.shuffle.send((identity, (0, doc.0)));
-        self.seen.insert(identity)
+        self.seen.first(identity)
     }
 
     /// Ends a round of adding.
@@ -55,8 +78,9 @@ impl Identities {
 
     /// Waits for all workers.
     pub fn finish(self, worker: &mut Worker) -> Collapsed {
-        drop(self.seen);
-        let Found { rows, copies } = collapse(self.shuffle.finish(worker));
+        let arrived = self.shuffle.finish(worker);
+        self.seen.forget();
+        let Found { rows, copies } = collapse(arrived);
         let later = copies.iter().map(|(doc, _)| doc.0);
         let later = shuffle(worker, "Copy", later, |&doc: &u64| owner(DocId(doc)));
         let mut later: Vec<DocId> = later.into_iter().map(DocId).collect();

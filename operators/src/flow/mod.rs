@@ -5,6 +5,7 @@
 //! returned; nothing here can fail.
 
 mod bands;
+mod class_sums;
 mod compare;
 mod identity;
 mod map;
@@ -12,14 +13,17 @@ mod prefix;
 mod rows;
 mod shuffle;
 mod verify;
+mod zhou;
 
 pub use bands::Bands;
+pub use class_sums::ClassSums;
 pub use compare::{BlockLoad, Compared, compare};
-pub use identity::{Collapsed, Identities};
+pub use identity::{Collapsed, Identities, Seen};
 pub use map::{Found, Map};
 pub use prefix::PrefixJoin;
 pub use shuffle::{Shuffle, shuffle};
 pub use verify::{Matching, Needs, Verify};
+pub use zhou::{Retrieve, Retrieved};
 
 use crate::record::{DocId, Pair};
 

@@ -35,8 +35,8 @@ impl PrefixJoin {
         PrefixJoin { rule, sketch, held: Held::default() }
     }
 
-    /// Adds a document with its sets; says whether it may have a partner.
-    pub fn add(&mut self, doc: DocId, sets: &Sets) -> bool {
+    /// Adds a document with its unsorted sets; says whether it may have a partner.
+    pub fn add(&mut self, doc: DocId, sets: &mut Sets) -> bool {
         self.held.add(&self.rule, &self.sketch, doc, sets)
     }
 
@@ -47,7 +47,7 @@ impl PrefixJoin {
         let mut most = MIN_PAIRS;
         for round in 0..1 << ROUND_BITS {
             let mut postings: Vec<Posting> = Vec::new();
-            self.held.postings(&self.rule, &self.sketch, round, ROUND_BITS, |posting| postings.push(posting));
+            self.held.postings(&self.sketch, round, ROUND_BITS, |posting| postings.push(posting));
             shuffle_into(worker, "Posting", postings, |posting: &Posting| posting.0.0, &mut arrived);
             candidates(&self.rule, &mut arrived, |pair| {
                 pairs.push(pair);

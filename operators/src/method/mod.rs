@@ -3,21 +3,28 @@
 //! A new method is one file here with its [`Parameters`], and in this file: its module, a variant of [`Spec`] with
 //! an arm in each `match`, and an entry of [`Spec::ALL`]; and its line in the help of `--method`.
 
+mod auto;
 mod exact;
+mod judge;
 mod sets;
 mod simhash;
+mod zhou;
 
 use std::fmt;
 use std::hash::Hash;
 use std::str::FromStr;
 
+pub use auto::AutoSpec;
 pub use exact::{Exact, ExactSpec};
+pub use judge::{Judge, Judgement};
 pub use sets::{JaccardSpec, MinHashSpec, SetMethod, SetSearch};
 pub use simhash::{SimHash, SimHashSpec};
+pub use zhou::{Zhou, ZhouSpec};
 
 use crate::Error;
 use crate::features::{FeatureSpec, Features, Lexicon};
 use crate::record::{Pair, Record, Row};
+use crate::similarity::Similarity;
 use crate::text::{Clean, Cleaner};
 
 /// Map, shuffle, reduce.
@@ -45,12 +52,16 @@ pub trait Method: Clone + Send + Sync + 'static {
 pub enum Spec {
     /// See [`SimHash`].
     SimHash(SimHashSpec),
+    /// See [`AutoSpec`].
+    Auto(AutoSpec),
     /// See [`Exact`].
     Exact(ExactSpec),
     /// See [`JaccardSpec`].
     Jaccard(JaccardSpec),
     /// See [`MinHashSpec`].
     MinHash(MinHashSpec),
+    /// See [`Zhou`].
+    Zhou(ZhouSpec),
 }
 
 /// The parameters of one method: what a user may write behind its name. `Default` is the name alone; `Display`
@@ -76,11 +87,17 @@ pub trait MethodJob {
     fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Self::Output;
     /// Does it with a method over sets of features.
     fn sets(self, method: SetMethod) -> Self::Output;
+    /// Does it with the method that deletes as it compares.
+    fn zhou(self, cleaner: Cleaner, method: Zhou) -> Self::Output;
 }
 
 impl Spec {
     /// Examples of every method, for the laws that all must keep.
     pub const ALL: &[&str] = &[
+        "auto",
+        "auto:search=minhash",
+        "auto:revisions",
+        "auto:short=0.5,long=0.6",
         "simhash",
         "simhash:features=char:5",
         "simhash:bits=32,hamming=2,features=char:2,clean=weibo",
@@ -89,6 +106,9 @@ impl Spec {
         "jaccard:0.5,features=char:2",
         "jaccard:0.8,features=word:1,clean=none",
         "minhash:jaccard=0.7,features=char:3,bands=40,rows=3",
+        "zhou2017:threshold=2.4,features=char:1",
+        "zhou2017:k=8,retrieval=bucket,features=char:2,clean=none",
+        "zhou2017:k=2,threshold=1.25,retrieval=linear,features=word:1,clean=nfkc",
     ];
 
     /// The one place that picks a method.
@@ -99,16 +119,56 @@ impl Spec {
                 Ok(job.run(Cleaner::new(spec.clean), SimHash::new(spec.bits, spec.hamming, features)))
             }
             Spec::Exact(spec) => Ok(job.run(Cleaner::new(spec.clean), Exact)),
+            Spec::Auto(spec) => Ok(job.sets(spec.method(lexicon)?)),
             Spec::Jaccard(spec) => Ok(job.sets(spec.method(lexicon, SetSearch::Prefix)?)),
             Spec::MinHash(spec) => {
                 Ok(job.sets(spec.jaccard.method(lexicon, SetSearch::Bands(spec.minhash))?))
             }
+            Spec::Zhou(spec) => {
+                let features = Features::new(spec.features, lexicon)?;
+                Ok(job.zhou(Cleaner::new(spec.clean), Zhou::new(spec, features)))
+            }
         }
+    }
+
+    /// The same, with what a method leaves open decided for a corpus of so many bytes.
+    pub fn for_corpus(self, bytes: u64) -> Self {
+        match self {
+            Spec::Auto(spec) => Spec::Auto(spec.for_corpus(bytes)),
+            other => other,
+        }
+    }
+
+    /// Whether stop words and a user dictionary matter: whether texts are cut into jieba's words.
+    pub fn cuts_words(&self) -> bool {
+        let features = match self {
+            Spec::SimHash(spec) => spec.features,
+            Spec::Jaccard(spec) => spec.features,
+            Spec::MinHash(spec) => spec.jaccard.features,
+            Spec::Auto(_) | Spec::Exact(_) => return false,
+        };
+        features == FeatureSpec::Jieba
     }
 
     /// Whether the method itself measures how alike the texts of a match are.
     pub fn measures(&self) -> bool {
-        matches!(self, Spec::Jaccard(_) | Spec::MinHash(_))
+        matches!(self, Spec::Auto(_) | Spec::Jaccard(_) | Spec::MinHash(_) | Spec::Zhou(_))
+    }
+
+    /// The thresholds of a method that measures similarity itself.
+    pub fn thresholds(&mut self) -> Vec<&mut Similarity> {
+        match self {
+            // Of Zhou it is a threshold of Sim, which is no similarity between 0 and 1.
+            Spec::SimHash(_) | Spec::Exact(_) | Spec::Zhou(_) => vec![],
+            Spec::Auto(spec) => vec![&mut spec.short, &mut spec.long],
+            Spec::Jaccard(spec) => vec![&mut spec.least],
+            Spec::MinHash(spec) => vec![&mut spec.jaccard.least],
+        }
+    }
+
+    /// Whether the method compares fingerprints, so that a pair has a distance.
+    pub fn fingerprints(&self) -> bool {
+        matches!(self, Spec::SimHash(_) | Spec::Exact(_) | Spec::Zhou(_))
     }
 
     /// Whether matching fingerprints do not prove that the texts are near, so that pairs need verification.
@@ -125,11 +185,13 @@ impl FromStr for Spec {
         let spec = match name {
             "simhash" => parse(name, parameters).map(Spec::SimHash),
             "exact" => parse(name, parameters).map(Spec::Exact),
+            "auto" => parse(name, parameters).map(Spec::Auto),
             "jaccard" => parse(name, parameters).map(Spec::Jaccard),
             "minhash" => parse(name, parameters).map(Spec::MinHash),
-            _ => {
-                Err(format!("no method is called \"{name}\"; there are simhash, exact, jaccard and minhash"))
-            }
+            "zhou2017" => parse(name, parameters).map(Spec::Zhou),
+            _ => Err(format!(
+                "no method is called \"{name}\"; there are auto, simhash, exact, jaccard, minhash and zhou2017"
+            )),
         };
         spec.map_err(|reason| Error::BadSpec { spec: text.to_owned(), reason })
     }
@@ -166,12 +228,12 @@ fn number(
 
 /// The parameter `features`.
 fn store_features(place: &mut FeatureSpec, value: &str) -> Result<(), Wrong> {
-    store(place, FeatureSpec::parse(value), "jieba, char:N or word:N, N from 1 to 64")
+    store(place, FeatureSpec::parse(value), "jieba, char:N, word:N or unit:N, N from 1 to 64")
 }
 
 /// The parameter `clean`, which every method has.
 fn store_clean(place: &mut Clean, value: &str) -> Result<(), Wrong> {
-    store(place, Clean::parse(value), "none, nfkc or weibo")
+    store(place, Clean::parse(value), "none, nfkc, post or weibo")
 }
 
 impl fmt::Display for Spec {
@@ -179,8 +241,10 @@ impl fmt::Display for Spec {
         match self {
             Spec::SimHash(spec) => write!(f, "simhash:{spec}"),
             Spec::Exact(spec) => write!(f, "exact:{spec}"),
+            Spec::Auto(spec) => write!(f, "auto:{spec}"),
             Spec::Jaccard(spec) => write!(f, "jaccard:{spec}"),
             Spec::MinHash(spec) => write!(f, "minhash:{spec}"),
+            Spec::Zhou(spec) => write!(f, "zhou2017:{spec}"),
         }
     }
 }
@@ -198,14 +262,31 @@ mod tests {
     }
 
     #[test]
+    fn another_threshold_changes_nothing_else() {
+        for (spec, expected) in [
+            ("auto:revisions,long=0.4", "auto:revisions,short=0.65,long=0.65"),
+            ("jaccard:0.8,features=char:2", "jaccard:0.65,features=char:2"),
+            ("minhash:rows=4,clean=none", "minhash:rows=4,clean=none,jaccard=0.65"),
+            ("simhash", "simhash"),
+        ] {
+            let mut spec: Spec = spec.parse().unwrap();
+            spec.thresholds().into_iter().for_each(|least| *least = Similarity::millionths(650_000));
+            assert_eq!(spec, expected.parse().unwrap());
+        }
+    }
+
+    #[test]
     fn a_bad_spec_says_what_was_expected() {
         for (text, expected) in [
-            ("simhsah", "there are simhash, exact"),
+            ("simhsah", "there are auto, simhash"),
             ("simhash:bits=16", "32 or 64"),
             ("simhash:hamming=16", "0 to 15"),
             ("simhash:features=char:0", "char:N"),
-            ("simhash:clean", "none, nfkc or weibo"),
+            ("simhash:clean", "none, nfkc, post or weibo"),
             ("jaccard:0.001", "0.01 to 1"),
+            ("zhou2017:k=9", "2 to 8"),
+            ("zhou2017:threshold=nan", "0 to 9"),
+            ("zhou2017:retrieval=fast", "linear, bucket or recursive"),
             ("exact:bits=64", "no parameter \"bits\""),
         ] {
             let error = text.parse::<Spec>().unwrap_err().to_string();

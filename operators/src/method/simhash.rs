@@ -101,7 +101,7 @@ impl Method for SimHash {
 /// Counts, for each of 64 bits, the words in which it is set; bit `b` of `planes[p]` is bit `p` of the count
 /// of bit `b`. Sixteen words at a time go through a tree of full adders: 5 operations a word.
 #[derive(Default)]
-struct Tally {
+pub(super) struct Tally {
     planes: [u64; 32],
     waiting: [u64; 16],
     count: u64,
@@ -109,7 +109,7 @@ struct Tally {
 
 impl Tally {
     #[inline]
-    fn add(&mut self, word: u64) {
+    pub(super) fn add(&mut self, word: u64) {
         self.waiting[self.count as usize % 16] = word;
         self.count += 1;
         if self.count.is_multiple_of(16) {
@@ -143,7 +143,7 @@ impl Tally {
     }
 
     /// The bits that are set in more than half of the words.
-    fn majority(mut self) -> u64 {
+    pub(super) fn majority(mut self) -> u64 {
         for i in 0..self.count as usize % 16 {
             self.ripple(0, self.waiting[i]);
         }

@@ -1,0 +1,291 @@
+//! `compare`: a corpus with labels in; the label of each test document by four measures out.
+
+mod report;
+mod testing;
+mod training;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use cluster::Stores;
+use datasets::{Encoding, Extractors, Reading};
+use operators::Reject;
+use operators::features::{FeatureSpec, Features};
+use operators::text::{Clean, Cleaner};
+use operators::vector::Division;
+
+use self::report::{Counters, Report, milliseconds, tables};
+use self::testing::Testing;
+use self::training::{Trained, Training};
+use crate::failure::{check_rejects, while_running};
+use crate::options::{OnBadText, lexicon, output_and_inputs, paths, record_size, size};
+use crate::output::OutputFolder;
+use crate::plan::Plan;
+use crate::progress::{Progress, Reporter, Stage};
+use crate::reject_lines::number_lines;
+use crate::summary::{Clock, InputFile, Process};
+use crate::tables::{LabelRow, write_labels, write_rejects};
+use crate::{Common, WrongUse, say};
+
+/// Compare test documents with classes of training documents by four measures
+///
+/// Each class is the sum of its training documents' feature counts. Each test document gets the label of the class that
+/// is nearest by Euclidean distance, cosine, Pearson's correlation and Hamming distance of SimHash fingerprints. How many
+/// labels are right, and the CPU time that each measure took, are printed. The output holds labels/, rejects/ and
+/// _SUCCESS, which is written last.
+#[derive(clap::Args)]
+#[command(override_usage = "dedup-job compare [OPTIONS] <INPUT>... <OUTPUT>")]
+pub struct Args {
+    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store; the last one is the output folder
+    #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
+    paths: Vec<String>,
+    /// Field that holds a document's label; of a URL its host counts [default: the first folder of the document's id]
+    ///
+    /// SogouCS has the field url. The default is for folders of texts below one input, a folder a class, and for what
+    /// pack makes of them.
+    #[arg(long, value_name = "FIELD")]
+    label_field: Option<String>,
+    /// What is counted: jieba, char:N or word:N
+    #[arg(long, value_name = "SPEC", default_value = "jieba", value_parser = feature_spec)]
+    features: FeatureSpec,
+    /// The share of the documents that is for testing
+    ///
+    /// They are chosen by a hash of their text, so that copies of a text are all for testing or all for training.
+    #[arg(long, value_name = "SHARE", default_value = "0.1", value_parser = share)]
+    test_share: f64,
+    /// Another seed chooses other test documents
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Format of the input; recognised by name and content by default
+    #[arg(long)]
+    format: Option<String>,
+    /// Field that holds a document's id [default: id where there is one, else file and position]
+    #[arg(long, value_name = "FIELD")]
+    id_field: Option<String>,
+    /// Field that holds a document's text [default: text]
+    #[arg(long, value_name = "FIELD")]
+    text_field: Option<String>,
+    /// Encoding of texts, where the format does not fix it: utf-8, gb18030, gbk, big5, utf-16le or utf-16be
+    ///
+    /// By default it is recognised, file by file; values that are bytes (BytesWritable, binary columns) are UTF-8.
+    #[arg(long, value_name = "NAME")]
+    encoding: Option<Encoding>,
+    /// What becomes of a text with bytes that its encoding does not allow
+    #[arg(long, value_name = "HOW", default_value = "reject")]
+    on_bad_text: OnBadText,
+    /// Reject records that are longer than this, as they are stored or once decompressed
+    #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = record_size)]
+    max_record_bytes: u64,
+    /// File of words that are no features, one a line
+    #[arg(long, value_name = "FILE")]
+    stop_words: Option<String>,
+    /// jieba's user dictionary: a word, its frequency and its tag on each line
+    #[arg(long, value_name = "FILE")]
+    user_dict: Option<String>,
+    /// About how many bytes of a file one worker reads at a time, such as 64M
+    #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = size)]
+    split_size: u64,
+    /// Stop with exit code 4 before anything is committed if more records than this are rejected
+    #[arg(long, value_name = "N")]
+    max_rejects: Option<u64>,
+    /// Replace an output that exists
+    #[arg(long)]
+    overwrite: bool,
+}
+
+fn feature_spec(text: &str) -> Result<FeatureSpec, String> {
+    FeatureSpec::parse(text).ok_or_else(|| "expected jieba, char:N or word:N, N from 1 to 64".to_owned())
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|&share: &f64| 0.0 < share && share < 1.0);
+    share.ok_or_else(|| "expected a number between 0 and 1".to_owned())
+}
+
+/// Runs the job; returns 0, or 3 if records were rejected.
+pub fn run(common: &Common, args: Args) -> Result<u8> {
+    let start = Instant::now();
+    let stores = Stores::new();
+    let (output, inputs) = output_and_inputs(&args.paths)?;
+    let lexicon = lexicon("", args.stop_words.as_deref(), args.user_dict.as_deref())?;
+    let features = Features::new(args.features, &lexicon)?;
+    let plan = Arc::new(Plan::new(&stores, inputs, args.format.as_deref(), args.split_size)?);
+    let folder = OutputFolder::create(&stores, output, args.overwrite, &plan)?;
+    let progress = Arc::new(Progress::default());
+    let reporter = Reporter::start(Arc::clone(&progress), common.show(), plan.bytes());
+    let job = Job { workers: common.workers(), args: &args, inputs, plan, folder: &folder, progress, start };
+    let result = job.run(features);
+    drop(reporter);
+    if result.is_err() {
+        // The first error is the one to report.
+        folder.abandon();
+    }
+    let report = result.map_err(while_running)?;
+    if !common.quiet {
+        // A reader that has seen enough is no failure.
+        let _ = writeln!(std::io::stdout(), "{report}");
+        say(&report.counters);
+    }
+    Ok(if report.counters.rejected > 0 { 3 } else { 0 })
+}
+
+/// A run whose input and output are known to be there.
+struct Job<'a> {
+    workers: usize,
+    args: &'a Args,
+    inputs: &'a [String],
+    plan: Arc<Plan>,
+    folder: &'a OutputFolder,
+    progress: Arc<Progress>,
+    start: Instant,
+}
+
+impl Job<'_> {
+    fn run(&self, features: Features) -> Result<Report> {
+        let (args, plan) = (self.args, &self.plan);
+        let mut clock = Clock::default();
+        let reading = |id: &Option<String>| -> Result<Reading> {
+            Ok(Reading {
+                id: id.clone(),
+                text: args.text_field.clone(),
+                encoding: args.encoding,
+                bad_text: args.on_bad_text.into(),
+                max_record_bytes: args.max_record_bytes as usize,
+                extractors: Arc::new(Extractors::of_this_program()?),
+            })
+        };
+        let cleaner = Cleaner::new(Clean::default());
+        // A folder is that of the id.
+        let labels = reading(if args.label_field.is_some() { &args.label_field } else { &args.id_field })?;
+        let training = Training {
+            plan: Arc::clone(plan),
+            reading: labels.clone(),
+            folders: args.label_field.is_none(),
+            features: features.clone(),
+            cleaner: cleaner.clone(),
+            division: Division::new(args.seed, args.test_share),
+            progress: Arc::clone(&self.progress),
+        };
+        let mut trained = training.run(self.workers)?;
+        clock.add("training", self.start.elapsed());
+        check_trained(&mut trained)?;
+
+        let ids = reading(&args.id_field)?;
+        let testing = Testing {
+            plan,
+            reading: &ids,
+            trained: &trained,
+            features: &features,
+            cleaner: &cleaner,
+            progress: &self.progress,
+        };
+        let tested = testing.run(self.workers)?;
+        if tested.rows.len() + tested.rejects.len() != trained.tests.len() {
+            match tested.without_field {
+                Some(error) => bail!(error),
+                None => bail!(
+                    "a document was not found again in its second reading; did the input change meanwhile?"
+                ),
+            }
+        }
+        if tested.rows.is_empty() {
+            bail!(none("test document has an id", "nothing can be said of them", &tested.rejects));
+        }
+        let mut rejects = std::mem::take(&mut trained.rejects);
+        rejects.extend_from_slice(&tested.rejects);
+        rejects.sort_by_key(|reject| reject.doc);
+        number_lines(plan, &labels, &mut rejects)?;
+        check_rejects(args.max_rejects, &rejects)?;
+
+        self.progress.enter(Stage::Write);
+        let name = |label: Option<u32>| label.map_or("", |label| &trained.labels[label as usize].name);
+        let rows = tested.rows.iter().map(|row| LabelRow {
+            id: &row.id,
+            label: name(Some(row.label)),
+            nearest: row.nearest.map(name),
+        });
+        write_labels(self.folder, rows)?;
+        write_rejects(self.folder, &rejects)?;
+        clock.add("whole", self.start.elapsed());
+        let (measures, classes) = tables(&trained.labels, &tested);
+        let report = Report {
+            version: env!("CARGO_PKG_VERSION"),
+            configuration: self.configuration(),
+            counters: Counters {
+                input_files: plan.files.len() as u64,
+                input_bytes: plan.bytes(),
+                splits: plan.splits.len() as u64,
+                records_read: trained.read.docs + (rejects.len() - tested.rejects.len()) as u64,
+                text_bytes: trained.read.text_bytes,
+                replaced: trained.read.replaced,
+                training: trained.labels.iter().map(|label| label.training).sum(),
+                tested: tested.rows.len() as u64,
+                unlabelled: trained.read.unlabelled,
+                rejected: rejects.len() as u64,
+                features: trained.classes.features() as u64,
+            },
+            measures,
+            fingerprint_cpu_milliseconds: milliseconds(tested.fingerprints),
+            classes,
+            process: Process::measure(),
+            seconds: clock.seconds(),
+            input: plan.files.iter().map(InputFile::of).collect(),
+        };
+        self.progress.enter(Stage::Commit);
+        self.folder.commit(&(serde_json::to_string_pretty(&report)? + "\n"))?;
+        Ok(report)
+    }
+
+    fn configuration(&self) -> BTreeMap<&'static str, String> {
+        let args = self.args;
+        let or = |value: &Option<String>, default: &str| value.as_deref().unwrap_or(default).to_owned();
+        BTreeMap::from([
+            ("label-field", or(&args.label_field, "none: folders")),
+            ("features", args.features.to_string()),
+            ("clean", Clean::default().to_string()),
+            ("test-share", args.test_share.to_string()),
+            ("seed", args.seed.to_string()),
+            ("format", or(&args.format, "recognised")),
+            ("id-field", or(&args.id_field, "id")),
+            ("text-field", or(&args.text_field, "text")),
+            ("encoding", args.encoding.map_or("recognised", Encoding::name).to_owned()),
+            ("on-bad-text", format!("{:?}", args.on_bad_text).to_lowercase()),
+            ("max-record-bytes", args.max_record_bytes.to_string()),
+            ("stop-words", or(&args.stop_words, "none")),
+            ("user-dict", or(&args.user_dict, "none")),
+            ("split-size", args.split_size.to_string()),
+            ("workers", self.workers.to_string()),
+            ("inputs", self.inputs.join(" ")),
+        ])
+    }
+}
+
+/// There must be something to compare, and something to compare it with.
+fn check_trained(trained: &mut Trained) -> Result<()> {
+    if let Some((_, error)) = trained.read.without_field.take().filter(|_| trained.read.docs == 0) {
+        bail!(error); // a name that no file knows is misspelt
+    }
+    let labelled = trained.read.docs - trained.read.unlabelled;
+    let tests = trained.tests.len() as u64;
+    if labelled == 0 {
+        let why = "the first folder of its id is one, or the field that --label-field names";
+        bail!(none("document has a label", why, &trained.rejects));
+    }
+    if tests == 0 || tests == labelled {
+        bail!(WrongUse(format!(
+            "{tests} of {labelled} documents are for testing; choose another --test-share or --seed"
+        )));
+    }
+    Ok(())
+}
+
+/// Nothing is as it should be: the user's fault, who will want to know why the first record is not.
+fn none(such: &str, why: &str, rejects: &[Reject]) -> WrongUse {
+    let first = rejects.first().map(|Reject { path, offset, reason, .. }| {
+        format!("; the first reject: \"{path}\" at {offset}: {reason}")
+    });
+    WrongUse(format!("no {such}: {why}{}", first.unwrap_or_default()))
+}

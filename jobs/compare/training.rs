@@ -1,0 +1,176 @@
+//! The first reading: what each class is made of, and which documents are for testing.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use anyhow::Result;
+use datasets::{Error, Reading};
+use operators::features::Features;
+use operators::flow::ClassSums;
+use operators::text::Cleaner;
+use operators::vector::{ClassSum, Classes, Division, counts};
+use operators::{DocId, Reject, hash};
+use timely::worker::Worker;
+
+use crate::drive;
+use crate::plan::Plan;
+use crate::progress::{Progress, Stage};
+
+/// The first reading of a planned corpus.
+pub(super) struct Training {
+    pub plan: Arc<Plan>,
+    /// Gives what says the label as the document's id.
+    pub reading: Reading,
+    /// Whether the label is the first folder of a path.
+    pub folders: bool,
+    pub features: Features,
+    pub cleaner: Cleaner,
+    pub division: Division,
+    pub progress: Arc<Progress>,
+}
+
+/// What all workers found together.
+pub(super) struct Trained {
+    /// Numbered as in `labels`.
+    pub classes: Classes,
+    /// All labels, of test documents too, in the order of their characters.
+    pub labels: Vec<Label>,
+    /// The documents for testing and the numbers of their labels, sorted.
+    pub tests: Vec<(DocId, u32)>,
+    /// Sorted by place.
+    pub rejects: Vec<Reject>,
+    pub read: Read,
+}
+
+/// A class: what it is called, and how many documents it was trained with.
+#[derive(Clone, Debug)]
+pub(super) struct Label {
+    pub name: String,
+    pub training: u64,
+}
+
+/// What was read, without rejected records.
+#[derive(Debug, Default)]
+pub(super) struct Read {
+    pub docs: u64,
+    pub text_bytes: u64,
+    pub replaced: u64,
+    /// Documents that nothing says a label of.
+    pub unlabelled: u64,
+    /// The first file without the fields that were asked for, and its split.
+    pub without_field: Option<(u32, Error)>,
+}
+
+/// What one worker found. A label is known by its hash.
+#[derive(Default)]
+struct Part {
+    sums: Vec<(u64, u64, u64)>,
+    /// Its name, and how many training documents have it.
+    labels: HashMap<u64, (String, u64)>,
+    tests: Vec<(DocId, u64)>,
+    rejects: Vec<Reject>,
+    read: Read,
+}
+
+impl Training {
+    /// Reads the corpus on so many workers.
+    ///
+    /// Memory: that of [`ClassSums`], then that of [`Classes`]; 16 bytes for each document for testing.
+    pub fn run(self, workers: usize) -> Result<Trained> {
+        Ok(join(cluster::run(workers, move |worker| self.on_worker(worker))?))
+    }
+
+    fn on_worker(&self, worker: &mut Worker) -> Result<Part> {
+        let mut part = Part::default();
+        let mut cleaner = self.cleaner.clone();
+        let (index, peers) = (worker.index(), worker.peers());
+        let mut sums = ClassSums::new(worker);
+        self.progress.enter(Stage::Map);
+        for (number, split) in drive::splits_of(&self.plan, index, peers) {
+            let without = drive::read(number, split, &self.reading, &self.progress, |batch| {
+                part.read.docs += batch.docs().len() as u64;
+                part.read.text_bytes += batch.text_bytes() as u64;
+                part.read.replaced += batch.replaced();
+                part.rejects.append(&mut batch.take_rejects());
+                for doc in batch.docs() {
+                    let Some(label) = label(doc.id, self.folders) else {
+                        part.read.unlabelled += 1;
+                        continue;
+                    };
+                    let class = hash::bytes(label.as_bytes());
+                    let (_, training) = part.labels.entry(class).or_insert_with(|| (label.to_owned(), 0));
+                    if self.division.tests(doc.text) {
+                        part.tests.push((doc.doc, class));
+                    } else {
+                        *training += 1;
+                        sums.add(class, &counts(&self.features, cleaner.clean(doc.text)));
+                    }
+                }
+                sums.round(worker);
+            })?;
+            let without = without.map(|error| (number, error));
+            part.read.without_field = part.read.without_field.take().or(without);
+        }
+        part.sums = sums.finish(worker);
+        Ok(part)
+    }
+}
+
+/// The label that an id or the value of a field says: of a URL its host, of a path its first folder, else all of it.
+fn label(value: &str, folders: bool) -> Option<&str> {
+    let url = value.strip_prefix("http://").or_else(|| value.strip_prefix("https://"));
+    let label = match url {
+        Some(url) => url.split(['/', '?', '#', ':']).next(),
+        None if folders => value.split_once('/').map(|(folder, _)| folder),
+        None => Some(value),
+    };
+    label.map(str::trim).filter(|label| !label.is_empty())
+}
+
+fn join(parts: Vec<Part>) -> Trained {
+    let mut labels = BTreeMap::<String, u64>::new();
+    for (name, training) in parts.iter().flat_map(|part| part.labels.values()) {
+        *labels.entry(name.clone()).or_default() += training;
+    }
+    let labels: Vec<_> = labels.into_iter().map(|(name, training)| Label { name, training }).collect();
+    let numbers: HashMap<u64, u32> =
+        labels.iter().map(|label| hash::bytes(label.name.as_bytes())).zip(0..).collect();
+    let (mut sums, mut tests, mut rejects, mut read) = (Vec::new(), Vec::new(), Vec::new(), Read::default());
+    for mut part in parts {
+        let sum = |(feature, class, count)| ClassSum { feature, class: numbers[&class], count };
+        sums.extend(part.sums.into_iter().map(sum));
+        tests.extend(part.tests.iter().map(|(doc, class)| (*doc, numbers[class])));
+        rejects.append(&mut part.rejects);
+        read.docs += part.read.docs;
+        read.text_bytes += part.read.text_bytes;
+        read.replaced += part.read.replaced;
+        read.unlabelled += part.read.unlabelled;
+        let both = read.without_field.into_iter().chain(part.read.without_field);
+        read.without_field = both.min_by_key(|(split, _)| *split);
+    }
+    tests.sort_unstable();
+    rejects.sort_by_key(|reject| reject.doc);
+    Trained { classes: Classes::new(labels.len() as u32, sums), labels, tests, rejects, read }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_a_folder_a_host_or_a_value() {
+        for (value, folders, expected) in [
+            ("Art/0001.txt", true, Some("Art")),
+            ("Art/a/0001.txt", true, Some("Art")),
+            ("0001.txt", true, None),
+            ("/0001.txt", true, None),
+            ("http://sports.sohu.com/20080101/n1.shtml", true, Some("sports.sohu.com")),
+            ("https://news.sohu.com:80/", false, Some("news.sohu.com")),
+            ("a/b", false, Some("a/b")),
+            (" news ", false, Some("news")),
+            ("", false, None),
+        ] {
+            assert_eq!(label(value, folders), expected, "{value}");
+        }
+    }
+}

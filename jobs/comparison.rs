@@ -1,0 +1,159 @@
+//! Two texts compared as a method compares them, step by step.
+
+use operators::method::{Method, MethodJob, SetMethod, SetSearch, Zhou};
+use operators::retrieval::meet;
+use operators::sets::{Kind, Packed, Sets};
+use operators::text::Cleaner;
+use operators::{DocId, Record, Similarity, jaccard};
+
+/// Two texts, the earlier one first.
+pub(crate) struct Comparison<'a> {
+    pub a: &'a str,
+    pub b: &'a str,
+    /// The least similarity of a pair; `None`: a match of fingerprints is enough.
+    pub verify: Option<Similarity>,
+}
+
+/// What was found of two texts.
+pub(crate) struct Compared {
+    /// A line for each step.
+    pub steps: Vec<String>,
+    /// Whether the two match.
+    pub matches: bool,
+}
+
+impl MethodJob for Comparison<'_> {
+    type Output = Compared;
+
+    fn run<M: Method>(self, mut cleaner: Cleaner, mut method: M) -> Compared {
+        let [a, b] = [self.a, self.b].map(|text| cleaner.clean(text).to_owned());
+        let identical = a == b;
+        let fingerprints = [&a, &b].map(|text| method.fingerprint(text));
+        let distance = method.distance(&fingerprints[0], &fingerprints[1]);
+        let blocks = (0..method.blocks())
+            .map(|block| fingerprints.each_ref().map(|fingerprint| method.block(block, fingerprint)));
+        let [features_a, features_b] = [&a, &b].map(|text| {
+            let mut features = Vec::new();
+            method.features(text, &mut features);
+            features
+        });
+        let similarity = jaccard(&features_a, &features_b);
+        let similar = self.verify.is_none_or(|least| similarity >= least);
+        let steps = vec![
+            cleaned(&a, &b),
+            format!(
+                "fingerprints: {} bits differ, so they are {} candidate",
+                bits_apart(&fingerprints[0], &fingerprints[1]),
+                if distance.is_some() { "a" } else { "no" }
+            ),
+            agreeing("blocks", blocks),
+            format!(
+                "features: {} and {}, similarity {similarity}{}",
+                features_a.len(),
+                features_b.len(),
+                against(similarity, self.verify)
+            ),
+        ];
+        Compared { steps, matches: identical || distance.is_some() && similar }
+    }
+
+    fn sets(self, mut method: SetMethod) -> Compared {
+        let [a, b] = [self.a, self.b].map(|text| method.cleaner.clean(text).to_owned());
+        let packed = [&a, &b].map(|text| {
+            let (mut sets, mut packed) = (Sets::default(), Vec::new());
+            method.rule.sets(text, &mut sets);
+            sets.pack(&mut packed, |_| true);
+            packed
+        });
+        let [set_a, set_b] = packed.each_ref().map(|packed| Packed(packed));
+        let mut steps = vec![cleaned(&a, &b)];
+        let Some((kind, similarity)) = method.rule.similarity(set_a, set_b) else {
+            steps.push("one of them is short, and the other far too long to match it".to_owned());
+            return Compared { steps, matches: false };
+        };
+        let least = method.rule.measure(kind).1;
+        let short = if kind == Kind::Short { " of short texts" } else { "" };
+        steps.push(format!(
+            "features{short}: {} and {}, similarity {similarity}{}",
+            set_a.size(kind),
+            set_b.size(kind),
+            against(similarity, Some(least))
+        ));
+        let candidate = match method.search {
+            SetSearch::Prefix => {
+                steps.push("every pair that is similar enough is found".to_owned());
+                true
+            }
+            SetSearch::Bands(minhash) => {
+                let [keys_a, keys_b] = [set_a, set_b].map(|set| {
+                    let mut keys = Vec::new();
+                    minhash.bands(set.features(kind), &mut keys);
+                    keys
+                });
+                let agrees = keys_a.iter().zip(&keys_b).any(|(a, b)| a == b);
+                steps.push(agreeing("bands", keys_a.into_iter().zip(keys_b).map(|(a, b)| [a, b])));
+                steps.push(format!("so they are {} candidate", if agrees { "a" } else { "no" }));
+                agrees
+            }
+        };
+        Compared { steps, matches: a == b || candidate && similarity >= least }
+    }
+
+    fn zhou(self, mut cleaner: Cleaner, method: Zhou) -> Compared {
+        let [a, b] = [self.a, self.b].map(|text| cleaner.clean(text).to_owned());
+        let [row_a, row_b] = [&a, &b].map(|text| method.row(DocId(0), text));
+        let met = meet(row_a.fingerprint, row_b.fingerprint);
+        let duplicates = method.duplicates(&row_a, &row_b).is_some();
+        let steps = vec![
+            cleaned(&a, &b),
+            format!(
+                "fingerprints: {} bits differ; the two {} in a copy",
+                bits_apart(&u64::from(row_a.fingerprint), &u64::from(row_b.fingerprint)),
+                if met { "meet" } else { "do not meet" }
+            ),
+            format!(
+                "words: {} and {}, similarity {}; with the bits that differ {} the threshold",
+                row_a.words.len(),
+                row_b.words.len(),
+                jaccard(&row_a.words, &row_b.words),
+                if duplicates { "not under" } else { "under" }
+            ),
+        ];
+        Compared { steps, matches: met && duplicates }
+    }
+}
+
+/// Which of the values of two texts are equal.
+fn agreeing(name: &str, values: impl Iterator<Item = [u64; 2]>) -> String {
+    let values: Vec<[u64; 2]> = values.collect();
+    let agree = values.iter().enumerate().filter(|(_, [a, b])| a == b).map(|(at, _)| at.to_string());
+    let agree: Vec<String> = agree.collect();
+    match agree.is_empty() {
+        true => format!("none of the {} {name} agree", values.len()),
+        false => format!("of the {name} 0 to {}, these agree: {}", values.len() - 1, agree.join(", ")),
+    }
+}
+
+/// What cleaning left of two texts.
+fn cleaned(a: &str, b: &str) -> String {
+    let same = if a == b { "the same text" } else { "different texts" };
+    format!("once cleaned: {} and {} characters, {same}", a.chars().count(), b.chars().count())
+}
+
+/// A similarity held against the threshold.
+fn against(similarity: Similarity, least: Option<Similarity>) -> String {
+    match least {
+        None => "; no threshold was set".to_owned(),
+        Some(least) if similarity >= least => format!(", not under the threshold {least}"),
+        Some(least) => format!(", under the threshold {least}"),
+    }
+}
+
+fn bits_apart<F: Record>(a: &F, b: &F) -> u32 {
+    let bytes = |fingerprint: &F| {
+        let mut bytes = vec![0; F::BYTES];
+        fingerprint.write(&mut bytes);
+        bytes
+    };
+    bytes(a).iter().zip(bytes(b)).map(|(a, b)| (a ^ b).count_ones()).sum()
+}

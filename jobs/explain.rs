@@ -1,0 +1,175 @@
+//! `explain`: what a method does, and what a job with it would cost, before it runs.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use cluster::path_of_text;
+use operators::features::Lexicon;
+use operators::method::Spec;
+use operators::{Cost, Curve};
+
+use crate::dedup::default_verification;
+use crate::finished::Input;
+use crate::input::{Census, InputOptions};
+use crate::options::paths;
+use crate::plan::Sample;
+use crate::plot::Plot;
+use crate::progress::Progress;
+use crate::search::Search;
+use crate::summary::{Process, skew};
+use crate::{Common, WrongUse};
+
+/// Say what a method does, and what a job with it would find and cost
+///
+/// Prints the method with all of its parameters, and its S-curve: with what chance it compares two texts, by how alike
+/// they are. With an input, also what the input holds, and how many candidates and pairs and how much memory to expect,
+/// from a run on a sample of its documents.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store
+    #[arg(value_name = "INPUT", value_parser = paths())]
+    inputs: Vec<String>,
+    /// Method and parameters, as for dedup
+    #[arg(long, value_name = "SPEC", default_value = "auto")]
+    method: Spec,
+    /// Draw the S-curve in this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<String>,
+    /// About how many documents the estimates rest on
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(2..))]
+    sample: u64,
+    /// Another seed takes another sample
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    #[command(flatten)]
+    input: InputOptions,
+}
+
+/// Runs the job; returns 0, or 3 if records were rejected.
+pub fn run(common: &Common, args: Args) -> Result<u8> {
+    let curve = args.method.curve();
+    let plot = Plot {
+        title: format!("Chance that {} compares two texts", args.method),
+        x: curve.of,
+        y: "chance",
+        points: (0..=200).map(|step| f64::from(step) / 200.0).map(|at| (at, curve.at(at))).collect(),
+        mark: None,
+    };
+    if let Some(file) = &args.svg {
+        std::fs::write(path_of_text(file), plot.svg())
+            .with_context(|| format!("could not write \"{file}\""))?;
+    }
+    let mut said = method(&args.method, &curve, &plot)?;
+    let mut rejected = 0;
+    if !args.inputs.is_empty() {
+        let lexicon = args.input.lexicon()?;
+        let input = args.input.open(&args.inputs, common.workers())?;
+        let census = Census::of(&input)?;
+        rejected = census.rejected;
+        let _ =
+            write!(said, "\n{}\n{}", content(&input, &census), estimates(&args, input, &census, &lexicon)?);
+    }
+    // A reader that has seen enough, such as `head`, is no failure.
+    let _ = write!(std::io::stdout(), "{said}");
+    Ok(if rejected > 0 { 3 } else { 0 })
+}
+
+fn method(spec: &Spec, curve: &Curve, plot: &Plot) -> Result<String> {
+    let verified = match default_verification(spec)? {
+        Some(least) => {
+            format!("; pairs are kept if their features are alike by jaccard:{least} or what --verify says")
+        }
+        None => String::new(),
+    };
+    let mut said = format!("Method: {spec}{verified}\n\n{}\n{:>12}", plot.text(), "similarity");
+    for percent in CURVE {
+        let _ = write!(said, " {:>7}", f64::from(percent) / 100.0);
+    }
+    let _ = write!(said, "\n{:>12}", "chance");
+    for percent in CURVE {
+        let _ = write!(said, " {:>7.4}", curve.at(f64::from(percent) / 100.0));
+    }
+    let _ = writeln!(said, "\nsimilarity: {}; {}", curve.of, curve.because);
+    Ok(said)
+}
+
+/// Percents at which the curve is said in numbers.
+const CURVE: [u32; 9] = [50, 60, 70, 75, 80, 85, 90, 95, 99];
+
+fn content(input: &Input, census: &Census) -> String {
+    let (files, splits, bytes) = (input.plan.files.len(), input.plan.splits.len(), input.plan.bytes());
+    let Census { documents, text_bytes, rejected } = census;
+    format!(
+        "Input: {files} files, {bytes} bytes, {splits} splits; {documents} documents, {text_bytes} bytes of text, \
+         {rejected} records rejected\n"
+    )
+}
+
+/// What a run on a sample says of the whole: pairs grow with the square of the documents.
+fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> Result<String> {
+    let Input { mut plan, reading, workers } = input;
+    plan.sample(Sample::new(args.seed, args.sample, census.documents));
+    let verify = default_verification(&args.method)?;
+    let search =
+        Search { plan: Arc::new(plan), reading, verify, workers, progress: Arc::new(Progress::default()) };
+    let found = args.method.with(lexicon, search)??;
+    if found.docs < 2 {
+        return Err(WrongUse(format!("a sample of {} documents says nothing", found.docs)).into());
+    }
+    let (read, all) = (found.docs as f64, census.documents as f64);
+    let times = all * (all - 1.0) / (read * (read - 1.0));
+    let whole = |count: u64| format!("{:.0}{}", count as f64 * times, doubt(count));
+    let of_firsts = found.matches.pairs.len() as u64;
+    let identical = identical_pairs(&found.matches.copies);
+
+    let mut said = format!(
+        "Estimates, from a run on {} of the documents (seed {}); what is counted in pairs times {times:.1}:\n",
+        found.docs, args.seed
+    );
+    let _ = writeln!(said, "    pairs of identical documents: {}", whole(identical));
+    let _ = writeln!(said, "    candidates, identical documents counted once: {}", whole(found.candidates));
+    let _ = writeln!(said, "    pairs of them that are alike: {}", whole(of_firsts));
+    for (number, block) in skew(&found.loads).iter().enumerate() {
+        let most = block.largest_bucket as f64 / read * all;
+        let _ = writeln!(said, "    block {number}: {most:.0} documents at most share one value");
+    }
+    let Cost { document, feature } = args.method.cost();
+    let more = |count: u64| count as f64 * (times - 1.0);
+    let least = Process::measure().peak_memory_bytes as f64
+        + (all - read) * document as f64
+        + (more(of_firsts) + more(found.candidates)) * BYTES_OF_PAIR as f64;
+    let _ = write!(
+        said,
+        "    memory: {:.0} MB (what this run took, {document} bytes for each further document, {BYTES_OF_PAIR} for each \
+         further candidate and pair)",
+        least / 1e6
+    );
+    if feature > 0 {
+        let most = least + (census.text_bytes * feature) as f64 / BYTES_OF_CHARACTER;
+        let _ = write!(said, ", up to {:.0} MB if every document may have a partner", most / 1e6);
+    }
+    said.push('\n');
+    Ok(said)
+}
+
+/// How far off the estimate of a count is likely to be, at the least.
+fn doubt(count: u64) -> String {
+    match count {
+        0 => " (none in the sample)".to_owned(),
+        count => format!(" (give or take {:.0} %)", 100.0 / (count as f64).sqrt()),
+    }
+}
+
+/// Of documents and the first that each is identical to, ordered by neither.
+fn identical_pairs(copies: &[(operators::DocId, operators::DocId)]) -> u64 {
+    let mut firsts: Vec<_> = copies.iter().map(|copy| copy.1).collect();
+    firsts.sort_unstable();
+    firsts.chunk_by(|a, b| a == b).map(|same| (same.len() * (same.len() + 1) / 2) as u64).sum()
+}
+
+/// Of a pair (README.md, "What it costs").
+const BYTES_OF_PAIR: u64 = 64;
+/// Of a Chinese character in UTF-8; a text has about as many features as characters.
+const BYTES_OF_CHARACTER: f64 = 3.0;

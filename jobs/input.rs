@@ -1,0 +1,102 @@
+//! The input of jobs that only look at it: how it is read, how much it is, and a sample of it.
+
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use cluster::Stores;
+use datasets::{Encoding, Error, Extractors, Reading};
+use operators::features::Lexicon;
+
+use crate::drive;
+use crate::finished::Input;
+use crate::options::{OnBadText, lexicon, record_size, size};
+use crate::plan::Plan;
+use crate::progress::Progress;
+
+/// How the input is read.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct InputOptions {
+    /// Format of the input; recognised by name and content by default
+    #[arg(long)]
+    format: Option<String>,
+    /// Field that holds a document's id [default: id where there is one, else file and position]
+    #[arg(long, value_name = "FIELD")]
+    id_field: Option<String>,
+    /// Field that holds a document's text [default: text]
+    #[arg(long, value_name = "FIELD")]
+    text_field: Option<String>,
+    /// Encoding of texts, where the format does not fix it [default: recognised, file by file]
+    #[arg(long, value_name = "NAME")]
+    encoding: Option<Encoding>,
+    /// What becomes of a text with bytes that its encoding does not allow
+    #[arg(long, value_name = "HOW", default_value = "reject")]
+    on_bad_text: OnBadText,
+    /// Reject records that are longer than this, as they are stored or once decompressed
+    #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = record_size)]
+    max_record_bytes: u64,
+    /// File of words that are no features, one a line
+    #[arg(long, value_name = "FILE")]
+    stop_words: Option<String>,
+    /// jieba's user dictionary: a word, its frequency and its tag on each line
+    #[arg(long, value_name = "FILE")]
+    user_dict: Option<String>,
+    /// About how many bytes of a file one worker reads at a time, such as 64M
+    #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = size)]
+    split_size: u64,
+}
+
+impl InputOptions {
+    /// Plans an input, to be read by so many threads.
+    pub fn open(&self, inputs: &[String], workers: usize) -> Result<Input> {
+        let plan = Plan::new(&Stores::new(), inputs, self.format.as_deref(), self.split_size)?;
+        let reading = Reading {
+            id: self.id_field.clone(),
+            text: self.text_field.clone(),
+            encoding: self.encoding,
+            bad_text: self.on_bad_text.into(),
+            max_record_bytes: self.max_record_bytes as usize,
+            extractors: Arc::new(Extractors::of_this_program()?),
+        };
+        Ok(Input { plan, reading, workers })
+    }
+
+    /// The words of the user's own.
+    pub fn lexicon(&self) -> Result<Lexicon> {
+        lexicon("", self.stop_words.as_deref(), self.user_dict.as_deref())
+    }
+}
+
+/// How much an input is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Census {
+    pub documents: u64,
+    pub text_bytes: u64,
+    pub rejected: u64,
+}
+
+impl Census {
+    /// Counts. Cost: one reading of the input.
+    pub fn of(input: &Input) -> Result<Self> {
+        let mut all = Census::default();
+        let mut without_field: Option<Error> = None;
+        let counts = drive::each_split(&input.plan, input.workers, |number, split| {
+            let mut census = Census::default();
+            let without = drive::read(number, split, &input.reading, &Progress::default(), |batch| {
+                census.documents += batch.docs().len() as u64;
+                census.text_bytes += batch.text_bytes() as u64;
+                census.rejected += batch.take_rejects().len() as u64;
+            })?;
+            Ok((census, without))
+        })?;
+        for (census, without) in counts {
+            all.documents += census.documents;
+            all.text_bytes += census.text_bytes;
+            all.rejected += census.rejected;
+            without_field = without_field.or(without);
+        }
+        match without_field {
+            Some(error) if all.documents == 0 => bail!(error), // a name that no file knows is misspelt
+            _ => Ok(all),
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Files of labels: which documents are the same.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+
+use anyhow::{Result, bail};
+
+use crate::WrongUse;
+
+/// How a file of labels is read.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct LabelOptions {
+    /// Read the labels as pairs or as clusters [default: clusters where a line has two fields]
+    ///
+    /// pairs: two ids and a label on each line, with tabs between; further fields are for people. If no label is
+    /// negative, the pairs are all that there are; else only those listed are judged. clusters: an id and the name of
+    /// its cluster.
+    #[arg(long, value_name = "KIND")]
+    labels_as: Option<LabelsAs>,
+    /// Labels that mean the same document, such as cut,light [default: 1, where 0 means another one]
+    #[arg(long, value_name = "LABELS", value_delimiter = ',')]
+    positive: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum LabelsAs {
+    Pairs,
+    Clusters,
+}
+
+/// Labelled documents. They are numbered in the order in which the file names them.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Labels {
+    pub ids: Vec<String>,
+    pub truth: Truth,
+}
+
+/// Which documents are the same, by their numbers.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Truth {
+    /// Of these pairs it is known whether they are the same.
+    Judged(Vec<(u32, u32, bool)>),
+    /// These pairs are the same, and no others of the corpus.
+    Whole(Vec<(u32, u32)>),
+    /// A document and the first of its cluster; documents that are not listed are not judged.
+    Clusters(Vec<(u32, u32)>),
+}
+
+impl fmt::Display for Labels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let documents = self.ids.len();
+        match &self.truth {
+            Truth::Judged(pairs) => {
+                let same = pairs.iter().filter(|pair| pair.2).count();
+                write!(
+                    f,
+                    "{} pairs of {documents} documents, {same} the same; only these are judged",
+                    pairs.len()
+                )
+            }
+            Truth::Whole(pairs) => {
+                write!(f, "{} pairs, and all others of the corpus are not the same", pairs.len())
+            }
+            Truth::Clusters(members) => {
+                let clusters = members.iter().filter(|(doc, first)| doc == first).count();
+                write!(f, "{documents} documents in {clusters} clusters; only these documents are judged")
+            }
+        }
+    }
+}
+
+impl Labels {
+    /// Reads the text of a file, which is called `name` in errors.
+    pub fn parse(name: &str, text: &str, options: &LabelOptions) -> Result<Self> {
+        let mut lines = Lines { name, numbers: HashMap::new(), ids: Vec::new() };
+        let fields = |line: &'_ str| line.trim_end_matches('\r').split('\t').map(str::to_owned).collect();
+        let rows: Vec<(usize, Vec<String>)> = (1..)
+            .zip(text.lines())
+            .filter(|(_, line)| !line.is_empty())
+            .map(|(n, line)| (n, fields(line)))
+            .collect();
+        let Some((_, first)) = rows.first() else { bail!(WrongUse(format!("\"{name}\" holds no labels"))) };
+        let kind = options.labels_as.unwrap_or(match first.len() {
+            2 => LabelsAs::Clusters,
+            _ => LabelsAs::Pairs,
+        });
+        let truth = match kind {
+            LabelsAs::Clusters => lines.clusters(&rows)?,
+            LabelsAs::Pairs => lines.pairs(&rows, &options.positive)?,
+        };
+        Ok(Labels { ids: lines.ids, truth })
+    }
+}
+
+/// The lines of a file, as they are read.
+struct Lines<'a> {
+    name: &'a str,
+    numbers: HashMap<String, u32>,
+    ids: Vec<String>,
+}
+
+impl Lines<'_> {
+    fn wrong<T>(&self, line: usize, reason: impl fmt::Display) -> Result<T> {
+        bail!(WrongUse(format!("\"{}\", line {line}: {reason}", self.name)))
+    }
+
+    fn number(&mut self, id: &str) -> u32 {
+        let next = self.ids.len() as u32;
+        *self.numbers.entry(id.to_owned()).or_insert_with(|| {
+            self.ids.push(id.to_owned());
+            next
+        })
+    }
+
+    fn clusters(&mut self, rows: &[(usize, Vec<String>)]) -> Result<Truth> {
+        let (mut firsts, mut members) = (HashMap::new(), Vec::new());
+        for (line, fields) in rows {
+            let [id, cluster, ..] = &fields[..] else {
+                return self.wrong(*line, "expected an id, a tab and the name of its cluster");
+            };
+            let (known, doc) = (self.ids.len(), self.number(id));
+            if (doc as usize) < known {
+                return self.wrong(*line, format_args!("\"{id}\" is in a cluster already"));
+            }
+            members.push((doc, *firsts.entry(cluster).or_insert(doc)));
+        }
+        Ok(Truth::Clusters(members))
+    }
+
+    fn pairs(&mut self, rows: &[(usize, Vec<String>)], positive: &[String]) -> Result<Truth> {
+        let mut labels = HashMap::<(u32, u32), bool>::new();
+        let (mut pairs, mut words) = (Vec::new(), BTreeSet::new());
+        for (line, fields) in rows {
+            let [a, b, ..] = &fields[..] else {
+                return self.wrong(*line, "expected two ids and a label, with tabs between");
+            };
+            let word = fields.get(2).map_or("1", String::as_str);
+            words.insert(word);
+            let same = match word {
+                word if !positive.is_empty() => positive.iter().any(|one| one == word),
+                "1" => true,
+                "0" => false,
+                _ => {
+                    let reason = format_args!(
+                        "the label is \"{word}\"; say with --positive which labels mean the same"
+                    );
+                    return self.wrong(*line, reason);
+                }
+            };
+            let (a, b) = (self.number(a), self.number(b));
+            if a == b {
+                return self.wrong(*line, "a document is paired with itself");
+            }
+            match labels.insert((a.min(b), a.max(b)), same) {
+                None => pairs.push((a.min(b), a.max(b), same)),
+                Some(before) if before == same => {}
+                Some(_) => return self.wrong(*line, "the pair has another label on an earlier line"),
+            }
+        }
+        if let Some(unknown) = positive.iter().find(|word| !words.contains(word.as_str())) {
+            let words: Vec<_> = words.into_iter().collect();
+            let there = words.join(", ");
+            bail!(WrongUse(format!("no label of \"{}\" is \"{unknown}\"; there are {there}", self.name)));
+        }
+        Ok(if pairs.iter().all(|pair| pair.2) {
+            Truth::Whole(pairs.into_iter().map(|(a, b, _)| (a, b)).collect())
+        } else {
+            Truth::Judged(pairs)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str, labels_as: Option<LabelsAs>, positive: &[&str]) -> Result<Labels> {
+        let positive = positive.iter().map(|&word| word.to_owned()).collect();
+        Labels::parse("labels.tsv", text, &LabelOptions { labels_as, positive })
+    }
+
+    #[test]
+    fn labels_are_known_by_their_fields() {
+        let truth = |text, labels_as, positive: &[&str]| parse(text, labels_as, positive).unwrap().truth;
+        assert_eq!(
+            truth("a\tb\t1\nb\tc\t0\twhy\r\n", None, &[]),
+            Truth::Judged(vec![(0, 1, true), (1, 2, false)])
+        );
+        assert_eq!(truth("a\tb\t1\n\nb\ta\t1", None, &[]), Truth::Whole(vec![(0, 1)]));
+        assert_eq!(truth("a\tx\nb\ty\nc\tx\n", None, &[]), Truth::Clusters(vec![(0, 0), (1, 1), (2, 0)]));
+        assert_eq!(truth("a\tx\nb\ty\n", Some(LabelsAs::Pairs), &[]), Truth::Whole(vec![(0, 1), (2, 3)]));
+        let graded = truth("a\tb\tcut\na\tc\tother\n", None, &["cut"]);
+        assert_eq!(graded, Truth::Judged(vec![(0, 1, true), (0, 2, false)]));
+        let clusters = truth("a\tx\t7\n", Some(LabelsAs::Clusters), &[]);
+        assert_eq!(clusters, Truth::Clusters(vec![(0, 0)]));
+    }
+
+    #[test]
+    fn a_wrong_line_is_named() {
+        for (text, positive, expected) in [
+            ("a\tb\t1\na\n", &[][..], "line 2: expected two ids"),
+            ("a\tx\nb\n", &[], "line 2: expected an id"),
+            ("a\tx\na\ty\n", &[], "line 2: \"a\" is in a cluster already"),
+            ("a\tb\tcut\n", &[], "line 1: the label is \"cut\"; say with --positive"),
+            ("a\tb\t1\nb\ta\t0\n", &[], "line 2: the pair has another label"),
+            ("a\ta\t1\n", &[], "line 1: a document is paired with itself"),
+            ("a\tb\tcut\n", &["cat"], "no label of \"labels.tsv\" is \"cat\"; there are cut"),
+            ("\n", &[], "holds no labels"),
+        ] {
+            let error = parse(text, None, positive).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

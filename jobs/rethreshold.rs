@@ -1,0 +1,137 @@
+//! `rethreshold`: a finished output once more, with a higher threshold.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use cluster::Stores;
+use operators::{DocId, Matches, Pair, Resolve, Similarity};
+use serde_json::json;
+
+use crate::finish::{Finish, Keep, verified_by};
+use crate::finished::Finished;
+use crate::guards::Guards;
+use crate::options::paths;
+use crate::search::{Found, Named};
+use crate::tables::PairsOf;
+use crate::{Common, WrongUse};
+
+/// Raise the threshold of a finished output, without comparing anything again
+///
+/// The pairs of the output that are similar enough decide anew which documents stay; the input is read once, to write
+/// them. What comes out is what dedup would write with that threshold.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A finished output of dedup
+    #[arg(value_parser = paths())]
+    output: String,
+    /// The folder for the new one
+    #[arg(value_parser = paths())]
+    new_output: String,
+    /// The least similarity of a pair, from 0 to 1; not less than that of the output
+    #[arg(long, value_name = "T")]
+    threshold: Similarity,
+    /// Which documents of a cluster stay: greedy or components [default: as in the output]
+    #[arg(long, value_name = "HOW")]
+    resolve: Option<Resolve>,
+    /// Which of two matching documents stays [default: as in the output]
+    #[arg(long, value_name = "WHICH")]
+    keep: Option<Keep>,
+    /// Which pairs are written [default: as in the output]
+    #[arg(long, value_name = "WHICH")]
+    pairs: Option<PairsOf>,
+    #[command(flatten)]
+    guards: Guards,
+    /// Replace an output that exists
+    #[arg(long)]
+    overwrite: bool,
+    /// Write the numbers of the run to this file as JSON
+    #[arg(long, value_name = "FILE")]
+    summary_json: Option<String>,
+}
+
+/// Runs the job; returns 0, or 3 if records were rejected.
+pub fn run(common: &Common, args: Args) -> Result<u8> {
+    let start = Instant::now();
+    let old = &args.output;
+    let stores = Stores::new();
+    let finished = Finished::open(&stores, old)?;
+    let (mut method, mut verify) = (finished.method()?, finished.verify()?);
+    let mut thresholds: Vec<&mut Similarity> = method.thresholds().into_iter().chain(&mut verify).collect();
+    match thresholds.iter().min() {
+        None => bail!(WrongUse(format!("\"{old}\" does not say how similar its pairs are"))),
+        Some(least) if args.threshold < **least => bail!(WrongUse(format!(
+            "\"{old}\" has the pairs from {least} on; those from {} on take a new run of dedup",
+            args.threshold
+        ))),
+        Some(_) => {}
+    }
+    for threshold in &mut thresholds {
+        **threshold = args.threshold.max(**threshold);
+    }
+    let input = finished.input(common.workers())?;
+    let resolve = args.resolve.map_or_else(|| finished.option("resolve"), Ok)?;
+    let keep = args.keep.map_or_else(|| finished.choice("keep"), Ok)?;
+    let pairs = args.pairs.map_or_else(|| finished.choice("pairs"), Ok)?;
+    let mut configuration = finished.configuration().clone();
+    for (name, value) in [
+        ("method", json!(method.to_string())),
+        ("verify", json!(verified_by(verify))),
+        ("resolve", json!(resolve.to_string())),
+        ("keep", json!(format!("{keep:?}").to_lowercase())),
+        ("pairs", json!(format!("{pairs:?}").to_lowercase())),
+        ("workers", json!(common.workers().to_string())),
+    ] {
+        configuration.insert(name.to_owned(), value);
+    }
+    let finish = Finish {
+        common,
+        start,
+        plan: Arc::new(input.plan),
+        reading: input.reading,
+        method: &method,
+        verify,
+        resolve,
+        keep,
+        pairs,
+        guards: &args.guards,
+        configuration,
+        summary_json: args.summary_json.as_deref(),
+    };
+    finish.run(&stores, &args.new_output, args.overwrite, |_| found(&finished, args.threshold))
+}
+
+/// What the search of the output found, less the pairs under the threshold.
+fn found(finished: &Finished, least: Similarity) -> Result<Found> {
+    // Each copy's first is the earliest document that it is identical to.
+    let mut firsts = BTreeMap::<DocId, DocId>::new();
+    let mut near = Vec::new();
+    finished.pairs(|row| {
+        let (low, high) = row.places;
+        if row.identical {
+            let first = firsts.entry(high).or_insert(low);
+            *first = low.min(*first);
+        } else if row.similarity >= Some(least) && !firsts.contains_key(&low) && !firsts.contains_key(&high) {
+            near.push((Pair { low, high, distance: row.hamming.unwrap_or(0) }, row.similarity));
+        }
+    })?;
+    near.sort_unstable();
+    let mut named = Vec::new();
+    finished.members(|member| {
+        named.push(Named { doc: member.place, id: member.id, chars: member.characters });
+    })?;
+    named.sort_unstable();
+    let counters = finished.counters();
+    Ok(Found {
+        matches: Matches { copies: firsts.into_iter().collect(), pairs: near },
+        named,
+        rejects: finished.rejects()?,
+        docs: counters.records_read - counters.rejected,
+        text_bytes: counters.text_bytes,
+        replaced: counters.replaced,
+        distinct: counters.distinct,
+        candidates: counters.candidates,
+        ..Found::default()
+    })
+}

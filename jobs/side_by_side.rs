@@ -1,0 +1,211 @@
+//! Two texts side by side, with what differs marked.
+
+use std::time::{Duration, Instant};
+
+use anstyle::{AnsiColor, Style};
+use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// How two texts are laid out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout {
+    /// Columns of the terminal.
+    pub width: usize,
+    /// Differences are coloured; else they stand in `[-` `-]` and `{+` `+}`.
+    pub colour: bool,
+    /// Long stretches that both texts have are shown too.
+    pub whole: bool,
+}
+
+/// Between the two texts.
+const GAP: &str = " │ ";
+/// How many equal words are shown on either side of a difference.
+const CONTEXT: usize = 24;
+/// After that, differences are found roughly.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A stretch of a text, and how it is marked if the other text has something else there.
+type Piece = (String, Option<Mark>);
+
+#[derive(Clone, Copy)]
+enum Mark {
+    Left,
+    Right,
+}
+
+impl Mark {
+    fn style(self) -> Style {
+        // The line makes white space visible, and colours matter less.
+        match self {
+            Mark::Left => AnsiColor::Red.on_default().underline(),
+            Mark::Right => AnsiColor::Green.on_default().underline(),
+        }
+    }
+
+    fn brackets(self) -> [&'static str; 2] {
+        match self {
+            Mark::Left => ["[-", "-]"],
+            Mark::Right => ["{+", "+}"],
+        }
+    }
+}
+
+impl Layout {
+    /// Two headings, each cut to its column.
+    pub fn headings(&self, left: &str, right: &str) -> String {
+        let cut = |text: &str| self.wrap(&[(visible(text), None)]).swap_remove(0);
+        [cut(left), cut(right)].join(GAP)
+    }
+
+    /// The lines that show both texts.
+    ///
+    /// Their words, of which each Chinese character is one, are compared for a second at the most.
+    pub fn lines(&self, a: &str, b: &str) -> Vec<String> {
+        let (a, b) = (visible(a), visible(b));
+        let (a, b): (Vec<&str>, Vec<&str>) =
+            (a.split_word_bounds().collect(), b.split_word_bounds().collect());
+        let deadline = Some(Instant::now() + PATIENCE);
+        let ops = capture_diff_slices_deadline(Algorithm::Myers, &a, &b, deadline);
+        let (mut lines, mut pieces) = (Vec::new(), [Vec::new(), Vec::new()]);
+        for (at, op) in ops.iter().enumerate() {
+            let (old, new) = (&a[op.old_range()], &b[op.new_range()]);
+            if !matches!(op, DiffOp::Equal { .. }) {
+                pieces[0].extend(self.marked(old, Mark::Left));
+                pieces[1].extend(self.marked(new, Mark::Right));
+                continue;
+            }
+            // Nothing differs before the first stretch or after the last.
+            let before = if at == 0 { 0 } else { CONTEXT };
+            let after = if at + 1 == ops.len() { 0 } else { CONTEXT };
+            let hidden = old.len().saturating_sub(before + after);
+            let mut rest = old;
+            if hidden > CONTEXT && ops.len() > 1 && !self.whole {
+                pieces.iter_mut().for_each(|side| side.push((old[..before].concat(), None)));
+                lines.extend(self.rows(&mut pieces));
+                lines.push(format!("… {hidden} words that both have …"));
+                rest = &old[before + hidden..];
+            }
+            pieces.iter_mut().for_each(|side| side.push((rest.concat(), None)));
+        }
+        lines.extend(self.rows(&mut pieces));
+        lines
+    }
+
+    fn marked(&self, words: &[&str], mark: Mark) -> Option<Piece> {
+        let [open, close] = if self.colour { [""; 2] } else { mark.brackets() };
+        (!words.is_empty()).then(|| (format!("{open}{}{close}", words.concat()), Some(mark)))
+    }
+
+    /// Takes the pieces of both sides, and lays them out from the same line on.
+    fn rows(&self, pieces: &mut [Vec<Piece>; 2]) -> Vec<String> {
+        let [left, right] = pieces.each_mut().map(|side| self.wrap(&std::mem::take(side)));
+        let blank = " ".repeat(self.column());
+        let side = |lines: &[String], at| lines.get(at).unwrap_or(&blank).clone();
+        let rows = left.len().max(right.len());
+        (0..rows).map(|at| [side(&left, at), side(&right, at)].join(GAP).trim_end().to_owned()).collect()
+    }
+
+    /// The width of one text's column.
+    fn column(&self) -> usize {
+        (self.width.saturating_sub(GAP.width()) / 2).max(8)
+    }
+
+    /// Lines of exactly the width of a column; at least one.
+    fn wrap(&self, pieces: &[Piece]) -> Vec<String> {
+        let column = self.column();
+        let (mut lines, mut line, mut used) = (Vec::new(), String::new(), 0);
+        for (text, mark) in pieces {
+            let style = mark.filter(|_| self.colour).map_or(Style::new(), Mark::style);
+            line.push_str(&style.render().to_string());
+            for character in text.graphemes(true) {
+                let width = character.width();
+                if used + width > column {
+                    line.push_str(&style.render_reset().to_string());
+                    line.push_str(&" ".repeat(column - used));
+                    lines.push(std::mem::replace(&mut line, style.render().to_string()));
+                    used = 0;
+                }
+                line.push_str(character);
+                used += width;
+            }
+            line.push_str(&style.render_reset().to_string());
+        }
+        if used > 0 || lines.is_empty() {
+            line.push_str(&" ".repeat(column - used));
+            lines.push(line);
+        }
+        lines
+    }
+}
+
+/// A text on one line, with nothing in it that a terminal would obey or that would turn its direction.
+fn visible(text: &str) -> String {
+    let visible = |c: char| match c {
+        '\n' => '↵',
+        '\t' => '→',
+        c if c.is_control() => char::REPLACEMENT_CHARACTER,
+        '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => {
+            char::REPLACEMENT_CHARACTER
+        }
+        c => c,
+    };
+    text.replace("\r\n", "\n").chars().map(visible).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(width: usize) -> Layout {
+        Layout { width, colour: false, whole: false }
+    }
+
+    #[test]
+    fn what_differs_is_marked_on_its_own_side() {
+        assert_eq!(layout(43).lines("今天天气好", "今天气很好"), ["今天[-天-]气好       │ 今天气{+很+}好"]);
+        assert_eq!(layout(43).lines("same", "same"), ["same                 │ same"]);
+        assert_eq!(layout(43).lines("one two", "one 2"), ["one [-two-]          │ one {+2+}"]);
+    }
+
+    #[test]
+    fn a_chinese_character_takes_two_columns() {
+        // 9 columns a side: four characters and a space.
+        let lines = layout(21).lines("一二三四五六", "一二三四五六");
+        assert_eq!(lines, ["一二三四  │ 一二三四", "五六      │ 五六"]);
+        for width in 19..40 {
+            let lines = layout(width).lines(&"一a二".repeat(20), &"一b二é".repeat(20));
+            assert!(lines.iter().all(|line| line.width() <= width), "{width}: {lines:?}");
+        }
+    }
+
+    #[test]
+    fn colours_end_with_their_line() {
+        let lines = Layout { colour: true, ..layout(21) }.lines("甲", "一二三四五");
+        let green = |text: &str| format!("\u{1b}[4m\u{1b}[32m{text}\u{1b}[0m");
+        assert!(lines[0].ends_with(&format!("{} ", green("一二三四")).trim_end()), "{lines:?}");
+        assert!(lines[1].ends_with(&green("五")), "{lines:?}");
+        assert!(lines[0].starts_with("\u{1b}[4m\u{1b}[31m甲\u{1b}[0m"), "{lines:?}");
+    }
+
+    #[test]
+    fn long_stretches_that_both_have_are_left_out() {
+        let long = "字".repeat(200);
+        let (a, b) = (format!("{long}甲{long}"), format!("{long}乙{long}"));
+        let lines = layout(200).lines(&a, &b);
+        assert_eq!(lines.len(), 3);
+        assert_eq!(lines[0], "… 176 words that both have …");
+        assert_eq!(lines[2], lines[0]);
+        assert!(lines[1].contains("字[-甲-]字") && lines[1].contains("字{+乙+}字"));
+        assert_eq!(lines[1].matches('字').count(), 4 * 24);
+        let whole = Layout { whole: true, ..layout(200) }.lines(&a, &b);
+        assert_eq!(whole.concat().matches('字').count(), 800);
+        assert_eq!(layout(200).lines(&long, &long).concat().matches('字').count(), 400);
+    }
+
+    #[test]
+    fn a_terminal_obeys_nothing_of_a_text() {
+        let lines = layout(80).lines("a\u{1b}[2Jb\r\nc\td\u{202E}", "");
+        assert_eq!(lines, ["[-a\u{fffd}[2Jb↵c→d\u{fffd}-]                     │"]);
+    }
+}

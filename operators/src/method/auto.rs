@@ -1,0 +1,123 @@
+//! `auto`, the default: what a reader calls the same text, short or long. The rule and its figures: docs/design/0013.
+
+use std::fmt;
+
+use super::sets::{SetMethod, SetSearch, store_least};
+use super::{Parameters, Wrong, store};
+use crate::Error;
+use crate::features::{FeatureSpec, Features, Lexicon};
+use crate::minhash::MinHash;
+use crate::sets::{Rule, Short};
+use crate::similarity::{Overlap, Similarity};
+use crate::text::{Clean, Cleaner};
+
+/// A pair whose smaller text has fewer bigrams of units is compared by bigrams.
+const SHORT_BIGRAMS: usize = 40;
+/// The input of the exact join is no larger than this, in bytes as it is stored: it holds up to 4 bytes for each of
+/// compressed text.
+const EXACT_BYTES: u64 = 4 << 30;
+/// Of pairs at the threshold 0.75 it misses 1 in 190,000.
+const BANDS: MinHash = MinHash { bands: 32, rows: 4, seed: 0 };
+
+/// The parameters of `auto`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AutoSpec {
+    /// Long texts match when one is a revision of the other.
+    pub revisions: bool,
+    /// The least similarity of a match with a short text.
+    pub short: Similarity,
+    /// The least similarity of two long ones.
+    pub long: Similarity,
+    /// How candidates are found; `None`: by the exact join.
+    pub search: Option<SetSearch>,
+}
+
+impl AutoSpec {
+    /// The same, with a search that fits a corpus of so many bytes, unless one was asked for.
+    pub fn for_corpus(self, bytes: u64) -> Self {
+        let fits = self.revisions || bytes <= EXACT_BYTES;
+        let search = self.search.unwrap_or(if fits { SetSearch::Prefix } else { SetSearch::Bands(BANDS) });
+        AutoSpec { search: Some(search), ..self }
+    }
+
+    /// How candidates are found.
+    pub fn search(&self) -> SetSearch {
+        self.search.unwrap_or(SetSearch::Prefix)
+    }
+
+    /// The method.
+    pub fn method(&self, lexicon: &Lexicon) -> Result<SetMethod, Error> {
+        let features = |spec| Features::new(spec, lexicon);
+        let short =
+            Short { features: features(FeatureSpec::Units(2))?, below: SHORT_BIGRAMS, least: self.short };
+        let overlap = if self.revisions { Overlap::Revision } else { Overlap::Jaccard };
+        let rule =
+            Rule { short: Some(short), ..Rule::new(features(FeatureSpec::Chars(5))?, overlap, self.long) };
+        Ok(SetMethod { cleaner: Cleaner::new(Clean::Post), rule, search: self.search() })
+    }
+}
+
+impl Default for AutoSpec {
+    fn default() -> Self {
+        let least = Similarity::millionths(750_000);
+        AutoSpec { revisions: false, short: least, long: least, search: None }
+    }
+}
+
+impl Parameters for AutoSpec {
+    fn set(&mut self, key: &str, value: &str) -> Result<(), Wrong> {
+        match key {
+            "revisions" if value.is_empty() => {
+                (self.revisions, self.long) = (true, Similarity::millionths(450_000));
+                Ok(())
+            }
+            "short" => store_least(&mut self.short, value),
+            "long" => store_least(&mut self.long, value),
+            "search" => {
+                let search = match value {
+                    "exact" => Some(SetSearch::Prefix),
+                    // Sets of very different sizes have different signatures.
+                    "minhash" if !self.revisions => Some(SetSearch::Bands(BANDS)),
+                    _ => None,
+                };
+                store(&mut self.search, search.map(Some), "exact, or minhash without revisions")
+            }
+            _ => Err(Wrong::Unknown),
+        }
+    }
+}
+
+impl fmt::Display for AutoSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let AutoSpec { revisions, short, long, search } = self;
+        let revisions = if *revisions { "revisions," } else { "" };
+        let search = match search {
+            None => "",
+            Some(SetSearch::Prefix) => ",search=exact",
+            Some(SetSearch::Bands(_)) => ",search=minhash",
+        };
+        write!(f, "{revisions}short={short},long={long}{search}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exact_join_is_left_only_where_it_does_not_fit_and_was_not_asked_for() {
+        let search = |spec: &str, bytes| {
+            let mut parsed = AutoSpec::default();
+            spec.split(',').filter(|word| !word.is_empty()).for_each(|word| {
+                let (key, value) = word.split_once('=').unwrap_or((word, ""));
+                assert!(parsed.set(key, value).is_ok(), "{word}");
+            });
+            parsed.for_corpus(bytes).search()
+        };
+        assert_eq!(search("", EXACT_BYTES), SetSearch::Prefix);
+        assert_eq!(search("", EXACT_BYTES + 1), SetSearch::Bands(BANDS));
+        assert_eq!(search("search=exact", EXACT_BYTES + 1), SetSearch::Prefix);
+        assert_eq!(search("revisions", EXACT_BYTES + 1), SetSearch::Prefix);
+        assert_eq!(search("search=minhash", 1), SetSearch::Bands(BANDS));
+    }
+}

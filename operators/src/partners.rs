@@ -1,0 +1,122 @@
+//! Which documents go together, as labels say it or as a run found it.
+
+/// Which documents go together, by their numbers: every two of one class, and every two of classes that are paired.
+///
+/// Identical documents and clusters are classes, so that millions of pairs need not be held: some 40 bytes a
+/// document, 8 for each pair of classes.
+#[derive(Clone, Debug, Default)]
+pub struct Partners {
+    class: Vec<u32>,
+    members: Vec<Vec<u32>>,
+    paired: Vec<Vec<u32>>,
+}
+
+impl Partners {
+    /// Of `documents` documents, those of `same` in one class, and `pairs` between classes.
+    ///
+    /// # Panics
+    /// When a number is not below `documents`.
+    pub fn new(documents: usize, same: &[(u32, u32)], pairs: &[(u32, u32)]) -> Self {
+        let class = components(documents, same);
+        let (mut members, mut paired) = (vec![Vec::new(); documents], vec![Vec::new(); documents]);
+        (0..).zip(&class).for_each(|(doc, &class)| members[class as usize].push(doc));
+        for &(a, b) in pairs {
+            let (a, b) = (class[a as usize], class[b as usize]);
+            if a != b {
+                paired[a as usize].push(b);
+                paired[b as usize].push(a);
+            }
+        }
+        for others in &mut paired {
+            others.sort_unstable();
+            others.dedup();
+        }
+        Partners { class, members, paired }
+    }
+
+    /// The same without the documents that are not below `documents`.
+    pub fn first(mut self, documents: usize) -> Self {
+        self.class.truncate(documents);
+        for members in &mut self.members {
+            members.truncate(members.partition_point(|&doc| (doc as usize) < documents));
+        }
+        self
+    }
+
+    /// How many documents there are.
+    pub fn documents(&self) -> usize {
+        self.class.len()
+    }
+
+    /// Whether the two go together.
+    pub fn related(&self, a: u32, b: u32) -> bool {
+        let (a, b) = (self.class[a as usize], self.class[b as usize]);
+        a == b || self.paired[a as usize].binary_search(&b).is_ok()
+    }
+
+    /// The others that a document goes together with.
+    pub fn of(&self, doc: u32) -> impl Iterator<Item = u32> {
+        let class = self.class[doc as usize];
+        let classes = std::iter::once(class).chain(self.paired[class as usize].iter().copied());
+        classes.flat_map(|class| &self.members[class as usize]).copied().filter(move |&other| other != doc)
+    }
+
+    /// Every pair of documents that go together, once, the smaller number first.
+    pub fn pairs(&self) -> impl Iterator<Item = (u32, u32)> {
+        (0..self.class.len() as u32)
+            .flat_map(|doc| self.of(doc).map(move |other| (doc, other)).filter(|p| p.0 < p.1))
+    }
+
+    /// How many pairs that are.
+    pub fn count(&self) -> u64 {
+        let size = |class: usize| self.members[class].len() as u64;
+        let of_class = |class: usize| {
+            let others: u64 = self.paired[class].iter().map(|&other| size(other as usize)).sum();
+            size(class) * (size(class).saturating_sub(1) + others)
+        };
+        (0..self.members.len()).map(of_class).sum::<u64>() / 2
+    }
+
+    /// For each document, the smallest number that it is tied to, over however many others.
+    pub fn components(&self) -> Vec<u32> {
+        let between = (0..).zip(&self.paired).flat_map(|(a, others)| others.iter().map(move |&b| (a, b)));
+        let ties: Vec<_> = (0..).zip(self.class.iter().copied()).chain(between).collect();
+        let mut component = components(self.members.len(), &ties);
+        component.truncate(self.class.len());
+        component
+    }
+}
+
+/// For each of `count` numbers the smallest one that it is tied to.
+fn components(count: usize, ties: &[(u32, u32)]) -> Vec<u32> {
+    let mut parent: Vec<u32> = (0..count as u32).collect();
+    fn root(parent: &mut [u32], mut of: u32) -> u32 {
+        while parent[of as usize] != of {
+            parent[of as usize] = parent[parent[of as usize] as usize];
+            of = parent[of as usize];
+        }
+        of
+    }
+    for &(a, b) in ties {
+        let (a, b) = (root(&mut parent, a), root(&mut parent, b));
+        parent[a.max(b) as usize] = a.min(b);
+    }
+    (0..count as u32).map(|of| root(&mut parent, of)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_two_of_paired_classes_go_together() {
+        let partners = Partners::new(6, &[(0, 1), (3, 4)], &[(1, 3), (4, 0), (4, 5)]);
+        let all: Vec<_> = partners.pairs().collect();
+        assert_eq!(all, [(0, 1), (0, 3), (0, 4), (1, 3), (1, 4), (3, 4), (3, 5), (4, 5)]);
+        assert_eq!(partners.count(), 8);
+        assert_eq!(partners.components(), [0, 0, 2, 0, 0, 0]);
+        let few = partners.first(4);
+        assert_eq!(few.pairs().collect::<Vec<_>>(), [(0, 1), (0, 3), (1, 3)]);
+        assert_eq!((few.count(), few.components()), (3, vec![0, 0, 2, 0]));
+    }
+}

@@ -1,0 +1,224 @@
+//! What of a post, or of any text, its author wrote: the cleaning of `auto`. Why so: docs/design/0013.
+
+use std::sync::Arc;
+
+use memchr::{memchr2, memchr3, memmem};
+
+use crate::text::{lower_rules, normalise};
+
+/// From the tag's second character on: a formula's `<` is no tag.
+const MAX_TAG_CHARS: usize = 702;
+const MAX_TOPIC_CHARS: usize = 40;
+const MAX_NAME_CHARS: usize = 30;
+const MAX_EMOJI_CHARS: usize = 8;
+
+/// Cleans posts. Its clones share one table of 128 KiB.
+#[derive(Clone)]
+pub(crate) struct Post {
+    table: Arc<[u16]>,
+    /// In lower case, by NFKC.
+    normal: String,
+    /// Without markup.
+    plain: String,
+    /// Without links, topics and names.
+    own: String,
+    out: String,
+}
+
+impl Post {
+    pub fn new() -> Self {
+        let [normal, plain, own, out] = Default::default();
+        Post { table: lower_rules(), normal, plain, own, out }
+    }
+
+    /// Letters, digits, and a space between words; never nothing of a text that is more than white space.
+    pub fn clean(&mut self, text: &str) -> &str {
+        self.normal.clear();
+        normalise(&self.table, text, &mut self.normal, |out, c| out.extend(c.to_lowercase()));
+        let plain = if replace(&self.normal, &mut self.plain, |text| memchr2(b'<', b'&', text), markup_bytes)
+        {
+            &self.plain
+        } else {
+            &self.normal
+        };
+        let cut = replace(plain, &mut self.own, next_address, address_bytes);
+        let own = if cut { &self.own } else { plain };
+        letters(own, &mut self.out);
+        if !two_units(&self.out) {
+            if cut {
+                letters(plain, &mut self.out);
+            }
+            if self.out.is_empty() {
+                self.out.extend(self.normal.chars().filter(|c| !c.is_whitespace()));
+            }
+        }
+        if without_particles(&self.out, &mut self.own) && two_units(&self.own) {
+            return &self.own;
+        }
+        &self.out
+    }
+}
+
+/// Copies a text with a space for each part that `length` measures, in bytes, or 0, at the places that `next` finds. If
+/// there is none, says so and copies nothing.
+fn replace(
+    text: &str,
+    out: &mut String,
+    next: impl Fn(&[u8]) -> Option<usize>,
+    length: impl Fn(&str) -> usize,
+) -> bool {
+    out.clear();
+    let (mut start, mut from) = (0, 0);
+    while let Some(at) = next(&text.as_bytes()[from..]).map(|at| from + at) {
+        let bytes = length(&text[at..]);
+        if bytes > 0 {
+            out.push_str(&text[start..at]);
+            out.push(' ');
+            start = at + bytes;
+        }
+        from = (at + 1).max(start);
+    }
+    if start > 0 {
+        out.push_str(&text[start..]);
+    }
+    start > 0
+}
+
+/// Copies a text without particles, which colour a sentence and are left out or put in at will. If there is none, says
+/// so and copies nothing.
+fn without_particles(text: &str, out: &mut String) -> bool {
+    out.clear();
+    let bytes = text.as_bytes();
+    let (mut start, mut at) = (0, 0);
+    while let Some(&first) = bytes.get(at) {
+        if let (0xE4..=0xE7, Some([_, second, third])) = (first, bytes.get(at..at + 3)) {
+            let c =
+                (u32::from(first) & 0xF) << 12 | (u32::from(*second) & 0x3F) << 6 | u32::from(*third) & 0x3F;
+            let c = char::from_u32(c).unwrap_or_default();
+            if matches!(c, '的' | '了' | '啊' | '呀' | '啦' | '吧' | '呢' | '哦' | '哇' | '咯') {
+                out.push_str(&text[start..at]);
+                start = at + 3;
+            }
+            at += 3;
+        } else {
+            at += 1;
+        }
+    }
+    if start > 0 {
+        out.push_str(&text[start..]);
+    }
+    start > 0
+}
+
+/// The length of the tag or entity that the text begins with, or 0.
+fn markup_bytes(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let run = |from: usize, most: usize, of: fn(&u8) -> bool| {
+        bytes[from.min(bytes.len())..].iter().take(most).take_while(|&byte| of(byte)).count()
+    };
+    if bytes[0] == b'<' {
+        let tag = bytes.get(1).is_some_and(|byte| byte.is_ascii_lowercase() || matches!(byte, b'/' | b'!'));
+        let mut inside = text.char_indices().skip(1).take(MAX_TAG_CHARS);
+        let end = inside.find(|&(_, c)| matches!(c, '<' | '>')).map(|(at, _)| at);
+        return end.filter(|&end| tag && bytes[end] == b'>').map_or(0, |end| end + 1);
+    }
+    let closed = |end: usize| if bytes.get(end) == Some(&b';') { end + 1 } else { 0 };
+    if bytes.starts_with(b"&nbsp") {
+        return closed(5).max(5);
+    }
+    if bytes.get(1) == Some(&b'#') {
+        let digits = run(2, 7, u8::is_ascii_digit);
+        return if digits > 0 { closed(2 + digits) } else { 0 };
+    }
+    let letters = run(1, 8, u8::is_ascii_lowercase);
+    if letters >= 2 { closed(1 + letters) } else { 0 }
+}
+
+/// Where a URL, topic, name or emoji's name may begin first.
+fn next_address(text: &[u8]) -> Option<usize> {
+    let mark = memchr3(b'#', b'@', b'[', text);
+    // Up to the mark: a text of many marks is not searched to its end for each.
+    memmem::find(&text[..mark.unwrap_or(text.len())], b"http").or(mark)
+}
+
+/// The length of the URL, topic, name or emoji's name that the text begins with, or 0.
+fn address_bytes(text: &str) -> usize {
+    let named = |most: usize, of: fn(char) -> bool| {
+        text.char_indices().skip(1).take(most + 1).find(|&(at, c)| !of(c) || at > 4 * most + 1)
+    };
+    match text.as_bytes()[0] {
+        b'h' => {
+            let scheme = ["http:", "https:"].into_iter().find(|scheme| text.starts_with(scheme));
+            let in_url = |c: char| c.is_ascii_graphic();
+            scheme.map_or(0, |_| text.find(|c| !in_url(c)).unwrap_or(text.len()))
+        }
+        b'#' => match named(MAX_TOPIC_CHARS, |c| c != '#' && c != '\n') {
+            Some((end, '#')) if end > 1 => end + 1,
+            _ => 0,
+        },
+        b'[' => match named(MAX_EMOJI_CHARS, char::is_alphanumeric) {
+            Some((end, ']')) if end > 1 => end + 1,
+            _ => 0,
+        },
+        _ => {
+            let name = text.chars().skip(1).take(MAX_NAME_CHARS);
+            let name: usize =
+                name.take_while(|&c| c.is_alphanumeric() || matches!(c, '_' | '-')).map(char::len_utf8).sum();
+            if name > 0 { 1 + name } else { 0 }
+        }
+    }
+}
+
+/// Replaces `out` by the letters and digits of a text, with a space where something lay between two words.
+fn letters(text: &str, out: &mut String) {
+    out.clear();
+    let mut last_spaced = false;
+    let mut gap = false;
+    let mut rest = text;
+    loop {
+        // Runs of Chinese, which nothing changes, are copied at once.
+        let run = rest.as_bytes().chunks_exact(3).take_while(|bytes| matches!(bytes[0], 0xE5..=0xE9)).count();
+        if run > 0 {
+            out.push_str(&rest[..3 * run]);
+            rest = &rest[3 * run..];
+            (last_spaced, gap) = (false, false);
+        }
+        let Some(c) = rest.chars().next() else { return };
+        rest = &rest[c.len_utf8()..];
+        if !is_letter(c) {
+            gap = true;
+            continue;
+        }
+        let spaced = is_of_spaced_script(c);
+        if gap && spaced && last_spaced {
+            out.push(' ');
+        }
+        out.push(c);
+        (last_spaced, gap) = (spaced, false);
+    }
+}
+
+/// Letters and digits; common punctuation is known without a search in Unicode's tables.
+fn is_letter(c: char) -> bool {
+    match c {
+        '\u{2000}'..='\u{206F}' | '\u{3000}'..='\u{3004}' | '\u{3008}'..='\u{3020}' => false,
+        '\u{4E00}'..='\u{9FFF}' => true,
+        _ => c.is_alphanumeric(),
+    }
+}
+
+/// Whether it is a letter or digit of a script that puts spaces between words: Latin, Greek, Cyrillic, Armenian, and
+/// European digits.
+pub(crate) fn is_of_spaced_script(c: char) -> bool {
+    matches!(c, '\0'..'\u{590}' | '\u{1E00}'..'\u{2000}') && c.is_alphanumeric()
+}
+
+/// Whether a cleaned text has two units or more: words of spaced scripts, and other characters.
+fn two_units(text: &str) -> bool {
+    let mut chars = text.chars();
+    match chars.next() {
+        None => false,
+        Some(first) if !is_of_spaced_script(first) => chars.next().is_some(),
+        Some(_) => chars.any(|c| !is_of_spaced_script(c)),
+    }
+}
