@@ -14,7 +14,8 @@ use crate::sketch::Sketch;
 
 /// A set under one of its features, on its way to meet others under the same one.
 ///
-/// The feature; the kind, the size and whether the feature is in its prefix as the smaller set; the document.
+/// The feature; the kind, the size and whether the feature is not in its prefix as the smaller set; the document. In
+/// this order, whoever may be the smaller set of a pair comes before the larger one.
 pub type Posting = ((u64, u64), u64);
 
 /// The last feature of a prefix in the order of rarity.
@@ -96,7 +97,7 @@ impl Held {
                 for &feature in here {
                     let place = (sketch.count(feature), feature);
                     if place <= larger {
-                        let size = (packed.size(kind) as u64) << 1 | u64::from(place <= smaller);
+                        let size = (packed.size(kind) as u64) << 1 | u64::from(place > smaller);
                         emit(((feature, (kind as u64) << 63 | size), doc.0));
                     }
                 }
@@ -113,27 +114,59 @@ fn alone(rule: &Rule, sketch: &Sketch, kind: Kind, features: &[u64]) -> bool {
     features.len() - own < least.least_shared_of_larger(overlap, features.len())
 }
 
-/// Emits every pair of documents that meet under a feature and may match by their sizes; a pair that meets
-/// under several features is emitted as often. Reorders the postings.
+/// Emits every pair of documents that meet under a feature and may match by their sizes: once, or twice if their sets
+/// are of one size. Reorders the postings.
+///
+/// Cost: sorting the postings, and 2 ns for each time that a pair meets.
 pub fn candidates(rule: &Rule, postings: &mut [Posting], mut emit: impl FnMut(Pair)) {
     postings.sort_unstable();
-    for same in postings.chunk_by(|a, b| a.0.0 == b.0.0 && a.0.1 >> 63 == b.0.1 >> 63) {
-        let kind = if same[0].0.1 >> 63 == 0 { Kind::Short } else { Kind::Long };
-        let (overlap, least) = rule.measure(kind);
-        let size = |posting: &Posting| (posting.0.1 << 1 >> 2) as usize;
-        let in_prefix = |posting: &Posting| posting.0.1 & 1 == 1;
-        let mut start = 0;
-        for (i, larger) in same.iter().enumerate() {
-            while size(&same[start]) < least.least_shared_of_larger(overlap, size(larger)) {
-                start += 1;
+    let mut docs: Vec<u64> = postings.iter().map(|posting| posting.1).collect();
+    docs.sort_unstable();
+    docs.dedup();
+    let index = |doc: u64| docs.partition_point(|&other| other < doc) as u32;
+    // For each posting its document's index, and where those of the same feature and kind end.
+    let mut members = Vec::with_capacity(postings.len());
+    // Those in the prefix of the smaller set: the document, its posting.
+    let mut probes = Vec::new();
+    for same in postings.chunk_by(|a, b| (a.0.0, kind_of(a)) == (b.0.0, kind_of(b))) {
+        let end = (members.len() + same.len()) as u32;
+        for posting in same {
+            let doc = index(posting.1);
+            if same.len() > 1 && posting.0.1 & 1 == 0 {
+                probes.push((doc, members.len() as u32));
             }
-            for smaller in &same[start..i] {
-                // Of sets of one size either may be the smaller one.
-                let may = in_prefix(smaller) || size(smaller) == size(larger) && in_prefix(larger);
-                if may && rule.compares(kind, size(smaller), size(larger)) {
-                    emit(Pair::new(DocId(smaller.1), DocId(larger.1), 0));
+            members.push((doc, end));
+        }
+    }
+    probes.sort_unstable();
+    // For each document, the probing one that met it last.
+    let mut met = vec![u32::MAX; docs.len()];
+    for of_doc in probes.chunk_by(|a, b| a.0 == b.0) {
+        let doc = of_doc[0].0;
+        for &(_, at) in of_doc {
+            let posting = &postings[at as usize];
+            let (kind, size) = (kind_of(posting), size_of(posting));
+            let (overlap, least) = rule.measure(kind);
+            let largest = least.largest_partner(overlap, size);
+            let others = at as usize + 1..members[at as usize].1 as usize;
+            for (other, posting) in members[others.clone()].iter().zip(&postings[others]) {
+                if size_of(posting) > largest {
+                    break;
+                }
+                if met[other.0 as usize] != doc && rule.compares(kind, size, size_of(posting)) {
+                    met[other.0 as usize] = doc;
+                    emit(Pair::new(DocId(docs[doc as usize]), DocId(docs[other.0 as usize]), 0));
                 }
             }
         }
     }
+}
+
+fn kind_of(posting: &Posting) -> Kind {
+    if posting.0.1 >> 63 == 0 { Kind::Short } else { Kind::Long }
+}
+
+/// Of the document's set.
+fn size_of(posting: &Posting) -> usize {
+    (posting.0.1 << 1 >> 2) as usize
 }

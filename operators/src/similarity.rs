@@ -50,6 +50,12 @@ impl Similarity {
         }
     }
 
+    /// How large a set can be that is as alike as this to one of this size.
+    pub fn largest_partner(self, overlap: Overlap, size: usize) -> usize {
+        let times = if overlap == Overlap::Revision { 4 } else { 1 };
+        (times * size as u64 * 1_000_000).checked_div(self.0.into()).unwrap_or(u64::MAX) as usize
+    }
+
     /// As a number between 0 and 1.
     pub fn as_f64(self) -> f64 {
         f64::from(self.0) / 1e6
@@ -134,6 +140,10 @@ mod tests {
             {
                 let shared = least.least_shared(overlap, a, b);
                 assert!(shared == 1 || shared - 1 > a || overlap.similarity(shared - 1, a, b) < least);
+                assert_eq!(
+                    b <= least.largest_partner(overlap, a),
+                    least.least_shared_of_larger(overlap, b) <= a
+                );
                 if shared <= a {
                     assert!(overlap.similarity(shared, a, b) >= least, "{least} {overlap:?} {a} {b}");
                     assert!(shared >= least.least_shared_of_smaller(a), "{least} {overlap:?} {a} {b}");
