@@ -1,9 +1,10 @@
 //! Two texts compared as a method compares them, step by step.
 
-use operators::method::{Method, MethodJob, SetMethod, SetSearch};
+use operators::method::{Method, MethodJob, SetMethod, SetSearch, Zhou};
+use operators::retrieval::meet;
 use operators::sets::{Kind, Packed, Sets};
 use operators::text::Cleaner;
-use operators::{Record, Similarity, jaccard};
+use operators::{DocId, Record, Similarity, jaccard};
 
 /// Two texts, the earlier one first.
 pub(crate) struct Comparison<'a> {
@@ -96,6 +97,29 @@ impl MethodJob for Comparison<'_> {
             }
         };
         Compared { steps, matches: a == b || candidate && similarity >= least }
+    }
+
+    fn zhou(self, mut cleaner: Cleaner, method: Zhou) -> Compared {
+        let [a, b] = [self.a, self.b].map(|text| cleaner.clean(text).to_owned());
+        let [row_a, row_b] = [&a, &b].map(|text| method.row(DocId(0), text));
+        let met = meet(row_a.fingerprint, row_b.fingerprint);
+        let duplicates = method.duplicates(&row_a, &row_b).is_some();
+        let steps = vec![
+            cleaned(&a, &b),
+            format!(
+                "fingerprints: {} bits differ; the two {} in a copy",
+                bits_apart(&u64::from(row_a.fingerprint), &u64::from(row_b.fingerprint)),
+                if met { "meet" } else { "do not meet" }
+            ),
+            format!(
+                "words: {} and {}, similarity {}; with the bits that differ {} the threshold",
+                row_a.words.len(),
+                row_b.words.len(),
+                jaccard(&row_a.words, &row_b.words),
+                if duplicates { "not under" } else { "under" }
+            ),
+        ];
+        Compared { steps, matches: met && duplicates }
     }
 }
 

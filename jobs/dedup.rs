@@ -42,7 +42,9 @@ pub struct Args {
     /// features are similar. minhash (jaccard=T, bands, rows, seed, features, clean): nearly all of them, in less
     /// memory. simhash (bits=32|64|128, hamming=0..15, blocks=N, features, weights=tf|tfidf|rank5, clean): every pair of
     /// fingerprints within the distance; weights other than tf take one more reading of the corpus. manku2007: simhash
-    /// with weights=tfidf. exact (clean): equal texts.
+    /// with weights=tfidf. exact (clean): equal texts. zhou2017 (k=2..8, threshold=1+0.2k,
+    /// retrieval=linear|bucket|recursive, features, clean): fingerprints and shared words together, deleting as it
+    /// compares.
     #[arg(long, value_name = "SPEC", default_value = "auto")]
     method: Spec,
     /// Compare the features of every candidate pair: jaccard:T, or none

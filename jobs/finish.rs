@@ -106,7 +106,7 @@ impl Finish<'_> {
         };
 
         // Methods over sets have none.
-        let distance = |pair: &Pair| (!self.method.measures()).then_some(pair.distance);
+        let distance = |pair: &Pair| self.method.fingerprints().then_some(pair.distance);
         progress.enter(Stage::Write);
         let pairs = write_pairs(folder, &found.matches, self.pairs, self.measured(), distance, name)?;
         write_clusters(folder, &members, named, removal)?;
@@ -123,6 +123,8 @@ impl Finish<'_> {
             replaced: found.replaced,
             distinct: found.distinct,
             candidates: found.candidates,
+            comparisons: found.comparisons.map(|comparisons| comparisons.of_words),
+            block_comparisons: found.comparisons.map(|comparisons| comparisons.of_bits),
             pairs,
             kept: written.kept,
             removed: written.removed,

@@ -94,6 +94,10 @@ pub(crate) struct Counters {
     pub replaced: u64,
     pub distinct: u64,
     pub candidates: u64,
+    /// Of two documents by their similarity, where the method counts them.
+    pub comparisons: Option<u64>,
+    /// Of two documents by a block of their fingerprints, where the method counts them.
+    pub block_comparisons: Option<u64>,
     pub pairs: u64,
     pub clusters: u64,
     pub largest_cluster: u64,
@@ -150,7 +154,7 @@ impl Process {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (counters, process) = (&self.counters, &self.process);
-        let groups: [(&str, &[(&str, u64)]); 4] = [
+        let groups: [(&str, &[(&str, u64)]); 5] = [
             (
                 "Input",
                 &[
@@ -173,6 +177,13 @@ impl fmt::Display for Summary {
                 ],
             ),
             (
+                "Comparisons",
+                &[
+                    ("By similarity", counters.comparisons.unwrap_or(0)),
+                    ("By a block", counters.block_comparisons.unwrap_or(0)),
+                ],
+            ),
+            (
                 "Output",
                 &[
                     ("Kept", counters.kept),
@@ -192,7 +203,9 @@ impl fmt::Display for Summary {
             ),
         ];
         f.write_str("Counters")?;
-        for (group, values) in groups {
+        // Few methods count comparisons.
+        let shown = groups.into_iter().filter(|(_, values)| values.iter().any(|value| value.1 > 0));
+        for (group, values) in shown {
             write!(f, "\n    {group}")?;
             for (name, value) in values {
                 write!(f, "\n        {name}={value}")?;

@@ -11,8 +11,15 @@ use serde_json::Value;
 
 use crate::support::{Folder, sorted};
 
-const METHODS: [&str; 6] =
-    ["auto", "simhash", "simhash:features=char:5", "exact", "jaccard:0.7,features=char:3", "minhash"];
+const METHODS: [&str; 7] = [
+    "auto",
+    "simhash",
+    "simhash:features=char:5",
+    "exact",
+    "jaccard:0.7,features=char:3",
+    "minhash",
+    "zhou2017",
+];
 const FOLDERS: [&str; 2] = ["kept", "removed"];
 /// In shuffled order, and some of them twice.
 const INPUTS: [&str; 3] = [

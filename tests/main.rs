@@ -31,3 +31,4 @@ mod statistics;
 mod support;
 mod text;
 mod tools;
+mod zhou;

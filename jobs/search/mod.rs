@@ -1,6 +1,7 @@
 //! Finding the pairs: what every worker does between reading the corpus and writing it.
 
 mod fingerprints;
+mod retrieval;
 mod sets;
 
 use std::sync::Arc;
@@ -8,7 +9,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use datasets::{Error, Reading};
 use operators::flow::BlockLoad;
-use operators::method::{Method, MethodJob, SetMethod};
+use operators::method::{Method, MethodJob, SetMethod, Zhou};
+use operators::retrieval::Comparisons;
 use operators::text::Cleaner;
 use operators::{Doc, DocBatch, DocId, Matches, Pair, Reject, Similarity, Sketch};
 use timely::worker::Worker;
@@ -46,6 +48,8 @@ pub(crate) struct Found {
     pub distinct: u64,
     /// Pairs before verification.
     pub candidates: u64,
+    /// Where the method counts them.
+    pub comparisons: Option<Comparisons>,
     /// For each worker, the rows of each block.
     pub loads: Vec<Vec<BlockLoad>>,
 }
@@ -71,6 +75,10 @@ impl MethodJob for Search {
         let seen = Arc::default();
         self.on_workers(move |search, worker| search.by_sets(worker, method.clone(), &sketch, &seen))
     }
+
+    fn zhou(self, cleaner: Cleaner, method: Zhou) -> Result<Found> {
+        self.on_workers(move |search, worker| search.by_retrieval(worker, cleaner.clone(), method.clone()))
+    }
 }
 
 impl Search {
@@ -93,6 +101,7 @@ impl Search {
             all.replaced += part.replaced;
             all.distinct += part.distinct;
             all.candidates += part.candidates;
+            all.comparisons = all.comparisons.into_iter().chain(part.comparisons).reduce(|a, b| a + b);
             all.loads.append(&mut part.loads);
         }
         all.matches.copies.sort_unstable();

@@ -47,6 +47,8 @@ impl Spec {
             Spec::Auto(spec) => of_sets(spec.search()),
             Spec::Jaccard(_) => of_sets(SetSearch::Prefix),
             Spec::MinHash(spec) => of_sets(SetSearch::Bands(spec.minhash)),
+            // It holds those words, too, that no other document has.
+            Spec::Zhou(_) => Cost { document: 64, feature: 8 },
         }
     }
 
@@ -82,6 +84,13 @@ impl Spec {
                     chance: Box::new(move |similarity| minhash.probability(similarity)),
                 }
             }
+            Spec::Zhou(_) => Curve {
+                of: "cosine of the texts' words, by their number in the text",
+                because: "two are compared if they agree on 8 bits of a copy (of 32 independent bits; the upper half \
+                          nearly repeats the lower, so rather less), and kept if Sim reaches the threshold"
+                    .to_owned(),
+                chance: Box::new(|cosine| 1.0 - (1.0 - within(8, 0, cosine)).powi(4)),
+            },
             Spec::Exact(_) => Curve {
                 of: "similarity of the cleaned texts",
                 because: "only equal texts match".to_owned(),

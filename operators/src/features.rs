@@ -98,17 +98,47 @@ impl Features {
             emit(feature);
         };
         match self {
-            Features::Jieba(words) => words.each(text, &mut emit),
+            Features::Jieba(words) => {
+                words.cut(text, |start, end| emit(hash::word(text.as_bytes(), start, end)))
+            }
             Features::Chars(n) if *n <= PACKED_CHARS => packed_grams(text, *n, &mut emit),
-            Features::Chars(n) => long_grams(text, *n, &mut emit),
+            Features::Chars(n) => {
+                char_grams(text, *n).for_each(|(start, end)| emit(hash::word(text.as_bytes(), start, end)));
+            }
             Features::Words(n) => {
                 let words = text.unicode_words();
                 grams(words.map(|word| hash::word(word.as_bytes(), 0, word.len())), *n, &mut emit)
             }
-            Features::Units(n) => grams(units(text), *n, &mut emit),
+            Features::Units(n) => grams(unit_numbers(text), *n, &mut emit),
         }
         if none.get() {
             emit(hash::word(text.as_bytes(), 0, text.len()));
+        }
+    }
+
+    /// Calls `emit` with each feature as it stands in the text, in order, repeated ones repeatedly.
+    pub fn slices<'t>(&self, text: &'t str, mut emit: impl FnMut(&'t str)) {
+        let mut none = true;
+        let mut found = |start: usize, end: usize| {
+            none = false;
+            emit(&text[start..end]);
+        };
+        let runs = |places: Vec<(usize, usize)>, n: usize, found: &mut dyn FnMut(usize, usize)| {
+            places.iter().zip(places.iter().skip(n - 1)).for_each(|(first, last)| found(first.0, last.1));
+        };
+        match self {
+            Features::Jieba(words) => words.cut(text, found),
+            Features::Chars(n) => char_grams(text, *n).for_each(|(start, end)| found(start, end)),
+            Features::Words(n) => {
+                let words = text.unicode_word_indices().map(|(start, word)| (start, start + word.len()));
+                runs(words.collect(), *n, &mut found);
+            }
+            Features::Units(n) => {
+                runs(units(text).map(|(_, start, end)| (start, end)).collect(), *n, &mut found);
+            }
+        }
+        if none {
+            emit(text);
         }
     }
 
@@ -148,11 +178,12 @@ impl JiebaWords {
         Ok(JiebaWords { jieba, stop_words: stop_words.map(str::to_owned).collect() })
     }
 
-    fn each(&self, text: &str, emit: &mut impl FnMut(u64)) {
+    /// Calls `emit` with where each word begins and ends.
+    fn cut(&self, text: &str, mut emit: impl FnMut(usize, usize)) {
         for token in self.jieba.cut(text, false) {
             let counts = token.word.contains(is_word_char);
             if counts && (self.stop_words.is_empty() || !self.stop_words.contains(token.word)) {
-                emit(hash::word(text.as_bytes(), token.byte_start, token.byte_end));
+                emit(token.byte_start, token.byte_end);
             }
         }
     }
@@ -184,12 +215,10 @@ fn packed_grams(text: &str, n: usize, emit: &mut impl FnMut(u64)) {
     }
 }
 
-fn long_grams(text: &str, n: usize, emit: &mut impl FnMut(u64)) {
+/// Where every `n` neighbouring characters begin and end.
+fn char_grams(text: &str, n: usize) -> impl Iterator<Item = (usize, usize)> {
     let starts = text.char_indices().map(|(at, _)| at);
-    let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]).skip(n);
-    for (start, end) in starts.zip(ends) {
-        emit(hash::word(text.as_bytes(), start, end));
-    }
+    starts.zip(text.char_indices().map(|(at, _)| at).chain([text.len()]).skip(n))
 }
 
 /// Every `n` neighbouring numbers.
@@ -202,21 +231,27 @@ fn grams(items: impl Iterator<Item = u64>, n: usize, emit: &mut impl FnMut(u64))
 }
 
 /// The units of a text, as numbers: a character's own, a word's hash.
-fn units(text: &str) -> impl Iterator<Item = u64> {
-    let mut rest = text.trim_start_matches(' ');
+fn unit_numbers(text: &str) -> impl Iterator<Item = u64> {
+    units(text).map(|(first, start, end)| match is_of_spaced_script(first) {
+        true => hash::word(text.as_bytes(), start, end),
+        false => first as u64,
+    })
+}
+
+/// The units of a text: the first character of each, where it begins and where it ends.
+fn units(text: &str) -> impl Iterator<Item = (char, usize, usize)> {
+    let mut rest = text;
     std::iter::from_fn(move || {
+        rest = rest.trim_start_matches(' ');
+        let start = text.len() - rest.len();
         let first = rest.chars().next()?;
         let length = match rest.find(|c| !is_of_spaced_script(c)) {
             Some(0) => first.len_utf8(),
             Some(length) => length,
             None => rest.len(),
         };
-        let unit = match is_of_spaced_script(first) {
-            true => hash::word(rest.as_bytes(), 0, length),
-            false => first as u64,
-        };
-        rest = rest[length..].trim_start_matches(' ');
-        Some(unit)
+        rest = &rest[length..];
+        Some((first, start, start + length))
     })
 }
 
@@ -250,6 +285,32 @@ mod tests {
         for spec in ["char:5", "char:9", "word:5", "jieba"] {
             for text in ["", "。", "。。"] {
                 assert_eq!(features(spec, &Lexicon::default(), text), words(&[text]), "{spec} of {text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn slices_are_the_features_as_they_stand_in_the_text() {
+        let text = "今天天气很好, 大家 today 都去公园。今天天气很好";
+        for (spec, first, last) in [
+            ("jieba", "今天天气", "好"),
+            ("char:2", "今天", "很好"),
+            ("char:9", "今天天气很好, 大", "公园。今天天气很好"),
+            ("word:2", "今天", "很好"),
+            ("unit:2", "今天", "很好"),
+            ("word:64", text, text),
+        ] {
+            let hashes = features(spec, &Lexicon::default(), text);
+            let of_spec = Features::new(FeatureSpec::parse(spec).unwrap(), &Lexicon::default()).unwrap();
+            let mut slices = Vec::new();
+            of_spec.slices(text, |slice| slices.push(slice));
+            assert_eq!(
+                (slices.first(), slices.last(), slices.len()),
+                (Some(&first), Some(&last), hashes.len()),
+                "{spec}"
+            );
+            for (a, b) in (0..slices.len()).flat_map(|a| (0..a).map(move |b| (a, b))) {
+                assert_eq!(slices[a] == slices[b], hashes[a] == hashes[b], "{spec}");
             }
         }
     }

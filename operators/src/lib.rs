@@ -16,6 +16,7 @@ mod post;
 pub mod prefix;
 mod ranking;
 mod record;
+pub mod retrieval;
 mod score;
 pub mod sets;
 mod similarity;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use memchr::{memchr2, memchr3, memmem};
+
 use crate::text::{lower_rules, normalise};
 
 /// From the tag's second character on: a formula's `<` is no tag.
@@ -33,14 +35,13 @@ impl Post {
     pub fn clean(&mut self, text: &str) -> &str {
         self.normal.clear();
         normalise(&self.table, text, &mut self.normal, |out, c| out.extend(c.to_lowercase()));
-        let plain =
-            if replace(&self.normal, &mut self.plain, |byte| matches!(byte, b'<' | b'&'), markup_bytes) {
-                &self.plain
-            } else {
-                &self.normal
-            };
-        let cut =
-            replace(plain, &mut self.own, |byte| matches!(byte, b'h' | b'#' | b'@' | b'['), address_bytes);
+        let plain = if replace(&self.normal, &mut self.plain, |text| memchr2(b'<', b'&', text), markup_bytes)
+        {
+            &self.plain
+        } else {
+            &self.normal
+        };
+        let cut = replace(plain, &mut self.own, next_address, address_bytes);
         let own = if cut { &self.own } else { plain };
         letters(own, &mut self.out);
         if !two_units(&self.out) {
@@ -58,18 +59,17 @@ impl Post {
     }
 }
 
-/// Copies a text with a space for each part that `length` measures: in bytes, at a byte where `may_begin`, or 0. If
+/// Copies a text with a space for each part that `length` measures, in bytes, or 0, at the places that `next` finds. If
 /// there is none, says so and copies nothing.
 fn replace(
     text: &str,
     out: &mut String,
-    may_begin: impl Fn(u8) -> bool,
+    next: impl Fn(&[u8]) -> Option<usize>,
     length: impl Fn(&str) -> usize,
 ) -> bool {
     out.clear();
     let (mut start, mut from) = (0, 0);
-    while let Some(at) = text.as_bytes()[from..].iter().position(|&byte| may_begin(byte)).map(|at| from + at)
-    {
+    while let Some(at) = next(&text.as_bytes()[from..]).map(|at| from + at) {
         let bytes = length(&text[at..]);
         if bytes > 0 {
             out.push_str(&text[start..at]);
@@ -132,6 +132,13 @@ fn markup_bytes(text: &str) -> usize {
     }
     let letters = run(1, 8, u8::is_ascii_lowercase);
     if letters >= 2 { closed(1 + letters) } else { 0 }
+}
+
+/// Where a URL, topic, name or emoji's name may begin first.
+fn next_address(text: &[u8]) -> Option<usize> {
+    let mark = memchr3(b'#', b'@', b'[', text);
+    // Up to the mark: a text of many marks is not searched to its end for each.
+    memmem::find(&text[..mark.unwrap_or(text.len())], b"http").or(mark)
 }
 
 /// The length of the URL, topic, name or emoji's name that the text begins with, or 0.

@@ -6,16 +6,22 @@ use std::borrow::Cow;
 
 /// The longest name in square brackets that stands for an emoji, such as `[good]` or `[允悲]`, in characters.
 const MAX_EMOJI_CHARS: usize = 8;
+/// The longest name before a colon that is taken for that of a user, in characters.
+const MAX_NAME_CHARS: usize = 30;
 
-/// The post without URLs, @names, emoji and all from the first `//@` on; the whole post if nothing were left.
+/// The post without URLs, @names, emoji and the tail of a repost; the whole post if nothing were left.
 pub fn strip(post: &str) -> Cow<'_, str> {
-    let own = &post[..post.find("//@").unwrap_or(post.len())];
+    let tail = post.match_indices('/').map(|(at, _)| at).find(|&at| is_tail(&post[..at], &post[at..]));
+    let own = &post[..tail.unwrap_or(post.len())];
     let mut out = String::with_capacity(own.len());
     let mut rest = own;
     while let Some(c) = rest.chars().next() {
         let skipped = match c {
             'h' | 'H' => url_bytes(rest),
-            '@' | '＠' => name_bytes(rest, c),
+            '@' | '＠' => match name_bytes(&rest[c.len_utf8()..]) {
+                0 => 0,
+                name => c.len_utf8() + name,
+            },
             '[' => bracket_bytes(rest),
             _ if is_emoji(c) => c.len_utf8(),
             _ => 0,
@@ -37,11 +43,20 @@ fn url_bytes(text: &str) -> usize {
     scheme.map_or(0, |_| text.find(|c| !in_url(c)).unwrap_or(text.len()))
 }
 
-/// The length of `@name` at the start of the text, or 0: a name is of letters, digits, `_` and `-`.
-fn name_bytes(text: &str, at: char) -> usize {
-    let name = &text[at.len_utf8()..];
-    let length = name.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-')).unwrap_or(name.len());
-    if length == 0 { 0 } else { at.len_utf8() + length }
+/// Whether the text is the tail that a repost drags along: it begins with `//@`, or with `//name:` as the paper
+/// prints it, unless that is part of a URL.
+fn is_tail(before: &str, text: &str) -> bool {
+    let Some(from) = text.strip_prefix("//") else { return false };
+    let name = &from[..name_bytes(from)];
+    let named = (1..=MAX_NAME_CHARS).contains(&name.chars().count())
+        && from[name.len()..].starts_with([':', '：'])
+        && !before.ends_with([':', '/']);
+    named || from.starts_with(['@', '＠'])
+}
+
+/// The length of the name that the text begins with, or 0: letters, digits, `_` and `-`.
+fn name_bytes(text: &str) -> usize {
+    text.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-')).unwrap_or(text.len())
 }
 
 /// The length of a bracketed emoji name at the start of the text, or 0.
@@ -65,8 +80,10 @@ mod tests {
     /// The example of Zhou 2017, section 2.
     #[test]
     fn a_repost_is_the_post_that_it_reposts() {
-        assert_eq!(strip("今天是晴天.//A:xxx//@B:XXX"), "今天是晴天.//A:xxx");
+        assert_eq!(strip("今天是晴天.//A:xxx//B:XXX"), "今天是晴天.");
         assert_eq!(strip("今天是晴天.//@A:xxx//@B:XXX"), "今天是晴天.");
+        assert_eq!(strip("今天是晴天。http://t.cn/AbC1//小明_1：转发"), "今天是晴天。");
+        assert_eq!(strip("今天是晴天///＠A:xxx"), "今天是晴天/");
     }
 
     #[test]
@@ -77,8 +94,14 @@ mod tests {
 
     #[test]
     fn what_only_looks_like_one_stays() {
-        let post = "a@ b [] [这是一个很长的方括号里的句子] h";
-        assert_eq!(strip(post), post);
+        for post in [
+            "a@ b [] [这是一个很长的方括号里的句子] h",
+            "早//晚都好",
+            "ftp://name:80 file:///c:/x",
+            "一//这一段话比任何人的名字都要长得多所以它不会是一个名字而是正文的一部分：好",
+        ] {
+            assert_eq!(strip(post), post);
+        }
     }
 
     #[test]

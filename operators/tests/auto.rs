@@ -1,7 +1,7 @@
 //! `auto` cleans and compares as docs/design/0013 says: cases worked out by another implementation of the rule.
 
 use operators::features::Lexicon;
-use operators::method::{Method, MethodJob, SetMethod, Spec};
+use operators::method::{Method, MethodJob, SetMethod, Spec, Zhou};
 use operators::sets::{Packed, Sets};
 use operators::statistics::Statistics;
 use operators::text::Cleaner;
@@ -26,6 +26,10 @@ impl MethodJob for Compare<'_> {
         });
         let matches = method.rule.matches(Packed(&a.1), Packed(&b.1));
         (a.0, b.0, matches.map(|similarity| (similarity.as_f64() * 1e6).round()))
+    }
+
+    fn zhou(self, _cleaner: Cleaner, _method: Zhou) -> Self::Output {
+        panic!("auto compares sets")
     }
 }
 

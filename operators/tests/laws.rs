@@ -5,13 +5,16 @@
 use std::sync::Arc;
 
 use operators::features::{Features, Lexicon};
-use operators::flow::{Bands, Found, Identities, Map, Needs, PrefixJoin, Verify, compare};
+use operators::flow::{Bands, Found, Identities, Map, Needs, PrefixJoin, Retrieve, Verify, compare};
 use operators::hash;
-use operators::method::{Method, MethodJob, SetMethod, SetSearch, SimHash, SimHashSpec, Spec};
+use operators::method::{
+    Method, MethodJob, SetMethod, SetSearch, SimHash, SimHashSpec, Spec, Zhou, ZhouSpec,
+};
+use operators::retrieval::{COPIES, Comparisons, Retrieval, Sizes};
 use operators::sets::{Packed, Sets};
 use operators::statistics::{Count, Statistics};
 use operators::tables::tables;
-use operators::text::Cleaner;
+use operators::text::{Clean, Cleaner};
 use operators::{Counting, DocBatch, DocId, Pair, Row, Similarity, Sketch, Word, jaccard};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -21,6 +24,13 @@ const SPLITS: u32 = 5;
 /// Document `i` is in split `i % SPLITS`.
 fn doc(i: usize) -> DocId {
     DocId::new(i as u32 % SPLITS, (i as u32 / SPLITS).into())
+}
+
+/// The documents of one split.
+fn batch(texts: &[String], split: u32) -> DocBatch {
+    let mut batch = DocBatch::new(split, 0);
+    texts.iter().skip(split as usize).step_by(SPLITS as usize).for_each(|text| batch.push("", text));
+    batch
 }
 
 /// Pairs of documents, identical ones included, as brute force over all pairs has them.
@@ -72,6 +82,10 @@ impl MethodJob for BruteForce<'_> {
         pairs.sort_unstable();
         pairs
     }
+
+    fn zhou(self, cleaner: Cleaner, method: Zhou) -> Self::Output {
+        places(retrieve_alone(self.0, cleaner, method).0)
+    }
 }
 
 /// The same from the dataflow.
@@ -92,13 +106,7 @@ impl MethodJob for Dataflow<'_> {
             let (cleaner, mut method) = shared.lock().unwrap().clone();
             let mut map = Map::new(worker, cleaner, method.clone(), by_text);
             for split in (worker.index() as u32..SPLITS).step_by(worker.peers()) {
-                let mut batch = DocBatch::new(split, 0);
-                texts
-                    .iter()
-                    .skip(split as usize)
-                    .step_by(SPLITS as usize)
-                    .for_each(|text| batch.push("", text));
-                map.batch(worker, &batch);
+                map.batch(worker, &batch(&texts, split));
             }
             let Found { rows, copies } = map.finish(worker);
             (compare(worker, &mut method, rows).pairs, copies)
@@ -169,6 +177,10 @@ impl MethodJob for Dataflow<'_> {
         });
         expand(&found)
     }
+
+    fn zhou(self, cleaner: Cleaner, method: Zhou) -> Self::Output {
+        places(retrieve(self.texts, self.workers, cleaner, method).0)
+    }
 }
 
 /// What a worker found: pairs of first ones, and their copies.
@@ -222,6 +234,56 @@ fn compared<W: Word>(spec: &SimHashSpec, fingerprints: Vec<W>, workers: usize) -
         let mine: Vec<_> = rows.iter().skip(worker.index()).step_by(worker.peers()).copied().collect();
         compare(worker, &mut method.clone(), mine).pairs
     })
+}
+
+/// What `zhou2017` deletes on one thread, in the order of the corpus, and its comparisons.
+fn retrieve_alone(
+    texts: &[String],
+    mut cleaner: Cleaner,
+    zhou: Zhou,
+) -> (Vec<(Pair, Similarity)>, Comparisons) {
+    let mut rows: Vec<_> =
+        texts.iter().enumerate().map(|(i, text)| zhou.row(doc(i), cleaner.clean(text))).collect();
+    let original = rows.len() as u64;
+    let (mut pairs, mut comparisons) = (Vec::new(), Comparisons::default());
+    for copy in 0..COPIES {
+        let sizes = Sizes { copy: rows.len() as u64, original };
+        let counted = zhou.retrieval.search(copy, sizes, &mut rows, |kept, row| {
+            let pair = zhou.duplicates(kept, row);
+            pairs.extend(pair);
+            pair.is_some()
+        });
+        comparisons = comparisons + counted;
+    }
+    pairs.sort_unstable();
+    (pairs, comparisons)
+}
+
+/// The same from the dataflow.
+fn retrieve(
+    texts: &[String],
+    workers: usize,
+    cleaner: Cleaner,
+    zhou: Zhou,
+) -> (Vec<(Pair, Similarity)>, Comparisons) {
+    let texts = Arc::new(texts.to_vec());
+    let shared = std::sync::Mutex::new((cleaner, zhou));
+    let found = on_workers(workers, move |worker| {
+        let (cleaner, zhou) = shared.lock().unwrap().clone();
+        let mut retrieve = Retrieve::new(worker, cleaner, zhou);
+        for split in (worker.index() as u32..SPLITS).step_by(worker.peers()) {
+            retrieve.batch(worker, &batch(&texts, split));
+        }
+        retrieve.finish(worker)
+    });
+    assert!(found.iter().all(|found| found.loads.len() == COPIES));
+    let mut pairs: Vec<_> = found.iter().flat_map(|found| found.pairs.iter().copied()).collect();
+    pairs.sort_unstable();
+    (pairs, found.iter().fold(Comparisons::default(), |sum, found| sum + found.comparisons))
+}
+
+fn places(pairs: Vec<(Pair, Similarity)>) -> Vec<(DocId, DocId)> {
+    pairs.into_iter().map(|(pair, _)| (pair.low, pair.high)).collect()
 }
 
 fn on_workers<T: Send + 'static>(
@@ -319,5 +381,20 @@ proptest! {
         let mut found = found.concat();
         found.sort_unstable();
         prop_assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn zhou_deletes_the_same_documents_on_any_number_of_workers(
+        texts in vec("[ab中 ]{0,3}(今天天气好|都去公园|北京上海){0,3}[ab]{0,2}(//@a:[ab]{1,2})?", 0..80),
+        workers in 1usize..=4,
+        retrieval in prop::sample::select(vec![Retrieval::Linear, Retrieval::Bucket, Retrieval::Recursive]),
+        threshold in 1_000_000u64..4_000_000,
+    ) {
+        let spec = ZhouSpec { retrieval, threshold: Some(threshold), ..ZhouSpec::default() };
+        let (cleaner, zhou) = (Cleaner::new(Clean::Weibo), Zhou::new(&spec, Features::Chars(1)));
+        let expected = retrieve_alone(&texts, cleaner.clone(), zhou.clone());
+        let deleted: std::collections::BTreeSet<_> = expected.0.iter().map(|(pair, _)| pair.high).collect();
+        prop_assert_eq!(deleted.len(), expected.0.len(), "no document is deleted twice");
+        prop_assert_eq!(retrieve(&texts, workers, cleaner, zhou), expected);
     }
 }

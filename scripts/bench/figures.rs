@@ -16,7 +16,7 @@ use operators::block_join::BlockJoin;
 use operators::features::{Features, Lexicon};
 use operators::flow::{compare, shuffle};
 use operators::hamming::Kernel;
-use operators::method::{Method, MethodJob, SetMethod, SimHash, SimHashSpec, Spec};
+use operators::method::{Method, MethodJob, SetMethod, SimHash, SimHashSpec, Spec, Zhou};
 use operators::sets::Sets;
 use operators::statistics::Statistics;
 use operators::text::Cleaner;
@@ -150,6 +150,15 @@ impl MethodJob for Map<'_> {
         };
         timed(&mut map).0
     }
+
+    fn zhou(self, mut cleaner: Cleaner, method: Zhou) -> f64 {
+        let mut map = || {
+            for text in self.0 {
+                black_box(method.row(DocId(0), cleaner.clean(text)));
+            }
+        };
+        timed(&mut map).0
+    }
 }
 
 /// 10 M fingerprints: all texts again and again, each time with one to three characters changed.
@@ -186,6 +195,10 @@ impl MethodJob for Repeated<'_> {
 
     fn sets(self, _method: SetMethod) -> Vec<Row<u64>> {
         Vec::new() // no fingerprints, nothing to join by bits
+    }
+
+    fn zhou(self, _cleaner: Cleaner, _method: Zhou) -> Vec<Row<u64>> {
+        Vec::new() // they are not joined by bits
     }
 }
 

@@ -49,7 +49,7 @@ pub fn compare<M: Method>(worker: &mut Worker, method: &mut M, rows: Vec<Row<M::
     Compared { pairs: shuffle(worker, "Pair", pairs, |pair: &Pair| owner(pair.low)), loads }
 }
 
-fn load<T>(rows: &[T], key: impl Fn(&T) -> u64) -> BlockLoad {
+pub(super) fn load<T>(rows: &[T], key: impl Fn(&T) -> u64) -> BlockLoad {
     let mut counters = vec![0; 1 << 16];
     // The low bits chose the worker.
     rows.iter().for_each(|row| counters[(key(row) >> 48) as usize] += 1);

@@ -13,6 +13,7 @@ mod prefix;
 mod rows;
 mod shuffle;
 mod verify;
+mod zhou;
 
 pub use bands::Bands;
 pub use class_sums::ClassSums;
@@ -22,6 +23,7 @@ pub use map::{Found, Map};
 pub use prefix::PrefixJoin;
 pub use shuffle::{Shuffle, shuffle};
 pub use verify::{Matching, Needs, Verify};
+pub use zhou::{Retrieve, Retrieved};
 
 use crate::record::{DocId, Pair};
 

@@ -1,7 +1,9 @@
 //! Two texts, judged as a method does: for labelled pairs, for samples, for the question why.
 
-use super::{Method, MethodJob, SetMethod, SetSearch, Spec};
+use super::{Method, MethodJob, SetMethod, SetSearch, Spec, Zhou};
 use crate::features::Lexicon;
+use crate::record::DocId;
+use crate::retrieval::{WordRow, meet};
 use crate::sets::{Kind, Packed, Rule, Sets};
 use crate::statistics::Statistics;
 use crate::text::Cleaner;
@@ -58,6 +60,10 @@ impl MethodJob for Begin {
 
     fn sets(self, method: SetMethod) -> Box<dyn Judge> {
         Box::new(OfSets { all: method.rule.without_threshold(), method, texts: Vec::new() })
+    }
+
+    fn zhou(self, cleaner: Cleaner, method: Zhou) -> Box<dyn Judge> {
+        Box::new(OfZhou { cleaner, method, texts: Vec::new() })
     }
 }
 
@@ -136,6 +142,31 @@ impl Judge for OfSets {
     }
 }
 
+struct OfZhou {
+    cleaner: Cleaner,
+    method: Zhou,
+    texts: Vec<WordRow>,
+}
+
+impl Judge for OfZhou {
+    fn add(&mut self, text: &str) -> usize {
+        let number = self.texts.len();
+        self.texts.push(self.method.row(DocId(number as u64), self.cleaner.clean(text)));
+        number
+    }
+
+    fn judge(&self, a: usize, b: usize) -> Judgement {
+        let (a, b) = (&self.texts[a], &self.texts[b]);
+        let candidate = meet(a.fingerprint, b.fingerprint);
+        Judgement {
+            similarity: jaccard(&a.words, &b.words),
+            distance: Some((a.fingerprint ^ b.fingerprint).count_ones()),
+            candidate,
+            matches: candidate && self.method.duplicates(a, b).is_some(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,6 +203,17 @@ mod tests {
             assert_eq!(got.similarity, Similarity::ratio(9, 11));
             assert_eq!((got.candidate, got.matches), (candidate, matches), "{hamming} {least:?}");
         }
+    }
+
+    #[test]
+    fn zhou_needs_equal_bits_of_a_copy_and_enough_sim() {
+        let spec = |threshold| format!("zhou2017:threshold={threshold},features=char:1");
+        let got = |threshold, b| judged(&spec(threshold), None, "甲乙丙丁", b);
+        let near = got("2.9", "甲乙丙丁丁"); // Dup 1, so that Sim is 4 and more
+        assert!(near.candidate && near.matches && near.similarity == Similarity::ONE);
+        assert!(!got("5", "甲乙丙丁戊").matches && got("5", "丁丙乙甲").matches);
+        let far = got("0", "子丑寅卯");
+        assert_eq!((far.candidate, far.matches), (false, false)); // else take other texts
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod exact;
 mod judge;
 mod sets;
 mod simhash;
+mod zhou;
 
 use std::fmt;
 use std::hash::Hash;
@@ -18,6 +19,7 @@ pub use exact::{Exact, ExactSpec};
 pub use judge::{Judge, Judgement};
 pub use sets::{JaccardSpec, MinHashSpec, SetMethod, SetSearch};
 pub use simhash::{SimHash, SimHashSpec, Weights};
+pub use zhou::{Zhou, ZhouSpec};
 
 use crate::Error;
 use crate::features::{FeatureSpec, Features, Lexicon};
@@ -60,6 +62,8 @@ pub enum Spec {
     Jaccard(JaccardSpec),
     /// See [`MinHashSpec`].
     MinHash(MinHashSpec),
+    /// See [`Zhou`].
+    Zhou(ZhouSpec),
 }
 
 /// The parameters of one method: what a user may write behind its name. `Default` is the name alone; `Display`
@@ -89,6 +93,8 @@ pub trait MethodJob {
     fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Self::Output;
     /// Does it with a method over sets of features.
     fn sets(self, method: SetMethod) -> Self::Output;
+    /// Does it with the method that deletes as it compares.
+    fn zhou(self, cleaner: Cleaner, method: Zhou) -> Self::Output;
 }
 
 impl Spec {
@@ -109,6 +115,9 @@ impl Spec {
         "jaccard:0.5,features=char:2",
         "jaccard:0.8,features=word:1,clean=none",
         "minhash:jaccard=0.7,features=char:3,bands=40,rows=3",
+        "zhou2017:threshold=2.4,features=char:1",
+        "zhou2017:k=8,retrieval=bucket,features=char:2,clean=none",
+        "zhou2017:k=2,threshold=1.25,retrieval=linear,features=word:1,clean=nfkc",
     ];
 
     /// The one place that picks a method. `statistics`: of what [`Spec::counted`] asks for, if it does.
@@ -131,6 +140,10 @@ impl Spec {
             Spec::Jaccard(spec) => Ok(job.sets(spec.method(lexicon, SetSearch::Prefix)?)),
             Spec::MinHash(spec) => {
                 Ok(job.sets(spec.jaccard.method(lexicon, SetSearch::Bands(spec.minhash))?))
+            }
+            Spec::Zhou(spec) => {
+                let features = Features::new(spec.features, lexicon)?;
+                Ok(job.zhou(Cleaner::new(spec.clean), Zhou::new(spec, features)))
             }
         }
     }
@@ -157,6 +170,7 @@ impl Spec {
             Spec::SimHash(spec) => spec.features,
             Spec::Jaccard(spec) => spec.features,
             Spec::MinHash(spec) => spec.jaccard.features,
+            Spec::Zhou(spec) => spec.features,
             Spec::Auto(_) | Spec::Exact(_) => return false,
         };
         features == FeatureSpec::Jieba
@@ -164,17 +178,23 @@ impl Spec {
 
     /// Whether the method itself measures how alike the texts of a match are.
     pub fn measures(&self) -> bool {
-        matches!(self, Spec::Auto(_) | Spec::Jaccard(_) | Spec::MinHash(_))
+        matches!(self, Spec::Auto(_) | Spec::Jaccard(_) | Spec::MinHash(_) | Spec::Zhou(_))
     }
 
     /// The thresholds of a method that measures similarity itself.
     pub fn thresholds(&mut self) -> Vec<&mut Similarity> {
         match self {
-            Spec::SimHash(_) | Spec::Exact(_) => vec![],
+            // Of Zhou it is a threshold of Sim, which is no similarity between 0 and 1.
+            Spec::SimHash(_) | Spec::Exact(_) | Spec::Zhou(_) => vec![],
             Spec::Auto(spec) => vec![&mut spec.short, &mut spec.long],
             Spec::Jaccard(spec) => vec![&mut spec.least],
             Spec::MinHash(spec) => vec![&mut spec.jaccard.least],
         }
+    }
+
+    /// Whether the method compares fingerprints, so that a pair has a distance.
+    pub fn fingerprints(&self) -> bool {
+        matches!(self, Spec::SimHash(_) | Spec::Exact(_) | Spec::Zhou(_))
     }
 
     /// Whether matching fingerprints do not prove that the texts are near, so that pairs need verification.
@@ -195,8 +215,10 @@ impl FromStr for Spec {
             "auto" => parse(name, parameters).map(Spec::Auto),
             "jaccard" => parse(name, parameters).map(Spec::Jaccard),
             "minhash" => parse(name, parameters).map(Spec::MinHash),
+            "zhou2017" => parse(name, parameters).map(Spec::Zhou),
             _ => Err(format!(
-                "no method is called \"{name}\"; there are auto, simhash, manku2007, exact, jaccard and minhash"
+                "no method is called \"{name}\"; there are auto, simhash, manku2007, exact, jaccard, minhash and \
+                 zhou2017"
             )),
         };
         spec.map_err(|reason| Error::BadSpec { spec: text.to_owned(), reason })
@@ -251,6 +273,7 @@ impl fmt::Display for Spec {
             Spec::Auto(spec) => write!(f, "auto:{spec}"),
             Spec::Jaccard(spec) => write!(f, "jaccard:{spec}"),
             Spec::MinHash(spec) => write!(f, "minhash:{spec}"),
+            Spec::Zhou(spec) => write!(f, "zhou2017:{spec}"),
         }
     }
 }
@@ -303,6 +326,9 @@ mod tests {
             ("simhash:features=char:0", "char:N"),
             ("simhash:clean", "none, nfkc, post or weibo"),
             ("jaccard:0.001", "0.01 to 1"),
+            ("zhou2017:k=9", "2 to 8"),
+            ("zhou2017:threshold=nan", "0 to 9"),
+            ("zhou2017:retrieval=fast", "linear, bucket or recursive"),
             ("exact:bits=64", "no parameter \"bits\""),
         ] {
             let error = text.parse::<Spec>().unwrap_err().to_string();
