@@ -207,35 +207,6 @@ fn expand(found: &[OfWorker]) -> Vec<(DocId, DocId)> {
     all
 }
 
-/// What the spec needs to know of a corpus.
-fn statistics(spec: &Spec, texts: &[String]) -> Statistics {
-    let Some((clean, features)) = spec.counted() else { return Statistics::default() };
-    let features = Features::new(features, &Lexicon::default()).unwrap();
-    let mut count = Count::new(Cleaner::new(clean), features);
-    let mut batch = DocBatch::new(0, 0);
-    texts.iter().for_each(|text| batch.push("", text));
-    count.batch(&batch);
-    count.finish()
-}
-
-/// Distances of up to 15 bits, and for each the numbers of blocks that make tables enough for a test.
-fn designs() -> impl Strategy<Value = (u32, u32)> {
-    let blocks = |distance| (distance + 1..=32).filter(move |&blocks| tables(distance, blocks) <= 20);
-    let designs = (0..=15).flat_map(|distance| blocks(distance).map(move |blocks| (distance, blocks)));
-    prop::sample::select(designs.collect::<Vec<_>>())
-}
-
-/// The pairs that each worker gets.
-fn compared<W: Word>(spec: &SimHashSpec, fingerprints: Vec<W>, workers: usize) -> Vec<Vec<Pair>> {
-    let rows = fingerprints.into_iter().enumerate();
-    let rows: Vec<_> = rows.map(|(i, fingerprint)| Row { fingerprint, doc: doc(i) }).collect();
-    let method = SimHash::new(spec, Features::Chars(5), &Statistics::default());
-    on_workers(workers, move |worker| {
-        let mine: Vec<_> = rows.iter().skip(worker.index()).step_by(worker.peers()).copied().collect();
-        compare(worker, &mut method.clone(), mine).pairs
-    })
-}
-
 /// What `zhou2017` deletes on one thread, in the order of the corpus, and its comparisons.
 fn retrieve_alone(
     texts: &[String],
@@ -284,6 +255,35 @@ fn retrieve(
 
 fn places(pairs: Vec<(Pair, Similarity)>) -> Vec<(DocId, DocId)> {
     pairs.into_iter().map(|(pair, _)| (pair.low, pair.high)).collect()
+}
+
+/// What the spec needs to know of a corpus.
+fn statistics(spec: &Spec, texts: &[String]) -> Statistics {
+    let Some((clean, features)) = spec.counted() else { return Statistics::default() };
+    let features = Features::new(features, &Lexicon::default()).unwrap();
+    let mut count = Count::new(Cleaner::new(clean), features);
+    let mut batch = DocBatch::new(0, 0);
+    texts.iter().for_each(|text| batch.push("", text));
+    count.batch(&batch);
+    count.finish()
+}
+
+/// Distances of up to 15 bits, and for each the numbers of blocks that make tables enough for a test.
+fn designs() -> impl Strategy<Value = (u32, u32)> {
+    let blocks = |distance| (distance + 1..=32).filter(move |&blocks| tables(distance, blocks) <= 20);
+    let designs = (0..=15).flat_map(|distance| blocks(distance).map(move |blocks| (distance, blocks)));
+    prop::sample::select(designs.collect::<Vec<_>>())
+}
+
+/// The pairs that each worker gets.
+fn compared<W: Word>(spec: &SimHashSpec, fingerprints: Vec<W>, workers: usize) -> Vec<Vec<Pair>> {
+    let rows = fingerprints.into_iter().enumerate();
+    let rows: Vec<_> = rows.map(|(i, fingerprint)| Row { fingerprint, doc: doc(i) }).collect();
+    let method = SimHash::new(spec, Features::Chars(5), &Statistics::default());
+    on_workers(workers, move |worker| {
+        let mine: Vec<_> = rows.iter().skip(worker.index()).step_by(worker.peers()).copied().collect();
+        compare(worker, &mut method.clone(), mine).pairs
+    })
 }
 
 fn on_workers<T: Send + 'static>(

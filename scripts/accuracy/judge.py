@@ -139,7 +139,8 @@ def all_pairs(truth, corpus, output):
     true = pairs.with_columns(low=low, high=high).join(near, on=["low", "high"], how="semi").height
     true += pairs.filter(polars.col("text_a") == polars.col("text_b")).height
     once = pairs.select(
-        polars.min_horizontal("row_a", "row_b") * len(truth.text) + polars.max_horizontal("row_a", "row_b")
+        polars.min_horizontal("row_a", "row_b").cast(polars.UInt64) * len(truth.text)
+        + polars.max_horizontal("row_a", "row_b")
     ).n_unique()
     print(f"{pairs.height:,} pairs, {once:,} different, {true:,} true of {truth.count(truth.copies):,}")
 

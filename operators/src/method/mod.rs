@@ -217,8 +217,7 @@ impl FromStr for Spec {
             "minhash" => parse(name, parameters).map(Spec::MinHash),
             "zhou2017" => parse(name, parameters).map(Spec::Zhou),
             _ => Err(format!(
-                "no method is called \"{name}\"; there are auto, simhash, manku2007, exact, jaccard, minhash and \
-                 zhou2017"
+                "no method is called \"{name}\"; there are auto, simhash, manku2007, exact, jaccard, minhash and zhou2017"
             )),
         };
         spec.map_err(|reason| Error::BadSpec { spec: text.to_owned(), reason })

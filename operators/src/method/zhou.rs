@@ -62,9 +62,12 @@ impl Parameters for ZhouSpec {
 
 impl fmt::Display for ZhouSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ZhouSpec { k, retrieval, features, clean, .. } = self;
-        let threshold = self.threshold() as f64 / 1e6;
-        write!(f, "k={k},threshold={threshold},retrieval={retrieval},features={features},clean={clean}")
+        let ZhouSpec { k, threshold, retrieval, features, clean } = self;
+        write!(f, "k={k},")?;
+        if let Some(millionths) = threshold {
+            write!(f, "threshold={},", *millionths as f64 / 1e6)?;
+        }
+        write!(f, "retrieval={retrieval},features={features},clean={clean}")
     }
 }
 
