@@ -145,6 +145,7 @@ impl Spec {
             Spec::SimHash(spec) => spec.features,
             Spec::Jaccard(spec) => spec.features,
             Spec::MinHash(spec) => spec.jaccard.features,
+            Spec::Zhou(spec) => spec.features,
             Spec::Auto(_) | Spec::Exact(_) => return false,
         };
         features == FeatureSpec::Jieba
