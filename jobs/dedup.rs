@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::failure::check_rejects;
 use crate::finish::{Finish, Keep, verified_by};
 use crate::guards::Guards;
-use crate::options::{OnBadText, lexicon, output_and_inputs, paths, record_size, size};
+use crate::options::{OnBadText, check_words, lexicon, output_and_inputs, paths, record_size, size};
 use crate::plan::Plan;
 use crate::reject_lines::number_lines;
 use crate::search::Search;
@@ -149,15 +149,11 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     let stores = Stores::new();
     let paths = std::mem::take(&mut args.paths);
     let (output, inputs) = output_and_inputs(&paths)?;
+    check_words(args.method.cuts_words(), args.stop_words.as_deref(), args.user_dict.as_deref())?;
     let lexicon = lexicon("", args.stop_words.as_deref(), args.user_dict.as_deref())?;
     let earlier = args.statistics.as_deref();
     let earlier = earlier.map(|uri| statistics::read(&stores, uri, &args.method, &lexicon)).transpose()?;
     let plan = Arc::new(Plan::new(&stores, inputs, args.format.as_deref(), args.split_size)?);
-    if !args.method.cuts_words() && (args.stop_words.is_some() || args.user_dict.is_some()) {
-        bail!(WrongUse(
-            "--stop-words and --user-dict are for features=jieba, which the method does not use".into()
-        ));
-    }
     args.method = args.method.for_corpus(plan.bytes());
     let verify = args.verify()?;
     let reading = Reading {

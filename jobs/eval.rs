@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use cluster::{Stores, path_of_text};
 use operators::{Core2020, Partners, Removals, Score};
 use serde_json::{Value, json};
@@ -111,8 +111,13 @@ impl Found {
         };
         let (mut same, mut pairs) = (Vec::new(), Vec::new());
         let (mut gone, mut labelled) = (Vec::new(), 0);
+        let mut places = HashMap::new();
+        let mut twice = None;
         finished.members(|member| {
             let doc = number(member.id);
+            if places.insert(doc, member.place).is_some_and(|place| place != member.place) {
+                twice = Some(doc);
+            }
             labelled += usize::from((doc as usize) < known);
             if by == By::Clusters {
                 same.push((doc, number(member.cluster)));
@@ -126,6 +131,12 @@ impl Found {
                 let list = if pair.identical { &mut same } else { &mut pairs };
                 list.push((number(pair.a), number(pair.b)));
             })?;
+        }
+        if let Some(doc) = twice {
+            bail!(
+                "two documents of the output are called \"{}\", so its labels say nothing",
+                ids[doc as usize]
+            );
         }
         let partners = Partners::new(ids.len(), &same, &pairs);
         let mut removed = vec![false; ids.len()];

@@ -1,7 +1,6 @@
 //! `explain`: what a method does, and what a job with it would cost, before it runs.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
@@ -19,7 +18,7 @@ use crate::plot::Plot;
 use crate::progress::Progress;
 use crate::search::Search;
 use crate::summary::{Process, skew};
-use crate::{Common, WrongUse, statistics};
+use crate::{Common, WrongUse, print, statistics};
 
 /// Say what a method does, and what a job with it would find and cost
 ///
@@ -48,7 +47,14 @@ pub struct Args {
 }
 
 /// Runs the job; returns 0, or 3 if records were rejected.
-pub fn run(common: &Common, args: Args) -> Result<u8> {
+pub fn run(common: &Common, mut args: Args) -> Result<u8> {
+    let input = match args.inputs.is_empty() {
+        true => None,
+        false => Some(args.input.open(&args.inputs, common.workers())?),
+    };
+    if let Some(input) = &input {
+        args.method = args.method.for_corpus(input.plan.bytes());
+    }
     let curve = args.method.curve();
     let plot = Plot {
         title: format!("Chance that {} compares two texts", args.method),
@@ -63,16 +69,14 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     }
     let mut said = method(&args.method, &curve, &plot)?;
     let mut rejected = 0;
-    if !args.inputs.is_empty() {
-        let lexicon = args.input.lexicon()?;
-        let input = args.input.open(&args.inputs, common.workers())?;
+    if let Some(input) = input {
+        let lexicon = args.input.lexicon(&args.method)?;
         let census = Census::of(&input)?;
         rejected = census.rejected;
         let _ =
             write!(said, "\n{}\n{}", content(&input, &census), estimates(&args, input, &census, &lexicon)?);
     }
-    // A reader that has seen enough, such as `head`, is no failure.
-    let _ = write!(std::io::stdout(), "{said}");
+    print(said)?;
     Ok(if rejected > 0 { 3 } else { 0 })
 }
 

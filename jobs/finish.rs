@@ -141,7 +141,7 @@ impl Finish<'_> {
             cluster_sizes,
             pairs_by_distance: histogram(found.matches.pairs.iter().filter_map(|(pair, _)| distance(pair))),
             pairs_by_similarity: histogram(found.matches.pairs.iter().filter_map(|(_, similarity)| {
-                similarity.map(|similarity| (100.0 * similarity.as_f64()) as u32)
+                similarity.map(|similarity| similarity.as_millionths() / 10_000)
             })),
             blocks: skew(&found.loads),
             sample_pairs: sample(&found.matches, distance, name),

@@ -142,12 +142,14 @@ impl Guards {
         let mut removed: Vec<DocId> =
             members.iter().filter(|member| member.removed.is_some()).map(|member| member.doc).collect();
         removed.sort_unstable();
+        // This reading may accept what the run, which asks for another field, has rejected.
+        let rejected = |doc| found.rejects.binary_search_by_key(&doc, |reject| reject.doc).is_ok();
         let reading = Reading { id: Some(guard.field.clone()), ..reading.clone() };
         let counted = drive::each_split(plan, workers, |number, split| {
             let mut sources = BTreeMap::<String, Source>::new();
             if split.format.has_fields() {
                 drive::read(number, split, &reading, &Progress::default(), |batch| {
-                    for doc in batch.docs() {
+                    for doc in batch.docs().filter(|doc| !rejected(doc.doc)) {
                         if !sources.contains_key(doc.id) {
                             sources.insert(doc.id.to_owned(), Source::default());
                         }
@@ -178,7 +180,8 @@ impl Guards {
         let others = match over.len() {
             0 => return Ok(()),
             1 => String::new(),
-            count => format!("; so it is of {} others", count - 1),
+            2 => "; and so it is with another source".to_owned(),
+            count => format!("; and so it is with {} other sources", count - 1),
         };
         let worst = over.iter().max_by_key(|(name, source)| (source.removed, Reverse(name)));
         worst.map_or(Ok(()), |(name, source)| {

@@ -6,10 +6,11 @@ use anyhow::{Result, bail};
 use cluster::Stores;
 use datasets::{Encoding, Error, Extractors, Reading};
 use operators::features::Lexicon;
+use operators::method::Spec;
 
 use crate::drive;
 use crate::finished::Input;
-use crate::options::{OnBadText, lexicon, record_size, size};
+use crate::options::{OnBadText, check_words, lexicon, record_size, size};
 use crate::plan::Plan;
 use crate::progress::Progress;
 
@@ -60,8 +61,9 @@ impl InputOptions {
         Ok(Input { plan, reading, workers })
     }
 
-    /// The words of the user's own.
-    pub fn lexicon(&self) -> Result<Lexicon> {
+    /// The words of the user's own, for a method.
+    pub fn lexicon(&self, method: &Spec) -> Result<Lexicon> {
+        check_words(method.cuts_words(), self.stop_words.as_deref(), self.user_dict.as_deref())?;
         lexicon("", self.stop_words.as_deref(), self.user_dict.as_deref())
     }
 }

@@ -38,12 +38,24 @@ mod write;
 use std::fmt;
 use std::io::Write as _;
 
+use anyhow::Context;
+
 pub use failure::{WrongUse, exit_code};
 pub use progress::Show;
 
 /// Writes a line to stderr. That nobody can read it, on a closed or full one, is no failure of the job.
 pub fn say(line: impl fmt::Display) {
     let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// Writes a job's answer to stdout. A reader that has seen enough, such as `head`, is no failure.
+fn print(answer: impl fmt::Display) -> anyhow::Result<()> {
+    match write!(std::io::stdout(), "{answer}").and_then(|()| std::io::stdout().flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(error).context("could not write to the standard output")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What every job is given: the options that come before or after its name.

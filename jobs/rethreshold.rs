@@ -60,7 +60,9 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     let (mut method, mut verify) = (finished.method()?, finished.verify()?);
     let mut thresholds: Vec<&mut Similarity> = method.thresholds().into_iter().chain(&mut verify).collect();
     match thresholds.iter().min() {
-        None => bail!(WrongUse(format!("\"{old}\" does not say how similar its pairs are"))),
+        None => {
+            bail!(WrongUse(format!("the method of \"{old}\" has no least similarity that could be raised")))
+        }
         Some(least) if args.threshold < **least => bail!(WrongUse(format!(
             "\"{old}\" has the pairs from {least} on; those from {} on take a new run of dedup",
             args.threshold

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io;
 
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result, bail};
@@ -14,7 +14,7 @@ use terminal_size::{Width, terminal_size};
 use crate::finished::{Finished, PairRow};
 use crate::options::paths;
 use crate::side_by_side::Layout;
-use crate::{Common, WrongUse};
+use crate::{Common, WrongUse, print};
 
 /// The width of what is no terminal.
 const WIDTH: usize = 120;
@@ -86,8 +86,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     if pairs.is_empty() {
         lines.push("No pairs but identical documents.".to_owned());
     }
-    // A reader that has seen enough is no failure.
-    let _ = io::stdout().write_all((lines.join("\n") + "\n").as_bytes());
+    print(lines.join("\n") + "\n")?;
     Ok(0)
 }
 

@@ -126,7 +126,7 @@ impl Layout {
                 let width = character.width();
                 if used + width > column {
                     line.push_str(&style.render_reset().to_string());
-                    line.push_str(&" ".repeat(column - used));
+                    line.push_str(&" ".repeat(column.saturating_sub(used)));
                     lines.push(std::mem::replace(&mut line, style.render().to_string()));
                     used = 0;
                 }
@@ -136,7 +136,7 @@ impl Layout {
             line.push_str(&style.render_reset().to_string());
         }
         if used > 0 || lines.is_empty() {
-            line.push_str(&" ".repeat(column - used));
+            line.push_str(&" ".repeat(column.saturating_sub(used)));
             lines.push(line);
         }
         lines
@@ -149,7 +149,7 @@ fn visible(text: &str) -> String {
         '\n' => '↵',
         '\t' => '→',
         c if c.is_control() => char::REPLACEMENT_CHARACTER,
-        '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => {
+        '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => {
             char::REPLACEMENT_CHARACTER
         }
         c => c,

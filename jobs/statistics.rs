@@ -63,7 +63,10 @@ pub(crate) fn read(stores: &Stores, uri: &str, method: &Spec, lexicon: &Lexicon)
 
 /// The statistics that an output was made with; none if its method needs none.
 pub(crate) fn of_output(stores: &Stores, uri: &str, method: &Spec, lexicon: &Lexicon) -> Result<Statistics> {
-    if method.counted().is_none() { Ok(Statistics::default()) } else { read(stores, uri, method, lexicon) }
+    match method.counted() {
+        None => Ok(Statistics::default()),
+        Some(_) => read(stores, &format!("{uri}/{FILE}"), method, lexicon),
+    }
 }
 
 fn parse(file: Bytes) -> Result<(String, Statistics)> {
@@ -109,7 +112,8 @@ pub(crate) fn count(
         Ok::<_, anyhow::Error>(count.finish())
     };
     thread::scope(|scope| -> Result<()> {
-        let threads: Vec<_> = (0..workers).map(|index| scope.spawn(move || count(index))).collect();
+        let threads: Vec<_> =
+            (0..workers.min(plan.splits.len())).map(|index| scope.spawn(move || count(index))).collect();
         for thread in threads {
             all.add(thread.join().map_err(|_| anyhow!("a thread panicked"))??);
         }

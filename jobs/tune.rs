@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
-use std::io::Write as _;
 
 use anyhow::{Context, Result, bail};
 use cluster::path_of_text;
@@ -16,7 +15,7 @@ use crate::options::{paths, text_of_file};
 use crate::plan::Sample;
 use crate::plot::Plot;
 use crate::progress::Progress;
-use crate::{Common, WrongUse, statistics};
+use crate::{Common, WrongUse, print, statistics};
 
 /// More documents than this are not compared each with each: two labels' worth of pairs is 200 MB.
 const MOST_DOCUMENTS: usize = 7_000;
@@ -69,9 +68,13 @@ fn part(text: &str) -> Result<f64, String> {
 }
 
 /// Runs the job; returns 0, or 3 if records were rejected.
-pub fn run(common: &Common, args: Args) -> Result<u8> {
-    let lexicon = args.input.lexicon()?;
+pub fn run(common: &Common, mut args: Args) -> Result<u8> {
+    let lexicon = args.input.lexicon(&args.method)?;
     let input = args.input.open(&args.inputs, common.workers())?;
+    args.method = args.method.for_corpus(input.plan.bytes());
+    if args.labels.is_some() && args.method.measures() && args.method.thresholds().is_empty() {
+        bail!(WrongUse(format!("{} has no least similarity that could be chosen", args.method)));
+    }
     let Input { plan, reading, workers } = &input;
     let statistics =
         statistics::count(&args.method, &lexicon, plan, reading, *workers, &Progress::default())?;
@@ -90,8 +93,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
                 .with_context(|| format!("could not write \"{file}\""))?;
         }
     }
-    // A reader that has seen enough, such as `head`, is no failure.
-    let _ = write!(std::io::stdout(), "{}\n{}\n{}", found.before, found.plot.text(), found.after);
+    print(format_args!("{}\n{}\n{}", found.before, found.plot.text(), found.after))?;
     Ok(if census.rejected > 0 { 3 } else { 0 })
 }
 
@@ -128,6 +130,11 @@ fn by_labels(
     let ranking = Ranking::new(pairs.iter().map(|pair| (pair.similarity, pair.same)).collect());
     let (point, chosen) = choose(args, &ranking)?;
     let threshold = ranking.threshold(point);
+    if threshold < Similarity::LEAST {
+        bail!(WrongUse(format!(
+            "the threshold ({chosen}) would be {threshold}: no method finds pairs that differ so much"
+        )));
+    }
     let found =
         pairs.iter().filter(|pair| pair.same && pair.candidate && pair.similarity >= threshold).count();
 

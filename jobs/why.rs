@@ -1,7 +1,5 @@
 //! `why`: what became of a document, or of a pair, and on what grounds.
 
-use std::io::{self, Write};
-
 use anyhow::{Result, bail};
 use cluster::{Stores, shown};
 
@@ -9,7 +7,7 @@ use crate::comparison::Comparison;
 use crate::finished::{Finished, MemberRow, PairRow};
 use crate::options::paths;
 use crate::show::how_alike;
-use crate::{Common, WrongUse, statistics};
+use crate::{Common, WrongUse, print, statistics};
 
 /// How many pairs of a document are listed.
 const PAIRS: usize = 10;
@@ -37,8 +35,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         None => why.document(&args.id)?,
         Some(other) => why.pair(&args.id, other)?,
     };
-    // A reader that has seen enough is no failure.
-    let _ = io::stdout().write_all((lines.join("\n") + "\n").as_bytes());
+    print(lines.join("\n") + "\n")?;
     Ok(0)
 }
 
@@ -135,7 +132,8 @@ impl Why<'_> {
             (Some(pair), _) => how_alike(pair),
             (None, false) => format!("{} and {} are no pair", shown(&a.id), shown(&b.id)),
             (None, true) => format!(
-                "{} and {} match, but have no row: one of them is identical to an earlier document, which has it",
+                "{} and {} match, but have no row: one of them is identical to an earlier document, which has it, \
+                 or was deleted before the two met",
                 shown(&a.id),
                 shown(&b.id)
             ),

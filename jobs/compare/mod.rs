@@ -5,7 +5,6 @@ mod testing;
 mod training;
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -21,14 +20,14 @@ use self::report::{Counters, Report, milliseconds, tables};
 use self::testing::Testing;
 use self::training::{Trained, Training};
 use crate::failure::{check_rejects, while_running};
-use crate::options::{OnBadText, lexicon, output_and_inputs, paths, record_size, size};
+use crate::options::{OnBadText, check_words, lexicon, output_and_inputs, paths, record_size, size};
 use crate::output::OutputFolder;
 use crate::plan::Plan;
 use crate::progress::{Progress, Reporter, Stage};
 use crate::reject_lines::number_lines;
 use crate::summary::{Clock, InputFile, Process};
 use crate::tables::{LabelRow, write_labels, write_rejects};
-use crate::{Common, WrongUse, say};
+use crate::{Common, WrongUse, print, say};
 
 /// Compare test documents with classes of training documents by four measures
 ///
@@ -110,6 +109,8 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     let start = Instant::now();
     let stores = Stores::new();
     let (output, inputs) = output_and_inputs(&args.paths)?;
+    let cuts_words = args.features == FeatureSpec::Jieba;
+    check_words(cuts_words, args.stop_words.as_deref(), args.user_dict.as_deref())?;
     let lexicon = lexicon("", args.stop_words.as_deref(), args.user_dict.as_deref())?;
     let features = Features::new(args.features, &lexicon)?;
     let plan = Arc::new(Plan::new(&stores, inputs, args.format.as_deref(), args.split_size)?);
@@ -125,8 +126,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     }
     let report = result.map_err(while_running)?;
     if !common.quiet {
-        // A reader that has seen enough is no failure.
-        let _ = writeln!(std::io::stdout(), "{report}");
+        print(format_args!("{report}\n"))?;
         say(&report.counters);
     }
     Ok(if report.counters.rejected > 0 { 3 } else { 0 })

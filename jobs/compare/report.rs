@@ -116,7 +116,7 @@ impl fmt::Display for Report {
             self.measures
                 .iter()
                 .try_for_each(|measure| write!(f, " {:>11}", class.correct[measure.measure]))?;
-            write!(f, "  {}", class.label)?;
+            write!(f, "  {}", cluster::shown(&class.label))?;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use datasets::{Error, Reading};
 use operators::flow::BlockLoad;
-use operators::method::{Method, MethodJob, SetMethod, Zhou};
+use operators::method::{Method, MethodJob, SetMethod, SetSearch, Zhou};
 use operators::retrieval::Comparisons;
 use operators::text::Cleaner;
 use operators::{Doc, DocBatch, DocId, Matches, Pair, Reject, Similarity, Sketch};
@@ -71,7 +71,8 @@ impl MethodJob for Search {
     }
 
     fn sets(self, method: SetMethod) -> Result<Found> {
-        let sketch = Arc::new(Sketch::of_corpus(self.plan.bytes()));
+        let counted = if method.search == SetSearch::Prefix { self.plan.bytes() } else { 0 };
+        let sketch = Arc::new(Sketch::of_corpus(counted));
         let seen = Arc::default();
         self.on_workers(move |search, worker| search.by_sets(worker, method.clone(), &sketch, &seen))
     }

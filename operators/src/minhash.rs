@@ -24,7 +24,8 @@ const EMPTY: u64 = u64::MAX;
 impl MinHash {
     /// Appends the hash of each band to `keys`. `set` has at least one feature.
     ///
-    /// Cost: about 4 ns a feature and 10 ns a slot.
+    /// Cost: about 4 ns a feature, 10 ns a slot, and where features are fewer than slots 3 ns for each of up to
+    /// slots² / features places that are asked for a value.
     pub fn bands(&self, set: &[u64], keys: &mut Vec<u64>) {
         let slots = (self.bands * self.rows) as usize;
         let seed = hash::spread(self.seed);
@@ -37,7 +38,7 @@ impl MinHash {
         let sparse = signature.clone();
         for (i, slot) in signature.iter_mut().enumerate().filter(|(_, slot)| **slot == EMPTY) {
             // Every set asks the same slots in the same order, so sets that agree there agree here.
-            let mut others = (0_u64..).map(|attempt| hash::spread((i as u64) << 32 | attempt));
+            let mut others = (0..64 * slots as u64).map(|attempt| hash::spread((i as u64) << 32 | attempt));
             let filled = others.find_map(|other| {
                 let value = sparse[((u128::from(other) * slots as u128) >> 64) as usize];
                 (value != EMPTY).then_some(value)
@@ -95,7 +96,7 @@ mod tests {
     fn sets_smaller_than_the_signature_are_found_too() {
         let minhash = MinHash { bands: 25, rows: 5, seed: 0 };
         assert_eq!(found(minhash, 8, 8, 200), 1.0);
-        assert!(found(minhash, 8, 10, 2000) > 0.97);
+        assert!(found(minhash, 8, 10, 2000) > 0.998);
         assert!(found(minhash, 0, 10, 2000) < 0.01);
     }
 }

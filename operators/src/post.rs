@@ -35,13 +35,12 @@ impl Post {
     pub fn clean(&mut self, text: &str) -> &str {
         self.normal.clear();
         normalise(&self.table, text, &mut self.normal, |out, c| out.extend(c.to_lowercase()));
-        let plain = if replace(&self.normal, &mut self.plain, |text| memchr2(b'<', b'&', text), markup_bytes)
-        {
-            &self.plain
-        } else {
-            &self.normal
-        };
-        let cut = replace(plain, &mut self.own, next_address, address_bytes);
+        let normal = self.normal.as_bytes();
+        let tag = |from: usize| memchr2(b'<', b'&', &normal[from..]).map(|at| from + at);
+        let marked = replace(&self.normal, &mut self.plain, tag, markup_bytes);
+        let plain = if marked { &self.plain } else { &self.normal };
+        let mut addresses = Addresses::new(plain);
+        let cut = replace(plain, &mut self.own, |from| addresses.next(from), address_bytes);
         let own = if cut { &self.own } else { plain };
         letters(own, &mut self.out);
         if !two_units(&self.out) {
@@ -64,12 +63,12 @@ impl Post {
 fn replace(
     text: &str,
     out: &mut String,
-    next: impl Fn(&[u8]) -> Option<usize>,
+    mut next: impl FnMut(usize) -> Option<usize>,
     length: impl Fn(&str) -> usize,
 ) -> bool {
     out.clear();
     let (mut start, mut from) = (0, 0);
-    while let Some(at) = next(&text.as_bytes()[from..]).map(|at| from + at) {
+    while let Some(at) = next(from) {
         let bytes = length(&text[at..]);
         if bytes > 0 {
             out.push_str(&text[start..at]);
@@ -96,7 +95,7 @@ fn without_particles(text: &str, out: &mut String) -> bool {
                 (u32::from(first) & 0xF) << 12 | (u32::from(*second) & 0x3F) << 6 | u32::from(*third) & 0x3F;
             let c = char::from_u32(c).unwrap_or_default();
             if matches!(c, '的' | '了' | '啊' | '呀' | '啦' | '吧' | '呢' | '哦' | '哇' | '咯') {
-                out.push_str(&text[start..at]);
+                append(out, &text[start..at]);
                 start = at + 3;
             }
             at += 3;
@@ -105,9 +104,18 @@ fn without_particles(text: &str, out: &mut String) -> bool {
         }
     }
     if start > 0 {
-        out.push_str(&text[start..]);
+        append(out, &text[start..]);
     }
     start > 0
+}
+
+/// Appends what stood behind a particle: with a space between two words, which the particle has kept apart.
+fn append(out: &mut String, rest: &str) {
+    let spaced = |c: Option<char>| c.is_some_and(is_of_spaced_script);
+    if spaced(rest.chars().next()) && spaced(out.chars().next_back()) {
+        out.push(' ');
+    }
+    out.push_str(rest);
 }
 
 /// The length of the tag or entity that the text begins with, or 0.
@@ -134,18 +142,35 @@ fn markup_bytes(text: &str) -> usize {
     if letters >= 2 { closed(1 + letters) } else { 0 }
 }
 
-/// Where a URL, topic, name or emoji's name may begin first.
-fn next_address(text: &[u8]) -> Option<usize> {
-    let mark = memchr3(b'#', b'@', b'[', text);
-    // Up to the mark: a text of many marks is not searched to its end for each.
-    memmem::find(&text[..mark.unwrap_or(text.len())], b"http").or(mark)
+/// Where URLs, topics, names and emoji's names may begin: the next mark and the next `http`, as far as they are known.
+struct Addresses<'a> {
+    text: &'a [u8],
+    mark: Option<usize>,
+    http: Option<usize>,
+}
+
+impl<'a> Addresses<'a> {
+    fn new(text: &'a str) -> Self {
+        let text = text.as_bytes();
+        Addresses { text, mark: memchr3(b'#', b'@', b'[', text), http: memmem::find(text, b"http") }
+    }
+
+    /// The first at `from` or behind it. Each is looked for once, so all together cost one pass.
+    fn next(&mut self, from: usize) -> Option<usize> {
+        if self.mark.is_some_and(|at| at < from) {
+            self.mark = memchr3(b'#', b'@', b'[', &self.text[from..]).map(|at| from + at);
+        }
+        if self.http.is_some_and(|at| at < from) {
+            self.http = memmem::find(&self.text[from..], b"http").map(|at| from + at);
+        }
+        self.mark.into_iter().chain(self.http).min()
+    }
 }
 
 /// The length of the URL, topic, name or emoji's name that the text begins with, or 0.
 fn address_bytes(text: &str) -> usize {
-    let named = |most: usize, of: fn(char) -> bool| {
-        text.char_indices().skip(1).take(most + 1).find(|&(at, c)| !of(c) || at > 4 * most + 1)
-    };
+    let named =
+        |most: usize, of: fn(char) -> bool| text.char_indices().skip(1).take(most + 1).find(|&(_, c)| !of(c));
     match text.as_bytes()[0] {
         b'h' => {
             let scheme = ["http:", "https:"].into_iter().find(|scheme| text.starts_with(scheme));

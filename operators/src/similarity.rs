@@ -11,6 +11,9 @@ impl Similarity {
     /// The same set.
     pub const ONE: Similarity = Similarity(1_000_000);
 
+    /// The least threshold that a method takes: a pair that shares nothing is none.
+    pub const LEAST: Similarity = Similarity(10_000);
+
     /// So many millionths, up to a million.
     pub const fn millionths(millionths: u32) -> Self {
         Similarity(millionths)

@@ -123,7 +123,10 @@ impl MethodJob for Dataflow<'_> {
             let (index, peers) = (worker.index(), worker.peers());
             let mine = || {
                 let mine = (0..texts.len()).filter(move |&i| doc(i).split() as usize % peers == index);
-                mine.map(|i| (doc(i), &texts[i]))
+                // In the order of the corpus, as splits are read.
+                let mut mine: Vec<_> = mine.map(|i| (doc(i), &texts[i])).collect();
+                mine.sort_unstable();
+                mine.into_iter()
             };
             let mut sets = Sets::default();
             let seen = match method.search {
@@ -308,6 +311,32 @@ proptest! {
             let (none, statistics) = (Lexicon::default(), statistics(&spec, &texts));
             let expected = spec.with(&none, &statistics, BruteForce(&texts)).unwrap();
             let found = spec.with(&none, &statistics, Dataflow { texts: &texts, workers, by_text }).unwrap();
+            prop_assert_eq!(found, expected, "{}", spec);
+        }
+    }
+
+    #[test]
+    fn dataflow_equals_brute_force_for_long_texts_and_their_parts(
+        words in vec(0u32..60, 40..400),
+        parts in vec((any::<prop::sample::Index>(), 1usize..300, vec((any::<prop::sample::Index>(), 0u32..60), 0..12)), 2..40),
+        workers in 1usize..=4,
+    ) {
+        // Every tenth word is of a spaced script.
+        let word = |&word: &u32| char::from_u32(if word % 10 == 0 { 0x61 + word / 10 } else { 0x4E00 + 7 * word });
+        let texts: Vec<String> = parts
+            .iter()
+            .map(|(start, length, edits)| {
+                let start = start.index(words.len());
+                let mut part = words[start..words.len().min(start + length)].to_vec();
+                edits.iter().for_each(|(at, word)| *at.get_mut(&mut part) = *word);
+                part.iter().filter_map(word).collect()
+            })
+            .collect();
+        for spec in ["auto", "auto:revisions", "auto:search=minhash", "auto:short=0.3,long=0.3", "jaccard:0.4,features=char:2"] {
+            let spec: Spec = spec.parse().unwrap();
+            let (none, nothing) = (Lexicon::default(), Statistics::default());
+            let expected = spec.with(&none, &nothing, BruteForce(&texts)).unwrap();
+            let found = spec.with(&none, &nothing, Dataflow { texts: &texts, workers, by_text: false }).unwrap();
             prop_assert_eq!(found, expected, "{}", spec);
         }
     }

@@ -21,7 +21,7 @@ impl Bands {
         Bands { minhash, docs: Vec::new(), keys: Vec::new() }
     }
 
-    /// Adds a document with its sets.
+    /// Adds a document with its sets. The first of identical ones must be added: it stands for all.
     pub fn add(&mut self, doc: DocId, sets: &Sets) {
         for set in
             [Kind::Short, Kind::Long].map(|kind| sets.of(kind)).into_iter().filter(|set| !set.is_empty())
@@ -34,7 +34,7 @@ impl Bands {
     /// All pairs of documents that agree on a band, each once, on the worker that reads the earlier one.
     /// Documents in `without`, which is sorted, take no part.
     ///
-    /// Memory: 16 bytes for each document, and for each pair.
+    /// Memory: 16 bytes for each document, 24 for each pair.
     pub fn candidates(self, worker: &mut Worker, without: &[DocId]) -> Vec<Pair> {
         let bands = self.minhash.bands as usize;
         let mut arrived: Vec<(u64, u64)> = Vec::new();

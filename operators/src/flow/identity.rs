@@ -38,7 +38,7 @@ impl Seen {
     }
 }
 
-/// Finds identical texts. Holds 32 bytes for each document, on some worker.
+/// Finds identical texts. Holds up to 56 bytes for each document, on some worker.
 pub struct Identities {
     seen: Arc<Seen>,
     shuffle: Shuffle<(Identity, (u64, u64))>,

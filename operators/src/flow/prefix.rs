@@ -22,7 +22,7 @@ const ROUND_DOCS: usize = 1 << 10;
 /// Joins the sets of the documents of all workers.
 ///
 /// Memory: 8 bytes for each feature of a document that may have a partner and that another document has too;
-/// 24 bytes for an eighth of those in prefixes; 16 bytes a candidate.
+/// 48 bytes for an eighth of those in prefixes; 24 bytes a candidate.
 pub struct PrefixJoin {
     rule: Rule,
     sketch: Arc<Sketch>,

@@ -231,6 +231,9 @@ fn parse<P: Parameters>(name: &str, parameters: &str) -> Result<P, String> {
         let (key, value) = parameter.split_once('=').unwrap_or((parameter, ""));
         parsed.set(key, value).map_err(|wrong| match wrong {
             Wrong::Unknown => format!("{name} has no parameter \"{key}\""),
+            Wrong::Expected(expected) if key.starts_with(|c: char| c.is_ascii_digit()) => {
+                format!("{key} is not {expected}")
+            }
             Wrong::Expected(expected) => format!("{key} must be {expected}, not \"{value}\""),
         })?;
     }
@@ -324,7 +327,10 @@ mod tests {
             ("simhash:hamming=16", "0 to 15"),
             ("simhash:features=char:0", "char:N"),
             ("simhash:clean", "none, nfkc, post or weibo"),
-            ("jaccard:0.001", "0.01 to 1"),
+            ("jaccard:0.001", "0.001 is not a number from 0.01 to 1"),
+            ("jaccard:most", "no parameter \"most\""),
+            ("auto:search=minhash,revisions", "search=exact alone"),
+            ("minhash:bands=256,rows=64", "no more than 1024"),
             ("zhou2017:k=9", "2 to 8"),
             ("zhou2017:threshold=nan", "0 to 9"),
             ("zhou2017:retrieval=fast", "linear, bucket or recursive"),

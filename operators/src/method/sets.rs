@@ -61,7 +61,9 @@ impl Parameters for JaccardSpec {
         match key {
             "features" => store_features(&mut self.features, value),
             "clean" => store_clean(&mut self.clean, value),
-            number if value.is_empty() => store_least(&mut self.least, number),
+            number if number.starts_with(|c: char| c.is_ascii_digit()) && value.is_empty() => {
+                store_least(&mut self.least, number)
+            }
             _ => Err(Wrong::Unknown),
         }
     }
@@ -84,7 +86,7 @@ pub struct MinHashSpec {
 }
 
 impl Default for MinHash {
-    /// Of pairs of similarity 0.8 it misses 1 in 20,000, and finds as candidates half of those of 0.54.
+    /// Of pairs of similarity 0.8 it misses 1 in 20,000, and finds as candidates half of those of 0.49.
     fn default() -> Self {
         MinHash { bands: 25, rows: 5, seed: 0 }
     }
@@ -101,6 +103,14 @@ impl Parameters for MinHashSpec {
             _ => Err(Wrong::Unknown),
         }
     }
+
+    fn check(&self) -> Result<(), String> {
+        let slots = self.minhash.bands * self.minhash.rows;
+        if slots > MAX_SLOTS {
+            return Err(format!("bands times rows must be no more than {MAX_SLOTS}, not {slots}"));
+        }
+        Ok(())
+    }
 }
 
 impl fmt::Display for MinHashSpec {
@@ -110,8 +120,11 @@ impl fmt::Display for MinHashSpec {
     }
 }
 
+/// Short texts fill few slots of a longer signature, and the others cost time.
+const MAX_SLOTS: u32 = 1024;
+
 /// A threshold: a pair of similarity 0 is none.
 pub(super) fn store_least(place: &mut Similarity, value: &str) -> Result<(), Wrong> {
-    let least = value.parse().ok().filter(|&least: &Similarity| least >= Similarity::millionths(10_000));
+    let least = value.parse().ok().filter(|&least: &Similarity| least >= Similarity::LEAST);
     store(place, least, "a number from 0.01 to 1")
 }
