@@ -18,7 +18,7 @@ import regex
 DOCUMENTS = 5000
 THRESHOLD = 750_000  # millionths
 FEW_BIGRAMS = 40
-PARTICLES = "的了啊呀啦吧呢哦哇咯"
+PARTICLES = regex.compile("[的了啊呀啦吧呢哦哇咯]+")
 
 MARKUP = regex.compile(r"<[a-z/!][^<>]{0,700}>|&nbsp;?|&(?:[a-z]{2,8}|#[0-9]{1,7});")
 ADDRESSES = regex.compile(
@@ -32,7 +32,11 @@ BETWEEN = regex.compile(rf"(?<={SPACED})\n(?={SPACED})", regex.V1)
 
 def letters(text):
     """Letters and digits alone; where something stood between two of a script with spaces, a space."""
-    return BETWEEN.sub(" ", "\n".join(WORDS.findall(text))).replace("\n", "")
+    return joined("\n".join(WORDS.findall(text)))
+
+
+def joined(lines):
+    return BETWEEN.sub(" ", lines).replace("\n", "")
 
 
 def cleaned(text):
@@ -41,7 +45,7 @@ def cleaned(text):
     out = letters(ADDRESSES.sub(" ", plain))
     if len(UNIT.findall(out)) < 2:
         out = letters(plain) or "".join(folded.split())
-    bare = out.translate({ord(particle): None for particle in PARTICLES})
+    bare = joined(PARTICLES.sub("\n", out))
     return bare if len(UNIT.findall(bare)) > 1 else out
 
 
