@@ -20,7 +20,8 @@ use crate::{Common, WrongUse, statistics};
 /// Raise the threshold of a finished output, without comparing anything again
 ///
 /// The pairs of the output that are similar enough decide anew which documents stay; the input is read once, to write
-/// them. What comes out is what dedup would write with that threshold.
+/// them. What comes out is what dedup would write with that threshold, but for what only a search counts: in _SUCCESS
+/// the candidates are those of the old run, and comparisons and blocks are missing.
 #[derive(clap::Args)]
 pub struct Args {
     /// A finished output of dedup

@@ -213,11 +213,14 @@ fn stairs(ranking: &Ranking) -> Vec<(f64, f64)> {
 /// The command line that uses a threshold.
 fn written_out(method: &Spec, threshold: Similarity) -> String {
     let mut method = method.clone();
-    let mut own = method.thresholds();
-    if own.is_empty() {
+    if method.thresholds().is_empty() {
         return format!("--method {method} --verify jaccard:{threshold}");
     }
-    own.iter_mut().for_each(|least| **least = threshold);
+    match &mut method {
+        // Its two thresholds are of two measures.
+        Spec::Auto(spec) if spec.revisions => spec.long = threshold,
+        other => other.thresholds().into_iter().for_each(|least| *least = threshold),
+    }
     format!("--method {method}")
 }
 

@@ -74,8 +74,9 @@ fn an_option_that_is_wrong_names_what_was_expected() {
         ("--max-cluster few", ["--max-cluster", "invalid"]),
         ("--overwrit", ["--overwrit", "unexpected"]),
         ("--format xls", ["xls", "there are parquet, sequencefile, "]),
-        ("--stop-words none.txt", ["none.txt", "could not read"]),
-        ("--user-dict none.txt", ["none.txt", "could not read"]),
+        ("--method simhash --stop-words none.txt", ["none.txt", "could not read"]),
+        ("--method simhash --user-dict none.txt", ["none.txt", "could not read"]),
+        ("--stop-words none.txt", ["--stop-words", "features=jieba"]),
     ] {
         here.run(&format!("dedup a.jsonl out {options}")).fails(2, &words);
         nothing_left(&here, "out");

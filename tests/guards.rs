@@ -77,13 +77,13 @@ fn no_more_documents_of_a_source_go_than_may() {
     guarded(
         &here,
         &format!("{guard}:0"),
-        &["\"web\", 2 of 3", "so it is of 1 others"],
+        &["\"web\", 2 of 3", "so it is with another source"],
         &format!("{guard}:100%"),
     );
     // Documents that say no source are one.
     here.write("b.jsonl", "{\"id\":\"x\",\"text\":\"同一个\"}\n{\"id\":\"y\",\"text\":\"同一个\"}\n");
     let both = format!("dedup a.jsonl b.jsonl out {guard}");
-    here.run(&format!("{both}:24%")).fails(4, &["\"web\", 2 of 3", "so it is of 1 others"]);
+    here.run(&format!("{both}:24%")).fails(4, &["\"web\", 2 of 3", "so it is with another source"]);
     here.write(
         "c.jsonl",
         "{\"id\":\"z\",\"text\":\"同一个\"}\n{\"id\":\"zz\",\"text\":\"同一个\"}\n".repeat(2),

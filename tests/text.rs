@@ -145,5 +145,5 @@ fn a_blank_line_is_no_stop_word_and_a_bad_one_is_named() {
     here.run("dedup a.jsonl out --quiet --method simhash --stop-words stop").ends(0);
     assert_eq!(here.counter("out", "removed"), 1);
     here.write("gbk", b"a\n\xb5\xc4\n");
-    here.run("dedup a.jsonl out --overwrite --stop-words gbk").fails(2, &["gbk", "line 2"]);
+    here.run("dedup a.jsonl out --overwrite --method simhash --stop-words gbk").fails(2, &["gbk", "line 2"]);
 }

@@ -295,6 +295,6 @@ fn a_threshold_under_that_of_the_output_takes_a_new_run() {
     here.run("rethreshold out new --threshold 1.1").fails(2, &["--threshold", "from 0 to 1"]);
     here.run("rethreshold out new").fails(2, &["--threshold"]);
     let here = finished("--verify none");
-    here.run("rethreshold out new --threshold 0.9").fails(2, &["how similar"]);
+    here.run("rethreshold out new --threshold 0.9").fails(2, &["no least similarity"]);
     assert!(here.files("new").is_empty());
 }

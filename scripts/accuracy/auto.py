@@ -18,9 +18,9 @@ import regex
 DOCUMENTS = 5000
 THRESHOLD = 750_000  # millionths
 FEW_BIGRAMS = 40
-PARTICLES = "的了啊呀啦吧呢哦哇咯"
+PARTICLES = regex.compile("[的了啊呀啦吧呢哦哇咯]+")
 
-MARKUP = regex.compile(r"<[a-z/!][^<>]*>|&nbsp;?|&(?:[a-z]{2,8}|#[0-9]{1,7});")
+MARKUP = regex.compile(r"<[a-z/!][^<>]{0,700}>|&nbsp;?|&(?:[a-z]{2,8}|#[0-9]{1,7});")
 ADDRESSES = regex.compile(
     r"https?:[!-~]*|#[^#\n]{1,40}#|@[\p{Alphabetic}\p{N}_-]{1,30}|\[[\p{Alphabetic}\p{N}]{1,8}\]"
 )
@@ -32,7 +32,11 @@ BETWEEN = regex.compile(rf"(?<={SPACED})\n(?={SPACED})", regex.V1)
 
 def letters(text):
     """Letters and digits alone; where something stood between two of a script with spaces, a space."""
-    return BETWEEN.sub(" ", "\n".join(WORDS.findall(text))).replace("\n", "")
+    return joined("\n".join(WORDS.findall(text)))
+
+
+def joined(lines):
+    return BETWEEN.sub(" ", lines).replace("\n", "")
 
 
 def cleaned(text):
@@ -41,7 +45,7 @@ def cleaned(text):
     out = letters(ADDRESSES.sub(" ", plain))
     if len(UNIT.findall(out)) < 2:
         out = letters(plain) or "".join(folded.split())
-    bare = out.translate({ord(particle): None for particle in PARTICLES})
+    bare = joined(PARTICLES.sub("\n", out))
     return bare if len(UNIT.findall(bare)) > 1 else out
 
 
@@ -100,8 +104,8 @@ def sample(corpus, folder):
 
 
 def judge(folder, outputs):
-    """The sums over all sources; names each source whose pairs are not exactly those of brute force."""
-    sums = collections.Counter()
+    """The sums over all sources; names each source whose pairs are not exactly those of brute force; returns whether none is."""
+    sums, same = collections.Counter(), True
     for file in sorted(glob.glob(f"{folder}/*.parquet")):
         documents = polars.read_parquet(file)
         row = {document: row for row, document in enumerate(documents["id"])}
@@ -109,8 +113,9 @@ def judge(folder, outputs):
         output = f"{outputs}/{os.path.basename(file).removesuffix('.parquet')}"
         found = {}
         for a, b, similarity in polars.read_parquet(f"{output}/pairs/*.parquet")["a", "b", "similarity"].iter_rows():
-            found[min(row[a], row[b]), max(row[a], row[b])] = similarity
+            found[min(row[a], row[b]), max(row[a], row[b])] = round(similarity * 1e6)
         if found != true:
+            same = False
             differ = sorted(found.items() ^ true.items())
             print(f"{file}: {len(found):,} pairs for {len(true):,}, {len(differ):,} differ: {differ[:3]}", file=sys.stderr)
         removed = {row[document] for document in removed_ids(output)}
@@ -125,6 +130,7 @@ def judge(folder, outputs):
     left = 1000 * sums["left"] / max(1, sums["removed"])
     print(" | ".join(f"{sums[name]:,}" for name in ["documents", "true", "missing", "extra", "removed", "unsound"]), end="")
     print(f" | {left:.2f}")
+    return same
 
 
 def removed_ids(output):
@@ -152,4 +158,6 @@ def gold(corpus, labels):
 
 
 if __name__ == "__main__":
-    {"sample": sample, "judge": judge, "gold": gold}[sys.argv[1]](*sys.argv[2:])
+    task, *arguments = sys.argv[1:]
+    if {"sample": sample, "judge": judge, "gold": gold}[task](*arguments) is False:
+        sys.exit("they differ")

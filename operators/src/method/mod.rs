@@ -1,6 +1,6 @@
 //! Methods: how a text becomes a fingerprint, which blocks it falls into, and which fingerprints match.
 //!
-//! A new method is one file here with its [`Parameters`], and in this file: its module, a variant of [`Spec`] with
+//! A new method is one file here with its `Parameters`, and in this file: its module, a variant of [`Spec`] with
 //! an arm in each `match`, and an entry of [`Spec::ALL`]; and its line in the help of `--method`.
 
 mod auto;
