@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use cluster::{Stores, text_of_path};
-use datasets::{Encoding, Extractors, Reading};
+use datasets::Encoding;
 use operators::method::Spec;
 use operators::{Resolve, Similarity};
 use serde_json::{Value, json};
@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use crate::failure::check_rejects;
 use crate::finish::{Finish, Keep, verified_by};
 use crate::guards::Guards;
-use crate::options::{OnBadText, check_words, lexicon, output_and_inputs, paths, record_size, size};
-use crate::plan::Plan;
+use crate::input::InputOptions;
+use crate::options::{output_and_inputs, paths};
 use crate::reject_lines::number_lines;
 use crate::search::Search;
 use crate::statistics;
@@ -65,47 +65,13 @@ pub struct Args {
     /// Which pairs are written: firsts (one for each identical document, to the first of them) or all
     #[arg(long, value_name = "WHICH", default_value = "firsts")]
     pairs: PairsOf,
-    /// Format of the input; recognised by name and content by default
-    #[arg(long)]
-    format: Option<String>,
-    /// Field that holds a document's id [default: id where there is one, else file and position]
-    #[arg(long, value_name = "FIELD")]
-    id_field: Option<String>,
-    /// Field that holds a document's text [default: text]
-    ///
-    /// In Parquet doc.body.text is a field inside of structs, and \. a dot that belongs to a name; a column's whole name
-    /// needs no such care.
-    #[arg(long, value_name = "FIELD")]
-    text_field: Option<String>,
-    /// Encoding of texts, where the format does not fix it: utf-8, gb18030, gbk, big5, utf-16le or utf-16be
-    ///
-    /// By default it is recognised, file by file; values that are bytes (BytesWritable, binary columns) are UTF-8.
-    #[arg(long, value_name = "NAME")]
-    encoding: Option<Encoding>,
-    /// What becomes of a text with bytes that its encoding does not allow
-    ///
-    /// The output has the record's own bytes either way; the counters say how many texts were mended.
-    #[arg(long, value_name = "HOW", default_value = "reject")]
-    on_bad_text: OnBadText,
-    /// Reject records that are longer than this, as they are stored or once decompressed
-    #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = record_size)]
-    max_record_bytes: u64,
-    /// File of words that are no features, one a line
-    #[arg(long, value_name = "FILE")]
-    stop_words: Option<String>,
-    /// jieba's user dictionary: a word, its frequency and its tag on each line
-    #[arg(long, value_name = "FILE")]
-    user_dict: Option<String>,
+    #[command(flatten)]
+    input: InputOptions,
     /// Take the corpus statistics that weights=tfidf and rank5 need from an earlier run: its output, or the file in it
     ///
     /// By default they are counted in the input. They are kept in OUTPUT/statistics either way.
     #[arg(long, value_name = "PATH")]
     statistics: Option<String>,
-    /// About how many bytes of a file one worker reads at a time, such as 64M
-    ///
-    /// Each split becomes one part of the output.
-    #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = size)]
-    split_size: u64,
     /// Stop with exit code 4 before anything is committed if more records than this are rejected
     #[arg(long, value_name = "N")]
     max_rejects: Option<u64>,
@@ -149,21 +115,13 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     let stores = Stores::new();
     let paths = std::mem::take(&mut args.paths);
     let (output, inputs) = output_and_inputs(&paths)?;
-    check_words(args.method.cuts_words(), args.stop_words.as_deref(), args.user_dict.as_deref())?;
-    let lexicon = lexicon("", args.stop_words.as_deref(), args.user_dict.as_deref())?;
+    let lexicon = args.input.lexicon(args.method.cuts_words())?;
     let earlier = args.statistics.as_deref();
     let earlier = earlier.map(|uri| statistics::read(&stores, uri, &args.method, &lexicon)).transpose()?;
-    let plan = Arc::new(Plan::new(&stores, inputs, args.format.as_deref(), args.split_size)?);
+    let plan = Arc::new(args.input.plan(&stores, inputs)?);
     args.method = args.method.for_corpus(plan.bytes());
     let verify = args.verify()?;
-    let reading = Reading {
-        id: args.id_field.clone(),
-        text: args.text_field.clone(),
-        encoding: args.encoding,
-        bad_text: args.on_bad_text.into(),
-        max_record_bytes: args.max_record_bytes as usize,
-        extractors: Arc::new(Extractors::of_this_program()?),
-    };
+    let reading = args.input.reading()?;
     let finish = Finish {
         common,
         start,
@@ -223,22 +181,23 @@ impl Args {
         inputs: &[String],
         workers: usize,
     ) -> Result<BTreeMap<String, Value>> {
+        let input = &self.input;
         let values = [
             ("method", json!(self.method.to_string())),
             ("verify", json!(verified_by(verify))),
             ("resolve", json!(self.resolve.to_string())),
             ("keep", json!(format!("{:?}", self.keep).to_lowercase())),
             ("pairs", json!(format!("{:?}", self.pairs).to_lowercase())),
-            ("format", json!(self.format)),
-            ("id-field", json!(self.id_field)),
-            ("text-field", json!(self.text_field)),
-            ("encoding", json!(self.encoding.map(Encoding::name))),
-            ("on-bad-text", json!(format!("{:?}", self.on_bad_text).to_lowercase())),
-            ("max-record-bytes", json!(self.max_record_bytes.to_string())),
-            ("stop-words", json!(self.stop_words)),
-            ("user-dict", json!(self.user_dict)),
+            ("format", json!(input.format)),
+            ("id-field", json!(input.id_field)),
+            ("text-field", json!(input.text_field)),
+            ("encoding", json!(input.encoding.map(Encoding::name))),
+            ("on-bad-text", json!(format!("{:?}", input.on_bad_text).to_lowercase())),
+            ("max-record-bytes", json!(input.max_record_bytes.to_string())),
+            ("stop-words", json!(input.stop_words)),
+            ("user-dict", json!(input.user_dict)),
             ("statistics", json!(self.statistics)),
-            ("split-size", json!(self.split_size.to_string())),
+            ("split-size", json!(input.split_size.to_string())),
             ("workers", json!(workers.to_string())),
             ("inputs", json!(inputs)),
             ("directory", json!(text_of_path(env::current_dir()?.as_os_str()))),

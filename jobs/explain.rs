@@ -70,7 +70,7 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     let mut said = method(&args.method, &curve, &plot)?;
     let mut rejected = 0;
     if let Some(input) = input {
-        let lexicon = args.input.lexicon(&args.method)?;
+        let lexicon = args.input.lexicon(args.method.cuts_words())?;
         let census = Census::of(&input)?;
         rejected = census.rejected;
         let _ =

@@ -12,11 +12,10 @@ use operators::method::Spec;
 use operators::{DocId, Matches, Member, Pair, Removed, Resolve, Similarity, Tie, survivors};
 use serde_json::Value;
 
-use crate::failure::while_running;
 use crate::guards::Guards;
 use crate::output::OutputFolder;
 use crate::plan::Plan;
-use crate::progress::{Progress, Reporter, Stage};
+use crate::progress::{Progress, Stage};
 use crate::search::Found;
 use crate::summary::{Clock, Counters, InputFile, Process, SamplePair, Summary, histogram, skew};
 use crate::tables::{PairsOf, write_clusters, write_pairs, write_rejects};
@@ -67,16 +66,11 @@ impl Finish<'_> {
         if let Some(file) = self.summary_json.filter(|file| self.plan.file_below("", file).is_some()) {
             bail!(WrongUse(format!("the summary would replace the input \"{file}\"")));
         }
-        let folder = OutputFolder::create(stores, output, overwrite, &self.plan)?;
-        let progress = Arc::new(Progress::default());
-        let reporter = Reporter::start(Arc::clone(&progress), self.common.show(), self.plan.bytes());
-        let result = search(&progress, &folder).and_then(|found| self.commit(&found, &folder, &progress));
-        drop(reporter);
-        if result.is_err() {
-            // The first error is the one to report.
-            folder.abandon();
-        }
-        let summary = result.map_err(while_running)?;
+        let plan = &self.plan;
+        let summary =
+            OutputFolder::fill(self.common, stores, output, overwrite, plan, |progress, folder| {
+                self.commit(&search(progress, folder)?, folder, progress)
+            })?;
         if !self.common.quiet {
             say(&summary);
         }

@@ -1,4 +1,4 @@
-//! The input of jobs that only look at it: how it is read, how much it is, and a sample of it.
+//! The input of jobs that fingerprint or compare: how it is read, and how much it is.
 
 use std::sync::Arc;
 
@@ -6,64 +6,84 @@ use anyhow::{Result, bail};
 use cluster::Stores;
 use datasets::{Encoding, Error, Extractors, Reading};
 use operators::features::Lexicon;
-use operators::method::Spec;
 
-use crate::drive;
 use crate::finished::Input;
-use crate::options::{OnBadText, check_words, lexicon, record_size, size};
+use crate::options::{OnBadText, lexicon, record_size, size};
 use crate::plan::Plan;
 use crate::progress::Progress;
+use crate::{WrongUse, drive};
 
 /// How the input is read.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct InputOptions {
     /// Format of the input; recognised by name and content by default
     #[arg(long)]
-    format: Option<String>,
+    pub format: Option<String>,
     /// Field that holds a document's id [default: id where there is one, else file and position]
     #[arg(long, value_name = "FIELD")]
-    id_field: Option<String>,
+    pub id_field: Option<String>,
     /// Field that holds a document's text [default: text]
+    ///
+    /// In Parquet doc.body.text is a field inside of structs, and \. a dot that belongs to a name; a column's whole name
+    /// needs no such care.
     #[arg(long, value_name = "FIELD")]
-    text_field: Option<String>,
-    /// Encoding of texts, where the format does not fix it [default: recognised, file by file]
+    pub text_field: Option<String>,
+    /// Encoding of texts, where the format does not fix it: utf-8, gb18030, gbk, big5, utf-16le or utf-16be
+    ///
+    /// By default it is recognised, file by file; values that are bytes (BytesWritable, binary columns) are UTF-8.
     #[arg(long, value_name = "NAME")]
-    encoding: Option<Encoding>,
+    pub encoding: Option<Encoding>,
     /// What becomes of a text with bytes that its encoding does not allow
+    ///
+    /// An output has the record's own bytes either way; the counters say how many texts were mended.
     #[arg(long, value_name = "HOW", default_value = "reject")]
-    on_bad_text: OnBadText,
+    pub on_bad_text: OnBadText,
     /// Reject records that are longer than this, as they are stored or once decompressed
     #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = record_size)]
-    max_record_bytes: u64,
+    pub max_record_bytes: u64,
     /// File of words that are no features, one a line
     #[arg(long, value_name = "FILE")]
-    stop_words: Option<String>,
+    pub stop_words: Option<String>,
     /// jieba's user dictionary: a word, its frequency and its tag on each line
     #[arg(long, value_name = "FILE")]
-    user_dict: Option<String>,
+    pub user_dict: Option<String>,
     /// About how many bytes of a file one worker reads at a time, such as 64M
+    ///
+    /// Each split becomes one part of a corpus that is written.
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = size)]
-    split_size: u64,
+    pub split_size: u64,
 }
 
 impl InputOptions {
-    /// Plans an input, to be read by so many threads.
-    pub fn open(&self, inputs: &[String], workers: usize) -> Result<Input> {
-        let plan = Plan::new(&Stores::new(), inputs, self.format.as_deref(), self.split_size)?;
-        let reading = Reading {
+    /// The files and their splits.
+    pub fn plan(&self, stores: &Stores, inputs: &[String]) -> Result<Plan> {
+        Plan::new(stores, inputs, self.format.as_deref(), self.split_size)
+    }
+
+    /// How their records are read.
+    pub fn reading(&self) -> Result<Reading> {
+        Ok(Reading {
             id: self.id_field.clone(),
             text: self.text_field.clone(),
             encoding: self.encoding,
             bad_text: self.on_bad_text.into(),
             max_record_bytes: self.max_record_bytes as usize,
             extractors: Arc::new(Extractors::of_this_program()?),
-        };
-        Ok(Input { plan, reading, workers })
+        })
     }
 
-    /// The words of the user's own, for a method.
-    pub fn lexicon(&self, method: &Spec) -> Result<Lexicon> {
-        check_words(method.cuts_words(), self.stop_words.as_deref(), self.user_dict.as_deref())?;
+    /// Plans an input, to be read by so many threads.
+    pub fn open(&self, inputs: &[String], workers: usize) -> Result<Input> {
+        Ok(Input { plan: self.plan(&Stores::new(), inputs)?, reading: self.reading()?, workers })
+    }
+
+    /// The words of the user's own. There must be none where texts are not cut into words.
+    pub fn lexicon(&self, cuts_words: bool) -> Result<Lexicon> {
+        if !cuts_words && (self.stop_words.is_some() || self.user_dict.is_some()) {
+            bail!(WrongUse(
+                "--stop-words and --user-dict are for features=jieba, which this does not use".into()
+            ));
+        }
         lexicon("", self.stop_words.as_deref(), self.user_dict.as_deref())
     }
 }

@@ -63,16 +63,6 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     number.map(|number| number << shift).ok_or_else(|| "expected a size such as 500K, 32M or 1G".to_owned())
 }
 
-/// Refuses words for a method that cuts no texts into words.
-pub(crate) fn check_words(cuts_words: bool, stop_words: Option<&str>, user_dict: Option<&str>) -> Result<()> {
-    if !cuts_words && (stop_words.is_some() || user_dict.is_some()) {
-        bail!(WrongUse(
-            "--stop-words and --user-dict are for features=jieba, which this does not use".into()
-        ));
-    }
-    Ok(())
-}
-
 /// The words of the user's own in these files, whose names are relative to `directory`.
 pub(crate) fn lexicon(directory: &str, stop_words: Option<&str>, user_dict: Option<&str>) -> Result<Lexicon> {
     Ok(Lexicon { stop_words: words(directory, stop_words)?, user_words: words(directory, user_dict)? })

@@ -10,8 +10,10 @@ use anyhow::{Result, anyhow, bail};
 use cluster::{Output, Store, Stores};
 use datasets::Parts;
 
-use crate::WrongUse;
+use crate::failure::while_running;
 use crate::plan::Plan;
+use crate::progress::{Progress, Reporter};
+use crate::{Common, WrongUse};
 
 /// The folders of an output, in the order in which they become visible.
 const FOLDERS: [&str; 9] =
@@ -29,6 +31,27 @@ pub(crate) struct OutputFolder {
 }
 
 impl OutputFolder {
+    /// Claims the folder, and lets `work` fill and commit it while its progress is shown. What fails is abandoned.
+    pub fn fill<T>(
+        common: &Common,
+        stores: &Stores,
+        uri: &str,
+        overwrite: bool,
+        plan: &Plan,
+        work: impl FnOnce(&Arc<Progress>, &OutputFolder) -> Result<T>,
+    ) -> Result<T> {
+        let folder = OutputFolder::create(stores, uri, overwrite, plan)?;
+        let progress = Arc::new(Progress::default());
+        let reporter = Reporter::start(Arc::clone(&progress), common.show(), plan.bytes());
+        let result = work(&progress, &folder);
+        drop(reporter);
+        if result.is_err() {
+            // The first error is the one to report.
+            folder.abandon();
+        }
+        result.map_err(while_running)
+    }
+
     /// Claims the folder. What a killed run left in `_temporary` is removed; a finished output, or anything
     /// else that is there, is refused unless `overwrite`; an input inside it always.
     pub fn create(stores: &Stores, uri: &str, overwrite: bool, plan: &Plan) -> Result<Self> {

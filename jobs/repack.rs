@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -10,10 +9,10 @@ use cluster::Stores;
 use operators::Reject;
 use serde::Serialize;
 
-use crate::failure::{check_rejects, while_running};
+use crate::failure::check_rejects;
 use crate::output::OutputFolder;
 use crate::plan::{Plan, Split};
-use crate::progress::{Progress, Reporter, Stage};
+use crate::progress::{Progress, Stage};
 use crate::summary::{Clock, Process};
 use crate::tables::write_rejects;
 use crate::{Common, drive, say};
@@ -76,16 +75,11 @@ impl Repack<'_> {
         copy: impl Fn(&OutputFolder, &Progress, u32, &Split) -> Result<Copied> + Sync,
     ) -> Result<u8> {
         let start = Instant::now();
-        let folder = OutputFolder::create(stores, self.output, self.overwrite, plan)?;
-        let progress = Arc::new(Progress::default());
-        let reporter = Reporter::start(Arc::clone(&progress), self.common.show(), plan.bytes());
-        let result = self.copy(plan, &folder, &progress, start, copy);
-        drop(reporter);
-        if result.is_err() {
-            // The first error is the one to report.
-            folder.abandon();
-        }
-        let summary = result.map_err(while_running)?;
+        let (output, overwrite) = (self.output, self.overwrite);
+        let summary =
+            OutputFolder::fill(self.common, stores, output, overwrite, plan, |progress, folder| {
+                self.copy(plan, folder, progress, start, copy)
+            })?;
         if !self.common.quiet {
             say(&summary);
         }

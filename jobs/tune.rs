@@ -69,7 +69,7 @@ fn part(text: &str) -> Result<f64, String> {
 
 /// Runs the job; returns 0, or 3 if records were rejected.
 pub fn run(common: &Common, mut args: Args) -> Result<u8> {
-    let lexicon = args.input.lexicon(&args.method)?;
+    let lexicon = args.input.lexicon(args.method.cuts_words())?;
     let input = args.input.open(&args.inputs, common.workers())?;
     args.method = args.method.for_corpus(input.plan.bytes());
     if args.labels.is_some() && args.method.measures() && args.method.thresholds().is_empty() {

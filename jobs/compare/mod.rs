@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use cluster::Stores;
-use datasets::{Encoding, Extractors, Reading};
+use datasets::{Encoding, Reading};
 use operators::Reject;
 use operators::features::{FeatureSpec, Features};
 use operators::text::{Clean, Cleaner};
@@ -19,11 +19,12 @@ use operators::vector::Division;
 use self::report::{Counters, Report, milliseconds, tables};
 use self::testing::Testing;
 use self::training::{Trained, Training};
-use crate::failure::{check_rejects, while_running};
-use crate::options::{OnBadText, check_words, lexicon, output_and_inputs, paths, record_size, size};
+use crate::failure::check_rejects;
+use crate::input::InputOptions;
+use crate::options::{output_and_inputs, paths};
 use crate::output::OutputFolder;
 use crate::plan::Plan;
-use crate::progress::{Progress, Reporter, Stage};
+use crate::progress::{Progress, Stage};
 use crate::reject_lines::number_lines;
 use crate::summary::{Clock, InputFile, Process};
 use crate::tables::{LabelRow, write_labels, write_rejects};
@@ -58,35 +59,8 @@ pub struct Args {
     /// Another seed chooses other test documents
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Format of the input; recognised by name and content by default
-    #[arg(long)]
-    format: Option<String>,
-    /// Field that holds a document's id [default: id where there is one, else file and position]
-    #[arg(long, value_name = "FIELD")]
-    id_field: Option<String>,
-    /// Field that holds a document's text [default: text]
-    #[arg(long, value_name = "FIELD")]
-    text_field: Option<String>,
-    /// Encoding of texts, where the format does not fix it: utf-8, gb18030, gbk, big5, utf-16le or utf-16be
-    ///
-    /// By default it is recognised, file by file; values that are bytes (BytesWritable, binary columns) are UTF-8.
-    #[arg(long, value_name = "NAME")]
-    encoding: Option<Encoding>,
-    /// What becomes of a text with bytes that its encoding does not allow
-    #[arg(long, value_name = "HOW", default_value = "reject")]
-    on_bad_text: OnBadText,
-    /// Reject records that are longer than this, as they are stored or once decompressed
-    #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = record_size)]
-    max_record_bytes: u64,
-    /// File of words that are no features, one a line
-    #[arg(long, value_name = "FILE")]
-    stop_words: Option<String>,
-    /// jieba's user dictionary: a word, its frequency and its tag on each line
-    #[arg(long, value_name = "FILE")]
-    user_dict: Option<String>,
-    /// About how many bytes of a file one worker reads at a time, such as 64M
-    #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = size)]
-    split_size: u64,
+    #[command(flatten)]
+    input: InputOptions,
     /// Stop with exit code 4 before anything is committed if more records than this are rejected
     #[arg(long, value_name = "N")]
     max_rejects: Option<u64>,
@@ -109,22 +83,13 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     let start = Instant::now();
     let stores = Stores::new();
     let (output, inputs) = output_and_inputs(&args.paths)?;
-    let cuts_words = args.features == FeatureSpec::Jieba;
-    check_words(cuts_words, args.stop_words.as_deref(), args.user_dict.as_deref())?;
-    let lexicon = lexicon("", args.stop_words.as_deref(), args.user_dict.as_deref())?;
+    let lexicon = args.input.lexicon(args.features == FeatureSpec::Jieba)?;
     let features = Features::new(args.features, &lexicon)?;
-    let plan = Arc::new(Plan::new(&stores, inputs, args.format.as_deref(), args.split_size)?);
-    let folder = OutputFolder::create(&stores, output, args.overwrite, &plan)?;
-    let progress = Arc::new(Progress::default());
-    let reporter = Reporter::start(Arc::clone(&progress), common.show(), plan.bytes());
-    let job = Job { workers: common.workers(), args: &args, inputs, plan, folder: &folder, progress, start };
-    let result = job.run(features);
-    drop(reporter);
-    if result.is_err() {
-        // The first error is the one to report.
-        folder.abandon();
-    }
-    let report = result.map_err(while_running)?;
+    let plan = Arc::new(args.input.plan(&stores, inputs)?);
+    let report = OutputFolder::fill(common, &stores, output, args.overwrite, &plan, |progress, folder| {
+        let (plan, progress) = (Arc::clone(&plan), Arc::clone(progress));
+        Job { workers: common.workers(), args: &args, inputs, plan, folder, progress, start }.run(features)
+    })?;
     if !common.quiet {
         print(format_args!("{report}\n"))?;
         say(&report.counters);
@@ -147,19 +112,11 @@ impl Job<'_> {
     fn run(&self, features: Features) -> Result<Report> {
         let (args, plan) = (self.args, &self.plan);
         let mut clock = Clock::default();
-        let reading = |id: &Option<String>| -> Result<Reading> {
-            Ok(Reading {
-                id: id.clone(),
-                text: args.text_field.clone(),
-                encoding: args.encoding,
-                bad_text: args.on_bad_text.into(),
-                max_record_bytes: args.max_record_bytes as usize,
-                extractors: Arc::new(Extractors::of_this_program()?),
-            })
-        };
+        let ids = args.input.reading()?;
         let cleaner = Cleaner::new(Clean::default());
         // A folder is that of the id.
-        let labels = reading(if args.label_field.is_some() { &args.label_field } else { &args.id_field })?;
+        let field = args.label_field.clone().or_else(|| ids.id.clone());
+        let labels = Reading { id: field, ..ids.clone() };
         let training = Training {
             plan: Arc::clone(plan),
             reading: labels.clone(),
@@ -173,7 +130,6 @@ impl Job<'_> {
         clock.add("training", self.start.elapsed());
         check_trained(&mut trained)?;
 
-        let ids = reading(&args.id_field)?;
         let testing = Testing {
             plan,
             reading: &ids,
@@ -248,15 +204,15 @@ impl Job<'_> {
             ("clean", Clean::default().to_string()),
             ("test-share", args.test_share.to_string()),
             ("seed", args.seed.to_string()),
-            ("format", or(&args.format, "recognised")),
-            ("id-field", or(&args.id_field, "id")),
-            ("text-field", or(&args.text_field, "text")),
-            ("encoding", args.encoding.map_or("recognised", Encoding::name).to_owned()),
-            ("on-bad-text", format!("{:?}", args.on_bad_text).to_lowercase()),
-            ("max-record-bytes", args.max_record_bytes.to_string()),
-            ("stop-words", or(&args.stop_words, "none")),
-            ("user-dict", or(&args.user_dict, "none")),
-            ("split-size", args.split_size.to_string()),
+            ("format", or(&args.input.format, "recognised")),
+            ("id-field", or(&args.input.id_field, "id")),
+            ("text-field", or(&args.input.text_field, "text")),
+            ("encoding", args.input.encoding.map_or("recognised", Encoding::name).to_owned()),
+            ("on-bad-text", format!("{:?}", args.input.on_bad_text).to_lowercase()),
+            ("max-record-bytes", args.input.max_record_bytes.to_string()),
+            ("stop-words", or(&args.input.stop_words, "none")),
+            ("user-dict", or(&args.input.user_dict, "none")),
+            ("split-size", args.input.split_size.to_string()),
             ("workers", self.workers.to_string()),
             ("inputs", self.inputs.join(" ")),
         ])

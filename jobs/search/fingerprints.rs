@@ -7,7 +7,7 @@ use operators::method::Method;
 use operators::text::Cleaner;
 use timely::worker::Worker;
 
-use super::{Found, Named, Search, verified};
+use super::{Found, Search, verified};
 use crate::progress::Stage;
 
 impl Search {
@@ -34,28 +34,9 @@ impl Search {
             let matching = move |a: &[u64], b: &[u64]| Some(jaccard(a, b)).filter(|&alike| alike >= least);
             Verify::new(worker, &pairs, Box::new(matching))
         });
-        let mut features = Vec::new();
-        self.read_again(
-            worker,
-            |split| needs.any_of(split),
-            |worker, batch| {
-                for doc in batch.docs() {
-                    let Some(workers) = needs.of(doc.doc) else { continue };
-                    found.named.push(Named::new(&doc));
-                    features.clear();
-                    for to in workers {
-                        let Some(verify) = &mut verify else { continue };
-                        if features.is_empty() {
-                            method.features(cleaner.clean(doc.text), &mut features);
-                        }
-                        verify.send(to, doc.doc, &features);
-                    }
-                }
-                if let Some(verify) = &mut verify {
-                    verify.round(worker);
-                }
-            },
-        )?;
+        self.read_candidates(worker, &mut found, &needs, verify.as_mut(), |text, features| {
+            method.features(cleaner.clean(text), features);
+        })?;
         found.matches.copies = mapped.copies;
         found.matches.pairs = match verify {
             Some(verify) => verified(verify.finish(worker)),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use datasets::{Error, Reading};
-use operators::flow::BlockLoad;
+use operators::flow::{BlockLoad, Needs, Verify};
 use operators::method::{Method, MethodJob, SetMethod, SetSearch, Zhou};
 use operators::retrieval::Comparisons;
 use operators::text::Cleaner;
@@ -146,6 +146,42 @@ impl Search {
             }
         }
         Ok(())
+    }
+}
+
+impl Search {
+    /// Reads the splits of candidates again: names their documents, and sends what they are compared by, which
+    /// `features` puts into an empty list, to the pairs that wait for it.
+    fn read_candidates(
+        &self,
+        worker: &mut Worker,
+        found: &mut Found,
+        needs: &Needs,
+        mut verify: Option<&mut Verify>,
+        mut features: impl FnMut(&str, &mut Vec<u64>),
+    ) -> Result<()> {
+        let mut list = Vec::new();
+        self.read_again(
+            worker,
+            |split| needs.any_of(split),
+            |worker, batch| {
+                for doc in batch.docs() {
+                    let Some(workers) = needs.of(doc.doc) else { continue };
+                    found.named.push(Named::new(&doc));
+                    list.clear();
+                    for to in workers {
+                        let Some(verify) = &mut verify else { continue };
+                        if list.is_empty() {
+                            features(doc.text, &mut list);
+                        }
+                        verify.send(to, doc.doc, &list);
+                    }
+                }
+                if let Some(verify) = &mut verify {
+                    verify.round(worker);
+                }
+            },
+        )
     }
 }
 

@@ -101,26 +101,11 @@ impl Search {
         self.progress.enter(Stage::Verify);
         let needs = Needs::exchange(worker, &pairs, &collapsed.copies, true);
         let mut verify = new_verify(worker, &pairs, rule.clone());
-        let (mut sets, mut packed) = (Sets::default(), Vec::new());
-        self.read_again(
-            worker,
-            |split| needs.any_of(split),
-            |worker, batch| {
-                for doc in batch.docs() {
-                    let Some(workers) = needs.of(doc.doc) else { continue };
-                    found.named.push(Named::new(&doc));
-                    packed.clear();
-                    for to in workers {
-                        if packed.is_empty() {
-                            rule.sets(cleaner.clean(doc.text), &mut sets);
-                            sets.pack(&mut packed, |_| true);
-                        }
-                        verify.send(to, doc.doc, &packed);
-                    }
-                }
-                verify.round(worker);
-            },
-        )?;
+        let mut sets = Sets::default();
+        self.read_candidates(worker, &mut found, &needs, Some(&mut verify), |text, packed| {
+            rule.sets(cleaner.clean(text), &mut sets);
+            sets.pack(packed, |_| true);
+        })?;
         found.matches.pairs = verified(verify.finish(worker));
         found.matches.copies = collapsed.copies;
         Ok(found)
