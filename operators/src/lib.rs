@@ -9,6 +9,7 @@ pub mod features;
 pub mod flow;
 pub mod hamming;
 pub mod hash;
+mod letters;
 pub mod method;
 pub mod minhash;
 mod partners;

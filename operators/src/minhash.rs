@@ -37,10 +37,11 @@ impl MinHash {
         }
         let sparse = signature.clone();
         for (i, slot) in signature.iter_mut().enumerate().filter(|(_, slot)| **slot == EMPTY) {
-            // Every set asks the same slots in the same order, so sets that agree there agree here.
-            let mut others = (0..64 * slots as u64).map(|attempt| hash::spread((i as u64) << 32 | attempt));
+            // Every set asks the same slots in the same order, so sets that agree there agree here. A hash names four.
+            let hashes = (0..16 * slots as u64).map(|attempt| hash::spread((i as u64) << 32 | attempt));
+            let mut others = hashes.flat_map(|hash| [0, 16, 32, 48].map(|bits| hash >> bits & 0xFFFF));
             let filled = others.find_map(|other| {
-                let value = sparse[((u128::from(other) * slots as u128) >> 64) as usize];
+                let value = sparse[(other as usize * slots) >> 16];
                 (value != EMPTY).then_some(value)
             });
             *slot = filled.unwrap_or(EMPTY);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use memchr::{memchr2, memchr3, memmem};
 
+use crate::letters::{Letters, two_units};
 use crate::text::{lower_rules, normalise};
 
 /// From the tag's second character on: a formula's `<` is no tag.
@@ -12,10 +13,11 @@ const MAX_TOPIC_CHARS: usize = 40;
 const MAX_NAME_CHARS: usize = 30;
 const MAX_EMOJI_CHARS: usize = 8;
 
-/// Cleans posts. Its clones share one table of 128 KiB.
+/// Cleans posts. Its clones share tables of 192 KiB.
 #[derive(Clone)]
 pub(crate) struct Post {
-    table: Arc<[u16]>,
+    rules: Arc<[u16]>,
+    letters: Letters,
     /// In lower case, by NFKC.
     normal: String,
     /// Without markup.
@@ -28,13 +30,16 @@ pub(crate) struct Post {
 impl Post {
     pub fn new() -> Self {
         let [normal, plain, own, out] = Default::default();
-        Post { table: lower_rules(), normal, plain, own, out }
+        Post { rules: lower_rules(), letters: Letters::new(), normal, plain, own, out }
     }
 
     /// Letters, digits, and a space between words; never nothing of a text that is more than white space.
     pub fn clean(&mut self, text: &str) -> &str {
         self.normal.clear();
-        normalise(&self.table, text, &mut self.normal, |out, c| out.extend(c.to_lowercase()));
+        normalise(&self.rules, text, &mut self.normal, |out, c| match c.is_ascii() {
+            true => out.push(c.to_ascii_lowercase()),
+            false => out.extend(c.to_lowercase()),
+        });
         let normal = self.normal.as_bytes();
         let tag = |from: usize| memchr2(b'<', b'&', &normal[from..]).map(|at| from + at);
         let marked = replace(&self.normal, &mut self.plain, tag, markup_bytes);
@@ -42,17 +47,16 @@ impl Post {
         let mut addresses = Addresses::new(plain);
         let cut = replace(plain, &mut self.own, |from| addresses.next(from), address_bytes);
         let own = if cut { &self.own } else { plain };
-        letters(own, &mut self.out);
-        if !two_units(&self.out) {
-            if cut {
-                letters(plain, &mut self.out);
-            }
-            if self.out.is_empty() {
-                self.out.extend(self.normal.chars().filter(|c| !c.is_whitespace()));
+        for text in [Some(own), cut.then_some(plain)].into_iter().flatten() {
+            for particles in [false, true] {
+                self.letters.take(text, particles, &mut self.out);
+                if two_units(&self.out) {
+                    return &self.out;
+                }
             }
         }
-        if without_particles(&self.out, &mut self.own) && two_units(&self.own) {
-            return &self.own;
+        if self.out.is_empty() {
+            self.out.extend(self.normal.chars().filter(|c| !c.is_whitespace()));
         }
         &self.out
     }
@@ -81,41 +85,6 @@ fn replace(
         out.push_str(&text[start..]);
     }
     start > 0
-}
-
-/// Copies a text without particles, which colour a sentence and are left out or put in at will. If there is none, says
-/// so and copies nothing.
-fn without_particles(text: &str, out: &mut String) -> bool {
-    out.clear();
-    let bytes = text.as_bytes();
-    let (mut start, mut at) = (0, 0);
-    while let Some(&first) = bytes.get(at) {
-        if let (0xE4..=0xE7, Some([_, second, third])) = (first, bytes.get(at..at + 3)) {
-            let c =
-                (u32::from(first) & 0xF) << 12 | (u32::from(*second) & 0x3F) << 6 | u32::from(*third) & 0x3F;
-            let c = char::from_u32(c).unwrap_or_default();
-            if matches!(c, '的' | '了' | '啊' | '呀' | '啦' | '吧' | '呢' | '哦' | '哇' | '咯') {
-                append(out, &text[start..at]);
-                start = at + 3;
-            }
-            at += 3;
-        } else {
-            at += 1;
-        }
-    }
-    if start > 0 {
-        append(out, &text[start..]);
-    }
-    start > 0
-}
-
-/// Appends what stood behind a particle: with a space between two words, which the particle has kept apart.
-fn append(out: &mut String, rest: &str) {
-    let spaced = |c: Option<char>| c.is_some_and(is_of_spaced_script);
-    if spaced(rest.chars().next()) && spaced(out.chars().next_back()) {
-        out.push(' ');
-    }
-    out.push_str(rest);
 }
 
 /// The length of the tag or entity that the text begins with, or 0.
@@ -191,59 +160,5 @@ fn address_bytes(text: &str) -> usize {
                 name.take_while(|&c| c.is_alphanumeric() || matches!(c, '_' | '-')).map(char::len_utf8).sum();
             if name > 0 { 1 + name } else { 0 }
         }
-    }
-}
-
-/// Replaces `out` by the letters and digits of a text, with a space where something lay between two words.
-fn letters(text: &str, out: &mut String) {
-    out.clear();
-    let mut last_spaced = false;
-    let mut gap = false;
-    let mut rest = text;
-    loop {
-        // Runs of Chinese, which nothing changes, are copied at once.
-        let run = rest.as_bytes().chunks_exact(3).take_while(|bytes| matches!(bytes[0], 0xE5..=0xE9)).count();
-        if run > 0 {
-            out.push_str(&rest[..3 * run]);
-            rest = &rest[3 * run..];
-            (last_spaced, gap) = (false, false);
-        }
-        let Some(c) = rest.chars().next() else { return };
-        rest = &rest[c.len_utf8()..];
-        if !is_letter(c) {
-            gap = true;
-            continue;
-        }
-        let spaced = is_of_spaced_script(c);
-        if gap && spaced && last_spaced {
-            out.push(' ');
-        }
-        out.push(c);
-        (last_spaced, gap) = (spaced, false);
-    }
-}
-
-/// Letters and digits; common punctuation is known without a search in Unicode's tables.
-fn is_letter(c: char) -> bool {
-    match c {
-        '\u{2000}'..='\u{206F}' | '\u{3000}'..='\u{3004}' | '\u{3008}'..='\u{3020}' => false,
-        '\u{4E00}'..='\u{9FFF}' => true,
-        _ => c.is_alphanumeric(),
-    }
-}
-
-/// Whether it is a letter or digit of a script that puts spaces between words: Latin, Greek, Cyrillic, Armenian, and
-/// European digits.
-pub(crate) fn is_of_spaced_script(c: char) -> bool {
-    matches!(c, '\0'..'\u{590}' | '\u{1E00}'..'\u{2000}') && c.is_alphanumeric()
-}
-
-/// Whether a cleaned text has two units or more: words of spaced scripts, and other characters.
-fn two_units(text: &str) -> bool {
-    let mut chars = text.chars();
-    match chars.next() {
-        None => false,
-        Some(first) if !is_of_spaced_script(first) => chars.next().is_some(),
-        Some(_) => chars.any(|c| !is_of_spaced_script(c)),
     }
 }

@@ -18,6 +18,9 @@ use crate::sketch::Sketch;
 /// this order, whoever may be the smaller set of a pair comes before the larger one.
 pub type Posting = ((u64, u64), u64);
 
+/// Of a document that is alone, so many more counts may be looked up than would tell.
+const COUNTED_AT_ONCE: usize = 64;
+
 /// The last feature of a prefix in the order of rarity.
 type Last = (u8, u64);
 
@@ -45,22 +48,25 @@ impl Held {
         }
         sets.sort();
         let start = self.packed.len();
-        sets.pack(&mut self.packed, |feature| sketch.count(feature) > 1);
-        let mut rarest = Vec::new();
-        let prefixes = [Kind::Short, Kind::Long].map(|kind| {
-            let packed = Packed(&self.packed[start..]);
+        // The features that another document has, short and long ones as in `packed`, with their counts.
+        let mut counted = Vec::new();
+        sets.pack(&mut self.packed, |feature| {
+            let count = sketch.count(feature);
+            if count > 1 {
+                counted.push((count, feature));
+            }
+            count > 1
+        });
+        let packed = Packed(&self.packed[start..]);
+        let (short, long) = counted.split_at_mut(packed.features(Kind::Short).len());
+        let prefixes = [(Kind::Short, short), (Kind::Long, long)].map(|(kind, counted)| {
             let (overlap, least) = rule.measure(kind);
-            let (size, features) = (packed.size(kind), packed.features(kind));
+            let size = packed.size(kind);
             // The features of a prefix that nobody else has are not kept.
-            let nobodys = size - features.len();
-            let mut last = |shared: usize| {
-                let rest = (size + 1).saturating_sub(shared + nobodys);
-                if size == 0 || rest == 0 {
-                    return Last::default();
-                }
-                rarest.clear();
-                rarest.extend(features.iter().map(|&feature| (sketch.count(feature), feature)));
-                *rarest.select_nth_unstable(rest - 1).1
+            let nobodys = size - counted.len();
+            let mut last = |shared: usize| match (size + 1).saturating_sub(shared + nobodys) {
+                rest if size > 0 && rest > 0 => *counted.select_nth_unstable(rest - 1).1,
+                _ => Last::default(),
             };
             let larger = last(least.least_shared_of_larger(overlap, size));
             let smaller = match overlap {
@@ -110,8 +116,18 @@ impl Held {
 /// features, which may share fewer of them, has as many that are its own.
 fn alone(rule: &Rule, sketch: &Sketch, kind: Kind, features: &[u64]) -> bool {
     let (overlap, least) = rule.measure(kind);
-    let own = features.iter().filter(|&&feature| sketch.count(feature) == 1).count();
-    features.len() - own < least.least_shared_of_larger(overlap, features.len())
+    let Some(mut most_own) =
+        features.len().checked_sub(least.least_shared_of_larger(overlap, features.len()))
+    else {
+        return true;
+    };
+    // Counts of a whole part are fetched at once, without a branch between them.
+    features.chunks(COUNTED_AT_ONCE).any(|part| {
+        let own = part.iter().filter(|&&feature| sketch.count(feature) == 1).count();
+        let too_many = own > most_own;
+        most_own = most_own.saturating_sub(own);
+        too_many
+    })
 }
 
 /// Emits every pair of documents that meet under a feature and may match by their sizes: once, or twice if their sets
@@ -121,46 +137,45 @@ fn alone(rule: &Rule, sketch: &Sketch, kind: Kind, features: &[u64]) -> bool {
 /// be 2³² at once: 200 GB.
 pub fn candidates(rule: &Rule, postings: &mut [Posting], mut emit: impl FnMut(Pair)) {
     postings.sort_unstable();
-    let mut docs: Vec<u64> = postings.iter().map(|posting| posting.1).collect();
-    docs.sort_unstable();
-    docs.dedup();
-    let index = |doc: u64| docs.partition_point(|&other| other < doc) as u32;
-    // For each posting its document's index, and where those of the same feature and kind end.
-    let mut members = Vec::with_capacity(postings.len());
-    // Those in the prefix of the smaller set: the document, its posting.
-    let mut probes = Vec::new();
+    // For each posting, where those of the same feature and kind end.
+    let mut ends = Vec::with_capacity(postings.len());
     for same in postings.chunk_by(|a, b| (a.0.0, kind_of(a)) == (b.0.0, kind_of(b))) {
-        let end = (members.len() + same.len()) as u32;
-        for posting in same {
-            let doc = index(posting.1);
-            if same.len() > 1 && posting.0.1 & 1 == 0 {
-                probes.push((doc, members.len() as u32));
-            }
-            members.push((doc, end));
-        }
+        ends.resize(ends.len() + same.len(), (ends.len() + same.len()) as u32);
     }
-    probes.sort_unstable();
-    // For each document, the probing one that met it last.
-    let mut met = vec![u32::MAX; docs.len()];
-    for of_doc in probes.chunk_by(|a, b| a.0 == b.0) {
-        let doc = of_doc[0].0;
-        for &(_, at) in of_doc {
+    let mut by_doc: Vec<(u64, u32)> = postings.iter().map(|posting| posting.1).zip(0..).collect();
+    by_doc.sort_unstable();
+    let by_doc = || by_doc.chunk_by(|a, b| a.0 == b.0).zip(0_u32..);
+    // For each posting its document, counted from 0 on.
+    let mut numbers = vec![0; postings.len()];
+    by_doc().for_each(|(of_doc, number)| of_doc.iter().for_each(|&(_, at)| numbers[at as usize] = number));
+    // For each document, the one that met it last.
+    let mut met = vec![u32::MAX; by_doc().count()];
+    for (of_doc, number) in by_doc() {
+        for &(doc, at) in of_doc {
             let posting = &postings[at as usize];
+            if !may_be_smaller(posting) {
+                continue;
+            }
             let (kind, size) = (kind_of(posting), size_of(posting));
             let (overlap, least) = rule.measure(kind);
             let largest = least.largest_partner(overlap, size);
-            let others = at as usize + 1..members[at as usize].1 as usize;
-            for (other, posting) in members[others.clone()].iter().zip(&postings[others]) {
+            let others = at as usize + 1..ends[at as usize] as usize;
+            for (&other, posting) in numbers[others.clone()].iter().zip(&postings[others]) {
                 if size_of(posting) > largest {
                     break;
                 }
-                if met[other.0 as usize] != doc && rule.compares(kind, size, size_of(posting)) {
-                    met[other.0 as usize] = doc;
-                    emit(Pair::new(DocId(docs[doc as usize]), DocId(docs[other.0 as usize]), 0));
+                if met[other as usize] != number && rule.compares(kind, size, size_of(posting)) {
+                    met[other as usize] = number;
+                    emit(Pair::new(DocId(doc), DocId(posting.1), 0));
                 }
             }
         }
     }
+}
+
+/// Whether its feature is in its prefix as the smaller set of a pair.
+fn may_be_smaller(posting: &Posting) -> bool {
+    posting.0.1 & 1 == 0
 }
 
 fn kind_of(posting: &Posting) -> Kind {

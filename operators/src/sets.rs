@@ -3,8 +3,8 @@
 use crate::features::Features;
 use crate::similarity::{Overlap, Similarity, shared};
 
-/// So much of a text is looked at first, to tell whether it is short.
-const HEAD_BYTES: usize = 512;
+/// So much of a text is looked at first, to tell whether it is short; if that does not tell, twice as much.
+const HEAD_BYTES: usize = 192;
 
 /// When two texts match: by their features, short texts perhaps by other features than long ones.
 #[derive(Clone)]
@@ -74,17 +74,23 @@ impl Rule {
         sets.long.clear();
         let Some(short) = &self.short else { return self.features.all(text, &mut sets.long) };
         let no_short_one_matches = |size: usize| short.least.least_shared_of_smaller(size) >= short.below;
-        // The head of a long text tells; but for the feature at its end, it is in the text.
-        let head = &text[..text.floor_char_boundary(HEAD_BYTES)];
-        short.features.set(head, &mut sets.short);
-        if head.len() < text.len() && !no_short_one_matches(sets.short.len() - 1) {
-            short.features.set(text, &mut sets.short);
-        }
+        let mut bytes = HEAD_BYTES;
+        let far_too_long = loop {
+            let head = &text[..text.floor_char_boundary(bytes)];
+            short.features.set(head, &mut sets.short);
+            // But for the feature at its end, what the head has the text has.
+            let cut = usize::from(head.len() < text.len());
+            let far_too_long = no_short_one_matches(sets.short.len() - cut);
+            if far_too_long || cut == 0 {
+                break far_too_long;
+            }
+            bytes *= 2;
+        };
         if sets.short.len() >= short.below {
             self.features.all(text, &mut sets.long);
-            if no_short_one_matches(sets.short.len() - usize::from(head.len() < text.len())) {
-                sets.short.clear();
-            }
+        }
+        if far_too_long {
+            sets.short.clear();
         }
     }
 
@@ -150,7 +156,7 @@ impl Sets {
     }
 
     /// Appends the sets to `packed`, without the features that no other document has.
-    pub fn pack(&self, packed: &mut Vec<u64>, has_another: impl Fn(u64) -> bool) {
+    pub fn pack(&self, packed: &mut Vec<u64>, mut has_another: impl FnMut(u64) -> bool) {
         let start = packed.len();
         packed.extend([self.short.len() as u64, self.long.len() as u64, 0]);
         packed.extend(self.short.iter().filter(|&&feature| has_another(feature)));

@@ -16,11 +16,14 @@ pub struct Sketch {
 /// One worker's way to count: features wait until there are enough for a region.
 pub struct Counting {
     sketch: Arc<Sketch>,
-    waiting: Vec<Vec<u64>>,
+    /// For each region the numbers of counters in it: `WAITING` places, of which the first `lengths` are taken.
+    waiting: Vec<u32>,
+    lengths: Vec<usize>,
 }
 
-const REGION_BITS: u32 = 6;
-const WAITING: usize = 1 << 11;
+const REGION_BITS: u32 = 10;
+/// So many that most lines of a region's memory are met more than once while it is in the cache.
+const WAITING: usize = 1 << 12;
 
 impl Sketch {
     /// One counter for each byte of the corpus, about: half as many features as counters keep most apart.
@@ -36,41 +39,45 @@ impl Sketch {
 
     /// How often the feature was counted, or more.
     pub fn count(&self, feature: u64) -> u8 {
-        self.counter(feature).load(Relaxed)
-    }
-
-    fn counter(&self, feature: u64) -> &AtomicU8 {
-        &self.counters[(feature >> self.shift) as usize]
+        self.counters[(feature >> self.shift) as usize].load(Relaxed)
     }
 }
 
 impl Counting {
-    /// Counts into a sketch. Cost: 4 ns a feature; memory: 1 MiB.
+    /// Counts into a sketch. Cost: 15 ns a feature; memory: 16 MiB.
     pub fn new(sketch: Arc<Sketch>) -> Self {
-        Counting { sketch, waiting: vec![Vec::new(); 1 << REGION_BITS] }
+        let regions = 1 << REGION_BITS;
+        Counting { sketch, waiting: vec![0; regions * WAITING], lengths: vec![0; regions] }
     }
 
     /// Counts a feature.
     pub fn add(&mut self, feature: u64) {
-        let region = (feature >> (64 - REGION_BITS)) as usize;
-        self.waiting[region].push(feature);
-        if self.waiting[region].len() == WAITING {
+        let counter = feature >> self.sketch.shift;
+        let bits = 64 - self.sketch.shift - REGION_BITS;
+        let region = (counter >> bits) as usize;
+        let length = &mut self.lengths[region];
+        self.waiting[region * WAITING + *length] = (counter & ((1 << bits) - 1)) as u32;
+        *length += 1;
+        if *length == WAITING {
             self.write(region);
         }
     }
 
     /// Counts what still waits. Not before all workers did this are the counts complete.
     pub fn finish(mut self) {
-        (0..self.waiting.len()).for_each(|region| self.write(region));
+        (0..self.lengths.len()).for_each(|region| self.write(region));
     }
 
     fn write(&mut self, region: usize) {
+        let counters = self.sketch.counters.len() >> REGION_BITS;
+        let counters = &self.sketch.counters[region * counters..][..counters];
         // Only who holds the region writes it, so a load and a store lose nothing.
         let _held = self.sketch.writing[region].lock().unwrap_or_else(PoisonError::into_inner);
-        for feature in self.waiting[region].drain(..) {
-            let counter = self.sketch.counter(feature);
+        for &counter in &self.waiting[region * WAITING..][..self.lengths[region]] {
+            let counter = &counters[counter as usize];
             counter.store(counter.load(Relaxed).saturating_add(1), Relaxed);
         }
+        self.lengths[region] = 0;
     }
 }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use memchr::memchr2_iter;
 use unicode_normalization::char::canonical_combining_class;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
@@ -47,54 +48,72 @@ impl fmt::Display for Clean {
     }
 }
 
-/// Cleans texts. Its clones share one table of 128 KiB.
+/// Cleans texts. Its clones share tables of up to 192 KiB.
 #[derive(Clone)]
 pub struct Cleaner {
-    clean: Clean,
-    table: Arc<[u16]>,
-    post: Option<Post>,
+    how: How,
     out: String,
+}
+
+#[derive(Clone)]
+enum How {
+    None,
+    Nfkc(Arc<[u16]>),
+    Post(Box<Post>),
+    Weibo(Arc<[u16]>),
 }
 
 /// In the table: the character needs its neighbours to be normalised.
 const SLOW: u16 = 0;
 /// In the table: the character is dropped. (No character stays or becomes U+0001.)
 const DROP: u16 = 1;
-const SPACE: u16 = b' ' as u16;
+/// In the table: white space. (No character stays or becomes U+0002.)
+const SPACE: u16 = 2;
 
 impl Cleaner {
-    /// Cost: some 10 ms for the table.
+    /// Cost: some 10 ms for the tables.
     pub fn new(clean: Clean) -> Self {
-        let table = match clean {
-            Clean::None | Clean::Post => Arc::from([]),
-            Clean::Nfkc | Clean::Weibo => (0..=u16::MAX).map(rule).collect(),
+        let rules = || (0..=u16::MAX).map(rule).collect();
+        let how = match clean {
+            Clean::None => How::None,
+            Clean::Nfkc => How::Nfkc(rules()),
+            Clean::Post => How::Post(Box::new(Post::new())),
+            Clean::Weibo => How::Weibo(rules()),
         };
-        Cleaner { clean, table, post: (clean == Clean::Post).then(Post::new), out: String::new() }
+        Cleaner { how, out: String::new() }
     }
 
-    /// The cleaned text. Cost: about 1 ns a byte.
+    /// The cleaned text. Cost: 2 ns a byte; 4 for posts.
     pub fn clean<'a>(&'a mut self, text: &'a str) -> &'a str {
-        if let Some(post) = &mut self.post {
-            return post.clean(text);
-        }
-        let text = match self.clean {
-            Clean::None if !text.bytes().any(is_break) => return text,
-            Clean::None => {
-                self.out.clear();
-                self.out
-                    .extend(text.chars().map(|c| if c.is_ascii() && is_break(c as u8) { ' ' } else { c }));
-                return &self.out;
-            }
-            Clean::Nfkc | Clean::Post => Cow::Borrowed(text),
-            Clean::Weibo => weibo::strip(text),
+        let (rules, text) = match &mut self.how {
+            How::None => return spaced(text, &mut self.out),
+            How::Post(post) => return post.clean(text),
+            How::Nfkc(rules) => (rules, Cow::Borrowed(text)),
+            How::Weibo(rules) => (rules, weibo::strip(text)),
         };
         self.out.clear();
-        normalise(&self.table, &text, &mut self.out, push);
+        normalise(rules, &text, &mut self.out, push);
         if self.out.ends_with(' ') {
             self.out.pop();
         }
         &self.out
     }
+}
+
+/// The text with a space for each tab and newline.
+fn spaced<'a>(text: &'a str, out: &'a mut String) -> &'a str {
+    out.clear();
+    let mut rest = 0;
+    for at in memchr2_iter(b'\t', b'\n', text.as_bytes()) {
+        out.push_str(&text[rest..at]);
+        out.push(' ');
+        rest = at + 1;
+    }
+    if rest == 0 {
+        return text;
+    }
+    out.push_str(&text[rest..]);
+    out
 }
 
 /// Appends the normal form of a text to `out`: of each character what the table of rules has, and of those that need
@@ -106,15 +125,14 @@ pub(crate) fn normalise(table: &[u16], text: &str, out: &mut String, push: impl 
         // Nearly all characters stay as they are: pass over them, and copy them at once.
         let (mut at, mut last) = (0, None);
         let stop = loop {
-            // U+5000 to U+9FFF, most of Chinese, is known by its first byte and never changes.
-            if let Some(0xE5..=0xE9) = rest.as_bytes().get(at) {
+            if begins_with_han(&rest.as_bytes()[at..]) {
                 last = Some(at);
                 at += 3;
                 continue;
             }
             let Some(c) = rest[at..].chars().next() else { break None };
             let rule = rule(c);
-            if u32::from(rule) != c as u32 || rule == SPACE {
+            if u32::from(rule) != c as u32 {
                 break Some((at, c, rule));
             }
             last = Some(at);
@@ -127,7 +145,8 @@ pub(crate) fn normalise(table: &[u16], text: &str, out: &mut String, push: impl 
         let start = if replacement == SLOW { last.unwrap_or(at) } else { at };
         out.push_str(&rest[..start]);
         if replacement != SLOW && !slow_next {
-            char::from_u32(replacement.into()).into_iter().for_each(|c| push(out, c));
+            let c = if replacement == SPACE { Some(' ') } else { char::from_u32(replacement.into()) };
+            c.into_iter().for_each(|c| push(out, c));
             rest = &rest[after..];
         } else {
             let end = rest[after..].find(|c| rule(c) != SLOW).map_or(rest.len(), |length| after + length);
@@ -136,6 +155,13 @@ pub(crate) fn normalise(table: &[u16], text: &str, out: &mut String, push: impl 
         }
     }
     out.push_str(rest);
+}
+
+/// Whether UTF-8 begins with one of U+4E00 to U+9FFF: nearly all of Chinese, three bytes each, which neither NFKC nor lower
+/// case changes.
+#[inline]
+pub(crate) fn begins_with_han(text: &[u8]) -> bool {
+    matches!(text, [first, second, _, ..] if matches!(u16::from_be_bytes([*first, *second]), 0xE4B8..=0xE9BF))
 }
 
 /// The rules of NFKC and lower case.
@@ -149,11 +175,6 @@ pub(crate) fn lower_rules() -> Arc<[u16]> {
         }
     };
     (0..=u16::MAX).map(lower).collect()
-}
-
-/// A tab or a newline.
-fn is_break(byte: u8) -> bool {
-    matches!(byte, b'\t' | b'\n')
 }
 
 /// What becomes of a character of the basic plane when its neighbours do not matter.
@@ -220,8 +241,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_passed_over_by_its_first_byte_stays() {
-        assert_eq!(('\u{5000}'..='\u{9FFF}').find(|&c| rule(c as u16) != c as u16), None);
+    fn what_is_passed_over_as_chinese_is_three_bytes_that_stay() {
+        let han = |c: &char| begins_with_han(c.to_string().as_bytes());
+        assert!(('\0'..=char::MAX).filter(han).eq('\u{4E00}'..='\u{9FFF}'));
+        let stays = |c: char| rule(c as u16) == c as u16 && c.len_utf8() == 3 && c.to_lowercase().eq([c]);
+        assert_eq!(('\u{4E00}'..='\u{9FFF}').find(|&c| !stays(c)), None);
+    }
+
+    #[test]
+    fn a_tab_and_a_newline_are_a_space_without_cleaning() {
+        let mut cleaner = Cleaner::new(Clean::None);
+        for (text, read) in [("", ""), ("\t", " "), ("\n\n", "  "), ("a\tb\nc", "a b c"), ("a\rb", "a\rb")] {
+            assert_eq!(cleaner.clean(text), read);
+        }
     }
 
     proptest! {

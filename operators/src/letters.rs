@@ -1,0 +1,118 @@
+//! The letters and digits of a text, and what they are to it.
+
+use std::sync::Arc;
+
+/// What becomes of a character, as bits; those of a character outside of the table are 0 or `KEPT`.
+type Fate = u8;
+/// A letter or digit.
+const KEPT: Fate = 1;
+/// It belongs to a word of a spaced script.
+const SPACED: Fate = 2;
+/// It stays only where particles stay.
+const PARTICLE: Fate = 4;
+
+/// Takes the letters of texts. Clones share one table of 64 KiB.
+#[derive(Clone)]
+pub(crate) struct Letters {
+    fates: Arc<[Fate]>,
+    buffer: Vec<u8>,
+}
+
+impl Letters {
+    pub fn new() -> Self {
+        let fate = |code: u16| match char::from_u32(code.into()) {
+            Some(c) if is_particle(c) => PARTICLE,
+            Some(c) if is_of_spaced_script(c) => KEPT | SPACED,
+            Some(c) => Fate::from(is_letter(c)),
+            None => 0,
+        };
+        Letters { fates: (0..=u16::MAX).map(fate).collect(), buffer: Vec::new() }
+    }
+
+    /// Replaces `out` by the letters and digits of a text, with a space where something lay between two words; without
+    /// `particles`, which colour a sentence and are left out or put in at will, if it says so.
+    ///
+    /// Cost: about 1 ns a byte; what a character is decides where the next one is written, and no branch.
+    pub fn take(&mut self, text: &str, particles: bool, out: &mut String) {
+        // Behind the last character one more may be written, that is not kept.
+        let most = text.len() + char::MAX.len_utf8();
+        if self.buffer.len() < most {
+            self.buffer.resize(most, 0);
+        }
+        let keeping = if particles { KEPT | PARTICLE } else { KEPT };
+        let (mut at, mut gap, mut last_spaced) = (0, 0, 0);
+        for c in text.chars() {
+            let fate = self.fates.get(c as usize).copied().unwrap_or_else(|| Fate::from(is_letter(c)));
+            let kept = Fate::from(fate & keeping != 0);
+            let spaced = fate >> 1 & 1;
+            self.buffer[at] = b' ';
+            at += usize::from(gap & spaced & last_spaced);
+            let length = c.encode_utf8(&mut self.buffer[at..at + 4]).len();
+            at += length & usize::from(kept).wrapping_neg();
+            gap = 1 - kept;
+            last_spaced = spaced | last_spaced & gap;
+        }
+        out.clear();
+        out.push_str(simdutf8::basic::from_utf8(&self.buffer[..at]).unwrap_or_default());
+    }
+}
+
+fn is_particle(c: char) -> bool {
+    matches!(c, '的' | '了' | '啊' | '呀' | '啦' | '吧' | '呢' | '哦' | '哇' | '咯')
+}
+
+/// Letters and digits; common punctuation is known without a search in Unicode's tables.
+fn is_letter(c: char) -> bool {
+    match c {
+        '\u{4E00}'..='\u{9FFF}' => true,
+        '\u{2000}'..='\u{206F}' | '\u{3000}'..='\u{3004}' | '\u{3008}'..='\u{3020}' => false,
+        _ => c.is_alphanumeric(),
+    }
+}
+
+/// Whether it is a letter or digit of a script that puts spaces between words: Latin, Greek, Cyrillic, Armenian, and
+/// European digits.
+pub(crate) fn is_of_spaced_script(c: char) -> bool {
+    matches!(c, '\0'..'\u{590}' | '\u{1E00}'..'\u{2000}') && c.is_alphanumeric()
+}
+
+/// Whether a cleaned text has two units or more: words of spaced scripts, and other characters.
+pub(crate) fn two_units(text: &str) -> bool {
+    let mut chars = text.chars();
+    match chars.next() {
+        None => false,
+        Some(first) if !is_of_spaced_script(first) => chars.next().is_some(),
+        Some(_) => chars.any(|c| !is_of_spaced_script(c)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The same by the book: runs of letters, with a space between two of them where both sides are spaced.
+    fn slowly(text: &str, particles: bool) -> String {
+        let kept = |c: char| is_letter(c) && (particles || !is_particle(c));
+        text.split(|c| !kept(c)).filter(|run| !run.is_empty()).fold(String::new(), |out, run| {
+            let words = out.ends_with(is_of_spaced_script) && run.starts_with(is_of_spaced_script);
+            out + if words { " " } else { "" } + run
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn letters_are_those_of_the_runs_between(
+            text in prop::collection::vec(
+                prop_oneof![any::<char>(), prop::sample::select("中文的了啊ab1é。, \n𠀀😀ก".chars().collect::<Vec<_>>())],
+                0..40,
+            ).prop_map(|chars| chars.into_iter().collect::<String>()),
+            particles: bool,
+        ) {
+            let (mut letters, mut out) = (Letters::new(), "rest of another".to_owned());
+            letters.take(&text, particles, &mut out);
+            prop_assert_eq!(out, slowly(&text, particles));
+        }
+    }
+}
