@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow};
 use datasets::{Error, Reading};
 use operators::DocBatch;
 
-use crate::plan::{Plan, Sample, Split};
+use crate::plan::{Plan, Split};
 use crate::progress::Progress;
 
 /// The splits that a worker reads: every `peers`-th from its own number on.
@@ -59,6 +59,7 @@ pub(crate) fn read(
     mut each: impl FnMut(&mut DocBatch),
 ) -> Result<Option<Error>> {
     let (mut next, mut without_field) = (0, None);
+    let mut sample = split.sample.clone();
     for unopened in &split.pieces {
         let piece = unopened.open()?;
         let mut batch = DocBatch::new(number, next);
@@ -84,8 +85,8 @@ pub(crate) fn read(
             };
             next = batch.next_record();
             progress.read(batch.docs().len() as u64, batch.text_bytes() as u64);
-            if split.sample != Sample::ALL {
-                batch.retain(|doc| split.sample.holds(doc));
+            if let Some(sample) = &mut sample {
+                batch.retain(|doc| sample.holds(doc));
             }
             each(&mut batch);
             batch = DocBatch::new(number, next);

@@ -1,13 +1,14 @@
 //! `explain`: what a method does, and what a job with it would cost, before it runs.
 
 use std::fmt::Write as _;
+use std::iter;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use cluster::path_of_text;
 use operators::features::Lexicon;
 use operators::method::Spec;
-use operators::{Cost, Curve};
+use operators::{Cost, Curve, DocId};
 
 use crate::dedup::default_verification;
 use crate::finished::Input;
@@ -111,10 +112,16 @@ fn content(input: &Input, census: &Census) -> String {
     )
 }
 
-/// What a run on a sample says of the whole: pairs grow with the square of the documents.
+/// What a run on a sample of texts says of the whole. Of identical documents all are in it or none; a pair of different
+/// texts is in it with the square of the chance of one.
 fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> Result<String> {
     let Input { mut plan, reading, workers } = input;
-    plan.sample(Sample::new(args.seed, args.sample, census.documents));
+    let sample = Sample::of_texts(args.seed, args.sample, census.documents, args.method.clean());
+    plan.sample(&sample);
+    let writes = match plan.splits.iter().any(|split| split.format.name() == "parquet") {
+        true => "; writing Parquet takes up to 64 MB more",
+        false => "",
+    };
     let verify = default_verification(&args.method)?;
     let progress = Arc::new(Progress::default());
     let statistics = statistics::count(&args.method, lexicon, &plan, &reading, workers, &progress)?;
@@ -124,31 +131,34 @@ fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> R
         return Err(WrongUse(format!("a sample of {} documents says nothing", found.docs)).into());
     }
     let (read, all) = (found.docs as f64, census.documents as f64);
-    let times = all * (all - 1.0) / (read * (read - 1.0));
-    let whole = |count: u64| format!("{:.0}{}", count as f64 * times, doubt(count));
-    let of_firsts = found.matches.pairs.len() as u64;
-    let identical = identical_pairs(&found.matches.copies);
+    let once = 1.0 / sample.share();
+    let twice = once * once;
+    let pairs = &found.matches.pairs;
 
     let mut said = format!(
-        "Estimates, from a run on {} of the documents (seed {}); what is counted in pairs times {times:.1}:\n",
+        "Estimates, from a run on all {} documents of 1 text in {once:.1} (seed {}); of pairs of different texts it has 1 in \
+         {twice:.1}:\n",
         found.docs, args.seed
     );
-    let _ = writeln!(said, "    pairs of identical documents: {}", whole(identical));
-    let _ = writeln!(said, "    candidates, identical documents counted once: {}", whole(found.candidates));
-    let _ = writeln!(said, "    pairs of them that are alike: {}", whole(of_firsts));
+    let identical = estimate(identical_pairs(&found.matches.copies), once);
+    let candidates = estimate(iter::repeat_n(1, found.candidates as usize), twice);
+    let alike = estimate(pairs.chunk_by(|a, b| a.0.low == b.0.low).map(<[_]>::len), twice);
+    let _ = writeln!(said, "    pairs of identical documents: {identical}");
+    let _ = writeln!(said, "    candidates, identical documents counted once: {candidates}");
+    let _ = writeln!(said, "    pairs of them that are alike: {alike}");
     for (number, block) in skew(&found.loads).iter().enumerate() {
-        let most = block.largest_bucket as f64 / read * all;
+        let most = block.largest_bucket as f64 * once;
         let _ = writeln!(said, "    block {number}: {most:.0} documents at most share one value");
     }
     let Cost { document, feature } = args.method.cost();
-    let more = |count: u64| count as f64 * (times - 1.0);
+    let more = |count: u64| count as f64 * (twice - 1.0);
     let least = Process::measure().peak_memory_bytes as f64
         + (all - read) * document as f64
-        + (more(of_firsts) + more(found.candidates)) * BYTES_OF_PAIR as f64;
+        + (more(pairs.len() as u64) + more(found.candidates)) * BYTES_OF_PAIR as f64;
     let _ = write!(
         said,
         "    memory: {:.0} MB (what this run took, {document} bytes for each further document, {BYTES_OF_PAIR} for each \
-         further candidate and pair)",
+         further candidate and pair{writes})",
         least / 1e6
     );
     if feature > 0 {
@@ -159,19 +169,24 @@ fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> R
     Ok(said)
 }
 
-/// How far off the estimate of a count is likely to be, at the least.
-fn doubt(count: u64) -> String {
-    match count {
-        0 => " (none in the sample)".to_owned(),
-        count => format!(" (give or take {:.0} %)", 100.0 / (count as f64).sqrt()),
+/// A count of the whole by the counts of a sample, each of which came into it as one, and how far off that is likely to
+/// be, at the least.
+fn estimate(counts: impl Iterator<Item = usize>, times: f64) -> String {
+    let (sum, squares) = counts
+        .map(|count| count as f64)
+        .fold((0.0, 0.0), |(sum, squares), count| (sum + count, squares + count * count));
+    if sum == 0.0 {
+        return "0 (none in the sample)".to_owned();
     }
+    format!("{:.0} (give or take {:.0} %)", sum * times, 100.0 * squares.sqrt() / sum)
 }
 
-/// Of documents and the first that each is identical to, ordered by neither.
-fn identical_pairs(copies: &[(operators::DocId, operators::DocId)]) -> u64 {
+/// For each document with identical ones the pairs of them. `copies`: documents and the first that each is identical to.
+fn identical_pairs(copies: &[(DocId, DocId)]) -> impl Iterator<Item = usize> {
     let mut firsts: Vec<_> = copies.iter().map(|copy| copy.1).collect();
     firsts.sort_unstable();
-    firsts.chunk_by(|a, b| a == b).map(|same| (same.len() * (same.len() + 1) / 2) as u64).sum()
+    let classes: Vec<usize> = firsts.chunk_by(|a, b| a == b).map(<[DocId]>::len).collect();
+    classes.into_iter().map(|copies| copies * (copies + 1) / 2)
 }
 
 /// Of a pair (README.md, "What it costs").

@@ -8,7 +8,8 @@ use std::thread;
 use anyhow::{Result, anyhow, bail};
 use cluster::{Found, Stores, path_of_text};
 use datasets::{FORMATS, Format, Piece, UNKNOWN};
-use operators::{DocId, hash};
+use operators::text::{Clean, Cleaner};
+use operators::{Doc, DocId, hash};
 
 use crate::WrongUse;
 
@@ -28,30 +29,44 @@ pub(crate) struct Plan {
 pub(crate) struct Split {
     pub format: &'static dyn Format,
     pub pieces: Vec<UnopenedPiece>,
-    /// Which of its documents are read.
-    pub sample: Sample,
+    /// Which of its documents are read, if not all.
+    pub sample: Option<Sample>,
 }
 
-/// A part of a corpus: the documents whose places hash low. It is the same for any number of workers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A part of a corpus: the documents whose places, or whose cleaned texts, hash low. It is the same for any number of workers.
+#[derive(Clone)]
 pub(crate) struct Sample {
     seed: u64,
     most: u64,
+    /// By cleaned texts: all documents of one text, or none.
+    texts: Option<Cleaner>,
 }
 
 impl Sample {
-    /// All documents.
-    pub const ALL: Sample = Sample { seed: 0, most: u64::MAX };
-
     /// About `wanted` of so many documents.
-    pub fn new(seed: u64, wanted: u64, documents: u64) -> Self {
+    pub fn of_documents(seed: u64, wanted: u64, documents: u64) -> Self {
         let most = (u128::from(u64::MAX) * u128::from(wanted)).checked_div(documents.into());
-        Sample { seed, most: most.map_or(u64::MAX, |most| most.min(u64::MAX.into()) as u64) }
+        let most = most.map_or(u64::MAX, |most| most.min(u64::MAX.into()) as u64);
+        Sample { seed, most, texts: None }
+    }
+
+    /// The same share of the texts.
+    pub fn of_texts(seed: u64, wanted: u64, documents: u64, clean: Clean) -> Self {
+        Sample { texts: Some(Cleaner::new(clean)), ..Sample::of_documents(seed, wanted, documents) }
+    }
+
+    /// Which part of the corpus.
+    pub fn share(&self) -> f64 {
+        self.most as f64 / u64::MAX as f64
     }
 
     /// Whether the document is in it.
-    pub fn holds(&self, doc: DocId) -> bool {
-        hash::spread(doc.0 ^ hash::spread(self.seed)) <= self.most
+    pub fn holds(&mut self, doc: &Doc) -> bool {
+        let key = match &mut self.texts {
+            Some(cleaner) => hash::bytes(cleaner.clean(doc.text).as_bytes()),
+            None => doc.doc.0,
+        };
+        hash::spread(key ^ hash::spread(self.seed)) <= self.most
     }
 }
 
@@ -126,11 +141,7 @@ impl Plan {
             }
             let cut = |index: u64| (u128::from(file.bytes) * u128::from(index) / u128::from(count)) as u64;
             for index in 0..count {
-                splits.push(Split {
-                    format,
-                    pieces: vec![piece(cut(index), cut(index + 1))],
-                    sample: Sample::ALL,
-                });
+                splits.push(Split { format, pieces: vec![piece(cut(index), cut(index + 1))], sample: None });
             }
             room = if count == 1 { split_bytes.saturating_sub(file.bytes) } else { 0 };
         }
@@ -153,8 +164,8 @@ impl Plan {
     }
 
     /// Reads only a sample from now on.
-    pub fn sample(&mut self, sample: Sample) {
-        self.splits.iter_mut().for_each(|split| split.sample = sample);
+    pub fn sample(&mut self, sample: &Sample) {
+        self.splits.iter_mut().for_each(|split| split.sample = Some(sample.clone()));
     }
 
     /// Bytes of all input files.

@@ -296,8 +296,7 @@ struct Band {
 }
 
 fn by_sample(args: &Args, mut input: Input, census: &Census, mut judge: Box<dyn Judge>) -> Result<Found> {
-    let sample = Sample::new(args.seed, args.sample, census.documents);
-    input.plan.sample(sample);
+    input.plan.sample(&Sample::of_documents(args.seed, args.sample, census.documents));
     let documents = input.documents(|_| true, |_, _| true)?;
     for document in &documents {
         judge.add(&document.text);

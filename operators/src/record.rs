@@ -153,9 +153,9 @@ impl DocBatch {
     }
 
     /// Drops the documents that `keep` does not want; the others stay what and where they are.
-    pub fn retain(&mut self, keep: impl Fn(DocId) -> bool) {
+    pub fn retain(&mut self, mut keep: impl FnMut(&Doc) -> bool) {
         let mut kept = DocBatch { split: self.split, next_record: self.next_record, ..DocBatch::default() };
-        for doc in self.docs().filter(|doc| keep(doc.doc)) {
+        for doc in self.docs().filter(|doc| keep(doc)) {
             kept.ids.push_str(doc.id);
             kept.text.push_str(doc.text);
             kept.ends.push(Ends { record: doc.doc.record(), id: kept.ids.len(), text: kept.text.len() });
@@ -283,7 +283,7 @@ mod tests {
         batch.push("b", "two");
         batch.push("c", "three");
         let place = |record| DocId::new(3, record);
-        batch.retain(|doc| doc != place(9));
+        batch.retain(|doc| doc.doc != place(9));
         let docs: Vec<_> = batch.docs().collect();
         let doc = |record, id, text| Doc { doc: place(record), id, text };
         assert_eq!(docs, [doc(7, "a", "one"), doc(10, "c", "three")]);

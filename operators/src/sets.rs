@@ -1,7 +1,7 @@
 //! The sets of features that texts are compared by, and when two texts match.
 
 use crate::features::Features;
-use crate::similarity::{Overlap, Similarity, shared};
+use crate::similarity::{Overlap, Similarity, shared, shared_at_least};
 
 /// So much of a text is looked at first, to tell whether it is short; if that does not tell, twice as much.
 const HEAD_BYTES: usize = 192;
@@ -122,17 +122,27 @@ impl Rule {
 
     /// How alike two texts are if they match.
     pub fn matches(&self, a: Packed, b: Packed) -> Option<Similarity> {
-        let (kind, similarity) = self.similarity(a, b)?;
-        (similarity >= self.measure(kind).1).then_some(similarity)
+        let kind = compared_by(a, b)?;
+        let (overlap, least) = self.measure(kind);
+        let (size_a, size_b) = (a.size(kind), b.size(kind));
+        let enough = least.least_shared(overlap, size_a, size_b);
+        let shared = shared_at_least(a.features(kind), b.features(kind), enough)?;
+        let similarity = overlap.similarity(shared, size_a, size_b);
+        (similarity >= least).then_some(similarity)
     }
 
     /// How alike two texts are, and by which sets; `None` if one is short and the other far too long to match it.
     pub fn similarity(&self, a: Packed, b: Packed) -> Option<(Kind, Similarity)> {
-        let both_have = |kind: &Kind| a.size(*kind) > 0 && b.size(*kind) > 0;
-        let kind = [Kind::Long, Kind::Short].into_iter().find(both_have)?;
+        let kind = compared_by(a, b)?;
         let shared = shared(a.features(kind), b.features(kind));
         Some((kind, self.measure(kind).0.similarity(shared, a.size(kind), b.size(kind))))
     }
+}
+
+/// The sets that two texts are compared by: those of long ones if both have them.
+fn compared_by(a: Packed, b: Packed) -> Option<Kind> {
+    let both_have = |kind: &Kind| a.size(*kind) > 0 && b.size(*kind) > 0;
+    [Kind::Long, Kind::Short].into_iter().find(both_have)
 }
 
 impl Sets {

@@ -112,15 +112,29 @@ pub fn jaccard(a: &[u64], b: &[u64]) -> Similarity {
 ///
 /// Cost: one pass over both.
 pub fn shared(a: &[u64], b: &[u64]) -> usize {
+    shared_at_least(a, b, 0).unwrap_or(0)
+}
+
+/// The same, or `None` if they share fewer than `least`, as soon as too few are left.
+pub fn shared_at_least(a: &[u64], b: &[u64], least: usize) -> Option<usize> {
     let (mut i, mut j, mut shared) = (0, 0, 0);
     while i < a.len() && j < b.len() {
-        let (x, y) = (a[i], b[j]);
-        shared += usize::from(x == y);
-        i += usize::from(x <= y);
-        j += usize::from(y <= x);
+        if shared + (a.len() - i).min(b.len() - j) < least {
+            return None;
+        }
+        let ends = (a.len().min(i + BETWEEN_LOOKS), b.len().min(j + BETWEEN_LOOKS));
+        while i < ends.0 && j < ends.1 {
+            let (x, y) = (a[i], b[j]);
+            shared += usize::from(x == y);
+            i += usize::from(x <= y);
+            j += usize::from(y <= x);
+        }
     }
-    shared
+    (shared >= least).then_some(shared)
 }
+
+/// So many elements of a set are passed before it is asked again whether enough are left.
+const BETWEEN_LOOKS: usize = 64;
 
 #[cfg(test)]
 mod tests {
@@ -131,6 +145,19 @@ mod tests {
         assert_eq!(jaccard(&[1, 2, 3, 4], &[2, 3, 4, 5]), Similarity::ratio(3, 5));
         assert_eq!(jaccard(&[1], &[2]), Similarity::ratio(0, 1));
         assert_eq!(jaccard(&[1, 9], &[1, 9]), Similarity::ONE);
+    }
+
+    #[test]
+    fn sets_that_share_less_than_asked_for_are_given_up() {
+        let set = |from: u64| (from..from + 300).collect::<Vec<_>>();
+        for from in [0, 1, 100, 299, 300, 400] {
+            let both = shared(&set(0), &set(from));
+            assert_eq!(both as u64, 300_u64.saturating_sub(from));
+            for least in [0, 1, both, both + 1, 300, 301] {
+                let found = shared_at_least(&set(0), &set(from), least);
+                assert_eq!(found, (both >= least).then_some(both), "{from} {least}");
+            }
+        }
     }
 
     #[test]

@@ -81,19 +81,27 @@ class Auto:
         self.bigrams = Sets([grams(UNIT.findall(text), 2) for text in clean])
         self.fivegrams = Sets([grams(text, 5) for text in clean])
 
+        self.short = self.bigrams.sizes < FEW_BIGRAMS
+
     def similarity(self, document):
-        short = numpy.minimum(self.bigrams.sizes[document], self.bigrams.sizes) < FEW_BIGRAMS
-        return numpy.where(short, self.bigrams.jaccard(document), self.fivegrams.jaccard(document))
+        """With every document; of a long one with long ones alone, since short ones ask for themselves."""
+        if self.short[document]:
+            return self.bigrams.jaccard(document)
+        return numpy.where(self.short, 0, self.fivegrams.jaccard(document))
 
     def pairs(self):
         """(low, high): similarity, of every pair that matches."""
         found = {}
-        for low in range(len(self.bigrams.sets)):
-            similarity = self.similarity(low)
-            for high in numpy.flatnonzero(similarity >= THRESHOLD):
-                if low < high:
-                    found[low, int(high)] = int(similarity[high])
+        for one in range(len(self.short)):
+            similarity = self.similarity(one)
+            for other in map(int, numpy.flatnonzero(similarity >= THRESHOLD)):
+                if other != one:
+                    found[min(one, other), max(one, other)] = int(similarity[other])
         return found
+
+    def of_two(self):
+        """The similarity of the only two."""
+        return max(int(self.similarity(0)[1]), int(self.similarity(1)[0]))
 
 
 def sample(corpus, folder):
@@ -142,7 +150,7 @@ def gold(corpus, labels):
     """Average precision (equal similarities share a rank), the best precision at a recall of .75, and both at the threshold."""
     text = dict(polars.read_parquet(corpus, columns=["id", "text"]).iter_rows())
     pairs = [line.split("\t")[:3] for line in open(labels, encoding="utf-8")]
-    scores = sorted(((int(Auto([text[a], text[b]]).similarity(0)[1]), label.strip() == "1") for a, b, label in pairs), reverse=True)
+    scores = sorted(((Auto([text[a], text[b]]).of_two(), label.strip() == "1") for a, b, label in pairs), reverse=True)
     positives = sum(same for _, same in scores)
     average, before, best, at_threshold = 0, 0, 0, ""
     for least in sorted({score for score, _ in scores}, reverse=True):

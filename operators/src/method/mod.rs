@@ -156,6 +156,18 @@ impl Spec {
         }
     }
 
+    /// How texts are cleaned.
+    pub fn clean(&self) -> Clean {
+        match self {
+            Spec::SimHash(spec) => spec.clean,
+            Spec::Jaccard(spec) => spec.clean,
+            Spec::MinHash(spec) => spec.jaccard.clean,
+            Spec::Zhou(spec) => spec.clean,
+            Spec::Exact(spec) => spec.clean,
+            Spec::Auto(_) => Clean::Post,
+        }
+    }
+
     /// The same, with what a method leaves open decided for a corpus of so many bytes.
     pub fn for_corpus(self, bytes: u64) -> Self {
         match self {
