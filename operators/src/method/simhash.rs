@@ -244,16 +244,37 @@ mod tests {
         let words: Vec<char> = "称有曾看部内员架国色飞碟".chars().collect();
         let corpus: Vec<String> = (0..1 << 11)
             .map(|i| {
-                words.iter().enumerate().filter(|(w, _)| i >> w << w == i).map(|(_, word)| word).collect()
+                let there = words.iter().enumerate().filter(|(w, _)| i >> w << w == i).map(|(_, &word)| word);
+                // A word that is as common as 员.
+                there.flat_map(|word| [word].into_iter().chain((word == '员').then_some('圆'))).collect()
             })
             .collect();
         let mut method =
             method::<u64>("weights=rank5", &corpus.iter().map(String::as_str).collect::<Vec<_>>());
-        let mut expected = Tally::default();
-        for (word, grade) in words.iter().zip([1, 1, 1, 2, 2, 3, 3, 3, 4, 4, 5, 5]) {
-            expected.add_weighted(feature::<u64>(&word.to_string()), grade);
+        let mut check = |words: &[char], grades: &[u64]| {
+            let mut expected = Tally::default();
+            for (word, &grade) in words.iter().zip(grades) {
+                expected.add_weighted(feature::<u64>(&word.to_string()), grade);
+            }
+            assert_eq!(
+                method.fingerprint(&words.iter().collect::<String>()),
+                expected.majority(),
+                "{words:?}"
+            );
+        };
+        // In windows of neighbouring words, so that every grade decides some bit of some fingerprint.
+        for grades in [
+            &[1, 1, 1, 2, 2, 3, 3, 3, 4, 4, 5, 5][..],
+            &[1, 1, 2, 2, 3, 3, 4, 4, 5, 5],
+            &[1, 1, 2, 3, 3, 4, 5],
+            &[1, 2, 3, 4, 5],
+            &[1, 2, 4],
+        ] {
+            words.windows(grades.len()).for_each(|words| check(words, grades));
         }
-        assert_eq!(method.fingerprint(&words.iter().collect::<String>()), expected.majority());
+        for last in 7..words.len() {
+            check(&['称', '员', '圆', words[last]], &[1, 2, 2, 4]);
+        }
     }
 
     #[test]
