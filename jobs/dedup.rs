@@ -43,8 +43,8 @@ pub struct Args {
     /// memory. simhash (bits=32|64|128, hamming=0..15, blocks=N, features, weights=tf|tfidf|rank5, clean): every pair of
     /// fingerprints within the distance; weights other than tf take one more reading of the corpus. manku2007: simhash
     /// with weights=tfidf. exact (clean): equal texts. zhou2017 (k=2..8, threshold=1+0.2k,
-    /// retrieval=linear|bucket|recursive, features, clean): fingerprints and shared words together, deleting as it
-    /// compares.
+    /// retrieval=linear|bucket|recursive, fold=upper|lower, features, clean): fingerprints and shared words together,
+    /// deleting as it compares.
     #[arg(long, value_name = "SPEC", default_value = "auto")]
     method: Spec,
     /// Compare the features of every candidate pair: jaccard:T, or none

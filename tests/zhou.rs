@@ -32,7 +32,7 @@ fn a_repost_is_a_duplicate_of_its_post() {
         assert_eq!(here.counter("out", "block_comparisons"), of_bits, "{retrieval}");
         assert!(here.counter("out", "comparisons") >= 2);
     }
-    let method = "zhou2017:k=4,retrieval=recursive,features=jieba,clean=weibo";
+    let method = "zhou2017:k=4,retrieval=recursive,fold=upper,features=jieba,clean=weibo";
     assert_eq!(here.success("out")["configuration"]["method"], method);
 }
 

@@ -118,6 +118,7 @@ impl Spec {
         "zhou2017:threshold=2.4,features=char:1",
         "zhou2017:k=8,retrieval=bucket,features=char:2,clean=none",
         "zhou2017:k=2,threshold=1.25,retrieval=linear,features=word:1,clean=nfkc",
+        "zhou2017:fold=lower,features=char:2",
     ];
 
     /// The one place that picks a method. `statistics`: of what [`Spec::counted`] asks for, if it does.

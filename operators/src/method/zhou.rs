@@ -23,16 +23,34 @@ pub struct ZhouSpec {
     pub threshold: Option<u64>,
     /// Which documents are compared.
     pub retrieval: Retrieval,
+    /// Which half of a word's hash the other one is or-ed onto.
+    pub fold: Half,
     /// What the fingerprint is made from.
     pub features: FeatureSpec,
     /// What is done to the text first.
     pub clean: Clean,
 }
 
+/// A half of a word's 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Half {
+    /// The most significant 16: the paper's bits 1 to 16, as we read it.
+    Upper,
+    /// The least significant 16: those bits, if bit 1 is the least significant one.
+    Lower,
+}
+
 impl Default for ZhouSpec {
     fn default() -> Self {
         let (features, clean) = (FeatureSpec::Jieba, Clean::Weibo);
-        ZhouSpec { k: 4, threshold: None, retrieval: Retrieval::Recursive, features, clean }
+        ZhouSpec {
+            k: 4,
+            threshold: None,
+            retrieval: Retrieval::Recursive,
+            fold: Half::Upper,
+            features,
+            clean,
+        }
     }
 }
 
@@ -53,6 +71,14 @@ impl Parameters for ZhouSpec {
                 store(&mut self.threshold, millionths, "a number from 0 to 9")
             }
             "retrieval" => store(&mut self.retrieval, Retrieval::parse(value), "linear, bucket or recursive"),
+            "fold" => {
+                let half = match value {
+                    "upper" => Some(Half::Upper),
+                    "lower" => Some(Half::Lower),
+                    _ => None,
+                };
+                store(&mut self.fold, half, "upper or lower")
+            }
             "features" => store_features(&mut self.features, value),
             "clean" => store_clean(&mut self.clean, value),
             _ => Err(Wrong::Unknown),
@@ -62,12 +88,13 @@ impl Parameters for ZhouSpec {
 
 impl fmt::Display for ZhouSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ZhouSpec { k, threshold, retrieval, features, clean } = self;
+        let ZhouSpec { k, threshold, retrieval, fold, features, clean } = self;
+        let fold = if *fold == Half::Upper { "upper" } else { "lower" };
         write!(f, "k={k},")?;
         if let Some(millionths) = threshold {
             write!(f, "threshold={},", *millionths as f64 / 1e6)?;
         }
-        write!(f, "retrieval={retrieval},features={features},clean={clean}")
+        write!(f, "retrieval={retrieval},fold={fold},features={features},clean={clean}")
     }
 }
 
@@ -77,6 +104,7 @@ pub struct Zhou {
     features: Features,
     k: u64,
     threshold: u64,
+    fold: Half,
     /// Which documents are compared.
     pub retrieval: Retrieval,
 }
@@ -84,14 +112,15 @@ pub struct Zhou {
 impl Zhou {
     /// As the parameters say, with the features that they name.
     pub fn new(spec: &ZhouSpec, features: Features) -> Self {
-        Zhou { features, k: spec.k.into(), threshold: spec.threshold(), retrieval: spec.retrieval }
+        let ZhouSpec { k, retrieval, fold, .. } = *spec;
+        Zhou { features, k: k.into(), threshold: spec.threshold(), fold, retrieval }
     }
 
     /// The row of a cleaned text. A word counts for the fingerprint as often as it stands in the text.
     pub fn row(&self, doc: DocId, text: &str) -> WordRow {
         let (mut tally, mut words) = (Tally::<u64>::default(), Vec::new());
         self.features.slices(text, |word| {
-            tally.add(word_hash(word).into());
+            tally.add(word_hash(word, self.fold).into());
             words.push(hash::word(word.as_bytes(), 0, word.len()));
         });
         words.sort_unstable();
@@ -121,16 +150,19 @@ impl Zhou {
     }
 }
 
-/// A word's 32 bits: `String.hashCode` of Java, with bits 17 to 32 or-ed onto bits 1 to 16.
+/// A word's 32 bits: `String.hashCode` of Java, with one half or-ed onto the other.
 ///
 /// The paper names no hash. It says that words of two or three characters leave most of theirs unfilled, so that
-/// nearly everything falls into one bucket of the *first* copy: such is Java's, whose Lucene it uses, if bit 1
-/// is the most significant.
+/// nearly everything falls into one bucket of the *first* copy, and or-s bits 17 to 32 onto bits 1 to 16: such a hash is
+/// Java's, whose Lucene it uses, if bit 1 is the most significant.
 ///
 /// Source: Java SE API, `java.lang.String.hashCode`: s[0] * 31^(n-1) + ... + s[n-1] over UTF-16.
-fn word_hash(word: &str) -> u32 {
+fn word_hash(word: &str, fold: Half) -> u32 {
     let java = word.encode_utf16().fold(0u32, |hash, unit| hash.wrapping_mul(31).wrapping_add(unit.into()));
-    java | java << 16
+    match fold {
+        Half::Upper => java | java << 16,
+        Half::Lower => java | java >> 16,
+    }
 }
 
 #[cfg(test)]
@@ -144,10 +176,18 @@ mod tests {
     /// "hello" from Java's own documentation of `hashCode`, the others worked out by hand.
     #[test]
     fn a_word_of_two_characters_has_its_bits_in_both_halves() {
-        assert_eq!(word_hash("hello") & 0xFFFF, 99_162_322 & 0xFFFF);
-        assert_eq!(word_hash("今天"), 0xE39F_E39F); // 31 * 0x4ECA + 0x5929 = 0x0009_E39F
-        assert_eq!(word_hash("😀"), 0x0D7B_0D63); // 31 * 0xD83D + 0xDE00 = 0x001B_0D63
-        assert_eq!(word_hash(""), 0);
+        for (word, upper, lower) in [
+            ("hello", 0x1DFB_18D2, 0x05E9_1DFB), // 99162322 = 0x05E9_18D2
+            ("今天", 0xE39F_E39F, 0x0009_E39F),  // 31 * 0x4ECA + 0x5929 = 0x0009_E39F
+            ("😀", 0x0D7B_0D63, 0x001B_0D7B),    // 31 * 0xD83D + 0xDE00 = 0x001B_0D63
+            ("", 0, 0),
+        ] {
+            assert_eq!(
+                [Half::Upper, Half::Lower].map(|half| word_hash(word, half)),
+                [upper, lower],
+                "{word}"
+            );
+        }
     }
 
     #[test]
@@ -190,7 +230,7 @@ mod tests {
         let zhou = zhou(4, None);
         let (once, often) = (zhou.row(DocId(1), "天气"), zhou.row(DocId(2), "天天气天"));
         assert_eq!(once.words, often.words);
-        assert_eq!(often.fingerprint, word_hash("天"));
+        assert_eq!(often.fingerprint, word_hash("天", Half::Upper));
         assert_ne!(once.fingerprint, often.fingerprint);
     }
 }
