@@ -272,8 +272,8 @@ mod tests {
         ] {
             words.windows(grades.len()).for_each(|words| check(words, grades));
         }
-        for last in 7..words.len() {
-            check(&['称', '员', '圆', words[last]], &[1, 2, 2, 4]);
+        for &rarer in &words[7..] {
+            check(&['称', '员', '圆', rarer], &[1, 2, 2, 4]);
         }
     }
 
