@@ -54,7 +54,7 @@ impl OutputFolder {
 
     /// Claims the folder. What a killed run left in `_temporary` is removed; a finished output, or anything
     /// else that is there, is refused unless `overwrite`; an input inside it always.
-    pub fn create(stores: &Stores, uri: &str, overwrite: bool, plan: &Plan) -> Result<Self> {
+    fn create(stores: &Stores, uri: &str, overwrite: bool, plan: &Plan) -> Result<Self> {
         let (store, path) = stores.locate(uri)?;
         let path = path.trim_end_matches('/').to_owned();
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -147,9 +147,7 @@ impl Search {
         }
         Ok(())
     }
-}
 
-impl Search {
     /// Reads the splits of candidates again: names their documents, and sends what they are compared by, which
     /// `features` puts into an empty list, to the pairs that wait for it.
     fn read_candidates(

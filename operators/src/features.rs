@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jieba_rs::Jieba;
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::letters::is_of_spaced_script;
+use crate::letters::{is_letter, is_of_spaced_script};
 use crate::{Error, hash};
 
 /// Which features a method takes from a cleaned text. No text is without: where there would be none, the
@@ -181,20 +181,11 @@ impl JiebaWords {
     /// Calls `emit` with where each word begins and ends.
     fn cut(&self, text: &str, mut emit: impl FnMut(usize, usize)) {
         for token in self.jieba.cut(text, false) {
-            let counts = token.word.contains(is_word_char);
+            let counts = token.word.contains(is_letter);
             if counts && (self.stop_words.is_empty() || !self.stop_words.contains(token.word)) {
                 emit(token.byte_start, token.byte_end);
             }
         }
-    }
-}
-
-/// Letters and digits. Common Chinese characters and punctuation without a search in Unicode's tables.
-fn is_word_char(c: char) -> bool {
-    match c {
-        '\u{4E00}'..='\u{9FFF}' => true,
-        '\u{2010}'..='\u{2027}' | '\u{3001}'..='\u{3004}' | '\u{3008}'..='\u{3011}' => false,
-        _ => c.is_alphanumeric(),
     }
 }
 
@@ -330,11 +321,6 @@ mod tests {
         let lexicon = Lexicon { stop_words: "\n的\n".into(), user_words: "石墨烯材料 9999 n\n".into() };
         let got = features("jieba", &lexicon, "石墨烯材料的研究,  好");
         assert_eq!(got, words(&["石墨烯材料", "研究", "好"]));
-    }
-
-    #[test]
-    fn word_characters_are_those_of_unicode() {
-        assert_eq!(('\0'..=char::MAX).find(|&c| is_word_char(c) != c.is_alphanumeric()), None);
     }
 
     #[test]

@@ -61,8 +61,8 @@ fn is_particle(c: char) -> bool {
     matches!(c, '的' | '了' | '啊' | '呀' | '啦' | '吧' | '呢' | '哦' | '哇' | '咯')
 }
 
-/// Letters and digits; common punctuation is known without a search in Unicode's tables.
-fn is_letter(c: char) -> bool {
+/// Letters and digits; common Chinese characters and punctuation are known without a search in Unicode's tables.
+pub(crate) fn is_letter(c: char) -> bool {
     match c {
         '\u{4E00}'..='\u{9FFF}' => true,
         '\u{2000}'..='\u{206F}' | '\u{3000}'..='\u{3004}' | '\u{3008}'..='\u{3020}' => false,
@@ -99,6 +99,11 @@ mod tests {
             let words = out.ends_with(is_of_spaced_script) && run.starts_with(is_of_spaced_script);
             out + if words { " " } else { "" } + run
         })
+    }
+
+    #[test]
+    fn letters_are_those_of_unicode() {
+        assert_eq!(('\0'..=char::MAX).find(|&c| is_letter(c) != c.is_alphanumeric()), None);
     }
 
     proptest! {

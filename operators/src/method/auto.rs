@@ -35,6 +35,9 @@ pub struct AutoSpec {
 }
 
 impl AutoSpec {
+    /// How texts are cleaned.
+    pub const CLEAN: Clean = Clean::Post;
+
     /// The same, with a search that fits a corpus of so many bytes, unless one was asked for.
     pub fn for_corpus(self, bytes: u64) -> Self {
         let few_missed = self.short.min(self.long) >= BANDS_LEAST && !self.revisions;
@@ -56,7 +59,7 @@ impl AutoSpec {
         let overlap = if self.revisions { Overlap::Revision } else { Overlap::Jaccard };
         let rule =
             Rule { short: Some(short), ..Rule::new(features(FeatureSpec::Chars(5))?, overlap, self.long) };
-        Ok(SetMethod { cleaner: Cleaner::new(Clean::Post), rule, search: self.search() })
+        Ok(SetMethod { cleaner: Cleaner::new(Self::CLEAN), rule, search: self.search() })
     }
 }
 

@@ -165,7 +165,7 @@ impl Spec {
             Spec::MinHash(spec) => spec.jaccard.clean,
             Spec::Zhou(spec) => spec.clean,
             Spec::Exact(spec) => spec.clean,
-            Spec::Auto(_) => Clean::Post,
+            Spec::Auto(_) => AutoSpec::CLEAN,
         }
     }
 
