@@ -148,11 +148,12 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
             verify,
             workers: common.workers(),
             progress: Arc::clone(progress),
+            outputs: folder.map_outputs(),
         };
         let mut found = args.method.with(&lexicon, &statistics, search)??;
         number_lines(&plan, &reading, &mut found.rejects)?;
-        if let Some((_, error)) = found.without_field.take().filter(|_| found.docs == 0) {
-            bail!(error); // a name that no file knows is misspelt
+        if let Some(missing) = found.without_field.take().filter(|_| found.docs == 0) {
+            bail!(missing.error()); // a name that no file knows is misspelt
         }
         check_rejects(args.max_rejects, &found.rejects)?;
         Ok(found)

@@ -56,7 +56,7 @@ pub(crate) fn read(
     split: &Split,
     reading: &Reading,
     progress: &Progress,
-    mut each: impl FnMut(&mut DocBatch),
+    mut each: impl FnMut(&mut DocBatch) -> Result<()>,
 ) -> Result<Option<Error>> {
     let (mut next, mut without_field) = (0, None);
     let mut sample = split.sample.clone();
@@ -69,7 +69,7 @@ pub(crate) fn read(
                 let field = end(error, unopened.speaks_for_file().then_some(&mut batch))?;
                 without_field = without_field.or(field);
                 next = batch.next_record();
-                each(&mut batch);
+                each(&mut batch)?;
                 progress.done(unopened.bytes());
                 continue;
             }
@@ -88,7 +88,7 @@ pub(crate) fn read(
             if let Some(sample) = &mut sample {
                 batch.retain(|doc| sample.holds(doc));
             }
-            each(&mut batch);
+            each(&mut batch)?;
             batch = DocBatch::new(number, next);
         }
         progress.done(unopened.bytes());

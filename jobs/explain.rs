@@ -5,7 +5,7 @@ use std::iter;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use cluster::path_of_text;
+use cluster::{Local, path_of_text, text_of_path};
 use operators::features::Lexicon;
 use operators::method::Spec;
 use operators::{Cost, Curve, DocId};
@@ -13,6 +13,7 @@ use operators::{Cost, Curve, DocId};
 use crate::dedup::default_verification;
 use crate::finished::Input;
 use crate::input::{Census, InputOptions};
+use crate::map_output::MapOutputs;
 use crate::options::paths;
 use crate::plan::Sample;
 use crate::plot::Plot;
@@ -125,7 +126,9 @@ fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> R
     let verify = default_verification(&args.method)?;
     let progress = Arc::new(Progress::default());
     let statistics = statistics::count(&args.method, lexicon, &plan, &reading, workers, &progress)?;
-    let search = Search { plan: Arc::new(plan), reading, verify, workers, progress };
+    let folder = tempfile::tempdir()?;
+    let outputs = MapOutputs::new(Arc::new(Local), text_of_path(folder.path().as_os_str()));
+    let search = Search { plan: Arc::new(plan), reading, verify, workers, progress, outputs };
     let found = args.method.with(lexicon, &statistics, search)??;
     if found.docs < 2 {
         return Err(WrongUse(format!("a sample of {} documents says nothing", found.docs)).into());

@@ -308,6 +308,7 @@ impl Input {
                         id: doc.id.to_owned(),
                         text: doc.text.to_owned(),
                     }));
+                    Ok(())
                 })?;
             }
             Ok(found)

@@ -157,6 +157,7 @@ impl Guards {
                         source.docs += 1;
                         source.removed += u64::from(removed.binary_search(&doc.doc).is_ok());
                     }
+                    Ok(())
                 })?;
             }
             Ok(sources)

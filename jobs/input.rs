@@ -107,6 +107,7 @@ impl Census {
                 census.documents += batch.docs().len() as u64;
                 census.text_bytes += batch.text_bytes() as u64;
                 census.rejected += batch.take_rejects().len() as u64;
+                Ok(())
             })?;
             Ok((census, without))
         })?;

@@ -15,6 +15,7 @@ mod finished;
 mod guards;
 mod input;
 mod labels;
+mod map_output;
 mod options;
 mod output;
 pub mod pack;

@@ -11,6 +11,7 @@ use cluster::{Output, Store, Stores};
 use datasets::Parts;
 
 use crate::failure::while_running;
+use crate::map_output::MapOutputs;
 use crate::plan::Plan;
 use crate::progress::{Progress, Reporter};
 use crate::{Common, WrongUse};
@@ -87,6 +88,11 @@ impl OutputFolder {
 
     fn temporary(&self, name: &str) -> String {
         format!("{}/_temporary/{}/{name}", self.path, self.run)
+    }
+
+    /// Where the map outputs of the run are.
+    pub fn map_outputs(&self) -> MapOutputs {
+        MapOutputs::new(Arc::clone(&self.store), self.temporary("map"))
     }
 
     /// Creates a file that the commit will move to `name`.

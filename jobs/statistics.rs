@@ -107,7 +107,10 @@ pub(crate) fn count(
         let mut count = Count::new(cleaner.clone(), features.clone());
         for (number, split) in drive::splits_of(plan, index, workers) {
             // What cannot be read is told of by the map stage, which reads it again.
-            drive::read(number, split, reading, progress, |batch| count.batch(batch))?;
+            drive::read(number, split, reading, progress, |batch| {
+                count.batch(batch);
+                Ok(())
+            })?;
         }
         Ok::<_, anyhow::Error>(count.finish())
     };

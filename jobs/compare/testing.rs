@@ -101,6 +101,7 @@ impl Testing<'_> {
                 label,
                 nearest,
             }));
+            Ok(())
         })?;
         tested.without_field = without_field;
         Ok(tested)

@@ -107,6 +107,7 @@ impl Training {
                     }
                 }
                 sums.round(worker);
+                Ok(())
             })?;
             let without = without.map(|error| (number, error));
             part.read.without_field = part.read.without_field.take().or(without);

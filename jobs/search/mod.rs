@@ -1,23 +1,28 @@
-//! Finding the pairs: what every worker does between reading the corpus and writing it.
+//! Finding the pairs: the map stage, then what every worker does with its output.
 
 mod fingerprints;
+mod map;
 mod retrieval;
 mod sets;
 
 use std::sync::Arc;
 
 use anyhow::Result;
-use datasets::{Error, Reading};
+use datasets::Reading;
 use operators::flow::{BlockLoad, Needs, Verify};
+use operators::mapped::{Bands, Fingerprints, Texts, Words};
 use operators::method::{Method, MethodJob, SetMethod, SetSearch, Zhou};
 use operators::retrieval::Comparisons;
 use operators::text::Cleaner;
-use operators::{Doc, DocBatch, DocId, Matches, Pair, Reject, Similarity, Sketch};
+use operators::{Doc, DocId, Matches, Pair, Reject, Similarity, Sketch};
+use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
+use self::map::NoField;
 use crate::drive;
+use crate::map_output::MapOutputs;
 use crate::plan::Plan;
-use crate::progress::{Progress, Stage};
+use crate::progress::Progress;
 
 /// A search of a planned corpus.
 pub(crate) struct Search {
@@ -27,18 +32,20 @@ pub(crate) struct Search {
     pub verify: Option<Similarity>,
     pub workers: usize,
     pub progress: Arc<Progress>,
+    /// Where the map stage leaves its output.
+    pub outputs: MapOutputs,
 }
 
 /// What all workers found together.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Found {
     pub matches: Matches,
     /// The documents of the matches, and of candidates that came to nothing; sorted.
     pub named: Vec<Named>,
     /// Sorted by place.
     pub rejects: Vec<Reject>,
-    /// The first file without the fields that were asked for, and its split.
-    pub without_field: Option<(u32, Error)>,
+    /// The first file without the fields that were asked for.
+    pub without_field: Option<NoField>,
     /// Documents read, without rejected ones.
     pub docs: u64,
     pub text_bytes: u64,
@@ -55,7 +62,7 @@ pub(crate) struct Found {
 }
 
 /// A document that matters after the map stage.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub(crate) struct Named {
     pub doc: DocId,
     pub id: String,
@@ -67,39 +74,47 @@ impl MethodJob for Search {
     type Output = Result<Found>;
 
     fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Result<Found> {
-        self.on_workers(move |search, worker| search.by_fingerprints(worker, cleaner.clone(), method.clone()))
+        let mapped = self.map(&Fingerprints::new(cleaner.clone(), method.clone(), self.verify.is_some()))?;
+        self.on_workers(mapped, move |search, worker| {
+            search.by_fingerprints(worker, cleaner.clone(), method.clone())
+        })
     }
 
     fn sets(self, method: SetMethod) -> Result<Found> {
-        let counted = if method.search == SetSearch::Prefix { self.plan.bytes() } else { 0 };
-        let sketch = Arc::new(Sketch::of_corpus(counted));
-        let seen = Arc::default();
-        self.on_workers(move |search, worker| search.by_sets(worker, method.clone(), &sketch, &seen))
+        let SetMethod { cleaner, rule, search } = method;
+        match search {
+            SetSearch::Prefix => {
+                let mapped = self.map(&Texts::new(cleaner))?;
+                let sketch = Arc::new(Sketch::of_corpus(self.plan.bytes()));
+                self.on_workers(mapped, move |search, worker| search.by_prefix(worker, rule.clone(), &sketch))
+            }
+            SetSearch::Bands(minhash) => {
+                let mapped = self.map(&Bands::new(cleaner.clone(), rule.clone(), minhash))?;
+                self.on_workers(mapped, move |search, worker| {
+                    search.by_bands(worker, cleaner.clone(), rule.clone(), minhash)
+                })
+            }
+        }
     }
 
     fn zhou(self, cleaner: Cleaner, method: Zhou) -> Result<Found> {
-        self.on_workers(move |search, worker| search.by_retrieval(worker, cleaner.clone(), method.clone()))
+        let mapped = self.map(&Words::new(cleaner, method.clone()))?;
+        self.on_workers(mapped, move |search, worker| search.by_retrieval(worker, method.clone()))
     }
 }
 
 impl Search {
-    /// Searches on all workers, and joins what they found.
+    /// Searches on all workers, and joins what they found to what the map stage did.
     fn on_workers(
         self,
+        mut all: Found,
         search: impl Fn(&Search, &mut Worker) -> Result<Found> + Send + Sync + 'static,
     ) -> Result<Found> {
         let parts = cluster::run(self.workers, move |worker| search(&self, worker))?;
-        let mut all = Found::default();
         for mut part in parts {
             all.matches.copies.append(&mut part.matches.copies);
             all.matches.pairs.append(&mut part.matches.pairs);
             all.named.append(&mut part.named);
-            all.rejects.append(&mut part.rejects);
-            let both = all.without_field.into_iter().chain(part.without_field.take());
-            all.without_field = both.min_by_key(|(split, _)| *split);
-            all.docs += part.docs;
-            all.text_bytes += part.text_bytes;
-            all.replaced += part.replaced;
             all.distinct += part.distinct;
             all.candidates += part.candidates;
             all.comparisons = all.comparisons.into_iter().chain(part.comparisons).reduce(|a, b| a + b);
@@ -108,44 +123,7 @@ impl Search {
         all.matches.copies.sort_unstable();
         all.matches.pairs.sort_unstable();
         all.named.sort_unstable();
-        all.rejects.sort_by_key(|reject| reject.doc);
         Ok(all)
-    }
-
-    /// The first reading of this worker's splits: counts, and calls `each` with every batch.
-    fn read_all(
-        &self,
-        worker: &mut Worker,
-        found: &mut Found,
-        mut each: impl FnMut(&mut Worker, &DocBatch),
-    ) -> Result<()> {
-        self.progress.enter(Stage::Map);
-        for (number, split) in drive::splits_of(&self.plan, worker.index(), worker.peers()) {
-            let without = drive::read(number, split, &self.reading, &self.progress, |batch| {
-                found.docs += batch.docs().len() as u64;
-                found.text_bytes += batch.text_bytes() as u64;
-                found.replaced += batch.replaced();
-                found.rejects.append(&mut batch.take_rejects());
-                each(worker, batch);
-            })?;
-            found.without_field = found.without_field.take().or(without.map(|error| (number, error)));
-        }
-        Ok(())
-    }
-
-    /// A later reading of this worker's splits, without those that `wanted` leaves out.
-    fn read_again(
-        &self,
-        worker: &mut Worker,
-        wanted: impl Fn(u32) -> bool,
-        mut each: impl FnMut(&mut Worker, &DocBatch),
-    ) -> Result<()> {
-        for (number, split) in drive::splits_of(&self.plan, worker.index(), worker.peers()) {
-            if wanted(number) {
-                drive::read(number, split, &self.reading, &self.progress, |batch| each(worker, batch))?;
-            }
-        }
-        Ok(())
     }
 
     /// Reads the splits of candidates again: names their documents, and sends what they are compared by, which
@@ -159,10 +137,11 @@ impl Search {
         mut features: impl FnMut(&str, &mut Vec<u64>),
     ) -> Result<()> {
         let mut list = Vec::new();
-        self.read_again(
-            worker,
-            |split| needs.any_of(split),
-            |worker, batch| {
+        for (number, split) in drive::splits_of(&self.plan, worker.index(), worker.peers()) {
+            if !needs.any_of(number) {
+                continue;
+            }
+            drive::read(number, split, &self.reading, &self.progress, |batch| {
                 for doc in batch.docs() {
                     let Some(workers) = needs.of(doc.doc) else { continue };
                     found.named.push(Named::new(&doc));
@@ -178,8 +157,10 @@ impl Search {
                 if let Some(verify) = &mut verify {
                     verify.round(worker);
                 }
-            },
-        )
+                Ok(())
+            })?;
+        }
+        Ok(())
     }
 }
 

@@ -3,21 +3,25 @@
 use anyhow::Result;
 use operators::Pair;
 use operators::flow::{Needs, Retrieve, Retrieved};
+use operators::mapped::Words;
 use operators::method::Zhou;
-use operators::text::Cleaner;
 use timely::worker::Worker;
 
-use super::{Found, Named, Search, verified};
+use super::{Found, Search, verified};
 use crate::progress::Stage;
 
 impl Search {
-    pub(super) fn by_retrieval(&self, worker: &mut Worker, cleaner: Cleaner, method: Zhou) -> Result<Found> {
+    pub(super) fn by_retrieval(&self, worker: &mut Worker, method: Zhou) -> Result<Found> {
         let mut found = Found::default();
-        let mut retrieve = Retrieve::new(worker, cleaner, method);
-        self.read_all(worker, &mut found, |worker, batch| retrieve.batch(worker, batch))?;
-        found.distinct = found.docs; // none is collapsed
-
         self.progress.enter(Stage::Compare);
+        let mut retrieve = Retrieve::new(worker, method);
+        self.section(worker, 0, |worker, frame| {
+            for row in Words::of(frame) {
+                found.distinct += 1; // none is collapsed
+                retrieve.add(row);
+            }
+            retrieve.round(worker);
+        })?;
         let Retrieved { pairs, comparisons, loads } = retrieve.finish(worker);
         found.loads = vec![loads];
         found.candidates = pairs.len() as u64;
@@ -25,14 +29,7 @@ impl Search {
 
         let matched: Vec<Pair> = pairs.iter().map(|(pair, _)| *pair).collect();
         let needs = Needs::exchange(worker, &matched, &[], false);
-        self.read_again(
-            worker,
-            |split| needs.any_of(split),
-            |_, batch| {
-                let needed = batch.docs().filter(|doc| needs.of(doc.doc).is_some());
-                found.named.extend(needed.map(|doc| Named::new(&doc)));
-            },
-        )?;
+        self.read_candidates(worker, &mut found, &needs, None, |_, _| {})?;
         found.matches.pairs = verified(pairs);
         Ok(found)
     }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use operators::flow::{Bands, Identities, Needs, PrefixJoin, Seen, Verify};
-use operators::method::{SetMethod, SetSearch};
+use operators::flow::{BandJoin, Collapsed, Needs, PrefixJoin, Verify, collapse, sum};
+use operators::mapped::{Bands, Identity};
 use operators::minhash::MinHash;
 use operators::sets::{Packed, Rule, Sets};
+use operators::text::Cleaner;
 use operators::{Counting, DocId, Pair, Sketch};
 use timely::worker::Worker;
 
@@ -14,60 +15,34 @@ use super::{Found, Named, Search, verified};
 use crate::progress::Stage;
 
 impl Search {
-    pub(super) fn by_sets(
-        &self,
-        worker: &mut Worker,
-        method: SetMethod,
-        sketch: &Arc<Sketch>,
-        seen: &Arc<Seen>,
-    ) -> Result<Found> {
-        match method.search {
-            SetSearch::Prefix => self.by_prefix(worker, method, sketch, seen),
-            SetSearch::Bands(minhash) => self.by_bands(worker, method, minhash),
-        }
-    }
-
-    /// Two readings: the first counts the features, the second keeps the documents whose features others have.
-    fn by_prefix(
-        &self,
-        worker: &mut Worker,
-        mut method: SetMethod,
-        sketch: &Arc<Sketch>,
-        seen: &Arc<Seen>,
-    ) -> Result<Found> {
+    /// The features of first documents are counted, then those documents kept whose features others have.
+    pub(super) fn by_prefix(&self, worker: &mut Worker, rule: Rule, sketch: &Arc<Sketch>) -> Result<Found> {
         let mut found = Found::default();
+        self.progress.enter(Stage::Compare);
+        let copies = self.collapse_texts(worker, &mut found)?;
+        let mut sets = Sets::default();
         let mut counting = Counting::new(Arc::clone(sketch));
-        let identities = Identities::new(worker, Arc::clone(seen));
-        let identities = self.identify(worker, &mut found, &mut method, identities, |_, sets| {
-            sets.features().for_each(|feature| counting.add(feature));
+        self.texts(worker, |text| {
+            if is_first(&copies, text.doc) {
+                rule.unsorted(text.text, &mut sets);
+                sets.features().for_each(|feature| counting.add(feature));
+            }
         })?;
         counting.finish();
-        let collapsed = identities.finish(worker);
-        found.distinct = collapsed.distinct;
-        let SetMethod { mut cleaner, rule, .. } = method;
+        sum(worker, sketch, self.workers);
 
-        let of_copies = Needs::exchange(worker, &[], &collapsed.copies, false);
+        let of_copies = Needs::exchange(worker, &[], &copies, false);
         let mut join = PrefixJoin::new(rule.clone(), Arc::clone(sketch));
-        let mut sets = Sets::default();
-        self.read_again(
-            worker,
-            |_| true,
-            |worker, batch| {
-                for doc in batch.docs() {
-                    let mut named = of_copies.of(doc.doc).is_some();
-                    if collapsed.later.binary_search(&doc.doc).is_err() {
-                        rule.unsorted(cleaner.clean(doc.text), &mut sets);
-                        named |= join.add(doc.doc, &mut sets);
-                    }
-                    if named {
-                        found.named.push(Named::new(&doc));
-                    }
-                }
-                worker.step();
-            },
-        )?;
-
-        self.progress.enter(Stage::Compare);
+        self.texts(worker, |text| {
+            let mut named = of_copies.of(text.doc).is_some();
+            if is_first(&copies, text.doc) {
+                rule.unsorted(text.text, &mut sets);
+                named |= join.add(text.doc, &mut sets);
+            }
+            if named {
+                found.named.push(Named { doc: text.doc, id: text.id.to_owned(), chars: text.chars });
+            }
+        })?;
         let pairs = join.candidates(worker);
         found.candidates = pairs.len() as u64;
 
@@ -76,30 +51,34 @@ impl Search {
         let mut verify = new_verify(worker, &pairs, rule);
         join.verify(worker, &needs, &mut verify);
         found.matches.pairs = verified(verify.finish(worker));
-        found.matches.copies = collapsed.copies;
+        found.matches.copies = copies;
         let matched = Needs::exchange(worker, &of_matches(&found), &[], false);
         found.named.retain(|named| of_copies.of(named.doc).is_some() || matched.of(named.doc).is_some());
         Ok(found)
     }
 
-    /// One reading for the bands, and one of the splits that hold a candidate.
-    fn by_bands(&self, worker: &mut Worker, mut method: SetMethod, minhash: MinHash) -> Result<Found> {
+    /// Bands meet, and the splits that hold a candidate are read again.
+    pub(super) fn by_bands(
+        &self,
+        worker: &mut Worker,
+        mut cleaner: Cleaner,
+        rule: Rule,
+        minhash: MinHash,
+    ) -> Result<Found> {
         let mut found = Found::default();
-        let mut bands = Bands::new(minhash);
-        let add = |doc, sets: &Sets| bands.add(doc, sets);
-        // A worker keeps the bands of the first of each text that it reads itself.
-        let identities = Identities::new(worker, Arc::default());
-        let identities = self.identify(worker, &mut found, &mut method, identities, add)?;
-        let collapsed = identities.finish(worker);
-        found.distinct = collapsed.distinct;
-        let SetMethod { mut cleaner, rule, .. } = method;
-
         self.progress.enter(Stage::Compare);
-        let pairs = bands.candidates(worker, &collapsed.later);
+        let copies = self.collapse_texts(worker, &mut found)?;
+        let mut join = BandJoin::default();
+        for band in 0..minhash.bands {
+            let rows = self.rows(worker, Bands::section(band))?;
+            let rows = rows.into_iter().map(|(key, doc)| (key, DocId(doc)));
+            join.band(worker, rows.filter(|&(_, doc)| is_first(&copies, doc)));
+        }
+        let pairs = join.finish(worker);
         found.candidates = pairs.len() as u64;
 
         self.progress.enter(Stage::Verify);
-        let needs = Needs::exchange(worker, &pairs, &collapsed.copies, true);
+        let needs = Needs::exchange(worker, &pairs, &copies, true);
         let mut verify = new_verify(worker, &pairs, rule.clone());
         let mut sets = Sets::default();
         self.read_candidates(worker, &mut found, &needs, Some(&mut verify), |text, packed| {
@@ -107,32 +86,21 @@ impl Search {
             sets.pack(packed, |_| true);
         })?;
         found.matches.pairs = verified(verify.finish(worker));
-        found.matches.copies = collapsed.copies;
+        found.matches.copies = copies;
         Ok(found)
     }
 
-    /// The first reading: finds identical texts, and calls `each` with the unsorted sets of each that was not seen.
-    fn identify(
-        &self,
-        worker: &mut Worker,
-        found: &mut Found,
-        method: &mut SetMethod,
-        mut identities: Identities,
-        mut each: impl FnMut(DocId, &Sets),
-    ) -> Result<Identities> {
-        let mut sets = Sets::default();
-        self.read_all(worker, found, |worker, batch| {
-            for doc in batch.docs() {
-                let text = method.cleaner.clean(doc.text);
-                if identities.add(doc.doc, text) {
-                    method.rule.unsorted(text, &mut sets);
-                    each(doc.doc, &sets);
-                }
-            }
-            identities.round(worker);
-        })?;
-        Ok(identities)
+    /// The documents of this worker that are identical to an earlier one, and the first of them; sorted.
+    fn collapse_texts(&self, worker: &mut Worker, found: &mut Found) -> Result<Vec<(DocId, DocId)>> {
+        let mapped = self.rows(worker, 0)?;
+        let Collapsed { rows, copies } = collapse::<Identity>(worker, mapped);
+        found.distinct = rows.len() as u64;
+        Ok(copies)
     }
+}
+
+fn is_first(copies: &[(DocId, DocId)], doc: DocId) -> bool {
+    copies.binary_search_by_key(&doc, |copy| copy.0).is_err()
 }
 
 fn new_verify(worker: &mut Worker, pairs: &[Pair], rule: Rule) -> Verify {

@@ -10,6 +10,7 @@ pub mod flow;
 pub mod hamming;
 pub mod hash;
 mod letters;
+pub mod mapped;
 pub mod method;
 pub mod minhash;
 mod partners;

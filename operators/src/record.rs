@@ -1,10 +1,12 @@
 //! The records that travel: documents in batches, rows of fingerprints, pairs.
 
+use serde::{Deserialize, Serialize};
+
 /// A document's place in the corpus: its split's ordinal (24 bits), then its ordinal in the split (40 bits).
 ///
 /// Splits are numbered in path order whatever the number of workers, so the order of `DocId`s is the
 /// order of the corpus. See docs/design/0001.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 pub struct DocId(pub u64);
 
 impl DocId {
@@ -30,7 +32,7 @@ impl DocId {
 }
 
 /// A record that could not be read: where, why, and how it begins.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Reject {
     /// The place it would have had as a document.
     pub doc: DocId,
@@ -241,7 +243,7 @@ impl<F: Record> Record for Row<F> {
 }
 
 /// Two documents judged near-duplicates; `low < high` always.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 pub struct Pair {
     /// The earlier one.
     pub low: DocId,

@@ -4,6 +4,7 @@
 //! another; what one copy deletes is not in the next. All three ways compare documents in the order of the corpus,
 //! so what is deleted depends on nothing else.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Add;
 
@@ -74,7 +75,7 @@ pub struct Sizes {
 }
 
 /// How often documents were compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Comparisons {
     /// By 8 bits of their fingerprints, in [`Retrieval::Linear`] alone.
     pub of_bits: u64,

@@ -1,10 +1,11 @@
 //! How alike two sets of features are.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// Between 0 and 1 in millionths, rounded down: records carry no floating point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub struct Similarity(u32);
 
 impl Similarity {

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::record::Record;
+
 /// A counter of one byte for every hash value's leading bits, which the workers of a process share.
 ///
 /// Features that fall on one counter are counted together; 255 stands for all above it.
@@ -11,6 +13,40 @@ pub struct Sketch {
     shift: u32,
     /// Held while the counters of a region are written; a region fits into a core's cache.
     writing: Box<[Mutex<()>]>,
+}
+
+/// Counters side by side, on their way to another process.
+#[derive(Clone, Copy)]
+pub(crate) struct Piece {
+    /// Which of the sketch's pieces.
+    pub at: u64,
+    counts: [u8; Piece::COUNTERS],
+}
+
+impl Piece {
+    const COUNTERS: usize = 1 << 10;
+
+    /// Adds the counts of the same piece of another sketch.
+    pub fn add(&mut self, other: &Piece) {
+        self.counts.iter_mut().zip(other.counts).for_each(|(sum, count)| *sum = sum.saturating_add(count));
+    }
+}
+
+impl Record for Piece {
+    const BYTES: usize = u64::BYTES + Piece::COUNTERS;
+
+    fn write(&self, to: &mut [u8]) {
+        let (at, counts) = to.split_at_mut(u64::BYTES);
+        self.at.write(at);
+        counts.copy_from_slice(&self.counts);
+    }
+
+    fn read(from: &[u8]) -> Self {
+        let (at, from) = from.split_at(u64::BYTES);
+        let mut counts = [0; Piece::COUNTERS];
+        counts.copy_from_slice(from);
+        Piece { at: u64::read(at), counts }
+    }
 }
 
 /// One worker's way to count: features wait until there are enough for a region.
@@ -35,6 +71,24 @@ impl Sketch {
             shift: 64 - bits,
             writing: (0..1 << REGION_BITS).map(|_| Mutex::new(())).collect(),
         }
+    }
+
+    /// How many [`Piece`]s it has.
+    pub(crate) fn pieces(&self) -> usize {
+        self.counters.len() / Piece::COUNTERS
+    }
+
+    /// The counters of a piece, if any of them counted something.
+    pub(crate) fn piece(&self, at: usize) -> Option<Piece> {
+        let counters = &self.counters[at * Piece::COUNTERS..][..Piece::COUNTERS];
+        let counts = std::array::from_fn(|i| counters[i].load(Relaxed));
+        counts.iter().any(|&count| count > 0).then_some(Piece { at: at as u64, counts })
+    }
+
+    /// Replaces the counters of a piece.
+    pub(crate) fn put(&self, piece: &Piece) {
+        let counters = &self.counters[piece.at as usize * Piece::COUNTERS..][..Piece::COUNTERS];
+        counters.iter().zip(piece.counts).for_each(|(counter, count)| counter.store(count, Relaxed));
     }
 
     /// How often the feature was counted, or more.

@@ -2,6 +2,7 @@
 //!
 //! All on one thread, from pairs: some 60 bytes for each document that has a near-duplicate, 64 for each pair.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
@@ -38,7 +39,7 @@ impl fmt::Display for Resolve {
 }
 
 /// Which documents match.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Matches {
     /// A document and the first of those that it is identical to.
     pub copies: Vec<(DocId, DocId)>,

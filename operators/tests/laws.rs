@@ -5,8 +5,9 @@
 use std::sync::Arc;
 
 use operators::features::{Features, Lexicon};
-use operators::flow::{Bands, Found, Identities, Map, Needs, PrefixJoin, Retrieve, Verify, compare};
+use operators::flow::{BandJoin, Collapsed, Needs, PrefixJoin, Retrieve, Verify, collapse, compare, sum};
 use operators::hash;
+use operators::mapped::{Bands, Fingerprints, Identity, Mapper, Texts, Words, records};
 use operators::method::{
     Method, MethodJob, SetMethod, SetSearch, SimHash, SimHashSpec, Spec, Zhou, ZhouSpec,
 };
@@ -15,9 +16,10 @@ use operators::sets::{Packed, Sets};
 use operators::statistics::{Count, Statistics};
 use operators::tables::tables;
 use operators::text::{Clean, Cleaner};
-use operators::{Counting, DocBatch, DocId, Pair, Row, Similarity, Sketch, Word, jaccard};
+use operators::{Counting, DocBatch, DocId, Pair, Record, Row, Similarity, Sketch, Word, jaccard};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use timely::worker::Worker;
 
 const SPLITS: u32 = 5;
 
@@ -99,90 +101,109 @@ impl MethodJob for Dataflow<'_> {
     type Output = Vec<(DocId, DocId)>;
 
     fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Self::Output {
-        let texts = Arc::new(self.texts.to_vec());
-        let by_text = self.by_text;
-        let shared = std::sync::Mutex::new((cleaner, method));
+        let mapped = Mapped::of(self.texts, &Fingerprints::new(cleaner, method.clone(), self.by_text));
+        let shared = std::sync::Mutex::new(method);
         let found = on_workers(self.workers, move |worker| {
-            let (cleaner, mut method) = shared.lock().unwrap().clone();
-            let mut map = Map::new(worker, cleaner, method.clone(), by_text);
-            for split in (worker.index() as u32..SPLITS).step_by(worker.peers()) {
-                map.batch(worker, &batch(&texts, split));
-            }
-            let Found { rows, copies } = map.finish(worker);
+            let mut method = shared.lock().unwrap().clone();
+            let Collapsed { rows, copies } = collapse(worker, mapped.rows(worker, 0));
             (compare(worker, &mut method, rows).pairs, copies)
         });
         expand(&found)
     }
 
     fn sets(self, method: SetMethod) -> Self::Output {
-        let texts = Arc::new(self.texts.to_vec());
-        let (sketch, seen) = (Arc::new(Sketch::of_corpus(1 << 20)), Arc::default());
-        let shared = std::sync::Mutex::new(method);
+        let SetMethod { cleaner, rule, search } = method;
+        let texts = Mapped::of(self.texts, &Texts::new(cleaner.clone()));
+        let bands = match search {
+            SetSearch::Bands(minhash) => {
+                let mapped = Mapped::of(self.texts, &Bands::new(cleaner, rule.clone(), minhash));
+                Some((minhash.bands, mapped))
+            }
+            SetSearch::Prefix => None,
+        };
+        let sketch = Arc::new(Sketch::of_corpus(1 << 20));
+        let shared = std::sync::Mutex::new(rule);
         let found = on_workers(self.workers, move |worker| {
-            let mut method = shared.lock().unwrap().clone();
-            let (index, peers) = (worker.index(), worker.peers());
-            let mine = || {
-                let mine = (0..texts.len()).filter(move |&i| doc(i).split() as usize % peers == index);
-                // In the order of the corpus, as splits are read.
-                let mut mine: Vec<_> = mine.map(|i| (doc(i), &texts[i])).collect();
-                mine.sort_unstable();
-                mine.into_iter()
-            };
+            let rule = shared.lock().unwrap().clone();
+            let Collapsed { copies, .. } = collapse::<Identity>(worker, texts.rows(worker, 0));
+            let first = |doc: DocId| copies.binary_search_by_key(&doc, |copy| copy.0).is_err();
+            let mine = texts.sections(worker, Texts::TEXTS);
+            let mine = || mine.iter().flat_map(|section| Texts::of(section)).filter(|text| first(text.doc));
+            let mut join = PrefixJoin::new(rule.clone(), Arc::clone(&sketch));
             let mut sets = Sets::default();
-            let seen = match method.search {
-                SetSearch::Prefix => Arc::clone(&seen),
-                SetSearch::Bands(_) => Arc::default(),
-            };
-            let mut identities = Identities::new(worker, seen);
-            let mut counting = Counting::new(Arc::clone(&sketch));
-            let mut bands = match method.search {
-                SetSearch::Bands(minhash) => Some(Bands::new(minhash)),
-                SetSearch::Prefix => None,
-            };
-            for (doc, text) in mine() {
-                let text = method.cleaner.clean(text);
-                if identities.add(doc, text) {
-                    method.rule.unsorted(text, &mut sets);
-                    match &mut bands {
-                        Some(bands) => bands.add(doc, &sets),
-                        None => sets.features().for_each(|feature| counting.add(feature)),
-                    }
+            let pairs = if let Some((bands, mapped)) = &bands {
+                let mut join = BandJoin::default();
+                for band in 0..*bands {
+                    let rows = mapped.rows::<(u64, u64)>(worker, Bands::section(band)).into_iter();
+                    let rows = rows.map(|(key, doc)| (key, DocId(doc)));
+                    join.band(worker, rows.filter(|row| first(row.1)));
                 }
-                identities.round(worker);
-            }
-            counting.finish();
-            let collapsed = identities.finish(worker);
-            let mut join = PrefixJoin::new(method.rule.clone(), Arc::clone(&sketch));
-            for (doc, text) in mine().filter(|(doc, _)| !collapsed.later.contains(doc)) {
-                method.rule.unsorted(method.cleaner.clean(text), &mut sets);
-                join.add(doc, &mut sets);
-            }
-            let pairs = match bands {
-                Some(bands) => bands.candidates(worker, &collapsed.later),
-                None => join.candidates(worker),
+                join.finish(worker)
+            } else {
+                let mut counting = Counting::new(Arc::clone(&sketch));
+                for text in mine() {
+                    rule.unsorted(text.text, &mut sets);
+                    sets.features().for_each(|feature| counting.add(feature));
+                }
+                counting.finish();
+                sum(worker, &sketch, worker.peers());
+                for text in mine() {
+                    rule.unsorted(text.text, &mut sets);
+                    join.add(text.doc, &mut sets);
+                }
+                join.candidates(worker)
             };
             let needs = Needs::exchange(worker, &pairs, &[], true);
-            let rule = method.rule.clone();
-            let matching = Box::new(move |a: &[u64], b: &[u64]| rule.matches(Packed(a), Packed(b)));
+            let matching = rule.clone();
+            let matching = Box::new(move |a: &[u64], b: &[u64]| matching.matches(Packed(a), Packed(b)));
             let mut verify = Verify::new(worker, &pairs, matching);
-            if let SetSearch::Prefix = method.search {
+            if bands.is_none() {
                 join.verify(worker, &needs, &mut verify);
             } else {
-                for (doc, text) in mine() {
-                    method.rule.sets(method.cleaner.clean(text), &mut sets);
+                for text in mine() {
+                    rule.sets(text.text, &mut sets);
                     let mut packed = Vec::new();
                     sets.pack(&mut packed, |_| true);
-                    needs.of(doc).into_iter().flatten().for_each(|to| verify.send(to, doc, &packed));
+                    needs
+                        .of(text.doc)
+                        .into_iter()
+                        .flatten()
+                        .for_each(|to| verify.send(to, text.doc, &packed));
                 }
             }
             let pairs = verify.finish(worker).into_iter().map(|(pair, _)| pair).collect();
-            (pairs, collapsed.copies)
+            (pairs, copies)
         });
         expand(&found)
     }
 
     fn zhou(self, cleaner: Cleaner, method: Zhou) -> Self::Output {
         places(retrieve(self.texts, self.workers, cleaner, method).0)
+    }
+}
+
+/// The sections that a mapper makes of each split.
+#[derive(Clone)]
+struct Mapped(Arc<Vec<Vec<Vec<u8>>>>);
+
+impl Mapped {
+    fn of(texts: &[String], mapper: &impl Mapper) -> Self {
+        let of_split = |split| {
+            let (mut mapper, mut sections) = (mapper.clone(), vec![Vec::new(); mapper.sections()]);
+            batch(texts, split).docs().for_each(|doc| mapper.map(&doc, &mut sections));
+            sections
+        };
+        Mapped(Arc::new((0..SPLITS).map(of_split).collect()))
+    }
+
+    /// One section of a worker's splits.
+    fn sections(&self, worker: &Worker, section: usize) -> Vec<&[u8]> {
+        let mine = self.0.iter().skip(worker.index()).step_by(worker.peers());
+        mine.map(|sections| &*sections[section]).collect()
+    }
+
+    fn rows<R: Record>(&self, worker: &Worker, section: usize) -> Vec<R> {
+        self.sections(worker, section).into_iter().flat_map(records).collect()
     }
 }
 
@@ -240,14 +261,12 @@ fn retrieve(
     cleaner: Cleaner,
     zhou: Zhou,
 ) -> (Vec<(Pair, Similarity)>, Comparisons) {
-    let texts = Arc::new(texts.to_vec());
-    let shared = std::sync::Mutex::new((cleaner, zhou));
+    let mapped = Mapped::of(texts, &Words::new(cleaner, zhou.clone()));
+    let shared = std::sync::Mutex::new(zhou);
     let found = on_workers(workers, move |worker| {
-        let (cleaner, zhou) = shared.lock().unwrap().clone();
-        let mut retrieve = Retrieve::new(worker, cleaner, zhou);
-        for split in (worker.index() as u32..SPLITS).step_by(worker.peers()) {
-            retrieve.batch(worker, &batch(&texts, split));
-        }
+        let zhou = shared.lock().unwrap().clone();
+        let mut retrieve = Retrieve::new(worker, zhou);
+        mapped.sections(worker, 0).into_iter().flat_map(Words::of).for_each(|row| retrieve.add(row));
         retrieve.finish(worker)
     });
     assert!(found.iter().all(|found| found.loads.len() == COPIES));

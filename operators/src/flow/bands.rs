@@ -4,56 +4,36 @@ use timely::worker::Worker;
 
 use super::shuffle::{shuffle, shuffle_into};
 use super::{owner, sort_once};
-use crate::minhash::MinHash;
 use crate::record::{DocId, Pair};
-use crate::sets::{Kind, Sets};
 
-/// The bands of the documents of one worker: 8 bytes for each band.
-pub struct Bands {
-    minhash: MinHash,
-    docs: Vec<DocId>,
-    keys: Vec<u64>,
+/// Pairs of documents that agree on a band, found band by band.
+///
+/// Memory: 16 bytes for each document of the band at hand, 24 for each pair.
+#[derive(Default)]
+pub struct BandJoin {
+    arrived: Vec<(u64, u64)>,
+    pairs: Vec<Pair>,
 }
 
-impl Bands {
-    /// Of no document yet.
-    pub fn new(minhash: MinHash) -> Self {
-        Bands { minhash, docs: Vec::new(), keys: Vec::new() }
-    }
-
-    /// Adds a document with its sets. The first of identical ones must be added: it stands for all.
-    pub fn add(&mut self, doc: DocId, sets: &Sets) {
-        for set in
-            [Kind::Short, Kind::Long].map(|kind| sets.of(kind)).into_iter().filter(|set| !set.is_empty())
-        {
-            self.docs.push(doc);
-            self.minhash.bands(set, &mut self.keys);
-        }
-    }
-
-    /// All pairs of documents that agree on a band, each once, on the worker that reads the earlier one.
-    /// Documents in `without`, which is sorted, take no part.
-    ///
-    /// Memory: 16 bytes for each document, 24 for each pair.
-    pub fn candidates(self, worker: &mut Worker, without: &[DocId]) -> Vec<Pair> {
-        let bands = self.minhash.bands as usize;
-        let mut arrived: Vec<(u64, u64)> = Vec::new();
-        let mut pairs = Vec::new();
-        for band in 0..bands {
-            let rows = self.docs.iter().zip(self.keys.chunks_exact(bands));
-            let firsts = rows.filter(|(doc, _)| without.binary_search(doc).is_err());
-            let rows = firsts.map(|(doc, keys)| (keys[band], doc.0));
-            shuffle_into(worker, "Band", rows, |row: &(u64, u64)| row.0, &mut arrived);
-            arrived.sort_unstable();
-            for same in arrived.chunk_by(|a, b| a.0 == b.0) {
-                for (i, one) in same.iter().enumerate() {
-                    let others = same[i + 1..].iter().filter(|other| other.1 != one.1);
-                    pairs.extend(others.map(|other| Pair::new(DocId(one.1), DocId(other.1), 0)));
-                }
+impl BandJoin {
+    /// Joins a band. `rows`: the band's hash of each document that this worker reads; an identical earlier one
+    /// stands for others, which must not be among them.
+    pub fn band(&mut self, worker: &mut Worker, rows: impl IntoIterator<Item = (u64, DocId)>) {
+        let rows = rows.into_iter().map(|(key, doc)| (key, doc.0));
+        shuffle_into(worker, "Band", rows, |row: &(u64, u64)| row.0, &mut self.arrived);
+        self.arrived.sort_unstable();
+        for same in self.arrived.chunk_by(|a, b| a.0 == b.0) {
+            for (i, one) in same.iter().enumerate() {
+                let others = same[i + 1..].iter().filter(|other| other.1 != one.1);
+                self.pairs.extend(others.map(|other| Pair::new(DocId(one.1), DocId(other.1), 0)));
             }
-            sort_once(&mut pairs);
         }
-        let mut pairs = shuffle(worker, "Pair", pairs, |pair: &Pair| owner(pair.low));
+        sort_once(&mut self.pairs);
+    }
+
+    /// All pairs, each once, on the worker that reads the earlier document.
+    pub fn finish(self, worker: &mut Worker) -> Vec<Pair> {
+        let mut pairs = shuffle(worker, "Pair", self.pairs, |pair: &Pair| owner(pair.low));
         sort_once(&mut pairs);
         pairs
     }

@@ -1,5 +1,6 @@
 //! Shuffle and reduce: every pair of matching fingerprints, once.
 
+use serde::{Deserialize, Serialize};
 use std::rc::Rc;
 
 use timely::worker::Worker;
@@ -20,7 +21,7 @@ pub struct Compared {
 }
 
 /// The rows of one block on one worker.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct BlockLoad {
     /// How many.
     pub rows: u64,

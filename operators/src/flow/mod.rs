@@ -1,4 +1,4 @@
-//! The dataflow: map, shuffle, reduce on the workers of the engine.
+//! The dataflow: shuffle and reduce on the workers of the engine.
 //!
 //! The only folder that names the engine's dataflow. It moves records between workers; all arithmetic is in
 //! the modules beside it. Reading and writing happen in the worker loop of `jobs`, where errors can be
@@ -6,22 +6,22 @@
 
 mod bands;
 mod class_sums;
+mod collapse;
 mod compare;
-mod identity;
-mod map;
 mod prefix;
 mod rows;
 mod shuffle;
+mod sum;
 mod verify;
 mod zhou;
 
-pub use bands::Bands;
+pub use bands::BandJoin;
 pub use class_sums::ClassSums;
+pub use collapse::{Collapsed, collapse};
 pub use compare::{BlockLoad, Compared, compare};
-pub use identity::{Collapsed, Identities, Seen};
-pub use map::{Found, Map};
 pub use prefix::PrefixJoin;
 pub use shuffle::{Shuffle, shuffle};
+pub use sum::sum;
 pub use verify::{Matching, Needs, Verify};
 pub use zhou::{Retrieve, Retrieved};
 

@@ -6,10 +6,9 @@ use super::compare::{BlockLoad, load};
 use super::shuffle::{Shuffle, shuffle};
 use crate::hash;
 use crate::method::Zhou;
-use crate::record::{DocBatch, DocId, Pair};
+use crate::record::{DocId, Pair};
 use crate::retrieval::{COPIES, Comparisons, Retrieval, Sizes, WordRow};
 use crate::similarity::Similarity;
-use crate::text::Cleaner;
 
 /// A document on its way: its place, fingerprint and words.
 type Travelling = (u64, u32, Vec<u64>);
@@ -17,10 +16,8 @@ type Travelling = (u64, u32, Vec<u64>);
 /// How many documents are sent between two looks at what the peers have taken in.
 const ROUND: usize = 1 << 12;
 
-/// Makes rows of documents as they are read, and searches them. Holds the words of all documents, 8 bytes each,
-/// each document on one worker at a time.
+/// Searches documents. Holds the words of all, 8 bytes each, each document on one worker at a time.
 pub struct Retrieve {
-    cleaner: Cleaner,
     method: Zhou,
     first_copy: Shuffle<Travelling, Vec<Travelling>>,
 }
@@ -37,24 +34,25 @@ pub struct Retrieved {
 }
 
 impl Retrieve {
-    /// Texts go through `cleaner` first.
-    pub fn new(worker: &mut Worker, cleaner: Cleaner, method: Zhou) -> Self {
+    /// Of no document yet.
+    pub fn new(worker: &mut Worker, method: Zhou) -> Self {
         let first_copy = to_copy(worker, method.retrieval, 0);
-        Retrieve { cleaner, method, first_copy }
+        Retrieve { method, first_copy }
     }
 
-    /// Makes rows of a batch and sends them on their way.
-    pub fn batch(&mut self, worker: &mut Worker, batch: &DocBatch) {
-        for doc in batch.docs() {
-            let WordRow { doc, fingerprint, words } = self.method.row(doc.doc, self.cleaner.clean(doc.text));
-            self.first_copy.send((doc.0, fingerprint, words));
-        }
+    /// Sends a document on its way.
+    pub fn add(&mut self, row: WordRow) {
+        self.first_copy.send((row.doc.0, row.fingerprint, row.words));
+    }
+
+    /// Ends a round of adding.
+    pub fn round(&mut self, worker: &mut Worker) {
         self.first_copy.round(worker);
     }
 
     /// Waits for all workers, and searches the copies one after another.
     pub fn finish(self, worker: &mut Worker) -> Retrieved {
-        let Retrieve { method, first_copy, .. } = self;
+        let Retrieve { method, first_copy } = self;
         let mut found = Retrieved::default();
         let mut rows = arrived(first_copy, worker);
         let original = on_all_workers(worker, rows.len());

@@ -1,0 +1,120 @@
+//! The map stage of a search, and its output for the stages after it.
+
+use anyhow::{Result, bail};
+use operators::mapped::{Mapper, Text, Texts, records};
+use operators::{Record, Reject};
+use serde::{Deserialize, Serialize};
+use timely::worker::Worker;
+
+use super::{Found, Search};
+use crate::drive;
+use crate::plan::Split;
+use crate::progress::Stage;
+
+/// What is known of a split once it is mapped.
+#[derive(Debug, Default, Deserialize, Serialize)]
+struct Head {
+    docs: u64,
+    text_bytes: u64,
+    replaced: u64,
+    rejects: Vec<Reject>,
+    without_field: Option<NoField>,
+}
+
+/// A file without a field that was asked for.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct NoField {
+    path: String,
+    field: String,
+    found: Vec<String>,
+}
+
+impl NoField {
+    fn of(error: datasets::Error) -> Option<Self> {
+        match error {
+            datasets::Error::Field { path, field, found } => Some(NoField { path, field, found }),
+            _ => None,
+        }
+    }
+
+    /// The same as an error, for whoever asked for the field in vain.
+    pub fn error(self) -> datasets::Error {
+        datasets::Error::Field { path: self.path, field: self.field, found: self.found }
+    }
+}
+
+impl Search {
+    /// Maps all splits but those whose map output is there already; says what is in them.
+    pub(super) fn map(&self, mapper: &impl Mapper) -> Result<Found> {
+        self.progress.enter(Stage::Map);
+        let heads = drive::each_split(&self.plan, self.workers, |number, split| {
+            self.map_split(number, split, mapper.clone())
+        })?;
+        let mut found = Found::default();
+        for mut head in heads {
+            found.docs += head.docs;
+            found.text_bytes += head.text_bytes;
+            found.replaced += head.replaced;
+            found.rejects.append(&mut head.rejects);
+            found.without_field = found.without_field.or(head.without_field);
+        }
+        Ok(found)
+    }
+
+    fn map_split(&self, number: u32, split: &Split, mut mapper: impl Mapper) -> Result<Head> {
+        if let Some(head) = self.outputs.finished(number)? {
+            split.pieces.iter().for_each(|piece| self.progress.done(piece.bytes()));
+            return Ok(head);
+        }
+        let mut head = Head::default();
+        let mut writer = self.outputs.create(number, mapper.sections())?;
+        let without = drive::read(number, split, &self.reading, &self.progress, |batch| {
+            head.docs += batch.docs().len() as u64;
+            head.text_bytes += batch.text_bytes() as u64;
+            head.replaced += batch.replaced();
+            head.rejects.append(&mut batch.take_rejects());
+            batch.docs().for_each(|doc| mapper.map(&doc, writer.sections()));
+            writer.write()
+        })?;
+        head.without_field = without.and_then(NoField::of);
+        writer.finish(&head)?;
+        Ok(head)
+    }
+
+    /// Reads a section of the splits of this worker, frame by frame.
+    pub(super) fn section(
+        &self,
+        worker: &mut Worker,
+        section: usize,
+        mut each: impl FnMut(&mut Worker, &[u8]),
+    ) -> Result<()> {
+        for (number, _) in drive::splits_of(&self.plan, worker.index(), worker.peers()) {
+            let (_, output) = self.outputs.open::<Head>(number)?;
+            output.read(section, |frame| each(worker, frame))?;
+        }
+        Ok(())
+    }
+
+    /// The records of a section of the splits of this worker.
+    pub(super) fn rows<R: Record>(&self, worker: &mut Worker, section: usize) -> Result<Vec<R>> {
+        let mut rows = Vec::new();
+        self.section(worker, section, |_, frame| rows.extend(records::<R>(frame)))?;
+        Ok(rows)
+    }
+
+    /// The documents of the splits of this worker, with their texts. The engine gets to work between them.
+    pub(super) fn texts(&self, worker: &mut Worker, mut each: impl FnMut(Text)) -> Result<()> {
+        for (number, _) in drive::splits_of(&self.plan, worker.index(), worker.peers()) {
+            let (head, output) = self.outputs.open::<Head>(number)?;
+            let mut docs = 0;
+            output.read(Texts::TEXTS, |frame| {
+                Texts::of(frame).inspect(|_| docs += 1).for_each(&mut each);
+                worker.step();
+            })?;
+            if docs != head.docs {
+                bail!("the map output of split {number} has {docs} of {} texts", head.docs);
+            }
+        }
+        Ok(())
+    }
+}
