@@ -10,6 +10,8 @@ mod drive;
 pub mod eval;
 pub mod explain;
 mod failure;
+#[cfg(feature = "faults")]
+pub mod faults;
 mod finish;
 mod finished;
 mod guards;

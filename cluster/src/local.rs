@@ -7,6 +7,7 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
+use log::trace;
 use tempfile::NamedTempFile;
 
 use crate::name::{path_of_text, text_of_path};
@@ -79,6 +80,7 @@ impl Store for Local {
     }
 
     fn create(&self, path: &str) -> Result<Box<dyn Output>, Error> {
+        trace!(target: "create", "{path}");
         let create = || {
             let folder = path_of_text(parent(path));
             fs::create_dir_all(&folder)?;
@@ -108,6 +110,7 @@ impl Store for Local {
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
+        trace!(target: "rename", "{from}");
         if self.exists(to)? {
             return Err(Error::io(to, "rename to", io::ErrorKind::AlreadyExists.into()));
         }
@@ -120,11 +123,13 @@ impl Store for Local {
 
     /// Of the whole file system that it lies on: a flush for each file takes some milliseconds.
     fn settle(&self, path: &str) -> Result<(), Error> {
+        trace!(target: "settle", "{path}");
         let settle = || Ok(rustix::fs::syncfs(File::open(path_of_text(path))?)?);
         settle().map_err(|source| Error::io(path, "write", source))
     }
 
     fn remove(&self, path: &str) -> Result<(), Error> {
+        trace!(target: "remove", "{path}");
         let remove = || {
             let path = path_of_text(path);
             if fs::symlink_metadata(&path)?.is_dir() {
@@ -200,6 +205,7 @@ struct LocalOutput {
 
 impl Write for LocalOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        trace!(target: "write", "{}", self.path);
         self.file.write(bytes)
     }
 
@@ -211,6 +217,7 @@ impl Write for LocalOutput {
 impl Output for LocalOutput {
     fn finish(self: Box<Self>) -> Result<(), Error> {
         let LocalOutput { path, file } = *self;
+        trace!(target: "finish", "{path}");
         let finish = || {
             let file = file.into_inner().map_err(|error| error.into_error())?;
             file.persist(path_of_text(&path)).map_err(|error| error.error)?;

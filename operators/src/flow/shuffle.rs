@@ -55,6 +55,7 @@ impl<T: 'static, C: Buffer<T>> Shuffle<T, C> {
         let mut input = InputHandle::new_with_builder();
         let taken = ProbeHandle::new();
         let arrived = Rc::new(RefCell::new(Vec::new()));
+        log::trace!(target: "exchange", "{name}");
         let stash = Rc::clone(&arrived);
         worker.dataflow(|scope| {
             input
