@@ -77,7 +77,7 @@ impl Training {
     ///
     /// Memory: that of [`ClassSums`], then that of [`Classes`]; 16 bytes for each document for testing.
     pub fn run(self, workers: usize) -> Result<Trained> {
-        Ok(join(cluster::run(workers, move |worker| self.on_worker(worker))?))
+        Ok(join(cluster::Cluster::alone(workers).run(move |worker| self.on_worker(worker))?))
     }
 
     fn on_worker(&self, worker: &mut Worker) -> Result<Part> {

@@ -88,7 +88,7 @@ impl Search {
         self,
         search: impl Fn(&Search, &mut Worker) -> Result<Found> + Send + Sync + 'static,
     ) -> Result<Found> {
-        let parts = cluster::run(self.workers, move |worker| search(&self, worker))?;
+        let parts = cluster::Cluster::alone(self.workers).run(move |worker| search(&self, worker))?;
         let mut all = Found::default();
         for mut part in parts {
             all.matches.copies.append(&mut part.matches.copies);
