@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use anyhow::{Result, anyhow};
+use cluster::Cluster;
 use datasets::{Error, Reading};
 use operators::DocBatch;
 
@@ -16,28 +17,32 @@ pub(crate) fn splits_of(plan: &Plan, index: usize, peers: usize) -> impl Iterato
     (0u32..).zip(&plan.splits).skip(index).step_by(peers)
 }
 
-/// Calls `work` for each split, on so many threads, and gives the results in the order of the splits.
+/// Calls `work` for each split that the workers of this process read, on as many threads, and gives the results in the
+/// order of the splits.
 ///
 /// After an error no split is begun any more; of several errors that of the first split is given.
 pub(crate) fn each_split<T: Send>(
     plan: &Plan,
-    workers: usize,
+    cluster: &Cluster,
     work: impl Fn(u32, &Split) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
+    let process = |number: u32| number as usize % cluster.all_workers() / cluster.workers();
+    let mine = (0..).zip(&plan.splits).filter(|&(number, _)| process(number) == cluster.index());
+    let mine: Vec<(u32, &Split)> = mine.collect();
     let next = AtomicUsize::new(0);
-    let threads = workers.min(plan.splits.len());
+    let threads = cluster.workers().min(mine.len());
     let mut results: Vec<(u32, Result<T>)> = thread::scope(|scope| {
         let worker = || {
             let mut results = Vec::new();
             loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(split) = plan.splits.get(number) else { return results };
-                let result = work(number as u32, split);
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(&(number, split)) = mine.get(at) else { return results };
+                let result = work(number, split);
                 if result.is_err() {
                     // The others find nothing more to do.
-                    next.store(plan.splits.len(), Ordering::Relaxed);
+                    next.store(mine.len(), Ordering::Relaxed);
                 }
-                results.push((number as u32, result));
+                results.push((number, result));
             }
         };
         let threads: Vec<_> = iter::repeat_with(|| scope.spawn(worker)).take(threads).collect();

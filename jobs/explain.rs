@@ -5,7 +5,7 @@ use std::iter;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use cluster::{Local, path_of_text, text_of_path};
+use cluster::{Cluster, Local, path_of_text, text_of_path};
 use operators::features::Lexicon;
 use operators::method::Spec;
 use operators::{Cost, Curve, DocId};
@@ -125,10 +125,11 @@ fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> R
     };
     let verify = default_verification(&args.method)?;
     let progress = Arc::new(Progress::default());
-    let statistics = statistics::count(&args.method, lexicon, &plan, &reading, workers, &progress)?;
+    let cluster = Arc::new(Cluster::alone(workers));
+    let statistics = statistics::count(&args.method, lexicon, &plan, &reading, &cluster, &progress)?;
     let folder = tempfile::tempdir()?;
     let outputs = MapOutputs::new(Arc::new(Local), text_of_path(folder.path().as_os_str()));
-    let search = Search { plan: Arc::new(plan), reading, verify, workers, progress, outputs };
+    let search = Search { plan: Arc::new(plan), reading, verify, cluster, progress, outputs };
     let found = args.method.with(lexicon, &statistics, search)??;
     if found.docs < 2 {
         return Err(WrongUse(format!("a sample of {} documents says nothing", found.docs)).into());

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use arrow_array::{Array, BooleanArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use bytes::Bytes;
 use clap::ValueEnum;
-use cluster::{Store, Stores};
+use cluster::{Cluster, Store, Stores};
 use datasets::{Extractors, Reading};
 use operators::features::Lexicon;
 use operators::method::Spec;
@@ -298,7 +298,7 @@ impl Input {
         split: impl Fn(u32) -> bool + Sync,
         document: impl Fn(DocId, &str) -> bool + Sync,
     ) -> Result<Vec<Document>> {
-        let found = drive::each_split(&self.plan, self.workers, |number, unread| {
+        let found = drive::each_split(&self.plan, &Cluster::alone(self.workers), |number, unread| {
             let mut found = Vec::new();
             if split(number) {
                 drive::read(number, unread, &self.reading, &Progress::default(), |batch| {

@@ -6,6 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
+use cluster::Cluster;
 use datasets::Reading;
 use operators::{DocId, Member};
 
@@ -145,7 +146,7 @@ impl Guards {
         // This reading may accept what the run, which asks for another field, has rejected.
         let rejected = |doc| found.rejects.binary_search_by_key(&doc, |reject| reject.doc).is_ok();
         let reading = Reading { id: Some(guard.field.clone()), ..reading.clone() };
-        let counted = drive::each_split(plan, workers, |number, split| {
+        let counted = drive::each_split(plan, &Cluster::alone(workers), |number, split| {
             let mut sources = BTreeMap::<String, Source>::new();
             if split.format.has_fields() {
                 drive::read(number, split, &reading, &Progress::default(), |batch| {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use cluster::Stores;
+use cluster::{Cluster, Stores};
 use datasets::{Encoding, Error, Extractors, Reading};
 use operators::features::Lexicon;
 
@@ -101,7 +101,7 @@ impl Census {
     pub fn of(input: &Input) -> Result<Self> {
         let mut all = Census::default();
         let mut without_field: Option<Error> = None;
-        let counts = drive::each_split(&input.plan, input.workers, |number, split| {
+        let counts = drive::each_split(&input.plan, &Cluster::alone(input.workers), |number, split| {
             let mut census = Census::default();
             let without = drive::read(number, split, &input.reading, &Progress::default(), |batch| {
                 census.documents += batch.docs().len() as u64;

@@ -141,7 +141,7 @@ impl Writer {
     /// Writes the rest, with what is to be known of the split.
     pub fn finish(mut self, head: impl Serialize) -> Result<()> {
         self.write_from(1)?;
-        let footer = postcard::to_allocvec(&Footer { head, frames: self.frames })?;
+        let footer = postcard::to_stdvec(&Footer { head, frames: self.frames })?;
         let mut output = self.output;
         let numbers = [footer.len() as u64, xxh3_64(&footer)].map(u64::to_le_bytes);
         let written = [&footer, &numbers[0][..], &numbers[1][..], &MAGIC[..]]

@@ -8,7 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use bytes::Bytes;
-use cluster::Stores;
+use cluster::{Cluster, Stores};
 use datasets::Reading;
 use operators::features::{Features, Lexicon};
 use operators::hash;
@@ -95,7 +95,7 @@ pub(crate) fn count(
     lexicon: &Lexicon,
     plan: &Plan,
     reading: &Reading,
-    workers: usize,
+    cluster: &Cluster,
     progress: &Progress,
 ) -> Result<Statistics> {
     let mut all = Statistics::default();
@@ -105,7 +105,8 @@ pub(crate) fn count(
     progress.enter(Stage::Count);
     let count = move |index: usize| {
         let mut count = Count::new(cleaner.clone(), features.clone());
-        for (number, split) in drive::splits_of(plan, index, workers) {
+        let worker = cluster.index() * cluster.workers() + index;
+        for (number, split) in drive::splits_of(plan, worker, cluster.all_workers()) {
             // What cannot be read is told of by the map stage, which reads it again.
             drive::read(number, split, reading, progress, |batch| {
                 count.batch(batch);
@@ -116,13 +117,17 @@ pub(crate) fn count(
     };
     thread::scope(|scope| -> Result<()> {
         let threads: Vec<_> =
-            (0..workers.min(plan.splits.len())).map(|index| scope.spawn(move || count(index))).collect();
+            (0..cluster.workers()).map(|index| scope.spawn(move || count(index))).collect();
         for thread in threads {
             all.add(thread.join().map_err(|_| anyhow!("a thread panicked"))??);
         }
         Ok(())
     })?;
-    Ok(all)
+    cluster.meet(all, |processes| {
+        let mut all = Statistics::default();
+        processes.into_iter().for_each(|statistics| all.add(statistics));
+        Ok(all)
+    })
 }
 
 /// Writes `statistics/`, if the method needs any.

@@ -3,6 +3,7 @@
 use std::iter;
 
 use anyhow::Result;
+use cluster::Cluster;
 use datasets::{Fate, Reading, Removal};
 use operators::DocId;
 
@@ -22,16 +23,16 @@ pub(crate) struct Written {
     pub rejected: u64,
 }
 
-/// Writes kept and removed, on so many threads. `fates`: the removal of a removed record, `None` for a rejected one.
+/// Writes kept and removed of the splits of this process. `fates`: the removal of a removed record, `None` for a rejected one.
 pub(crate) fn write(
     plan: &Plan,
     reading: &Reading,
     fates: &Fates,
     folder: &OutputFolder,
-    workers: usize,
+    cluster: &Cluster,
     progress: &Progress,
 ) -> Result<Written> {
-    let results = drive::each_split(plan, workers, |number, split| {
+    let results = drive::each_split(plan, cluster, |number, split| {
         let of_split = |split: u32| fates.partition_point(|fate| fate.0.split() < split);
         let fates = &fates[of_split(number)..of_split(number + 1)];
         let mut written = Written::default();

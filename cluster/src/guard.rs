@@ -2,7 +2,11 @@
 
 use std::cell::Cell;
 use std::io::{self, Write};
-use std::panic::{self, AssertUnwindSafe};
+use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
+use std::sync::Arc;
+use std::thread;
+
+use crate::processes::Control;
 
 thread_local! {
     static CAUGHT: Cell<bool> = const { Cell::new(false) };
@@ -21,6 +25,35 @@ pub fn exit_on_panic() {
             std::process::exit(1);
         }
     }));
+}
+
+/// Adds to what is done on a panic: the other processes of the job are told of it first, and an engine thread that
+/// panics because its connection broke waits for the process to end with a better reason.
+pub(crate) fn report_panics(control: Arc<Control>) {
+    let report = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        if !CAUGHT.get() {
+            let text = panic.payload_as_str().unwrap_or("no reason given");
+            if let Some(peer) = broken_connection(thread::current().name().unwrap_or_default(), text) {
+                control.connection_lost(peer);
+            }
+            control.fail(&describe(panic, text));
+        }
+        report(panic);
+    }));
+}
+
+/// The process whose connection broke, when that is what this panic of this thread means.
+fn broken_connection(thread: &str, text: &str) -> Option<usize> {
+    let peer = thread.strip_prefix("timely:send-").or_else(|| thread.strip_prefix("timely:recv-"))?;
+    text.starts_with("timely communication error:").then(|| peer.parse().ok())?
+}
+
+fn describe(panic: &PanicHookInfo, text: &str) -> String {
+    match panic.location() {
+        Some(at) => format!("panicked at {}:{}: {text}", at.file(), at.line()),
+        None => format!("panicked: {text}"),
+    }
 }
 
 /// Says that a panic on this thread, from now on, is caught by whoever runs it.

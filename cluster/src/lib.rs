@@ -1,4 +1,4 @@
-//! Bytes and workers: file systems a job reads from and writes to, and the threads it runs on.
+//! Bytes and workers: file systems a job reads from and writes to, and the threads and processes it runs on.
 //!
 //! Arrows: this crate uses none of ours, and does not know what a document is.
 
@@ -9,9 +9,9 @@ mod local;
 mod location;
 mod name;
 mod object;
+mod processes;
 mod remote;
 mod store;
-mod topology;
 
 pub use guard::{catch, exit_on_panic};
 pub use hdfs::{Hdfs, HdfsLimits};
@@ -19,5 +19,5 @@ pub use local::Local;
 pub use location::{Found, Stores};
 pub use name::{path_of_text, shown, text_of_path};
 pub use object::{Bucket, ObjectLimits};
+pub use processes::{Cluster, Limits, Place};
 pub use store::{Blob, BlobReader, Child, Entry, Error, Output, Store};
-pub use topology::run;

@@ -133,6 +133,11 @@ pub enum Error {
         /// Lower case, no full stop.
         reason: String,
     },
+    /// The processes of the job could not meet, or one of them was lost or failed.
+    Processes {
+        /// The whole line: which process, and why.
+        reason: String,
+    },
     /// Everything else.
     Io {
         /// The path.
@@ -162,6 +167,7 @@ impl fmt::Display for Error {
             Error::NotFound { path } => write!(f, "\"{path}\" does not exist"),
             Error::Denied { path } => write!(f, "no permission for \"{path}\""),
             Error::BadName { name, reason } => write!(f, "cannot use \"{name}\": {reason}"),
+            Error::Processes { reason } => f.write_str(reason),
             Error::Io { path, action, .. } => write!(f, "could not {action} \"{path}\""),
         }
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use anyhow::Result;
+use cluster::Cluster;
 use datasets::{Error, Reading};
 use operators::features::Features;
 use operators::flow::ClassSums;
@@ -77,7 +78,7 @@ impl Training {
     ///
     /// Memory: that of [`ClassSums`], then that of [`Classes`]; 16 bytes for each document for testing.
     pub fn run(self, workers: usize) -> Result<Trained> {
-        Ok(join(cluster::run(workers, move |worker| self.on_worker(worker))?))
+        Ok(join(Cluster::alone(workers).run(move |worker| self.on_worker(worker))?))
     }
 
     fn on_worker(&self, worker: &mut Worker) -> Result<Part> {

@@ -24,15 +24,16 @@ struct Head {
 /// A file without a field that was asked for.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct NoField {
+    pub split: u32,
     path: String,
     field: String,
     found: Vec<String>,
 }
 
 impl NoField {
-    fn of(error: datasets::Error) -> Option<Self> {
+    fn of(split: u32, error: datasets::Error) -> Option<Self> {
         match error {
-            datasets::Error::Field { path, field, found } => Some(NoField { path, field, found }),
+            datasets::Error::Field { path, field, found } => Some(NoField { split, path, field, found }),
             _ => None,
         }
     }
@@ -44,21 +45,16 @@ impl NoField {
 }
 
 impl Search {
-    /// Maps all splits but those whose map output is there already; says what is in them.
+    /// Maps the splits of this process but those whose map output is there already; says what is in them.
     pub(super) fn map(&self, mapper: &impl Mapper) -> Result<Found> {
         self.progress.enter(Stage::Map);
-        let heads = drive::each_split(&self.plan, self.workers, |number, split| {
+        let heads = drive::each_split(&self.plan, &self.cluster, |number, split| {
             self.map_split(number, split, mapper.clone())
         })?;
-        let mut found = Found::default();
-        for mut head in heads {
-            found.docs += head.docs;
-            found.text_bytes += head.text_bytes;
-            found.replaced += head.replaced;
-            found.rejects.append(&mut head.rejects);
-            found.without_field = found.without_field.or(head.without_field);
-        }
-        Ok(found)
+        Ok(Found::join(heads.into_iter().map(|head| {
+            let Head { docs, text_bytes, replaced, rejects, without_field } = head;
+            Found { docs, text_bytes, replaced, rejects, without_field, ..Found::default() }
+        })))
     }
 
     fn map_split(&self, number: u32, split: &Split, mut mapper: impl Mapper) -> Result<Head> {
@@ -76,7 +72,7 @@ impl Search {
             batch.docs().for_each(|doc| mapper.map(&doc, writer.sections()));
             writer.write()
         })?;
-        head.without_field = without.and_then(NoField::of);
+        head.without_field = without.and_then(|error| NoField::of(number, error));
         writer.finish(&head)?;
         Ok(head)
     }

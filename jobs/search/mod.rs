@@ -8,6 +8,7 @@ mod sets;
 use std::sync::Arc;
 
 use anyhow::Result;
+use cluster::Cluster;
 use datasets::Reading;
 use operators::flow::{BlockLoad, Needs, Verify};
 use operators::mapped::{Bands, Fingerprints, Texts, Words};
@@ -30,13 +31,13 @@ pub(crate) struct Search {
     pub reading: Reading,
     /// The least similarity of features that a pair of matching fingerprints needs; `None`: none.
     pub verify: Option<Similarity>,
-    pub workers: usize,
+    pub cluster: Arc<Cluster>,
     pub progress: Arc<Progress>,
     /// Where the map stage leaves its output.
     pub outputs: MapOutputs,
 }
 
-/// What all workers found together.
+/// What was found, by this process or by all together.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Found {
     pub matches: Matches,
@@ -59,6 +60,33 @@ pub(crate) struct Found {
     pub comparisons: Option<Comparisons>,
     /// For each worker, the rows of each block.
     pub loads: Vec<Vec<BlockLoad>>,
+}
+
+impl Found {
+    /// What several found together.
+    pub fn join(parts: impl IntoIterator<Item = Found>) -> Self {
+        let mut all = Found::default();
+        for mut part in parts {
+            all.matches.copies.append(&mut part.matches.copies);
+            all.matches.pairs.append(&mut part.matches.pairs);
+            all.named.append(&mut part.named);
+            all.rejects.append(&mut part.rejects);
+            let both = all.without_field.into_iter().chain(part.without_field.take());
+            all.without_field = both.min_by_key(|missing| missing.split);
+            all.docs += part.docs;
+            all.text_bytes += part.text_bytes;
+            all.replaced += part.replaced;
+            all.distinct += part.distinct;
+            all.candidates += part.candidates;
+            all.comparisons = all.comparisons.into_iter().chain(part.comparisons).reduce(|a, b| a + b);
+            all.loads.append(&mut part.loads);
+        }
+        all.matches.copies.sort_unstable();
+        all.matches.pairs.sort_unstable();
+        all.named.sort_unstable();
+        all.rejects.sort_by_key(|reject| reject.doc);
+        all
+    }
 }
 
 /// A document that matters after the map stage.
@@ -104,26 +132,15 @@ impl MethodJob for Search {
 }
 
 impl Search {
-    /// Searches on all workers, and joins what they found to what the map stage did.
+    /// Searches on all workers, and joins what those of this process found to what its map stage did.
     fn on_workers(
         self,
-        mut all: Found,
+        mapped: Found,
         search: impl Fn(&Search, &mut Worker) -> Result<Found> + Send + Sync + 'static,
     ) -> Result<Found> {
-        let parts = cluster::run(self.workers, move |worker| search(&self, worker))?;
-        for mut part in parts {
-            all.matches.copies.append(&mut part.matches.copies);
-            all.matches.pairs.append(&mut part.matches.pairs);
-            all.named.append(&mut part.named);
-            all.distinct += part.distinct;
-            all.candidates += part.candidates;
-            all.comparisons = all.comparisons.into_iter().chain(part.comparisons).reduce(|a, b| a + b);
-            all.loads.append(&mut part.loads);
-        }
-        all.matches.copies.sort_unstable();
-        all.matches.pairs.sort_unstable();
-        all.named.sort_unstable();
-        Ok(all)
+        let cluster = Arc::clone(&self.cluster);
+        let parts = cluster.run(move |worker| search(&self, worker))?;
+        Ok(Found::join([mapped].into_iter().chain(parts)))
     }
 
     /// Reads the splits of candidates again: names their documents, and sends what they are compared by, which

@@ -29,7 +29,7 @@ impl Search {
             }
         })?;
         counting.finish();
-        sum(worker, sketch, self.workers);
+        sum(worker, sketch, self.cluster.workers());
 
         let of_copies = Needs::exchange(worker, &[], &copies, false);
         let mut join = PrefixJoin::new(rule.clone(), Arc::clone(sketch));

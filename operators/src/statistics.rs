@@ -1,5 +1,7 @@
 //! Corpus statistics: in how many documents a feature occurs, and so how rare it is.
 
+use serde::{Deserialize, Serialize};
+
 use std::sync::Arc;
 
 use crate::features::Features;
@@ -10,7 +12,7 @@ use crate::text::Cleaner;
 /// hash: features that share a counter count as one. 16 MB, or nothing as long as nothing is counted.
 ///
 /// The same for any number of workers and any order of the documents.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Statistics {
     /// Documents counted.
     pub documents: u64,

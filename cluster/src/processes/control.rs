@@ -1,0 +1,274 @@
+//! The control connections, from every process to process 0: beats, gather and broadcast, failure, goodbye.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::io::{self, BufReader, ErrorKind};
+use std::net::{Shutdown, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::frame::{Frame, Ticking};
+use super::{Limits, Place};
+use crate::Error;
+
+/// How long a process that gives up waits until the others were told.
+const TELL: Duration = Duration::from_secs(1);
+/// How long an engine thread whose connection broke waits to hear why.
+const EXPLAIN: Duration = Duration::from_millis(2500);
+
+/// Shows the line that says why the job cannot go on, and ends the process.
+pub(super) type OnLost = Box<dyn Fn(&str) + Send + Sync>;
+
+/// What this process knows of the others, shared by two threads for each connection.
+pub(crate) struct Control {
+    pub(super) place: Place,
+    pub(super) limits: Limits,
+    on_lost: OnLost,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    /// Why the job cannot go on. The first reason counts: all others follow from it.
+    failure: Option<String>,
+    /// Whether this process has left, so that what its connections do matters no more.
+    over: bool,
+    /// By index of process; those without a control connection to this one stay empty.
+    peers: Vec<Peer>,
+}
+
+#[derive(Default)]
+struct Peer {
+    stream: Option<TcpStream>,
+    /// To the thread that writes.
+    outbox: Option<mpsc::Sender<Frame>>,
+    inbox: VecDeque<Vec<u8>>,
+    goodbye: bool,
+    /// Whether the last frame for it was written, or never can be.
+    told: bool,
+}
+
+impl State {
+    fn send(&self, to: usize, frame: Frame) {
+        if let Some(outbox) = &self.peers[to].outbox {
+            // A writer that has ended has lost its connection, which the reader reports.
+            let _ = outbox.send(frame);
+        }
+    }
+
+    fn send_all(&self, frame: impl Fn() -> Frame) {
+        (0..self.peers.len()).for_each(|to| self.send(to, frame()));
+    }
+
+    fn all_told(&self) -> bool {
+        self.peers.iter().all(|peer| peer.outbox.is_none() || peer.told)
+    }
+}
+
+impl Control {
+    pub(super) fn new(place: Place, limits: Limits, on_lost: OnLost) -> Self {
+        let peers = place.addresses.iter().map(|_| Peer::default()).collect();
+        let state = Mutex::new(State { failure: None, over: false, peers });
+        Control { place, limits, on_lost, state, changed: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until `ready`.
+    fn wait(&self, ready: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+        let state = self.changed.wait_while(self.state(), |state| !ready(state));
+        state.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until `ready`, but not longer than `most`; says whether it is.
+    fn wait_for(&self, most: Duration, ready: impl Fn(&State) -> bool) -> bool {
+        let waited = self.changed.wait_timeout_while(self.state(), most, |state| !ready(state));
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+
+    /// Takes over a connection: one thread reads it, one writes it.
+    ///
+    /// # Errors
+    /// When the system gives no more threads.
+    pub(super) fn start(self: &Arc<Self>, peer: usize, stream: TcpStream) -> io::Result<()> {
+        stream.set_read_timeout(Some(self.limits.tick))?;
+        let reader = Ticking { stream: stream.try_clone()?, silent_ticks: self.limits.silent_ticks };
+        let writer = stream.try_clone()?;
+        let (outbox, frames) = mpsc::channel();
+        let known = Peer { stream: Some(stream), outbox: Some(outbox), ..Peer::default() };
+        self.state().peers[peer] = known;
+        let control = Arc::clone(self);
+        let name = format!("control-read-{peer}");
+        thread::Builder::new().name(name).spawn(move || control.read(peer, reader))?;
+        let control = Arc::clone(self);
+        let name = format!("control-write-{peer}");
+        thread::Builder::new().name(name).spawn(move || control.write(peer, &frames, &writer))?;
+        Ok(())
+    }
+
+    fn write(&self, peer: usize, frames: &mpsc::Receiver<Frame>, stream: &TcpStream) {
+        loop {
+            let frame = match frames.recv_timeout(self.limits.tick) {
+                Ok(frame) => frame,
+                Err(mpsc::RecvTimeoutError::Timeout) => Frame::Beat,
+                Err(mpsc::RecvTimeoutError::Disconnected) => return,
+            };
+            let written = frame.write(stream);
+            if frame.last() || written.is_err() {
+                self.state().peers[peer].told = true;
+                self.changed.notify_all();
+            }
+            if written.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn read(&self, peer: usize, reader: Ticking) {
+        let Err(reason) = self.receive(peer, reader);
+        let state = self.state();
+        if !state.over && !state.peers[peer].goodbye {
+            drop(state);
+            self.lost(reason);
+        }
+    }
+
+    /// Takes what comes until nothing more can; the error is the line that says why.
+    fn receive(&self, peer: usize, reader: Ticking) -> Result<Infallible, String> {
+        let name = self.place.name(peer);
+        let mut reader = BufReader::new(reader);
+        loop {
+            let frame = Frame::read(&mut reader).map_err(|error| match error.kind() {
+                ErrorKind::TimedOut => {
+                    let silence = self.limits.tick * self.limits.silent_ticks;
+                    format!("{name} was lost: nothing came from it for {} s", silence.as_secs_f32())
+                }
+                _ => format!("{name} was lost: its connection closed"),
+            })?;
+            match frame {
+                Frame::Beat => continue,
+                Frame::Bytes(bytes) => self.state().peers[peer].inbox.push_back(bytes.into()),
+                Frame::Failure(reason) if self.place.index == 0 => return Err(format!("{name}: {reason}")),
+                Frame::Failure(line) => return Err(line),
+                Frame::Goodbye => self.state().peers[peer].goodbye = true,
+            }
+            self.changed.notify_all();
+        }
+    }
+
+    /// The job cannot go on because of another process. Process 0 tells the others.
+    fn lost(&self, line: String) {
+        let first = self.place.index == 0;
+        if self.set_failure(&line, first.then(|| line.clone())) {
+            if first {
+                self.wait_for(TELL, State::all_told);
+            }
+            (self.on_lost)(&line);
+        }
+    }
+
+    /// The job cannot go on because of this process. Returns when the others were told, after a second at most.
+    pub(crate) fn fail(&self, reason: &str) {
+        let line = format!("{}: {reason}", self.place.name(self.place.index));
+        let tell = if self.place.index == 0 { line.clone() } else { reason.to_owned() };
+        self.set_failure(&line, Some(tell));
+        // Also when another thread was first: the process ends when this one returns.
+        self.wait_for(TELL, State::all_told);
+    }
+
+    /// Whether this was the first.
+    fn set_failure(&self, line: &str, tell: Option<String>) -> bool {
+        let mut state = self.state();
+        if state.failure.is_some() || state.over {
+            return false;
+        }
+        state.failure = Some(line.to_owned());
+        if let Some(tell) = tell {
+            // A goodbye may have been said before.
+            state.peers.iter_mut().for_each(|peer| peer.told = false);
+            state.send_all(|| Frame::Failure(tell.clone()));
+        }
+        drop(state);
+        self.changed.notify_all();
+        true
+    }
+
+    /// For an engine thread whose connection to `peer` broke. Waits for the process to end: who failed first is
+    /// better known to process 0, and when nothing is heard of it, this says what is known here.
+    pub(crate) fn connection_lost(&self, peer: usize) -> ! {
+        if !self.wait_for(EXPLAIN, |state| state.failure.is_some() || state.over) {
+            let reason = format!("the connection to {} was lost", self.place.name(peer));
+            self.fail(&reason);
+            (self.on_lost)(&reason);
+        }
+        loop {
+            thread::park();
+        }
+    }
+
+    /// Why the job cannot go on, if so.
+    pub(crate) fn failure(&self) -> Option<Error> {
+        self.state().failure.clone().map(|reason| Error::Processes { reason })
+    }
+
+    pub(super) fn send(&self, to: usize, bytes: Bytes) {
+        self.state().send(to, Frame::Bytes(bytes));
+    }
+
+    /// The next bytes that `from` sent.
+    ///
+    /// # Errors
+    /// When the job cannot go on, or `from` has said goodbye.
+    pub(super) fn take(&self, from: usize) -> Result<Vec<u8>, Error> {
+        let ready = |state: &State| {
+            let peer = &state.peers[from];
+            state.failure.is_some() || peer.goodbye || !peer.inbox.is_empty()
+        };
+        let mut state = self.wait(ready);
+        if let Some(reason) = &state.failure {
+            return Err(Error::Processes { reason: reason.clone() });
+        }
+        let left = || Error::Processes { reason: format!("{} left too early", self.place.name(from)) };
+        state.peers[from].inbox.pop_front().ok_or_else(left)
+    }
+
+    /// Process 0 says goodbye when all others have, and they wait for that; so either all end well or none.
+    ///
+    /// # Errors
+    /// When the job fails meanwhile.
+    pub(super) fn leave(&self) -> Result<(), Error> {
+        let farewell = |state: &State| {
+            let met = |peer: &Peer| peer.outbox.is_none() || peer.goodbye;
+            state.failure.is_some() || state.peers.iter().all(met)
+        };
+        if self.place.index == 0 {
+            drop(self.wait(farewell));
+        }
+        self.state().send_all(|| Frame::Goodbye);
+        drop(self.wait(farewell));
+        if let Some(failure) = self.failure() {
+            return Err(failure);
+        }
+        self.wait_for(TELL, State::all_told);
+        Ok(())
+    }
+
+    /// Closes the connections. The others take it for death, but for those who heard a goodbye.
+    pub(super) fn close(&self) {
+        let mut state = self.state();
+        state.over = true;
+        for peer in &mut state.peers {
+            peer.outbox = None;
+            if let Some(stream) = peer.stream.take() {
+                // One that is closed already is fine.
+                let _ = stream.shutdown(Shutdown::Both);
+            }
+        }
+        self.changed.notify_all();
+    }
+}

@@ -1,0 +1,116 @@
+//! What goes over a control connection: frames of a kind, a length and that many bytes.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+
+use bytes::Bytes;
+
+/// One message. On the wire: a byte for the kind, the length as 8 bytes (least first), the bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Frame {
+    /// The sender lives.
+    Beat,
+    /// Part of a gather or a broadcast.
+    Bytes(Bytes),
+    /// The job cannot go on. To process 0: why the sender gives up. From process 0: the line to show.
+    Failure(String),
+    /// The sender has done all it had to do.
+    Goodbye,
+}
+
+impl Frame {
+    /// Whether nothing but beats comes after it.
+    pub(super) fn last(&self) -> bool {
+        matches!(self, Frame::Failure(_) | Frame::Goodbye)
+    }
+
+    pub(super) fn write(&self, mut to: impl Write) -> io::Result<()> {
+        let (kind, bytes) = match self {
+            Frame::Beat => (0, &[][..]),
+            Frame::Bytes(bytes) => (1, &bytes[..]),
+            Frame::Failure(reason) => (2, reason.as_bytes()),
+            Frame::Goodbye => (3, &[][..]),
+        };
+        let mut head = [kind; 9];
+        head[1..].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+        to.write_all(&head)?;
+        to.write_all(bytes)
+    }
+
+    /// Trusts the length: who sends frames has proved the token.
+    pub(super) fn read(mut from: impl Read) -> io::Result<Frame> {
+        let mut head = [0; 9];
+        from.read_exact(&mut head)?;
+        let [kind, length @ ..] = head;
+        let length = u64::from_le_bytes(length);
+        let mut bytes = Vec::with_capacity(length as usize);
+        from.take(length).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 != length {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        match kind {
+            0 => Ok(Frame::Beat),
+            1 => Ok(Frame::Bytes(bytes.into())),
+            2 => Ok(Frame::Failure(String::from_utf8_lossy(&bytes).into_owned())),
+            3 => Ok(Frame::Goodbye),
+            _ => Err(ErrorKind::InvalidData.into()),
+        }
+    }
+}
+
+/// Reads a stream whose read timeout is one tick, and gives up after some ticks without a byte.
+///
+/// Ticks are counted, not time: after this process itself was stopped, however long, at most one tick has gone by.
+pub(super) struct Ticking {
+    pub(super) stream: TcpStream,
+    pub(super) silent_ticks: u32,
+}
+
+impl Read for Ticking {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut silent = 0;
+        loop {
+            match self.stream.read(buffer) {
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    silent += 1;
+                    if silent >= self.silent_ticks {
+                        return Err(ErrorKind::TimedOut.into());
+                    }
+                }
+                // What a stop and continue of this process gives: no tick.
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                read => return read,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_come_out_as_they_went_in() {
+        let frames = [
+            Frame::Beat,
+            Frame::Bytes(Bytes::from_static(b"x\0y")),
+            Frame::Failure("why".to_owned()),
+            Frame::Goodbye,
+        ];
+        let mut wire = Vec::new();
+        frames.iter().for_each(|frame| frame.write(&mut wire).unwrap());
+        let mut rest = &wire[..];
+        frames.iter().for_each(|frame| assert_eq!(Frame::read(&mut rest).unwrap(), *frame));
+        assert!(rest.is_empty());
+    }
+
+    #[test]
+    fn a_frame_that_ends_early_is_an_error() {
+        let mut wire = Vec::new();
+        Frame::Failure("why".to_owned()).write(&mut wire).unwrap();
+        for end in 0..wire.len() {
+            let error = Frame::read(&wire[..end]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::UnexpectedEof, "{end} bytes");
+        }
+    }
+}

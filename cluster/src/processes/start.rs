@@ -1,0 +1,317 @@
+//! How the processes of a job meet: each listens until those after it have called, and calls those before it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use aws_lc_rs::hmac;
+
+use super::control::Control;
+use super::handshake::{self, Hello, Kind, Verdict};
+use super::{Limits, Place};
+
+/// Handshakes that this process answers at once; who comes beyond them is turned away, and may call again.
+const HANDSHAKES: usize = 64;
+/// Between two looks for a new connection.
+const LOOK: Duration = Duration::from_millis(10);
+/// Between two calls to a process that is not there yet.
+const CALL_AGAIN: Duration = Duration::from_millis(100);
+
+/// A proved connection, or why the processes cannot meet.
+type Arrival = Result<(usize, Kind, TcpStream), String>;
+
+/// What the threads of one start share.
+struct Start {
+    place: Place,
+    limits: Limits,
+    job: [u8; 32],
+    token: hmac::Key,
+    /// Whether there is a token, without which all must be on loopback.
+    secret: bool,
+    deadline: Instant,
+    over: AtomicBool,
+    /// Who has not called yet.
+    awaited: Mutex<BTreeSet<(usize, Kind)>>,
+    handshakes: AtomicUsize,
+    /// Connections that proved nothing.
+    strangers: AtomicUsize,
+    /// What went wrong last with each process that this one calls.
+    troubles: Mutex<BTreeMap<usize, String>>,
+}
+
+/// The connections that end at this process when all is well. The later process calls.
+fn expected(place: &Place) -> (BTreeSet<(usize, Kind)>, BTreeSet<(usize, Kind)>) {
+    let kinds = |low: usize| if low == 0 { &[Kind::Control, Kind::Data][..] } else { &[Kind::Data] };
+    let before = (0..place.index).flat_map(|to| kinds(to).iter().map(move |kind| (to, *kind)));
+    let after = (place.index + 1..place.addresses.len())
+        .flat_map(|from| kinds(place.index).iter().map(move |kind| (from, *kind)));
+    (before.collect(), after.collect())
+}
+
+/// Meets all other processes; gives the control connections to `control` and returns those for the engine.
+///
+/// # Errors
+/// The line that says why not.
+pub(super) fn meet(
+    control: &Arc<Control>,
+    job: [u8; 32],
+    secret: Option<hmac::Key>,
+) -> Result<Vec<Option<TcpStream>>, String> {
+    let (before, after) = expected(&control.place);
+    let start = Arc::new(Start {
+        place: control.place.clone(),
+        limits: control.limits.clone(),
+        job,
+        secret: secret.is_some(),
+        token: secret.unwrap_or_else(|| hmac::Key::new(hmac::HMAC_SHA256, &[])),
+        deadline: Instant::now() + control.limits.start,
+        over: AtomicBool::new(false),
+        awaited: Mutex::new(after.clone()),
+        handshakes: AtomicUsize::new(0),
+        strangers: AtomicUsize::new(0),
+        troubles: Mutex::default(),
+    });
+    let listener = start.listen()?;
+    let (sender, arrivals) = mpsc::channel();
+    let no_thread = |error: io::Error| format!("could not start a thread: {error}");
+    for to in 0..start.place.index {
+        let kinds = before.iter().filter(|(process, _)| *process == to).map(|(_, kind)| *kind).collect();
+        let (start, sender) = (Arc::clone(&start), sender.clone());
+        let call = move || start.call(to, kinds, &sender);
+        thread::Builder::new().name(format!("call-{to}")).spawn(call).map_err(no_thread)?;
+    }
+    let answering = {
+        let (start, sender) = (Arc::clone(&start), sender.clone());
+        let answer = move || start.answer_all(&listener, &sender);
+        thread::Builder::new().name("listen".to_owned()).spawn(answer).map_err(no_thread)?
+    };
+    let missing = before.union(&after).copied().collect();
+    let met = start.collect(control, missing, &arrivals);
+    start.over.store(true, Ordering::Relaxed);
+    // So that the port is closed; it panics only after the process has ended.
+    let _ = answering.join();
+    met
+}
+
+impl Start {
+    fn over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// Takes what the other threads have met, until nothing is missing.
+    fn collect(
+        &self,
+        control: &Arc<Control>,
+        mut missing: BTreeSet<(usize, Kind)>,
+        arrivals: &mpsc::Receiver<Arrival>,
+    ) -> Result<Vec<Option<TcpStream>>, String> {
+        let mut data: Vec<Option<TcpStream>> = self.place.addresses.iter().map(|_| None).collect();
+        while !missing.is_empty() {
+            if let Some(failure) = control.failure() {
+                return Err(failure.to_string());
+            }
+            match arrivals.recv_timeout(self.left().min(CALL_AGAIN)) {
+                Ok(arrival) => {
+                    let (peer, kind, stream) = arrival?;
+                    missing.remove(&(peer, kind));
+                    match kind {
+                        Kind::Data => data[peer] = Some(stream),
+                        Kind::Control => control
+                            .start(peer, stream)
+                            .map_err(|error| format!("could not watch {}: {error}", self.place.name(peer)))?,
+                    }
+                }
+                Err(_) if self.left().is_zero() => return Err(self.missed(&missing)),
+                Err(_) => {}
+            }
+        }
+        Ok(data)
+    }
+
+    /// Names those who did not come, and what is known of the reason.
+    fn missed(&self, missing: &BTreeSet<(usize, Kind)>) -> String {
+        let missing: BTreeSet<usize> = missing.iter().map(|(process, _)| *process).collect();
+        let names: Vec<_> = missing.iter().map(|process| self.place.name(*process)).collect();
+        let troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = missing.iter().filter_map(|process| troubles.get_key_value(process));
+        let mut hints: Vec<_> =
+            known.map(|(process, trouble)| format!("process {process}: {trouble}")).collect();
+        match self.strangers.load(Ordering::Relaxed) {
+            0 => {}
+            count => hints.push(format!("{count} connections did not prove the token")),
+        }
+        let hints = if hints.is_empty() { String::new() } else { format!(" ({})", hints.join("; ")) };
+        format!("{} did not come within {} s{hints}", names.join(", "), self.limits.start.as_secs_f32())
+    }
+
+    fn check_address(&self, process: usize, address: IpAddr) -> Result<(), String> {
+        match self.secret || address.is_loopback() {
+            true => Ok(()),
+            false => Err(format!("{} is not on loopback, which needs a token", self.place.name(process))),
+        }
+    }
+
+    /// Opens the own port. A name may become known only after a while, and a port may be taken for a moment.
+    fn listen(&self) -> Result<TcpListener, String> {
+        let address = &self.place.addresses[self.place.index];
+        let failed = |error: io::Error| format!("could not listen on {address}: {error}");
+        let begun = Instant::now();
+        loop {
+            let error = match address.to_socket_addrs() {
+                Ok(addresses) => {
+                    let addresses: Vec<_> = addresses.collect();
+                    for address in &addresses {
+                        self.check_address(self.place.index, address.ip())?;
+                    }
+                    match TcpListener::bind(&addresses[..]) {
+                        Ok(listener) => {
+                            listener.set_nonblocking(true).map_err(failed)?;
+                            return Ok(listener);
+                        }
+                        Err(error)
+                            if error.kind() == ErrorKind::AddrInUse
+                                && begun.elapsed() < self.limits.handshake =>
+                        {
+                            error
+                        }
+                        Err(error) => return Err(failed(error)),
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::InvalidInput => return Err(failed(error)),
+                Err(error) => error,
+            };
+            if self.left().is_zero() {
+                return Err(failed(error));
+            }
+            thread::sleep(CALL_AGAIN.min(self.left()));
+        }
+    }
+
+    /// Answers whoever connects, until all have come.
+    fn answer_all(self: &Arc<Self>, listener: &TcpListener, arrivals: &mpsc::Sender<Arrival>) {
+        while !self.over() {
+            // An error is this connection's, or passes, as a lack of file descriptors does.
+            let Ok((stream, _)) = listener.accept() else {
+                thread::sleep(LOOK);
+                continue;
+            };
+            if self.handshakes.fetch_add(1, Ordering::Relaxed) >= HANDSHAKES {
+                self.handshakes.fetch_sub(1, Ordering::Relaxed);
+                self.strangers.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
+            let (start, arrivals) = (Arc::clone(self), arrivals.clone());
+            let answer = move || {
+                match start.answer(stream) {
+                    // Nobody listens once the start is over.
+                    Ok(Some(arrival)) => drop(arrivals.send(arrival)),
+                    Ok(None) => {}
+                    Err(_) => drop(start.strangers.fetch_add(1, Ordering::Relaxed)),
+                }
+                start.handshakes.fetch_sub(1, Ordering::Relaxed);
+            };
+            if thread::Builder::new().name("answer".to_owned()).spawn(answer).is_err() {
+                self.handshakes.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// `None` for a peer that is sent away without harm to this process; an error for a stranger.
+    fn answer(&self, stream: TcpStream) -> io::Result<Option<Arrival>> {
+        let deadline = Instant::now() + self.limits.handshake;
+        stream.set_nonblocking(false)?;
+        let hello = handshake::answer(&stream, &self.token, deadline)?;
+        let from = hello.from as usize;
+        if hello.job != self.job {
+            handshake::say(&stream, Verdict::OtherJob, deadline)?;
+            return Ok(Some(Err(format!("process {from} runs another program or configuration"))));
+        }
+        let caller = (from, hello.kind);
+        let (_, callers) = expected(&self.place);
+        let verdict = if hello.to as usize != self.place.index || !callers.contains(&caller) {
+            Verdict::NotAwaited
+        } else if !self.awaited.lock().unwrap_or_else(PoisonError::into_inner).remove(&caller) {
+            Verdict::Taken
+        } else {
+            Verdict::Welcome
+        };
+        let said = handshake::say(&stream, verdict, deadline).and_then(|()| ready(&stream));
+        match (verdict, said) {
+            (Verdict::Welcome, Ok(())) => Ok(Some(Ok((from, hello.kind, stream)))),
+            (Verdict::Welcome, Err(error)) => {
+                self.awaited.lock().unwrap_or_else(PoisonError::into_inner).insert(caller);
+                Err(error)
+            }
+            (_, said) => said.map(|()| None),
+        }
+    }
+
+    /// Calls a process until all connections to it stand.
+    fn call(&self, to: usize, kinds: Vec<Kind>, arrivals: &mpsc::Sender<Arrival>) {
+        for kind in kinds {
+            let reached = loop {
+                if self.over() || self.left().is_zero() {
+                    return;
+                }
+                match self.try_call(to, kind) {
+                    Ok(reached) => break reached,
+                    Err(trouble) => {
+                        let trouble = trouble.to_string();
+                        self.troubles.lock().unwrap_or_else(PoisonError::into_inner).insert(to, trouble);
+                        thread::sleep(CALL_AGAIN);
+                    }
+                }
+            };
+            // Nobody listens once the start is over.
+            let _ = arrivals.send(reached.map(|stream| (to, kind, stream)));
+        }
+    }
+
+    /// An error is one that may pass.
+    fn try_call(&self, to: usize, kind: Kind) -> io::Result<Result<TcpStream, String>> {
+        let name = self.place.name(to);
+        let mut trouble = io::Error::other("its name has no address");
+        for address in self.place.addresses[to].to_socket_addrs()? {
+            if let Err(refusal) = self.check_address(to, address.ip()) {
+                return Ok(Err(refusal));
+            }
+            // Twice the time that it has: what it says at the last moment must still be heard.
+            let patience = self.limits.handshake * 2;
+            let deadline = Instant::now() + patience;
+            let (from, to) = (self.place.index as u32, to as u32);
+            let hello = Hello { job: self.job, from, to, kind };
+            let called = TcpStream::connect_timeout(&address, patience).and_then(|stream| {
+                let verdict = handshake::call(&stream, &self.token, &hello, deadline)?;
+                ready(&stream)?;
+                Ok((stream, verdict))
+            });
+            match called {
+                Ok((stream, Verdict::Welcome)) => return Ok(Ok(stream)),
+                Ok((_, Verdict::OtherJob)) => {
+                    return Ok(Err(format!("{name} runs another program or configuration")));
+                }
+                Ok((_, Verdict::NotAwaited)) => {
+                    return Ok(Err(format!("{name} does not await process {from}")));
+                }
+                Ok((_, Verdict::Taken)) => return Ok(Err(format!("{name} has met another process {from}"))),
+                Err(error) => trouble = error,
+            }
+        }
+        Err(trouble)
+    }
+}
+
+/// As the engine wants a stream: without timeouts, and nothing held back.
+fn ready(stream: &TcpStream) -> io::Result<()> {
+    stream.set_read_timeout(None)?;
+    stream.set_write_timeout(None)?;
+    stream.set_nodelay(true)
+}

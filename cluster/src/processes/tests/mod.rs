@@ -1,0 +1,60 @@
+//! Processes that are threads of the test: each sees the others through its sockets alone.
+
+mod life;
+mod strangers;
+
+use std::net::TcpListener;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use super::*;
+use crate::Error;
+
+const JOB: [u8; 32] = [7; 32];
+const TOKEN: &[u8] = b"only ours";
+/// Longer than anything here takes, however busy the machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Addresses on loopback where nobody listens.
+fn addresses(count: usize) -> Vec<String> {
+    let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    listeners.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect()
+}
+
+fn places(addresses: &[String], workers: usize) -> impl Iterator<Item = Place> {
+    (0..addresses.len()).map(move |index| Place { index, addresses: addresses.to_vec(), workers })
+}
+
+/// Joins; the receiver gets the line of `on_lost`.
+fn join(place: Place, limits: Limits) -> (Result<Cluster, Error>, mpsc::Receiver<String>) {
+    join_as(place, JOB, TOKEN, limits)
+}
+
+fn join_as(
+    place: Place,
+    job: [u8; 32],
+    token: &[u8],
+    limits: Limits,
+) -> (Result<Cluster, Error>, mpsc::Receiver<String>) {
+    let (lost, line) = mpsc::channel();
+    let on_lost = move |line: &str| drop(lost.send(line.to_owned()));
+    (Cluster::join(place, job, token, limits, Box::new(on_lost)), line)
+}
+
+/// Does `work` in each of `count` processes and returns the results in their order.
+fn each<T: Send + 'static>(
+    count: usize,
+    workers: usize,
+    work: impl Fn(Cluster, mpsc::Receiver<String>) -> T + Clone + Send + 'static,
+) -> Vec<T> {
+    let start = |place: Place| {
+        let work = work.clone();
+        thread::spawn(move || {
+            let (cluster, lost) = join(place, Limits::default());
+            work(cluster.unwrap(), lost)
+        })
+    };
+    let threads: Vec<_> = places(&addresses(count), workers).map(start).collect();
+    threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+}
