@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use cluster::{Stores, text_of_path};
 use datasets::Encoding;
 use operators::method::Spec;
-use operators::{Resolve, Similarity};
+use operators::{Resolve, Similarity, hash};
 use serde_json::{Value, json};
 
 use crate::failure::check_rejects;
@@ -18,6 +18,7 @@ use crate::finish::{Finish, Keep, verified_by};
 use crate::guards::Guards;
 use crate::input::InputOptions;
 use crate::options::{output_and_inputs, paths};
+use crate::output::Key;
 use crate::reject_lines::number_lines;
 use crate::search::Search;
 use crate::statistics;
@@ -122,6 +123,15 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     args.method = args.method.for_corpus(plan.bytes());
     let verify = args.verify()?;
     let reading = args.input.reading()?;
+    let configuration = args.configuration(verify, inputs, common.workers())?;
+    // Files are known by their contents, and the number of workers changes nothing.
+    let words = [&lexicon.stop_words, &lexicon.user_words].map(|words| hash::bytes(words.as_bytes()));
+    let counts = earlier.as_ref().map(|earlier| {
+        let counts: Vec<u8> = earlier.counts.iter().flat_map(|count| count.to_le_bytes()).collect();
+        (earlier.documents, hash::bytes(&counts))
+    });
+    let asked: BTreeMap<_, _> = configuration.iter().filter(|(name, _)| *name != "workers").collect();
+    let key = Key::new(&(asked, words, counts), &plan)?;
     let finish = Finish {
         common,
         start,
@@ -133,8 +143,9 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
         keep: args.keep,
         pairs: args.pairs,
         guards: &args.guards,
-        configuration: args.configuration(verify, inputs, common.workers())?,
+        configuration,
         summary_json: args.summary_json.as_deref(),
+        key: Some(key),
     };
     finish.run(&stores, output, args.overwrite, |progress, folder| {
         let statistics = match earlier {

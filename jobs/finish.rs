@@ -10,10 +10,11 @@ use cluster::Stores;
 use datasets::{Reading, Removal};
 use operators::method::Spec;
 use operators::{DocId, Matches, Member, Pair, Removed, Resolve, Similarity, Tie, survivors};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::guards::Guards;
-use crate::output::OutputFolder;
+use crate::output::{Key, OutputFolder};
 use crate::plan::Plan;
 use crate::progress::{Progress, Stage};
 use crate::search::Found;
@@ -51,6 +52,14 @@ pub(crate) struct Finish<'a> {
     pub guards: &'a Guards,
     pub configuration: BTreeMap<String, Value>,
     pub summary_json: Option<&'a str>,
+    /// Of what a killed run may have left.
+    pub key: Option<Key>,
+}
+
+/// What is read again of an output that an earlier run had decided.
+#[derive(Deserialize)]
+struct Decided {
+    counters: Counters,
 }
 
 impl Finish<'_> {
@@ -67,14 +76,36 @@ impl Finish<'_> {
             bail!(WrongUse(format!("the summary would replace the input \"{file}\"")));
         }
         let plan = &self.plan;
-        let summary =
-            OutputFolder::fill(self.common, stores, output, overwrite, plan, |progress, folder| {
-                self.commit(&search(progress, folder)?, folder, progress)
-            })?;
+        let folder = OutputFolder::claim(stores, output, overwrite, plan, self.key.as_ref())?;
+        if let Some(success) = folder.committed() {
+            return self.say_decided(success);
+        }
+        let summary = folder.work(self.common, plan, |progress, folder| {
+            self.commit(&search(progress, folder)?, folder, progress)
+        })?;
         if !self.common.quiet {
             say(&summary);
         }
         Ok(if summary.counters.rejected > 0 { 3 } else { 0 })
+    }
+
+    /// Says what an earlier run had decided, which is now committed.
+    fn say_decided(&self, success: &str) -> Result<u8> {
+        self.write_summary(success)?;
+        let Decided { counters } = serde_json::from_str(success)?;
+        if !self.common.quiet {
+            let Counters { records_read, kept, removed, rejected, .. } = counters;
+            say(format_args!(
+                "committed what an earlier run had decided: of {records_read} records {kept} kept, {removed} removed, \
+                 {rejected} rejected"
+            ));
+        }
+        Ok(if counters.rejected > 0 { 3 } else { 0 })
+    }
+
+    fn write_summary(&self, json: &str) -> Result<()> {
+        let Some(file) = self.summary_json else { return Ok(()) };
+        std::fs::write(file, json).with_context(|| format!("could not write \"{file}\""))
     }
 
     fn commit(&self, found: &Found, folder: &OutputFolder, progress: &Progress) -> Result<Summary> {
@@ -144,9 +175,7 @@ impl Finish<'_> {
         };
         let json = serde_json::to_string_pretty(&summary)? + "\n";
         progress.enter(Stage::Commit);
-        if let Some(file) = self.summary_json {
-            std::fs::write(file, &json).with_context(|| format!("could not write \"{file}\""))?;
-        }
+        self.write_summary(&json)?;
         folder.commit(&json)?;
         Ok(summary)
     }

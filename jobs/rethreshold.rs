@@ -101,6 +101,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         guards: &args.guards,
         configuration,
         summary_json: args.summary_json.as_deref(),
+        key: None,
     };
     finish.run(&stores, &args.new_output, args.overwrite, |_, folder| {
         let lexicon = finished.lexicon()?;

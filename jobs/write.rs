@@ -4,10 +4,10 @@ use std::iter;
 
 use anyhow::Result;
 use datasets::{Fate, Reading, Removal};
-use operators::DocId;
+use operators::{DocId, hash};
 
 use crate::drive;
-use crate::output::{OutputFolder, SplitParts};
+use crate::output::{OutputFolder, SplitParts, TaskManifest};
 use crate::plan::{Plan, Split};
 use crate::progress::Progress;
 
@@ -34,17 +34,32 @@ pub(crate) fn write(
     let results = drive::each_split(plan, workers, |number, split| {
         let of_split = |split: u32| fates.partition_point(|fate| fate.0.split() < split);
         let fates = &fates[of_split(number)..of_split(number + 1)];
-        let mut written = Written::default();
-        write_split(split, number, reading, fates, folder, progress, &mut written)?;
-        Ok(written)
+        let decided = decided(fates);
+        if let Some(task) = folder.finished_task(number, decided)? {
+            split.pieces.iter().for_each(|piece| progress.done(piece.bytes()));
+            return Ok(task);
+        }
+        let mut task = TaskManifest { decided, ..TaskManifest::default() };
+        write_split(split, number, reading, fates, folder, progress, &mut task)?;
+        folder.task(number, &task)?;
+        Ok(task)
     })?;
     let mut all = Written::default();
-    for written in results {
-        all.kept += written.kept;
-        all.removed += written.removed;
-        all.rejected += written.rejected;
+    for task in results {
+        all.kept += task.kept;
+        all.removed += task.removed;
+        all.rejected += task.rejected;
     }
     Ok(all)
+}
+
+/// A hash of what was decided for a split.
+fn decided(fates: &[(DocId, Option<Removal>)]) -> u64 {
+    let mut text = String::new();
+    for (doc, removal) in fates {
+        text += &format!("{} {removal:?}\n", doc.0);
+    }
+    hash::bytes(text.as_bytes())
 }
 
 fn write_split(
@@ -54,7 +69,7 @@ fn write_split(
     fates: &[(DocId, Option<Removal>)],
     folder: &OutputFolder,
     progress: &Progress,
-    written: &mut Written,
+    written: &mut TaskManifest,
 ) -> Result<()> {
     let parts = SplitParts::new(folder, number);
     let mut writer = split.format.writer(&parts, reading);
@@ -93,5 +108,6 @@ fn write_split(
         progress.done(unopened.bytes());
     }
     writer.finish()?;
+    written.files = parts.files();
     Ok(())
 }
