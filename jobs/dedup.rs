@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use cluster::{Stores, text_of_path};
+use cluster::{Cluster, Stores, text_of_path};
 use datasets::Encoding;
 use operators::method::Spec;
-use operators::{Resolve, Similarity};
+use operators::{Resolve, Similarity, hash};
 use serde_json::{Value, json};
 
 use crate::failure::check_rejects;
@@ -18,6 +18,8 @@ use crate::finish::{Finish, Keep, verified_by};
 use crate::guards::Guards;
 use crate::input::InputOptions;
 use crate::options::{output_and_inputs, paths};
+use crate::output::{Key, OutputFolder};
+use crate::progress::Progress;
 use crate::reject_lines::number_lines;
 use crate::search::Search;
 use crate::statistics;
@@ -110,7 +112,7 @@ impl FromStr for Verification {
 }
 
 /// Runs the job; returns 0, or 3 if records were rejected.
-pub fn run(common: &Common, mut args: Args) -> Result<u8> {
+pub fn run(common: &Common, cluster: &Arc<Cluster>, mut args: Args) -> Result<u8> {
     let start = Instant::now();
     let stores = Stores::new();
     let paths = std::mem::take(&mut args.paths);
@@ -119,11 +121,22 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     let earlier = args.statistics.as_deref();
     let earlier = earlier.map(|uri| statistics::read(&stores, uri, &args.method, &lexicon)).transpose()?;
     let plan = Arc::new(args.input.plan(&stores, inputs)?);
+    plan.check_same(cluster)?;
     args.method = args.method.for_corpus(plan.bytes());
     let verify = args.verify()?;
     let reading = args.input.reading()?;
+    let configuration = args.configuration(verify, inputs, cluster.all_workers())?;
+    // Files are known by their contents, and the number of workers changes nothing.
+    let words = [&lexicon.stop_words, &lexicon.user_words].map(|words| hash::bytes(words.as_bytes()));
+    let counts = earlier.as_ref().map(|earlier| {
+        let counts: Vec<u8> = earlier.counts.iter().flat_map(|count| count.to_le_bytes()).collect();
+        (earlier.documents, hash::bytes(&counts))
+    });
+    let asked: BTreeMap<_, _> = configuration.iter().filter(|(name, _)| *name != "workers").collect();
+    let key = Key::new(&(asked, words, counts), &plan)?;
     let finish = Finish {
         common,
+        cluster: Arc::clone(cluster),
         start,
         plan: Arc::clone(&plan),
         reading: reading.clone(),
@@ -133,30 +146,34 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
         keep: args.keep,
         pairs: args.pairs,
         guards: &args.guards,
-        configuration: args.configuration(verify, inputs, common.workers())?,
+        configuration,
         summary_json: args.summary_json.as_deref(),
+        key: Some(key),
     };
-    finish.run(&stores, output, args.overwrite, |progress, folder| {
+    let search = |progress: &Arc<Progress>, folder: &OutputFolder| {
         let statistics = match earlier {
             Some(statistics) => statistics,
-            None => statistics::count(&args.method, &lexicon, &plan, &reading, common.workers(), progress)?,
+            None => statistics::count(&args.method, &lexicon, &plan, &reading, cluster, progress)?,
         };
-        statistics::write(folder, &args.method, &lexicon, &statistics)?;
+        if cluster.index() == 0 {
+            statistics::write(folder, &args.method, &lexicon, &statistics)?;
+        }
         let search = Search {
             plan: Arc::clone(&plan),
             reading: reading.clone(),
             verify,
-            workers: common.workers(),
+            cluster: Arc::clone(cluster),
             progress: Arc::clone(progress),
             outputs: folder.map_outputs(),
         };
-        let mut found = args.method.with(&lexicon, &statistics, search)??;
+        args.method.with(&lexicon, &statistics, search)?
+    };
+    finish.run(&stores, output, args.overwrite, search, |found| {
         number_lines(&plan, &reading, &mut found.rejects)?;
         if let Some(missing) = found.without_field.take().filter(|_| found.docs == 0) {
             bail!(missing.error()); // a name that no file knows is misspelt
         }
-        check_rejects(args.max_rejects, &found.rejects)?;
-        Ok(found)
+        check_rejects(args.max_rejects, &found.rejects)
     })
 }
 

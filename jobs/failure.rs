@@ -29,6 +29,18 @@ impl fmt::Display for Guarded {
 
 impl std::error::Error for Guarded {}
 
+/// Another run is writing the output: exit code 11.
+#[derive(Debug)]
+pub(crate) struct Locked(pub String);
+
+impl fmt::Display for Locked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Locked {}
+
 /// Stops the job if more records were rejected than the user allows.
 pub(crate) fn check_rejects(max: Option<u64>, rejects: &[Reject]) -> Result<()> {
     let rejected = rejects.len() as u64;
@@ -57,6 +69,8 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
     let wrong_field = matches!(data, Some(datasets::Error::Field { .. }));
     if error.is::<Guarded>() {
         4
+    } else if error.is::<Locked>() {
+        11
     } else if error.is::<WrongUse>() || error.is::<operators::Error>() || wrong_name || wrong_field {
         2
     } else {

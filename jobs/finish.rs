@@ -3,23 +3,24 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use cluster::Stores;
+use cluster::{Cluster, Stores};
 use datasets::{Reading, Removal};
 use operators::method::Spec;
 use operators::{DocId, Matches, Member, Pair, Removed, Resolve, Similarity, Tie, survivors};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::guards::Guards;
-use crate::output::OutputFolder;
+use crate::output::{Key, OutputFolder};
 use crate::plan::Plan;
 use crate::progress::{Progress, Stage};
-use crate::search::Found;
+use crate::search::{Found, Named};
 use crate::summary::{Clock, Counters, InputFile, Process, SamplePair, Summary, histogram, skew};
 use crate::tables::{PairsOf, write_clusters, write_pairs, write_rejects};
-use crate::write::{Fates, write};
+use crate::write::{Fates, Written, write};
 use crate::{Common, WrongUse, say};
 
 /// Which of two matching documents stays.
@@ -39,6 +40,7 @@ pub(crate) fn verified_by(verify: Option<Similarity>) -> String {
 /// An output that is to be made.
 pub(crate) struct Finish<'a> {
     pub common: &'a Common,
+    pub cluster: Arc<Cluster>,
     pub start: Instant,
     pub plan: Arc<Plan>,
     pub reading: Reading,
@@ -51,63 +53,152 @@ pub(crate) struct Finish<'a> {
     pub guards: &'a Guards,
     pub configuration: BTreeMap<String, Value>,
     pub summary_json: Option<&'a str>,
+    /// Of what a killed run may have left.
+    pub key: Option<Key>,
+}
+
+/// What process 0 has decided.
+struct Decision {
+    found: Found,
+    searched: Duration,
+    members: Vec<Member>,
+    /// Rows of the table of pairs.
+    pairs: u64,
+}
+
+impl Decision {
+    fn named(&self, doc: DocId) -> &Named {
+        let at = self.found.named.partition_point(|named| named.doc < doc);
+        &self.found.named[at]
+    }
+
+    fn name(&self, doc: DocId) -> &str {
+        &self.named(doc).id
+    }
+}
+
+/// What is read again of an output that an earlier run had decided.
+#[derive(Deserialize)]
+struct Decided {
+    counters: Counters,
 }
 
 impl Finish<'_> {
     /// Writes and commits the output of what `search` finds, and says the counters; returns 0, or 3 if records were
-    /// rejected.
+    /// rejected. `check` sees what all processes found, and may stop the run.
     pub fn run(
         &self,
         stores: &Stores,
         output: &str,
         overwrite: bool,
         search: impl FnOnce(&Arc<Progress>, &OutputFolder) -> Result<Found>,
+        check: impl FnOnce(&mut Found) -> Result<()>,
     ) -> Result<u8> {
         if let Some(file) = self.summary_json.filter(|file| self.plan.file_below("", file).is_some()) {
             bail!(WrongUse(format!("the summary would replace the input \"{file}\"")));
         }
-        let plan = &self.plan;
-        let summary =
-            OutputFolder::fill(self.common, stores, output, overwrite, plan, |progress, folder| {
-                self.commit(&search(progress, folder)?, folder, progress)
+        let (plan, cluster) = (&self.plan, self.cluster.as_ref());
+        let mut claimed = None;
+        let shared = cluster.meet((), |_| -> Result<_> {
+            let folder = OutputFolder::claim(stores, output, overwrite, plan, self.key.as_ref())?;
+            let shared = folder.committed().is_none().then(|| folder.shared());
+            claimed = Some(folder);
+            Ok(shared)
+        })?;
+        let folder = match (claimed, shared) {
+            (Some(folder), _) => folder,
+            (None, Some(shared)) => OutputFolder::of_shared(stores, &shared)?,
+            (None, None) => return Ok(0),
+        };
+        if let Some(success) = folder.committed() {
+            return self.say_decided(success);
+        }
+        let (summary, rejected) = folder.work(self.common, plan, |progress, folder| {
+            let mut decided = None;
+            let fates = cluster.meet(search(progress, folder)?, |found| -> Result<_> {
+                let mut found = Found::join(found);
+                check(&mut found)?;
+                let (decision, fates) = self.decide(found, folder, progress)?;
+                decided = Some(decision);
+                Ok(fates)
             })?;
-        if !self.common.quiet {
+            let written = write(plan, &self.reading, &fates, folder, cluster, progress)?;
+            let mut summary = None;
+            let rejected = cluster.meet((written, Process::measure()), |all| -> Result<_> {
+                let (written, processes): (Vec<Written>, Vec<Process>) = all.into_iter().unzip();
+                let written = Written::join(&written);
+                let process = Process::join(&processes);
+                let commit = |decision| self.commit(&decision, &fates, written, process, folder, progress);
+                summary = decided.map(commit).transpose()?;
+                Ok(written.rejected > 0)
+            })?;
+            Ok((summary, rejected))
+        })?;
+        if let Some(summary) = summary.filter(|_| !self.common.quiet) {
             say(&summary);
         }
-        Ok(if summary.counters.rejected > 0 { 3 } else { 0 })
+        Ok(if rejected { 3 } else { 0 })
     }
 
-    fn commit(&self, found: &Found, folder: &OutputFolder, progress: &Progress) -> Result<Summary> {
-        let mut clock = Clock::default();
-        clock.add("search", self.start.elapsed());
-        check_names(found)?;
+    /// Says what an earlier run had decided, which is now committed.
+    fn say_decided(&self, success: &str) -> Result<u8> {
+        self.write_summary(success)?;
+        let Decided { counters } = serde_json::from_str(success)?;
+        if !self.common.quiet {
+            let Counters { records_read, kept, removed, rejected, .. } = counters;
+            say(format_args!(
+                "committed what an earlier run had decided: of {records_read} records {kept} kept, {removed} removed, \
+                 {rejected} rejected"
+            ));
+        }
+        Ok(if counters.rejected > 0 { 3 } else { 0 })
+    }
 
+    fn write_summary(&self, json: &str) -> Result<()> {
+        let Some(file) = self.summary_json else { return Ok(()) };
+        std::fs::write(file, json).with_context(|| format!("could not write \"{file}\""))
+    }
+
+    /// Decides what becomes of every document, and writes the tables.
+    fn decide(&self, found: Found, folder: &OutputFolder, progress: &Progress) -> Result<(Decision, Fates)> {
+        let searched = self.start.elapsed();
+        check_names(&found)?;
         progress.enter(Stage::Resolve);
-        let workers = self.common.workers();
-        let named = |doc: DocId| {
-            let at = found.named.partition_point(|named| named.doc < doc);
-            &found.named[at]
-        };
-        let name = |doc| named(doc).id.as_str();
-        let members = self.survivors(&found.matches, |doc| named(doc).chars);
-        let guarded = self.guards.check(found.docs, &members, name);
-        guarded
-            .and_then(|()| self.guards.check_sources(&self.plan, &self.reading, found, &members, workers))?;
-        let fates = fates(&members, found, self.measured(), name);
+        let mut decision = Decision { found, searched, members: Vec::new(), pairs: 0 };
+        decision.members = self.survivors(&decision.found.matches, |doc| decision.named(doc).chars);
+        let Decision { found, members, .. } = &decision;
+        let name = |doc| decision.name(doc);
+        self.guards.check(found.docs, members, name)?;
+        self.guards.check_sources(&self.plan, &self.reading, found, members, self.cluster.workers())?;
+        let fates = fates(members, found, self.measured(), name);
         let removal = |doc| {
             let at = fates.binary_search_by_key(&doc, |fate: &(DocId, _)| fate.0);
             at.ok().and_then(|at| fates[at].1.as_ref())
         };
 
-        // Methods over sets have none.
-        let distance = |pair: &Pair| self.method.fingerprints().then_some(pair.distance);
         progress.enter(Stage::Write);
+        let distance = |pair: &Pair| self.distance(pair);
         let pairs = write_pairs(folder, &found.matches, self.pairs, self.measured(), distance, name)?;
-        write_clusters(folder, &members, named, removal)?;
+        write_clusters(folder, members, |doc| decision.named(doc), removal)?;
         write_rejects(folder, &found.rejects)?;
-        let written = write(&self.plan, &self.reading, &fates, folder, workers, progress)?;
-        clock.add("whole", self.start.elapsed());
+        decision.pairs = pairs;
+        Ok((decision, fates))
+    }
 
+    /// Makes the output visible once all processes have written their part of it.
+    fn commit(
+        &self,
+        decision: &Decision,
+        fates: &Fates,
+        written: Written,
+        process: Process,
+        folder: &OutputFolder,
+        progress: &Progress,
+    ) -> Result<Summary> {
+        let Decision { found, members, .. } = decision;
+        let mut clock = Clock::default();
+        clock.add("search", decision.searched);
+        clock.add("whole", self.start.elapsed());
         let mut counters = Counters {
             input_files: self.plan.files.len() as u64,
             input_bytes: self.plan.bytes(),
@@ -119,36 +210,40 @@ impl Finish<'_> {
             candidates: found.candidates,
             comparisons: found.comparisons.map(|comparisons| comparisons.of_words),
             block_comparisons: found.comparisons.map(|comparisons| comparisons.of_bits),
-            pairs,
+            pairs: decision.pairs,
             kept: written.kept,
             removed: written.removed,
             rejected: written.rejected,
             ..Counters::default()
         };
-        let cluster_sizes = counters.count_clusters(&members);
-        check_ledger(&counters, &fates)?;
+        let cluster_sizes = counters.count_clusters(members);
+        check_ledger(&counters, fates)?;
+        let near = || found.matches.pairs.iter();
+        let similarities = near().filter_map(|(_, similarity)| *similarity);
+        let distance = |pair: &Pair| self.distance(pair);
         let summary = Summary {
             version: env!("CARGO_PKG_VERSION"),
             configuration: self.configuration.clone(),
             counters,
-            process: Process::measure(),
+            process,
             cluster_sizes,
-            pairs_by_distance: histogram(found.matches.pairs.iter().filter_map(|(pair, _)| distance(pair))),
-            pairs_by_similarity: histogram(found.matches.pairs.iter().filter_map(|(_, similarity)| {
-                similarity.map(|similarity| similarity.as_millionths() / 10_000)
-            })),
+            pairs_by_distance: histogram(near().filter_map(|(pair, _)| distance(pair))),
+            pairs_by_similarity: histogram(similarities.map(|similarity| similarity.as_millionths() / 10_000)),
             blocks: skew(&found.loads),
-            sample_pairs: sample(&found.matches, distance, name),
+            sample_pairs: sample(&found.matches, distance, |doc| decision.name(doc)),
             seconds: clock.seconds(),
             input: self.plan.files.iter().map(InputFile::of).collect(),
         };
         let json = serde_json::to_string_pretty(&summary)? + "\n";
         progress.enter(Stage::Commit);
-        if let Some(file) = self.summary_json {
-            std::fs::write(file, &json).with_context(|| format!("could not write \"{file}\""))?;
-        }
+        self.write_summary(&json)?;
         folder.commit(&json)?;
         Ok(summary)
+    }
+
+    /// Methods over sets have none.
+    fn distance(&self, pair: &Pair) -> Option<u32> {
+        self.method.fingerprints().then_some(pair.distance)
     }
 
     /// Whether the similarity of each pair is known.
@@ -186,7 +281,8 @@ fn fates<'a>(members: &[Member], found: &Found, verified: bool, name: impl Fn(Do
             Tie::Identical => "identical",
             Tie::Similar(_) => "similar",
             Tie::Chain => "chain",
-        },
+        }
+        .into(),
     };
     let mut fates: Fates =
         members.iter().filter_map(|m| m.removed.map(|removed| (m.doc, Some(removal(m, removed))))).collect();

@@ -44,14 +44,16 @@ impl MapOutputs {
         Ok(Writer { path, output, sections: vec![Vec::new(); sections], frames: Vec::new(), offset: 0 })
     }
 
-    /// What is known of a split, if its map output is finished. One that is damaged is removed.
+    /// What is known of a split, if its map output is finished. One that is damaged, as by a loss of power, is removed.
+    ///
+    /// Cost: reads it once.
     pub fn finished<H: DeserializeOwned>(&self, split: u32) -> Result<Option<H>> {
         let path = self.path(split);
         if !self.store.exists(&path)? {
             return Ok(None);
         }
-        match self.open(split) {
-            Ok((head, _)) => Ok(Some(head)),
+        match self.open(split).and_then(|(head, output)| output.check().map(|()| head)) {
+            Ok(head) => Ok(Some(head)),
             Err(error) => {
                 say(format_args!("warning: {error:#}; the split is mapped again"));
                 self.store.remove(&path)?;
@@ -159,25 +161,30 @@ pub(crate) struct MapOutput {
 }
 
 impl MapOutput {
+    /// An error if a frame is not what was written.
+    fn check(&self) -> Result<()> {
+        let mut file = Vec::new();
+        self.frames.iter().try_for_each(|frame| self.frame(frame, &mut file))
+    }
+
+    /// Reads a frame as it is in the file.
+    fn frame(&self, frame: &Frame, file: &mut Vec<u8>) -> Result<()> {
+        file.resize(frame.length as usize, 0);
+        let read = self.blob.read_full_at(frame.offset, file)?;
+        if read < file.len() || xxh3_64(file) != frame.checksum {
+            bail!("\"{}\" is damaged: the checksum at byte {} is wrong", self.blob.path(), frame.offset);
+        }
+        Ok(())
+    }
+
     /// Calls `each` with every frame of a section.
     pub fn read(&self, section: usize, mut each: impl FnMut(&[u8])) -> Result<()> {
         let (mut file, mut bytes) = (Vec::new(), Vec::new());
         for frame in self.frames.iter().filter(|frame| frame.section as usize == section) {
-            file.resize(frame.length as usize, 0);
-            let read = self.blob.read_full_at(frame.offset, &mut file)?;
+            self.frame(frame, &mut file)?;
             bytes.resize(frame.bytes as usize, 0);
-            let whole = read == file.len()
-                && xxh3_64(&file) == frame.checksum
-                && lz4_flex::block::decompress_into(&file, &mut bytes)
-                    .is_ok_and(|length| length == bytes.len());
-            if !whole {
-                bail!(
-                    "\"{}\" is damaged: the frame at byte {} cannot be read",
-                    self.blob.path(),
-                    frame.offset
-                );
-            }
-            each(&bytes);
+            let length = lz4_flex::block::decompress_into(&file, &mut bytes)?;
+            each(&bytes[..length]);
         }
         Ok(())
     }

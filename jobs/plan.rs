@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread;
 
 use anyhow::{Result, anyhow, bail};
-use cluster::{Found, Stores, path_of_text};
+use cluster::{Cluster, Found, Stores, path_of_text};
 use datasets::{FORMATS, Format, Piece, UNKNOWN};
 use operators::text::{Clean, Cleaner};
 use operators::{Doc, DocId, hash};
@@ -161,6 +161,25 @@ impl Plan {
             false => Path::new(&file.path).starts_with(folder),
         };
         self.files.iter().find(|file| file.store.prefix() == prefix && below(file))
+    }
+
+    /// An error if the processes see different inputs.
+    pub fn check_same(&self, cluster: &Cluster) -> Result<()> {
+        let file = |file: &Found| (file.path.clone(), file.bytes);
+        let formats: Vec<_> = self.splits.iter().map(|split| (split.format.name(), split.pieces.len())).collect();
+        let files: Vec<_> = self.files.iter().map(file).collect();
+        let hash = hash::bytes(format!("{formats:?} {files:?}").as_bytes());
+        cluster.meet((hash, self.files.len() as u64, self.bytes()), |all| match all.iter().position(|other| *other != all[0]) {
+            None => Ok(()),
+            Some(process) => {
+                let (_, files, bytes) = all[process];
+                bail!(
+                    "process {process} sees other inputs than process 0: {files} files with {bytes} bytes, and not {} with {}",
+                    all[0].1,
+                    all[0].2
+                )
+            }
+        })
     }
 
     /// Reads only a sample from now on.

@@ -90,6 +90,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     }
     let finish = Finish {
         common,
+        cluster: Arc::new(Cluster::alone(common.workers())),
         start,
         plan: Arc::new(input.plan),
         reading: input.reading,
@@ -101,13 +102,15 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         guards: &args.guards,
         configuration,
         summary_json: args.summary_json.as_deref(),
+        key: None,
     };
-    finish.run(&stores, &args.new_output, args.overwrite, |_, folder| {
+    let search = |_: &Arc<Progress>, folder: &OutputFolder| {
         let lexicon = finished.lexicon()?;
         let statistics = statistics::of_output(&stores, old, &method, &lexicon)?;
         statistics::write(folder, &method, &lexicon, &statistics)?;
         found(&finished, args.threshold)
-    })
+    };
+    finish.run(&stores, &args.new_output, args.overwrite, search, |_| Ok(()))
 }
 
 /// What the search of the output found, less the pairs under the threshold.

@@ -109,12 +109,12 @@ pub(crate) struct Counters {
     pub rejected: u64,
 }
 
-/// What the process has used.
-#[derive(Debug, Serialize)]
+/// What the processes have used.
+#[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Process {
     /// User and system time.
     pub cpu_milliseconds: u64,
-    /// The most memory that was resident at a time.
+    /// The most memory that was resident at a time, in the process that had most.
     pub peak_memory_bytes: u64,
 }
 
@@ -137,6 +137,15 @@ impl Counters {
 }
 
 impl Process {
+    /// What several have used together.
+    pub fn join(processes: &[Process]) -> Self {
+        let peak = |process: &Process| process.peak_memory_bytes;
+        Process {
+            cpu_milliseconds: processes.iter().map(|process| process.cpu_milliseconds).sum(),
+            peak_memory_bytes: processes.iter().map(peak).max().unwrap_or(0),
+        }
+    }
+
     /// Asks the system what this process has used so far; 0 where it does not say (it does on Linux).
     pub fn measure() -> Self {
         let read = |file| fs::read_to_string(file).unwrap_or_default();

@@ -5,10 +5,11 @@ use std::iter;
 use anyhow::Result;
 use cluster::Cluster;
 use datasets::{Fate, Reading, Removal};
-use operators::DocId;
+use operators::{DocId, hash};
+use serde::{Deserialize, Serialize};
 
 use crate::drive;
-use crate::output::{OutputFolder, SplitParts};
+use crate::output::{OutputFolder, SplitParts, TaskManifest};
 use crate::plan::{Plan, Split};
 use crate::progress::Progress;
 
@@ -16,11 +17,22 @@ use crate::progress::Progress;
 pub(crate) type Fates = Vec<(DocId, Option<Removal>)>;
 
 /// Records written, to be held against those read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Written {
     pub kept: u64,
     pub removed: u64,
     pub rejected: u64,
+}
+
+impl Written {
+    /// The sum.
+    pub fn join(parts: &[Written]) -> Self {
+        parts.iter().fold(Written::default(), |sum, part| Written {
+            kept: sum.kept + part.kept,
+            removed: sum.removed + part.removed,
+            rejected: sum.rejected + part.rejected,
+        })
+    }
 }
 
 /// Writes kept and removed of the splits of this process. `fates`: the removal of a removed record, `None` for a rejected one.
@@ -35,17 +47,30 @@ pub(crate) fn write(
     let results = drive::each_split(plan, cluster, |number, split| {
         let of_split = |split: u32| fates.partition_point(|fate| fate.0.split() < split);
         let fates = &fates[of_split(number)..of_split(number + 1)];
-        let mut written = Written::default();
-        write_split(split, number, reading, fates, folder, progress, &mut written)?;
-        Ok(written)
+        let decided = decided(fates);
+        if let Some(task) = folder.finished_task(number, decided)? {
+            split.pieces.iter().for_each(|piece| progress.done(piece.bytes()));
+            return Ok(task);
+        }
+        let mut task = TaskManifest { decided, ..TaskManifest::default() };
+        write_split(split, number, reading, fates, folder, progress, &mut task)?;
+        folder.task(number, &task)?;
+        Ok(task)
     })?;
-    let mut all = Written::default();
-    for written in results {
-        all.kept += written.kept;
-        all.removed += written.removed;
-        all.rejected += written.rejected;
+    let written = |task: TaskManifest| {
+        let TaskManifest { kept, removed, rejected, .. } = task;
+        Written { kept, removed, rejected }
+    };
+    Ok(Written::join(&results.into_iter().map(written).collect::<Vec<_>>()))
+}
+
+/// A hash of what was decided for a split.
+fn decided(fates: &[(DocId, Option<Removal>)]) -> u64 {
+    let mut text = String::new();
+    for (doc, removal) in fates {
+        text += &format!("{} {removal:?}\n", doc.0);
     }
-    Ok(all)
+    hash::bytes(text.as_bytes())
 }
 
 fn write_split(
@@ -55,7 +80,7 @@ fn write_split(
     fates: &[(DocId, Option<Removal>)],
     folder: &OutputFolder,
     progress: &Progress,
-    written: &mut Written,
+    written: &mut TaskManifest,
 ) -> Result<()> {
     let parts = SplitParts::new(folder, number);
     let mut writer = split.format.writer(&parts, reading);
@@ -94,5 +119,6 @@ fn write_split(
         progress.done(unopened.bytes());
     }
     writer.finish()?;
+    written.files = parts.files();
     Ok(())
 }

@@ -241,6 +241,10 @@ mod tests {
             unreachable!()
         }
 
+        fn create_new(&self, _path: &str, _contents: &[u8]) -> Result<bool, Error> {
+            unreachable!()
+        }
+
         fn create_dir(&self, _path: &str) -> Result<(), Error> {
             unreachable!()
         }

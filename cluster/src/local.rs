@@ -1,11 +1,12 @@
 //! Files of this machine.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use log::trace;
 use tempfile::NamedTempFile;
@@ -54,7 +55,7 @@ impl Store for Local {
         let folder = path_of_text(path);
         let metadata = fs::metadata(&folder).map_err(failed)?;
         if !metadata.is_dir() {
-            return Ok(vec![Child { path: path.to_owned(), bytes: metadata.len(), directory: false }]);
+            return Ok(vec![child(path.to_owned(), &metadata)]);
         }
         let mut children = Vec::new();
         for entry in fs::read_dir(folder).map_err(failed)? {
@@ -62,18 +63,17 @@ impl Store for Local {
             if is_hidden(entry.file_name().as_bytes()) {
                 continue;
             }
-            let child = entry.path();
-            let name = text_of_path(child.as_os_str());
+            let found = entry.path();
+            let name = text_of_path(found.as_os_str());
             // Never "not found", which patterns pass over: a link to nothing is input that is lost.
             let failed = |source| Error::Io { path: name.clone(), action: "list", source };
-            let metadata = fs::metadata(&child).map_err(failed)?;
+            let metadata = fs::metadata(&found).map_err(failed)?;
             let link = entry.file_type().map_err(failed)?.is_symlink();
-            if metadata.is_dir() && link && leads_back(&child).map_err(failed)? {
+            if metadata.is_dir() && link && leads_back(&found).map_err(failed)? {
                 continue;
             }
             if metadata.is_dir() || metadata.is_file() {
-                let directory = metadata.is_dir();
-                children.push(Child { path: name, bytes: metadata.len(), directory });
+                children.push(child(name, &metadata));
             }
         }
         Ok(children)
@@ -81,20 +81,21 @@ impl Store for Local {
 
     fn create(&self, path: &str) -> Result<Box<dyn Output>, Error> {
         trace!(target: "create", "{path}");
-        let create = || {
-            let folder = path_of_text(parent(path));
-            fs::create_dir_all(&folder)?;
-            let name = path.rsplit('/').next().unwrap_or_default();
-            let name: String = name.chars().take(TEMPORARY_NAME_CHARS).collect();
-            tempfile::Builder::new()
-                .prefix(&path_of_text(&format!(".{name}.tmp")))
-                // As any other new file, and not private as temporary files are: the umask still applies.
-                .permissions(Permissions::from_mode(0o666))
-                .tempfile_in(folder)
-        };
-        let file = create().map_err(|source| Error::io(path, "create", source))?;
+        let file = temporary(path).map_err(|source| Error::io(path, "create", source))?;
         let file = BufWriter::with_capacity(WRITE_BYTES, file);
         Ok(Box::new(LocalOutput { path: path.to_owned(), file }))
+    }
+
+    fn create_new(&self, path: &str, contents: &[u8]) -> Result<bool, Error> {
+        let create = || {
+            let mut file = temporary(path)?;
+            file.write_all(contents)?;
+            match file.persist_noclobber(path_of_text(path)) {
+                Err(failure) if failure.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+                created => created.map(|_| true).map_err(|failure| failure.error),
+            }
+        };
+        create().map_err(|source| Error::io(path, "create", source))
     }
 
     fn create_dir(&self, path: &str) -> Result<(), Error> {
@@ -143,6 +144,25 @@ impl Store for Local {
             _ => Ok(()),
         }
     }
+}
+
+fn child(path: String, metadata: &Metadata) -> Child {
+    let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let modified = modified.map(|since| since.as_millis() as u64);
+    Child { path, bytes: metadata.len(), modified, directory: metadata.is_dir() }
+}
+
+/// A hidden file beside the one that it will be, and the directories above it.
+fn temporary(path: &str) -> io::Result<NamedTempFile> {
+    let folder = path_of_text(parent(path));
+    fs::create_dir_all(&folder)?;
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let name: String = name.chars().take(TEMPORARY_NAME_CHARS).collect();
+    tempfile::Builder::new()
+        .prefix(&path_of_text(&format!(".{name}.tmp")))
+        // As any other new file, and not private as temporary files are: the umask still applies.
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder)
 }
 
 /// Below a file there is nothing either.
@@ -372,6 +392,33 @@ mod tests {
         Local.create_dir(&path("d/e")).unwrap();
         assert!(Local.exists(&path("d/e")).unwrap());
         assert!(!Local.exists(&path("b")).unwrap());
+    }
+
+    #[test]
+    fn of_many_who_create_a_file_at_once_one_does() {
+        let (_guard, folder) = folder();
+        for round in 0..50 {
+            let path = format!("{folder}/a/{round}");
+            let create = |me: u8| Local.create_new(&path, &[me; 100]).unwrap();
+            let created: Vec<u8> = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..4).map(|me| (me, scope.spawn(move || create(me)))).collect();
+                threads.into_iter().filter_map(|(me, thread)| thread.join().unwrap().then_some(me)).collect()
+            });
+            let [winner] = created[..] else { panic!("{created:?}") };
+            assert_eq!(fs::read(&path).unwrap(), [winner; 100]);
+        }
+        assert_eq!(fs::read_dir(format!("{folder}/a")).unwrap().count(), 50);
+        fs::create_dir(format!("{folder}/b")).unwrap();
+        assert!(!Local.create_new(&format!("{folder}/b"), b"x").unwrap());
+    }
+
+    #[test]
+    fn a_file_is_listed_with_the_time_of_its_last_writing() {
+        let (_guard, folder) = folder();
+        write(&format!("{folder}/x"), "1");
+        let file = File::options().append(true).open(format!("{folder}/x")).unwrap();
+        file.set_modified(UNIX_EPOCH + std::time::Duration::from_millis(1_234_567)).unwrap();
+        assert_eq!(Local.list(&folder).unwrap()[0].modified, Some(1_234_567));
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub struct Found {
     pub name: String,
     /// Length in bytes.
     pub bytes: u64,
+    /// When it was last written, in milliseconds since 1970, by the store's own clock; where it says so.
+    pub modified: Option<u64>,
     /// Of all who open it.
     sums: Arc<Sums>,
 }
@@ -201,10 +203,10 @@ impl Stores {
         if files.is_empty() {
             return Err(Error::NotFound { path: input.to_owned() });
         }
-        found.extend(files.into_iter().map(|Entry { path, bytes }| {
+        found.extend(files.into_iter().map(|Entry { path, bytes, modified }| {
             let below = path.strip_prefix(base.trim_end_matches('/')).filter(|below| !below.is_empty());
             let name = below.unwrap_or(&path[parent(&path).len()..]).trim_start_matches('/').to_owned();
-            Found { store: store.clone(), path, name, bytes, sums: Arc::new(Sums::new(bytes)) }
+            Found { store: store.clone(), path, name, bytes, modified, sums: Arc::new(Sums::new(bytes)) }
         }));
         Ok(())
     }
@@ -289,7 +291,7 @@ fn matching(
         if child.directory {
             matching(store, &child.path, rest, bad, files)?;
         } else if rest.is_empty() {
-            files.push(Entry { path: child.path, bytes: child.bytes });
+            files.push(Entry { path: child.path, bytes: child.bytes, modified: child.modified });
         }
     }
     Ok(())

@@ -16,6 +16,9 @@ pub trait Store: Send + Sync {
     /// Creates a file, and the directories above it. It is whole only after [`Output::finish`]; some stores show
     /// it before, so write where nobody looks and rename.
     fn create(&self, path: &str) -> Result<Box<dyn Output>, Error>;
+    /// Creates a small file with `contents` if nothing is there, and says whether it did: of several who try at once
+    /// one gets true. Who gets false may find its own `contents` there, if an earlier answer was lost.
+    fn create_new(&self, path: &str, contents: &[u8]) -> Result<bool, Error>;
     /// Creates a directory and those above it; one that exists is fine.
     fn create_dir(&self, path: &str) -> Result<(), Error>;
     /// Whether a file or directory is there.
@@ -41,7 +44,7 @@ pub trait Store: Send + Sync {
                 if child.directory {
                     directories.push(child.path);
                 } else {
-                    files.push(Entry { path: child.path, bytes: child.bytes });
+                    files.push(Entry { path: child.path, bytes: child.bytes, modified: child.modified });
                 }
             }
         }
@@ -70,6 +73,8 @@ pub struct Child {
     pub path: String,
     /// Length in bytes; of a directory, nothing of use.
     pub bytes: u64,
+    /// When it was last written, in milliseconds since 1970, by the store's own clock; where it says so.
+    pub modified: Option<u64>,
     /// Whether it is a directory.
     pub directory: bool,
 }
@@ -81,6 +86,8 @@ pub struct Entry {
     pub path: String,
     /// Length in bytes.
     pub bytes: u64,
+    /// As in [`Child`].
+    pub modified: Option<u64>,
 }
 
 /// An open file, read at any offset by any number of threads.

@@ -35,10 +35,12 @@ pub use sequence_file::Codec;
 pub use synthetic::{Synthetic, SyntheticDoc};
 pub use unknown::UNKNOWN;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use cluster::{Blob, Output};
 use operators::DocBatch;
+use serde::{Deserialize, Serialize};
 
 /// Every format that can be read, in the order in which they are tried on a file.
 pub static FORMATS: &[&dyn Format] = &[
@@ -130,7 +132,7 @@ pub enum Fate {
 }
 
 /// Why a document was removed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Removal {
     /// The removed document's id.
     pub id: String,
@@ -141,7 +143,7 @@ pub struct Removal {
     /// The smallest id of its cluster.
     pub cluster: String,
     /// `identical`, `similar` or `chain`.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
 }
 
 /// A corpus format.

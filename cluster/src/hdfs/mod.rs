@@ -9,11 +9,13 @@ mod calls;
 mod failure;
 mod output;
 
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hdfs_native::client::FileStatus;
 use hdfs_native::{Client, HdfsError, WriteOptions};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::store::{Blob, Child, Error, Output, Store, is_hidden};
 use blob::HdfsBlob;
@@ -105,6 +107,7 @@ impl Store for Hdfs {
         let children = self.calls.ask(path, "list", list)?.into_iter();
         let child = |status: FileStatus| Child {
             bytes: status.length as u64,
+            modified: Some(status.modification_time),
             directory: status.isdir,
             path: status.path,
         };
@@ -122,6 +125,23 @@ impl Store for Hdfs {
         let writer = self.calls.tell(path, create);
         let writer = writer.map_err(|failure| failure.error(&self.calls.name(path), "create"))?;
         Ok(Box::new(HdfsOutput::new(&self.calls, path, writer)))
+    }
+
+    fn create_new(&self, path: &str, contents: &[u8]) -> Result<bool, Error> {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let temporary = format!("{folder}/.{name}.{:016x}", xxh3_64(contents));
+        let mut output = self.create(&temporary)?;
+        let written = output.write_all(contents);
+        written.map_err(|source| Error::io(&self.calls.name(path), "create", source))?;
+        output.finish()?;
+        // It does not replace what is there: the name node refuses.
+        match self.rename(&temporary, path) {
+            Ok(()) => Ok(true),
+            Err(error) => {
+                self.remove(&temporary)?;
+                if self.exists(path)? { Ok(false) } else { Err(error) }
+            }
+        }
     }
 
     fn create_dir(&self, path: &str) -> Result<(), Error> {

@@ -17,8 +17,8 @@ use std::thread;
 
 use futures::StreamExt;
 use futures::stream;
-use object_store::ObjectMeta;
 use object_store::path::Path;
+use object_store::{ObjectMeta, PutMode, PutPayload};
 
 use self::blob::Object;
 use self::connect::Client;
@@ -66,12 +66,17 @@ impl Bucket {
             any |= !page.objects.is_empty() || !page.common_prefixes.is_empty();
             marker = marker.take().or(page.objects.iter().find(|object| object.location == key).cloned());
             let directories = page.common_prefixes.into_iter();
-            let directories =
-                directories.map(|at| Child { path: format!("/{at}"), bytes: 0, directory: true });
+            let directories = directories.map(|at| Child {
+                path: format!("/{at}"),
+                bytes: 0,
+                modified: None,
+                directory: true,
+            });
             let files = page.objects.into_iter().filter(|object| object.location != key);
             let files = files.map(|object| Child {
                 path: format!("/{}", object.location),
                 bytes: object.size,
+                modified: modified(&object),
                 directory: false,
             });
             let seen = |child: &Child| !is_hidden(last_name(&child.path).as_bytes());
@@ -91,9 +96,11 @@ impl Bucket {
         let (key, mut entries) = (self.shared.key(path)?, Vec::new());
         self.shared.pages(path, false, |page| {
             let objects = page.objects.into_iter().filter(|object| !is_mark(object, &key));
-            entries.extend(
-                objects.map(|object| Entry { path: format!("/{}", object.location), bytes: object.size }),
-            );
+            entries.extend(objects.map(|object| Entry {
+                path: format!("/{}", object.location),
+                bytes: object.size,
+                modified: modified(&object),
+            }));
         })?;
         Ok(entries)
     }
@@ -187,13 +194,32 @@ impl Store for Bucket {
             return Ok(children);
         }
         match self.shared.head(path, "list")? {
-            Some(meta) => Ok(vec![Child { path: path.to_owned(), bytes: meta.size, directory: false }]),
+            Some(meta) => Ok(vec![Child {
+                path: path.to_owned(),
+                bytes: meta.size,
+                modified: modified(&meta),
+                directory: false,
+            }]),
             None => Err(Error::NotFound { path: self.shared.name(path) }),
         }
     }
 
     fn create(&self, path: &str) -> Result<Box<dyn Output>, Error> {
         Ok(Box::new(Upload::new(self.shared.clone(), path)?))
+    }
+
+    fn create_new(&self, path: &str, contents: &[u8]) -> Result<bool, Error> {
+        let payload = PutPayload::from(contents.to_vec());
+        let create = |client: Arc<dyn Client>, key: Path| {
+            let payload = payload.clone();
+            async move {
+                match client.put_opts(&key, payload, PutMode::Create.into()).await {
+                    Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
+                    created => Ok(created.map(|_| true)?),
+                }
+            }
+        };
+        self.shared.ask(path, "create", self.shared.limits.transfer, create)
     }
 
     /// Nothing: an object brings its directories along.
@@ -256,7 +282,7 @@ impl Store for Bucket {
         if !is_root(path)
             && let Some(meta) = self.shared.head(path, "list")?
         {
-            files.push(Entry { path: path.to_owned(), bytes: meta.size });
+            files.push(Entry { path: path.to_owned(), bytes: meta.size, modified: modified(&meta) });
         }
         let mut directories = vec![path.to_owned()];
         let mut any = !files.is_empty();
@@ -266,7 +292,9 @@ impl Store for Bucket {
             for child in children {
                 match child.directory {
                     true => directories.push(child.path),
-                    false => files.push(Entry { path: child.path, bytes: child.bytes }),
+                    false => {
+                        files.push(Entry { path: child.path, bytes: child.bytes, modified: child.modified })
+                    }
                 }
             }
         }
@@ -276,6 +304,10 @@ impl Store for Bucket {
         files.sort();
         Ok(files)
     }
+}
+
+fn modified(object: &ObjectMeta) -> Option<u64> {
+    object.last_modified.timestamp_millis().try_into().ok()
 }
 
 fn is_root(path: &str) -> bool {

@@ -1,0 +1,359 @@
+//! A store in memory that loses what was not settled when its power goes.
+//!
+//! What is live and what is durable are kept apart. Each change of a name and each content of a file is one step that may
+//! survive by itself: a name without its content is an empty file, and a later rename may survive an earlier one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use cluster::{Blob, Child, Error, Output, Store};
+
+type Id = u64;
+
+/// Names of a file system. Every directory and file has an id that its names lead to; 0 is the root.
+#[derive(Clone, Default)]
+struct Names {
+    /// Of each directory that was ever made.
+    entries: BTreeMap<Id, BTreeMap<String, Id>>,
+    contents: BTreeMap<Id, Arc<[u8]>>,
+}
+
+/// A step that is not yet durable.
+#[derive(Clone)]
+enum Step {
+    /// A name now leads there and no other one does, or it leads nowhere.
+    Entry {
+        directory: Id,
+        name: String,
+        to: Option<Id>,
+        from: Option<Id>,
+    },
+    Content {
+        file: Id,
+        bytes: Arc<[u8]>,
+    },
+}
+
+#[derive(Default)]
+struct Disk {
+    live: Names,
+    durable: Names,
+    steps: Vec<Step>,
+    directories: BTreeSet<Id>,
+    next: Id,
+    /// Changes until the power goes; none: it stays.
+    left: Option<u64>,
+    changes: u64,
+}
+
+/// The disk is shared by its clones.
+#[derive(Clone)]
+pub(super) struct PowerStore(Arc<Mutex<Disk>>);
+
+impl Names {
+    fn find(&self, path: &str) -> Option<Id> {
+        let names = path.split('/').filter(|name| !name.is_empty());
+        names.into_iter().try_fold(0, |at, name| self.entries.get(&at)?.get(name).copied())
+    }
+
+    fn apply(&mut self, step: &Step) {
+        match step {
+            Step::Entry { directory, name, to, from } => {
+                if let Some(id) = to {
+                    // A rename is one step: whatever name it had goes.
+                    self.entries.values_mut().for_each(|names| names.retain(|_, other| other != id));
+                }
+                let names = self.entries.entry(*directory).or_default();
+                match to {
+                    Some(id) => drop(names.insert(name.clone(), *id)),
+                    None if names.get(name) == from.as_ref() => drop(names.remove(name)),
+                    None => {}
+                }
+            }
+            Step::Content { file, bytes } => drop(self.contents.insert(*file, Arc::clone(bytes))),
+        }
+    }
+
+    /// An id and all that lie below it.
+    fn below(&self, id: Id, found: &mut BTreeSet<Id>) {
+        if found.insert(id) {
+            self.entries.get(&id).into_iter().flatten().for_each(|(_, child)| self.below(*child, found));
+        }
+    }
+}
+
+impl Disk {
+    /// One change of what is on the disk, unless there is no power.
+    fn change(&mut self, step: Step) -> Result<(), Error> {
+        self.power()?;
+        self.live.apply(&step);
+        self.steps.push(step);
+        Ok(())
+    }
+
+    fn power(&mut self) -> Result<(), Error> {
+        self.changes += 1;
+        match &mut self.left {
+            Some(0) => Err(Error::io("/", "write", io::Error::other("the power is out"))),
+            left => {
+                *left = left.map(|left| left - 1);
+                Ok(())
+            }
+        }
+    }
+
+    fn is_directory(&self, id: Id) -> bool {
+        self.live.entries.contains_key(&id)
+    }
+
+    fn new_id(&mut self) -> Id {
+        self.next += 1;
+        self.next
+    }
+
+    /// The directory of a path, which is made if it is missing, and the last name.
+    fn directory(&mut self, path: &str) -> Result<(Id, String), Error> {
+        let mut names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
+        let last = names.pop().unwrap_or_default().to_owned();
+        let mut at = 0;
+        for name in names {
+            at = match self.live.entries.get(&at).and_then(|names| names.get(name)) {
+                Some(id) => *id,
+                None => {
+                    let id = self.new_id();
+                    self.change(Step::Entry {
+                        directory: at,
+                        name: name.to_owned(),
+                        to: Some(id),
+                        from: None,
+                    })?;
+                    self.live.entries.insert(id, BTreeMap::new());
+                    self.directories.insert(id);
+                    id
+                }
+            };
+        }
+        Ok((at, last))
+    }
+
+    fn write(&mut self, path: &str, bytes: &[u8]) -> Result<(), Error> {
+        let (directory, name) = self.directory(path)?;
+        let file = self.new_id();
+        // Its name may survive without it.
+        self.live.contents.insert(file, Arc::new([]));
+        self.change(Step::Entry { directory, name, to: Some(file), from: None })?;
+        self.change(Step::Content { file, bytes: bytes.into() })
+    }
+
+    fn remove(&mut self, path: &str) -> Result<(), Error> {
+        let Some(id) = self.live.find(path) else { return Ok(()) };
+        let names: Vec<String> =
+            self.live.entries.get(&id).into_iter().flatten().map(|(name, _)| name.clone()).collect();
+        for name in names {
+            self.remove(&format!("{path}/{name}"))?;
+        }
+        let (directory, name) = self.directory(path)?;
+        self.change(Step::Entry { directory, name, to: None, from: Some(id) })
+    }
+}
+
+impl PowerStore {
+    pub fn new() -> Self {
+        let mut disk = Disk::default();
+        disk.live.entries.insert(0, BTreeMap::new());
+        disk.durable = disk.live.clone();
+        PowerStore(Arc::new(Mutex::new(disk)))
+    }
+
+    /// Changes so far, those that failed too.
+    pub fn changes(&self) -> u64 {
+        self.0.lock().unwrap().changes
+    }
+
+    /// The power goes after so many changes.
+    pub fn fail_after(&self, changes: u64) {
+        self.0.lock().unwrap().left = Some(changes);
+    }
+
+    /// What is there when the power is back: all that was settled, and of the rest the steps for which `survives` is
+    /// true; it is told whether the step is the content of a file.
+    pub fn restart(&self, mut survives: impl FnMut(bool) -> bool) {
+        let disk = &mut *self.0.lock().unwrap();
+        for step in std::mem::take(&mut disk.steps) {
+            if survives(matches!(step, Step::Content { .. })) {
+                disk.durable.apply(&step);
+            }
+        }
+        disk.left = None;
+        disk.live = disk.durable.clone();
+        let ids: Vec<Id> = disk.live.entries.values().flat_map(|names| names.values().copied()).collect();
+        for id in ids {
+            // A directory that holds nothing, or a file whose content is lost.
+            if disk.directories.contains(&id) {
+                disk.live.entries.entry(id).or_default();
+            } else {
+                disk.live.contents.entry(id).or_insert_with(|| Arc::new([]));
+            }
+        }
+    }
+
+    /// Every file below a path that has a name there, hidden ones too.
+    pub fn files(&self, path: &str) -> BTreeMap<String, Vec<u8>> {
+        fn collect(disk: &Disk, id: Id, path: String, files: &mut BTreeMap<String, Vec<u8>>) {
+            match disk.live.entries.get(&id) {
+                Some(names) => {
+                    names.iter().for_each(|(name, id)| collect(disk, *id, format!("{path}/{name}"), files))
+                }
+                None => drop(files.insert(path, disk.live.contents[&id].to_vec())),
+            }
+        }
+        let (disk, mut files) = (self.0.lock().unwrap(), BTreeMap::new());
+        if let Some(id) = disk.live.find(path) {
+            collect(&disk, id, String::new(), &mut files);
+        }
+        files
+    }
+}
+
+impl Store for PowerStore {
+    fn prefix(&self) -> &str {
+        ""
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn Blob>, Error> {
+        let disk = self.0.lock().unwrap();
+        let contents = disk.live.find(path).and_then(|id| disk.live.contents.get(&id));
+        let contents = contents.ok_or_else(|| Error::NotFound { path: path.to_owned() })?;
+        Ok(Arc::new(Content(path.to_owned(), Arc::clone(contents))))
+    }
+
+    fn children(&self, path: &str) -> Result<Vec<Child>, Error> {
+        let disk = self.0.lock().unwrap();
+        let child = |path: String, id: Id| Child {
+            path,
+            bytes: disk.live.contents.get(&id).map_or(0, |bytes| bytes.len() as u64),
+            modified: None,
+            directory: disk.is_directory(id),
+        };
+        let id = disk.live.find(path).ok_or_else(|| Error::NotFound { path: path.to_owned() })?;
+        let Some(names) = disk.live.entries.get(&id) else { return Ok(vec![child(path.to_owned(), id)]) };
+        let seen = names.iter().filter(|(name, _)| !name.starts_with(['_', '.']));
+        Ok(seen.map(|(name, id)| child(format!("{path}/{name}"), *id)).collect())
+    }
+
+    fn create(&self, path: &str) -> Result<Box<dyn Output>, Error> {
+        Ok(Box::new(Writing { store: self.clone(), path: path.to_owned(), bytes: Vec::new() }))
+    }
+
+    fn create_new(&self, path: &str, contents: &[u8]) -> Result<bool, Error> {
+        let mut disk = self.0.lock().unwrap();
+        if disk.live.find(path).is_some() {
+            return Ok(false);
+        }
+        disk.write(path, contents).map(|()| true)
+    }
+
+    fn create_dir(&self, path: &str) -> Result<(), Error> {
+        self.0.lock().unwrap().directory(&format!("{path}/x")).map(|_| ())
+    }
+
+    fn exists(&self, path: &str) -> Result<bool, Error> {
+        Ok(self.0.lock().unwrap().live.find(path).is_some())
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
+        let mut disk = self.0.lock().unwrap();
+        let above = to.rsplit_once('/').map_or("", |(above, _)| above);
+        let id = disk.live.find(from).filter(|_| disk.live.find(above).is_some());
+        let id = id.ok_or_else(|| Error::NotFound { path: from.to_owned() })?;
+        if disk.live.find(to).is_some() {
+            return Err(Error::io(to, "rename to", io::ErrorKind::AlreadyExists.into()));
+        }
+        let (directory, name) = disk.directory(to)?;
+        disk.change(Step::Entry { directory, name, to: Some(id), from: None })
+    }
+
+    fn remove(&self, path: &str) -> Result<(), Error> {
+        self.0.lock().unwrap().remove(path)
+    }
+
+    /// No more than it must: names in directories at or below the path, the names that lead to it, and contents below it.
+    fn settle(&self, path: &str) -> Result<(), Error> {
+        let disk = &mut *self.0.lock().unwrap();
+        disk.power()?;
+        let id = disk.live.find(path).ok_or_else(|| Error::NotFound { path: path.to_owned() })?;
+        let mut settled = BTreeSet::new();
+        disk.live.below(id, &mut settled);
+        let mut above = vec![0];
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            let at = above.last().and_then(|at| disk.live.entries.get(at)?.get(name).copied());
+            above.extend(at);
+        }
+        for step in std::mem::take(&mut disk.steps) {
+            let is_settled = match &step {
+                Step::Entry { directory, to, .. } => {
+                    settled.contains(directory) || to.is_some_and(|to| above.contains(&to))
+                }
+                Step::Content { file, .. } => settled.contains(file),
+            };
+            if is_settled {
+                disk.durable.apply(&step);
+                if let Step::Entry { to: Some(id), .. } = step {
+                    // Where it had been before is of no interest any more.
+                    disk.steps.retain(|step| !matches!(step, Step::Entry { to, .. } if *to == Some(id)));
+                }
+            } else {
+                disk.steps.push(step);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A file, as it was when it was opened.
+struct Content(String, Arc<[u8]>);
+
+impl Blob for Content {
+    fn path(&self) -> &str {
+        &self.0
+    }
+
+    fn bytes(&self) -> u64 {
+        self.1.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
+        let rest = self.1.get(offset as usize..).unwrap_or_default();
+        let read = rest.len().min(buffer.len());
+        buffer[..read].copy_from_slice(&rest[..read]);
+        Ok(read)
+    }
+
+    fn read_ahead_bytes(&self) -> usize {
+        1 << 16
+    }
+}
+
+struct Writing {
+    store: PowerStore,
+    path: String,
+    bytes: Vec<u8>,
+}
+
+impl Write for Writing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Output for Writing {
+    fn finish(self: Box<Self>) -> Result<(), Error> {
+        self.store.0.lock().unwrap().write(&self.path, &self.bytes)
+    }
+}
