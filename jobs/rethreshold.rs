@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use cluster::Stores;
+use cluster::{Cluster, Stores};
 use operators::{DocId, Matches, Pair, Resolve, Similarity};
 use serde_json::json;
 
@@ -13,6 +13,8 @@ use crate::finish::{Finish, Keep, verified_by};
 use crate::finished::Finished;
 use crate::guards::Guards;
 use crate::options::paths;
+use crate::output::OutputFolder;
+use crate::progress::Progress;
 use crate::search::{Found, Named};
 use crate::tables::PairsOf;
 use crate::{Common, WrongUse, statistics};
