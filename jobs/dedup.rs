@@ -111,6 +111,9 @@ impl FromStr for Verification {
 
 /// Runs the job; returns 0, or 3 if records were rejected.
 pub fn run(common: &Common, mut args: Args) -> Result<u8> {
+    if common.place().is_some_and(|place| place.addresses.len() > 1) {
+        bail!("dedup does not run in several processes yet");
+    }
     let start = Instant::now();
     let stores = Stores::new();
     let paths = std::mem::take(&mut args.paths);
