@@ -30,7 +30,7 @@ use crate::{Common, WrongUse};
 ///
 /// The output holds kept/ and removed/ in the input's own format, pairs/, clusters/ and rejects/, and
 /// _SUCCESS, which is written last.
-#[derive(clap::Args)]
+#[derive(Debug, clap::Args)]
 #[command(override_usage = "dedup-job dedup [OPTIONS] <INPUT>... <OUTPUT>")]
 pub struct Args {
     /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store; the last one is the output folder
@@ -111,8 +111,20 @@ impl FromStr for Verification {
     }
 }
 
-/// Runs the job; returns 0, or 3 if records were rejected.
-pub fn run(common: &Common, cluster: &Arc<Cluster>, mut args: Args) -> Result<u8> {
+/// Runs the job, as one of its processes; returns 0, or 3 if records were rejected.
+pub fn run(common: &Common, args: Args) -> Result<u8> {
+    let cluster = Arc::new(common.join(&args)?);
+    let result = run_with(common, &cluster, args).and_then(|code| {
+        cluster.leave()?;
+        Ok(code)
+    });
+    if let Err(error) = &result {
+        cluster.fail(&format!("{error:#}"));
+    }
+    result
+}
+
+fn run_with(common: &Common, cluster: &Arc<Cluster>, mut args: Args) -> Result<u8> {
     let start = Instant::now();
     let stores = Stores::new();
     let paths = std::mem::take(&mut args.paths);

@@ -37,8 +37,12 @@ pub fn arm(process: usize) {
     };
     if let (Ok(number), Ok(count)) = (number.parse::<usize>(), count.parse())
         && number == process
-        && log::set_boxed_logger(Box::new(Fault { point: point.to_owned(), left: AtomicU64::new(count), action }))
-            .is_ok()
+        && log::set_boxed_logger(Box::new(Fault {
+            point: point.to_owned(),
+            left: AtomicU64::new(count),
+            action,
+        }))
+        .is_ok()
     {
         log::set_max_level(LevelFilter::Trace);
     }

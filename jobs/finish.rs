@@ -228,7 +228,9 @@ impl Finish<'_> {
             process,
             cluster_sizes,
             pairs_by_distance: histogram(near().filter_map(|(pair, _)| distance(pair))),
-            pairs_by_similarity: histogram(similarities.map(|similarity| similarity.as_millionths() / 10_000)),
+            pairs_by_similarity: histogram(
+                similarities.map(|similarity| similarity.as_millionths() / 10_000),
+            ),
             blocks: skew(&found.loads),
             sample_pairs: sample(&found.matches, distance, |doc| decision.name(doc)),
             seconds: clock.seconds(),

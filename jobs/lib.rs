@@ -15,18 +15,23 @@ pub mod faults;
 mod finish;
 mod finished;
 mod guards;
+mod hosts;
 mod input;
 mod labels;
+mod launch;
+mod lifeline;
 mod map_output;
 mod options;
 mod output;
 pub mod pack;
+mod place;
 mod plan;
 mod plot;
 mod progress;
 mod reject_lines;
 mod repack;
 pub mod rethreshold;
+mod scheduler;
 mod search;
 pub mod show;
 mod side_by_side;
@@ -38,12 +43,19 @@ pub mod unpack;
 pub mod why;
 mod write;
 
-use std::fmt;
 use std::io::Write as _;
+use std::{env, fmt, fs, process};
 
-use anyhow::Context;
+use anyhow::{Context, Result, bail};
+use clap::builder::TypedValueParser;
+use cluster::{Cluster, Limits};
+use xxhash_rust::xxh3::xxh3_128;
+
+use place::{Place, ProcessOptions, Start};
 
 pub use failure::{WrongUse, exit_code};
+pub use launch::Launch;
+pub use lifeline::{BOUND, become_bound};
 pub use progress::Show;
 
 /// Writes a line to stderr. That nobody can read it, on a closed or full one, is no failure of the job.
@@ -52,7 +64,7 @@ pub fn say(line: impl fmt::Display) {
 }
 
 /// Writes a job's answer to stdout. A reader that has seen enough, such as `head`, is no failure.
-fn print(answer: impl fmt::Display) -> anyhow::Result<()> {
+fn print(answer: impl fmt::Display) -> Result<()> {
     match write!(std::io::stdout(), "{answer}").and_then(|()| std::io::stdout().flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(error).context("could not write to the standard output")
@@ -64,28 +76,95 @@ fn print(answer: impl fmt::Display) -> anyhow::Result<()> {
 /// What every job is given: the options that come before or after its name.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Common {
-    /// Worker threads; by default the cores of this machine
+    /// Worker threads of all processes together; by default the cores of this machine for each process
     ///
     /// The result is the same for any number.
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    workers: Option<u16>,
+    #[arg(long, global = true, value_name = "N",
+        value_parser = clap::value_parser!(u16).range(1..=1024).map(usize::from))]
+    workers: Option<usize>,
     /// How progress is shown on stderr
     ///
-    /// `auto` is a line that renews itself on a terminal, and a line every few seconds elsewhere.
+    /// `auto` is a line that renews itself on a terminal, and a line every few seconds elsewhere, of the first process only.
     #[arg(long, global = true, value_name = "HOW", default_value = "auto")]
     progress: Show,
     /// Print nothing but errors
     #[arg(long, short, global = true)]
     quiet: bool,
+    #[command(flatten)]
+    processes: ProcessOptions,
+    /// Where [`Common::start`] has found that there are several.
+    #[arg(skip)]
+    place: Option<Place>,
 }
 
 impl Common {
+    /// Finds out what this process has to do: start others and look after them, which is returned, or the job, alone or as
+    /// one of several. `several`: whether the job can be done by several.
+    ///
+    /// # Errors
+    /// Wrong use, or, where a launcher has started this process, that it is gone.
+    pub fn start(&mut self, several: bool) -> Result<Option<Launch>> {
+        let start = self.processes.start(self.workers, self.quiet, |name| env::var(name).ok())?;
+        let processes = match &start {
+            Start::Launch(launch) => launch.addresses.len(),
+            Start::Process(place) => place.addresses.len(),
+            Start::Alone(_) => 1,
+        };
+        if processes > 1 && !several {
+            bail!(WrongUse("only dedup runs in several processes".to_owned()));
+        }
+        match start {
+            Start::Launch(launch) => return Ok(Some(launch)),
+            Start::Process(place) => {
+                self.workers = Some(place.workers);
+                self.place = Some(place);
+            }
+            Start::Alone(workers) => self.workers = Some(workers),
+        }
+        Ok(None)
+    }
+
+    /// Meets the other processes of the job, if there are any, all of which must be this program and be asked for the
+    /// same. From then on this process ends when one of them fails.
+    fn join(&self, asked: &impl fmt::Debug) -> anyhow::Result<Cluster> {
+        let Some(place) = self.place() else { return Ok(Cluster::alone(self.workers())) };
+        let program = fs::read(env::current_exe()?).context("could not read this program")?;
+        let mut job = [0; 32];
+        job[..16].copy_from_slice(&xxh3_128(&program).to_le_bytes());
+        job[16..].copy_from_slice(&xxh3_128(format!("{asked:?}").as_bytes()).to_le_bytes());
+        let token = place.token.as_ref().map_or(&[][..], |token| &token.0);
+        let Place { index, workers, .. } = *place;
+        let place = cluster::Place { index, addresses: place.addresses.clone(), workers };
+        let lost = |line: &str| {
+            say(cluster::shown(&format!("error: {line}")));
+            process::exit(1);
+        };
+        let cluster = Cluster::join(place, job, token, Limits::default(), Box::new(lost))?;
+        cluster.report_panics();
+        Ok(cluster)
+    }
+
+    /// The number of this process in the job.
+    #[cfg(feature = "faults")]
+    pub fn index(&self) -> usize {
+        self.place().map_or(0, |place| place.index)
+    }
+
+    /// Which of several processes this one is; `None` where it is the only one.
+    fn place(&self) -> Option<&Place> {
+        self.place.as_ref()
+    }
+
+    /// Worker threads of this process.
     fn workers(&self) -> usize {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.workers.map_or_else(cores, usize::from)
+        self.workers.unwrap_or(1)
     }
 
     fn show(&self) -> Show {
-        if self.quiet { Show::None } else { self.progress }
+        match self.place() {
+            _ if self.quiet => Show::None,
+            Some(place) if place.index > 0 && self.progress == Show::Auto => Show::None,
+            _ => self.progress,
+        }
     }
 }

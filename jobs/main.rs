@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use jobs::{
-    Common, compare, dedup, demo, eval, exit_code, explain, pack, rethreshold, say, show, tune, unpack, why,
+    BOUND, Common, become_bound, compare, dedup, demo, eval, exit_code, explain, pack, rethreshold, say,
+    show, tune, unpack, why,
 };
 
 /// Finds near-duplicate documents in a corpus of any size and leaves a clean corpus behind
@@ -45,12 +46,22 @@ fn extract() -> ExitCode {
     }
 }
 
+fn fail(error: &anyhow::Error) -> ExitCode {
+    // A name may hold anything, but an error is one line.
+    say(cluster::shown(&format!("error: {error:#}")));
+    ExitCode::from(exit_code(error))
+}
+
 fn main() -> ExitCode {
     cluster::exit_on_panic();
-    if std::env::args_os().nth(1).is_some_and(|job| job == datasets::EXTRACT) {
+    let first = std::env::args_os().nth(1);
+    if first.as_ref().is_some_and(|first| first == datasets::EXTRACT) {
         return extract();
     }
-    let command = match Command::try_parse() {
+    if first.is_some_and(|first| first == BOUND) {
+        return fail(&become_bound());
+    }
+    let mut command = match Command::try_parse() {
         Ok(command) => command,
         Err(error) if error.use_stderr() => {
             // The first paragraph names what is wrong; usage is a `--help` away.
@@ -65,6 +76,15 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
     };
+    let launch = match command.common.start(matches!(command.job, Job::Dedup(_))) {
+        Ok(launch) => launch,
+        Err(error) => return fail(&error),
+    };
+    if let Some(launch) = launch {
+        return launch.run().map_or_else(|error| fail(&error), ExitCode::from);
+    }
+    #[cfg(feature = "faults")]
+    jobs::faults::arm(command.common.index());
     let result = match command.job {
         Job::Compare(args) => compare::run(&command.common, *args),
         Job::Dedup(args) => dedup::run(&command.common, *args),
@@ -80,10 +100,6 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            // A name may hold anything, but an error is one line.
-            say(cluster::shown(&format!("error: {error:#}")));
-            ExitCode::from(exit_code(&error))
-        }
+        Err(error) => fail(&error),
     }
 }

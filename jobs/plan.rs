@@ -166,7 +166,8 @@ impl Plan {
     /// An error if the processes see different inputs.
     pub fn check_same(&self, cluster: &Cluster) -> Result<()> {
         let file = |file: &Found| (file.path.clone(), file.bytes);
-        let formats: Vec<_> = self.splits.iter().map(|split| (split.format.name(), split.pieces.len())).collect();
+        let formats: Vec<_> =
+            self.splits.iter().map(|split| (split.format.name(), split.pieces.len())).collect();
         let files: Vec<_> = self.files.iter().map(file).collect();
         let hash = hash::bytes(format!("{formats:?} {files:?}").as_bytes());
         cluster.meet((hash, self.files.len() as u64, self.bytes()), |all| match all.iter().position(|other| *other != all[0]) {

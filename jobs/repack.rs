@@ -96,7 +96,9 @@ impl Repack<'_> {
     ) -> Result<Summary> {
         progress.enter(self.stage);
         let workers = self.common.workers();
-        let copied = drive::each_split(plan, &Cluster::alone(workers), |number, split| copy(folder, progress, number, split))?;
+        let copied = drive::each_split(plan, &Cluster::alone(workers), |number, split| {
+            copy(folder, progress, number, split)
+        })?;
         let mut counters = Counters {
             input_files: plan.files.len() as u64,
             input_bytes: plan.bytes(),

@@ -116,8 +116,7 @@ pub(crate) fn count(
         Ok::<_, anyhow::Error>(count.finish())
     };
     thread::scope(|scope| -> Result<()> {
-        let threads: Vec<_> =
-            (0..cluster.workers()).map(|index| scope.spawn(move || count(index))).collect();
+        let threads: Vec<_> = (0..cluster.workers()).map(|index| scope.spawn(move || count(index))).collect();
         for thread in threads {
             all.add(thread.join().map_err(|_| anyhow!("a thread panicked"))??);
         }

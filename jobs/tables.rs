@@ -176,7 +176,7 @@ impl TableRow for MemberRow<'_> {
             ("kept", Arc::new(BooleanArray::from_iter(kept)), false),
             ("duplicate_of", strings(removals().map(|removal| Some(removal?.duplicate_of.as_str()))), true),
             ("similarity", Arc::new(Float64Array::from_iter(similarity)), true),
-            ("reason", strings(removals().map(|removal| Some(removal?.reason))), true),
+            ("reason", strings(removals().map(|removal| Some(&*removal?.reason))), true),
             ("characters", Arc::new(UInt64Array::from_iter_values(characters)), false),
             ("place", places(rows.iter().map(|row| row.named.doc)), false),
         ]

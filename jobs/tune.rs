@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 use anyhow::{Context, Result, bail};
-use cluster::path_of_text;
+use cluster::{Cluster, path_of_text};
 use operators::method::{Judge, Spec};
 use operators::{Point, Ranking, Similarity};
 
@@ -76,8 +76,14 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
         bail!(WrongUse(format!("{} has no least similarity that could be chosen", args.method)));
     }
     let Input { plan, reading, workers } = &input;
-    let statistics =
-        statistics::count(&args.method, &lexicon, plan, reading, *workers, &Progress::default())?;
+    let statistics = statistics::count(
+        &args.method,
+        &lexicon,
+        plan,
+        reading,
+        &Cluster::alone(*workers),
+        &Progress::default(),
+    )?;
     let judge = args.method.judge(&lexicon, &statistics, None)?;
     let census = Census::of(&input)?;
     let found = match &args.labels {

@@ -18,6 +18,7 @@ mod hdfs_modes;
 mod hostile;
 mod invariance;
 mod labels;
+mod launch;
 mod layers;
 mod names;
 mod object;

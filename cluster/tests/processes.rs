@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use cluster::{Cluster, Error, Limits, Place};
 use rustix::process::{Pid, Signal, kill_process};
 use timely::dataflow::InputHandle;
-use timely::dataflow::operators::{Exchange, Inspect, Input, Probe};
+use timely::dataflow::operators::{Exchange, Input, Inspect, Probe};
 
 /// What a panic or a kill may take to end all, by the issue.
 const SOON: Duration = Duration::from_secs(3);

@@ -73,7 +73,7 @@ pub(crate) fn write_members<N: AsRef<str>>(
     json.push(b',');
     write_member(json, cluster, &removal.cluster)?;
     json.push(b',');
-    write_member(json, reason, removal.reason)
+    write_member(json, reason, &removal.reason)
 }
 
 fn write_member(json: &mut Vec<u8>, name: &str, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
@@ -96,7 +96,7 @@ mod tests {
             duplicate_of: "新".into(),
             similarity: Some(0.5),
             cluster: "c".into(),
-            reason: "similar",
+            reason: "similar".into(),
         };
         reasons.write(&removal).unwrap();
         reasons.write(&Removal { similarity: None, ..removal }).unwrap();

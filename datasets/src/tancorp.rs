@@ -119,7 +119,7 @@ mod tests {
                 duplicate_of: "Art/1.txt".to_owned(),
                 similarity: Some(1.0),
                 cluster: "Art/1.txt".to_owned(),
-                reason: "identical",
+                reason: "identical".into(),
             }),
         });
         assert!(failed.is_none());

@@ -56,7 +56,9 @@ impl Testing<'_> {
     pub fn run(&self, workers: usize) -> Result<Tested> {
         self.progress.enter(Stage::Compare);
         let mut all = Tested::default();
-        for mut tested in drive::each_split(self.plan, &Cluster::alone(workers), |number, split| self.split(number, split))? {
+        for mut tested in
+            drive::each_split(self.plan, &Cluster::alone(workers), |number, split| self.split(number, split))?
+        {
             all.rows.append(&mut tested.rows);
             all.rejects.append(&mut tested.rejects);
             all.without_field = all.without_field.or(tested.without_field);

@@ -235,7 +235,7 @@ impl Cluster {
     ///
     /// # Errors
     /// When one of them fails before it gets here.
-    pub fn leave(self) -> Result<(), Error> {
+    pub fn leave(&self) -> Result<(), Error> {
         self.others.as_ref().map_or(Ok(()), |others| others.control.leave())
     }
 }

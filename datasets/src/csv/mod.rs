@@ -144,7 +144,7 @@ impl CsvWriter<'_> {
     fn remove(&mut self, rows: &Rows, kind: &Kind, removal: &Removal) -> Result<(), Error> {
         let mut fields = String::new();
         let similarity = removal.similarity.map(|similarity| similarity.to_string()).unwrap_or_default();
-        for value in [&removal.duplicate_of, &similarity, &removal.cluster, removal.reason] {
+        for value in [&*removal.duplicate_of, &*similarity, &*removal.cluster, &*removal.reason] {
             fields.push(',');
             push_field(&mut fields, value);
         }

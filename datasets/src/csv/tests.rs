@@ -77,7 +77,13 @@ fn removed_records_get_four_more_fields() {
         let records = read(&CSV, &pieces, &Reading::default()).0;
         let (parts, failed) = divide(&CSV, &pieces, &records, |id| {
             let (id, duplicate_of, cluster) = (id.to_owned(), "新,\"".to_owned(), "c".to_owned());
-            Fate::Removed(Removal { id, duplicate_of, similarity: Some(0.875), cluster, reason: "similar" })
+            Fate::Removed(Removal {
+                id,
+                duplicate_of,
+                similarity: Some(0.875),
+                cluster,
+                reason: "similar".into(),
+            })
         });
         assert!(failed.is_none());
         assert!(parts.bytes("removed/0.csv") == removed, "{}", parts.text("removed/0.csv"));

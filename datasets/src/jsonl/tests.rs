@@ -20,7 +20,7 @@ fn read_bytes(path: &str, bytes: &[u8]) -> (Vec<Record>, Option<Error>) {
 
 fn removal(id: &str) -> Removal {
     let (id, duplicate_of, cluster) = (id.to_owned(), "\"新\"".to_owned(), "c".to_owned());
-    Removal { id, duplicate_of, similarity: Some(0.875), cluster, reason: "similar" }
+    Removal { id, duplicate_of, similarity: Some(0.875), cluster, reason: "similar".into() }
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

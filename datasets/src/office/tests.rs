@@ -292,7 +292,7 @@ fn files_are_recognised_by_name_or_magic_and_copied_whole() {
             duplicate_of: "x/1.docx".to_owned(),
             similarity: None,
             cluster: "x/1.docx".to_owned(),
-            reason: "identical",
+            reason: "identical".into(),
         }),
     });
     assert!(failed.is_none());

@@ -139,7 +139,7 @@ fn removed(similarity: Option<f64>) -> Fate {
         duplicate_of: "100".to_owned(),
         similarity,
         cluster: "100".to_owned(),
-        reason: "similar",
+        reason: "similar".into(),
     })
 }
 

@@ -253,7 +253,7 @@ fn with_removals(
         text(|removal| &removal.duplicate_of),
         Arc::new(similarity),
         text(|removal| &removal.cluster),
-        text(|removal| removal.reason),
+        text(|removal| &removal.reason),
     ];
     let fields: Vec<_> = batch.schema_ref().fields().iter().cloned().chain(removal_fields(names)).collect();
     let columns = batch.columns().iter().cloned().chain(columns).collect();

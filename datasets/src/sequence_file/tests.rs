@@ -62,7 +62,7 @@ fn removal(id: &str) -> Removal {
         duplicate_of: "first".to_owned(),
         similarity: Some(0.5),
         cluster: "first".to_owned(),
-        reason: "similar",
+        reason: "similar".into(),
     }
 }
 

@@ -101,7 +101,7 @@ fn removed_documents_are_copied_with_their_reasons_beside_them() {
             duplicate_of: "2".to_owned(),
             similarity: None,
             cluster: "1".to_owned(),
-            reason: "similar",
+            reason: "similar".into(),
         }),
     });
     assert_eq!(parts.text("kept/0.dat"), page("2", "", "b"));

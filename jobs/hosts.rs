@@ -1,0 +1,147 @@
+//! The hosts of a job: a file of them, a list of them.
+
+use std::net::Ipv6Addr;
+
+use anyhow::{Result, bail};
+
+use crate::WrongUse;
+
+/// Where a process listens whose port nobody names.
+pub(crate) const PORT: u16 = 7117;
+
+/// The lines of a hosts file.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Hosts {
+    /// `host:port` of each process.
+    pub addresses: Vec<String>,
+    /// Of each process, where the file says it.
+    pub workers: Option<usize>,
+}
+
+impl Hosts {
+    /// Reads lines of `host[:port] [workers]`; `#` begins a comment. `name`: of the file, for errors.
+    ///
+    /// A host's processes get ports one after the other unless the file names them.
+    pub fn parse(name: &str, text: &str) -> Result<Self> {
+        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+        let lines = lines.enumerate().filter(|(_, line)| !line.is_empty());
+        // Each with the number of its line.
+        let mut of_lines: Vec<(usize, String, Option<usize>)> = Vec::new();
+        for (at, line) in lines {
+            let wrong = |what: &str| WrongUse(format!("\"{name}\", line {}: {what}", at + 1));
+            let mut words = line.split_whitespace();
+            let (host, port) = words.next().and_then(host_and_port).ok_or_else(|| {
+                wrong("expected host, host:port, [IPv6] or [IPv6]:port, and perhaps the number of workers")
+            })?;
+            let workers = match words.next().map(str::parse) {
+                None => None,
+                Some(Ok(workers @ 1..=1024)) => Some(workers),
+                Some(_) => bail!(wrong("expected the number of workers, from 1 to 1024, after the host")),
+            };
+            if words.next().is_some() {
+                bail!(wrong("expected nothing after the number of workers"));
+            }
+            let earlier = of_lines.iter().filter(|(_, address, _)| address_of(address).0 == host).count();
+            let Some(port) = port.or(u16::try_from(usize::from(PORT) + earlier).ok()) else {
+                bail!(wrong("there are too many of this host"))
+            };
+            let address = format!("{host}:{port}");
+            if let Some((other, ..)) = of_lines.iter().find(|(_, other, _)| *other == address) {
+                bail!(wrong(&format!("{address} is that of line {other} too")));
+            }
+            of_lines.push((at + 1, address, workers));
+        }
+        let Some((first, _, workers)) = of_lines.first() else {
+            bail!(WrongUse(format!("\"{name}\" names no host")))
+        };
+        if let Some((other, ..)) = of_lines.iter().find(|line| line.2 != *workers) {
+            bail!(WrongUse(format!(
+                "\"{name}\", lines {first} and {other}: every process has the same number of workers; list a stronger \
+                 host twice"
+            )));
+        }
+        Ok(Hosts {
+            workers: *workers,
+            addresses: of_lines.into_iter().map(|(_, address, _)| address).collect(),
+        })
+    }
+}
+
+/// The host as it stands in an address, and the port after it.
+fn address_of(address: &str) -> (&str, &str) {
+    address.rsplit_once(':').unwrap_or((address, ""))
+}
+
+/// The host of an address as other programs want it: without the brackets of IPv6.
+pub(crate) fn host_of(address: &str) -> &str {
+    let host = address_of(address).0;
+    host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
+}
+
+fn host_and_port(word: &str) -> Option<(&str, Option<u16>)> {
+    let (host, port) = match word.find(']') {
+        Some(end) => {
+            let host = word.get(..=end)?;
+            host.strip_prefix('[')?.strip_suffix(']')?.parse::<Ipv6Addr>().ok()?;
+            (host, word.get(end + 1..)?)
+        }
+        None => {
+            let host = word.split(':').next()?;
+            // A host that begins with a dash would be an option of the launcher.
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+            if host.is_empty() || host.starts_with('-') || !host.chars().all(plain) {
+                return None;
+            }
+            (host, word.get(host.len()..)?)
+        }
+    };
+    match port.strip_prefix(':') {
+        None => port.is_empty().then_some((host, None)),
+        Some(port) => Some((host, Some(port.parse().ok().filter(|&port| port > 0)?))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hosts_file_has_ports_workers_and_comments() {
+        let text = "# two racks\n\nhosta 4\nhosta:9000 4 # ours\n[fe80::1] 4\nhosta 4\n10.0.0.7:7117\t4\n";
+        let hosts = Hosts::parse("h", text).unwrap();
+        assert_eq!(
+            hosts.addresses,
+            ["hosta:7117", "hosta:9000", "[fe80::1]:7117", "hosta:7119", "10.0.0.7:7117"]
+        );
+        assert_eq!(hosts.workers, Some(4));
+        assert_eq!(
+            hosts.addresses.iter().map(|a| host_of(a)).collect::<Vec<_>>()[1..3],
+            ["hosta", "fe80::1"]
+        );
+        assert_eq!(Hosts::parse("h", "a\na\n").unwrap().workers, None);
+    }
+
+    #[test]
+    fn a_wrong_line_is_named() {
+        for (text, words) in [
+            ("a\n::1\n", "line 2: expected host"),
+            ("[::1\n", "line 1: expected host"),
+            ("[nonsense]\n", "line 1: expected host"),
+            ("[::1]x\n", "line 1: expected host"),
+            ("-oProxyCommand=x\n", "line 1: expected host"),
+            ("a;b\n", "line 1: expected host"),
+            ("a:0\n", "line 1: expected host"),
+            ("a:65536\n", "line 1: expected host"),
+            ("a four\n", "line 1: expected the number of workers"),
+            ("a 0\n", "line 1: expected the number of workers"),
+            ("a 4 4\n", "line 1: expected nothing after"),
+            ("a:7118\na\n", "line 2: a:7118 is that of line 1 too"),
+            ("#\na 4\nb 2\n", "lines 2 and 3: every process has the same number of workers; list a stronger"),
+            ("a 4\nb\n", "lines 1 and 2: every process"),
+            ("# none\n", "\"h\" names no host"),
+        ] {
+            let error = Hosts::parse("h", text).unwrap_err();
+            assert!(error.is::<WrongUse>() && error.to_string().contains(words), "{text:?}: {error}");
+        }
+    }
+}
