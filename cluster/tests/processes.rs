@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use cluster::{Cluster, Error, Limits, Place};
 use rustix::process::{Pid, Signal, kill_process};
 use timely::dataflow::InputHandle;
-use timely::dataflow::operators::{Exchange, Inspect, Input, Probe};
+use timely::dataflow::operators::{Exchange, Input, Inspect, Probe};
 
 /// What a panic or a kill may take to end all, by the issue.
 const SOON: Duration = Duration::from_secs(3);
@@ -66,7 +66,7 @@ fn process() {
 }
 
 fn tick_ms(work: &str) -> u64 {
-    if work == "end" { 200 } else { 1000 }
+    if work == "end" { 400 } else { 1000 }
 }
 
 fn wait_for_stdin() {
@@ -259,7 +259,7 @@ fn a_job_that_was_stopped_as_a_whole_goes_on() {
     let mut job = Job::start(&["end"; 3]);
     (0..3).for_each(|process| job.signal(process, Signal::STOP));
     // Twice the silence that is death with this job's ticks.
-    thread::sleep(Duration::from_secs(4));
+    thread::sleep(Duration::from_secs(8));
     for process in 0..3 {
         job.signal(process, Signal::CONT);
     }

@@ -14,7 +14,7 @@ use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
 use timely::communication::{Hooks, WorkerGuards};
 use timely::worker::Worker;
 
-use super::control::{Control, OnLost};
+use super::control::Control;
 use super::{Limits, Place, start};
 use crate::{Error, guard};
 
@@ -64,7 +64,6 @@ impl Cluster {
         if place.addresses.len() == 1 {
             return Ok(Cluster::alone(workers));
         }
-        let on_lost: OnLost = on_lost;
         let control = Arc::new(Control::new(place, limits, on_lost));
         let secret = (!token.is_empty()).then(|| hmac::Key::new(hmac::HMAC_SHA256, token));
         match start::meet(&control, job, secret) {

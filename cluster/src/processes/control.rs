@@ -20,7 +20,7 @@ const TELL: Duration = Duration::from_secs(1);
 const EXPLAIN: Duration = Duration::from_millis(2500);
 
 /// Shows the line that says why the job cannot go on, and ends the process.
-pub(super) type OnLost = Box<dyn Fn(&str) + Send + Sync>;
+type OnLost = Box<dyn Fn(&str) + Send + Sync>;
 
 /// What this process knows of the others, shared by two threads for each connection.
 pub(crate) struct Control {
