@@ -20,8 +20,8 @@ use crate::{Error, guard};
 
 /// The processes of a job, seen from one of them.
 ///
-/// All processes take the same steps: each calls `run`, `gather`, `broadcast` and `meet` in the same order. Dropped
-/// without [`Cluster::leave`], it counts as lost at the others.
+/// All processes take the same steps: each calls `run`, `gather`, `broadcast` and `meet` in the same order. When another
+/// process fails, `on_lost` ends this one; should it return, what waits for that process gets an error. Dropped without [`Cluster::leave`], it counts as lost at the others.
 pub struct Cluster {
     workers: usize,
     /// `None`: this process is alone.
