@@ -82,6 +82,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn only_what_the_engine_says_of_a_socket_is_a_broken_connection() {
+        let text = "timely communication error: reading data: socket closed";
+        assert_eq!(broken_connection("timely:recv-12", text), Some(12));
+        assert_eq!(broken_connection("timely:send-0", text), Some(0));
+        assert_eq!(broken_connection("timely:work-0", text), None);
+        assert_eq!(broken_connection("timely:recv-12", "Clean shutdown followed by data."), None);
+    }
+
+    #[test]
     fn a_caught_panic_keeps_its_message() {
         assert_eq!(catch(|| CAUGHT.get()), Ok(true));
         assert_eq!(catch(|| panic!("page {}", 7)), Err::<(), _>("the decoder gave up: page 7".to_owned()));

@@ -1,12 +1,15 @@
 //! Deaths of real processes: this test program starts itself as each process of a job.
 
-use std::net::TcpListener;
+use std::cell::Cell;
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use cluster::{Cluster, Error, Limits, Place};
 use rustix::process::{Pid, Signal, kill_process};
+use timely::container::CapacityContainerBuilder;
 use timely::dataflow::InputHandle;
 use timely::dataflow::operators::{Exchange, Input, Inspect, Probe};
 
@@ -38,7 +41,7 @@ fn process() {
     cluster.report_panics();
     // The test waits for this before it does any harm.
     eprintln!("joined");
-    let (_held, ended) = std::sync::mpsc::channel::<()>();
+    let (_held, ended) = mpsc::channel::<()>();
     match work.as_str() {
         "stray" => {
             wait_for_stdin();
@@ -66,7 +69,7 @@ fn process() {
 }
 
 fn tick_ms(work: &str) -> u64 {
-    if work == "end" { 200 } else { 1000 }
+    if work == "end" { 400 } else { 1000 }
 }
 
 fn wait_for_stdin() {
@@ -75,7 +78,7 @@ fn wait_for_stdin() {
 
 /// Sends records to all workers. Those of worker 1 of the process stop as `work` says, when stdin ends.
 fn exchange(worker: &mut timely::worker::Worker, work: &str) -> Result<(), Error> {
-    let mut input = InputHandle::new();
+    let mut input = InputHandle::<u64, CapacityContainerBuilder<Vec<u64>>>::new();
     let probe = worker.dataflow::<u64, _, _>(|scope| {
         scope.input_from(&mut input).exchange(|record: &u64| *record).inspect(|_| {}).probe().0
     });
@@ -103,12 +106,17 @@ struct Job {
     addresses: Vec<String>,
     processes: Vec<Child>,
     /// What each has said so far on stderr.
-    said: Vec<std::sync::mpsc::Receiver<String>>,
+    said: Vec<mpsc::Receiver<String>>,
 }
 
 impl Job {
     /// Starts a process for each of `works` and waits until all have met.
     fn start(works: &[&str]) -> Job {
+        Job::start_by(works, |_, addresses| addresses.to_vec())
+    }
+
+    /// `seen`: where a process finds all, of which the addresses are given.
+    fn start_by(works: &[&str], seen: impl Fn(usize, &[String]) -> Vec<String>) -> Job {
         let listeners: Vec<_> = works.iter().map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
         let addresses: Vec<_> =
             listeners.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect();
@@ -117,12 +125,12 @@ impl Job {
         for (index, work) in works.iter().enumerate() {
             let mut command = Command::new(std::env::current_exe().unwrap());
             command.args(["--exact", "process", "--ignored", "--nocapture"]);
-            command.env(PLACE, format!("{index} {}", job.addresses.join(" "))).env(WORK, work);
+            command.env(PLACE, format!("{index} {}", seen(index, &job.addresses).join(" "))).env(WORK, work);
             let command = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
             let mut process = command.spawn().unwrap();
             let stderr = std::io::BufReader::new(process.stderr.take().unwrap());
             job.processes.push(process);
-            let (sender, said) = std::sync::mpsc::channel();
+            let (sender, said) = mpsc::channel();
             thread::spawn(move || {
                 for line in std::io::BufRead::lines(stderr) {
                     let _ = sender.send(line.unwrap());
@@ -240,6 +248,50 @@ fn an_error_of_a_worker_ends_all_within_3_s_and_keeps_its_code() {
     }
 }
 
+/// Forwards connections to `to`; those that it returns can be cut.
+fn proxy(to: &str) -> (String, mpsc::Receiver<TcpStream>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, to) = (listener.local_addr().unwrap().to_string(), to.to_owned());
+    let (sender, streams) = mpsc::channel();
+    thread::spawn(move || {
+        for client in listener.incoming() {
+            let (client, Ok(server)) = (client.unwrap(), TcpStream::connect(&to)) else { continue };
+            let _ = sender.send(client.try_clone().unwrap());
+            for (mut from, mut to) in
+                [(client.try_clone().unwrap(), server.try_clone().unwrap()), (server, client)]
+            {
+                thread::spawn(move || {
+                    let _ = std::io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(Shutdown::Both);
+                });
+            }
+        }
+    });
+    (address, streams)
+}
+
+#[test]
+fn a_connection_that_breaks_between_two_who_live_ends_all() {
+    let streams = Cell::new(None);
+    let mut job = Job::start_by(&["run"; 3], |process, addresses| {
+        let mut addresses = addresses.to_vec();
+        if process == 2 {
+            let (address, cut) = proxy(&addresses[1]);
+            streams.set(Some(cut));
+            addresses[1] = address;
+        }
+        addresses
+    });
+    for stream in streams.take().unwrap().try_iter() {
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+    for (index, (code, said)) in job.ends(None, FROZEN).into_iter().enumerate() {
+        assert_eq!(code, Some(1), "process {index}: {said}");
+        assert!(said.starts_with("error: ") && said.lines().count() == 1, "{said}");
+        assert!(said.contains("the connection to process ") && said.ends_with(" was lost"), "{said}");
+    }
+}
+
 #[test]
 fn a_frozen_process_ends_all_others_within_15_s_and_itself_when_it_thaws() {
     for guilty in 0..2 {
@@ -259,7 +311,7 @@ fn a_job_that_was_stopped_as_a_whole_goes_on() {
     let mut job = Job::start(&["end"; 3]);
     (0..3).for_each(|process| job.signal(process, Signal::STOP));
     // Twice the silence that is death with this job's ticks.
-    thread::sleep(Duration::from_secs(4));
+    thread::sleep(Duration::from_secs(8));
     for process in 0..3 {
         job.signal(process, Signal::CONT);
     }

@@ -14,14 +14,14 @@ use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
 use timely::communication::{Hooks, WorkerGuards};
 use timely::worker::Worker;
 
-use super::control::{Control, OnLost};
+use super::control::Control;
 use super::{Limits, Place, start};
 use crate::{Error, guard};
 
 /// The processes of a job, seen from one of them.
 ///
-/// All processes take the same steps: each calls `run`, `gather`, `broadcast` and `meet` in the same order. Dropped
-/// without [`Cluster::leave`], it counts as lost at the others.
+/// All processes take the same steps: each calls `run`, `gather`, `broadcast` and `meet` in the same order. When another
+/// process fails, `on_lost` ends this one; should it return, what waits for that process gets an error. Dropped without [`Cluster::leave`], it counts as lost at the others.
 pub struct Cluster {
     workers: usize,
     /// `None`: this process is alone.
@@ -64,7 +64,6 @@ impl Cluster {
         if place.addresses.len() == 1 {
             return Ok(Cluster::alone(workers));
         }
-        let on_lost: OnLost = on_lost;
         let control = Arc::new(Control::new(place, limits, on_lost));
         let secret = (!token.is_empty()).then(|| hmac::Key::new(hmac::HMAC_SHA256, token));
         match start::meet(&control, job, secret) {

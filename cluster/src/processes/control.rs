@@ -1,7 +1,6 @@
 //! The control connections, from every process to process 0: beats, gather and broadcast, failure, goodbye.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::io::{self, BufReader, ErrorKind};
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
@@ -20,7 +19,7 @@ const TELL: Duration = Duration::from_secs(1);
 const EXPLAIN: Duration = Duration::from_millis(2500);
 
 /// Shows the line that says why the job cannot go on, and ends the process.
-pub(super) type OnLost = Box<dyn Fn(&str) + Send + Sync>;
+type OnLost = Box<dyn Fn(&str) + Send + Sync>;
 
 /// What this process knows of the others, shared by two threads for each connection.
 pub(crate) struct Control {
@@ -32,7 +31,10 @@ pub(crate) struct Control {
 }
 
 struct State {
-    /// Why the job cannot go on. The first reason counts: all others follow from it.
+    /// Whether the job cannot go on. The first reason counts: all others follow from it.
+    failing: bool,
+    /// That reason, for who still asks: when another process is to blame, only after `on_lost` returned, which in a job
+    /// it does not. So the reason is shown once.
     failure: Option<String>,
     /// Whether this process has left, so that what its connections do matters no more.
     over: bool,
@@ -71,7 +73,7 @@ impl State {
 impl Control {
     pub(super) fn new(place: Place, limits: Limits, on_lost: OnLost) -> Self {
         let peers = place.addresses.iter().map(|_| Peer::default()).collect();
-        let state = Mutex::new(State { failure: None, over: false, peers });
+        let state = Mutex::new(State { failing: false, failure: None, over: false, peers });
         Control { place, limits, on_lost, state, changed: Condvar::new() }
     }
 
@@ -130,32 +132,31 @@ impl Control {
     }
 
     fn read(&self, peer: usize, reader: Ticking) {
-        let Err(reason) = self.receive(peer, reader);
-        let state = self.state();
-        if !state.over && !state.peers[peer].goodbye {
-            drop(state);
-            self.lost(reason);
+        if let Err(line) = self.receive(peer, reader) {
+            self.lost(line);
         }
     }
 
-    /// Takes what comes until nothing more can; the error is the line that says why.
-    fn receive(&self, peer: usize, reader: Ticking) -> Result<Infallible, String> {
+    /// Takes what comes, until the connection ends as it should; the error is the line that says why it did not.
+    fn receive(&self, peer: usize, reader: Ticking) -> Result<(), String> {
         let name = self.place.name(peer);
         let mut reader = BufReader::new(reader);
         loop {
-            let frame = Frame::read(&mut reader).map_err(|error| match error.kind() {
-                ErrorKind::TimedOut => {
-                    let silence = self.limits.tick * self.limits.silent_ticks;
-                    format!("{name} was lost: nothing came from it for {} s", silence.as_secs_f32())
+            match Frame::read(&mut reader) {
+                Ok(Frame::Beat) => continue,
+                Ok(Frame::Bytes(bytes)) => self.state().peers[peer].inbox.push_back(bytes.into()),
+                Ok(Frame::Failure(reason)) if self.place.index == 0 => {
+                    return Err(format!("{name}: {reason}"));
                 }
-                _ => format!("{name} was lost: its connection closed"),
-            })?;
-            match frame {
-                Frame::Beat => continue,
-                Frame::Bytes(bytes) => self.state().peers[peer].inbox.push_back(bytes.into()),
-                Frame::Failure(reason) if self.place.index == 0 => return Err(format!("{name}: {reason}")),
-                Frame::Failure(line) => return Err(line),
-                Frame::Goodbye => self.state().peers[peer].goodbye = true,
+                Ok(Frame::Failure(line)) => return Err(line),
+                Ok(Frame::Goodbye) => self.state().peers[peer].goodbye = true,
+                Err(_) if self.state().peers[peer].goodbye => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::TimedOut => {
+                    let silence = self.limits.tick * self.limits.silent_ticks;
+                    let seconds = silence.as_secs_f32();
+                    return Err(format!("{name} was lost: nothing came from it for {seconds} s"));
+                }
+                Err(_) => return Err(format!("{name} was lost: its connection closed")),
             }
             self.changed.notify_all();
         }
@@ -164,44 +165,51 @@ impl Control {
     /// The job cannot go on because of another process. Process 0 tells the others.
     fn lost(&self, line: String) {
         let first = self.place.index == 0;
-        if self.set_failure(&line, first.then(|| line.clone())) {
+        if self.claim_failure(first.then_some(&*line)) {
             if first {
                 self.wait_for(TELL, State::all_told);
             }
             (self.on_lost)(&line);
+            self.set_failure(line);
         }
     }
 
     /// The job cannot go on because of this process. Returns when the others were told, after a second at most.
     pub(crate) fn fail(&self, reason: &str) {
         let line = format!("{}: {reason}", self.place.name(self.place.index));
-        let tell = if self.place.index == 0 { line.clone() } else { reason.to_owned() };
-        self.set_failure(&line, Some(tell));
+        let tell = if self.place.index == 0 { &line } else { reason };
+        if self.claim_failure(Some(tell)) {
+            self.set_failure(line);
+        }
         // Also when another thread was first: the process ends when this one returns.
         self.wait_for(TELL, State::all_told);
     }
 
-    /// Whether this was the first.
-    fn set_failure(&self, line: &str, tell: Option<String>) -> bool {
+    /// Whether this is the first failure, of which the others are then told.
+    fn claim_failure(&self, tell: Option<&str>) -> bool {
         let mut state = self.state();
-        if state.failure.is_some() || state.over {
+        if state.failing || state.over {
             return false;
         }
-        state.failure = Some(line.to_owned());
+        state.failing = true;
         if let Some(tell) = tell {
             // A goodbye may have been said before.
             state.peers.iter_mut().for_each(|peer| peer.told = false);
-            state.send_all(|| Frame::Failure(tell.clone()));
+            state.send_all(|| Frame::Failure(tell.to_owned()));
         }
-        drop(state);
         self.changed.notify_all();
         true
+    }
+
+    fn set_failure(&self, line: String) {
+        self.state().failure = Some(line);
+        self.changed.notify_all();
     }
 
     /// For an engine thread whose connection to `peer` broke. Waits for the process to end: who failed first is
     /// better known to process 0, and when nothing is heard of it, this says what is known here.
     pub(crate) fn connection_lost(&self, peer: usize) -> ! {
-        if !self.wait_for(EXPLAIN, |state| state.failure.is_some() || state.over) {
+        if !self.wait_for(EXPLAIN, |state| state.failing || state.over) {
             let reason = format!("the connection to {} was lost", self.place.name(peer));
             self.fail(&reason);
             (self.on_lost)(&reason);
@@ -230,11 +238,10 @@ impl Control {
             state.failure.is_some() || peer.goodbye || !peer.inbox.is_empty()
         };
         let mut state = self.wait(ready);
-        if let Some(reason) = &state.failure {
-            return Err(Error::Processes { reason: reason.clone() });
-        }
-        let left = || Error::Processes { reason: format!("{} left too early", self.place.name(from)) };
-        state.peers[from].inbox.pop_front().ok_or_else(left)
+        state.peers[from].inbox.pop_front().ok_or_else(|| {
+            let left = || format!("{} left too early", self.place.name(from));
+            Error::Processes { reason: state.failure.clone().unwrap_or_else(left) }
+        })
     }
 
     /// Process 0 says goodbye when all others have, and they wait for that; so either all end well or none.
@@ -244,7 +251,7 @@ impl Control {
     pub(super) fn leave(&self) -> Result<(), Error> {
         let farewell = |state: &State| {
             let met = |peer: &Peer| peer.outbox.is_none() || peer.goodbye;
-            state.failure.is_some() || state.peers.iter().all(met)
+            state.failure.is_some() || !state.failing && state.peers.iter().all(met)
         };
         if self.place.index == 0 {
             drop(self.wait(farewell));

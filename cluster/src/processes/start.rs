@@ -146,7 +146,7 @@ impl Start {
             known.map(|(process, trouble)| format!("process {process}: {trouble}")).collect();
         match self.strangers.load(Ordering::Relaxed) {
             0 => {}
-            count => hints.push(format!("{count} connections did not prove the token")),
+            count => hints.push(format!("connections without proof of the token: {count}")),
         }
         let hints = if hints.is_empty() { String::new() } else { format!(" ({})", hints.join("; ")) };
         format!("{} did not come within {} s{hints}", names.join(", "), self.limits.start.as_secs_f32())

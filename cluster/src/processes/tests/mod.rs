@@ -4,7 +4,7 @@ mod life;
 mod strangers;
 
 use std::net::TcpListener;
-use std::sync::mpsc;
+use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -42,17 +42,20 @@ fn join_as(
     (Cluster::join(place, job, token, limits, Box::new(on_lost)), line)
 }
 
-/// Does `work` in each of `count` processes and returns the results in their order.
+/// Does `work` in each of `count` processes, once all are there, and returns the results in their order.
 fn each<T: Send + 'static>(
     count: usize,
     workers: usize,
     work: impl Fn(Cluster, mpsc::Receiver<String>) -> T + Clone + Send + 'static,
 ) -> Vec<T> {
+    let all_there = Arc::new(Barrier::new(count));
     let start = |place: Place| {
-        let work = work.clone();
+        let (work, all_there) = (work.clone(), Arc::clone(&all_there));
         thread::spawn(move || {
             let (cluster, lost) = join(place, Limits::default());
-            work(cluster.unwrap(), lost)
+            let cluster = cluster.unwrap();
+            all_there.wait();
+            work(cluster, lost)
         })
     };
     let threads: Vec<_> = places(&addresses(count), workers).map(start).collect();
