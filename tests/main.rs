@@ -11,6 +11,7 @@ mod cli;
 mod codecs;
 mod compare;
 mod corpora;
+mod faults;
 mod guards;
 mod hadoop;
 mod hdfs;

@@ -225,6 +225,7 @@ impl Control {
     }
 
     pub(super) fn send(&self, to: usize, bytes: Bytes) {
+        log::trace!(target: "meet", "to {to}");
         self.state().send(to, Frame::Bytes(bytes));
     }
 
@@ -233,6 +234,7 @@ impl Control {
     /// # Errors
     /// When the job cannot go on, or `from` has said goodbye.
     pub(super) fn take(&self, from: usize) -> Result<Vec<u8>, Error> {
+        log::trace!(target: "meet", "from {from}");
         let ready = |state: &State| {
             let peer = &state.peers[from];
             state.failure.is_some() || peer.goodbye || !peer.inbox.is_empty()

@@ -1,0 +1,109 @@
+//! What a run survives, with processes that really die: at points of their own choosing (the feature `faults`), or killed
+//! from outside at any time. `scripts/soak` runs more of the kills.
+
+mod death;
+mod kills;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::Folder;
+
+/// So that there are some splits, of which not all workers have as many.
+pub const SPLITS: &str = "--split-size 96K --quiet";
+
+/// The demo corpus of 3,000 documents in a file `in.jsonl`, and a bad line.
+pub fn corpus() -> Folder {
+    let here = Folder::new();
+    here.run("demo demo --documents 3000 --seed 5").ends(0);
+    let mut lines = fs::read(here.path("demo/corpus.jsonl")).unwrap();
+    lines.extend_from_slice(b"bad\n");
+    here.write("in.jsonl", lines);
+    here
+}
+
+/// `options` for a job of so many processes on this machine, and the hosts file that they name. Its ports were free
+/// a moment ago.
+pub fn processes(here: &Folder, count: usize) -> String {
+    if count == 1 {
+        return String::new();
+    }
+    let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    let line = |listener: &TcpListener| format!("{}\n", listener.local_addr().unwrap());
+    here.write("hosts", listeners.iter().map(line).collect::<String>());
+    "--master hosts:hosts --launcher sh\\ -c".to_owned()
+}
+
+/// The program with the arguments of `line`, in which a space may be quoted by a backslash.
+pub fn command(here: &Folder, line: &str) -> Command {
+    let mut command = here.command("");
+    let words = line.replace("\\ ", "\0");
+    command.args(words.split_whitespace().map(|word| word.replace('\0', " ")));
+    command
+}
+
+/// An output as a reader sees it: its files and what is in them, and the counters.
+#[derive(Debug, PartialEq)]
+pub struct Whole {
+    files: BTreeMap<String, Vec<u8>>,
+    counters: Value,
+}
+
+impl Whole {
+    /// `None` as long as there is no `_SUCCESS`.
+    pub fn read(output: &Path) -> Option<Self> {
+        let success = fs::read(output.join("_SUCCESS")).ok()?;
+        let counters = serde_json::from_slice::<Value>(&success).unwrap()["counters"].take();
+        let mut files = BTreeMap::new();
+        let mut folders = vec![output.to_owned()];
+        while let Some(folder) = folders.pop() {
+            // What is gone again shows as a file that is missing.
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                let (path, name) = (entry.path(), entry.file_name());
+                if name.to_string_lossy().starts_with('_') && folder_of(output, &path) {
+                    continue;
+                }
+                if path.is_dir() {
+                    folders.push(path);
+                } else if let Ok(bytes) = fs::read(&path) {
+                    files.insert(path.strip_prefix(output).unwrap().to_str().unwrap().to_owned(), bytes);
+                }
+            }
+        }
+        Some(Whole { files, counters })
+    }
+}
+
+/// Whether it lies directly in the output.
+fn folder_of(output: &Path, path: &Path) -> bool {
+    path.parent() == Some(output)
+}
+
+#[test]
+fn workers_processes_and_surroundings_change_no_byte() {
+    let here = corpus();
+    for method in ["auto", "simhash", "minhash", "zhou2017"] {
+        let run = |processes_of_it: usize, workers: usize, name: &str, value: &str| {
+            let options = processes(&here, processes_of_it);
+            let all = processes_of_it * workers;
+            let line = format!("{options} --workers {all} dedup in.jsonl out --method {method} {SPLITS}");
+            let run = crate::support::run(command(&here, &line).env(name, value));
+            assert_eq!(run.code, Some(3), "{processes_of_it} processes, {workers} workers: {run:?}");
+            let whole = Whole::read(&here.path("out")).unwrap();
+            fs::remove_dir_all(here.path("out")).unwrap();
+            whole
+        };
+        let one = run(1, 1, "TZ", "UTC");
+        assert!(one.files.len() > 20, "{:?}", one.files.keys());
+        for (processes, workers) in [(1, 2), (1, 3), (1, 8), (2, 1), (2, 2), (2, 3), (2, 4), (4, 1), (4, 2)] {
+            assert!(run(processes, workers, "TZ", "UTC") == one, "{method}: {processes} x {workers}");
+        }
+        assert!(run(2, 1, "TZ", "Asia/Shanghai") == one, "{method}: time zone");
+        assert!(run(1, 2, "LC_ALL", "zh_CN.GB18030") == one, "{method}: locale");
+    }
+}

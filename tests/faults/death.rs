@@ -1,0 +1,150 @@
+//! A process that panics, is killed or is frozen ends the job: all of it, soon, and with an error that names it.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{SPLITS, command, corpus, processes};
+use crate::support::Folder;
+
+/// Within which all is gone after a panic or a kill, and after a process has stopped moving.
+const AFTER_DEATH: Duration = Duration::from_secs(3);
+const AFTER_STOP: Duration = Duration::from_secs(15);
+
+/// Shuffles of each method, in each of which a worker of process 1 panics.
+const SHUFFLES: [(&str, &[&str]); 4] = [
+    ("auto", &["Fingerprint", "Copy", "Wait", "Sketch", "Need", "Posting", "Pair", "Features"]),
+    ("simhash", &["Fingerprint", "Copy", "Block", "Pair", "Need", "Features"]),
+    ("minhash", &["Fingerprint", "Band", "Pair"]),
+    ("zhou2017", &["Copy", "Count", "Need"]),
+];
+
+/// A job of three processes, in which `fault` happens.
+struct Job {
+    launcher: Child,
+    /// Lines of all, as they come.
+    lines: Receiver<String>,
+    said: Vec<String>,
+}
+
+impl Job {
+    fn start(here: &Folder, method: &str, fault: &str) -> Self {
+        let options = processes(here, 3);
+        let line = format!("{options} --workers 3 dedup in.jsonl out --method {method} {SPLITS}");
+        let mut command = command(here, &line);
+        command.env("DEDUP_FAULT", fault).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut launcher = command.spawn().unwrap();
+        let (sender, lines) = mpsc::channel();
+        let stderr = BufReader::new(launcher.stderr.take().unwrap());
+        thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        Job { launcher, lines, said: Vec::new() }
+    }
+
+    /// Waits for a line with this in it.
+    fn hear(&mut self, what: &str) {
+        let end = Instant::now() + Duration::from_secs(60);
+        while !self.said.iter().any(|line| line.contains(what)) {
+            let left = end.saturating_duration_since(Instant::now());
+            let line = self.lines.recv_timeout(left);
+            self.said.push(line.unwrap_or_else(|_| panic!("nobody said {what:?}: {:?}", self.said)));
+        }
+    }
+
+    /// The processes that the launcher has started.
+    fn children(&self) -> Vec<u32> {
+        let process = self.launcher.id();
+        let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap();
+        children.split_whitespace().map(|child| child.parse().unwrap()).collect()
+    }
+
+    /// Waits for the end of all: how long it took, the launcher's exit code, and what was said.
+    fn end(mut self, children: &[u32], limit: Duration) -> (Option<i32>, String) {
+        let start = Instant::now();
+        let is_there = |child: &u32| {
+            let stat = fs::read_to_string(format!("/proc/{child}/stat"));
+            stat.is_ok_and(|stat| !stat.rsplit(')').next().unwrap().starts_with(" Z"))
+        };
+        let code = loop {
+            let ended = self.launcher.try_wait().unwrap();
+            if let Some(status) = ended.filter(|_| !children.iter().any(is_there)) {
+                break status.code();
+            }
+            assert!(start.elapsed() < limit, "not gone after {limit:?}: {:?}", self.said);
+            thread::sleep(Duration::from_millis(10));
+        };
+        self.said.extend(self.lines.iter());
+        (code, self.said.join("\n"))
+    }
+}
+
+/// Until the processes are there.
+fn children(job: &Job) -> Vec<u32> {
+    loop {
+        let children = job.children();
+        if children.len() == 3 {
+            return children;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_panic_in_any_shuffle_ends_all_processes() {
+    let here = corpus();
+    for (method, shuffles) in SHUFFLES {
+        for shuffle in shuffles {
+            let mut job = Job::start(&here, method, &format!("1 exchange:{shuffle} 1 panic"));
+            let children = children(&job);
+            job.hear("panicked");
+            let (code, said) = job.end(&children, AFTER_DEATH);
+            assert_eq!(code, Some(1), "{method}, {shuffle}: {said}");
+            let told =
+                said.lines().any(|line| line.starts_with("[2 ") && line.contains("process 1 (127.0.0.1:"));
+            assert!(told && said.contains("the fault at"), "{method}, {shuffle}: {said}");
+            assert!(!here.path("out/_SUCCESS").exists());
+        }
+    }
+}
+
+#[test]
+fn a_killed_process_ends_all_processes() {
+    let here = corpus();
+    for (process, point) in
+        [(0, "exchange 3"), (1, "finish 4"), (2, "meet 2"), (1, "exchange 6"), (0, "rename 1")]
+    {
+        let mut job = Job::start(&here, "auto", &format!("{process} {point} kill"));
+        let children = children(&job);
+        job.hear("error: ");
+        let (code, said) = job.end(&children, AFTER_DEATH);
+        assert_eq!(code, Some(1), "{process}, {point}: {said}");
+        let name = format!("process {process} (127.0.0.1:");
+        assert!(said.contains(&name) && said.contains("signal 9"), "{process}, {point}: {said}");
+    }
+}
+
+/// Whether a process stands still.
+fn stopped(process: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().unwrap().starts_with(" T")
+}
+
+#[test]
+fn a_frozen_process_ends_all_processes() {
+    let here = corpus();
+    for (process, point) in [(0, "exchange 3"), (1, "exchange 5"), (2, "finish 2")] {
+        let job = Job::start(&here, "auto", &format!("{process} {point} stop"));
+        let children = children(&job);
+        let end = Instant::now() + Duration::from_secs(60);
+        while !children.iter().any(|&child| stopped(child)) {
+            assert!(Instant::now() < end, "process {process} never came to {point}");
+            thread::sleep(Duration::from_millis(10));
+        }
+        let (code, said) = job.end(&children, AFTER_STOP);
+        assert_eq!(code, Some(1), "{process}, {point}: {said}");
+        assert!(said.contains(&format!("process {process} (127.0.0.1:")), "{process}, {point}: {said}");
+        assert!(!here.path("out/_SUCCESS").exists());
+    }
+}

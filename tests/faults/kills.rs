@@ -1,0 +1,212 @@
+//! Kills at any point, each followed by a run that goes on: its output is that of a run that nobody disturbed, and whoever
+//! looked meanwhile saw a whole output or none.
+
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use std::{env, fs};
+
+use super::{SPLITS, Whole, command, corpus, processes};
+use crate::support::{Folder, Random, signal};
+
+/// How often, where the environment does not say.
+const KILLS: usize = 60;
+
+/// Points of the program, and how often it comes to them at least.
+const POINTS: [(&str, usize); 8] = [
+    ("create", 60),
+    ("write", 120),
+    ("finish", 60),
+    ("rename", 12),
+    ("settle", 12),
+    ("remove", 8),
+    ("exchange", 12),
+    ("meet", 4),
+];
+
+/// Looks at an output all the time.
+struct Reader {
+    stop: Arc<AtomicBool>,
+    looks: Arc<AtomicU64>,
+    thread: JoinHandle<()>,
+}
+
+impl Reader {
+    /// `allowed`: the outputs that may be seen.
+    fn start(output: PathBuf, allowed: Vec<Arc<Whole>>) -> Self {
+        let (stop, looks) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (stopped, looked) = (Arc::clone(&stop), Arc::clone(&looks));
+        let thread = thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                let success = fs::read(output.join("_SUCCESS")).ok();
+                let whole = Whole::read(&output);
+                // One that was replaced while it was read is no proof of anything.
+                if success.is_some() && success == fs::read(output.join("_SUCCESS")).ok() {
+                    let whole = whole.unwrap();
+                    assert!(allowed.iter().any(|one| **one == whole), "a part of an output was seen");
+                }
+                looked.fetch_add(1, Ordering::Relaxed);
+                thread::sleep(Duration::from_millis(2));
+            }
+        });
+        Reader { stop, looks, thread }
+    }
+
+    fn end(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap();
+        assert!(self.looks.load(Ordering::Relaxed) > 0);
+    }
+}
+
+/// A process and all that it has started.
+fn family(process: u32) -> Vec<u32> {
+    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
+    let children = children.split_whitespace().flat_map(|child| family(child.parse().unwrap()));
+    [process].into_iter().chain(children.collect::<Vec<_>>()).collect()
+}
+
+/// Waits for the end of a job; whether it ended well.
+fn wait(mut job: Child) -> bool {
+    let end = Instant::now() + Duration::from_secs(120);
+    let family = family(job.id());
+    loop {
+        if let Some(status) = job.try_wait().unwrap() {
+            return status.code() == Some(3);
+        }
+        if Instant::now() > end {
+            family.into_iter().for_each(|process| signal(process, "KILL"));
+            panic!("the job has no end");
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+struct Kill {
+    method: &'static str,
+    count: usize,
+    overwrite: bool,
+    how: How,
+}
+
+#[derive(Debug)]
+enum How {
+    Point(usize, &'static str, usize),
+    /// After so many milliseconds one of the job's processes.
+    Any(usize, usize),
+}
+
+fn kill(random: &mut Random) -> Kill {
+    let count = 1 + random.below(2);
+    let (point, most) = POINTS[random.below(POINTS.len())];
+    let how = match random.below(4) {
+        0 => How::Any(random.below(1500), random.below(6)),
+        _ => How::Point(random.below(count), point, 1 + random.below(most)),
+    };
+    Kill {
+        method: ["auto", "simhash", "minhash"][random.below(3)],
+        count,
+        overwrite: random.below(3) == 0,
+        how,
+    }
+}
+
+/// Runs until it dies or is done; whether it died.
+fn die(here: &Folder, line: &str, how: &How) -> bool {
+    let mut command = command(here, line);
+    if let How::Point(process, point, count) = how {
+        command.env("DEDUP_FAULT", format!("{process} {point} {count} kill"));
+    }
+    let job = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    if let How::Any(milliseconds, which) = how {
+        thread::sleep(Duration::from_millis(*milliseconds as u64));
+        let family = family(job.id());
+        // It may be gone already.
+        let _ = std::process::Command::new("kill")
+            .args(["-s", "KILL", &family[which % family.len()].to_string()])
+            .stderr(Stdio::null())
+            .status();
+    }
+    !wait(job)
+}
+
+#[test]
+fn a_killed_run_goes_on_and_nothing_is_lost_or_seen_in_part() {
+    let kills = env::var("DEDUP_KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
+    let seed = env::var("DEDUP_SEED").map_or(1, |seed| seed.parse().unwrap());
+    let here = corpus();
+    let output = here.path("out");
+    let line = |method: &str, options: &str| {
+        format!("{options} --workers 2 dedup in.jsonl out --method {method} {SPLITS}")
+    };
+    let undisturbed = |method: &str| {
+        here.run(&line(method, "")).ends(3);
+        let whole = Whole::read(&output).unwrap();
+        fs::remove_dir_all(&output).unwrap();
+        Arc::new(whole)
+    };
+    let wholes = ["auto", "simhash", "minhash", "exact"].map(|method| (method, undisturbed(method)));
+    let whole = |method: &str| Arc::clone(&wholes.iter().find(|whole| whole.0 == method).unwrap().1);
+
+    let mut random = Random(seed);
+    let (mut died, mut tried) = (0, 0);
+    while died < kills {
+        tried += 1;
+        assert!(tried < 20 * kills, "only {died} of {tried} died");
+        let Kill { method, count, overwrite, how } = kill(&mut random);
+        let what =
+            format!("kill {died}, seed {seed}: {method}, {count} processes, overwrite {overwrite}, {how:?}");
+        let options = format!("{} {}", processes(&here, count), if overwrite { "--overwrite" } else { "" });
+        let line =
+            line(method, &options.replace("--overwrite", "")) + if overwrite { " --overwrite" } else { "" };
+        let mut allowed = vec![whole(method)];
+        if overwrite {
+            here.run("--workers 2 dedup in.jsonl out --method exact --split-size 96K --quiet").ends(3);
+            allowed.push(whole("exact"));
+        }
+        let reader = Reader::start(output.clone(), allowed);
+        let mut deaths = 0;
+        while deaths < 1 + random.below(2) && die(&here, &line, &how) {
+            deaths += 1;
+        }
+        if deaths > 0 {
+            let run = crate::support::run(&mut command(&here, &line));
+            // A run that dies after all was committed leaves nothing to do.
+            let done = run.code == Some(2) && run.stderr.contains("exists");
+            assert!(run.code == Some(3) || done, "{what}: {run:?}");
+        }
+        died += deaths;
+        reader.end();
+        let now = Whole::read(&output).unwrap_or_else(|| panic!("{what}: no output"));
+        assert!(now == *whole(method), "{what}: another output");
+        let left = fs::read_dir(&output).unwrap().map(|entry| entry.unwrap().file_name());
+        let left: Vec<_> = left.filter(|name| name == "_temporary").collect();
+        assert!(left.is_empty() || deaths > 0 && !overwrite, "{what}: _temporary is left");
+        fs::remove_dir_all(&output).unwrap();
+    }
+    println!("{died} deaths in {tried} runs");
+}
+
+/// Map outputs that are finished are not made again.
+#[test]
+fn what_is_mapped_is_not_mapped_again() {
+    let here = corpus();
+    let line = format!("--workers 2 dedup in.jsonl out --method simhash {SPLITS}");
+    let maps = || -> Vec<_> {
+        let files = here.files("out/_temporary").into_iter();
+        let maps = files.filter(|file| file.parent().unwrap().ends_with("map"));
+        maps.map(|file| {
+            (file.file_name().unwrap().to_owned(), fs::metadata(&file).unwrap().modified().unwrap())
+        })
+        .collect()
+    };
+    assert!(die(&here, &line, &How::Point(0, "exchange", 1)));
+    let first = maps();
+    assert!(first.len() > 5, "{first:?}");
+    assert!(die(&here, &line, &How::Point(0, "exchange", 2)));
+    assert_eq!(maps(), first);
+    here.run(&line).ends(3);
+}
