@@ -19,6 +19,7 @@ mod hostile;
 mod invariance;
 mod labels;
 mod layers;
+mod lock;
 mod names;
 mod object;
 mod office;
