@@ -12,7 +12,7 @@ use flate2::write::GzEncoder;
 use parquet::arrow::ArrowWriter;
 use serde_json::Value;
 
-use crate::support::{Folder, Random, json_line, run, signal};
+use crate::support::{Folder, Random, json_line, run};
 
 const GROUPS: [&str; 3] = ["Input\n", "Search\n", "Output\n"];
 
