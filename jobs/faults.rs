@@ -35,16 +35,13 @@ pub fn arm(process: usize) {
         "stop" => Action::Stop,
         _ => Action::Panic,
     };
-    if let (Ok(number), Ok(count)) = (number.parse::<usize>(), count.parse())
-        && number == process
-        && log::set_boxed_logger(Box::new(Fault {
-            point: point.to_owned(),
-            left: AtomicU64::new(count),
-            action,
-        }))
-        .is_ok()
-    {
-        log::set_max_level(LevelFilter::Trace);
+    let (Ok(number), Ok(count)) = (number.parse::<usize>(), count.parse()) else { return };
+    if number == process {
+        let fault = Fault { point: point.to_owned(), left: AtomicU64::new(count), action };
+        // The process has no other logger, and this one as long as it lives.
+        if log::set_logger(Box::leak(Box::new(fault))).is_ok() {
+            log::set_max_level(LevelFilter::Trace);
+        }
     }
 }
 

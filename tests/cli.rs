@@ -12,7 +12,7 @@ use flate2::write::GzEncoder;
 use parquet::arrow::ArrowWriter;
 use serde_json::Value;
 
-use crate::support::{Folder, Random, json_line, run, signal};
+use crate::support::{Folder, Random, json_line, run};
 
 const GROUPS: [&str; 3] = ["Input\n", "Search\n", "Output\n"];
 
@@ -149,24 +149,6 @@ fn an_output_that_holds_the_input_is_refused_by_any_name() {
     here.run("dedup a.jsonl other --summary-json a.jsonl").fails(2, &["summary", "a.jsonl"]);
     assert_eq!(here.bytes("out", ""), before);
     assert_eq!(here.lines("a.jsonl", "").len(), 3);
-}
-
-#[test]
-fn a_run_whose_output_another_one_has_claimed_commits_nothing() {
-    let here = Folder::new();
-    here.run("demo demo --documents 6000").ends(0);
-    let mut first = here.command("dedup demo/corpus.jsonl out -q --workers 1").spawn().unwrap();
-    while !here.files("out/_temporary").iter().any(|file| file.to_str().unwrap().contains("lock-")) {
-        assert!(first.try_wait().unwrap().is_none(), "ended before it claimed its output");
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
-    // Or it might be done before the second one claims the output.
-    signal(first.id(), "STOP");
-    here.run("dedup demo/corpus.jsonl out -q --workers 1").ends(0);
-    let committed = here.bytes("out", "");
-    signal(first.id(), "CONT");
-    assert_eq!(first.wait().unwrap().code(), Some(1));
-    assert_eq!(here.bytes("out", ""), committed);
 }
 
 #[test]

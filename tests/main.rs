@@ -21,6 +21,7 @@ mod invariance;
 mod labels;
 mod launch;
 mod layers;
+mod lock;
 mod names;
 mod object;
 mod office;

@@ -145,11 +145,11 @@ fn a_packed_corpus_is_deduplicated_as_its_files_are() {
 fn names_that_lead_elsewhere_are_rejected_and_nothing_is_written_there() {
     let folder = Folder::new();
     let outside = folder.path("outside").to_str().unwrap().to_owned();
-    // From out/_temporary/RUN/unpacked, where files are written first, to this folder, and from out/unpacked.
+    // From out/_temporary/RUN/parts/unpacked, where files are written first, to this folder, and from out/unpacked.
     let wrong = [
-        "../../../../outside",
+        "../../../../../outside",
         outside.as_str(),
-        "a/../../../../../outside",
+        "a/../../../../../../outside",
         "../../outside",
         "..",
         "",

@@ -24,7 +24,7 @@ const BEAT: Duration = Duration::from_secs(3);
 /// For so many looks an owner that lives shows it, and so far apart are they: 10 seconds in all. Not a deadline, for
 /// whoever was itself stopped meanwhile must look again.
 const LOOKS: u32 = 20;
-const LOOK: Duration = Duration::from_millis(500);
+const LOOK: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_millis(500) };
 const LOCK: &str = "lock-";
 
 /// What a lock says of the one who took it.
@@ -136,7 +136,9 @@ impl Lock {
         let held = Arc::clone(&self.held);
         let beat = move || {
             for count in 0u64.. {
-                if let Err(error) = held.beat(count) {
+                if let Err(error) = held.beat(count)
+                    && !held.lost.load(Ordering::Relaxed)
+                {
                     say(shown(&format!("warning: the output may be taken for abandoned: {error:#}")));
                 }
                 let is_over = stopped.recv_timeout(BEAT) != Err(RecvTimeoutError::Timeout);

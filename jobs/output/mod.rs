@@ -114,7 +114,8 @@ impl OutputFolder {
         }
         let mut folder = OutputFolder::lock(store, path, uri, Owner::of_this_process())?;
         folder.lock.as_ref().map_or(Ok(()), Lock::beat)?;
-        folder.take_over(overwrite, key)?;
+        let taken = folder.take_over(overwrite, key);
+        taken.map_err(|error| folder.reason(error))?;
         Ok(folder)
     }
 
@@ -149,7 +150,7 @@ impl OutputFolder {
     ) -> Result<T> {
         let progress = Arc::new(Progress::default());
         let reporter = Reporter::start(Arc::clone(&progress), common.show(), plan.bytes());
-        let result = work(&progress, &self).map_err(while_running);
+        let result = work(&progress, &self).map_err(|error| self.reason(while_running(error)));
         drop(reporter);
         if let Err(error) = &result {
             // The first error is the one to report.
@@ -250,6 +251,14 @@ impl OutputFolder {
     /// An error if another run has taken over.
     fn check(&self) -> Result<()> {
         self.lock.as_ref().map_or(Ok(()), Lock::check)
+    }
+
+    /// Why a run failed: whatever was not found once another run had taken over is no wonder.
+    fn reason(&self, error: anyhow::Error) -> anyhow::Error {
+        match self.check() {
+            Err(taken) if self.lock.as_ref().is_some_and(Lock::is_lost) => taken,
+            _ => error,
+        }
     }
 
     /// The end of a run that failed. What it has finished stays for a run that resumes it, unless it is `useless`.
