@@ -1,4 +1,5 @@
 //! Deaths of real processes: this test program starts itself as each process of a job.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::cell::Cell;
 use std::net::{Shutdown, TcpListener, TcpStream};

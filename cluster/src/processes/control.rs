@@ -220,7 +220,7 @@ impl Control {
     }
 
     /// Why the job cannot go on, if so.
-    pub(crate) fn failure(&self) -> Option<Error> {
+    pub(super) fn failure(&self) -> Option<Error> {
         self.state().failure.clone().map(|reason| Error::Processes { reason })
     }
 

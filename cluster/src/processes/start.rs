@@ -21,6 +21,8 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Between two calls to a process that is not there yet.
 const CALL_AGAIN: Duration = Duration::from_millis(100);
 
+/// Connections, by the process at the other end.
+type Ends = BTreeSet<(usize, Kind)>;
 /// A proved connection, or why the processes cannot meet.
 type Arrival = Result<(usize, Kind, TcpStream), String>;
 
@@ -35,7 +37,7 @@ struct Start {
     deadline: Instant,
     over: AtomicBool,
     /// Who has not called yet.
-    awaited: Mutex<BTreeSet<(usize, Kind)>>,
+    awaited: Mutex<Ends>,
     handshakes: AtomicUsize,
     /// Connections that proved nothing.
     strangers: AtomicUsize,
@@ -43,8 +45,8 @@ struct Start {
     troubles: Mutex<BTreeMap<usize, String>>,
 }
 
-/// The connections that end at this process when all is well. The later process calls.
-fn expected(place: &Place) -> (BTreeSet<(usize, Kind)>, BTreeSet<(usize, Kind)>) {
+/// The connections of this process: those that it opens, and those that it awaits. The later process calls.
+fn expected(place: &Place) -> (Ends, Ends) {
     let kinds = |low: usize| if low == 0 { &[Kind::Control, Kind::Data][..] } else { &[Kind::Data] };
     let before = (0..place.index).flat_map(|to| kinds(to).iter().map(move |kind| (to, *kind)));
     let after = (place.index + 1..place.addresses.len())
@@ -110,7 +112,7 @@ impl Start {
     fn collect(
         &self,
         control: &Arc<Control>,
-        mut missing: BTreeSet<(usize, Kind)>,
+        mut missing: Ends,
         arrivals: &mpsc::Receiver<Arrival>,
     ) -> Result<Vec<Option<TcpStream>>, String> {
         let mut data: Vec<Option<TcpStream>> = self.place.addresses.iter().map(|_| None).collect();
@@ -137,7 +139,7 @@ impl Start {
     }
 
     /// Names those who did not come, and what is known of the reason.
-    fn missed(&self, missing: &BTreeSet<(usize, Kind)>) -> String {
+    fn missed(&self, missing: &Ends) -> String {
         let missing: BTreeSet<usize> = missing.iter().map(|(process, _)| *process).collect();
         let names: Vec<_> = missing.iter().map(|process| self.place.name(*process)).collect();
         let troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
