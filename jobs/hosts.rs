@@ -41,7 +41,7 @@ impl Hosts {
             if words.next().is_some() {
                 bail!(wrong("expected nothing after the number of workers"));
             }
-            let earlier = of_lines.iter().filter(|(_, address, _)| address_of(address).0 == host).count();
+            let earlier = of_lines.iter().filter(|(_, address, _)| before_port(address) == host).count();
             let Some(port) = port.or(u16::try_from(usize::from(PORT) + earlier).ok()) else {
                 bail!(wrong("there are too many of this host"))
             };
@@ -67,14 +67,14 @@ impl Hosts {
     }
 }
 
-/// The host as it stands in an address, and the port after it.
-fn address_of(address: &str) -> (&str, &str) {
-    address.rsplit_once(':').unwrap_or((address, ""))
+/// The host as it stands in an address.
+fn before_port(address: &str) -> &str {
+    address.rsplit_once(':').map_or(address, |(host, _)| host)
 }
 
 /// The host of an address as other programs want it: without the brackets of IPv6.
 pub(crate) fn host_of(address: &str) -> &str {
-    let host = address_of(address).0;
+    let host = before_port(address);
     host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
 }
 

@@ -49,7 +49,9 @@ struct Failure {
     /// Which process, and how it ended.
     what: String,
     code: u8,
-    /// Whether it would fail again, or has no need to: wrong use, a guard, another's output; the output is there.
+    /// Whether a process has said it all.
+    said: bool,
+    /// Whether it would fail again, or has no need to: the output is there.
     last: bool,
 }
 
@@ -66,7 +68,9 @@ impl Launch {
             match self.attempt()? {
                 Ok(code) => return Ok(code),
                 Err(failure) if failure.last || again == self.retries => {
-                    say(format_args!("error: {}", failure.what));
+                    if !failure.said {
+                        say(format_args!("error: {}", failure.what));
+                    }
                     return Ok(failure.code);
                 }
                 Err(failure) => {
@@ -132,12 +136,13 @@ impl Launch {
         let Some((index, status)) = failed else {
             return Ok(Ok(first.and_then(code).unwrap_or_default()));
         };
-        // The codes that say more than that it failed.
+        // Wrong use, a guard, the output of another: the process has said so, and would again.
         let telling = |status| code(status).filter(|code| [2, 4, 11].contains(code));
         let telling = first.and_then(telling).or_else(|| telling(status));
         Ok(Err(Failure {
             what: format!("{} {}", self.name(index), how(status)),
             code: telling.unwrap_or(1),
+            said: telling.is_some(),
             last: telling.is_some() || first.is_some_and(well),
         }))
     }

@@ -122,44 +122,19 @@ impl ProcessOptions {
             bail!(WrongUse(wrong.to_owned()));
         }
         let scheduled = match (&self.master, self.process, &self.hosts) {
-            (None, Some(index), Some(hosts)) => {
-                let Hosts { addresses, workers } = Hosts::parse(hosts, &text_of_file(hosts)?)?;
-                if usize::from(index) >= addresses.len() {
-                    bail!(WrongUse(format!(
-                        "--process {index} is not in \"{hosts}\", which names {} processes",
-                        addresses.len()
-                    )));
-                }
-                Scheduled { index: usize::from(index), addresses, workers }
-            }
-            (Some(Master::Slurm), ..) => slurm(&env)?,
-            (Some(Master::Kubernetes), ..) => kubernetes(&env)?,
             (Some(Master::Hosts(file)), ..) => {
                 let Hosts { addresses, workers: of_each } = Hosts::parse(file, &text_of_file(file)?)?;
                 let workers = share(workers, of_each, addresses.len())?;
-                return Ok(Start::Launch(Launch {
-                    addresses,
-                    workers,
-                    launcher: words(self.launcher.as_deref().unwrap_or(SSH))?,
-                    retries: self.retries,
-                    quiet,
-                }));
+                return Ok(Start::Launch(self.launch(addresses, workers, quiet)?));
             }
-            (local, ..) => {
-                let of_master = local.as_ref().and_then(|local| match local {
-                    Master::Local(workers) => Some(*workers),
-                    _ => None,
-                });
-                let workers = share(workers, of_master, 1)?;
+            (Some(Master::Slurm), ..) => slurm(&env)?,
+            (Some(Master::Kubernetes), ..) => kubernetes(&env)?,
+            (None, Some(index), Some(file)) => in_file(usize::from(index), file)?,
+            (Some(Master::Local(_)) | None, ..) => {
+                let workers = share(workers, self.local_workers(), 1)?;
                 return Ok(match self.retries {
                     0 => Start::Alone(workers),
-                    retries => Start::Launch(Launch {
-                        addresses: Vec::new(),
-                        workers,
-                        launcher: Vec::new(),
-                        retries,
-                        quiet,
-                    }),
+                    _ => Start::Launch(self.launch(Vec::new(), workers, quiet)?),
                 });
             }
         };
@@ -169,11 +144,23 @@ impl ProcessOptions {
         Ok(Start::Process(Place { index, addresses, workers, token }))
     }
 
+    fn launch(&self, addresses: Vec<String>, workers: usize, quiet: bool) -> Result<Launch> {
+        let launcher = words(self.launcher.as_deref().unwrap_or(SSH))?;
+        Ok(Launch { addresses, workers, launcher, retries: self.retries, quiet })
+    }
+
+    fn local_workers(&self) -> Option<usize> {
+        match self.master {
+            Some(Master::Local(workers)) => Some(workers),
+            _ => None,
+        }
+    }
+
     fn contradiction(&self, workers: Option<usize>) -> Option<&'static str> {
         let launches = matches!(self.master, Some(Master::Hosts(_)));
         let scheduled = matches!(self.master, Some(Master::Slurm | Master::Kubernetes));
         let told = self.process.is_some();
-        let other = matches!(self.master, Some(Master::Local(other)) if workers.is_some_and(|n| n != other));
+        let other = self.local_workers().zip(workers).is_some_and(|(local, workers)| local != workers);
         [
             (told != self.hosts.is_some(), "--process and --hosts go together"),
             (
@@ -194,6 +181,18 @@ impl ProcessOptions {
         .into_iter()
         .find_map(|(wrong, what)| wrong.then_some(what))
     }
+}
+
+/// The process of this number of a hosts file.
+fn in_file(index: usize, file: &str) -> Result<Scheduled> {
+    let Hosts { addresses, workers } = Hosts::parse(file, &text_of_file(file)?)?;
+    if index >= addresses.len() {
+        bail!(WrongUse(format!(
+            "--process {index} is not in \"{file}\", which names {} processes",
+            addresses.len()
+        )));
+    }
+    Ok(Scheduled { index, addresses, workers })
 }
 
 /// The workers of each process. `all`: of all together, as the user says; `each`: as hosts file or scheduler say.
@@ -280,13 +279,12 @@ mod tests {
         let Start::Launch(launch) = start("--master hosts:@two --retries 2").unwrap() else { panic!() };
         assert_eq!((launch.addresses.join(" ").as_str(), launch.workers), ("a:7117 b:7117", 4));
         assert_eq!((launch.launcher.join(" ").as_str(), launch.retries), (SSH, 2));
-        let Start::Launch(launch) =
-            start("--master hosts:@three --workers 6 --launcher 'a'\\ {host}").unwrap()
+        let Start::Launch(launch) = start("--master hosts:@three --workers 6 --launcher 'a'{host}").unwrap()
         else {
             panic!()
         };
         assert_eq!((launch.addresses.len(), launch.workers), (3, 2));
-        assert_eq!(launch.launcher, ["a {host}"]);
+        assert_eq!(launch.launcher, ["a{host}"]);
         let Start::Launch(launch) = start("--retries 1 --workers 3").unwrap() else { panic!() };
         assert_eq!((launch.addresses.len(), launch.workers, launch.retries), (0, 3, 1));
     }

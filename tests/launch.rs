@@ -7,7 +7,7 @@ mod ssh;
 use std::collections::HashSet;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -119,7 +119,7 @@ fn when_one_is_killed_the_others_are_ended_and_it_is_named() {
     let here = scripted(3, "echo $$ > $1; if [ $1 = b ]; then sleep 1; kill -9 $$; fi; exec sleep 600");
     let start = Instant::now();
     let run = launch(&here, "").ends(1);
-    assert!(start.elapsed() < GONE + Duration::from_secs(2), "{:?}", start.elapsed());
+    assert!(start.elapsed() < GONE + Duration::from_secs(5), "{:?}", start.elapsed());
     assert!(run.stderr.contains("\nerror: process 1 (b:7117) was killed by signal 9\n"), "{run:?}");
     assert!(
         run.stderr.contains("warning: process 0 (a:7117) did not end with the others: killed"),
@@ -134,7 +134,9 @@ fn a_frozen_one_is_killed_once_another_has_ended() {
         2,
         "echo $$ > $1; if [ $1 = b ]; then kill -STOP $$; fi; sleep 1; echo b is silent >&2; exit 1",
     );
+    let start = Instant::now();
     let run = launch(&here, "").ends(1);
+    assert!(start.elapsed() < GONE + Duration::from_secs(5), "{:?}", start.elapsed());
     assert_eq!(
         run.stderr,
         "[0 a] b is silent\nwarning: process 1 (b:7117) did not end with the others: killed\n\
@@ -170,7 +172,8 @@ fn the_code_is_that_of_the_first_process_where_it_says_more() {
         let here = scripted(2, &format!("[ $1 = a ] && exit {a}; exit {b}"));
         let run = launch(&here, "");
         assert_eq!(run.code, Some(expected), "{a}, {b}: {run:?}");
-        assert_eq!(run.stderr.is_empty(), expected == 0 || expected == 3, "{a}, {b}: {run:?}");
+        // The scripts do not say what a process with such a code has said.
+        assert_eq!(run.stderr.is_empty(), expected != 1, "{a}, {b}: {run:?}");
     }
 }
 
@@ -181,12 +184,12 @@ fn a_job_whose_process_died_starts_again_so_often() {
                   [ $1 = a ] || kill -9 $$
                   exec sleep 600";
     let here = scripted(2, script);
-    let run = launch(&here, "--retries 3").ends(0);
+    let run = launch(&here, "--retries 2").ends(0);
     for again in 1..=2 {
-        let line = format!("process 1 (b:7117) was killed by signal 9; starting again ({again} of 3)\n");
+        let line = format!("process 1 (b:7117) was killed by signal 9; starting again ({again} of 2)\n");
         assert!(run.stderr.contains(&format!("warning: {line}")), "{run:?}");
     }
-    assert!(!run.stderr.contains("(3 of 3)") && !run.stderr.contains("error:"), "{run:?}");
+    assert!(!run.stderr.contains("error:"), "{run:?}");
 
     let run = launch(&scripted(2, script), "--retries 1 --quiet").ends(1);
     assert!(run.stderr.ends_with("error: process 1 (b:7117) was killed by signal 9\n"), "{run:?}");
@@ -276,6 +279,17 @@ fn silent_server() -> (TcpListener, [(&'static str, String); 5]) {
     (server, settings.map(|(name, value)| (name, value.to_owned())))
 }
 
+/// The next that calls such a server: it is at work, not still on its way there.
+fn accepted(server: &TcpListener) -> TcpStream {
+    server.set_nonblocking(true).unwrap();
+    let mut connection = None;
+    wait_until("a job asks the server", Duration::from_secs(60), || {
+        connection = server.accept().ok();
+        connection.is_some()
+    });
+    connection.unwrap().0
+}
+
 /// A job that waits.
 fn waiting(here: &Folder, line: &str) -> (TcpListener, Command) {
     let (server, settings) = silent_server();
@@ -290,8 +304,7 @@ fn a_local_job_that_is_killed_starts_again() {
     let (server, mut command) = waiting(&here, "dedup s3://bucket/x out --retries 1");
     let mut launcher = Running(command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
     for _ in 0..2 {
-        // It is at work, not still on its way there.
-        let connection = server.accept().unwrap();
+        let connection = accepted(&server);
         let [process] = children(launcher.0.id())[..] else { panic!("not one process") };
         signal(process, "KILL");
         wait_until("it is gone", GONE, || gone(process));
@@ -312,7 +325,7 @@ fn a_local_job_that_ends_is_what_it_is_without_a_launcher() {
     assert_eq!(again.stderr.lines().count(), alone.stderr.lines().count());
     assert!(again.stderr.starts_with("Counters\n"), "{again:?}");
     assert_eq!(here.bytes("out/kept", "jsonl"), here.bytes("again/kept", "jsonl"));
-    here.run("dedup none.jsonl new --retries 2").ends(2);
+    here.run("dedup none.jsonl new --retries 2").fails(2, &["none.jsonl"]);
 }
 
 #[test]
@@ -324,7 +337,7 @@ fn a_process_ends_when_its_launcher_is_gone_or_silent() {
         let mut process = Running(command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
         let mut stdin = process.0.stdin.take().unwrap();
         stdin.write_all(PLACE).unwrap();
-        let connection = server.accept().unwrap();
+        let connection = accepted(&server);
         let start = Instant::now();
         let stdin = silent.then_some(stdin);
         wait_until("it ends", Duration::from_secs(15), || process.0.try_wait().unwrap().is_some());

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::{GONE, Running, children, gone, processes_in, silent_server, status, wait_until};
+use super::{GONE, Running, accepted, children, gone, processes_in, silent_server, status, wait_until};
 use crate::support::{Folder, json_line, run, signal};
 
 /// A server whose sessions have these environment variables.
@@ -112,7 +112,7 @@ fn nothing_stays_on_a_host_when_the_launcher_or_its_ssh_is_killed() {
     for (stopped, of_ssh) in [(false, false), (true, false), (true, true)] {
         let mut job = server.job(&here, "dedup s3://bucket/x out");
         let mut launcher = Running(job.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
-        let connection = silent.accept().unwrap();
+        let connection = accepted(&silent);
         let [process] = processes_in(&here.path(""))[..] else { panic!("not one process") };
         if stopped {
             signal(process, "STOP");
@@ -136,7 +136,7 @@ fn a_process_that_is_killed_on_a_host_is_named() {
     let mut job = server.job(&here, "dedup s3://bucket/x out");
     let folder = here.path("");
     let killer = std::thread::spawn(move || {
-        let connection = silent.accept().unwrap();
+        let connection = accepted(&silent);
         processes_in(&folder).into_iter().for_each(|process| signal(process, "KILL"));
         connection
     });
