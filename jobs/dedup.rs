@@ -124,6 +124,7 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     let reading = args.input.reading()?;
     let finish = Finish {
         common,
+        job: "dedup",
         start,
         plan: Arc::clone(&plan),
         reading: reading.clone(),

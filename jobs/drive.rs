@@ -1,6 +1,5 @@
 //! The worker loop that every reading of the corpus shares.
 
-use std::iter;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -9,30 +8,35 @@ use datasets::{Error, Reading};
 use operators::DocBatch;
 
 use crate::plan::{Plan, Split};
-use crate::progress::Progress;
+use crate::progress::{At, Progress, Stage};
 
 /// The splits that a worker reads: every `peers`-th from its own number on.
 pub(crate) fn splits_of(plan: &Plan, index: usize, peers: usize) -> impl Iterator<Item = (u32, &Split)> {
     (0u32..).zip(&plan.splits).skip(index).step_by(peers)
 }
 
-/// Calls `work` for each split, on so many threads, and gives the results in the order of the splits.
+/// Calls `work` for each split, on so many threads, and gives the results in the order of the splits. Each thread is a
+/// worker that is in the stage.
 ///
 /// After an error no split is begun any more; of several errors that of the first split is given.
 pub(crate) fn each_split<T: Send>(
     plan: &Plan,
     workers: usize,
-    work: impl Fn(u32, &Split) -> Result<T> + Sync,
+    (progress, stage): (&Progress, Stage),
+    work: impl Fn(&At, u32, &Split) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let next = AtomicUsize::new(0);
+    let next = &AtomicUsize::new(0);
+    let work = &work;
     let threads = workers.min(plan.splits.len());
     let mut results: Vec<(u32, Result<T>)> = thread::scope(|scope| {
-        let worker = || {
+        let worker = move |index: usize| {
+            let at = progress.worker(index);
+            at.enter(stage);
             let mut results = Vec::new();
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(split) = plan.splits.get(number) else { return results };
-                let result = work(number as u32, split);
+                let result = at.split(number as u32, split, || work(&at, number as u32, split));
                 if result.is_err() {
                     // The others find nothing more to do.
                     next.store(plan.splits.len(), Ordering::Relaxed);
@@ -40,7 +44,7 @@ pub(crate) fn each_split<T: Send>(
                 results.push((number as u32, result));
             }
         };
-        let threads: Vec<_> = iter::repeat_with(|| scope.spawn(worker)).take(threads).collect();
+        let threads: Vec<_> = (0..threads).map(|index| scope.spawn(move || worker(index))).collect();
         let panicked = |_| vec![(0, Err(anyhow!("a thread panicked")))];
         threads.into_iter().flat_map(|thread| thread.join().unwrap_or_else(panicked)).collect()
     });
@@ -55,7 +59,7 @@ pub(crate) fn read(
     number: u32,
     split: &Split,
     reading: &Reading,
-    progress: &Progress,
+    at: &At,
     mut each: impl FnMut(&mut DocBatch),
 ) -> Result<Option<Error>> {
     let (mut next, mut without_field) = (0, None);
@@ -68,9 +72,10 @@ pub(crate) fn read(
             Err(error) => {
                 let field = end(error, unopened.speaks_for_file().then_some(&mut batch))?;
                 without_field = without_field.or(field);
-                next = batch.next_record();
+                let first = std::mem::replace(&mut next, batch.next_record());
+                at.read(batch.next_record() - first, 0);
                 each(&mut batch);
-                progress.done(unopened.bytes());
+                at.done(unopened.bytes());
                 continue;
             }
         };
@@ -83,15 +88,15 @@ pub(crate) fn read(
                     false
                 }
             };
-            next = batch.next_record();
-            progress.read(batch.docs().len() as u64, batch.text_bytes() as u64);
+            let first = std::mem::replace(&mut next, batch.next_record());
+            at.read(batch.next_record() - first, batch.text_bytes() as u64);
             if let Some(sample) = &mut sample {
                 batch.retain(|doc| sample.holds(doc));
             }
             each(&mut batch);
             batch = DocBatch::new(number, next);
         }
-        progress.done(unopened.bytes());
+        at.done(unopened.bytes());
     }
     Ok(without_field)
 }

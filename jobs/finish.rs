@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::guards::Guards;
 use crate::output::OutputFolder;
 use crate::plan::Plan;
-use crate::progress::{Progress, Stage};
+use crate::progress::{Progress, Stage, Table, Watched, watch};
 use crate::search::Found;
 use crate::summary::{Clock, Counters, InputFile, Process, SamplePair, Summary, histogram, skew};
 use crate::tables::{PairsOf, write_clusters, write_pairs, write_rejects};
@@ -39,6 +39,8 @@ pub(crate) fn verified_by(verify: Option<Similarity>) -> String {
 /// An output that is to be made.
 pub(crate) struct Finish<'a> {
     pub common: &'a Common,
+    /// The name of the job.
+    pub job: &'static str,
     pub start: Instant,
     pub plan: Arc<Plan>,
     pub reading: Reading,
@@ -66,13 +68,18 @@ impl Finish<'_> {
         if let Some(file) = self.summary_json.filter(|file| self.plan.file_below("", file).is_some()) {
             bail!(WrongUse(format!("the summary would replace the input \"{file}\"")));
         }
-        let plan = &self.plan;
-        let summary =
-            OutputFolder::fill(self.common, stores, output, overwrite, plan, |progress, folder| {
-                self.commit(&search(progress, folder)?, folder, progress)
-            })?;
-        if !self.common.quiet {
+        let (common, plan) = (self.common, &self.plan);
+        let configuration = &serde_json::to_value(&self.configuration)?;
+        let progress = Arc::new(Progress::default());
+        let watched = Watched { common, name: self.job, output, plan, configuration, process: 0 };
+        let summary = watch(&watched, &progress, || {
+            OutputFolder::fill(stores, output, overwrite, plan, |folder| {
+                self.commit(&search(&progress, folder)?, folder, &progress)
+            })
+        })?;
+        if !common.quiet {
             say(&summary);
+            say(Table(&progress.totals()));
         }
         Ok(if summary.counters.rejected > 0 { 3 } else { 0 })
     }
@@ -82,7 +89,8 @@ impl Finish<'_> {
         clock.add("search", self.start.elapsed());
         check_names(found)?;
 
-        progress.enter(Stage::Resolve);
+        let at = progress.worker(0);
+        at.enter(Stage::Resolve);
         let workers = self.common.workers();
         let named = |doc: DocId| {
             let at = found.named.partition_point(|named| named.doc < doc);
@@ -101,10 +109,11 @@ impl Finish<'_> {
 
         // Methods over sets have none.
         let distance = |pair: &Pair| self.method.fingerprints().then_some(pair.distance);
-        progress.enter(Stage::Write);
+        at.enter(Stage::Write);
         let pairs = write_pairs(folder, &found.matches, self.pairs, self.measured(), distance, name)?;
         write_clusters(folder, &members, named, removal)?;
         write_rejects(folder, &found.rejects)?;
+        drop(at);
         let written = write(&self.plan, &self.reading, &fates, folder, workers, progress)?;
         clock.add("whole", self.start.elapsed());
 
@@ -140,14 +149,16 @@ impl Finish<'_> {
             blocks: skew(&found.loads),
             sample_pairs: sample(&found.matches, distance, name),
             seconds: clock.seconds(),
+            stages: progress.rows(),
             input: self.plan.files.iter().map(InputFile::of).collect(),
         };
         let json = serde_json::to_string_pretty(&summary)? + "\n";
-        progress.enter(Stage::Commit);
+        let at = progress.worker(0);
+        at.enter(Stage::Commit);
         if let Some(file) = self.summary_json {
             std::fs::write(file, &json).with_context(|| format!("could not write \"{file}\""))?;
         }
-        folder.commit(&json)?;
+        folder.commit(&json, progress)?;
         Ok(summary)
     }
 

@@ -12,7 +12,7 @@ use operators::{DocId, Member};
 use crate::drive;
 use crate::failure::{Guarded, WrongUse};
 use crate::plan::Plan;
-use crate::progress::Progress;
+use crate::progress::{Progress, Stage};
 use crate::search::Found;
 
 /// The options of the guards.
@@ -145,10 +145,11 @@ impl Guards {
         // This reading may accept what the run, which asks for another field, has rejected.
         let rejected = |doc| found.rejects.binary_search_by_key(&doc, |reject| reject.doc).is_ok();
         let reading = Reading { id: Some(guard.field.clone()), ..reading.clone() };
-        let counted = drive::each_split(plan, workers, |number, split| {
+        let progress = Progress::default();
+        let counted = drive::each_split(plan, workers, (&progress, Stage::Resolve), |at, number, split| {
             let mut sources = BTreeMap::<String, Source>::new();
             if split.format.has_fields() {
-                drive::read(number, split, &reading, &Progress::default(), |batch| {
+                drive::read(number, split, &reading, at, |batch| {
                     for doc in batch.docs().filter(|doc| !rejected(doc.doc)) {
                         if !sources.contains_key(doc.id) {
                             sources.insert(doc.id.to_owned(), Source::default());

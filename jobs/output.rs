@@ -10,10 +10,10 @@ use anyhow::{Result, anyhow, bail};
 use cluster::{Output, Store, Stores};
 use datasets::Parts;
 
+use crate::WrongUse;
 use crate::failure::while_running;
 use crate::plan::Plan;
-use crate::progress::{Progress, Reporter};
-use crate::{Common, WrongUse};
+use crate::progress::Progress;
 
 /// The folders of an output, in the order in which they become visible.
 const FOLDERS: [&str; 9] =
@@ -31,20 +31,16 @@ pub(crate) struct OutputFolder {
 }
 
 impl OutputFolder {
-    /// Claims the folder, and lets `work` fill and commit it while its progress is shown. What fails is abandoned.
+    /// Claims the folder, and lets `work` fill and commit it. What fails is abandoned.
     pub fn fill<T>(
-        common: &Common,
         stores: &Stores,
         uri: &str,
         overwrite: bool,
         plan: &Plan,
-        work: impl FnOnce(&Arc<Progress>, &OutputFolder) -> Result<T>,
+        work: impl FnOnce(&OutputFolder) -> Result<T>,
     ) -> Result<T> {
         let folder = OutputFolder::create(stores, uri, overwrite, plan)?;
-        let progress = Arc::new(Progress::default());
-        let reporter = Reporter::start(Arc::clone(&progress), common.show(), plan.bytes());
-        let result = work(&progress, &folder);
-        drop(reporter);
+        let result = work(&folder);
         if result.is_err() {
             // The first error is the one to report.
             folder.abandon();
@@ -95,7 +91,7 @@ impl OutputFolder {
     }
 
     /// Makes the output visible: folder after folder, then `_SUCCESS` with `success` in it.
-    pub fn commit(&self, success: &str) -> Result<()> {
+    pub fn commit(&self, success: &str, progress: &Progress) -> Result<()> {
         if !self.store.exists(&self.temporary(OWNER))? {
             bail!("another run has begun to write to \"{}\" meanwhile", self.path);
         }
@@ -117,7 +113,7 @@ impl OutputFolder {
         self.store.rename(&self.temporary(SUCCESS), &self.at(SUCCESS))?;
         // All is committed, whatever is left beside it.
         if let Err(error) = self.store.remove(&self.at("_temporary")) {
-            eprintln!("warning: {}", cluster::shown(&error.to_string()));
+            progress.warn(&error.to_string());
         }
         Ok(())
     }

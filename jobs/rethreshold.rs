@@ -90,6 +90,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     }
     let finish = Finish {
         common,
+        job: "rethreshold",
         start,
         plan: Arc::new(input.plan),
         reading: input.reading,

@@ -102,12 +102,14 @@ pub(crate) fn count(
     let Some((clean, features)) = method.counted() else { return Ok(all) };
     let (cleaner, features) = (Cleaner::new(clean), Features::new(features, lexicon)?);
     let (cleaner, features) = (&cleaner, &features);
-    progress.enter(Stage::Count);
     let count = move |index: usize| {
         let mut count = Count::new(cleaner.clone(), features.clone());
+        let at = progress.worker(index);
+        at.enter(Stage::Count);
         for (number, split) in drive::splits_of(plan, index, workers) {
             // What cannot be read is told of by the map stage, which reads it again.
-            drive::read(number, split, reading, progress, |batch| count.batch(batch))?;
+            let read = || drive::read(number, split, reading, &at, |batch| count.batch(batch));
+            at.split(number, split, read)?;
         }
         Ok::<_, anyhow::Error>(count.finish())
     };

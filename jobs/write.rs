@@ -9,7 +9,7 @@ use operators::DocId;
 use crate::drive;
 use crate::output::{OutputFolder, SplitParts};
 use crate::plan::{Plan, Split};
-use crate::progress::Progress;
+use crate::progress::{At, Progress, Stage};
 
 /// What becomes of each record that does not simply stay, sorted by place.
 pub(crate) type Fates = Vec<(DocId, Option<Removal>)>;
@@ -31,11 +31,11 @@ pub(crate) fn write(
     workers: usize,
     progress: &Progress,
 ) -> Result<Written> {
-    let results = drive::each_split(plan, workers, |number, split| {
+    let results = drive::each_split(plan, workers, (progress, Stage::Write), |at, number, split| {
         let of_split = |split: u32| fates.partition_point(|fate| fate.0.split() < split);
         let fates = &fates[of_split(number)..of_split(number + 1)];
         let mut written = Written::default();
-        write_split(split, number, reading, fates, folder, progress, &mut written)?;
+        write_split(split, number, reading, fates, folder, at, &mut written)?;
         Ok(written)
     })?;
     let mut all = Written::default();
@@ -53,7 +53,7 @@ fn write_split(
     reading: &Reading,
     fates: &[(DocId, Option<Removal>)],
     folder: &OutputFolder,
-    progress: &Progress,
+    at: &At,
     written: &mut Written,
 ) -> Result<()> {
     let parts = SplitParts::new(folder, number);
@@ -62,11 +62,10 @@ fn write_split(
     let mut next = 0;
     for unopened in &split.pieces {
         let piece = unopened.open()?;
-        let mut read = 0;
+        let first = next;
         let mut fates = iter::from_fn(|| {
             let here = DocId::new(number, next);
             next += 1;
-            read += 1;
             let fate = match rest.next_if(|(doc, _)| *doc == here) {
                 None => Fate::Kept,
                 Some((_, Some(removal))) => Fate::Removed(removal.clone()),
@@ -83,14 +82,14 @@ fn write_split(
             // What ended the first reading of the piece ends this one. It was counted as a rejected record, but
             // for a file that cannot be opened only by its first piece.
             let counted = rest.next_if(|fate| *fate == &(DocId::new(number, next), None)).is_some();
-            if !error.is_data() || !counted && (read > 0 || unopened.speaks_for_file()) {
+            if !error.is_data() || !counted && (next > first || unopened.speaks_for_file()) {
                 return Err(error.into());
             }
             next += u64::from(counted);
             written.rejected += u64::from(counted);
         }
-        progress.read(read, unopened.bytes());
-        progress.done(unopened.bytes());
+        at.read(next - first, unopened.bytes());
+        at.done(unopened.bytes());
     }
     writer.finish()?;
     Ok(())

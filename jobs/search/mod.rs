@@ -17,7 +17,7 @@ use timely::worker::Worker;
 
 use crate::drive;
 use crate::plan::Plan;
-use crate::progress::{Progress, Stage};
+use crate::progress::{At, Progress, Stage};
 
 /// A search of a planned corpus.
 pub(crate) struct Search {
@@ -67,18 +67,22 @@ impl MethodJob for Search {
     type Output = Result<Found>;
 
     fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Result<Found> {
-        self.on_workers(move |search, worker| search.by_fingerprints(worker, cleaner.clone(), method.clone()))
+        self.on_workers(move |search, worker, at| {
+            search.by_fingerprints(worker, at, cleaner.clone(), method.clone())
+        })
     }
 
     fn sets(self, method: SetMethod) -> Result<Found> {
         let counted = if method.search == SetSearch::Prefix { self.plan.bytes() } else { 0 };
         let sketch = Arc::new(Sketch::of_corpus(counted));
         let seen = Arc::default();
-        self.on_workers(move |search, worker| search.by_sets(worker, method.clone(), &sketch, &seen))
+        self.on_workers(move |search, worker, at| search.by_sets(worker, at, method.clone(), &sketch, &seen))
     }
 
     fn zhou(self, cleaner: Cleaner, method: Zhou) -> Result<Found> {
-        self.on_workers(move |search, worker| search.by_retrieval(worker, cleaner.clone(), method.clone()))
+        self.on_workers(move |search, worker, at| {
+            search.by_retrieval(worker, at, cleaner.clone(), method.clone())
+        })
     }
 }
 
@@ -86,9 +90,11 @@ impl Search {
     /// Searches on all workers, and joins what they found.
     fn on_workers(
         self,
-        search: impl Fn(&Search, &mut Worker) -> Result<Found> + Send + Sync + 'static,
+        search: impl Fn(&Search, &mut Worker, &At) -> Result<Found> + Send + Sync + 'static,
     ) -> Result<Found> {
-        let parts = cluster::run(self.workers, move |worker| search(&self, worker))?;
+        let parts = cluster::run(self.workers, move |worker| {
+            search(&self, worker, &self.progress.worker(worker.index()))
+        })?;
         let mut all = Found::default();
         for mut part in parts {
             all.matches.copies.append(&mut part.matches.copies);
@@ -116,17 +122,20 @@ impl Search {
     fn read_all(
         &self,
         worker: &mut Worker,
+        at: &At,
         found: &mut Found,
         mut each: impl FnMut(&mut Worker, &DocBatch),
     ) -> Result<()> {
-        self.progress.enter(Stage::Map);
+        at.enter(Stage::Map);
         for (number, split) in drive::splits_of(&self.plan, worker.index(), worker.peers()) {
-            let without = drive::read(number, split, &self.reading, &self.progress, |batch| {
-                found.docs += batch.docs().len() as u64;
-                found.text_bytes += batch.text_bytes() as u64;
-                found.replaced += batch.replaced();
-                found.rejects.append(&mut batch.take_rejects());
-                each(worker, batch);
+            let without = at.split(number, split, || {
+                drive::read(number, split, &self.reading, at, |batch| {
+                    found.docs += batch.docs().len() as u64;
+                    found.text_bytes += batch.text_bytes() as u64;
+                    found.replaced += batch.replaced();
+                    found.rejects.append(&mut batch.take_rejects());
+                    each(worker, batch);
+                })
             })?;
             found.without_field = found.without_field.take().or(without.map(|error| (number, error)));
         }
@@ -137,12 +146,14 @@ impl Search {
     fn read_again(
         &self,
         worker: &mut Worker,
+        at: &At,
         wanted: impl Fn(u32) -> bool,
         mut each: impl FnMut(&mut Worker, &DocBatch),
     ) -> Result<()> {
         for (number, split) in drive::splits_of(&self.plan, worker.index(), worker.peers()) {
             if wanted(number) {
-                drive::read(number, split, &self.reading, &self.progress, |batch| each(worker, batch))?;
+                let read = || drive::read(number, split, &self.reading, at, |batch| each(worker, batch));
+                at.split(number, split, read)?;
             }
         }
         Ok(())
@@ -153,6 +164,7 @@ impl Search {
     fn read_candidates(
         &self,
         worker: &mut Worker,
+        at: &At,
         found: &mut Found,
         needs: &Needs,
         mut verify: Option<&mut Verify>,
@@ -161,6 +173,7 @@ impl Search {
         let mut list = Vec::new();
         self.read_again(
             worker,
+            at,
             |split| needs.any_of(split),
             |worker, batch| {
                 for doc in batch.docs() {

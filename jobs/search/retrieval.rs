@@ -8,16 +8,22 @@ use operators::text::Cleaner;
 use timely::worker::Worker;
 
 use super::{Found, Named, Search, verified};
-use crate::progress::Stage;
+use crate::progress::{At, Stage};
 
 impl Search {
-    pub(super) fn by_retrieval(&self, worker: &mut Worker, cleaner: Cleaner, method: Zhou) -> Result<Found> {
+    pub(super) fn by_retrieval(
+        &self,
+        worker: &mut Worker,
+        at: &At,
+        cleaner: Cleaner,
+        method: Zhou,
+    ) -> Result<Found> {
         let mut found = Found::default();
         let mut retrieve = Retrieve::new(worker, cleaner, method);
-        self.read_all(worker, &mut found, |worker, batch| retrieve.batch(worker, batch))?;
+        self.read_all(worker, at, &mut found, |worker, batch| retrieve.batch(worker, batch))?;
         found.distinct = found.docs; // none is collapsed
 
-        self.progress.enter(Stage::Compare);
+        at.enter(Stage::Compare);
         let Retrieved { pairs, comparisons, loads } = retrieve.finish(worker);
         found.loads = vec![loads];
         found.candidates = pairs.len() as u64;
@@ -27,6 +33,7 @@ impl Search {
         let needs = Needs::exchange(worker, &matched, &[], false);
         self.read_again(
             worker,
+            at,
             |split| needs.any_of(split),
             |_, batch| {
                 let needed = batch.docs().filter(|doc| needs.of(doc.doc).is_some());

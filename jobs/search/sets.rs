@@ -11,19 +11,20 @@ use operators::{Counting, DocId, Pair, Sketch};
 use timely::worker::Worker;
 
 use super::{Found, Named, Search, verified};
-use crate::progress::Stage;
+use crate::progress::{At, Stage};
 
 impl Search {
     pub(super) fn by_sets(
         &self,
         worker: &mut Worker,
+        at: &At,
         method: SetMethod,
         sketch: &Arc<Sketch>,
         seen: &Arc<Seen>,
     ) -> Result<Found> {
         match method.search {
-            SetSearch::Prefix => self.by_prefix(worker, method, sketch, seen),
-            SetSearch::Bands(minhash) => self.by_bands(worker, method, minhash),
+            SetSearch::Prefix => self.by_prefix(worker, at, method, sketch, seen),
+            SetSearch::Bands(minhash) => self.by_bands(worker, at, method, minhash),
         }
     }
 
@@ -31,6 +32,7 @@ impl Search {
     fn by_prefix(
         &self,
         worker: &mut Worker,
+        at: &At,
         mut method: SetMethod,
         sketch: &Arc<Sketch>,
         seen: &Arc<Seen>,
@@ -38,7 +40,7 @@ impl Search {
         let mut found = Found::default();
         let mut counting = Counting::new(Arc::clone(sketch));
         let identities = Identities::new(worker, Arc::clone(seen));
-        let identities = self.identify(worker, &mut found, &mut method, identities, |_, sets| {
+        let identities = self.identify(worker, at, &mut found, &mut method, identities, |_, sets| {
             sets.features().for_each(|feature| counting.add(feature));
         })?;
         counting.finish();
@@ -51,6 +53,7 @@ impl Search {
         let mut sets = Sets::default();
         self.read_again(
             worker,
+            at,
             |_| true,
             |worker, batch| {
                 for doc in batch.docs() {
@@ -67,11 +70,11 @@ impl Search {
             },
         )?;
 
-        self.progress.enter(Stage::Compare);
+        at.enter(Stage::Compare);
         let pairs = join.candidates(worker);
         found.candidates = pairs.len() as u64;
 
-        self.progress.enter(Stage::Verify);
+        at.enter(Stage::Verify);
         let needs = Needs::exchange(worker, &pairs, &[], true);
         let mut verify = new_verify(worker, &pairs, rule);
         join.verify(worker, &needs, &mut verify);
@@ -83,26 +86,32 @@ impl Search {
     }
 
     /// One reading for the bands, and one of the splits that hold a candidate.
-    fn by_bands(&self, worker: &mut Worker, mut method: SetMethod, minhash: MinHash) -> Result<Found> {
+    fn by_bands(
+        &self,
+        worker: &mut Worker,
+        at: &At,
+        mut method: SetMethod,
+        minhash: MinHash,
+    ) -> Result<Found> {
         let mut found = Found::default();
         let mut bands = Bands::new(minhash);
         let add = |doc, sets: &Sets| bands.add(doc, sets);
         // A worker keeps the bands of the first of each text that it reads itself.
         let identities = Identities::new(worker, Arc::default());
-        let identities = self.identify(worker, &mut found, &mut method, identities, add)?;
+        let identities = self.identify(worker, at, &mut found, &mut method, identities, add)?;
         let collapsed = identities.finish(worker);
         found.distinct = collapsed.distinct;
         let SetMethod { mut cleaner, rule, .. } = method;
 
-        self.progress.enter(Stage::Compare);
+        at.enter(Stage::Compare);
         let pairs = bands.candidates(worker, &collapsed.later);
         found.candidates = pairs.len() as u64;
 
-        self.progress.enter(Stage::Verify);
+        at.enter(Stage::Verify);
         let needs = Needs::exchange(worker, &pairs, &collapsed.copies, true);
         let mut verify = new_verify(worker, &pairs, rule.clone());
         let mut sets = Sets::default();
-        self.read_candidates(worker, &mut found, &needs, Some(&mut verify), |text, packed| {
+        self.read_candidates(worker, at, &mut found, &needs, Some(&mut verify), |text, packed| {
             rule.sets(cleaner.clean(text), &mut sets);
             sets.pack(packed, |_| true);
         })?;
@@ -115,13 +124,14 @@ impl Search {
     fn identify(
         &self,
         worker: &mut Worker,
+        at: &At,
         found: &mut Found,
         method: &mut SetMethod,
         mut identities: Identities,
         mut each: impl FnMut(DocId, &Sets),
     ) -> Result<Identities> {
         let mut sets = Sets::default();
-        self.read_all(worker, found, |worker, batch| {
+        self.read_all(worker, at, found, |worker, batch| {
             for doc in batch.docs() {
                 let text = method.cleaner.clean(doc.text);
                 if identities.add(doc.doc, text) {
