@@ -174,6 +174,7 @@ impl Job<'_> {
         });
         write_labels(self.folder, rows)?;
         write_rejects(self.folder, &rejects)?;
+        drop(at);
         clock.add("whole", self.start.elapsed());
         let (measures, classes) = tables(&trained.labels, &tested);
         let report = Report {
@@ -200,6 +201,7 @@ impl Job<'_> {
             stages: self.progress.rows(),
             input: plan.files.iter().map(InputFile::of).collect(),
         };
+        let at = self.progress.worker(0);
         at.enter(Stage::Commit);
         self.folder.commit(&(serde_json::to_string_pretty(&report)? + "\n"), &self.progress)?;
         Ok(report)

@@ -407,3 +407,49 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn thread_cpu() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stage_is_the_last_that_was_begun() {
+        let progress = Progress::default();
+        let (first, second) = (progress.worker(0), progress.worker(1));
+        first.enter(Stage::Map);
+        second.enter(Stage::Map);
+        second.read(5, 50);
+        first.enter(Stage::Compare);
+        first.read(7, 70);
+        second.read(1, 10);
+        let (stage, _, tally) = progress.now();
+        assert_eq!((stage, tally.records), (Stage::Compare, 7));
+        drop((first, second));
+        let totals = progress.totals();
+        let counted = totals.iter().map(|of| (of.stage, of.workers.len(), StageRow::of(of).records));
+        assert_eq!(counted.collect::<Vec<_>>(), [(Stage::Map, 2, 6), (Stage::Compare, 1, 7)]);
+    }
+
+    #[test]
+    fn a_slow_worker_is_named_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events");
+        let progress = Progress::default();
+        let events = Some(Events::open(path.to_str().unwrap()).unwrap());
+        assert!(progress.outlets.set(Outlets { quiet: true, bar: None, events }).is_ok());
+        let at = progress.worker(3);
+        at.enter(Stage::Map);
+        let since = Instant::now().checked_sub(Duration::from_secs(95)).unwrap();
+        let hand = Hand { stage: Stage::Map, split: 12, file: "in/part".to_owned(), since, named: false };
+        lock(&at.own).at_hand = Some(hand);
+        progress.name_slow();
+        lock(&progress.board).stages[Stage::Map as usize].splits = vec![Duration::from_secs(20)];
+        progress.name_slow();
+        progress.name_slow();
+        let told = std::fs::read_to_string(&path).unwrap();
+        let slow: Vec<&str> = told.lines().filter(|line| line.contains("slow_worker")).collect();
+        assert_eq!(slow.len(), 1, "{told}");
+        assert!(slow[0].contains("has taken 95 s, others took 20 s"), "{told}");
+        assert_eq!(progress.slow.load(Ordering::Relaxed), 1);
+    }
+}

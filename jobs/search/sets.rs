@@ -48,6 +48,7 @@ impl Search {
         found.distinct = collapsed.distinct;
         let SetMethod { mut cleaner, rule, .. } = method;
 
+        at.enter(Stage::Compare);
         let of_copies = Needs::exchange(worker, &[], &collapsed.copies, false);
         let mut join = PrefixJoin::new(rule.clone(), Arc::clone(sketch));
         let mut sets = Sets::default();
@@ -70,7 +71,6 @@ impl Search {
             },
         )?;
 
-        at.enter(Stage::Compare);
         let pairs = join.candidates(worker);
         found.candidates = pairs.len() as u64;
 
