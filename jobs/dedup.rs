@@ -148,6 +148,7 @@ fn run_with(common: &Common, cluster: &Arc<Cluster>, mut args: Args) -> Result<u
     let key = Key::new(&(asked, words, counts), &plan)?;
     let finish = Finish {
         common,
+        job: "dedup",
         cluster: Arc::clone(cluster),
         start,
         plan: Arc::clone(&plan),

@@ -1,6 +1,5 @@
 //! The worker loop that every reading of the corpus shares.
 
-use std::iter;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -10,7 +9,7 @@ use datasets::{Error, Reading};
 use operators::DocBatch;
 
 use crate::plan::{Plan, Split};
-use crate::progress::Progress;
+use crate::progress::{At, Progress, Stage};
 
 /// The splits that a worker reads: every `peers`-th from its own number on.
 pub(crate) fn splits_of(plan: &Plan, index: usize, peers: usize) -> impl Iterator<Item = (u32, &Split)> {
@@ -18,26 +17,30 @@ pub(crate) fn splits_of(plan: &Plan, index: usize, peers: usize) -> impl Iterato
 }
 
 /// Calls `work` for each split that the workers of this process read, on as many threads, and gives the results in the
-/// order of the splits.
+/// order of the splits. Each thread is a worker that is in the stage.
 ///
 /// After an error no split is begun any more; of several errors that of the first split is given.
 pub(crate) fn each_split<T: Send>(
     plan: &Plan,
     cluster: &Cluster,
-    work: impl Fn(u32, &Split) -> Result<T> + Sync,
+    (progress, stage): (&Progress, Stage),
+    work: impl Fn(&At, u32, &Split) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
     let process = |number: u32| number as usize % cluster.all_workers() / cluster.workers();
     let mine = (0..).zip(&plan.splits).filter(|&(number, _)| process(number) == cluster.index());
     let mine: Vec<(u32, &Split)> = mine.collect();
-    let next = AtomicUsize::new(0);
+    let (mine, next, work) = (&mine, &AtomicUsize::new(0), &work);
+    let first = cluster.index() * cluster.workers();
     let threads = cluster.workers().min(mine.len());
     let mut results: Vec<(u32, Result<T>)> = thread::scope(|scope| {
-        let worker = || {
+        let worker = move |index: usize| {
+            let at = progress.worker(first + index);
+            at.enter(stage);
             let mut results = Vec::new();
             loop {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some(&(number, split)) = mine.get(at) else { return results };
-                let result = work(number, split);
+                let next_split = mine.get(next.fetch_add(1, Ordering::Relaxed));
+                let Some(&(number, split)) = next_split else { return results };
+                let result = at.split(number, split, || work(&at, number, split));
                 if result.is_err() {
                     // The others find nothing more to do.
                     next.store(mine.len(), Ordering::Relaxed);
@@ -45,7 +48,7 @@ pub(crate) fn each_split<T: Send>(
                 results.push((number, result));
             }
         };
-        let threads: Vec<_> = iter::repeat_with(|| scope.spawn(worker)).take(threads).collect();
+        let threads: Vec<_> = (0..threads).map(|index| scope.spawn(move || worker(index))).collect();
         let panicked = |_| vec![(0, Err(anyhow!("a thread panicked")))];
         threads.into_iter().flat_map(|thread| thread.join().unwrap_or_else(panicked)).collect()
     });
@@ -60,7 +63,7 @@ pub(crate) fn read(
     number: u32,
     split: &Split,
     reading: &Reading,
-    progress: &Progress,
+    at: &At,
     mut each: impl FnMut(&mut DocBatch) -> Result<()>,
 ) -> Result<Option<Error>> {
     let (mut next, mut without_field) = (0, None);
@@ -73,9 +76,10 @@ pub(crate) fn read(
             Err(error) => {
                 let field = end(error, unopened.speaks_for_file().then_some(&mut batch))?;
                 without_field = without_field.or(field);
-                next = batch.next_record();
+                let first = std::mem::replace(&mut next, batch.next_record());
+                at.read(batch.next_record() - first, 0);
                 each(&mut batch)?;
-                progress.done(unopened.bytes());
+                at.done(unopened.bytes());
                 continue;
             }
         };
@@ -88,15 +92,15 @@ pub(crate) fn read(
                     false
                 }
             };
-            next = batch.next_record();
-            progress.read(batch.docs().len() as u64, batch.text_bytes() as u64);
+            let first = std::mem::replace(&mut next, batch.next_record());
+            at.read(batch.next_record() - first, batch.text_bytes() as u64);
             if let Some(sample) = &mut sample {
                 batch.retain(|doc| sample.holds(doc));
             }
             each(&mut batch)?;
             batch = DocBatch::new(number, next);
         }
-        progress.done(unopened.bytes());
+        at.done(unopened.bytes());
     }
     Ok(without_field)
 }

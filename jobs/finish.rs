@@ -10,13 +10,13 @@ use cluster::{Cluster, Stores};
 use datasets::{Reading, Removal};
 use operators::method::Spec;
 use operators::{DocId, Matches, Member, Pair, Removed, Resolve, Similarity, Tie, survivors};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::guards::Guards;
 use crate::output::{Key, OutputFolder};
 use crate::plan::Plan;
-use crate::progress::{Progress, Stage};
+use crate::progress::{Progress, Stage, StageRow, StageTotals, Table, Watched, merge, watch};
 use crate::search::{Found, Named};
 use crate::summary::{Clock, Counters, InputFile, Process, SamplePair, Summary, histogram, skew};
 use crate::tables::{PairsOf, write_clusters, write_pairs, write_rejects};
@@ -41,6 +41,8 @@ pub(crate) fn verified_by(verify: Option<Similarity>) -> String {
 pub(crate) struct Finish<'a> {
     pub common: &'a Common,
     pub cluster: Arc<Cluster>,
+    /// The name of the job.
+    pub job: &'static str,
     pub start: Instant,
     pub plan: Arc<Plan>,
     pub reading: Reading,
@@ -55,6 +57,37 @@ pub(crate) struct Finish<'a> {
     pub summary_json: Option<&'a str>,
     /// Of what a killed run may have left.
     pub key: Option<Key>,
+}
+
+/// What a process, or all together, have done before the commit.
+#[derive(Deserialize, Serialize)]
+struct Done {
+    written: Written,
+    process: Process,
+    stages: Vec<StageTotals>,
+}
+
+impl Done {
+    fn join(parts: Vec<Done>) -> Self {
+        let mut all = Done { written: Written::default(), process: Process::default(), stages: Vec::new() };
+        for mut part in parts {
+            all.written.add(part.written);
+            all.process.add(&part.process);
+            all.stages.append(&mut part.stages);
+        }
+        all.stages = merge(all.stages);
+        all
+    }
+}
+
+/// What came of the work.
+struct Worked {
+    /// At process 0.
+    summary: Option<Summary>,
+    /// What the other processes did, at process 0.
+    others: Vec<StageTotals>,
+    /// Whether records were rejected.
+    rejected: bool,
 }
 
 /// What process 0 has decided.
@@ -113,31 +146,54 @@ impl Finish<'_> {
         if let Some(success) = folder.committed() {
             return self.say_decided(success);
         }
-        let (summary, rejected) = folder.work(self.common, plan, |progress, folder| {
-            let mut decided = None;
-            let fates = cluster.meet(search(progress, folder)?, |found| -> Result<_> {
-                let mut found = Found::join(found);
-                check(&mut found)?;
-                let (decision, fates) = self.decide(found, folder, progress)?;
-                decided = Some(decision);
-                Ok(fates)
-            })?;
-            let written = write(plan, &self.reading, &fates, folder, cluster, progress)?;
-            let mut summary = None;
-            let rejected = cluster.meet((written, Process::measure()), |all| -> Result<_> {
-                let (written, processes): (Vec<Written>, Vec<Process>) = all.into_iter().unzip();
-                let written = Written::join(&written);
-                let process = Process::join(&processes);
-                let commit = |decision| self.commit(&decision, &fates, written, process, folder, progress);
-                summary = decided.map(commit).transpose()?;
-                Ok(written.rejected > 0)
-            })?;
-            Ok((summary, rejected))
-        })?;
+        let configuration = &serde_json::to_value(&self.configuration)?;
+        let progress = Arc::new(Progress::default());
+        let watched = Watched {
+            common: self.common,
+            name: self.job,
+            output,
+            plan,
+            configuration,
+            process: cluster.index(),
+        };
+        let work = |folder: &OutputFolder| self.work(folder, &progress, search, check);
+        let Worked { summary, others, rejected } = watch(&watched, &progress, || folder.work(work))?;
         if let Some(summary) = summary.filter(|_| !self.common.quiet) {
             say(&summary);
+            say(Table(&merge(others.into_iter().chain(progress.totals()))));
         }
         Ok(if rejected { 3 } else { 0 })
+    }
+
+    /// What each process does.
+    fn work(
+        &self,
+        folder: &OutputFolder,
+        progress: &Arc<Progress>,
+        search: impl FnOnce(&Arc<Progress>, &OutputFolder) -> Result<Found>,
+        check: impl FnOnce(&mut Found) -> Result<()>,
+    ) -> Result<Worked> {
+        let cluster = self.cluster.as_ref();
+        let mut decided = None;
+        let fates = cluster.meet(search(progress, folder)?, |found| -> Result<_> {
+            let mut found = Found::join(found);
+            check(&mut found)?;
+            let (decision, fates) = self.decide(found, folder, progress)?;
+            decided = Some(decision);
+            Ok(fates)
+        })?;
+        let written = write(&self.plan, &self.reading, &fates, folder, cluster, progress)?;
+        let done = Done { written, process: Process::measure(), stages: progress.totals() };
+        let (mut summary, mut others) = (None, Vec::new());
+        let rejected = cluster.meet(done, |all| -> Result<_> {
+            others.extend(all[1..].iter().flat_map(|done| done.stages.clone()));
+            let done = Done::join(all);
+            let rejected = done.written.rejected > 0;
+            let commit = |decision| self.commit(&decision, &fates, done, folder, progress);
+            summary = decided.map(commit).transpose()?;
+            Ok(rejected)
+        })?;
+        Ok(Worked { summary, others, rejected })
     }
 
     /// Says what an earlier run had decided, which is now committed.
@@ -163,7 +219,8 @@ impl Finish<'_> {
     fn decide(&self, found: Found, folder: &OutputFolder, progress: &Progress) -> Result<(Decision, Fates)> {
         let searched = self.start.elapsed();
         check_names(&found)?;
-        progress.enter(Stage::Resolve);
+        let at = progress.worker(0);
+        at.enter(Stage::Resolve);
         let mut decision = Decision { found, searched, members: Vec::new(), pairs: 0 };
         decision.members = self.survivors(&decision.found.matches, |doc| decision.named(doc).chars);
         let Decision { found, members, .. } = &decision;
@@ -176,11 +233,12 @@ impl Finish<'_> {
             at.ok().and_then(|at| fates[at].1.as_ref())
         };
 
-        progress.enter(Stage::Write);
+        at.enter(Stage::Write);
         let distance = |pair: &Pair| self.distance(pair);
         let pairs = write_pairs(folder, &found.matches, self.pairs, self.measured(), distance, name)?;
         write_clusters(folder, members, |doc| decision.named(doc), removal)?;
         write_rejects(folder, &found.rejects)?;
+        drop(at);
         decision.pairs = pairs;
         Ok((decision, fates))
     }
@@ -190,8 +248,7 @@ impl Finish<'_> {
         &self,
         decision: &Decision,
         fates: &Fates,
-        written: Written,
-        process: Process,
+        Done { written, process, stages }: Done,
         folder: &OutputFolder,
         progress: &Progress,
     ) -> Result<Summary> {
@@ -234,10 +291,12 @@ impl Finish<'_> {
             blocks: skew(&found.loads),
             sample_pairs: sample(&found.matches, distance, |doc| decision.name(doc)),
             seconds: clock.seconds(),
+            stages: stages.iter().map(StageRow::of).collect(),
             input: self.plan.files.iter().map(InputFile::of).collect(),
         };
         let json = serde_json::to_string_pretty(&summary)? + "\n";
-        progress.enter(Stage::Commit);
+        let at = progress.worker(0);
+        at.enter(Stage::Commit);
         self.write_summary(&json)?;
         folder.commit(&json)?;
         Ok(summary)

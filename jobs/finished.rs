@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use crate::options::{OnBadText, lexicon};
 use crate::plan::Plan;
-use crate::progress::Progress;
+use crate::progress::{Progress, Stage};
 use crate::summary::{Counters, InputFile};
 use crate::{WrongUse, drive};
 
@@ -298,21 +298,27 @@ impl Input {
         split: impl Fn(u32) -> bool + Sync,
         document: impl Fn(DocId, &str) -> bool + Sync,
     ) -> Result<Vec<Document>> {
-        let found = drive::each_split(&self.plan, &Cluster::alone(self.workers), |number, unread| {
-            let mut found = Vec::new();
-            if split(number) {
-                drive::read(number, unread, &self.reading, &Progress::default(), |batch| {
-                    let docs = batch.docs().filter(|doc| document(doc.doc, doc.id));
-                    found.extend(docs.map(|doc| Document {
-                        place: doc.doc,
-                        id: doc.id.to_owned(),
-                        text: doc.text.to_owned(),
-                    }));
-                    Ok(())
-                })?;
-            }
-            Ok(found)
-        })?;
+        let progress = Progress::default();
+        let found = drive::each_split(
+            &self.plan,
+            &Cluster::alone(self.workers),
+            (&progress, Stage::Map),
+            |at, number, unread| {
+                let mut found = Vec::new();
+                if split(number) {
+                    drive::read(number, unread, &self.reading, at, |batch| {
+                        let docs = batch.docs().filter(|doc| document(doc.doc, doc.id));
+                        found.extend(docs.map(|doc| Document {
+                            place: doc.doc,
+                            id: doc.id.to_owned(),
+                            text: doc.text.to_owned(),
+                        }));
+                        Ok(())
+                    })?;
+                }
+                Ok(found)
+            },
+        )?;
         Ok(found.into_iter().flatten().collect())
     }
 }

@@ -13,7 +13,7 @@ use operators::{DocId, Member};
 use crate::drive;
 use crate::failure::{Guarded, WrongUse};
 use crate::plan::Plan;
-use crate::progress::Progress;
+use crate::progress::{Progress, Stage};
 use crate::search::Found;
 
 /// The options of the guards.
@@ -146,23 +146,29 @@ impl Guards {
         // This reading may accept what the run, which asks for another field, has rejected.
         let rejected = |doc| found.rejects.binary_search_by_key(&doc, |reject| reject.doc).is_ok();
         let reading = Reading { id: Some(guard.field.clone()), ..reading.clone() };
-        let counted = drive::each_split(plan, &Cluster::alone(workers), |number, split| {
-            let mut sources = BTreeMap::<String, Source>::new();
-            if split.format.has_fields() {
-                drive::read(number, split, &reading, &Progress::default(), |batch| {
-                    for doc in batch.docs().filter(|doc| !rejected(doc.doc)) {
-                        if !sources.contains_key(doc.id) {
-                            sources.insert(doc.id.to_owned(), Source::default());
+        let progress = Progress::default();
+        let counted = drive::each_split(
+            plan,
+            &Cluster::alone(workers),
+            (&progress, Stage::Resolve),
+            |at, number, split| {
+                let mut sources = BTreeMap::<String, Source>::new();
+                if split.format.has_fields() {
+                    drive::read(number, split, &reading, at, |batch| {
+                        for doc in batch.docs().filter(|doc| !rejected(doc.doc)) {
+                            if !sources.contains_key(doc.id) {
+                                sources.insert(doc.id.to_owned(), Source::default());
+                            }
+                            let Some(source) = sources.get_mut(doc.id) else { continue };
+                            source.docs += 1;
+                            source.removed += u64::from(removed.binary_search(&doc.doc).is_ok());
                         }
-                        let Some(source) = sources.get_mut(doc.id) else { continue };
-                        source.docs += 1;
-                        source.removed += u64::from(removed.binary_search(&doc.doc).is_ok());
-                    }
-                    Ok(())
-                })?;
-            }
-            Ok(sources)
-        })?;
+                        Ok(())
+                    })?;
+                }
+                Ok(sources)
+            },
+        )?;
         let mut sources = BTreeMap::<String, Source>::new();
         let (mut docs, mut gone) = (found.docs, removed.len() as u64);
         for (name, counted) in counted.into_iter().flatten() {

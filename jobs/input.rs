@@ -10,7 +10,7 @@ use operators::features::Lexicon;
 use crate::finished::Input;
 use crate::options::{OnBadText, lexicon, record_size, size};
 use crate::plan::Plan;
-use crate::progress::Progress;
+use crate::progress::{Progress, Stage};
 use crate::{WrongUse, drive};
 
 /// How the input is read.
@@ -101,16 +101,22 @@ impl Census {
     pub fn of(input: &Input) -> Result<Self> {
         let mut all = Census::default();
         let mut without_field: Option<Error> = None;
-        let counts = drive::each_split(&input.plan, &Cluster::alone(input.workers), |number, split| {
-            let mut census = Census::default();
-            let without = drive::read(number, split, &input.reading, &Progress::default(), |batch| {
-                census.documents += batch.docs().len() as u64;
-                census.text_bytes += batch.text_bytes() as u64;
-                census.rejected += batch.take_rejects().len() as u64;
-                Ok(())
-            })?;
-            Ok((census, without))
-        })?;
+        let progress = Progress::default();
+        let counts = drive::each_split(
+            &input.plan,
+            &Cluster::alone(input.workers),
+            (&progress, Stage::Count),
+            |at, number, split| {
+                let mut census = Census::default();
+                let without = drive::read(number, split, &input.reading, at, |batch| {
+                    census.documents += batch.docs().len() as u64;
+                    census.text_bytes += batch.text_bytes() as u64;
+                    census.rejected += batch.take_rejects().len() as u64;
+                    Ok(())
+                })?;
+                Ok((census, without))
+            },
+        )?;
         for (census, without) in counts {
             all.documents += census.documents;
             all.text_bytes += census.text_bytes;

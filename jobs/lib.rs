@@ -90,6 +90,16 @@ pub struct Common {
     /// Print nothing but errors
     #[arg(long, short, global = true)]
     quiet: bool,
+    /// Keep the numbers of the running job in this file, for Prometheus
+    ///
+    /// It is replaced in one step every 5 seconds and at the end, whether the job succeeds or fails.
+    #[arg(long, global = true, value_name = "FILE", value_parser = options::paths())]
+    metrics_file: Option<String>,
+    /// Append what happens to this file, as JSON lines
+    ///
+    /// Job, stages and splits that begin and end, slow workers and warnings, each with its time.
+    #[arg(long, global = true, value_name = "FILE", value_parser = options::paths())]
+    events: Option<String>,
     #[command(flatten)]
     processes: ProcessOptions,
     /// Where [`Common::start`] has found that there are several.

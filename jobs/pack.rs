@@ -12,7 +12,7 @@ use operators::{DocBatch, Reject};
 use crate::options::{OnBadText, output_and_inputs, paths, record_size, size};
 use crate::output::OutputFolder;
 use crate::plan::{Plan, Split, UnopenedPiece};
-use crate::progress::{Progress, Stage};
+use crate::progress::{At, Stage};
 use crate::repack::{Copied, Repack};
 use crate::{Common, WrongUse, drive};
 
@@ -117,8 +117,8 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         stage: Stage::Pack,
         configuration,
     };
-    repack.run(&stores, &plan, |folder, progress, number, split| {
-        let packing = Packing { container, content, reading: &reading, folder, progress };
+    repack.run(&stores, &plan, |folder, at, number, split| {
+        let packing = Packing { container, content, reading: &reading, folder, at };
         packing.split(number, split)
     })
 }
@@ -128,7 +128,7 @@ struct Packing<'a> {
     content: Content,
     reading: &'a Reading,
     folder: &'a OutputFolder,
-    progress: &'a Progress,
+    at: &'a At<'a>,
 }
 
 impl Packing<'_> {
@@ -145,8 +145,8 @@ impl Packing<'_> {
             self.file(split, &piece, ahead, &mut batch, writer.as_mut(), &mut copied)?;
             next = batch.next_record();
             copied.rejects.append(&mut batch.take_rejects());
-            self.progress.read(1, copied.bytes - before);
-            self.progress.done(unopened.bytes());
+            self.at.read(1, copied.bytes - before);
+            self.at.done(unopened.bytes());
             Ok(())
         })?;
         writer.finish()?;

@@ -99,6 +99,11 @@ impl UnopenedPiece {
         &self.file.name
     }
 
+    /// The file, for people.
+    pub fn uri(&self) -> String {
+        format!("{}{}", self.file.store.prefix(), self.file.path)
+    }
+
     pub fn bytes(&self) -> u64 {
         self.end - self.start
     }

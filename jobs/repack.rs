@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -12,7 +13,7 @@ use serde::Serialize;
 use crate::failure::check_rejects;
 use crate::output::OutputFolder;
 use crate::plan::{Plan, Split};
-use crate::progress::{Progress, Stage};
+use crate::progress::{At, Progress, Stage, StageRow, Table, Watched, watch};
 use crate::summary::{Clock, Process};
 use crate::tables::write_rejects;
 use crate::{Common, drive, say};
@@ -48,6 +49,7 @@ struct Summary {
     counters: Counters,
     process: Process,
     seconds: BTreeMap<&'static str, f64>,
+    stages: Vec<StageRow>,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -72,16 +74,21 @@ impl Repack<'_> {
         self,
         stores: &Stores,
         plan: &Plan,
-        copy: impl Fn(&OutputFolder, &Progress, u32, &Split) -> Result<Copied> + Sync,
+        copy: impl Fn(&OutputFolder, &At, u32, &Split) -> Result<Copied> + Sync,
     ) -> Result<u8> {
         let start = Instant::now();
-        let (output, overwrite) = (self.output, self.overwrite);
-        let summary =
-            OutputFolder::fill(self.common, stores, output, overwrite, plan, |progress, folder| {
-                self.copy(plan, folder, progress, start, copy)
-            })?;
-        if !self.common.quiet {
+        let (common, output) = (self.common, self.output);
+        let configuration = &serde_json::to_value(&self.configuration)?;
+        let progress = Arc::new(Progress::default());
+        let watched = Watched { common, name: self.stage.name(), output, plan, configuration, process: 0 };
+        let summary = watch(&watched, &progress, || {
+            OutputFolder::fill(stores, output, self.overwrite, plan, |folder| {
+                self.copy(plan, folder, &progress, start, copy)
+            })
+        })?;
+        if !common.quiet {
             say(&summary);
+            say(Table(&progress.totals()));
         }
         Ok(if summary.counters.rejected > 0 { 3 } else { 0 })
     }
@@ -92,12 +99,12 @@ impl Repack<'_> {
         folder: &OutputFolder,
         progress: &Progress,
         start: Instant,
-        copy: impl Fn(&OutputFolder, &Progress, u32, &Split) -> Result<Copied> + Sync,
+        copy: impl Fn(&OutputFolder, &At, u32, &Split) -> Result<Copied> + Sync,
     ) -> Result<Summary> {
-        progress.enter(self.stage);
         let workers = self.common.workers();
-        let copied = drive::each_split(plan, &Cluster::alone(workers), |number, split| {
-            copy(folder, progress, number, split)
+        let stage = (progress, self.stage);
+        let copied = drive::each_split(plan, &Cluster::alone(workers), stage, |at, number, split| {
+            copy(folder, at, number, split)
         })?;
         let mut counters = Counters {
             input_files: plan.files.len() as u64,
@@ -128,8 +135,10 @@ impl Repack<'_> {
             counters,
             process: Process::measure(),
             seconds: clock.seconds(),
+            stages: progress.rows(),
         };
-        progress.enter(Stage::Commit);
+        let at = progress.worker(0);
+        at.enter(Stage::Commit);
         folder.commit(&(serde_json::to_string_pretty(&summary)? + "\n"))?;
         Ok(summary)
     }

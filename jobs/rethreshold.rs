@@ -92,6 +92,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     }
     let finish = Finish {
         common,
+        job: "rethreshold",
         cluster: Arc::new(Cluster::alone(common.workers())),
         start,
         plan: Arc::new(input.plan),

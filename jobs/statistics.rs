@@ -10,6 +10,7 @@ use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use bytes::Bytes;
 use cluster::{Cluster, Stores};
 use datasets::Reading;
+use operators::DocBatch;
 use operators::features::{Features, Lexicon};
 use operators::hash;
 use operators::method::Spec;
@@ -102,16 +103,18 @@ pub(crate) fn count(
     let Some((clean, features)) = method.counted() else { return Ok(all) };
     let (cleaner, features) = (Cleaner::new(clean), Features::new(features, lexicon)?);
     let (cleaner, features) = (&cleaner, &features);
-    progress.enter(Stage::Count);
     let count = move |index: usize| {
         let mut count = Count::new(cleaner.clone(), features.clone());
         let worker = cluster.index() * cluster.workers() + index;
+        let at = progress.worker(worker);
+        at.enter(Stage::Count);
         for (number, split) in drive::splits_of(plan, worker, cluster.all_workers()) {
             // What cannot be read is told of by the map stage, which reads it again.
-            drive::read(number, split, reading, progress, |batch| {
+            let each = |batch: &mut DocBatch| {
                 count.batch(batch);
                 Ok(())
-            })?;
+            };
+            at.split(number, split, || drive::read(number, split, reading, &at, each))?;
         }
         Ok::<_, anyhow::Error>(count.finish())
     };

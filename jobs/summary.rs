@@ -11,6 +11,8 @@ use operators::{Member, Tie};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::progress::StageRow;
+
 /// What a run was and did. Written to `_SUCCESS`, to `--summary-json`, and as counters to stderr.
 #[derive(Debug, Serialize)]
 pub(crate) struct Summary {
@@ -30,6 +32,8 @@ pub(crate) struct Summary {
     /// Some pairs, from all over the corpus.
     pub sample_pairs: Vec<SamplePair>,
     pub seconds: BTreeMap<&'static str, f64>,
+    /// All but the commit, which is not done when this is written.
+    pub stages: Vec<StageRow>,
     pub input: Vec<InputFile>,
 }
 
@@ -137,27 +141,32 @@ impl Counters {
 }
 
 impl Process {
-    /// What several have used together.
-    pub fn join(processes: &[Process]) -> Self {
-        let peak = |process: &Process| process.peak_memory_bytes;
-        Process {
-            cpu_milliseconds: processes.iter().map(|process| process.cpu_milliseconds).sum(),
-            peak_memory_bytes: processes.iter().map(peak).max().unwrap_or(0),
-        }
+    /// Adds what another one has used.
+    pub fn add(&mut self, other: &Process) {
+        self.cpu_milliseconds += other.cpu_milliseconds;
+        self.peak_memory_bytes = self.peak_memory_bytes.max(other.peak_memory_bytes);
     }
 
     /// Asks the system what this process has used so far; 0 where it does not say (it does on Linux).
     pub fn measure() -> Self {
-        let read = |file| fs::read_to_string(file).unwrap_or_default();
         // Behind the name in brackets; fields 14 and 15 of proc(5), in ticks of 10 ms.
-        let stat = read("/proc/self/stat");
+        let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
         let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
         let ticks: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
-        let status = read("/proc/self/status");
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let kilobytes = peak.and_then(|peak| peak.trim().split(' ').next()?.parse::<u64>().ok());
-        Process { cpu_milliseconds: 10 * ticks, peak_memory_bytes: 1024 * kilobytes.unwrap_or(0) }
+        Process { cpu_milliseconds: 10 * ticks, peak_memory_bytes: status("VmHWM:") }
     }
+
+    /// The memory that is resident now; 0 where the system does not say.
+    pub fn resident_memory_bytes() -> u64 {
+        status("VmRSS:")
+    }
+}
+
+/// A size that the system tells of this process, in bytes.
+fn status(field: &str) -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let size = status.lines().find_map(|line| line.strip_prefix(field));
+    1024 * size.and_then(|size| size.trim().split(' ').next()?.parse::<u64>().ok()).unwrap_or(0)
 }
 
 impl fmt::Display for Summary {

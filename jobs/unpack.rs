@@ -12,7 +12,7 @@ use operators::DocBatch;
 use crate::options::{output_and_inputs, paths, record_size, size};
 use crate::output::OutputFolder;
 use crate::plan::{Plan, Split};
-use crate::progress::{Progress, Stage};
+use crate::progress::{At, Stage};
 use crate::repack::{Copied, Repack};
 use crate::{Common, WrongUse, drive};
 
@@ -61,8 +61,8 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         configuration,
     };
     let names = Mutex::default();
-    repack.run(&stores, &plan, |folder, progress, number, split| {
-        Unpacking { reading: &reading, names: &names, folder, progress }.split(number, split)
+    repack.run(&stores, &plan, |folder, at, number, split| {
+        Unpacking { reading: &reading, names: &names, folder, at }.split(number, split)
     })
 }
 
@@ -70,7 +70,7 @@ struct Unpacking<'a> {
     reading: &'a Reading,
     names: &'a Mutex<Names>,
     folder: &'a OutputFolder,
-    progress: &'a Progress,
+    at: &'a At<'a>,
 }
 
 impl Unpacking<'_> {
@@ -83,7 +83,7 @@ impl Unpacking<'_> {
             self.piece(split, &piece, unopened.speaks_for_file(), &mut batch, &mut copied)?;
             next = batch.next_record();
             copied.rejects.append(&mut batch.take_rejects());
-            self.progress.done(unopened.bytes());
+            self.at.done(unopened.bytes());
         }
         Ok(copied)
     }
@@ -114,7 +114,7 @@ impl Unpacking<'_> {
                         None => {
                             copied.files += 1;
                             copied.bytes += bytes.len() as u64;
-                            self.progress.read(1, bytes.len() as u64);
+                            self.at.read(1, bytes.len() as u64);
                         }
                         Some(reason) => batch.reject(path, offset, reason, name.as_bytes()),
                     }

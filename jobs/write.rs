@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::drive;
 use crate::output::{OutputFolder, SplitParts, TaskManifest};
 use crate::plan::{Plan, Split};
-use crate::progress::Progress;
+use crate::progress::{At, Progress, Stage};
 
 /// What becomes of each record that does not simply stay, sorted by place.
 pub(crate) type Fates = Vec<(DocId, Option<Removal>)>;
@@ -25,13 +25,11 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// The sum.
-    pub fn join(parts: &[Written]) -> Self {
-        parts.iter().fold(Written::default(), |sum, part| Written {
-            kept: sum.kept + part.kept,
-            removed: sum.removed + part.removed,
-            rejected: sum.rejected + part.rejected,
-        })
+    /// Adds what another one has written.
+    pub fn add(&mut self, other: Written) {
+        self.kept += other.kept;
+        self.removed += other.removed;
+        self.rejected += other.rejected;
     }
 }
 
@@ -44,24 +42,24 @@ pub(crate) fn write(
     cluster: &Cluster,
     progress: &Progress,
 ) -> Result<Written> {
-    let results = drive::each_split(plan, cluster, |number, split| {
+    let results = drive::each_split(plan, cluster, (progress, Stage::Write), |at, number, split| {
         let of_split = |split: u32| fates.partition_point(|fate| fate.0.split() < split);
         let fates = &fates[of_split(number)..of_split(number + 1)];
         let decided = decided(fates);
         if let Some(task) = folder.finished_task(number, decided)? {
-            split.pieces.iter().for_each(|piece| progress.done(piece.bytes()));
+            split.pieces.iter().for_each(|piece| at.done(piece.bytes()));
             return Ok(task);
         }
         let mut task = TaskManifest { decided, ..TaskManifest::default() };
-        write_split(split, number, reading, fates, folder, progress, &mut task)?;
+        write_split(split, number, reading, fates, folder, at, &mut task)?;
         folder.task(number, &task)?;
         Ok(task)
     })?;
-    let written = |task: TaskManifest| {
-        let TaskManifest { kept, removed, rejected, .. } = task;
-        Written { kept, removed, rejected }
-    };
-    Ok(Written::join(&results.into_iter().map(written).collect::<Vec<_>>()))
+    let mut all = Written::default();
+    for TaskManifest { kept, removed, rejected, .. } in results {
+        all.add(Written { kept, removed, rejected });
+    }
+    Ok(all)
 }
 
 /// A hash of what was decided for a split.
@@ -79,7 +77,7 @@ fn write_split(
     reading: &Reading,
     fates: &[(DocId, Option<Removal>)],
     folder: &OutputFolder,
-    progress: &Progress,
+    at: &At,
     written: &mut TaskManifest,
 ) -> Result<()> {
     let parts = SplitParts::new(folder, number);
@@ -88,11 +86,10 @@ fn write_split(
     let mut next = 0;
     for unopened in &split.pieces {
         let piece = unopened.open()?;
-        let mut read = 0;
+        let first = next;
         let mut fates = iter::from_fn(|| {
             let here = DocId::new(number, next);
             next += 1;
-            read += 1;
             let fate = match rest.next_if(|(doc, _)| *doc == here) {
                 None => Fate::Kept,
                 Some((_, Some(removal))) => Fate::Removed(removal.clone()),
@@ -109,14 +106,14 @@ fn write_split(
             // What ended the first reading of the piece ends this one. It was counted as a rejected record, but
             // for a file that cannot be opened only by its first piece.
             let counted = rest.next_if(|fate| *fate == &(DocId::new(number, next), None)).is_some();
-            if !error.is_data() || !counted && (read > 0 || unopened.speaks_for_file()) {
+            if !error.is_data() || !counted && (next > first || unopened.speaks_for_file()) {
                 return Err(error.into());
             }
             next += u64::from(counted);
             written.rejected += u64::from(counted);
         }
-        progress.read(read, unopened.bytes());
-        progress.done(unopened.bytes());
+        at.read(next - first, unopened.bytes());
+        at.done(unopened.bytes());
     }
     writer.finish()?;
     written.files = parts.files();

@@ -1,8 +1,8 @@
 //! The tests of the whole program: each runs the built binary on files of its own and looks at what it leaves.
 //!
 //! Those of `hdfs`, `hdfs_modes`, `codecs` and one of `pack` need `scripts/hadoop/build`; those of `object`
-//! `scripts/s3/build`; those of `launch::ssh` `scripts/sshd/build`; one of `parquet` `scripts/peers/build`; those of
-//! `text` and of signals `scripts/tools/build`; those of `corpora`, `hostile` and two of `parquet` the environment variable
+//! `scripts/s3/build`; those of `launch::ssh` `scripts/sshd/build`; one of `parquet` and of `seeing`
+//! `scripts/peers/build`; those of `text` and of signals `scripts/tools/build`; those of `corpora`, `hostile` and two of `parquet` the environment variable
 //! `DEDUP_TEST_DATA`, without which they say that they skip.
 #![allow(clippy::unwrap_used, reason = "a test whose files cannot be written or read should fail")]
 
@@ -29,6 +29,7 @@ mod output;
 mod pack;
 mod parquet;
 mod s3;
+mod seeing;
 mod sequence;
 mod statistics;
 mod support;

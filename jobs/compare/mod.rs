@@ -24,7 +24,7 @@ use crate::input::InputOptions;
 use crate::options::{output_and_inputs, paths};
 use crate::output::OutputFolder;
 use crate::plan::Plan;
-use crate::progress::{Progress, Stage};
+use crate::progress::{Progress, Stage, Table, Watched, watch};
 use crate::reject_lines::number_lines;
 use crate::summary::{Clock, InputFile, Process};
 use crate::tables::{LabelRow, write_labels, write_rejects};
@@ -86,13 +86,21 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     let lexicon = args.input.lexicon(args.features == FeatureSpec::Jieba)?;
     let features = Features::new(args.features, &lexicon)?;
     let plan = Arc::new(args.input.plan(&stores, inputs)?);
-    let report = OutputFolder::fill(common, &stores, output, args.overwrite, &plan, |progress, folder| {
-        let (plan, progress) = (Arc::clone(&plan), Arc::clone(progress));
-        Job { workers: common.workers(), args: &args, inputs, plan, folder, progress, start }.run(features)
+    let workers = common.workers();
+    let configuration = args.configuration(inputs, workers);
+    let progress = Arc::new(Progress::default());
+    let values = &serde_json::to_value(&configuration)?;
+    let watched = Watched { common, name: "compare", output, plan: &plan, configuration: values, process: 0 };
+    let report = watch(&watched, &progress, || {
+        OutputFolder::fill(&stores, output, args.overwrite, &plan, |folder| {
+            let (plan, progress) = (Arc::clone(&plan), Arc::clone(&progress));
+            Job { workers, args: &args, configuration, plan, folder, progress, start }.run(features)
+        })
     })?;
     if !common.quiet {
         print(format_args!("{report}\n"))?;
         say(&report.counters);
+        say(Table(&progress.totals()));
     }
     Ok(if report.counters.rejected > 0 { 3 } else { 0 })
 }
@@ -101,7 +109,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
 struct Job<'a> {
     workers: usize,
     args: &'a Args,
-    inputs: &'a [String],
+    configuration: BTreeMap<&'static str, String>,
     plan: Arc<Plan>,
     folder: &'a OutputFolder,
     progress: Arc<Progress>,
@@ -156,7 +164,8 @@ impl Job<'_> {
         number_lines(plan, &labels, &mut rejects)?;
         check_rejects(args.max_rejects, &rejects)?;
 
-        self.progress.enter(Stage::Write);
+        let at = self.progress.worker(0);
+        at.enter(Stage::Write);
         let name = |label: Option<u32>| label.map_or("", |label| &trained.labels[label as usize].name);
         let rows = tested.rows.iter().map(|row| LabelRow {
             id: &row.id,
@@ -165,11 +174,12 @@ impl Job<'_> {
         });
         write_labels(self.folder, rows)?;
         write_rejects(self.folder, &rejects)?;
+        drop(at);
         clock.add("whole", self.start.elapsed());
         let (measures, classes) = tables(&trained.labels, &tested);
         let report = Report {
             version: env!("CARGO_PKG_VERSION"),
-            configuration: self.configuration(),
+            configuration: self.configuration.clone(),
             counters: Counters {
                 input_files: plan.files.len() as u64,
                 input_bytes: plan.bytes(),
@@ -188,15 +198,19 @@ impl Job<'_> {
             classes,
             process: Process::measure(),
             seconds: clock.seconds(),
+            stages: self.progress.rows(),
             input: plan.files.iter().map(InputFile::of).collect(),
         };
-        self.progress.enter(Stage::Commit);
+        let at = self.progress.worker(0);
+        at.enter(Stage::Commit);
         self.folder.commit(&(serde_json::to_string_pretty(&report)? + "\n"))?;
         Ok(report)
     }
+}
 
-    fn configuration(&self) -> BTreeMap<&'static str, String> {
-        let args = self.args;
+impl Args {
+    fn configuration(&self, inputs: &[String], workers: usize) -> BTreeMap<&'static str, String> {
+        let args = self;
         let or = |value: &Option<String>, default: &str| value.as_deref().unwrap_or(default).to_owned();
         BTreeMap::from([
             ("label-field", or(&args.label_field, "none: folders")),
@@ -213,8 +227,8 @@ impl Job<'_> {
             ("stop-words", or(&args.input.stop_words, "none")),
             ("user-dict", or(&args.input.user_dict, "none")),
             ("split-size", args.input.split_size.to_string()),
-            ("workers", self.workers.to_string()),
-            ("inputs", self.inputs.join(" ")),
+            ("workers", workers.to_string()),
+            ("inputs", inputs.join(" ")),
         ])
     }
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::testing::Tested;
 use super::training::Label;
+use crate::progress::StageRow;
 use crate::summary::{InputFile, Process};
 
 /// What a run was and found. Written to `_SUCCESS`; its tables are printed.
@@ -23,6 +24,7 @@ pub(super) struct Report {
     pub classes: Vec<ClassReport>,
     pub process: Process,
     pub seconds: BTreeMap<&'static str, f64>,
+    pub stages: Vec<StageRow>,
     pub input: Vec<InputFile>,
 }
 

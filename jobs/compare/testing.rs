@@ -14,7 +14,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::training::Trained;
 use crate::drive;
 use crate::plan::{Plan, Split};
-use crate::progress::{Progress, Stage};
+use crate::progress::{At, Progress, Stage};
 
 /// The second reading of a planned corpus.
 pub(super) struct Testing<'a> {
@@ -54,10 +54,12 @@ impl Testing<'_> {
     ///
     /// Memory: some 100 bytes for each test document; the features of one batch for each thread.
     pub fn run(&self, workers: usize) -> Result<Tested> {
-        self.progress.enter(Stage::Compare);
+        let stage = (self.progress, Stage::Compare);
         let mut all = Tested::default();
         for mut tested in
-            drive::each_split(self.plan, &Cluster::alone(workers), |number, split| self.split(number, split))?
+            drive::each_split(self.plan, &Cluster::alone(workers), stage, |at, number, split| {
+                self.split(at, number, split)
+            })?
         {
             all.rows.append(&mut tested.rows);
             all.rejects.append(&mut tested.rejects);
@@ -68,7 +70,7 @@ impl Testing<'_> {
         Ok(all)
     }
 
-    fn split(&self, number: u32, split: &Split) -> Result<Tested> {
+    fn split(&self, at: &At, number: u32, split: &Split) -> Result<Tested> {
         let mut tested = Tested::default();
         let tests = &self.trained.tests;
         let start = tests.partition_point(|(doc, _)| doc.split() < number);
@@ -79,7 +81,7 @@ impl Testing<'_> {
         let label = |doc| tests.binary_search_by_key(&doc, |test| test.0).ok().map(|at| tests[at].1);
         let mut cleaner = self.cleaner.clone();
         let classes = &self.trained.classes;
-        let without_field = drive::read(number, split, self.reading, self.progress, |batch| {
+        let without_field = drive::read(number, split, self.reading, at, |batch| {
             tested.rejects.extend(batch.take_rejects().into_iter().filter(|r| label(r.doc).is_some()));
             let docs: Vec<_> = batch.docs().filter_map(|doc| Some((doc, label(doc.doc)?))).collect();
             let all: Vec<_> =

@@ -10,7 +10,7 @@ use operators::features::Features;
 use operators::flow::ClassSums;
 use operators::text::Cleaner;
 use operators::vector::{ClassSum, Classes, Division, counts};
-use operators::{DocId, Reject, hash};
+use operators::{DocBatch, DocId, Reject, hash};
 use timely::worker::Worker;
 
 use crate::drive;
@@ -86,9 +86,10 @@ impl Training {
         let mut cleaner = self.cleaner.clone();
         let (index, peers) = (worker.index(), worker.peers());
         let mut sums = ClassSums::new(worker);
-        self.progress.enter(Stage::Map);
+        let at = self.progress.worker(index);
+        at.enter(Stage::Map);
         for (number, split) in drive::splits_of(&self.plan, index, peers) {
-            let without = drive::read(number, split, &self.reading, &self.progress, |batch| {
+            let each = |batch: &mut DocBatch| {
                 part.read.docs += batch.docs().len() as u64;
                 part.read.text_bytes += batch.text_bytes() as u64;
                 part.read.replaced += batch.replaced();
@@ -109,7 +110,9 @@ impl Training {
                 }
                 sums.round(worker);
                 Ok(())
-            })?;
+            };
+            let read = || drive::read(number, split, &self.reading, &at, each);
+            let without = at.split(number, split, read)?;
             let without = without.map(|error| (number, error));
             part.read.without_field = part.read.without_field.take().or(without);
         }

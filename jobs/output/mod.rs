@@ -24,8 +24,7 @@ use self::lock::{Lock, Owner, is_of_lock};
 pub(crate) use self::parts::{SplitParts, TaskManifest};
 use crate::failure::while_running;
 use crate::plan::Plan;
-use crate::progress::{Progress, Reporter};
-use crate::{Common, WrongUse, exit_code};
+use crate::{WrongUse, exit_code};
 
 const SUCCESS: &str = "_SUCCESS";
 /// In a run's folder: what will be the output, and what was to be that of the run that it resumes.
@@ -71,16 +70,15 @@ pub(crate) struct SharedFolder {
 }
 
 impl OutputFolder {
-    /// Claims the folder, and lets `work` fill and commit it while its progress is shown. What fails is abandoned.
+    /// Claims the folder, and lets `work` fill and commit it. What fails is abandoned.
     pub fn fill<T>(
-        common: &Common,
         stores: &Stores,
         uri: &str,
         overwrite: bool,
         plan: &Plan,
-        work: impl FnOnce(&Arc<Progress>, &OutputFolder) -> Result<T>,
+        work: impl FnOnce(&OutputFolder) -> Result<T>,
     ) -> Result<T> {
-        OutputFolder::claim(stores, uri, overwrite, plan, None)?.work(common, plan, work)
+        OutputFolder::claim(stores, uri, overwrite, plan, None)?.work(work)
     }
 
     /// Claims the folder. What a run of the same key has finished is taken over, all else in `_temporary` removed; a
@@ -140,18 +138,10 @@ impl OutputFolder {
         self.committed.as_deref()
     }
 
-    /// Lets `work` fill and commit the folder while its progress is shown. After a failure, what is finished stays for a
-    /// run that resumes this one, unless the failure would come again.
-    pub fn work<T>(
-        self,
-        common: &Common,
-        plan: &Plan,
-        work: impl FnOnce(&Arc<Progress>, &OutputFolder) -> Result<T>,
-    ) -> Result<T> {
-        let progress = Arc::new(Progress::default());
-        let reporter = Reporter::start(Arc::clone(&progress), common.show(), plan.bytes());
-        let result = work(&progress, &self).map_err(|error| self.reason(while_running(error)));
-        drop(reporter);
+    /// Lets `work` fill and commit the folder. After a failure, what is finished stays for a run that resumes this one,
+    /// unless the failure would come again.
+    pub fn work<T>(self, work: impl FnOnce(&OutputFolder) -> Result<T>) -> Result<T> {
+        let result = work(&self).map_err(|error| self.reason(while_running(error)));
         if let Err(error) = &result {
             // The first error is the one to report.
             drop(self.leave(matches!(exit_code(error), 2 | 4)));

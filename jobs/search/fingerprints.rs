@@ -8,17 +8,18 @@ use operators::text::Cleaner;
 use timely::worker::Worker;
 
 use super::{Found, Search, verified};
-use crate::progress::Stage;
+use crate::progress::{At, Stage};
 
 impl Search {
     pub(super) fn by_fingerprints<M: Method>(
         &self,
         worker: &mut Worker,
+        at: &At,
         mut cleaner: Cleaner,
         mut method: M,
     ) -> Result<Found> {
         let mut found = Found::default();
-        self.progress.enter(Stage::Compare);
+        at.enter(Stage::Compare);
         let mapped = self.rows(worker, 0)?;
         let Collapsed { rows, copies } = collapse(worker, mapped);
         found.distinct = rows.len() as u64;
@@ -26,13 +27,13 @@ impl Search {
         found.loads = vec![loads];
         found.candidates = pairs.len() as u64;
 
-        self.progress.enter(Stage::Verify);
+        at.enter(Stage::Verify);
         let needs = Needs::exchange(worker, &pairs, &copies, self.verify.is_some());
         let mut verify = self.verify.map(|least| {
             let matching = move |a: &[u64], b: &[u64]| Some(jaccard(a, b)).filter(|&alike| alike >= least);
             Verify::new(worker, &pairs, Box::new(matching))
         });
-        self.read_candidates(worker, &mut found, &needs, verify.as_mut(), |text, features| {
+        self.read_candidates(worker, at, &mut found, &needs, verify.as_mut(), |text, features| {
             method.features(cleaner.clean(text), features);
         })?;
         found.matches.copies = copies;

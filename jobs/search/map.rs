@@ -9,7 +9,7 @@ use timely::worker::Worker;
 use super::{Found, Search};
 use crate::drive;
 use crate::plan::Split;
-use crate::progress::Stage;
+use crate::progress::{At, Stage};
 
 /// What is known of a split once it is mapped.
 #[derive(Debug, Default, Deserialize, Serialize)]
@@ -47,24 +47,26 @@ impl NoField {
 impl Search {
     /// Maps the splits of this process but those whose map output is there already; says what is in them.
     pub(super) fn map(&self, mapper: &impl Mapper) -> Result<Found> {
-        self.progress.enter(Stage::Map);
-        let heads = drive::each_split(&self.plan, &self.cluster, |number, split| {
-            self.map_split(number, split, mapper.clone())
-        })?;
+        let heads = drive::each_split(
+            &self.plan,
+            &self.cluster,
+            (&self.progress, Stage::Map),
+            |at, number, split| self.map_split(at, number, split, mapper.clone()),
+        )?;
         Ok(Found::join(heads.into_iter().map(|head| {
             let Head { docs, text_bytes, replaced, rejects, without_field } = head;
             Found { docs, text_bytes, replaced, rejects, without_field, ..Found::default() }
         })))
     }
 
-    fn map_split(&self, number: u32, split: &Split, mut mapper: impl Mapper) -> Result<Head> {
+    fn map_split(&self, at: &At, number: u32, split: &Split, mut mapper: impl Mapper) -> Result<Head> {
         if let Some(head) = self.outputs.finished(number)? {
-            split.pieces.iter().for_each(|piece| self.progress.done(piece.bytes()));
+            split.pieces.iter().for_each(|piece| at.done(piece.bytes()));
             return Ok(head);
         }
         let mut head = Head::default();
         let mut writer = self.outputs.create(number, mapper.sections())?;
-        let without = drive::read(number, split, &self.reading, &self.progress, |batch| {
+        let without = drive::read(number, split, &self.reading, at, |batch| {
             head.docs += batch.docs().len() as u64;
             head.text_bytes += batch.text_bytes() as u64;
             head.replaced += batch.replaced();

@@ -15,7 +15,7 @@ use operators::mapped::{Bands, Fingerprints, Texts, Words};
 use operators::method::{Method, MethodJob, SetMethod, SetSearch, Zhou};
 use operators::retrieval::Comparisons;
 use operators::text::Cleaner;
-use operators::{Doc, DocId, Matches, Pair, Reject, Similarity, Sketch};
+use operators::{Doc, DocBatch, DocId, Matches, Pair, Reject, Similarity, Sketch};
 use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
@@ -23,7 +23,7 @@ use self::map::NoField;
 use crate::drive;
 use crate::map_output::MapOutputs;
 use crate::plan::Plan;
-use crate::progress::Progress;
+use crate::progress::{At, Progress};
 
 /// A search of a planned corpus.
 pub(crate) struct Search {
@@ -103,8 +103,8 @@ impl MethodJob for Search {
 
     fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Result<Found> {
         let mapped = self.map(&Fingerprints::new(cleaner.clone(), method.clone(), self.verify.is_some()))?;
-        self.on_workers(mapped, move |search, worker| {
-            search.by_fingerprints(worker, cleaner.clone(), method.clone())
+        self.on_workers(mapped, move |search, worker, at| {
+            search.by_fingerprints(worker, at, cleaner.clone(), method.clone())
         })
     }
 
@@ -114,12 +114,14 @@ impl MethodJob for Search {
             SetSearch::Prefix => {
                 let mapped = self.map(&Texts::new(cleaner))?;
                 let sketch = Arc::new(Sketch::of_corpus(self.plan.bytes()));
-                self.on_workers(mapped, move |search, worker| search.by_prefix(worker, rule.clone(), &sketch))
+                self.on_workers(mapped, move |search, worker, at| {
+                    search.by_prefix(worker, at, rule.clone(), &sketch)
+                })
             }
             SetSearch::Bands(minhash) => {
                 let mapped = self.map(&Bands::new(cleaner.clone(), rule.clone(), minhash))?;
-                self.on_workers(mapped, move |search, worker| {
-                    search.by_bands(worker, cleaner.clone(), rule.clone(), minhash)
+                self.on_workers(mapped, move |search, worker, at| {
+                    search.by_bands(worker, at, cleaner.clone(), rule.clone(), minhash)
                 })
             }
         }
@@ -127,7 +129,7 @@ impl MethodJob for Search {
 
     fn zhou(self, cleaner: Cleaner, method: Zhou) -> Result<Found> {
         let mapped = self.map(&Words::new(cleaner, method.clone()))?;
-        self.on_workers(mapped, move |search, worker| search.by_retrieval(worker, method.clone()))
+        self.on_workers(mapped, move |search, worker, at| search.by_retrieval(worker, at, method.clone()))
     }
 }
 
@@ -136,10 +138,11 @@ impl Search {
     fn on_workers(
         self,
         mapped: Found,
-        search: impl Fn(&Search, &mut Worker) -> Result<Found> + Send + Sync + 'static,
+        search: impl Fn(&Search, &mut Worker, &At) -> Result<Found> + Send + Sync + 'static,
     ) -> Result<Found> {
         let cluster = Arc::clone(&self.cluster);
-        let parts = cluster.run(move |worker| search(&self, worker))?;
+        let parts =
+            cluster.run(move |worker| search(&self, worker, &self.progress.worker(worker.index())))?;
         Ok(Found::join([mapped].into_iter().chain(parts)))
     }
 
@@ -148,6 +151,7 @@ impl Search {
     fn read_candidates(
         &self,
         worker: &mut Worker,
+        at: &At,
         found: &mut Found,
         needs: &Needs,
         mut verify: Option<&mut Verify>,
@@ -158,7 +162,7 @@ impl Search {
             if !needs.any_of(number) {
                 continue;
             }
-            drive::read(number, split, &self.reading, &self.progress, |batch| {
+            let each = |batch: &mut DocBatch| {
                 for doc in batch.docs() {
                     let Some(workers) = needs.of(doc.doc) else { continue };
                     found.named.push(Named::new(&doc));
@@ -175,7 +179,8 @@ impl Search {
                     verify.round(worker);
                 }
                 Ok(())
-            })?;
+            };
+            at.split(number, split, || drive::read(number, split, &self.reading, at, each))?;
         }
         Ok(())
     }

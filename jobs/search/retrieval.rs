@@ -8,12 +8,12 @@ use operators::method::Zhou;
 use timely::worker::Worker;
 
 use super::{Found, Search, verified};
-use crate::progress::Stage;
+use crate::progress::{At, Stage};
 
 impl Search {
-    pub(super) fn by_retrieval(&self, worker: &mut Worker, method: Zhou) -> Result<Found> {
+    pub(super) fn by_retrieval(&self, worker: &mut Worker, at: &At, method: Zhou) -> Result<Found> {
         let mut found = Found::default();
-        self.progress.enter(Stage::Compare);
+        at.enter(Stage::Compare);
         let mut retrieve = Retrieve::new(worker, method);
         self.section(worker, 0, |worker, frame| {
             for row in Words::of(frame) {
@@ -29,7 +29,7 @@ impl Search {
 
         let matched: Vec<Pair> = pairs.iter().map(|(pair, _)| *pair).collect();
         let needs = Needs::exchange(worker, &matched, &[], false);
-        self.read_candidates(worker, &mut found, &needs, None, |_, _| {})?;
+        self.read_candidates(worker, at, &mut found, &needs, None, |_, _| {})?;
         found.matches.pairs = verified(pairs);
         Ok(found)
     }

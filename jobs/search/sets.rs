@@ -12,13 +12,19 @@ use operators::{Counting, DocId, Pair, Sketch};
 use timely::worker::Worker;
 
 use super::{Found, Named, Search, verified};
-use crate::progress::Stage;
+use crate::progress::{At, Stage};
 
 impl Search {
     /// The features of first documents are counted, then those documents kept whose features others have.
-    pub(super) fn by_prefix(&self, worker: &mut Worker, rule: Rule, sketch: &Arc<Sketch>) -> Result<Found> {
+    pub(super) fn by_prefix(
+        &self,
+        worker: &mut Worker,
+        at: &At,
+        rule: Rule,
+        sketch: &Arc<Sketch>,
+    ) -> Result<Found> {
         let mut found = Found::default();
-        self.progress.enter(Stage::Compare);
+        at.enter(Stage::Compare);
         let copies = self.collapse_texts(worker, &mut found)?;
         let mut sets = Sets::default();
         let mut counting = Counting::new(Arc::clone(sketch));
@@ -46,7 +52,7 @@ impl Search {
         let pairs = join.candidates(worker);
         found.candidates = pairs.len() as u64;
 
-        self.progress.enter(Stage::Verify);
+        at.enter(Stage::Verify);
         let needs = Needs::exchange(worker, &pairs, &[], true);
         let mut verify = new_verify(worker, &pairs, rule);
         join.verify(worker, &needs, &mut verify);
@@ -61,12 +67,13 @@ impl Search {
     pub(super) fn by_bands(
         &self,
         worker: &mut Worker,
+        at: &At,
         mut cleaner: Cleaner,
         rule: Rule,
         minhash: MinHash,
     ) -> Result<Found> {
         let mut found = Found::default();
-        self.progress.enter(Stage::Compare);
+        at.enter(Stage::Compare);
         let copies = self.collapse_texts(worker, &mut found)?;
         let mut join = BandJoin::default();
         for band in 0..minhash.bands {
@@ -77,11 +84,11 @@ impl Search {
         let pairs = join.finish(worker);
         found.candidates = pairs.len() as u64;
 
-        self.progress.enter(Stage::Verify);
+        at.enter(Stage::Verify);
         let needs = Needs::exchange(worker, &pairs, &copies, true);
         let mut verify = new_verify(worker, &pairs, rule.clone());
         let mut sets = Sets::default();
-        self.read_candidates(worker, &mut found, &needs, Some(&mut verify), |text, packed| {
+        self.read_candidates(worker, at, &mut found, &needs, Some(&mut verify), |text, packed| {
             rule.sets(cleaner.clean(text), &mut sets);
             sets.pack(packed, |_| true);
         })?;

@@ -214,7 +214,7 @@ fn kernel_join(rows: &[Row<u64>]) -> usize {
 /// The same on one worker of the engine: exchange and join of every block.
 fn dataflow_join(rows: Vec<Row<u64>>) -> (f64, usize) {
     let rows = std::sync::Mutex::new(rows);
-    let results = cluster::run(1, move |worker| {
+    let results = cluster::Cluster::alone(1).run(move |worker| {
         let rows = std::mem::take(&mut *rows.lock().expect("one worker"));
         let mut method =
             SimHash::<u64>::new(&SimHashSpec::default(), Features::Chars(5), &Statistics::default());
@@ -225,7 +225,7 @@ fn dataflow_join(rows: Vec<Row<u64>>) -> (f64, usize) {
 
 fn exchange(rows: Vec<Row<u64>>) -> (f64, usize) {
     let rows = std::sync::Mutex::new(rows);
-    let results = cluster::run(1, move |worker| {
+    let results = cluster::Cluster::alone(1).run(move |worker| {
         let rows = std::mem::take(&mut *rows.lock().expect("one worker"));
         let key = |row: &Row<u64>| hash::spread(row.fingerprint);
         Ok::<_, cluster::Error>(timed(|| shuffle(worker, "Rows", rows, key).len()))

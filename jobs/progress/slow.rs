@@ -1,0 +1,150 @@
+//! Which workers are slow.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::Stage;
+
+/// A split that takes less is not slow, whatever others took.
+const LEAST: Duration = Duration::from_secs(30);
+/// How many times as long as others a slow split takes.
+const TIMES: u32 = 3;
+/// How long a worker stands still before that is said.
+const STILL: Duration = Duration::from_secs(60);
+
+/// What a worker does at a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct State {
+    pub worker: usize,
+    /// Since it last counted something; `None`: it never has.
+    pub still: Option<Duration>,
+    /// Unless it was named already.
+    pub at_hand: Option<(Stage, AtHand)>,
+}
+
+/// The split it is at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct AtHand {
+    pub split: u32,
+    /// Its first file.
+    pub file: String,
+    pub taken: Duration,
+}
+
+/// A worker to be named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Slow {
+    pub stage: Stage,
+    pub worker: usize,
+    pub at_hand: AtHand,
+    why: Why,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Why {
+    /// Others took so long.
+    Others(Duration),
+    /// It counted nothing for so long.
+    Still(Duration),
+}
+
+/// The slow ones among the workers that have a split of this stage at hand. `median`: of what finished splits of the stage
+/// took, if there are any; it is asked for only when somebody is late.
+pub(super) fn slow(stage: Stage, workers: &[State], median: impl FnOnce() -> Option<Duration>) -> Vec<Slow> {
+    let at_hand =
+        |state: &State| state.at_hand.as_ref().filter(|at_hand| at_hand.0 == stage).map(|of| of.1.clone());
+    let late = |state: &State| at_hand(state).is_some_and(|at_hand| at_hand.taken > LEAST);
+    let others = if workers.iter().any(late) { median() } else { None };
+    let stands = |state: &State| state.still.is_some_and(|still| still > STILL);
+    let moves = |state: &State| state.still.is_some_and(|still| still <= STILL);
+    let some_move = workers.iter().any(moves);
+    let slow = |state: &State| {
+        let at_hand = at_hand(state)?;
+        let others = others.filter(|&others| late(state) && at_hand.taken > TIMES * others);
+        let still = state.still.filter(|_| stands(state) && some_move);
+        let why = still.map(Why::Still).or(others.map(Why::Others))?;
+        Some(Slow { stage, worker: state.worker, at_hand, why })
+    };
+    workers.iter().filter_map(slow).collect()
+}
+
+/// The middle one; of an even number the longer of the middle two.
+pub(super) fn median(times: &[Duration]) -> Option<Duration> {
+    let mut times = times.to_vec();
+    let middle = times.len() / 2;
+    (middle < times.len()).then(|| *times.select_nth_unstable(middle).1)
+}
+
+impl fmt::Display for Slow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let AtHand { split, file, taken } = &self.at_hand;
+        write!(f, "worker {} is slow: split {split} (\"{file}\") ", self.worker)?;
+        match self.why {
+            Why::Others(others) => {
+                write!(f, "has taken {:.0} s, others took {:.0} s", taken.as_secs_f64(), others.as_secs_f64())
+            }
+            Why::Still(still) => {
+                write!(f, "has made no progress for {:.0} s, others have", still.as_secs_f64())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// A worker that has been at a split of its own for so long, and counted something so long ago.
+    fn state(worker: usize, taken: u32, still: u32) -> State {
+        let at_hand =
+            AtHand { split: 10 + worker as u32, file: format!("in/part-{worker}"), taken: taken * SECOND };
+        State { worker, still: Some(still * SECOND), at_hand: Some((Stage::Map, at_hand)) }
+    }
+
+    fn named(workers: &[State], median: Option<u32>) -> Vec<String> {
+        let slow = slow(Stage::Map, workers, || median.map(|median| median * SECOND));
+        slow.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_worker_that_takes_three_times_as_long_as_others_took_is_named() {
+        let workers = [state(0, 12, 0), state(3, 95, 1)];
+        let expected = ["worker 3 is slow: split 13 (\"in/part-3\") has taken 95 s, others took 20 s"];
+        assert_eq!(named(&workers, Some(20)), expected);
+        assert_eq!(named(&workers, Some(31)).len(), 1);
+        assert!(named(&workers, Some(32)).is_empty());
+        assert!(named(&workers, None).is_empty());
+    }
+
+    #[test]
+    fn a_split_of_half_a_minute_is_not_slow() {
+        assert!(named(&[state(0, 30, 0), state(1, 2, 0)], Some(1)).is_empty());
+        assert_eq!(named(&[state(0, 31, 0), state(1, 2, 0)], Some(1)).len(), 1);
+    }
+
+    #[test]
+    fn a_worker_that_stands_still_is_named_while_others_move() {
+        let expected =
+            ["worker 1 is slow: split 11 (\"in/part-1\") has made no progress for 61 s, others have"];
+        assert_eq!(named(&[state(0, 70, 60), state(1, 70, 61)], None), expected);
+        assert!(named(&[state(0, 70, 60), state(1, 70, 60)], None).is_empty());
+        // A disk that stands still for all is no worker's fault.
+        assert!(named(&[state(0, 70, 61), state(1, 70, 61)], None).is_empty());
+        assert!(named(&[state(1, 70, 61)], None).is_empty());
+    }
+
+    #[test]
+    fn a_worker_without_a_split_at_hand_is_never_named() {
+        let waiting = State { at_hand: None, ..state(1, 0, 600) };
+        assert!(named(&[state(0, 12, 0), waiting], Some(1)).is_empty());
+        assert!(slow(Stage::Write, &[state(0, 12, 0), state(1, 600, 600)], || Some(SECOND)).is_empty());
+    }
+
+    #[test]
+    fn the_median_is_not_moved_by_one_long_split() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[3, 1, 900].map(|seconds| seconds * SECOND)), Some(3 * SECOND));
+    }
+}

@@ -1,0 +1,217 @@
+//! What came of each stage: as it is counted, as it travels between processes, and as people see it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::iter::Sum;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use unicode_width::UnicodeWidthStr;
+
+use super::Stage;
+
+/// What one worker has done in one stage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Tally {
+    /// It has taken part.
+    pub entered: bool,
+    /// Rejected ones too.
+    pub records: u64,
+    /// Of text, or of files where the stage copies them.
+    pub bytes: u64,
+    /// Of the input files, as far as they are read.
+    pub file_bytes: u64,
+    pub splits: u64,
+    /// From entering to leaving.
+    pub wall: Duration,
+    /// Of its thread.
+    pub cpu: Duration,
+    /// Not spent waiting for other workers.
+    pub busy: Duration,
+}
+
+impl Sum for Tally {
+    fn sum<I: Iterator<Item = Tally>>(tallies: I) -> Tally {
+        tallies.fold(Tally::default(), |a, b| Tally {
+            entered: a.entered || b.entered,
+            records: a.records + b.records,
+            bytes: a.bytes + b.bytes,
+            file_bytes: a.file_bytes + b.file_bytes,
+            splits: a.splits + b.splits,
+            wall: a.wall + b.wall,
+            cpu: a.cpu + b.cpu,
+            busy: a.busy + b.busy,
+        })
+    }
+}
+
+/// A stage and those who took part in it. Sent by each process to process 0.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct StageTotals {
+    pub stage: Stage,
+    /// From the first worker that entered it to the last that left it.
+    pub took: Duration,
+    /// By their numbers.
+    pub workers: Vec<WorkerTotals>,
+}
+
+/// What one worker of the whole job has done in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct WorkerTotals {
+    pub worker: u32,
+    pub tally: Tally,
+}
+
+/// Joins the totals of several processes, or workers: the stages in their order, each with all of its workers. No clock of
+/// one is held against another's, so a stage took as long as it did where it took longest.
+pub(crate) fn merge(parts: impl IntoIterator<Item = StageTotals>) -> Vec<StageTotals> {
+    let mut all = BTreeMap::<Stage, StageTotals>::new();
+    for mut part in parts {
+        let none = StageTotals { stage: part.stage, took: Duration::ZERO, workers: Vec::new() };
+        let totals = all.entry(part.stage).or_insert(none);
+        totals.took = totals.took.max(part.took);
+        totals.workers.append(&mut part.workers);
+        totals.workers.sort_by_key(|worker| worker.worker);
+    }
+    all.into_values().collect()
+}
+
+/// A stage as `_SUCCESS` and the events show it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct StageRow {
+    pub stage: Stage,
+    pub seconds: f64,
+    /// How many took part.
+    pub workers: usize,
+    pub splits: u64,
+    pub records: u64,
+    pub bytes: u64,
+    pub cpu_seconds: f64,
+    pub busy_seconds: f64,
+    pub slowest_worker: u32,
+    pub slowest_busy_seconds: f64,
+    /// How many times as long the slowest worker was busy as those who took part were on average.
+    pub skew: f64,
+}
+
+impl StageRow {
+    pub fn of(totals: &StageTotals) -> Self {
+        let workers = &totals.workers;
+        let all: Tally = workers.iter().map(|worker| worker.tally).sum();
+        // Of equal ones the first.
+        let slowest = workers.iter().rev().max_by_key(|worker| worker.tally.busy);
+        let (slowest, most) =
+            slowest.map_or_else(Default::default, |slowest| (slowest.worker, slowest.tally.busy));
+        let mean = all.busy.as_secs_f64() / workers.len().max(1) as f64;
+        let skew = if mean > 0.0 { most.as_secs_f64() / mean } else { 1.0 };
+        StageRow {
+            stage: totals.stage,
+            seconds: seconds(totals.took),
+            workers: workers.len(),
+            splits: all.splits,
+            records: all.records,
+            bytes: all.bytes,
+            cpu_seconds: seconds(all.cpu),
+            busy_seconds: seconds(all.busy),
+            slowest_worker: slowest,
+            slowest_busy_seconds: seconds(most),
+            skew: (100.0 * skew).round() / 100.0,
+        }
+    }
+}
+
+/// In thousandths.
+pub(super) fn seconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e3).round() / 1e3
+}
+
+/// The stages as a table with aligned columns, 80 of them unless numbers are huge.
+pub(crate) struct Table<'a>(pub &'a [StageTotals]);
+
+impl fmt::Display for Table<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let head = ["stage", "seconds", "CPU s", "records", "MB", "records/s", "slowest/mean"];
+        let mut lines = vec![head.map(str::to_owned)];
+        lines.extend(self.0.iter().map(|totals| cells(&StageRow::of(totals))));
+        let widths: Vec<usize> = (0..head.len())
+            .map(|column| lines.iter().map(|line| line[column].width()).max().unwrap_or(0))
+            .collect();
+        f.write_str("Stages")?;
+        for line in &lines {
+            write!(f, "\n    {:<1$}", line[0], widths[0])?;
+            for (cell, width) in line.iter().zip(&widths).skip(1).take(head.len() - 2) {
+                write!(f, "  {cell:>width$}")?;
+            }
+            write!(f, "  {}", line[head.len() - 1])?;
+        }
+        Ok(())
+    }
+}
+
+fn cells(row: &StageRow) -> [String; 7] {
+    let counted = |text: String| if row.records > 0 { text } else { "-".to_owned() };
+    [
+        row.stage.name().to_owned(),
+        format!("{:.1}", row.seconds),
+        format!("{:.1}", row.cpu_seconds),
+        counted(row.records.to_string()),
+        counted(format!("{:.1}", row.bytes as f64 / 1e6)),
+        counted(format!("{:.0}", row.records as f64 / row.seconds.max(0.001))),
+        format!("{:.2} (worker {})", row.skew, row.slowest_worker),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn worker(worker: u32, records: u64, busy: u64) -> WorkerTotals {
+        let (wall, busy) = (Duration::from_secs(10), Duration::from_secs(busy));
+        let (bytes, file_bytes) = (1_000_000 * records, 0);
+        WorkerTotals {
+            worker,
+            tally: Tally { entered: true, records, bytes, file_bytes, splits: 1, wall, cpu: busy, busy },
+        }
+    }
+
+    fn totals(stage: Stage, took: u64, workers: &[WorkerTotals]) -> StageTotals {
+        StageTotals { stage, took: Duration::from_secs(took), workers: workers.to_vec() }
+    }
+
+    #[test]
+    fn processes_are_merged_stage_by_stage() {
+        let ours = vec![
+            totals(Stage::Map, 10, &[worker(0, 5, 2), worker(1, 7, 9)]),
+            totals(Stage::Resolve, 1, &[worker(0, 0, 1)]),
+        ];
+        let theirs = vec![totals(Stage::Map, 12, &[worker(3, 1, 2), worker(2, 2, 3)])];
+        let merged = merge(theirs.into_iter().chain(ours));
+        let map = [worker(0, 5, 2), worker(1, 7, 9), worker(2, 2, 3), worker(3, 1, 2)];
+        assert_eq!(merged, [totals(Stage::Map, 12, &map), totals(Stage::Resolve, 1, &[worker(0, 0, 1)])]);
+        let row = StageRow::of(&merged[0]);
+        assert_eq!((row.records, row.bytes, row.splits, row.workers), (15, 15_000_000, 4, 4));
+        // 9 seconds where four had 16 together.
+        assert_eq!((row.slowest_worker, row.skew, row.cpu_seconds), (1, 2.25, 16.0));
+    }
+
+    #[test]
+    fn nobody_is_slowest_where_nothing_took_time() {
+        let row = StageRow::of(&totals(Stage::Commit, 0, &[worker(0, 0, 0), worker(1, 0, 0)]));
+        assert_eq!((row.slowest_worker, row.skew), (0, 1.0));
+    }
+
+    #[test]
+    fn the_table_is_aligned() {
+        let stages = [
+            totals(Stage::Map, 10, &[worker(0, 12_345_678, 2), worker(31, 7, 9)]),
+            totals(Stage::Resolve, 1, &[worker(0, 0, 1)]),
+        ];
+        let table = "\
+Stages
+    stage    seconds  CPU s   records          MB  records/s  slowest/mean
+    map         10.0   11.0  12345685  12345685.0    1234568  1.64 (worker 31)
+    resolve      1.0    1.0         -           -          -  1.00 (worker 0)";
+        assert_eq!(Table(&stages).to_string(), table);
+        assert!(table.lines().all(|line| line.len() <= 80));
+    }
+}
