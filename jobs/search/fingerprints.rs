@@ -1,7 +1,7 @@
 //! By fingerprints: those that match are candidates, which their features confirm.
 
 use anyhow::Result;
-use operators::flow::{Compared, Map, Needs, Verify, compare};
+use operators::flow::{Compared, Map, Needs, Skew, Verify, compare};
 use operators::jaccard;
 use operators::method::Method;
 use operators::text::Cleaner;
@@ -24,7 +24,7 @@ impl Search {
         found.distinct = mapped.rows.len() as u64;
 
         self.progress.enter(Stage::Compare);
-        let Compared { pairs, loads } = compare(worker, &mut method, mapped.rows);
+        let Compared { pairs, loads } = compare(worker, &mut method, mapped.rows, Skew::default());
         found.loads = vec![loads];
         found.candidates = pairs.len() as u64;
 

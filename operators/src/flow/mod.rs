@@ -12,6 +12,7 @@ mod map;
 mod prefix;
 mod rows;
 mod shuffle;
+mod skew;
 mod verify;
 mod zhou;
 
@@ -22,6 +23,7 @@ pub use identity::{Collapsed, Identities, Seen};
 pub use map::{Found, Map};
 pub use prefix::PrefixJoin;
 pub use shuffle::{Shuffle, shuffle};
+pub use skew::Skew;
 pub use verify::{Matching, Needs, Verify};
 pub use zhou::{Retrieve, Retrieved};
 
