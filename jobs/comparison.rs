@@ -30,8 +30,9 @@ impl MethodJob for Comparison<'_> {
         let identical = a == b;
         let fingerprints = [&a, &b].map(|text| method.fingerprint(text));
         let distance = method.distance(&fingerprints[0], &fingerprints[1]);
-        let blocks = (0..method.blocks())
-            .map(|block| fingerprints.each_ref().map(|fingerprint| method.block(block, fingerprint)));
+        let blocks = method.blocks().into_iter();
+        let blocks =
+            blocks.map(|block| fingerprints.each_ref().map(|fingerprint| M::value(&block, fingerprint)));
         let [features_a, features_b] = [&a, &b].map(|text| {
             let mut features = Vec::new();
             method.features(text, &mut features);

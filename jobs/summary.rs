@@ -55,6 +55,10 @@ pub(crate) struct BlockSkew {
     pub largest_bucket: u64,
     /// Of the worker that had the most.
     pub most_rows_of_a_worker: u64,
+    /// Pairs that were compared, by all workers.
+    pub compared: u64,
+    /// Of the worker that had the most.
+    pub most_compared_by_a_worker: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -75,6 +79,8 @@ pub(crate) fn skew(loads: &[Vec<BlockLoad>]) -> Vec<BlockSkew> {
             rows: of_workers().map(|load| load.rows).sum(),
             largest_bucket: of_workers().map(|load| load.largest_bucket).max().unwrap_or(0),
             most_rows_of_a_worker: of_workers().map(|load| load.rows).max().unwrap_or(0),
+            compared: of_workers().map(|load| load.compared).sum(),
+            most_compared_by_a_worker: of_workers().map(|load| load.compared).max().unwrap_or(0),
         }
     };
     (0..blocks).map(block).collect()

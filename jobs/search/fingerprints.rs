@@ -1,7 +1,7 @@
 //! By fingerprints: those that match are candidates, which their features confirm.
 
 use anyhow::Result;
-use operators::flow::{Collapsed, Compared, Needs, Verify, collapse, compare};
+use operators::flow::{Collapsed, Compared, Needs, Skew, Verify, collapse, compare};
 use operators::jaccard;
 use operators::method::Method;
 use operators::text::Cleaner;
@@ -23,7 +23,7 @@ impl Search {
         let mapped = self.rows(worker, 0)?;
         let Collapsed { rows, copies } = collapse(worker, mapped);
         found.distinct = rows.len() as u64;
-        let Compared { pairs, loads } = compare(worker, &mut method, rows);
+        let Compared { pairs, loads } = compare(worker, &mut method, rows, Skew::default());
         found.loads = vec![loads];
         found.candidates = pairs.len() as u64;
 

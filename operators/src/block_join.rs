@@ -29,6 +29,7 @@ pub struct BlockJoin<W> {
     differ: Vec<W>,
     fingerprints: Vec<W>,
     hits: Vec<(u32, u32)>,
+    compared: u64,
 }
 
 /// The buffers of one level of splitting.
@@ -65,28 +66,26 @@ impl<W: Word> BlockJoin<W> {
             differ: Vec::new(),
             fingerprints: Vec::new(),
             hits: Vec::new(),
+            compared: 0,
         }
     }
 
-    /// The number of tables.
-    pub fn tables(&self) -> u32 {
-        self.tables.len() as u32
+    /// The tables.
+    pub fn tables(&self) -> &[Table<W>] {
+        &self.tables
     }
 
-    /// The key of one table, the same for fingerprints that agree on its blocks.
-    pub fn key(&self, table: u32, fingerprint: W) -> u64 {
-        (fingerprint & self.tables[table as usize].equal).key()
-    }
-
-    /// Emits every pair of rows that are within the distance and whose first blocks in common are those of `table`.
+    /// Emits every pair of rows that are within the distance and belong to the table; returns how many pairs it compared.
     ///
     /// Cost: close to linear in the rows for spread fingerprints, and in the pairs where they are many.
-    pub fn join(&mut self, table: u32, rows: &[Row<W>], emit: &mut impl FnMut(Pair)) {
-        let Table { equal, differ, zone } = self.tables[table as usize].clone();
+    pub fn join(&mut self, table: &Table<W>, rows: &[Row<W>], emit: &mut impl FnMut(Pair)) -> u64 {
+        self.compared = 0;
+        let Table { equal, differ, zone } = table.clone();
         let left = self.distance - differ.len() as u32;
         let bounds = narrower(zone, left, differ.first(), left + 1);
         self.differ = differ;
         self.split(0, rows, Bounds { equal: bounds.equal | equal, ..bounds }, emit);
+        self.compared
     }
 
     fn split(&mut self, depth: usize, rows: &[Row<W>], bounds: Bounds<W>, emit: &mut impl FnMut(Pair)) {
@@ -172,6 +171,7 @@ impl<W: Word> BlockJoin<W> {
     /// Compares all pairs of a bucket.
     fn compare(&mut self, rows: &[Row<W>], equal: W, emit: &mut impl FnMut(Pair)) {
         let none = W::default();
+        self.compared += (rows.len() * rows.len().saturating_sub(1) / 2) as u64;
         self.fingerprints.clear();
         self.fingerprints.extend(rows.iter().map(|row| row.fingerprint));
         let mut start = 0;
@@ -290,8 +290,8 @@ mod tests {
     fn joined<W: Word>(bits: u32, distance: u32, blocks: u32, rows: &[Row<W>]) -> Vec<Pair> {
         let mut join = BlockJoin::new(bits, distance, blocks, Kernel::widest());
         let mut pairs = Vec::new();
-        for table in 0..join.tables() {
-            join.join(table, rows, &mut |pair| pairs.push(pair));
+        for table in join.tables().to_vec() {
+            join.join(&table, rows, &mut |pair| pairs.push(pair));
         }
         pairs.sort_unstable();
         pairs

@@ -9,15 +9,22 @@ use crate::word::Word;
 /// The most tables that a join should have: every row is shuffled and joined once for each of them.
 pub const MAX_TABLES: u64 = 500;
 
+/// Buckets of a table are not split over fewer bits than this: too few would come of it.
+const LEAST_SPLIT_BITS: u32 = 4;
+/// Nor into more tables than this, as each takes all rows.
+const MOST_SPLIT_TABLES: u32 = 8;
+
 /// A choice of blocks, and the pairs that belong to it: those whose first blocks in common these are.
+///
+/// No two of the parts share a bit, and together they are all bits.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Table<W> {
+pub struct Table<W> {
     /// The chosen blocks: a pair agrees on all of them.
-    pub equal: W,
+    pub(crate) equal: W,
     /// The blocks before the last chosen one that are not chosen: it differs in each.
-    pub differ: Vec<W>,
+    pub(crate) differ: Vec<W>,
     /// All blocks after the last chosen one.
-    pub zone: W,
+    pub(crate) zone: W,
 }
 
 impl<W: Word> Table<W> {
@@ -34,6 +41,48 @@ impl<W: Word> Table<W> {
         let mut tables = Vec::new();
         choose(&blocks, blocks.len() - distance as usize, Table::default(), &mut tables);
         tables
+    }
+
+    /// The number of a bucket, the same for fingerprints that agree where they must.
+    pub fn key(&self, fingerprint: W) -> u64 {
+        (fingerprint & self.equal).key()
+    }
+
+    /// Narrower tables, of smaller buckets, that share out the pairs within `distance` bits of this one. `None` if there
+    /// are too few bits left for that.
+    ///
+    /// A part of the fingerprint where a pair differs in at most `n` bits is cut into `n + 1` groups, on one of which it
+    /// agrees; each has a table for the pairs of which it is the first one.
+    pub fn split(&self, distance: u32) -> Option<Vec<Self>> {
+        let left = distance - self.differ.len() as u32;
+        let width = |bits: W, most: u32| bits.count_ones() / (most + 1);
+        let widest = (0..self.differ.len()).max_by_key(|&i| self.differ[i].count_ones());
+        let widest = widest.filter(|&i| width(self.differ[i], left + 1) > width(self.zone, left));
+        let (part, most) = widest.map_or((self.zone, left), |i| (self.differ[i], left + 1));
+        let width = width(part, most);
+        if width < LEAST_SPLIT_BITS || most >= MOST_SPLIT_TABLES {
+            return None;
+        }
+        let (mut outside, mut rest) = (self.clone(), part);
+        match widest {
+            Some(i) => drop(outside.differ.remove(i)),
+            None => outside.zone = W::default(),
+        }
+        let mut before = Vec::new();
+        let tables = (0..=most).map(|number| {
+            // The only group takes all bits: they agree on all.
+            let group = rest.take_lowest(if most == 0 { part.count_ones() } else { width });
+            let mut table = Table { equal: outside.equal | group, ..outside.clone() };
+            table.differ.extend(&before);
+            // Where it must differ, but not in the groups so far, it does so in the rest.
+            match widest {
+                Some(_) if number == 0 => table.differ.push(rest),
+                _ => table.zone = table.zone | rest,
+            }
+            before.push(group);
+            table
+        });
+        Some(tables.collect())
     }
 }
 
@@ -88,7 +137,16 @@ mod tests {
                 assert_eq!(parts, u128::lowest(bits), "all bits");
                 differing & equal == 0 && differ.iter().all(|bits| differing & bits != 0)
             };
-            prop_assert_eq!(Table::all(bits, 4, 4 + more_blocks).iter().filter(belongs).count(), 1);
+            let mut tables = Table::all(bits, 4, 4 + more_blocks);
+            let mut splits = 0;
+            while !tables.is_empty() {
+                prop_assert_eq!(tables.iter().filter(belongs).count(), 1, "{} splits", splits);
+                // The pair's own table again and again, until there is nothing left to split.
+                let own = tables.into_iter().find(|table| belongs(&table));
+                tables = own.and_then(|table| table.split(4)).unwrap_or_default();
+                splits += 1;
+            }
+            prop_assert!(splits > 1 || more_blocks > 1, "a table of few blocks can be split");
         }
     }
 }

@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use operators::features::{Features, Lexicon};
-use operators::flow::{BandJoin, Collapsed, Needs, PrefixJoin, Retrieve, Verify, collapse, compare, sum};
+use operators::flow::{
+    BandJoin, Collapsed, Compared, Needs, PrefixJoin, Retrieve, Skew, Verify, collapse, compare, sum,
+};
 use operators::hash;
 use operators::mapped::{Bands, Fingerprints, Identity, Mapper, Texts, Words, records};
 use operators::method::{
@@ -95,6 +97,7 @@ struct Dataflow<'a> {
     texts: &'a [String],
     workers: usize,
     by_text: bool,
+    skew: Skew,
 }
 
 impl MethodJob for Dataflow<'_> {
@@ -102,11 +105,11 @@ impl MethodJob for Dataflow<'_> {
 
     fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Self::Output {
         let mapped = Mapped::of(self.texts, &Fingerprints::new(cleaner, method.clone(), self.by_text));
-        let shared = std::sync::Mutex::new(method);
+        let (shared, skew) = (std::sync::Mutex::new(method), self.skew);
         let found = on_workers(self.workers, move |worker| {
             let mut method = shared.lock().unwrap().clone();
             let Collapsed { rows, copies } = collapse(worker, mapped.rows(worker, 0));
-            (compare(worker, &mut method, rows).pairs, copies)
+            (compare(worker, &mut method, rows, skew).pairs, copies)
         });
         expand(&found)
     }
@@ -298,14 +301,20 @@ fn designs() -> impl Strategy<Value = (u32, u32)> {
 }
 
 /// The pairs that each worker gets.
-fn compared<W: Word>(spec: &SimHashSpec, fingerprints: Vec<W>, workers: usize) -> Vec<Vec<Pair>> {
+fn compared<W: Word>(spec: &SimHashSpec, fingerprints: Vec<W>, workers: usize, skew: Skew) -> Vec<Compared> {
     let rows = fingerprints.into_iter().enumerate();
     let rows: Vec<_> = rows.map(|(i, fingerprint)| Row { fingerprint, doc: doc(i) }).collect();
     let method = SimHash::new(spec, Features::Chars(5), &Statistics::default());
     on_workers(workers, move |worker| {
         let mine: Vec<_> = rows.iter().skip(worker.index()).step_by(worker.peers()).copied().collect();
-        compare(worker, &mut method.clone(), mine).pairs
+        compare(worker, &mut method.clone(), mine, skew)
     })
+}
+
+/// Every value that two documents share is too heavy for one worker, some are, or none.
+fn skews() -> impl Strategy<Value = Skew> {
+    let all = Skew { least_rows: 0, share: u64::MAX };
+    prop::sample::select(vec![all, Skew { least_rows: 5, ..all }, Skew::default()])
 }
 
 fn on_workers<T: Send + 'static>(
@@ -324,12 +333,13 @@ proptest! {
         texts in vec("[ab中 ]{0,3}(今天天气很好，|大家都去公园散步。|北京上海广州){0,4}[ab]{0,2}", 0..60),
         workers in 1usize..=4,
         by_text in any::<bool>(),
+        skew in skews(),
     ) {
         for spec in Spec::ALL {
             let spec: Spec = spec.parse().unwrap();
             let (none, statistics) = (Lexicon::default(), statistics(&spec, &texts));
             let expected = spec.with(&none, &statistics, BruteForce(&texts)).unwrap();
-            let found = spec.with(&none, &statistics, Dataflow { texts: &texts, workers, by_text }).unwrap();
+            let found = spec.with(&none, &statistics, Dataflow { texts: &texts, workers, by_text, skew }).unwrap();
             prop_assert_eq!(found, expected, "{}", spec);
         }
     }
@@ -339,6 +349,7 @@ proptest! {
         words in vec(0u32..60, 40..400),
         parts in vec((any::<prop::sample::Index>(), 1usize..300, vec((any::<prop::sample::Index>(), 0u32..60), 0..12)), 2..40),
         workers in 1usize..=4,
+        skew in skews(),
     ) {
         // Every tenth word is of a spaced script.
         let word = |&word: &u32| char::from_u32(if word % 10 == 0 { 0x61 + word / 10 } else { 0x4E00 + 7 * word });
@@ -355,7 +366,7 @@ proptest! {
             let spec: Spec = spec.parse().unwrap();
             let (none, nothing) = (Lexicon::default(), Statistics::default());
             let expected = spec.with(&none, &nothing, BruteForce(&texts)).unwrap();
-            let found = spec.with(&none, &nothing, Dataflow { texts: &texts, workers, by_text: false }).unwrap();
+            let found = spec.with(&none, &nothing, Dataflow { texts: &texts, workers, by_text: false, skew }).unwrap();
             prop_assert_eq!(found, expected, "{}", spec);
         }
     }
@@ -366,6 +377,7 @@ proptest! {
         near in vec((any::<prop::sample::Index>(), vec(0u32..128, 0..9)), 0..300),
         workers in 1usize..=4,
         (distance, blocks) in designs(),
+        skew in skews(),
         bits in prop::sample::select(vec![32u32, 64, 128]),
     ) {
         let flip = |(centre, flips): &(prop::sample::Index, Vec<u32>)| {
@@ -381,9 +393,10 @@ proptest! {
         expected.sort_unstable();
         let spec = SimHashSpec { bits, hamming: distance, blocks: Some(blocks), ..SimHashSpec::default() };
         let found = match bits {
-            128 => compared(&spec, fingerprints, workers),
-            _ => compared(&spec, fingerprints.iter().map(|&f| f as u64).collect(), workers),
+            128 => compared(&spec, fingerprints, workers, skew),
+            _ => compared(&spec, fingerprints.iter().map(|&f| f as u64).collect(), workers, skew),
         };
+        let found: Vec<_> = found.into_iter().map(|compared| compared.pairs).collect();
         for (index, pairs) in found.iter().enumerate() {
             prop_assert!(pairs.iter().all(|pair| pair.low.split() as usize % workers == index), "delivered to the owner");
         }
@@ -444,5 +457,52 @@ proptest! {
         let deleted: std::collections::BTreeSet<_> = expected.0.iter().map(|(pair, _)| pair.high).collect();
         prop_assert_eq!(deleted.len(), expected.0.len(), "no document is deleted twice");
         prop_assert_eq!(retrieve(&texts, workers, cleaner, zhou), expected);
+    }
+}
+
+/// The pairs that workers found, sorted, and the comparisons of each.
+fn pairs_and_shares(found: Vec<Compared>) -> (Vec<Pair>, Vec<u64>) {
+    let shares = found.iter().map(|compared| compared.loads.iter().map(|load| load.compared).sum()).collect();
+    let mut pairs: Vec<Pair> = found.into_iter().flat_map(|compared| compared.pairs).collect();
+    pairs.sort_unstable();
+    (pairs, shares)
+}
+
+fn assert_even(shares: &[u64], what: &str) {
+    let (most, sum) = (shares.iter().max().unwrap(), shares.iter().sum::<u64>());
+    assert!(most * shares.len() as u64 <= 2 * sum, "{what}: {shares:?}");
+}
+
+#[test]
+fn no_worker_makes_more_than_twice_the_mean_of_comparisons() {
+    let random = |i: u64| hash::spread(i);
+    // What 100,000 copies of one text come to, and 100,000 texts that share a block; their near-duplicates.
+    let of_block = |block: u64, i: u64| random(i) & !(0xFFFF << (16 * block)) | 7 << (16 * block);
+    let sharing = |block| move |i: u64| of_block(block, i / 2) ^ (i % 2) << (16 * ((block + 1) % 4));
+    let two_blocks = |i: u64| random(i / 2) << 32 ^ i % 2 << 40 | 7 << 16 | 9;
+    // Where no splitting helps: many in few bits, which are all in one block or not.
+    let crowded = |mask: u64| move |i: u64| random(i) & mask | 5 << 50;
+    let corpora: [(&str, u64, Box<dyn Fn(u64) -> u64>); 5] = [
+        ("the first block", 100_000, Box::new(sharing(0))),
+        ("the last block", 100_000, Box::new(sharing(3))),
+        ("two blocks", 100_000, Box::new(two_blocks)),
+        ("a crowd", 15_000, Box::new(crowded(0xFF_F00F_FF00))),
+        ("a crowd in one block", 6_000, Box::new(crowded(0xFFFF))),
+    ];
+    for (name, count, fingerprint) in corpora {
+        let mut fingerprints: Vec<u64> = (0..count).map(fingerprint).chain([random(1 << 40)]).collect();
+        fingerprints.sort_unstable();
+        fingerprints.dedup();
+        let found = |workers| {
+            let found = compared(&SimHashSpec::default(), fingerprints.clone(), workers, Skew::default());
+            pairs_and_shares(found)
+        };
+        let (expected, _) = found(1);
+        assert!(expected.len() > 10_000, "{name}: {} pairs", expected.len());
+        for workers in [2, 4, 8] {
+            let (pairs, shares) = found(workers);
+            assert!(pairs == expected, "{name}: {} pairs on {workers} workers", pairs.len());
+            assert_even(&shares, name);
+        }
     }
 }

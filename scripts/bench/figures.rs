@@ -14,7 +14,7 @@ use datasets::{FORMATS, Piece, Reading};
 use jieba_rs::Jieba;
 use operators::block_join::BlockJoin;
 use operators::features::{Features, Lexicon};
-use operators::flow::{compare, shuffle};
+use operators::flow::{Skew, compare, shuffle};
 use operators::hamming::Kernel;
 use operators::method::{Method, MethodJob, SetMethod, SimHash, SimHashSpec, Spec, Zhou};
 use operators::sets::Sets;
@@ -36,9 +36,16 @@ fn main() {
             figure(&name, seconds, format!("{pairs} pairs"));
         }
     }
-    let name = "join in the dataflow, 10 M uniform fingerprints";
+    for workers in [1, 2] {
+        let name = format!("join in the dataflow, 10 M uniform fingerprints, workers: {workers}");
+        if wanted(&name) {
+            let (seconds, pairs) = dataflow_join(workers, uniform(10_000_000));
+            figure(&name, seconds, format!("{pairs} pairs"));
+        }
+    }
+    let name = "join in the dataflow, 2 M that share a block, workers: 4";
     if wanted(name) {
-        let (seconds, pairs) = dataflow_join(uniform(10_000_000));
+        let (seconds, pairs) = dataflow_join(4, sharing(2_000_000));
         figure(name, seconds, format!("{pairs} pairs"));
     }
     let name = "exchange of 16-byte rows through the engine, 10 M";
@@ -205,22 +212,22 @@ impl MethodJob for Repeated<'_> {
 fn kernel_join(rows: &[Row<u64>]) -> usize {
     let mut join = BlockJoin::new(64, 3, 4, Kernel::widest());
     let mut pairs: Vec<Pair> = Vec::new();
-    for table in 0..join.tables() {
-        join.join(table, rows, &mut |pair| pairs.push(pair));
+    for table in join.tables().to_vec() {
+        join.join(&table, rows, &mut |pair| pairs.push(pair));
     }
     black_box(&pairs).len()
 }
 
-/// The same on one worker of the engine: exchange and join of every block.
-fn dataflow_join(rows: Vec<Row<u64>>) -> (f64, usize) {
-    let rows = std::sync::Mutex::new(rows);
-    let results = cluster::Cluster::alone(1).run(move |worker| {
-        let rows = std::mem::take(&mut *rows.lock().expect("one worker"));
+/// The same on workers of the engine: exchange and join of every block.
+fn dataflow_join(workers: usize, rows: Vec<Row<u64>>) -> (f64, usize) {
+    let results = cluster::Cluster::alone(workers).run(move |worker| {
+        let mine: Vec<_> = rows.iter().skip(worker.index()).step_by(worker.peers()).copied().collect();
         let mut method =
             SimHash::<u64>::new(&SimHashSpec::default(), Features::Chars(5), &Statistics::default());
-        Ok::<_, cluster::Error>(timed(|| compare(worker, &mut method, rows).pairs.len()))
+        Ok::<_, cluster::Error>(timed(|| compare(worker, &mut method, mine, Skew::default()).pairs.len()))
     });
-    results.expect("a worker")[0]
+    let results = results.expect("workers").into_iter();
+    results.fold((0.0, 0), |(seconds, pairs), (more, found)| (seconds + more, pairs + found))
 }
 
 fn exchange(rows: Vec<Row<u64>>) -> (f64, usize) {
@@ -247,6 +254,12 @@ fn uniform(count: u64) -> Vec<Row<u64>> {
         rows.push(Row { fingerprint, doc: DocId(i) });
     }
     rows
+}
+
+/// Fingerprints with the same last block, and as many uniform ones.
+fn sharing(count: u64) -> Vec<Row<u64>> {
+    let shared = |row: Row<u64>| Row { fingerprint: row.fingerprint >> 16 | 7 << 48, ..row };
+    uniform(count).into_iter().map(|row| if row.doc.0 % 2 == 0 { shared(row) } else { row }).collect()
 }
 
 /// SplitMix64 of a counter.

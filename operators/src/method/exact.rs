@@ -37,27 +37,35 @@ pub struct Exact;
 
 impl Method for Exact {
     type Fingerprint = (u64, u64);
+    type Block = ();
 
     fn fingerprint(&mut self, text: &str) -> (u64, u64) {
         let hash = xxh3_128(text.as_bytes());
         (hash as u64, (hash >> 64) as u64)
     }
 
-    fn blocks(&self) -> u32 {
-        1
+    fn blocks(&self) -> Vec<()> {
+        vec![()]
     }
 
-    fn block(&self, _block: u32, fingerprint: &(u64, u64)) -> u64 {
+    fn value((): &(), fingerprint: &(u64, u64)) -> u64 {
         fingerprint.0
     }
 
-    fn compare(&mut self, _block: u32, rows: &mut [Row<(u64, u64)>], emit: &mut impl FnMut(Pair)) {
+    fn split(&self, (): &()) -> Option<Vec<()>> {
+        None
+    }
+
+    fn compare(&mut self, (): &(), rows: &mut [Row<(u64, u64)>], emit: &mut impl FnMut(Pair)) -> u64 {
         rows.sort_unstable();
+        let mut compared = 0;
         for same in rows.chunk_by(|a, b| a.fingerprint == b.fingerprint) {
             for (i, one) in same.iter().enumerate() {
+                compared += same[i + 1..].len() as u64;
                 same[i + 1..].iter().for_each(|other| emit(Pair::new(one.doc, other.doc, 0)));
             }
         }
+        compared
     }
 
     fn distance(&self, a: &(u64, u64), b: &(u64, u64)) -> Option<u32> {

@@ -33,16 +33,25 @@ use simhash::MANKU2007;
 pub trait Method: Clone + Send + Sync + 'static {
     /// What the shuffle carries, once per block.
     type Fingerprint: Record + Ord + Hash + fmt::Debug + Default;
+    /// A part of the fingerprint, or several, on which matching ones may agree.
+    type Block: Clone + 'static;
 
     /// Map: the fingerprint of a cleaned text. May reuse buffers in `self`; each worker owns a clone.
     fn fingerprint(&mut self, text: &str) -> Self::Fingerprint;
-    /// Shuffle: how many blocks a fingerprint has; several of its bits' blocks together may be one.
-    fn blocks(&self) -> u32;
+    /// Shuffle: the blocks of a fingerprint.
+    fn blocks(&self) -> Vec<Self::Block>;
     /// Shuffle: the value of one block. Matching fingerprints agree on at least one.
-    fn block(&self, block: u32, fingerprint: &Self::Fingerprint) -> u64;
+    fn value(block: &Self::Block, fingerprint: &Self::Fingerprint) -> u64;
+    /// Shuffle: narrower blocks that together are as good as this one, of more values; none if there are no such.
+    fn split(&self, block: &Self::Block) -> Option<Vec<Self::Block>>;
     /// Reduce: emits each matching pair among `rows` whose first common block is `block`, once. `rows` holds
-    /// all rows of some values of that block, in any order, and may be reordered.
-    fn compare(&mut self, block: u32, rows: &mut [Row<Self::Fingerprint>], emit: &mut impl FnMut(Pair));
+    /// all rows of some values of that block, in any order, and may be reordered. Returns how many pairs it compared.
+    fn compare(
+        &mut self,
+        block: &Self::Block,
+        rows: &mut [Row<Self::Fingerprint>],
+        emit: &mut impl FnMut(Pair),
+    ) -> u64;
     /// `None` when the two do not match. What [`Method::compare`] finds faster.
     fn distance(&self, a: &Self::Fingerprint, b: &Self::Fingerprint) -> Option<u32>;
     /// Replaces `set` by what verification compares of a cleaned text: hashes, sorted, each once, never none.

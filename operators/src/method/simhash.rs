@@ -11,7 +11,7 @@ use crate::features::{FeatureSpec, Features};
 use crate::hamming::Kernel;
 use crate::record::{Pair, Row};
 use crate::statistics::{Rarities, Statistics};
-use crate::tables::{MAX_TABLES, tables};
+use crate::tables::{MAX_TABLES, Table, tables};
 use crate::tally::Tally;
 use crate::text::Clean;
 use crate::word::Word;
@@ -175,6 +175,7 @@ impl<W: Word> SimHash<W> {
 
 impl<W: Word> Method for SimHash<W> {
     type Fingerprint = W;
+    type Block = Table<W>;
 
     fn fingerprint(&mut self, text: &str) -> W {
         let mut tally = Tally::default();
@@ -188,16 +189,20 @@ impl<W: Word> Method for SimHash<W> {
         tally.majority() & self.mask
     }
 
-    fn blocks(&self) -> u32 {
-        self.join.tables()
+    fn blocks(&self) -> Vec<Table<W>> {
+        self.join.tables().to_vec()
     }
 
-    fn block(&self, block: u32, fingerprint: &W) -> u64 {
-        self.join.key(block, *fingerprint)
+    fn value(block: &Table<W>, fingerprint: &W) -> u64 {
+        block.key(*fingerprint)
     }
 
-    fn compare(&mut self, block: u32, rows: &mut [Row<W>], emit: &mut impl FnMut(Pair)) {
-        self.join.join(block, rows, emit);
+    fn split(&self, block: &Table<W>) -> Option<Vec<Table<W>>> {
+        block.split(self.distance)
+    }
+
+    fn compare(&mut self, block: &Table<W>, rows: &mut [Row<W>], emit: &mut impl FnMut(Pair)) -> u64 {
+        self.join.join(block, rows, emit)
     }
 
     fn distance(&self, a: &W, b: &W) -> Option<u32> {
