@@ -21,7 +21,7 @@ pub use compare::{BlockLoad, Compared, compare};
 pub use identity::{Collapsed, Identities, Seen};
 pub use map::{Found, Map};
 pub use prefix::PrefixJoin;
-pub use shuffle::{Shuffle, shuffle};
+pub use shuffle::{Shuffle, SortingShuffle, shuffle, sorting_shuffle};
 pub use verify::{Matching, Needs, Verify};
 pub use zhou::{Retrieve, Retrieved};
 
