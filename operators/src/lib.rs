@@ -1,6 +1,7 @@
 //! What a near-duplicate job computes: records, methods, the block join, and the dataflow that joins them.
 //!
-//! Arrows: this crate knows no file, no host and no command line. Inside it, only `flow` names the engine.
+//! Arrows: this crate knows no file of a user's, no host and no command line. Inside it, only `flow` names the engine,
+//! and only `scratch` files: those for what does not fit into memory.
 
 pub mod block_join;
 mod curve;

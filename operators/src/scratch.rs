@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::Error;
+use crate::record::Record;
 
 /// A local folder, and how many bytes of memory one holder may fill before it uses it. Clones count together.
 #[derive(Clone)]
@@ -149,7 +150,7 @@ impl Frames {
         let damaged = || lost(io::Error::new(io::ErrorKind::InvalidData, "its checksum does not match"));
         let mut head = [0; HEAD_BYTES];
         self.file.read_exact_at(&mut head, offset).map_err(lost)?;
-        let [checksum, bytes] = [&head[..8], &head[8..]].map(<u64 as crate::Record>::read);
+        let [checksum, bytes] = [&head[..8], &head[8..]].map(<u64 as Record>::read);
         let start = offset + HEAD_BYTES as u64;
         let next = start.checked_add(bytes).filter(|&next| next <= self.end).ok_or_else(damaged)?;
         payload.resize(bytes as usize, 0);

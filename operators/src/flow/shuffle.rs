@@ -264,7 +264,7 @@ mod tests {
             while sent.load(SeqCst) < MOST {
                 std::thread::yield_now();
             }
-            (0..10_000).for_each(|_| std::thread::yield_now());
+            (0..100).for_each(|_| std::thread::yield_now());
             assert_eq!(sent.load(SeqCst), MOST);
             let Shuffle { way: Way { input, taken, .. }, arrived } = shuffle;
             input.close();
@@ -298,7 +298,7 @@ mod tests {
     fn what_arrives_is_sorted_in_memory_and_beyond() {
         let expected = [0, 1].map(|worker| Ok((0..6000).filter(|record| record % 2 == worker).collect()));
         for budget in [None, Some(1000), Some(100_000)] {
-            let scratch = Scratch::new(&std::env::temp_dir(), budget);
+            let scratch = Twin::default().scratch(budget);
             assert_eq!(sorted(scratch.clone()), expected, "{budget:?}");
             assert_eq!(scratch.spilled().files, if budget == Some(1000) { 2 } else { 0 });
         }
