@@ -67,6 +67,11 @@ fn only_the_flow_of_the_operators_names_the_engine() {
 }
 
 #[test]
+fn one_file_of_the_operators_names_files() {
+    name_none_of("operators/src", &["fs", "File", "tempfile"], |file| file == "operators/src/scratch.rs");
+}
+
+#[test]
 fn the_arrows_between_the_packages_hold() {
     let all = |_: &str| false;
     name_none_of("operators/src", &["cluster", "datasets", "jobs"], |file| {

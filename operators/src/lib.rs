@@ -1,6 +1,7 @@
 //! What a near-duplicate job computes: records, methods, the block join, and the dataflow that joins them.
 //!
-//! Arrows: this crate knows no file, no host and no command line. Inside it, only `flow` names the engine.
+//! Arrows: this crate knows no file of a user's, no host and no command line. Inside it, only `flow` names the engine,
+//! and only `scratch` files: those for what does not fit into memory.
 
 pub mod block_join;
 mod curve;
@@ -11,6 +12,7 @@ pub mod hamming;
 pub mod hash;
 mod letters;
 pub mod mapped;
+mod merge;
 pub mod method;
 pub mod minhash;
 mod partners;
@@ -19,10 +21,13 @@ pub mod prefix;
 mod ranking;
 mod record;
 pub mod retrieval;
+mod runs;
 mod score;
+mod scratch;
 pub mod sets;
 mod similarity;
 mod sketch;
+mod spool;
 pub mod statistics;
 mod survivors;
 pub mod tables;
@@ -34,11 +39,15 @@ mod word;
 
 pub use curve::{Cost, Curve};
 pub use error::Error;
+pub use merge::{Chunk, Chunks, Sorted};
 pub use partners::Partners;
 pub use ranking::{Point, Ranking};
 pub use record::{Doc, DocBatch, DocId, Pair, Record, Reject, Row};
+pub use runs::Runs;
 pub use score::{Core2020, Removals, Score};
+pub use scratch::{Scratch, Spilled};
 pub use similarity::{Overlap, Similarity, jaccard, shared};
 pub use sketch::{Counting, Sketch};
+pub use spool::Spool;
 pub use survivors::{Matches, Member, Removed, Resolve, Tie, survivors};
 pub use word::Word;

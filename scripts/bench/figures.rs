@@ -1,4 +1,4 @@
-//! The figures of the map stage and of the block join: `scripts/bench/run`, or some of them by a part of
+//! The figures of the map stage, of the block join and of sorting: `scripts/bench/run`, or some of them by a part of
 //! their name: `cargo bench --bench figures -- join`. Seconds are CPU seconds of one thread.
 //!
 //! `DEDUP_TEST_DATA`: the folder with `corpora/mixed.parquet`; without it the real texts and fingerprints are
@@ -20,7 +20,7 @@ use operators::method::{Method, MethodJob, SetMethod, SimHash, SimHashSpec, Spec
 use operators::sets::Sets;
 use operators::statistics::Statistics;
 use operators::text::Cleaner;
-use operators::{DocBatch, DocId, Pair, Row, hash};
+use operators::{DocBatch, DocId, Pair, Row, Runs, Scratch, hash};
 
 fn main() {
     let only = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
@@ -52,6 +52,19 @@ fn main() {
     if wanted(name) {
         let (seconds, rows) = exchange(uniform(10_000_000));
         figure(name, seconds, format!("{:.1} M rows/s", rows as f64 / 1e6 / seconds));
+    }
+
+    for (memory, budget) in [("in memory", None), ("in a tenth of the memory", Some(32_000_000))] {
+        let name = format!("sort of 16-byte records into groups, 20 M, {memory}");
+        if wanted(&name) {
+            let scratch = Scratch::new(&std::env::temp_dir(), budget);
+            let (seconds, groups) = timed(|| sorted_groups(&scratch));
+            figure(
+                &name,
+                seconds,
+                format!("{groups} groups, {} MB spilled", scratch.spilled().bytes / 1_000_000),
+            );
+        }
     }
 
     let Some(texts) = mixed() else {
@@ -238,6 +251,20 @@ fn exchange(rows: Vec<Row<u64>>) -> (f64, usize) {
         Ok::<_, cluster::Error>(timed(|| shuffle(worker, "Rows", rows, key).len()))
     });
     results.expect("a worker")[0]
+}
+
+/// Sorts 20 M records of which every second has the key of the one before; how many keys there are.
+fn sorted_groups(scratch: &Scratch) -> usize {
+    let mut runs = Runs::new(scratch);
+    runs.extend((0..20_000_000).map(|i| (random(i / 2), i)));
+    let mut sorted = runs.finish().expect("room on the disk");
+    let same = |a: &(u64, u64), b: &(u64, u64)| a.0 == b.0;
+    let mut chunks = sorted.chunks(same);
+    let mut groups = 0;
+    while let Some(chunk) = chunks.next_chunk().expect("what was spilled") {
+        groups += chunk.records.chunk_by(same).count();
+    }
+    groups
 }
 
 /// Uniform fingerprints, every tenth a copy of an earlier one with 0 to 3 bits flipped.

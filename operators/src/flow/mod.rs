@@ -21,7 +21,7 @@ pub use class_sums::ClassSums;
 pub use collapse::{Collapsed, collapse};
 pub use compare::{BlockLoad, Compared, compare};
 pub use prefix::PrefixJoin;
-pub use shuffle::{Shuffle, shuffle};
+pub use shuffle::{Shuffle, SortingShuffle, shuffle, sorting_shuffle};
 pub use skew::Skew;
 pub use sum::sum;
 pub use verify::{Matching, Needs, Verify};

@@ -1,6 +1,7 @@
 //! The shuffle: every record to the worker that its key says.
 
 use std::cell::RefCell;
+use std::marker::PhantomData;
 use std::rc::Rc;
 
 use timely::Container;
@@ -14,7 +15,10 @@ use timely::worker::Worker;
 
 use super::rows::Rows;
 use crate::record::Record;
+use crate::{Error, Runs, Scratch, Sorted};
 
+/// How many records a worker sends in a round, unless it says itself where one ends.
+const ROUND: usize = 1 << 16;
 /// How many rounds a worker may send ahead of what its peers have taken in: the engine's queues have no end.
 const AHEAD: u64 = 8;
 
@@ -41,22 +45,27 @@ impl<T, C> Buffer<T> for C where
 {
 }
 
-/// Sends records to workers by key. All workers must open the same shuffles in the same order, and finish
-/// each. Holds what has arrived until it is taken.
-pub struct Shuffle<T, C: Buffer<T> = Rows<T>> {
+/// A way to the other workers: each record goes where its key says, and there into what takes it.
+struct Way<T, C: Buffer<T>> {
     input: InputHandle<u64, CapacityContainerBuilder<C>>,
     taken: ProbeHandle<u64>,
-    arrived: Rc<RefCell<Vec<T>>>,
+    record: PhantomData<T>,
 }
 
-impl<T: 'static, C: Buffer<T>> Shuffle<T, C> {
-    /// `key`: the worker that a record goes to, modulo the number of workers.
-    pub fn new(worker: &mut Worker, name: &str, key: impl Fn(&T) -> u64 + 'static) -> Self {
+impl<T: 'static, C: Buffer<T>> Way<T, C> {
+    fn new<A>(
+        worker: &mut Worker,
+        name: &str,
+        key: impl Fn(&T) -> u64 + 'static,
+        arrived: &Rc<RefCell<A>>,
+    ) -> Self
+    where
+        A: Extend<T> + 'static,
+    {
         let mut input = InputHandle::new_with_builder();
         let taken = ProbeHandle::new();
-        let arrived = Rc::new(RefCell::new(Vec::new()));
         log::trace!(target: "exchange", "{name}");
-        let stash = Rc::clone(&arrived);
+        let arrived = Rc::clone(arrived);
         worker.dataflow(|scope| {
             input
                 .to_stream(scope)
@@ -67,26 +76,56 @@ impl<T: 'static, C: Buffer<T>> Shuffle<T, C> {
                     // says what has been taken in.
                     |_capability, _info| {
                         move |input, _output| {
-                            input.for_each(|_time, buffer: &mut C| stash.borrow_mut().extend(buffer.drain()));
+                            input.for_each(|_time, buffer: &mut C| {
+                                arrived.borrow_mut().extend(buffer.drain())
+                            });
                         }
                     },
                 )
                 .probe_with(&taken);
         });
-        Shuffle { input, taken, arrived }
+        Way { input, taken, record: PhantomData }
     }
 
-    /// Sends one record.
-    pub fn send(&mut self, record: T) {
-        self.input.send(record);
-    }
-
-    /// Ends a round of sending: lets the engine work, and waits while the peers are too far behind.
-    pub fn round(&mut self, worker: &mut Worker) {
+    fn round(&mut self, worker: &mut Worker) {
         let now = self.input.time() + 1;
         self.input.advance_to(now);
         worker.step();
         worker.step_or_park_while(None, || self.taken.less_than(&now.saturating_sub(AHEAD)));
+    }
+
+    fn close(self, worker: &mut Worker) {
+        let Way { input, taken, .. } = self;
+        input.close();
+        worker.step_or_park_while(None, || !taken.done());
+    }
+}
+
+/// Sends records to workers by key. All workers must open the same shuffles in the same order, and finish
+/// each. Holds what has arrived until it is taken.
+///
+/// On their way are at most nine rounds of each worker that sends (those that it may be ahead, and the one at hand),
+/// wherever they go, and 64 KiB for each two workers.
+pub struct Shuffle<T, C: Buffer<T> = Rows<T>> {
+    way: Way<T, C>,
+    arrived: Rc<RefCell<Vec<T>>>,
+}
+
+impl<T: 'static, C: Buffer<T>> Shuffle<T, C> {
+    /// `key`: the worker that a record goes to, modulo the number of workers.
+    pub fn new(worker: &mut Worker, name: &str, key: impl Fn(&T) -> u64 + 'static) -> Self {
+        let arrived = Rc::default();
+        Shuffle { way: Way::new(worker, name, key, &arrived), arrived }
+    }
+
+    /// Sends one record.
+    pub fn send(&mut self, record: T) {
+        self.way.input.send(record);
+    }
+
+    /// Ends a round of sending: lets the engine work, and waits while the peers are too far behind.
+    pub fn round(&mut self, worker: &mut Worker) {
+        self.way.round(worker);
     }
 
     /// What has arrived since the last call.
@@ -96,11 +135,65 @@ impl<T: 'static, C: Buffer<T>> Shuffle<T, C> {
 
     /// Sends no more, waits until all workers do likewise, and returns what has arrived.
     pub fn finish(self, worker: &mut Worker) -> Vec<T> {
-        let Shuffle { input, taken, arrived } = self;
-        input.close();
-        worker.step_or_park_while(None, || !taken.done());
-        arrived.take()
+        self.way.close(worker);
+        self.arrived.take()
     }
+}
+
+/// A [`Shuffle`] that gives back sorted what has arrived, and holds no more of it than a budget.
+///
+/// Its operator cannot fail, the worker loop can: the first error is kept, and what arrives after it is dropped.
+pub struct SortingShuffle<R: Record + Ord> {
+    way: Way<R, Rows<R>>,
+    arrived: Rc<RefCell<Runs<R>>>,
+}
+
+impl<R: Record + Ord> SortingShuffle<R> {
+    /// `key`: the worker that a record goes to, modulo the number of workers. `arrived`: empty.
+    pub fn new(worker: &mut Worker, name: &str, key: impl Fn(&R) -> u64 + 'static, arrived: Runs<R>) -> Self {
+        let arrived = Rc::new(RefCell::new(arrived));
+        SortingShuffle { way: Way::new(worker, name, key, &arrived), arrived }
+    }
+
+    /// Sends one record.
+    pub fn send(&mut self, record: R) {
+        self.way.input.send(record);
+    }
+
+    /// Ends a round of sending: lets the engine work, and waits while the peers are too far behind.
+    pub fn round(&mut self, worker: &mut Worker) -> Result<(), Error> {
+        self.way.round(worker);
+        self.arrived.borrow().check()
+    }
+
+    /// Sends no more, waits until all workers do likewise, and returns what has arrived.
+    pub fn finish(self, worker: &mut Worker) -> Result<Sorted<R>, Error> {
+        self.way.close(worker);
+        self.arrived.replace(Runs::new(&Scratch::unused())).finish()
+    }
+}
+
+/// Sends all records and returns those that arrive in `arrived`, which is empty, sorted, once all have.
+///
+/// On their way are at most nine rounds of each worker: 589,824 records, or with a budget as many as fill a quarter of
+/// it if that is less.
+pub fn sorting_shuffle<R: Record + Ord>(
+    worker: &mut Worker,
+    name: &str,
+    records: impl IntoIterator<Item = R>,
+    key: impl Fn(&R) -> u64 + 'static,
+    arrived: Runs<R>,
+) -> Result<Sorted<R>, Error> {
+    let budget = arrived.budget().unwrap_or(usize::MAX) / size_of::<R>();
+    let round = ROUND.min(budget / (4 * (AHEAD as usize + 1))).max(1);
+    let mut shuffle = SortingShuffle::new(worker, name, key, arrived);
+    for (sent, record) in records.into_iter().enumerate() {
+        shuffle.send(record);
+        if sent % round == round - 1 {
+            shuffle.round(worker)?;
+        }
+    }
+    shuffle.finish(worker)
 }
 
 /// Sends all records and returns those that arrive, once all have.
@@ -117,6 +210,8 @@ pub fn shuffle<R: Record>(
 
 /// The same into a buffer, whose contents are replaced: memory that is used again need not be cleared again,
 /// which is a third of the cost of shuffling millions of records.
+///
+/// On their way are at most nine rounds of each worker: 589,824 records.
 pub fn shuffle_into<R: Record>(
     worker: &mut Worker,
     name: &str,
@@ -124,7 +219,6 @@ pub fn shuffle_into<R: Record>(
     key: impl Fn(&R) -> u64 + 'static,
     arrived: &mut Vec<R>,
 ) {
-    const ROUND: usize = 1 << 16;
     let mut shuffle = Shuffle::<R>::new(worker, name, key);
     arrived.clear();
     shuffle.arrived.replace(std::mem::take(arrived));
@@ -135,4 +229,89 @@ pub fn shuffle_into<R: Record>(
         }
     }
     *arrived = shuffle.finish(worker);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::scratch::twins::Twin;
+
+    /// What each of two workers returns.
+    fn two_workers<T: Send + 'static>(work: impl Fn(&mut Worker) -> T + Send + Sync + 'static) -> Vec<T> {
+        let guards = timely::execute(timely::Config::process(2), work).unwrap();
+        guards.join().into_iter().map(|result| result.unwrap()).collect()
+    }
+
+    #[test]
+    fn a_slow_receiver_holds_back_a_fast_sender() {
+        const RECORDS: usize = 1000;
+        const ROUNDS: usize = 100;
+        const MOST: usize = (AHEAD as usize + 1) * RECORDS;
+        let sent = Arc::new(AtomicUsize::new(0));
+        let arrived = two_workers(move |worker| {
+            let mut shuffle = Shuffle::<u64>::new(worker, "Test", |_| 1);
+            if worker.index() == 0 {
+                for _ in 0..ROUNDS {
+                    (0..RECORDS as u64).for_each(|record| shuffle.send(record));
+                    sent.fetch_add(RECORDS, SeqCst);
+                    shuffle.round(worker);
+                }
+                return shuffle.finish(worker).len();
+            }
+            // As long as this worker does not work, the other one comes so far and no farther.
+            while sent.load(SeqCst) < MOST {
+                std::thread::yield_now();
+            }
+            (0..100).for_each(|_| std::thread::yield_now());
+            assert_eq!(sent.load(SeqCst), MOST);
+            let Shuffle { way: Way { input, taken, .. }, arrived } = shuffle;
+            input.close();
+            while !taken.done() {
+                worker.step();
+                let on_their_way = sent.load(SeqCst).saturating_sub(arrived.borrow().len());
+                assert!(on_their_way <= MOST, "{on_their_way}");
+            }
+            arrived.take().len()
+        });
+        assert_eq!(arrived, [0, ROUNDS * RECORDS]);
+    }
+
+    /// All records of two workers, sorted, by the worker that they have arrived at.
+    fn sorted(scratch: Scratch) -> Vec<Result<Vec<u64>, String>> {
+        two_workers(move |worker| {
+            let first = worker.index() as u64 * 3000;
+            let records = (first..first + 3000).map(|record| record * 7919 % 6000);
+            let arrived = sorting_shuffle(worker, "Test", records, |record| *record, Runs::new(&scratch));
+            let mut arrived = arrived.map_err(|error| error.to_string())?;
+            let mut all = Vec::new();
+            let mut chunks = arrived.chunks(|a, b| a == b);
+            while let Some(chunk) = chunks.next_chunk().map_err(|error| error.to_string())? {
+                all.extend_from_slice(chunk.records);
+            }
+            Ok(all)
+        })
+    }
+
+    #[test]
+    fn what_arrives_is_sorted_in_memory_and_beyond() {
+        let expected = [0, 1].map(|worker| Ok((0..6000).filter(|record| record % 2 == worker).collect()));
+        for budget in [None, Some(1000), Some(100_000)] {
+            let scratch = Twin::default().scratch(budget);
+            assert_eq!(sorted(scratch.clone()), expected, "{budget:?}");
+            assert_eq!(scratch.spilled().files, if budget == Some(1000) { 2 } else { 0 });
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error_of_the_worker_loop() {
+        let told = Mutex::new(Vec::new());
+        for result in sorted(Twin::full_after(2000).scratch(1000)) {
+            told.lock().unwrap().push(result.unwrap_err());
+        }
+        let expected = "the disk of \"/twin\" is full: could not spill 1 KiB";
+        assert_eq!(*told.lock().unwrap(), [expected, expected]);
+    }
 }
