@@ -100,7 +100,8 @@ fn workers_processes_and_surroundings_change_no_byte() {
         };
         let one = run(1, 1, "TZ", "UTC");
         assert!(one.files.len() > 20, "{:?}", one.files.keys());
-        for (processes, workers) in [(1, 2), (1, 3), (1, 8), (2, 1), (2, 2), (2, 3), (2, 4), (4, 1), (4, 2)] {
+        let processes = [1, 2, 4].into_iter().flat_map(|processes| [1, 2, 3, 4, 8].map(|workers| (processes, workers)));
+        for (processes, workers) in processes.skip(1) {
             assert!(run(processes, workers, "TZ", "UTC") == one, "{method}: {processes} x {workers}");
         }
         assert!(run(2, 1, "TZ", "Asia/Shanghai") == one, "{method}: time zone");

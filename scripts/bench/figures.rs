@@ -7,9 +7,10 @@
 #![expect(clippy::expect_used, reason = "a benchmark that cannot run should say so and end")]
 
 use std::hint::black_box;
+use std::net::TcpListener;
 use std::path::PathBuf;
 
-use cluster::Stores;
+use cluster::{Cluster, Limits, Place, Stores};
 use datasets::{FORMATS, Piece, Reading};
 use jieba_rs::Jieba;
 use operators::block_join::BlockJoin;
@@ -21,6 +22,7 @@ use operators::sets::Sets;
 use operators::statistics::Statistics;
 use operators::text::Cleaner;
 use operators::{DocBatch, DocId, Pair, Row, Runs, Scratch, hash};
+use rustix::time::{ClockId, clock_gettime};
 
 fn main() {
     let only = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
@@ -52,6 +54,12 @@ fn main() {
     if wanted(name) {
         let (seconds, rows) = exchange(uniform(10_000_000));
         figure(name, seconds, format!("{:.1} M rows/s", rows as f64 / 1e6 / seconds));
+    }
+
+    let name = "exchange of 16-byte rows between processes, 2 x 10 M";
+    if wanted(name) {
+        let (seconds, rows) = exchange_over_loopback(10_000_000);
+        figure(name, seconds, format!("{:.1} M rows/s, all threads of both", rows as f64 / 1e6 / seconds));
     }
 
     for (memory, budget) in [("in memory", None), ("in a tenth of the memory", Some(32_000_000))] {
@@ -233,7 +241,7 @@ fn kernel_join(rows: &[Row<u64>]) -> usize {
 
 /// The same on workers of the engine: exchange and join of every block.
 fn dataflow_join(workers: usize, rows: Vec<Row<u64>>) -> (f64, usize) {
-    let results = cluster::Cluster::alone(workers).run(move |worker| {
+    let results = Cluster::alone(workers).run(move |worker| {
         let mine: Vec<_> = rows.iter().skip(worker.index()).step_by(worker.peers()).copied().collect();
         let mut method =
             SimHash::<u64>::new(&SimHashSpec::default(), Features::Chars(5), &Statistics::default());
@@ -245,12 +253,39 @@ fn dataflow_join(workers: usize, rows: Vec<Row<u64>>) -> (f64, usize) {
 
 fn exchange(rows: Vec<Row<u64>>) -> (f64, usize) {
     let rows = std::sync::Mutex::new(rows);
-    let results = cluster::Cluster::alone(1).run(move |worker| {
+    let results = Cluster::alone(1).run(move |worker| {
         let rows = std::mem::take(&mut *rows.lock().expect("one worker"));
         let key = |row: &Row<u64>| hash::spread(row.fingerprint);
         Ok::<_, cluster::Error>(timed(|| shuffle(worker, "Rows", rows, key).len()))
     });
     results.expect("a worker")[0]
+}
+
+/// Two processes, as far as the engine knows, that send each other all their rows; CPU seconds of all their threads.
+fn exchange_over_loopback(count: u64) -> (f64, usize) {
+    let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
+    let addresses = listeners.each_ref().map(|one| one.local_addr().expect("an address").to_string());
+    drop(listeners);
+    let addresses = &addresses;
+    let process = move |index: usize| {
+        let place = Place { index, addresses: addresses.to_vec(), workers: 1 };
+        let lost = |reason: &str| panic!("{reason}");
+        let cluster = Cluster::join(place, [0; 32], b"", Limits::default(), Box::new(lost)).expect("the other");
+        let results = cluster.run(move |worker| {
+            let rows = (0..count).map(|i| Row { fingerprint: i, doc: DocId(i) });
+            Ok::<_, cluster::Error>(shuffle(worker, "Rows", rows, move |_| 1 - index as u64).len())
+        });
+        cluster.leave().expect("the other to end too");
+        results.expect("a worker")[0]
+    };
+    let before = clock_gettime(ClockId::ProcessCPUTime);
+    let rows = std::thread::scope(|scope| {
+        let threads = [0, 1].map(|index| scope.spawn(move || process(index)));
+        threads.map(|thread| thread.join().expect("a process")).iter().sum()
+    });
+    let after = clock_gettime(ClockId::ProcessCPUTime);
+    let seconds = (after.tv_sec - before.tv_sec) as f64 + (after.tv_nsec - before.tv_nsec) as f64 / 1e9;
+    (seconds, rows)
 }
 
 /// Sorts 20 M records of which every second has the key of the one before; how many keys there are.
