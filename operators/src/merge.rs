@@ -11,11 +11,11 @@ pub enum Sorted<R> {
     /// All of them.
     InMemory(Vec<R>),
     /// To be merged as they are read, once.
-    Spilled(Spilled<R>),
+    Spilled(Box<Merging<R>>),
 }
 
 /// Sorted records that are on disk.
-pub struct Spilled<R> {
+pub struct Merging<R> {
     frames: Frames,
     merge: Merge<R>,
     most: usize,
@@ -46,7 +46,7 @@ pub struct Chunks<'a, R, S> {
 
 impl<R: Record + Ord> Sorted<R> {
     pub(crate) fn spilled(frames: Frames, merge: Merge<R>, most: usize) -> Self {
-        Sorted::Spilled(Spilled { frames, merge, most, held: Vec::new(), given: 0, inside: false })
+        Sorted::Spilled(Box::new(Merging { frames, merge, most, held: Vec::new(), given: 0, inside: false }))
     }
 
     /// All records, in chunks that end where a group of records ends that have the `same` key, by which they are sorted
@@ -83,7 +83,7 @@ impl<R: Record + Ord, S: Fn(&R, &R) -> bool> Chunks<'_, R, S> {
     }
 }
 
-impl<R: Record + Ord> Spilled<R> {
+impl<R: Record + Ord> Merging<R> {
     fn next_chunk(&mut self, same: impl Fn(&R, &R) -> bool) -> Result<Option<Chunk<'_, R>>, Error> {
         self.held.drain(..self.given);
         self.given = 0;
@@ -150,7 +150,7 @@ impl<R: Record + Ord> Merge<R> {
     /// Appends the next records to `to`, which ends with those before them; says whether there were any.
     ///
     /// A whole frame of some run is taken, and of each other run what is not greater than its last record: pieces that
-    /// are sorted already, which the standard library's sort merges faster than a heap does record by record.
+    /// are sorted already, which the standard library's sort finds and merges.
     pub fn fill(&mut self, frames: &Frames, to: &mut Vec<R>) -> Result<bool, Error> {
         for run in &mut self.runs {
             if run.taken == run.records.len() && !run.rest.is_empty() {

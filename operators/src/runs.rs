@@ -15,10 +15,11 @@ const FIRST_SORT: usize = 1 << 20;
 
 /// Takes records in any order and gives them back sorted.
 ///
-/// Memory: of a budget of `b` bytes, records fill all but two frames of `b / 256` bytes (at the most 64 KiB) before
-/// they are sorted, in place, and written as a run. Later up to 64 runs are merged, each with a frame in memory (a
-/// quarter of `b`); a quarter is for what is merged, and a half for records with the same key, of which more are given
-/// in pieces. Without a budget: the records, and no more.
+/// Memory: of a budget of `b` bytes, records fill all but two frames of `b / 320` bytes (at the most 64 KiB) before they
+/// are sorted, in place, and written as a run. Later up to 64 runs are merged. At the most a fifth of `b` each is for a
+/// frame of every run, for what is merged of them at once, for sorting that, for what waits to be given, and for
+/// records with the same key, of which more are given in pieces; mostly it is much less. Without a budget: the records,
+/// and no more.
 ///
 /// Disk: the records as they travel and 16 bytes for each frame; from 65 runs on, what has to be merged to fewer runs
 /// is there twice.
@@ -51,10 +52,10 @@ pub(crate) struct Plan {
 impl Plan {
     fn new(budget: Option<usize>, record_bytes: usize) -> Self {
         let bytes = budget.unwrap_or(usize::MAX);
-        let frame_bytes = (bytes / (4 * FAN_IN)).min(FRAME_BYTES);
+        let frame_bytes = (bytes / (5 * FAN_IN)).min(FRAME_BYTES);
         let records = |bytes: usize| (bytes / record_bytes).max(1);
         let held = budget.map_or(usize::MAX, |bytes| records(bytes - 2 * frame_bytes));
-        Plan { held, frame: records(frame_bytes), group: records(bytes / 4) }
+        Plan { held, frame: records(frame_bytes), group: records(bytes / 5) }
     }
 }
 
@@ -172,11 +173,12 @@ impl<R: Record + Ord> Runs<R> {
 
 impl<R: Record + Ord> Extend<R> for Runs<R> {
     fn extend<I: IntoIterator<Item = R>>(&mut self, records: I) {
-        let mut records = records.into_iter().fuse();
-        while let Some(record) = records.next() {
-            self.push(record);
-            let room = self.limit.saturating_sub(self.held.len());
-            self.held.extend(records.by_ref().take(room));
+        let records = records.into_iter();
+        let room = self.limit.saturating_sub(self.held.len());
+        if records.size_hint().1.is_some_and(|most| most <= room) {
+            self.held.extend(records);
+        } else {
+            records.for_each(|record| self.push(record));
         }
     }
 }
@@ -280,7 +282,7 @@ mod tests {
         let found = joined(&pieces);
         all.sort();
         assert_eq!(found, all);
-        // A quarter of the budget, and what is merged at once.
+        // A fifth of the budget, and what is merged at once.
         assert!(pieces.len() > 20 && pieces.iter().all(|piece| piece.0.len() <= 128), "{}", pieces.len());
     }
 
