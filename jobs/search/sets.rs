@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use operators::flow::{Bands, Identities, Needs, PrefixJoin, Seen, Verify};
+use operators::flow::{Bands, Compared, Identities, Needs, PrefixJoin, Seen, Skew, Verify};
 use operators::method::{SetMethod, SetSearch};
 use operators::minhash::MinHash;
 use operators::sets::{Packed, Rule, Sets};
@@ -68,7 +68,8 @@ impl Search {
         )?;
 
         self.progress.enter(Stage::Compare);
-        let pairs = join.candidates(worker);
+        let Compared { pairs, loads } = join.candidates(worker, Skew::default());
+        found.loads = vec![loads];
         found.candidates = pairs.len() as u64;
 
         self.progress.enter(Stage::Verify);
@@ -95,7 +96,8 @@ impl Search {
         let SetMethod { mut cleaner, rule, .. } = method;
 
         self.progress.enter(Stage::Compare);
-        let pairs = bands.candidates(worker, &collapsed.later);
+        let Compared { pairs, loads } = bands.candidates(worker, &collapsed.later, Skew::default());
+        found.loads = vec![loads];
         found.candidates = pairs.len() as u64;
 
         self.progress.enter(Stage::Verify);

@@ -118,7 +118,7 @@ impl MethodJob for Dataflow<'_> {
     }
 
     fn sets(self, method: SetMethod) -> Self::Output {
-        let texts = Arc::new(self.texts.to_vec());
+        let (texts, skew) = (Arc::new(self.texts.to_vec()), self.skew);
         let (sketch, seen) = (Arc::new(Sketch::of_corpus(1 << 20)), Arc::default());
         let shared = std::sync::Mutex::new(method);
         let found = on_workers(self.workers, move |worker| {
@@ -161,8 +161,8 @@ impl MethodJob for Dataflow<'_> {
                 join.add(doc, &mut sets);
             }
             let pairs = match bands {
-                Some(bands) => bands.candidates(worker, &collapsed.later),
-                None => join.candidates(worker),
+                Some(bands) => bands.candidates(worker, &collapsed.later, skew).pairs,
+                None => join.candidates(worker, skew).pairs,
             };
             let needs = Needs::exchange(worker, &pairs, &[], true);
             let rule = method.rule.clone();
