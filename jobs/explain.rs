@@ -150,7 +150,8 @@ fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> R
     let _ = writeln!(said, "    pairs of identical documents: {identical}");
     let _ = writeln!(said, "    candidates, identical documents counted once: {candidates}");
     let _ = writeln!(said, "    pairs of them that are alike: {alike}");
-    for (number, block) in skew(&found.loads).iter().enumerate() {
+    let blocks = if args.method.fingerprints() { skew(&found.loads) } else { Vec::new() };
+    for (number, block) in blocks.iter().enumerate() {
         let most = block.largest_bucket as f64 * once;
         let _ = writeln!(said, "    block {number}: {most:.0} documents at most share one value");
     }

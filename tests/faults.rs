@@ -100,7 +100,8 @@ fn workers_processes_and_surroundings_change_no_byte() {
         };
         let one = run(1, 1, "TZ", "UTC");
         assert!(one.files.len() > 20, "{:?}", one.files.keys());
-        let processes = [1, 2, 4].into_iter().flat_map(|processes| [1, 2, 3, 4, 8].map(|workers| (processes, workers)));
+        let processes =
+            [1, 2, 4].into_iter().flat_map(|processes| [1, 2, 3, 4, 8].map(|workers| (processes, workers)));
         for (processes, workers) in processes.skip(1) {
             assert!(run(processes, workers, "TZ", "UTC") == one, "{method}: {processes} x {workers}");
         }

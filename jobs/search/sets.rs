@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use operators::flow::{BandJoin, Collapsed, Needs, PrefixJoin, Verify, collapse, sum};
+use operators::flow::{BandJoin, Collapsed, Compared, Needs, PrefixJoin, Skew, Verify, collapse, sum};
 use operators::mapped::{Bands, Identity};
 use operators::minhash::MinHash;
 use operators::sets::{Packed, Rule, Sets};
@@ -49,7 +49,8 @@ impl Search {
                 found.named.push(Named { doc: text.doc, id: text.id.to_owned(), chars: text.chars });
             }
         })?;
-        let pairs = join.candidates(worker);
+        let Compared { pairs, loads } = join.candidates(worker, Skew::default());
+        found.loads = vec![loads];
         found.candidates = pairs.len() as u64;
 
         at.enter(Stage::Verify);
@@ -75,13 +76,14 @@ impl Search {
         let mut found = Found::default();
         at.enter(Stage::Compare);
         let copies = self.collapse_texts(worker, &mut found)?;
-        let mut join = BandJoin::default();
+        let mut join = BandJoin::new(Skew::default());
         for band in 0..minhash.bands {
-            let rows = self.rows(worker, Bands::section(band))?;
-            let rows = rows.into_iter().map(|(key, doc)| (key, DocId(doc)));
-            join.band(worker, rows.filter(|&(_, doc)| is_first(&copies, doc)));
+            let rows: Vec<(u64, u64)> = self.rows(worker, Bands::section(band))?;
+            let firsts = rows.into_iter().filter(|&(_, doc)| is_first(&copies, DocId(doc)));
+            join.band(worker, &firsts.collect::<Vec<_>>());
         }
-        let pairs = join.finish(worker);
+        let Compared { pairs, loads } = join.finish(worker);
+        found.loads = vec![loads];
         found.candidates = pairs.len() as u64;
 
         at.enter(Stage::Verify);

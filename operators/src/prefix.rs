@@ -131,11 +131,11 @@ fn alone(rule: &Rule, sketch: &Sketch, kind: Kind, features: &[u64]) -> bool {
 }
 
 /// Emits every pair of documents that meet under a feature and may match by their sizes: once, or twice if their sets
-/// are of one size. Reorders the postings.
+/// are of one size. Reorders the postings. Returns how often two met.
 ///
 /// Cost: sorting the postings, and 2 ns for each time that a pair meets; 24 bytes for each posting, of which there may
 /// be 2³² at once: 200 GB.
-pub fn candidates(rule: &Rule, postings: &mut [Posting], mut emit: impl FnMut(Pair)) {
+pub fn candidates(rule: &Rule, postings: &mut [Posting], mut emit: impl FnMut(Pair)) -> u64 {
     postings.sort_unstable();
     // For each posting, where those of the same feature and kind end.
     let mut ends = Vec::with_capacity(postings.len());
@@ -150,6 +150,7 @@ pub fn candidates(rule: &Rule, postings: &mut [Posting], mut emit: impl FnMut(Pa
     by_doc().for_each(|(of_doc, number)| of_doc.iter().for_each(|&(_, at)| numbers[at as usize] = number));
     // For each document, the one that met it last.
     let mut met = vec![u32::MAX; by_doc().count()];
+    let mut compared = 0;
     for (of_doc, number) in by_doc() {
         for &(doc, at) in of_doc {
             let posting = &postings[at as usize];
@@ -164,6 +165,7 @@ pub fn candidates(rule: &Rule, postings: &mut [Posting], mut emit: impl FnMut(Pa
                 if size_of(posting) > largest {
                     break;
                 }
+                compared += 1;
                 if met[other as usize] != number && rule.compares(kind, size, size_of(posting)) {
                     met[other as usize] = number;
                     emit(Pair::new(DocId(doc), DocId(posting.1), 0));
@@ -171,6 +173,7 @@ pub fn candidates(rule: &Rule, postings: &mut [Posting], mut emit: impl FnMut(Pa
             }
         }
     }
+    compared
 }
 
 /// Whether its feature is in its prefix as the smaller set of a pair.

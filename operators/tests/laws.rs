@@ -125,7 +125,7 @@ impl MethodJob for Dataflow<'_> {
             SetSearch::Prefix => None,
         };
         let sketch = Arc::new(Sketch::of_corpus(1 << 20));
-        let shared = std::sync::Mutex::new(rule);
+        let (shared, skew) = (std::sync::Mutex::new(rule), self.skew);
         let found = on_workers(self.workers, move |worker| {
             let rule = shared.lock().unwrap().clone();
             let Collapsed { copies, .. } = collapse::<Identity>(worker, texts.rows(worker, 0));
@@ -135,13 +135,13 @@ impl MethodJob for Dataflow<'_> {
             let mut join = PrefixJoin::new(rule.clone(), Arc::clone(&sketch));
             let mut sets = Sets::default();
             let pairs = if let Some((bands, mapped)) = &bands {
-                let mut join = BandJoin::default();
+                let mut join = BandJoin::new(skew);
                 for band in 0..*bands {
                     let rows = mapped.rows::<(u64, u64)>(worker, Bands::section(band)).into_iter();
-                    let rows = rows.map(|(key, doc)| (key, DocId(doc)));
-                    join.band(worker, rows.filter(|row| first(row.1)));
+                    let firsts = rows.filter(|row| first(DocId(row.1)));
+                    join.band(worker, &firsts.collect::<Vec<_>>());
                 }
-                join.finish(worker)
+                join.finish(worker).pairs
             } else {
                 let mut counting = Counting::new(Arc::clone(&sketch));
                 for text in mine() {
@@ -154,7 +154,7 @@ impl MethodJob for Dataflow<'_> {
                     rule.unsorted(text.text, &mut sets);
                     join.add(text.doc, &mut sets);
                 }
-                join.candidates(worker)
+                join.candidates(worker, skew).pairs
             };
             let needs = Needs::exchange(worker, &pairs, &[], true);
             let matching = rule.clone();

@@ -270,7 +270,8 @@ fn exchange_over_loopback(count: u64) -> (f64, usize) {
     let process = move |index: usize| {
         let place = Place { index, addresses: addresses.to_vec(), workers: 1 };
         let lost = |reason: &str| panic!("{reason}");
-        let cluster = Cluster::join(place, [0; 32], b"", Limits::default(), Box::new(lost)).expect("the other");
+        let cluster =
+            Cluster::join(place, [0; 32], b"", Limits::default(), Box::new(lost)).expect("the other");
         let results = cluster.run(move |worker| {
             let rows = (0..count).map(|i| Row { fingerprint: i, doc: DocId(i) });
             Ok::<_, cluster::Error>(shuffle(worker, "Rows", rows, move |_| 1 - index as u64).len())

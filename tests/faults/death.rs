@@ -16,9 +16,9 @@ const AFTER_STOP: Duration = Duration::from_secs(15);
 
 /// Shuffles of each method, in each of which a worker of process 1 panics.
 const SHUFFLES: [(&str, &[&str]); 4] = [
-    ("auto", &["Fingerprint", "Copy", "Wait", "Sketch", "Need", "Posting", "Pair", "Features"]),
+    ("auto", &["Fingerprint", "Copy", "Wait", "Sketch", "Need", "Meet", "Pair", "Features"]),
     ("simhash", &["Fingerprint", "Copy", "Block", "Pair", "Need", "Features"]),
-    ("minhash", &["Fingerprint", "Band", "Pair"]),
+    ("minhash", &["Fingerprint", "Meet", "Pair"]),
     ("zhou2017", &["Copy", "Count", "Need"]),
 ];
 

@@ -89,9 +89,9 @@ impl<M: Method> Join<'_, M> {
                 rows,
                 key,
                 |row| row.doc,
-                |rows, here| {
+                |rows, place| {
                     self.load.rows += rows.len() as u64;
-                    let mut emit = |pair| self.pairs.extend(Some(pair).filter(here));
+                    let mut emit = |pair| self.pairs.extend(Some(pair).filter(|pair| place.holds(pair)));
                     self.load.compared += self.method.compare(block, rows, &mut emit);
                 },
             ),

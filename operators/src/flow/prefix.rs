@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use timely::worker::Worker;
 
-use super::shuffle::{shuffle, shuffle_into};
+use super::compare::{BlockLoad, Compared};
+use super::shuffle::shuffle;
+use super::skew::{Skew, meet};
 use super::{Needs, Verify, owner, sort_once};
 use crate::prefix::{Held, Posting, candidates};
 use crate::record::{DocId, Pair};
@@ -40,27 +42,33 @@ impl PrefixJoin {
         self.held.add(&self.rule, &self.sketch, doc, sets)
     }
 
-    /// All candidates, each once, on the worker that reads its earlier document.
-    pub fn candidates(&self, worker: &mut Worker) -> Vec<Pair> {
+    /// All candidates, each once, on the worker that reads its earlier document; the load is of all features together.
+    /// Features of very many documents, as `skew` says, are spread.
+    pub fn candidates(&self, worker: &mut Worker, skew: Skew) -> Compared {
         let mut arrived = Vec::new();
         let mut pairs = Vec::new();
         let mut most = MIN_PAIRS;
+        let mut load = BlockLoad::default();
         for round in 0..1 << ROUND_BITS {
             let mut postings: Vec<Posting> = Vec::new();
             self.held.postings(&self.sketch, round, ROUND_BITS, |posting| postings.push(posting));
-            shuffle_into(worker, "Posting", postings, |posting: &Posting| posting.0.0, &mut arrived);
-            candidates(&self.rule, &mut arrived, |pair| {
-                pairs.push(pair);
-                if pairs.len() >= most {
-                    sort_once(&mut pairs);
-                    most = MIN_PAIRS.max(2 * pairs.len());
-                }
+            let (key, doc) = (|posting: &Posting| posting.0.0, |posting: &Posting| DocId(posting.1));
+            meet(worker, skew, postings.iter().copied(), (key, doc), &mut arrived, |postings, place| {
+                load.rows += postings.len() as u64;
+                let emit = |pair: Pair| {
+                    pairs.extend(Some(pair).filter(|pair| place.holds(pair)));
+                    if pairs.len() >= most {
+                        sort_once(&mut pairs);
+                        most = MIN_PAIRS.max(2 * pairs.len());
+                    }
+                };
+                load.compared += candidates(&self.rule, postings, emit);
             });
         }
         sort_once(&mut pairs);
         let mut pairs = shuffle(worker, "Pair", pairs, |pair: &Pair| owner(pair.low));
         sort_once(&mut pairs);
-        pairs
+        Compared { pairs, loads: vec![load] }
     }
 
     /// Sends the sets of candidates to the workers that wait for them.

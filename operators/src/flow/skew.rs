@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use timely::worker::Worker;
 
-use super::shuffle::shuffle;
+use super::shuffle::{shuffle, shuffle_into};
 use crate::hash;
 use crate::record::{DocId, Pair, Record};
 
@@ -156,8 +156,20 @@ fn tile(part: u64, other: u64) -> u64 {
     high * (high + 1) / 2 + low
 }
 
+/// Where a pair is to be found among records that have met.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place(Option<(Tiles, u64)>);
+
+impl Place {
+    /// Whether it is here: of two documents that meet in many tiles in one of them.
+    #[inline]
+    pub fn holds(self, pair: &Pair) -> bool {
+        self.0.is_none_or(|(tiles, tile)| tiles.of_pair(pair) == tile)
+    }
+}
+
 /// Brings records that share a key together on many workers: calls `each` with the records of a tile of each key that is
-/// here, and with what says whether a pair of their documents is to be found there: every pair is in one tile.
+/// here, and with which of their pairs are to be found there: every pair is in one tile.
 ///
 /// Every record is sent to about `√8w` of `w` workers, and compared with two of so many parts of the others there.
 /// Memory: so many times this worker's share of the records, and 8 bytes for each.
@@ -166,7 +178,7 @@ pub(super) fn in_tiles<R: Record>(
     records: impl IntoIterator<Item = R>,
     key: impl Fn(&R) -> u64 + 'static,
     doc: impl Fn(&R) -> DocId,
-    mut each: impl FnMut(&mut Vec<R>, &dyn Fn(&Pair) -> bool),
+    mut each: impl FnMut(&mut [R], Place),
 ) {
     let tiles = Tiles::of_workers(worker.peers() as u64);
     let records = records.into_iter();
@@ -179,7 +191,27 @@ pub(super) fn in_tiles<R: Record>(
     for same in arrived.chunk_by(|a, b| a.0 == b.0) {
         records.clear();
         records.extend(same.iter().map(|(_, record)| *record));
-        each(&mut records, &|pair| tiles.of_pair(pair) == same[0].0);
+        each(&mut records, Place(Some((tiles, same[0].0))));
+    }
+}
+
+/// Brings records that share a key together, on one worker or, if they are too many, in tiles: calls `each` with records
+/// that have met, and with which of their pairs are to be found there. `arrived`: a buffer.
+pub(super) fn meet<R: Record>(
+    worker: &mut Worker,
+    skew: Skew,
+    records: impl Iterator<Item = R> + Clone,
+    (key, doc): (impl Fn(&R) -> u64 + Clone + 'static, impl Fn(&R) -> DocId),
+    arrived: &mut Vec<R>,
+    mut each: impl FnMut(&mut [R], Place),
+) {
+    let heavy = skew.heavy(worker, records.clone().map(|record| hash::spread(key(&record))));
+    let is_heavy = |record: &R| !heavy.none() && heavy.has(hash::spread(key(record)));
+    let light = records.clone().filter(|record| !is_heavy(record));
+    shuffle_into(worker, "Meet", light, key.clone(), arrived);
+    each(arrived, Place::default());
+    if !heavy.none() {
+        in_tiles(worker, records.filter(is_heavy), key.clone(), doc, each);
     }
 }
 
@@ -223,6 +255,41 @@ mod tests {
             let common = tiles.of(a).filter(|&tile| tiles.of(b).any(|other| other == tile));
             let pair = Pair::new(a, b, 0);
             assert_eq!(common.filter(|&tile| tile == tiles.of_pair(&pair)).count(), 1);
+        }
+    }
+
+    #[test]
+    fn records_of_one_key_meet_once_each_and_evenly() {
+        const SHARING: u64 = 3_000;
+        for workers in [1, 2, 4, 8] {
+            let work = move |worker: &mut Worker| {
+                let (index, peers) = (worker.index(), worker.peers());
+                let mine = (0..2 * SHARING).skip(index).step_by(peers);
+                // Every other record has the key of the one before, or 7.
+                let records = mine.map(|i| (if i < SHARING { 7 } else { hash::spread(i / 2) }, i));
+                let (mut pairs, mut compared) = (Vec::new(), 0);
+                let (key, doc) = (|record: &(u64, u64)| record.0, |record: &(u64, u64)| DocId(record.1));
+                meet(worker, Skew::default(), records, (key, doc), &mut Vec::new(), |records, place| {
+                    for (i, one) in records.iter().enumerate() {
+                        let others = records[i + 1..].iter().filter(|other| other.0 == one.0);
+                        let met: Vec<_> =
+                            others.map(|other| Pair::new(DocId(one.1), DocId(other.1), 0)).collect();
+                        compared += met.len();
+                        pairs.extend(met.into_iter().filter(|pair| place.holds(pair)));
+                    }
+                });
+                (pairs, compared)
+            };
+            let guards = timely::execute(timely::Config::process(workers), work).unwrap();
+            let found: Vec<_> = guards.join().into_iter().map(Result::unwrap).collect();
+            let mut pairs: Vec<Pair> = found.iter().flat_map(|(pairs, _)| pairs.iter().copied()).collect();
+            let count = pairs.len() as u64;
+            pairs.sort_unstable();
+            pairs.dedup();
+            assert_eq!((pairs.len() as u64, count), (count, SHARING * (SHARING - 1) / 2 + SHARING / 2));
+            let (most, sum) =
+                found.iter().fold((0, 0), |(most, sum), &(_, compared)| (most.max(compared), sum + compared));
+            assert!(most * workers <= 2 * sum, "{most} of {sum} on one of {workers} workers");
         }
     }
 }
