@@ -60,7 +60,7 @@ impl Heavy {
 impl Skew {
     /// Counts the rows of all workers by their keys, which must be spread over all bits. Every worker gets the same.
     ///
-    /// Cost: 1 ns a row; 512 KB; nothing for one worker.
+    /// Cost: each row's key once more, and 512 KB; nothing for one worker.
     pub(super) fn heavy(self, worker: &mut Worker, keys: impl Iterator<Item = u64>) -> Heavy {
         let peers = worker.peers() as u64;
         if peers == 1 {
@@ -70,7 +70,7 @@ impl Skew {
         keys.for_each(|key| counters[counter(key)] += 1);
         let rows: u64 = counters.iter().sum();
         // Of what is more than the sum of these on all workers, one worker has more than its own.
-        let least = self.least_rows / peers + SUSPECT * rows >> COUNTER_BITS;
+        let least = self.least_rows / peers + (SUSPECT * rows >> COUNTER_BITS);
         let counted = (0..).zip(counters.iter().copied());
         let mut sums = BTreeMap::new();
         add_up(worker, &mut sums, counted.filter(|&(_, count)| count > least).chain([(ALL, rows)]));
