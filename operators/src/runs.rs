@@ -269,8 +269,8 @@ mod tests {
             assert!(all.len() / in_memory > FAN_IN);
             all.sort();
             assert!(found == all, "{in_memory} records in memory");
-            let written = scratch.spilled().bytes as usize / 16;
-            assert!(written > 20_000, "{written}");
+            // Each record is a frame of its own here, with its head, and some were written again.
+            assert!(scratch.spilled().bytes > 20_000 * 32);
         }
     }
 
