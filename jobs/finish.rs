@@ -81,6 +81,7 @@ impl Done {
 }
 
 /// What came of the work.
+#[derive(Default)]
 struct Worked {
     /// At process 0.
     summary: Option<Summary>,
@@ -130,39 +131,43 @@ impl Finish<'_> {
         if let Some(file) = self.summary_json.filter(|file| self.plan.file_below("", file).is_some()) {
             bail!(WrongUse(format!("the summary would replace the input \"{file}\"")));
         }
-        let (plan, cluster) = (&self.plan, self.cluster.as_ref());
-        let mut claimed = None;
-        let shared = cluster.meet((), |_| -> Result<_> {
-            let folder = OutputFolder::claim(stores, output, overwrite, plan, self.key.as_ref())?;
-            let shared = folder.committed().is_none().then(|| folder.shared());
-            claimed = Some(folder);
-            Ok(shared)
-        })?;
-        let folder = match (claimed, shared) {
-            (Some(folder), _) => folder,
-            (None, Some(shared)) => OutputFolder::of_shared(stores, &shared)?,
-            (None, None) => return Ok(0),
-        };
-        if let Some(success) = folder.committed() {
-            return self.say_decided(success);
-        }
         let configuration = &serde_json::to_value(&self.configuration)?;
         let progress = Arc::new(Progress::default());
         let watched = Watched {
             common: self.common,
             name: self.job,
             output,
-            plan,
+            plan: &self.plan,
             configuration,
-            process: cluster.index(),
+            process: self.cluster.index(),
         };
-        let work = |folder: &OutputFolder| self.work(folder, &progress, search, check);
-        let Worked { summary, others, rejected } = watch(&watched, &progress, || folder.work(work))?;
+        let Worked { summary, others, rejected } = watch(&watched, &progress, || {
+            let Some(folder) = self.claim(stores, output, overwrite)? else { return Ok(Worked::default()) };
+            match folder.committed() {
+                Some(success) => self.say_decided(success),
+                None => folder.work(|folder| self.work(folder, &progress, search, check)),
+            }
+        })?;
         if let Some(summary) = summary.filter(|_| !self.common.quiet) {
             say(&summary);
             say(Table(&merge(others.into_iter().chain(progress.totals()))));
         }
         Ok(if rejected { 3 } else { 0 })
+    }
+
+    /// The output folder, which process 0 claims; for others `None` if nothing is left to be done.
+    fn claim(&self, stores: &Stores, output: &str, overwrite: bool) -> Result<Option<OutputFolder>> {
+        let mut claimed = None;
+        let shared = self.cluster.meet((), |_| -> Result<_> {
+            let folder = OutputFolder::claim(stores, output, overwrite, &self.plan, self.key.as_ref())?;
+            let shared = folder.committed().is_none().then(|| folder.shared());
+            claimed = Some(folder);
+            Ok(shared)
+        })?;
+        match (claimed, shared) {
+            (Some(folder), _) => Ok(Some(folder)),
+            (None, shared) => shared.map(|shared| OutputFolder::of_shared(stores, &shared)).transpose(),
+        }
     }
 
     /// What each process does.
@@ -197,7 +202,7 @@ impl Finish<'_> {
     }
 
     /// Says what an earlier run had decided, which is now committed.
-    fn say_decided(&self, success: &str) -> Result<u8> {
+    fn say_decided(&self, success: &str) -> Result<Worked> {
         self.write_summary(success)?;
         let Decided { counters } = serde_json::from_str(success)?;
         if !self.common.quiet {
@@ -207,7 +212,7 @@ impl Finish<'_> {
                  {rejected} rejected"
             ));
         }
-        Ok(if counters.rejected > 0 { 3 } else { 0 })
+        Ok(Worked { rejected: counters.rejected > 0, ..Worked::default() })
     }
 
     fn write_summary(&self, json: &str) -> Result<()> {

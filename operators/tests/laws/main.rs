@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, where a panic is a failure")]
 
+mod mapped;
+
 use std::sync::Arc;
 
 use operators::features::{Features, Lexicon};
@@ -9,7 +11,7 @@ use operators::flow::{
     BandJoin, Collapsed, Compared, Needs, PrefixJoin, Retrieve, Skew, Verify, collapse, compare, sum,
 };
 use operators::hash;
-use operators::mapped::{Bands, Fingerprints, Identity, Mapper, Texts, Words, records};
+use operators::mapped::{Bands, Fingerprints, Identity, Texts, Words};
 use operators::method::{
     Method, MethodJob, SetMethod, SetSearch, SimHash, SimHashSpec, Spec, Zhou, ZhouSpec,
 };
@@ -18,10 +20,11 @@ use operators::sets::{Packed, Sets};
 use operators::statistics::{Count, Statistics};
 use operators::tables::tables;
 use operators::text::{Clean, Cleaner};
-use operators::{Counting, DocBatch, DocId, Pair, Record, Row, Similarity, Sketch, Word, jaccard};
+use operators::{Counting, DocBatch, DocId, Pair, Row, Similarity, Sketch, Word, jaccard};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use timely::worker::Worker;
+
+use mapped::Mapped;
 
 const SPLITS: u32 = 5;
 
@@ -182,31 +185,6 @@ impl MethodJob for Dataflow<'_> {
 
     fn zhou(self, cleaner: Cleaner, method: Zhou) -> Self::Output {
         places(retrieve(self.texts, self.workers, cleaner, method).0)
-    }
-}
-
-/// The sections that a mapper makes of each split.
-#[derive(Clone)]
-struct Mapped(Arc<Vec<Vec<Vec<u8>>>>);
-
-impl Mapped {
-    fn of(texts: &[String], mapper: &impl Mapper) -> Self {
-        let of_split = |split| {
-            let (mut mapper, mut sections) = (mapper.clone(), vec![Vec::new(); mapper.sections()]);
-            batch(texts, split).docs().for_each(|doc| mapper.map(&doc, &mut sections));
-            sections
-        };
-        Mapped(Arc::new((0..SPLITS).map(of_split).collect()))
-    }
-
-    /// One section of a worker's splits.
-    fn sections(&self, worker: &Worker, section: usize) -> Vec<&[u8]> {
-        let mine = self.0.iter().skip(worker.index()).step_by(worker.peers());
-        mine.map(|sections| &*sections[section]).collect()
-    }
-
-    fn rows<R: Record>(&self, worker: &Worker, section: usize) -> Vec<R> {
-        self.sections(worker, section).into_iter().flat_map(records).collect()
     }
 }
 
