@@ -106,7 +106,10 @@ impl Search {
             let (head, output) = self.outputs.open::<Head>(number)?;
             let mut docs = 0;
             output.read(Texts::TEXTS, |frame| {
-                Texts::of(frame).inspect(|_| docs += 1).for_each(&mut each);
+                for text in Texts::of(frame) {
+                    docs += 1;
+                    each(text);
+                }
                 worker.step();
             })?;
             if docs != head.docs {

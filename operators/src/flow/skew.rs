@@ -70,7 +70,7 @@ impl Skew {
         keys.for_each(|key| counters[counter(key)] += 1);
         let rows: u64 = counters.iter().sum();
         // Of what is more than the sum of these on all workers, one worker has more than its own.
-        let least = self.least_rows / peers + (SUSPECT * rows >> COUNTER_BITS);
+        let least = self.least_rows / peers + ((SUSPECT * rows) >> COUNTER_BITS);
         let counted = (0..).zip(counters.iter().copied());
         let mut sums = BTreeMap::new();
         add_up(worker, &mut sums, counted.filter(|&(_, count)| count > least).chain([(ALL, rows)]));

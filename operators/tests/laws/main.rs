@@ -453,14 +453,15 @@ fn assert_even(shares: &[u64], what: &str) {
 
 #[test]
 fn no_worker_makes_more_than_twice_the_mean_of_comparisons() {
-    let random = |i: u64| hash::spread(i);
+    let random = hash::spread;
     // What 100,000 copies of one text come to, and 100,000 texts that share a block; their near-duplicates.
-    let of_block = |block: u64, i: u64| random(i) & !(0xFFFF << (16 * block)) | 7 << (16 * block);
+    let of_block = move |block: u64, i: u64| random(i) & !(0xFFFF << (16 * block)) | 7 << (16 * block);
     let sharing = |block| move |i: u64| of_block(block, i / 2) ^ (i % 2) << (16 * ((block + 1) % 4));
-    let two_blocks = |i: u64| random(i / 2) << 32 ^ i % 2 << 40 | 7 << 16 | 9;
+    let two_blocks = move |i: u64| (random(i / 2) << 32) ^ ((i % 2) << 40) | 7 << 16 | 9;
     // Where no splitting helps: many in few bits, which are all in one block or not.
     let crowded = |mask: u64| move |i: u64| random(i) & mask | 5 << 50;
-    let corpora: [(&str, u64, Box<dyn Fn(u64) -> u64>); 5] = [
+    type Fingerprint = Box<dyn Fn(u64) -> u64>;
+    let corpora: [(&str, u64, Fingerprint); 5] = [
         ("the first block", 100_000, Box::new(sharing(0))),
         ("the last block", 100_000, Box::new(sharing(3))),
         ("two blocks", 100_000, Box::new(two_blocks)),
