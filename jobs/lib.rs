@@ -43,13 +43,14 @@ pub mod unpack;
 pub mod why;
 mod write;
 
-use std::io::Write as _;
-use std::{env, fmt, fs, process};
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::{env, fmt, process};
 
 use anyhow::{Context, Result, bail};
 use clap::builder::TypedValueParser;
 use cluster::{Cluster, Limits};
-use xxhash_rust::xxh3::xxh3_128;
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use place::{Place, ProcessOptions, Start};
 
@@ -102,7 +103,7 @@ pub struct Common {
     events: Option<String>,
     #[command(flatten)]
     processes: ProcessOptions,
-    /// Where [`Common::start`] has found that there are several.
+    /// Which of several processes this one is, once [`Common::start`] has found that there are several.
     #[arg(skip)]
     place: Option<Place>,
 }
@@ -137,10 +138,10 @@ impl Common {
     /// Meets the other processes of the job, if there are any, all of which must be this program and be asked for the
     /// same. From then on this process ends when one of them fails.
     fn join(&self, asked: &impl fmt::Debug) -> anyhow::Result<Cluster> {
-        let Some(place) = self.place() else { return Ok(Cluster::alone(self.workers())) };
-        let program = fs::read(env::current_exe()?).context("could not read this program")?;
+        let Some(place) = &self.place else { return Ok(Cluster::alone(self.workers())) };
+        let program = hash_of_program().context("could not read this program")?;
         let mut job = [0; 32];
-        job[..16].copy_from_slice(&xxh3_128(&program).to_le_bytes());
+        job[..16].copy_from_slice(&program.to_le_bytes());
         job[16..].copy_from_slice(&xxh3_128(format!("{asked:?}").as_bytes()).to_le_bytes());
         let token = place.token.as_ref().map_or(&[][..], |token| &token.0);
         let Place { index, workers, .. } = *place;
@@ -157,12 +158,7 @@ impl Common {
     /// The number of this process in the job.
     #[cfg(feature = "faults")]
     pub fn index(&self) -> usize {
-        self.place().map_or(0, |place| place.index)
-    }
-
-    /// Which of several processes this one is; `None` where it is the only one.
-    fn place(&self) -> Option<&Place> {
-        self.place.as_ref()
+        self.place.as_ref().map_or(0, |place| place.index)
     }
 
     /// Worker threads of this process.
@@ -171,10 +167,25 @@ impl Common {
     }
 
     fn show(&self) -> Show {
-        match self.place() {
+        match &self.place {
             _ if self.quiet => Show::None,
             Some(place) if place.index > 0 && self.progress == Show::Auto => Show::None,
             _ => self.progress,
         }
+    }
+}
+
+/// Read piece by piece: the program is larger than what some jobs hold.
+fn hash_of_program() -> io::Result<u128> {
+    let mut program = BufReader::with_capacity(1 << 20, File::open(env::current_exe()?)?);
+    let mut hash = Xxh3::new();
+    loop {
+        let piece = program.fill_buf()?;
+        if piece.is_empty() {
+            return Ok(hash.digest128());
+        }
+        hash.update(piece);
+        let read = piece.len();
+        program.consume(read);
     }
 }

@@ -11,10 +11,9 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{Folder, Run, json_line, run, signal};
+use crate::support::{Folder, Run, children, gone, json_line, run, signal, status, wait_until};
 
 /// Within which everything is gone after a death.
 const GONE: Duration = Duration::from_secs(3);
@@ -53,28 +52,6 @@ impl Drop for Running {
     }
 }
 
-fn wait_until(what: &str, limit: Duration, mut done: impl FnMut() -> bool) {
-    let end = Instant::now() + limit;
-    while !done() {
-        assert!(Instant::now() < end, "not within {limit:?}: {what}");
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// Parent and state of a process; `None` if there is none.
-fn status(process: u32) -> Option<(u32, char)> {
-    let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name before it may hold anything.
-    let mut fields = text.rsplit_once(") ")?.1.split(' ');
-    let state = fields.next()?.chars().next()?;
-    Some((fields.next()?.parse().ok()?, state))
-}
-
-/// Whether it no longer is; one that nobody has waited for is gone too.
-fn gone(process: u32) -> bool {
-    status(process).is_none_or(|(_, state)| state == 'Z')
-}
-
 /// The process that a script has written to a file of this name.
 fn process_of(here: &Folder, name: &str) -> u32 {
     let mut process = None;
@@ -84,12 +61,6 @@ fn process_of(here: &Folder, name: &str) -> u32 {
         process.is_some()
     });
     process.unwrap()
-}
-
-fn children(of: u32) -> Vec<u32> {
-    let processes = fs::read_dir("/proc").unwrap();
-    let ids = processes.filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
-    ids.filter(|&id| status(id).is_some_and(|(parent, state)| parent == of && state != 'Z')).collect()
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
@@ -157,6 +157,36 @@ pub fn run(command: &mut Command) -> Run {
 /// Sends a signal such as `STOP` to a process that we started.
 pub fn signal(process: u32, name: &str) {
     assert!(Command::new("kill").args(["-s", name, &process.to_string()]).status().unwrap().success());
+}
+
+/// Waits until something is so, for as long as it may take.
+#[track_caller]
+pub fn wait_until(what: &str, limit: Duration, mut done: impl FnMut() -> bool) {
+    let end = Instant::now() + limit;
+    while !done() {
+        assert!(Instant::now() < end, "not within {limit:?}: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Parent and state of a process; `None` if there is none.
+pub fn status(process: u32) -> Option<(u32, char)> {
+    let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name before it may hold anything.
+    let mut fields = text.rsplit_once(") ")?.1.split(' ');
+    let state = fields.next()?.chars().next()?;
+    Some((fields.next()?.parse().ok()?, state))
+}
+
+/// Whether it no longer is; one that nobody has waited for is gone too.
+pub fn gone(process: u32) -> bool {
+    status(process).is_none_or(|(_, state)| state == 'Z')
+}
+
+/// The processes that a process has started and that it has not yet seen end.
+pub fn children(process: u32) -> Vec<u32> {
+    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
+    children.split_whitespace().map(|child| child.parse().unwrap()).collect()
 }
 
 /// A file or folder of the shared test data; `None`, and a line that says so, where there are none.

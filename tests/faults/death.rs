@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{SPLITS, command, corpus, processes};
-use crate::support::Folder;
+use crate::support::{Folder, children, gone, status, wait_until};
 
 /// Within which all is gone after a panic or a kill, and after a process has stopped moving.
 const AFTER_DEATH: Duration = Duration::from_secs(3);
@@ -53,23 +53,12 @@ impl Job {
         }
     }
 
-    /// The processes that the launcher has started.
-    fn children(&self) -> Vec<u32> {
-        let process = self.launcher.id();
-        let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap();
-        children.split_whitespace().map(|child| child.parse().unwrap()).collect()
-    }
-
     /// Waits for the end of all: how long it took, the launcher's exit code, and what was said.
     fn end(mut self, children: &[u32], limit: Duration) -> (Option<i32>, String) {
         let start = Instant::now();
-        let is_there = |child: &u32| {
-            let stat = fs::read_to_string(format!("/proc/{child}/stat"));
-            stat.is_ok_and(|stat| !stat.rsplit(')').next().unwrap().starts_with(" Z"))
-        };
         let code = loop {
             let ended = self.launcher.try_wait().unwrap();
-            if let Some(status) = ended.filter(|_| !children.iter().any(is_there)) {
+            if let Some(status) = ended.filter(|_| children.iter().all(|&child| gone(child))) {
                 break status.code();
             }
             assert!(start.elapsed() < limit, "not gone after {limit:?}: {:?}", self.said);
@@ -80,15 +69,10 @@ impl Job {
     }
 }
 
-/// Until the processes are there.
-fn children(job: &Job) -> Vec<u32> {
-    loop {
-        let children = job.children();
-        if children.len() == 3 {
-            return children;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
+/// The processes that the launcher has started, once they are there.
+fn processes_of(job: &Job) -> Vec<u32> {
+    wait_until("three processes", Duration::from_secs(60), || children(job.launcher.id()).len() == 3);
+    children(job.launcher.id())
 }
 
 #[test]
@@ -97,9 +81,9 @@ fn a_panic_in_any_shuffle_ends_all_processes() {
     for (method, shuffles) in SHUFFLES {
         for shuffle in shuffles {
             let mut job = Job::start(&here, method, &format!("1 exchange:{shuffle} 1 panic"));
-            let children = children(&job);
+            let processes = processes_of(&job);
             job.hear("panicked");
-            let (code, said) = job.end(&children, AFTER_DEATH);
+            let (code, said) = job.end(&processes, AFTER_DEATH);
             assert_eq!(code, Some(1), "{method}, {shuffle}: {said}");
             let told =
                 said.lines().any(|line| line.starts_with("[2 ") && line.contains("process 1 (127.0.0.1:"));
@@ -116,31 +100,24 @@ fn a_killed_process_ends_all_processes() {
         [(0, "exchange 3"), (1, "finish 4"), (2, "meet 2"), (1, "exchange 6"), (0, "rename 1")]
     {
         let mut job = Job::start(&here, "auto", &format!("{process} {point} kill"));
-        let children = children(&job);
+        let processes = processes_of(&job);
         job.hear("error: ");
-        let (code, said) = job.end(&children, AFTER_DEATH);
+        let (code, said) = job.end(&processes, AFTER_DEATH);
         assert_eq!(code, Some(1), "{process}, {point}: {said}");
         let name = format!("process {process} (127.0.0.1:");
         assert!(said.contains(&name) && said.contains("signal 9"), "{process}, {point}: {said}");
     }
 }
 
-/// Whether a process stands still.
-fn stopped(process: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().unwrap().starts_with(" T")
-}
-
 /// Freezes process `process` of a job at `point`, and waits for the end of all.
 fn freeze(here: &Folder, process: usize, point: &str) {
     let job = Job::start(here, "auto", &format!("{process} {point} stop"));
-    let children = children(&job);
-    let end = Instant::now() + Duration::from_secs(60);
-    while !children.iter().any(|&child| stopped(child)) {
-        assert!(Instant::now() < end, "process {process} never came to {point}");
-        thread::sleep(Duration::from_millis(10));
-    }
-    let (code, said) = job.end(&children, AFTER_STOP);
+    let processes = processes_of(&job);
+    let stopped = |&child: &u32| status(child).is_some_and(|(_, state)| state == 'T');
+    wait_until(&format!("process {process} stops at {point}"), Duration::from_secs(60), || {
+        processes.iter().any(stopped)
+    });
+    let (code, said) = job.end(&processes, AFTER_STOP);
     assert_eq!(code, Some(1), "{process}, {point}: {said}");
     assert!(said.contains(&format!("process {process} (127.0.0.1:")), "{process}, {point}: {said}");
     assert!(!here.path("out/_SUCCESS").exists());

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use super::{SPLITS, Whole, command, corpus, processes};
-use crate::support::{Folder, Random, signal};
+use crate::support::{Folder, Random, children, signal};
 
 /// How often, where the environment does not say.
 const KILLS: usize = 60;
@@ -64,9 +64,7 @@ impl Reader {
 
 /// A process and all that it has started.
 fn family(process: u32) -> Vec<u32> {
-    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
-    let children = children.split_whitespace().flat_map(|child| family(child.parse().unwrap()));
-    [process].into_iter().chain(children.collect::<Vec<_>>()).collect()
+    [process].into_iter().chain(children(process).into_iter().flat_map(family)).collect()
 }
 
 /// Waits for the end of a job; whether it ended well.

@@ -5,7 +5,7 @@ use timely::worker::Worker;
 
 use super::owner;
 use super::shuffle::{shuffle, shuffle_into};
-use super::skew::{Skew, in_tiles};
+use super::skew::{Skew, counted, in_tiles};
 use crate::hash;
 use crate::method::Method;
 use crate::record::{Pair, Row};
@@ -109,9 +109,7 @@ impl BlockLoad {
 
 /// What is known of rows before they are compared.
 pub(super) fn load<T>(rows: &[T], key: impl Fn(&T) -> u64) -> BlockLoad {
-    let mut counters = vec![0; 1 << 16];
-    // The low bits chose the worker.
-    rows.iter().for_each(|row| counters[(key(row) >> 48) as usize] += 1);
+    let counters = counted(rows.iter().map(key));
     BlockLoad {
         rows: rows.len() as u64,
         largest_bucket: counters.into_iter().max().unwrap_or(0),

@@ -66,8 +66,7 @@ impl Skew {
         if peers == 1 {
             return Heavy::default();
         }
-        let mut counters = vec![0; 1 << COUNTER_BITS];
-        keys.for_each(|key| counters[counter(key)] += 1);
+        let counters = counted(keys);
         let rows: u64 = counters.iter().sum();
         // Of what is more than the sum of these on all workers, one worker has more than its own.
         let least = self.least_rows / peers + ((SUSPECT * rows) >> COUNTER_BITS);
@@ -106,6 +105,13 @@ impl Skew {
         }
         heavy
     }
+}
+
+/// How many keys fall on each counter.
+pub(super) fn counted(keys: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut counters = vec![0; 1 << COUNTER_BITS];
+    keys.for_each(|key| counters[counter(key)] += 1);
+    counters
 }
 
 /// The low bits choose the worker.
