@@ -134,7 +134,7 @@ fn run_with(common: &Common, cluster: &Arc<Cluster>, mut args: Args) -> Result<u
     let earlier = earlier.map(|uri| statistics::read(&stores, uri, &args.method, &lexicon)).transpose()?;
     let plan = Arc::new(args.input.plan(&stores, inputs)?);
     plan.check_same(cluster)?;
-    args.method = args.method.for_corpus(plan.bytes());
+    args.method = args.method.for_corpus(plan.bytes(), common.memory);
     let verify = args.verify()?;
     let reading = args.input.reading()?;
     let configuration = args.configuration(verify, inputs, cluster.all_workers())?;
@@ -178,6 +178,7 @@ fn run_with(common: &Common, cluster: &Arc<Cluster>, mut args: Args) -> Result<u
             cluster: Arc::clone(cluster),
             progress: Arc::clone(progress),
             outputs: folder.map_outputs(),
+            scratch: common.scratch(fixed_bytes(common.workers(), &args.method)),
         };
         args.method.with(&lexicon, &statistics, search)?
     };
@@ -189,6 +190,18 @@ fn run_with(common: &Common, cluster: &Arc<Cluster>, mut args: Args) -> Result<u
         check_rejects(args.max_rejects, &found.rejects)
     })
 }
+
+/// What a process takes however large the corpus is: the program, each worker's readers and writers, and the words
+/// that texts are cut into.
+fn fixed_bytes(workers: usize, method: &Spec) -> u64 {
+    let words = if method.cuts_words() { WORDS_BYTES } else { 0 };
+    PROGRAM_BYTES + words + workers as u64 * WORKER_BYTES
+}
+
+// Measured: docs/design/0022.
+const PROGRAM_BYTES: u64 = 16 << 20;
+const WORKER_BYTES: u64 = 12 << 20;
+const WORDS_BYTES: u64 = 48 << 20;
 
 impl Args {
     fn verify(&self) -> Result<Option<Similarity>> {

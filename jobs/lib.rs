@@ -48,7 +48,8 @@ use std::{env, fmt, fs, process};
 
 use anyhow::{Context, Result, bail};
 use clap::builder::TypedValueParser;
-use cluster::{Cluster, Limits};
+use cluster::{Cluster, Limits, path_of_text};
+use operators::Scratch;
 use xxhash_rust::xxh3::xxh3_128;
 
 use place::{Place, ProcessOptions, Start};
@@ -100,6 +101,15 @@ pub struct Common {
     /// Job, stages and splits that begin and end, slow workers and warnings, each with its time.
     #[arg(long, global = true, value_name = "FILE", value_parser = options::paths())]
     events: Option<String>,
+    /// About how much memory each process may take, such as 500M or 4G, at least 64M; by default as much as there is
+    ///
+    /// What does not fit is kept in files of --local-dir for a while. The result is the same, but that `auto` compares
+    /// an input that is larger than this as `auto:search=minhash` does.
+    #[arg(long, global = true, value_name = "SIZE", value_parser = options::memory)]
+    memory: Option<u64>,
+    /// Where files lie that do not fit into --memory; by default the folder for temporary files of the system
+    #[arg(long, global = true, value_name = "DIR", value_parser = options::paths())]
+    local_dir: Option<String>,
     #[command(flatten)]
     processes: ProcessOptions,
     /// Where [`Common::start`] has found that there are several.
@@ -141,7 +151,8 @@ impl Common {
         let program = fs::read(env::current_exe()?).context("could not read this program")?;
         let mut job = [0; 32];
         job[..16].copy_from_slice(&xxh3_128(&program).to_le_bytes());
-        job[16..].copy_from_slice(&xxh3_128(format!("{asked:?}").as_bytes()).to_le_bytes());
+        let asked = format!("{:?}", (asked, self.memory));
+        job[16..].copy_from_slice(&xxh3_128(asked.as_bytes()).to_le_bytes());
         let token = place.token.as_ref().map_or(&[][..], |token| &token.0);
         let Place { index, workers, .. } = *place;
         let place = cluster::Place { index, addresses: place.addresses.clone(), workers };
@@ -168,6 +179,14 @@ impl Common {
     /// Worker threads of this process.
     fn workers(&self) -> usize {
         self.workers.unwrap_or(1)
+    }
+
+    /// What a worker of this process has for what it holds. `fixed`: bytes that the process takes for other things.
+    fn scratch(&self, fixed: u64) -> Scratch {
+        let folder =
+            self.local_dir.as_deref().map_or_else(env::temp_dir, |folder| path_of_text(folder).into());
+        let left = self.memory.map(|memory| memory.saturating_sub(fixed).max(memory / 8));
+        Scratch::new(&folder, left.map(|bytes| bytes as usize)).shared_by(self.workers())
     }
 
     fn show(&self) -> Show {

@@ -71,7 +71,7 @@ fn part(text: &str) -> Result<f64, String> {
 pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     let lexicon = args.input.lexicon(args.method.cuts_words())?;
     let input = args.input.open(&args.inputs, common.workers())?;
-    args.method = args.method.for_corpus(input.plan.bytes());
+    args.method = args.method.for_corpus(input.plan.bytes(), common.memory);
     if args.labels.is_some() && args.method.measures() && args.method.thresholds().is_empty() {
         bail!(WrongUse(format!("{} has no least similarity that could be chosen", args.method)));
     }

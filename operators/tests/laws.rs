@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use operators::features::{Features, Lexicon};
 use operators::flow::{
-    BandJoin, Collapsed, Compared, Needs, PrefixJoin, Retrieve, Skew, Verify, collapse, compare, sum,
+    BandJoin, Compared, Needs, Portions, PrefixJoin, Retrieve, Skew, Verify, collapse, compare, sum,
 };
 use operators::hash;
 use operators::mapped::{Bands, Fingerprints, Identity, Mapper, Texts, Words, records};
@@ -18,7 +18,9 @@ use operators::sets::{Packed, Sets};
 use operators::statistics::{Count, Statistics};
 use operators::tables::tables;
 use operators::text::{Clean, Cleaner};
-use operators::{Counting, DocBatch, DocId, Pair, Record, Row, Similarity, Sketch, Word, jaccard};
+use operators::{
+    Counting, DocBatch, DocId, Pair, Record, Row, Runs, Scratch, Similarity, Sketch, Sorted, Word, jaccard,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use timely::worker::Worker;
@@ -98,6 +100,7 @@ struct Dataflow<'a> {
     workers: usize,
     by_text: bool,
     skew: Skew,
+    scratch: Scratch,
 }
 
 impl MethodJob for Dataflow<'_> {
@@ -105,10 +108,13 @@ impl MethodJob for Dataflow<'_> {
 
     fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Self::Output {
         let mapped = Mapped::of(self.texts, &Fingerprints::new(cleaner, method.clone(), self.by_text));
-        let (shared, skew) = (std::sync::Mutex::new(method), self.skew);
+        let (shared, skew, scratch) = (std::sync::Mutex::new(method), self.skew, self.scratch);
         let found = on_workers(self.workers, move |worker| {
             let mut method = shared.lock().unwrap().clone();
-            let Collapsed { rows, copies } = collapse(worker, mapped.rows(worker, 0));
+            let mut rows = Vec::new();
+            let mut all = Runs::new(&scratch);
+            all.extend(mapped.rows(worker, 0));
+            let copies = collapse(worker, all, &scratch, |row| rows.push(row)).unwrap();
             (compare(worker, &mut method, rows, skew).pairs, copies)
         });
         expand(&found)
@@ -124,26 +130,32 @@ impl MethodJob for Dataflow<'_> {
             }
             SetSearch::Prefix => None,
         };
-        let sketch = Arc::new(Sketch::of_corpus(1 << 20));
-        let shared = std::sync::Mutex::new(rule);
+        let sketch = Arc::new(Sketch::of_corpus(1 << 20, None));
+        let (shared, scratch) = (std::sync::Mutex::new(rule), self.scratch);
         let found = on_workers(self.workers, move |worker| {
             let rule = shared.lock().unwrap().clone();
-            let Collapsed { copies, .. } = collapse::<Identity>(worker, texts.rows(worker, 0));
+            let mut all = Runs::new(&scratch);
+            all.extend(texts.rows(worker, 0));
+            let copies = collapse::<Identity>(worker, all, &scratch, |_| ()).unwrap();
             let first = |doc: DocId| copies.binary_search_by_key(&doc, |copy| copy.0).is_err();
             let mine = texts.sections(worker, Texts::TEXTS);
             let mine = || mine.iter().flat_map(|section| Texts::of(section)).filter(|text| first(text.doc));
-            let mut join = PrefixJoin::new(rule.clone(), Arc::clone(&sketch));
+            let mut join = PrefixJoin::new(rule.clone(), Arc::clone(&sketch), &scratch);
             let mut sets = Sets::default();
-            let pairs = if let Some((bands, mapped)) = &bands {
-                let mut join = BandJoin::default();
-                for band in 0..*bands {
-                    let rows = mapped.rows::<(u64, u64)>(worker, Bands::section(band)).into_iter();
-                    let rows = rows.map(|(key, doc)| (key, DocId(doc)));
-                    join.band(worker, rows.filter(|row| first(row.1)));
+            let mut portions = if let Some((bands, mapped)) = &bands {
+                let mut join = BandJoin::new(&scratch);
+                for number in 0..*bands {
+                    let mut band = join.band(worker);
+                    for (key, doc) in mapped.rows::<(u64, u64)>(worker, Bands::section(number)) {
+                        if first(DocId(doc)) {
+                            band.add(worker, key, DocId(doc));
+                        }
+                    }
+                    band.finish(worker).unwrap();
                 }
-                join.finish(worker)
+                Portions::new(join.finish(worker).unwrap(), &scratch, 100)
             } else {
-                let mut counting = Counting::new(Arc::clone(&sketch));
+                let mut counting = Counting::new(Arc::clone(&sketch), &scratch);
                 for text in mine() {
                     rule.unsorted(text.text, &mut sets);
                     sets.features().for_each(|feature| counting.add(feature));
@@ -154,28 +166,29 @@ impl MethodJob for Dataflow<'_> {
                     rule.unsorted(text.text, &mut sets);
                     join.add(text.doc, &mut sets);
                 }
-                join.candidates(worker)
+                join.candidates(worker).unwrap()
             };
-            let needs = Needs::exchange(worker, &pairs, &[], true);
-            let matching = rule.clone();
-            let matching = Box::new(move |a: &[u64], b: &[u64]| matching.matches(Packed(a), Packed(b)));
-            let mut verify = Verify::new(worker, &pairs, matching);
-            if bands.is_none() {
-                join.verify(worker, &needs, &mut verify);
-            } else {
-                for text in mine() {
-                    rule.sets(text.text, &mut sets);
-                    let mut packed = Vec::new();
-                    sets.pack(&mut packed, |_| true);
-                    needs
-                        .of(text.doc)
-                        .into_iter()
-                        .flatten()
-                        .for_each(|to| verify.send(to, text.doc, &packed));
+            let mut near = Vec::new();
+            while let Some(pairs) = portions.next(worker).unwrap() {
+                let needs = Needs::exchange(worker, &pairs, &[], true);
+                let matching = rule.clone();
+                let matching = Box::new(move |a: &[u64], b: &[u64]| matching.matches(Packed(a), Packed(b)));
+                let mut verify = Verify::new(worker, &pairs, matching, &scratch);
+                if bands.is_none() {
+                    join.verify(worker, &needs, &mut verify).unwrap();
+                } else {
+                    for text in mine() {
+                        rule.sets(text.text, &mut sets);
+                        let mut packed = Vec::new();
+                        sets.pack(&mut packed, |_| true);
+                        for to in needs.of(text.doc).into_iter().flatten() {
+                            verify.send(worker, to, text.doc, &packed);
+                        }
+                    }
                 }
+                near.extend(verify.finish(worker).into_iter().map(|(pair, _)| pair));
             }
-            let pairs = verify.finish(worker).into_iter().map(|(pair, _)| pair).collect();
-            (pairs, copies)
+            (near, copies)
         });
         expand(&found)
     }
@@ -311,6 +324,15 @@ fn compared<W: Word>(spec: &SimHashSpec, fingerprints: Vec<W>, workers: usize, s
     })
 }
 
+/// Bytes of memory: as many as there are, for a few records, or for one.
+fn budgets() -> impl Strategy<Value = Option<usize>> {
+    prop::sample::select(vec![None, Some(1), Some(500), Some(20_000)])
+}
+
+fn scratch(budget: Option<usize>) -> Scratch {
+    Scratch::new(&std::env::temp_dir(), budget)
+}
+
 /// Every value that two documents share is too heavy for one worker, some are, or none.
 fn skews() -> impl Strategy<Value = Skew> {
     let all = Skew { least_rows: 0, share: u64::MAX };
@@ -334,12 +356,13 @@ proptest! {
         workers in 1usize..=4,
         by_text in any::<bool>(),
         skew in skews(),
+        budget in budgets(),
     ) {
         for spec in Spec::ALL {
             let spec: Spec = spec.parse().unwrap();
             let (none, statistics) = (Lexicon::default(), statistics(&spec, &texts));
             let expected = spec.with(&none, &statistics, BruteForce(&texts)).unwrap();
-            let found = spec.with(&none, &statistics, Dataflow { texts: &texts, workers, by_text, skew }).unwrap();
+            let found = spec.with(&none, &statistics, Dataflow { texts: &texts, workers, by_text, skew, scratch: scratch(budget) }).unwrap();
             prop_assert_eq!(found, expected, "{}", spec);
         }
     }
@@ -350,6 +373,7 @@ proptest! {
         parts in vec((any::<prop::sample::Index>(), 1usize..300, vec((any::<prop::sample::Index>(), 0u32..60), 0..12)), 2..40),
         workers in 1usize..=4,
         skew in skews(),
+        budget in budgets(),
     ) {
         // Every tenth word is of a spaced script.
         let word = |&word: &u32| char::from_u32(if word % 10 == 0 { 0x61 + word / 10 } else { 0x4E00 + 7 * word });
@@ -366,7 +390,7 @@ proptest! {
             let spec: Spec = spec.parse().unwrap();
             let (none, nothing) = (Lexicon::default(), Statistics::default());
             let expected = spec.with(&none, &nothing, BruteForce(&texts)).unwrap();
-            let found = spec.with(&none, &nothing, Dataflow { texts: &texts, workers, by_text: false, skew }).unwrap();
+            let found = spec.with(&none, &nothing, Dataflow { texts: &texts, workers, by_text: false, skew, scratch: scratch(budget) }).unwrap();
             prop_assert_eq!(found, expected, "{}", spec);
         }
     }
@@ -410,8 +434,10 @@ proptest! {
         sets in vec(prop::collection::btree_set(0u64..12, 1..8), 2..40),
         workers in 1usize..=4,
         least in prop::sample::select(vec!["0", "0.5", "0.8", "1"]),
+        budget in budgets(),
     ) {
         let least: Similarity = least.parse().unwrap();
+        let scratch = scratch(budget);
         let sets: Vec<Vec<u64>> = sets.into_iter().map(|set| set.into_iter().collect()).collect();
         let mut pairs = Vec::new();
         for i in 0..sets.len() {
@@ -428,16 +454,20 @@ proptest! {
             let pairs: Vec<_> =
                 pairs.iter().map(|&(i, j)| Pair::new(doc(i), doc(j), 0)).filter(|pair| mine(pair.low)).collect();
             let own: Vec<usize> = (0..sets.len()).filter(|&i| mine(doc(i))).collect();
-            let needs = Needs::exchange(worker, &pairs, &[], true);
-            let matching = move |a: &[u64], b: &[u64]| Some(jaccard(a, b)).filter(|&alike| alike >= least);
-            let mut verify = Verify::new(worker, &pairs, Box::new(matching));
-            for i in own {
-                for to in needs.of(doc(i)).into_iter().flatten() {
-                    verify.send(to, doc(i), &sets[i]);
+            let mut portions = Portions::new(Sorted::InMemory(pairs), &scratch, 40);
+            let mut near = Vec::new();
+            while let Some(pairs) = portions.next(worker).unwrap() {
+                let needs = Needs::exchange(worker, &pairs, &[], true);
+                let matching = move |a: &[u64], b: &[u64]| Some(jaccard(a, b)).filter(|&alike| alike >= least);
+                let mut verify = Verify::new(worker, &pairs, Box::new(matching), &scratch);
+                for &i in &own {
+                    for to in needs.of(doc(i)).into_iter().flatten() {
+                        verify.send(worker, to, doc(i), &sets[i]);
+                    }
                 }
-                verify.round(worker);
+                near.extend(verify.finish(worker));
             }
-            verify.finish(worker)
+            near
         });
         let mut found = found.concat();
         found.sort_unstable();

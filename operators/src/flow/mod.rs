@@ -16,26 +16,20 @@ mod sum;
 mod verify;
 mod zhou;
 
-pub use bands::BandJoin;
+pub use bands::{Band, BandJoin};
 pub use class_sums::ClassSums;
-pub use collapse::{Collapsed, collapse};
+pub use collapse::collapse;
 pub use compare::{BlockLoad, Compared, compare};
 pub use prefix::PrefixJoin;
 pub use shuffle::{Shuffle, SortingShuffle, shuffle, sorting_shuffle};
 pub use skew::Skew;
 pub use sum::sum;
-pub use verify::{Matching, Needs, Verify};
+pub use verify::{Matching, Needs, Portions, Verify};
 pub use zhou::{Retrieve, Retrieved};
 
-use crate::record::{DocId, Pair};
+use crate::record::DocId;
 
 /// The worker that reads a document's split, as a number to be taken modulo the number of workers.
 fn owner(doc: DocId) -> u64 {
     doc.split().into()
-}
-
-/// Sorts pairs and drops repeated ones.
-fn sort_once(pairs: &mut Vec<Pair>) {
-    pairs.sort_unstable();
-    pairs.dedup();
 }

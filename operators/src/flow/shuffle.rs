@@ -142,28 +142,36 @@ impl<T: 'static, C: Buffer<T>> Shuffle<T, C> {
 
 /// A [`Shuffle`] that gives back sorted what has arrived, and holds no more of it than a budget.
 ///
-/// Its operator cannot fail, the worker loop can: the first error is kept, and what arrives after it is dropped.
+/// Neither its operator nor sending can fail: the first error is kept, what arrives after it is dropped, and
+/// [`SortingShuffle::finish`] returns it.
+///
+/// On their way are at most nine rounds of each worker: 589,824 records, or with a budget as many as fill a quarter of
+/// it if that is less.
 pub struct SortingShuffle<R: Record + Ord> {
     way: Way<R, Rows<R>>,
     arrived: Rc<RefCell<Runs<R>>>,
+    sent: usize,
+    /// In records.
+    round: usize,
 }
 
 impl<R: Record + Ord> SortingShuffle<R> {
     /// `key`: the worker that a record goes to, modulo the number of workers. `arrived`: empty.
     pub fn new(worker: &mut Worker, name: &str, key: impl Fn(&R) -> u64 + 'static, arrived: Runs<R>) -> Self {
+        let budget = arrived.budget().unwrap_or(usize::MAX) / size_of::<R>();
+        let round = ROUND.min(budget / (4 * (AHEAD as usize + 1))).max(1);
         let arrived = Rc::new(RefCell::new(arrived));
-        SortingShuffle { way: Way::new(worker, name, key, &arrived), arrived }
+        SortingShuffle { way: Way::new(worker, name, key, &arrived), arrived, sent: 0, round }
     }
 
-    /// Sends one record.
-    pub fn send(&mut self, record: R) {
+    /// Sends one record; after a round of them lets the engine work, and waits while the peers are too far behind.
+    pub fn send(&mut self, worker: &mut Worker, record: R) {
         self.way.input.send(record);
-    }
-
-    /// Ends a round of sending: lets the engine work, and waits while the peers are too far behind.
-    pub fn round(&mut self, worker: &mut Worker) -> Result<(), Error> {
-        self.way.round(worker);
-        self.arrived.borrow().check()
+        self.sent += 1;
+        if self.sent == self.round {
+            self.sent = 0;
+            self.way.round(worker);
+        }
     }
 
     /// Sends no more, waits until all workers do likewise, and returns what has arrived.
@@ -174,9 +182,6 @@ impl<R: Record + Ord> SortingShuffle<R> {
 }
 
 /// Sends all records and returns those that arrive in `arrived`, which is empty, sorted, once all have.
-///
-/// On their way are at most nine rounds of each worker: 589,824 records, or with a budget as many as fill a quarter of
-/// it if that is less.
 pub fn sorting_shuffle<R: Record + Ord>(
     worker: &mut Worker,
     name: &str,
@@ -184,15 +189,8 @@ pub fn sorting_shuffle<R: Record + Ord>(
     key: impl Fn(&R) -> u64 + 'static,
     arrived: Runs<R>,
 ) -> Result<Sorted<R>, Error> {
-    let budget = arrived.budget().unwrap_or(usize::MAX) / size_of::<R>();
-    let round = ROUND.min(budget / (4 * (AHEAD as usize + 1))).max(1);
     let mut shuffle = SortingShuffle::new(worker, name, key, arrived);
-    for (sent, record) in records.into_iter().enumerate() {
-        shuffle.send(record);
-        if sent % round == round - 1 {
-            shuffle.round(worker)?;
-        }
-    }
+    records.into_iter().for_each(|record| shuffle.send(worker, record));
     shuffle.finish(worker)
 }
 

@@ -38,10 +38,11 @@ impl AutoSpec {
     /// How texts are cleaned.
     pub const CLEAN: Clean = Clean::Post;
 
-    /// The same, with a search that fits a corpus of so many bytes, unless one was asked for.
-    pub fn for_corpus(self, bytes: u64) -> Self {
+    /// The same, with a search that fits a corpus of so many bytes and a process' memory, unless one was asked for.
+    pub fn for_corpus(self, bytes: u64, memory: Option<u64>) -> Self {
         let few_missed = self.short.min(self.long) >= BANDS_LEAST && !self.revisions;
-        let fits = bytes <= EXACT_BYTES || !few_missed;
+        // The exact join spills too, but sorts much more than the corpus has bytes.
+        let fits = bytes <= memory.unwrap_or(EXACT_BYTES).min(EXACT_BYTES) || !few_missed;
         let search = self.search.unwrap_or(if fits { SetSearch::Prefix } else { SetSearch::Bands(BANDS) });
         AutoSpec { search: Some(search), ..self }
     }
@@ -130,11 +131,13 @@ mod tests {
                 let (key, value) = word.split_once('=').unwrap_or((word, ""));
                 assert!(parsed.set(key, value).is_ok(), "{word}");
             });
-            parsed.for_corpus(bytes).search()
+            parsed.for_corpus(bytes, None).search()
         };
         assert_eq!(search("", EXACT_BYTES), SetSearch::Prefix);
         assert_eq!(search("", EXACT_BYTES + 1), SetSearch::Bands(BANDS));
         assert_eq!(search("search=exact", EXACT_BYTES + 1), SetSearch::Prefix);
+        let little = AutoSpec::default().for_corpus(2 << 20, Some(1 << 20));
+        assert_eq!(little.search(), SetSearch::Bands(BANDS));
         assert_eq!(search("revisions", EXACT_BYTES + 1), SetSearch::Prefix);
         assert_eq!(search("short=0.6", EXACT_BYTES + 1), SetSearch::Prefix);
         assert_eq!(search("search=minhash", 1), SetSearch::Bands(BANDS));

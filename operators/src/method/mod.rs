@@ -178,10 +178,11 @@ impl Spec {
         }
     }
 
-    /// The same, with what a method leaves open decided for a corpus of so many bytes.
-    pub fn for_corpus(self, bytes: u64) -> Self {
+    /// The same, with what a method leaves open decided for a corpus of so many bytes and the memory, in bytes, of each
+    /// process that compares it; `None`: enough.
+    pub fn for_corpus(self, bytes: u64, memory: Option<u64>) -> Self {
         match self {
-            Spec::Auto(spec) => Spec::Auto(spec.for_corpus(bytes)),
+            Spec::Auto(spec) => Spec::Auto(spec.for_corpus(bytes, memory)),
             other => other,
         }
     }
