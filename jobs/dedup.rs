@@ -17,6 +17,7 @@ use crate::failure::check_rejects;
 use crate::finish::{Finish, Keep, verified_by};
 use crate::guards::Guards;
 use crate::input::InputOptions;
+use crate::memory::MemoryOptions;
 use crate::options::{output_and_inputs, paths};
 use crate::output::{Key, OutputFolder};
 use crate::progress::Progress;
@@ -69,6 +70,8 @@ pub struct Args {
     pairs: PairsOf,
     #[command(flatten)]
     input: InputOptions,
+    #[command(flatten)]
+    memory: MemoryOptions,
     /// Take the corpus statistics that weights=tfidf and rank5 need from an earlier run: its output, or the file in it
     ///
     /// By default they are counted in the input. They are kept in OUTPUT/statistics either way.
@@ -178,6 +181,7 @@ fn run_with(common: &Common, cluster: &Arc<Cluster>, mut args: Args) -> Result<u
             cluster: Arc::clone(cluster),
             progress: Arc::clone(progress),
             outputs: folder.map_outputs(),
+            scratch: args.memory.scratch(common.workers(), &args.method),
         };
         args.method.with(&lexicon, &statistics, search)?
     };

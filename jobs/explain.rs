@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use cluster::{Cluster, Local, path_of_text, text_of_path};
 use operators::features::Lexicon;
 use operators::method::Spec;
-use operators::{Cost, Curve, DocId};
+use operators::{Cost, Curve, DocId, Scratch};
 
 use crate::dedup::default_verification;
 use crate::finished::Input;
@@ -129,7 +129,8 @@ fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> R
     let statistics = statistics::count(&args.method, lexicon, &plan, &reading, &cluster, &progress)?;
     let folder = tempfile::tempdir()?;
     let outputs = MapOutputs::new(Arc::new(Local), text_of_path(folder.path().as_os_str()));
-    let search = Search { plan: Arc::new(plan), reading, verify, cluster, progress, outputs };
+    let (plan, scratch) = (Arc::new(plan), Scratch::unused());
+    let search = Search { plan, reading, verify, cluster, progress, outputs, scratch };
     let found = args.method.with(lexicon, &statistics, search)??;
     if found.docs < 2 {
         return Err(WrongUse(format!("a sample of {} documents says nothing", found.docs)).into());

@@ -21,6 +21,7 @@ mod labels;
 mod launch;
 mod lifeline;
 mod map_output;
+mod memory;
 mod options;
 mod output;
 pub mod pack;

@@ -1,13 +1,13 @@
 //! By fingerprints: those that match are candidates, which their features confirm.
 
 use anyhow::Result;
-use operators::flow::{Collapsed, Compared, Needs, Skew, Verify, collapse, compare};
-use operators::jaccard;
+use operators::flow::{Compared, RowSpool, Skew, Verify, compare};
 use operators::method::Method;
 use operators::text::Cleaner;
+use operators::{Pair, jaccard};
 use timely::worker::Worker;
 
-use super::{Found, Search, verified};
+use super::{Found, Search};
 use crate::progress::{At, Stage};
 
 impl Search {
@@ -17,30 +17,24 @@ impl Search {
         at: &At,
         mut cleaner: Cleaner,
         mut method: M,
+        text_bytes: usize,
     ) -> Result<Found> {
         let mut found = Found::default();
         at.enter(Stage::Compare);
-        let mapped = self.rows(worker, 0)?;
-        let Collapsed { rows, copies } = collapse(worker, mapped);
-        found.distinct = rows.len() as u64;
-        let Compared { pairs, loads } = compare(worker, &mut method, rows, Skew::default());
+        let mut rows = RowSpool::new(&self.scratch);
+        found.matches.copies = self.collapse(worker, &mut found, |row| rows.push(row))?;
+        let Compared { pairs, loads } = compare(worker, &mut method, rows, Skew::default())?;
         found.loads = vec![loads];
-        found.candidates = pairs.len() as u64;
 
         at.enter(Stage::Verify);
-        let needs = Needs::exchange(worker, &pairs, &copies, self.verify.is_some());
-        let mut verify = self.verify.map(|least| {
+        let verify = |worker: &mut Worker, pairs: &[Pair]| {
+            let least = self.verify?;
             let matching = move |a: &[u64], b: &[u64]| Some(jaccard(a, b)).filter(|&alike| alike >= least);
-            Verify::new(worker, &pairs, Box::new(matching))
-        });
-        self.read_candidates(worker, at, &mut found, &needs, verify.as_mut(), |text, features| {
+            Some(Verify::new(worker, pairs, Box::new(matching), &self.scratch.shared_by(2)))
+        };
+        self.verify_in_portions(worker, at, &mut found, pairs, text_bytes, verify, |text, features| {
             method.features(cleaner.clean(text), features);
         })?;
-        found.matches.copies = copies;
-        found.matches.pairs = match verify {
-            Some(verify) => verified(verify.finish(worker)),
-            None => pairs.into_iter().map(|pair| (pair, None)).collect(),
-        };
         Ok(found)
     }
 }

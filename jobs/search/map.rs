@@ -1,8 +1,9 @@
 //! The map stage of a search, and its output for the stages after it.
 
 use anyhow::{Result, bail};
+use operators::flow::{Needs, collapse};
 use operators::mapped::{Mapper, Text, Texts, records};
-use operators::{Record, Reject};
+use operators::{DocId, Record, Reject, Row, Runs};
 use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
@@ -93,16 +94,36 @@ impl Search {
         Ok(())
     }
 
-    /// The records of a section of the splits of this worker.
-    pub(super) fn rows<R: Record>(&self, worker: &mut Worker, section: usize) -> Result<Vec<R>> {
-        let mut rows = Vec::new();
-        self.section(worker, section, |_, frame| rows.extend(records::<R>(frame)))?;
-        Ok(rows)
+    /// Collapses identical documents; what is known of them is the first section. Gives each first one that comes to
+    /// this worker to `each`, and returns the others of this worker with the first of each; sorted.
+    pub(super) fn collapse<F: Record + Ord>(
+        &self,
+        worker: &mut Worker,
+        found: &mut Found,
+        mut each: impl FnMut(Row<F>),
+    ) -> Result<Vec<(DocId, DocId)>> {
+        // Those of this worker, those that come to it, and what becomes of these.
+        let scratch = self.scratch.shared_by(3);
+        let mut mapped = Runs::new(&scratch);
+        self.section(worker, 0, |_, frame| mapped.extend(records(frame)))?;
+        Ok(collapse(worker, mapped, &scratch, |row| {
+            found.distinct += 1;
+            each(row);
+        })?)
     }
 
-    /// The documents of the splits of this worker, with their texts. The engine gets to work between them.
-    pub(super) fn texts(&self, worker: &mut Worker, mut each: impl FnMut(Text)) -> Result<()> {
+    /// The documents of the splits of this worker, with their texts; of `some` only splits that have one of them. The
+    /// engine gets to work between them.
+    pub(super) fn texts(
+        &self,
+        worker: &mut Worker,
+        some: Option<&Needs>,
+        mut each: impl FnMut(Text),
+    ) -> Result<()> {
         for (number, _) in drive::splits_of(&self.plan, worker.index(), worker.peers()) {
+            if some.is_some_and(|needs| !needs.any_of(number)) {
+                continue;
+            }
             let (head, output) = self.outputs.open::<Head>(number)?;
             let mut docs = 0;
             output.read(Texts::TEXTS, |frame| {

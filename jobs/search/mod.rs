@@ -6,16 +6,17 @@ mod retrieval;
 mod sets;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use anyhow::Result;
 use cluster::Cluster;
 use datasets::Reading;
-use operators::flow::{BlockLoad, Needs, Verify};
+use operators::flow::{BlockLoad, Needs, Portions, Verify};
 use operators::mapped::{Bands, Fingerprints, Texts, Words};
 use operators::method::{Method, MethodJob, SetMethod, SetSearch, Zhou};
 use operators::retrieval::Comparisons;
 use operators::text::Cleaner;
-use operators::{Doc, DocBatch, DocId, Matches, Pair, Reject, Similarity, Sketch};
+use operators::{Doc, DocBatch, DocId, Matches, Pair, Reject, Scratch, Similarity, Sketch, Sorted};
 use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
@@ -35,6 +36,8 @@ pub(crate) struct Search {
     pub progress: Arc<Progress>,
     /// Where the map stage leaves its output.
     pub outputs: MapOutputs,
+    /// What each worker has for what it holds.
+    pub scratch: Scratch,
 }
 
 /// What was found, by this process or by all together.
@@ -63,6 +66,10 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    fn mean_text_bytes(&self) -> usize {
+        (self.text_bytes / self.docs.max(1)) as usize
+    }
+
     /// What several found together.
     pub fn join(parts: impl IntoIterator<Item = Found>) -> Self {
         let mut all = Found::default();
@@ -89,6 +96,11 @@ impl Found {
     }
 }
 
+/// Of a process' memory for what is held, one in so many parts is for counters of features.
+const SKETCH_SHARE: usize = 4;
+/// Of features, for each byte of text: a feature is 8 bytes, and a character 1 or 3.
+const FEATURE_BYTES: usize = 4;
+
 /// A document that matters after the map stage.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub(crate) struct Named {
@@ -103,8 +115,9 @@ impl MethodJob for Search {
 
     fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Result<Found> {
         let mapped = self.map(&Fingerprints::new(cleaner.clone(), method.clone(), self.verify.is_some()))?;
+        let text_bytes = mapped.mean_text_bytes();
         self.on_workers(mapped, move |search, worker, at| {
-            search.by_fingerprints(worker, at, cleaner.clone(), method.clone())
+            search.by_fingerprints(worker, at, cleaner.clone(), method.clone(), text_bytes)
         })
     }
 
@@ -113,15 +126,17 @@ impl MethodJob for Search {
         match search {
             SetSearch::Prefix => {
                 let mapped = self.map(&Texts::new(cleaner))?;
-                let sketch = Arc::new(Sketch::of_corpus(self.plan.bytes()));
+                let most = self.scratch.budget().map(|bytes| self.cluster.workers() * bytes / SKETCH_SHARE);
+                let sketch = Arc::new(Sketch::of_corpus(self.plan.bytes(), most));
                 self.on_workers(mapped, move |search, worker, at| {
                     search.by_prefix(worker, at, rule.clone(), &sketch)
                 })
             }
             SetSearch::Bands(minhash) => {
                 let mapped = self.map(&Bands::new(cleaner.clone(), rule.clone(), minhash))?;
+                let text_bytes = mapped.mean_text_bytes();
                 self.on_workers(mapped, move |search, worker, at| {
-                    search.by_bands(worker, at, cleaner.clone(), rule.clone(), minhash)
+                    search.by_bands(worker, at, cleaner.clone(), rule.clone(), minhash, text_bytes)
                 })
             }
         }
@@ -141,9 +156,44 @@ impl Search {
         search: impl Fn(&Search, &mut Worker, &At) -> Result<Found> + Send + Sync + 'static,
     ) -> Result<Found> {
         let cluster = Arc::clone(&self.cluster);
+        let (scratch, progress) = (self.scratch.clone(), Arc::clone(&self.progress));
         let parts =
             cluster.run(move |worker| search(&self, worker, &self.progress.worker(worker.index())))?;
+        progress.spilled_bytes.fetch_add(scratch.spilled().bytes, Ordering::Relaxed);
         Ok(Found::join([mapped].into_iter().chain(parts)))
+    }
+
+    /// Reads the splits of candidates again, a portion of these at a time, and keeps those that `verify` finds alike;
+    /// if it gives nothing, all are kept. `text_bytes`: of a document in the mean.
+    #[expect(clippy::too_many_arguments, reason = "two of them are what the methods differ in")]
+    fn verify_in_portions(
+        &self,
+        worker: &mut Worker,
+        at: &At,
+        found: &mut Found,
+        pairs: Sorted<Pair>,
+        text_bytes: usize,
+        verify: impl Fn(&mut Worker, &[Pair]) -> Option<Verify>,
+        mut features: impl FnMut(&str, &mut Vec<u64>),
+    ) -> Result<()> {
+        let scratch = self.scratch.shared_by(2);
+        let mut portions = Portions::new(pairs, &scratch, FEATURE_BYTES * text_bytes);
+        let copies = std::mem::take(&mut found.matches.copies);
+        let mut unnamed = &copies[..];
+        while let Some(pairs) = portions.next(worker)? {
+            found.candidates += pairs.len() as u64;
+            let mut verify = verify(worker, &pairs);
+            let needs = Needs::exchange(worker, &pairs, std::mem::take(&mut unnamed), verify.is_some());
+            self.read_candidates(worker, at, found, &needs, &mut verify, &mut features)?;
+            match verify {
+                Some(verify) => found.matches.pairs.append(&mut verified(verify.finish(worker))),
+                None => found.matches.pairs.extend(pairs.into_iter().map(|pair| (pair, None))),
+            }
+        }
+        found.matches.copies = copies;
+        found.named.sort_unstable();
+        found.named.dedup();
+        Ok(())
     }
 
     /// Reads the splits of candidates again: names their documents, and sends what they are compared by, which
@@ -154,7 +204,7 @@ impl Search {
         at: &At,
         found: &mut Found,
         needs: &Needs,
-        mut verify: Option<&mut Verify>,
+        verify: &mut Option<Verify>,
         mut features: impl FnMut(&str, &mut Vec<u64>),
     ) -> Result<()> {
         let mut list = Vec::new();
@@ -168,15 +218,12 @@ impl Search {
                     found.named.push(Named::new(&doc));
                     list.clear();
                     for to in workers {
-                        let Some(verify) = &mut verify else { continue };
+                        let Some(verify) = verify.as_mut() else { continue };
                         if list.is_empty() {
                             features(doc.text, &mut list);
                         }
-                        verify.send(to, doc.doc, &list);
+                        verify.send(worker, to, doc.doc, &list);
                     }
-                }
-                if let Some(verify) = &mut verify {
-                    verify.round(worker);
                 }
                 Ok(())
             };

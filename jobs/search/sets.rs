@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use operators::flow::{BandJoin, Collapsed, Compared, Needs, PrefixJoin, Skew, Verify, collapse, sum};
-use operators::mapped::{Bands, Identity};
+use operators::flow::{BandJoin, Compared, Needs, PrefixJoin, Skew, Verify, sum};
+use operators::mapped::{Bands, Identity, records};
 use operators::minhash::MinHash;
 use operators::sets::{Packed, Rule, Sets};
 use operators::text::Cleaner;
@@ -27,8 +27,8 @@ impl Search {
         at.enter(Stage::Compare);
         let copies = self.collapse_texts(worker, &mut found)?;
         let mut sets = Sets::default();
-        let mut counting = Counting::new(Arc::clone(sketch));
-        self.texts(worker, |text| {
+        let mut counting = Counting::new(Arc::clone(sketch), &self.scratch);
+        self.texts(worker, None, |text| {
             if is_first(&copies, text.doc) {
                 rule.unsorted(text.text, &mut sets);
                 sets.features().for_each(|feature| counting.add(feature));
@@ -37,30 +37,34 @@ impl Search {
         counting.finish();
         sum(worker, sketch, self.cluster.workers());
 
-        let of_copies = Needs::exchange(worker, &[], &copies, false);
-        let mut join = PrefixJoin::new(rule.clone(), Arc::clone(sketch));
-        self.texts(worker, |text| {
-            let mut named = of_copies.of(text.doc).is_some();
+        let mut join = PrefixJoin::new(rule.clone(), Arc::clone(sketch), &self.scratch);
+        self.texts(worker, None, |text| {
             if is_first(&copies, text.doc) {
                 rule.unsorted(text.text, &mut sets);
-                named |= join.add(text.doc, &mut sets);
+                join.add(text.doc, &mut sets);
             }
-            if named {
+        })?;
+        let Compared { pairs, loads } = join.candidates(worker, Skew::default())?;
+        found.loads = vec![loads];
+        let mut portions = join.portions(pairs);
+
+        at.enter(Stage::Verify);
+        while let Some(pairs) = portions.next(worker)? {
+            found.candidates += pairs.len() as u64;
+            let needs = Needs::exchange(worker, &pairs, &[], true);
+            let mut verify = self.new_verify(worker, &pairs, &rule);
+            join.verify(worker, &needs, &mut verify)?;
+            found.matches.pairs.append(&mut verified(verify.finish(worker)));
+        }
+        drop(join);
+        let matched: Vec<Pair> = found.matches.pairs.iter().map(|(pair, _)| *pair).collect();
+        let needs = Needs::exchange(worker, &matched, &copies, false);
+        self.texts(worker, Some(&needs), |text| {
+            if needs.of(text.doc).is_some() {
                 found.named.push(Named { doc: text.doc, id: text.id.to_owned(), chars: text.chars });
             }
         })?;
-        let Compared { pairs, loads } = join.candidates(worker, Skew::default());
-        found.loads = vec![loads];
-        found.candidates = pairs.len() as u64;
-
-        at.enter(Stage::Verify);
-        let needs = Needs::exchange(worker, &pairs, &[], true);
-        let mut verify = new_verify(worker, &pairs, rule);
-        join.verify(worker, &needs, &mut verify);
-        found.matches.pairs = verified(verify.finish(worker));
         found.matches.copies = copies;
-        let matched = Needs::exchange(worker, &of_matches(&found), &[], false);
-        found.named.retain(|named| of_copies.of(named.doc).is_some() || matched.of(named.doc).is_some());
         Ok(found)
     }
 
@@ -72,50 +76,46 @@ impl Search {
         mut cleaner: Cleaner,
         rule: Rule,
         minhash: MinHash,
+        text_bytes: usize,
     ) -> Result<Found> {
         let mut found = Found::default();
         at.enter(Stage::Compare);
         let copies = self.collapse_texts(worker, &mut found)?;
-        let mut join = BandJoin::new(Skew::default());
-        for band in 0..minhash.bands {
-            let rows: Vec<(u64, u64)> = self.rows(worker, Bands::section(band))?;
-            let firsts = rows.into_iter().filter(|&(_, doc)| is_first(&copies, DocId(doc)));
-            join.band(worker, &firsts.collect::<Vec<_>>());
+        let mut join = BandJoin::new(Skew::default(), &self.scratch);
+        for number in 0..minhash.bands {
+            join.band(worker, |worker, each| {
+                self.section(worker, Bands::section(number), |worker, frame| {
+                    let firsts = records::<(u64, u64)>(frame).filter(|row| is_first(&copies, DocId(row.1)));
+                    firsts.for_each(|row| each(worker, row));
+                })
+            })?;
         }
-        let Compared { pairs, loads } = join.finish(worker);
+        let Compared { pairs, loads } = join.finish(worker)?;
         found.loads = vec![loads];
-        found.candidates = pairs.len() as u64;
 
         at.enter(Stage::Verify);
-        let needs = Needs::exchange(worker, &pairs, &copies, true);
-        let mut verify = new_verify(worker, &pairs, rule.clone());
+        found.matches.copies = copies;
+        let verify = |worker: &mut Worker, pairs: &[Pair]| Some(self.new_verify(worker, pairs, &rule));
         let mut sets = Sets::default();
-        self.read_candidates(worker, at, &mut found, &needs, Some(&mut verify), |text, packed| {
+        self.verify_in_portions(worker, at, &mut found, pairs, text_bytes, verify, |text, packed| {
             rule.sets(cleaner.clean(text), &mut sets);
             sets.pack(packed, |_| true);
         })?;
-        found.matches.pairs = verified(verify.finish(worker));
-        found.matches.copies = copies;
         Ok(found)
     }
 
     /// The documents of this worker that are identical to an earlier one, and the first of them; sorted.
     fn collapse_texts(&self, worker: &mut Worker, found: &mut Found) -> Result<Vec<(DocId, DocId)>> {
-        let mapped = self.rows(worker, 0)?;
-        let Collapsed { rows, copies } = collapse::<Identity>(worker, mapped);
-        found.distinct = rows.len() as u64;
-        Ok(copies)
+        self.collapse::<Identity>(worker, found, |_| ())
+    }
+
+    fn new_verify(&self, worker: &mut Worker, pairs: &[Pair], rule: &Rule) -> Verify {
+        let rule = rule.clone();
+        let matching = Box::new(move |a: &[u64], b: &[u64]| rule.matches(Packed(a), Packed(b)));
+        Verify::new(worker, pairs, matching, &self.scratch.shared_by(2))
     }
 }
 
 fn is_first(copies: &[(DocId, DocId)], doc: DocId) -> bool {
     copies.binary_search_by_key(&doc, |copy| copy.0).is_err()
-}
-
-fn new_verify(worker: &mut Worker, pairs: &[Pair], rule: Rule) -> Verify {
-    Verify::new(worker, pairs, Box::new(move |a, b| rule.matches(Packed(a), Packed(b))))
-}
-
-fn of_matches(found: &Found) -> Vec<Pair> {
-    found.matches.pairs.iter().map(|(pair, _)| *pair).collect()
 }

@@ -55,6 +55,38 @@ impl<R: Record + Ord> Sorted<R> {
         Chunks { sorted: self, same, done: false }
     }
 
+    /// Calls `each` with whole groups of records that have the `same` key, at least `least` records at a time if there are
+    /// so many. What is in pieces is put together.
+    pub fn each_group(
+        &mut self,
+        least: usize,
+        same: impl Fn(&R, &R) -> bool,
+        mut each: impl FnMut(&mut [R]),
+    ) -> Result<(), Error> {
+        let mut held = Vec::new();
+        let mut chunks = self.chunks(same);
+        while let Some(chunk) = chunks.next_chunk()? {
+            if held.is_empty() && chunk.ends && chunk.records.len() >= least {
+                each(chunk.records);
+                continue;
+            }
+            held.extend_from_slice(chunk.records);
+            if chunk.ends && held.len() >= least {
+                each(&mut held);
+                held.clear();
+            }
+        }
+        if !held.is_empty() {
+            each(&mut held);
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with every record.
+    pub fn each(&mut self, mut each: impl FnMut(R)) -> Result<(), Error> {
+        self.each_group(0, |a, b| a == b, |records| records.iter().for_each(|record| each(*record)))
+    }
+
     /// The memory that it took, if any, to be used again.
     pub fn into_memory(self) -> Vec<R> {
         match self {

@@ -7,10 +7,11 @@
 //! taken by the same order in all sets, the first common feature of two matching sets is in the prefix of both.
 //! How many it must share may depend on whether it is the smaller or the larger one of the two.
 
-use crate::record::{DocId, Pair};
+use crate::record::{DocId, Pair, Record};
 use crate::sets::{Kind, Packed, Rule, Sets};
 use crate::similarity::Overlap;
 use crate::sketch::Sketch;
+use crate::{Error, Scratch, Spool};
 
 /// A set under one of its features, on its way to meet others under the same one.
 ///
@@ -31,15 +32,38 @@ struct Prefixes {
     larger: Last,
 }
 
-/// A document that may have a partner.
-#[derive(Debug, Default)]
+/// The documents that may have a partner, with their sets.
 pub struct Held {
-    docs: Vec<(DocId, [Prefixes; 2])>,
-    ends: Vec<usize>,
+    /// Of each document its [`Prefixes`] and [`Packed`] sets.
+    spool: Spool,
+    docs: usize,
+    numbers: usize,
+    /// A buffer.
     packed: Vec<u64>,
 }
 
+impl Prefixes {
+    const NUMBERS: usize = 4;
+
+    fn write(self, to: &mut [u64]) {
+        let Prefixes { smaller, larger } = self;
+        to.copy_from_slice(&[smaller.0.into(), smaller.1, larger.0.into(), larger.1]);
+    }
+
+    fn read(from: &[u64]) -> Self {
+        Prefixes { smaller: (from[0] as u8, from[1]), larger: (from[2] as u8, from[3]) }
+    }
+}
+
+/// In numbers, of the prefixes of both kinds.
+const HEAD: usize = 2 * Prefixes::NUMBERS;
+
 impl Held {
+    /// Of no document yet.
+    pub fn new(scratch: &Scratch) -> Self {
+        Held { spool: Spool::new(scratch), docs: 0, numbers: 0, packed: Vec::new() }
+    }
+
     /// Keeps a document that can have a partner, as far as the counts of features tell; says whether it can. `sets`:
     /// as they were counted, not sorted yet.
     pub fn add(&mut self, rule: &Rule, sketch: &Sketch, doc: DocId, sets: &mut Sets) -> bool {
@@ -47,7 +71,8 @@ impl Held {
             return false;
         }
         sets.sort();
-        let start = self.packed.len();
+        self.packed.clear();
+        self.packed.resize(HEAD, 0);
         // The features that another document has, short and long ones as in `packed`, with their counts.
         let mut counted = Vec::new();
         sets.pack(&mut self.packed, |feature| {
@@ -57,7 +82,7 @@ impl Held {
             }
             count > 1
         });
-        let packed = Packed(&self.packed[start..]);
+        let packed = Packed(&self.packed[HEAD..]);
         let (short, long) = counted.split_at_mut(packed.features(Kind::Short).len());
         let prefixes = [(Kind::Short, short), (Kind::Long, long)].map(|(kind, counted)| {
             let (overlap, least) = rule.measure(kind);
@@ -77,29 +102,43 @@ impl Held {
         });
         let can = prefixes.iter().any(|prefixes| prefixes.larger > Last::default());
         if can {
-            self.docs.push((doc, prefixes));
-            self.ends.push(self.packed.len());
-        } else {
-            self.packed.truncate(start);
+            let to = self.packed[..HEAD].chunks_exact_mut(Prefixes::NUMBERS);
+            to.zip(prefixes).for_each(|(to, prefixes)| prefixes.write(to));
+            self.spool.push(doc, &self.packed);
+            self.docs += 1;
+            self.numbers += self.packed.len();
         }
         can
     }
 
+    /// The mean bytes of a document's sets.
+    pub fn doc_bytes(&self) -> usize {
+        self.numbers * u64::BYTES / self.docs.max(1)
+    }
+
     /// The documents and their sets, in the order in which they were added.
-    pub fn docs(&self) -> impl Iterator<Item = (DocId, Packed<'_>)> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        let ranges = starts.zip(&self.ends).map(|(start, &end)| Packed(&self.packed[start..end]));
-        self.docs.iter().map(|&(doc, _)| doc).zip(ranges)
+    pub fn scan(&self, mut each: impl FnMut(DocId, Packed)) -> Result<(), Error> {
+        self.spool.scan(|doc, numbers| each(doc, Packed(&numbers[HEAD..])))
     }
 
     /// Calls `emit` with the postings of all features that begin with the bits `round` of `1 << bits`.
-    pub fn postings(&self, sketch: &Sketch, round: u64, bits: u32, mut emit: impl FnMut(Posting)) {
-        for ((doc, packed), (_, prefixes)) in self.docs().zip(&self.docs) {
-            for kind in [Kind::Short, Kind::Long] {
-                let Prefixes { smaller, larger } = prefixes[kind as usize];
+    pub fn postings(
+        &self,
+        sketch: &Sketch,
+        round: u64,
+        bits: u32,
+        mut emit: impl FnMut(Posting),
+    ) -> Result<(), Error> {
+        let round_of = |feature: u64| feature.checked_shr(64 - bits).unwrap_or(0);
+        self.spool.scan(|doc, numbers| {
+            let (prefixes, packed) = numbers.split_at(HEAD);
+            let packed = Packed(packed);
+            let kinds = [Kind::Short, Kind::Long].into_iter();
+            for (kind, prefixes) in kinds.zip(prefixes.chunks_exact(Prefixes::NUMBERS)) {
+                let Prefixes { smaller, larger } = Prefixes::read(prefixes);
                 let features = packed.features(kind);
-                let start = features.partition_point(|feature| feature >> (64 - bits) < round);
-                let here = features[start..].iter().take_while(|&feature| feature >> (64 - bits) == round);
+                let start = features.partition_point(|&feature| round_of(feature) < round);
+                let here = features[start..].iter().take_while(|&&feature| round_of(feature) == round);
                 for &feature in here {
                     let place = (sketch.count(feature), feature);
                     if place <= larger {
@@ -108,7 +147,7 @@ impl Held {
                     }
                 }
             }
-        }
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::Scratch;
 use crate::record::Record;
 
 /// A counter of one byte for every hash value's leading bits, which the workers of a process share.
@@ -52,19 +53,21 @@ impl Record for Piece {
 /// One worker's way to count: features wait until there are enough for a region.
 pub struct Counting {
     sketch: Arc<Sketch>,
-    /// For each region the numbers of counters in it: `WAITING` places, of which the first `lengths` are taken.
+    /// For each region the numbers of counters in it: so many `places`, of which the first `lengths` are taken.
     waiting: Vec<u32>,
+    places: usize,
     lengths: Vec<usize>,
 }
 
 const REGION_BITS: u32 = 10;
-/// So many that most lines of a region's memory are met more than once while it is in the cache.
+/// So many wait for a region that most lines of its memory are met more than once while it is in the cache.
 const WAITING: usize = 1 << 12;
 
 impl Sketch {
     /// One counter for each byte of the corpus, about: half as many features as counters keep most apart.
-    /// Between 64 KiB and 4 GiB.
-    pub fn of_corpus(bytes: u64) -> Self {
+    /// Between 64 KiB and 4 GiB, and no more than `most` bytes: fewer counters tell less apart, and count no less.
+    pub fn of_corpus(bytes: u64, most: Option<usize>) -> Self {
+        let bytes = most.map_or(bytes, |most| bytes.min(most as u64));
         let bits = bytes.max(1).ilog2().clamp(16, 32);
         Sketch {
             counters: (0..1_u64 << bits).map(|_| AtomicU8::new(0)).collect(),
@@ -98,10 +101,12 @@ impl Sketch {
 }
 
 impl Counting {
-    /// Counts into a sketch. Cost: 15 ns a feature; memory: 16 MiB.
-    pub fn new(sketch: Arc<Sketch>) -> Self {
+    /// Counts into a sketch. Cost: 15 ns a feature; memory: 16 MiB, or a quarter of the budget if that is less.
+    pub fn new(sketch: Arc<Sketch>, scratch: &Scratch) -> Self {
         let regions = 1 << REGION_BITS;
-        Counting { sketch, waiting: vec![0; regions * WAITING], lengths: vec![0; regions] }
+        let fit = |bytes: usize| (bytes / 4 / regions / size_of::<u32>()).clamp(1, WAITING);
+        let places = scratch.budget().map_or(WAITING, fit);
+        Counting { sketch, waiting: vec![0; regions * places], places, lengths: vec![0; regions] }
     }
 
     /// Counts a feature.
@@ -110,9 +115,9 @@ impl Counting {
         let bits = 64 - self.sketch.shift - REGION_BITS;
         let region = (counter >> bits) as usize;
         let length = &mut self.lengths[region];
-        self.waiting[region * WAITING + *length] = (counter & ((1 << bits) - 1)) as u32;
+        self.waiting[region * self.places + *length] = (counter & ((1 << bits) - 1)) as u32;
         *length += 1;
-        if *length == WAITING {
+        if *length == self.places {
             self.write(region);
         }
     }
@@ -127,7 +132,7 @@ impl Counting {
         let counters = &self.sketch.counters[region * counters..][..counters];
         // Only who holds the region writes it, so a load and a store lose nothing.
         let _held = self.sketch.writing[region].lock().unwrap_or_else(PoisonError::into_inner);
-        for &counter in &self.waiting[region * WAITING..][..self.lengths[region]] {
+        for &counter in &self.waiting[region * self.places..][..self.lengths[region]] {
             let counter = &counters[counter as usize];
             counter.store(counter.load(Relaxed).saturating_add(1), Relaxed);
         }
@@ -142,11 +147,11 @@ mod tests {
 
     #[test]
     fn no_count_is_too_small_and_none_overflows() {
-        let sketch = Arc::new(Sketch::of_corpus(1));
+        let sketch = Arc::new(Sketch::of_corpus(1 << 30, Some(1)));
         std::thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| {
-                    let mut counting = Counting::new(Arc::clone(&sketch));
+                    let mut counting = Counting::new(Arc::clone(&sketch), &Scratch::unused());
                     (0..200).for_each(|_| counting.add(7));
                     (0..100_000).for_each(|i| (0..=i % 3).for_each(|_| counting.add(hash::spread(i))));
                     counting.finish();

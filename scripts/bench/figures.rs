@@ -15,7 +15,7 @@ use datasets::{FORMATS, Piece, Reading};
 use jieba_rs::Jieba;
 use operators::block_join::BlockJoin;
 use operators::features::{Features, Lexicon};
-use operators::flow::{Skew, compare, shuffle};
+use operators::flow::{RowSpool, Skew, compare, shuffle};
 use operators::hamming::Kernel;
 use operators::method::{Method, MethodJob, SetMethod, SimHash, SimHashSpec, Spec, Zhou};
 use operators::sets::Sets;
@@ -242,10 +242,15 @@ fn kernel_join(rows: &[Row<u64>]) -> usize {
 /// The same on workers of the engine: exchange and join of every block.
 fn dataflow_join(workers: usize, rows: Vec<Row<u64>>) -> (f64, usize) {
     let results = Cluster::alone(workers).run(move |worker| {
-        let mine: Vec<_> = rows.iter().skip(worker.index()).step_by(worker.peers()).copied().collect();
+        let mut mine = RowSpool::new(&Scratch::unused());
+        rows.iter().skip(worker.index()).step_by(worker.peers()).for_each(|row| mine.push(*row));
         let mut method =
             SimHash::<u64>::new(&SimHashSpec::default(), Features::Chars(5), &Statistics::default());
-        Ok::<_, cluster::Error>(timed(|| compare(worker, &mut method, mine, Skew::default()).pairs.len()))
+        let found = timed(|| {
+            let found = compare(worker, &mut method, mine, Skew::default()).expect("no disk is used");
+            found.pairs.into_memory().len()
+        });
+        Ok::<_, cluster::Error>(found)
     });
     let results = results.expect("workers").into_iter();
     results.fold((0.0, 0), |(seconds, pairs), (more, found)| (seconds + more, pairs + found))

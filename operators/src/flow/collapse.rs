@@ -5,28 +5,30 @@ use std::collections::HashMap;
 use timely::worker::Worker;
 
 use super::owner;
-use super::shuffle::shuffle;
+use super::shuffle::{SortingShuffle, shuffle};
 use crate::hash;
 use crate::mapped::Mapped;
 use crate::record::{DocId, Record, Row};
+use crate::{Error, Runs, Scratch, Sorted};
 
-/// What is left on one worker.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Collapsed<F> {
-    /// One row for every different fingerprint, or text, with its first document.
-    pub rows: Vec<Row<F>>,
-    /// Each document of this worker that is identical to an earlier one, and the first of them; sorted.
-    pub copies: Vec<(DocId, DocId)>,
-}
-
-/// Collapses the identical documents of all workers. `mapped`: those of the documents that this worker reads.
+/// Collapses the identical documents of all workers. `mapped`: those of the documents that this worker reads. Calls
+/// `each` with one row for every different fingerprint, or text, that comes to this worker, with its first document.
+/// Returns each document of this worker that is identical to an earlier one, and the first of them; sorted.
 ///
-/// Of identical documents each worker sends one. Memory: what is given, and twice that of different documents.
-pub fn collapse<F: Record + Ord>(worker: &mut Worker, mapped: Vec<Mapped<F>>) -> Collapsed<F> {
-    let Firsts { firsts, mut copies } = firsts(mapped);
+/// Of identical documents each worker sends one. Memory: `mapped` while it is sent, and what arrives in `scratch`; 16
+/// bytes for each document that is identical to an earlier one.
+pub fn collapse<F: Record + Ord>(
+    worker: &mut Worker,
+    mapped: Runs<Mapped<F>>,
+    scratch: &Scratch,
+    mut each: impl FnMut(Row<F>),
+) -> Result<Vec<(DocId, DocId)>, Error> {
     let key = |(fingerprint, _): &Mapped<F>| key(fingerprint);
-    let Firsts { firsts, copies: later } = self::firsts(shuffle(worker, "Fingerprint", firsts, key));
+    let mut meet = SortingShuffle::new(worker, "Fingerprint", key, Runs::new(scratch));
+    let mut copies = firsts(mapped.finish()?, |first| meet.send(worker, first))?;
+    let row = |(fingerprint, (_, doc))| Row { fingerprint, doc: DocId(doc) };
     // Those that are first on their worker but not of all.
+    let later = firsts(meet.finish(worker)?, |first| each(row(first)))?;
     let later = later.into_iter().map(|(doc, first)| (doc.0, first.0));
     let later = shuffle(worker, "Copy", later, |&(doc, _): &(u64, u64)| owner(DocId(doc)));
     let later: HashMap<DocId, DocId> =
@@ -36,8 +38,7 @@ pub fn collapse<F: Record + Ord>(worker: &mut Worker, mapped: Vec<Mapped<F>>) ->
     }
     copies.extend(later);
     copies.sort_unstable();
-    let row = |(fingerprint, (_, doc))| Row { fingerprint, doc: DocId(doc) };
-    Collapsed { rows: firsts.into_iter().map(row).collect(), copies }
+    Ok(copies)
 }
 
 /// Where a fingerprint's documents meet.
@@ -47,34 +48,43 @@ fn key<F: Record>(fingerprint: &F) -> u64 {
     hash::bytes(&bytes[..F::BYTES])
 }
 
-struct Firsts<F> {
-    firsts: Vec<Mapped<F>>,
-    copies: Vec<(DocId, DocId)>,
-}
-
-/// Keeps the first document of each group of identical ones.
-fn firsts<F: Copy + Ord>(mut mapped: Vec<Mapped<F>>) -> Firsts<F> {
-    mapped.sort_unstable();
+/// Gives the first document of each group of identical ones to `each`, and returns the others with it.
+fn firsts<F: Record + Ord>(
+    mut mapped: Sorted<Mapped<F>>,
+    mut each: impl FnMut(Mapped<F>),
+) -> Result<Vec<(DocId, DocId)>, Error> {
     let mut copies = Vec::new();
-    mapped.dedup_by(|later, first| {
-        let same = (later.0, later.1.0) == (first.0, first.1.0);
-        if same {
-            copies.push((DocId(later.1.1), DocId(first.1.1)));
+    let mut first: Option<Mapped<F>> = None;
+    let same = |a: &Mapped<F>, b: &Mapped<F>| (a.0, a.1.0) == (b.0, b.1.0);
+    let mut chunks = mapped.chunks(same);
+    while let Some(chunk) = chunks.next_chunk()? {
+        for document in &*chunk.records {
+            match first.filter(|first| same(first, document)) {
+                Some(first) => copies.push((DocId(document.1.1), DocId(first.1.1))),
+                None => {
+                    first = Some(*document);
+                    each(*document);
+                }
+            }
         }
-        same
-    });
-    Firsts { firsts: mapped, copies }
+    }
+    Ok(copies)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::twins::Twin;
 
     #[test]
     fn the_first_of_identical_documents_stays() {
-        let Firsts { firsts, copies } =
-            firsts(vec![(7u64, (1, 5)), (7, (1, 2)), (9, (1, 1)), (7, (3, 4)), (7, (1, 3))]);
-        assert_eq!(firsts, [(7, (1, 2)), (7, (3, 4)), (9, (1, 1))]);
-        assert_eq!(copies, [(DocId(3), DocId(2)), (DocId(5), DocId(2))]);
+        for budget in [None, Some(1), Some(100)] {
+            let mut mapped = Runs::new(&Twin::default().scratch(budget));
+            mapped.extend([(7u64, (1, 5)), (7, (1, 2)), (9, (1, 1)), (7, (3, 4)), (7, (1, 3))]);
+            let mut left = Vec::new();
+            let copies = firsts(mapped.finish().unwrap(), |first| left.push(first)).unwrap();
+            assert_eq!(left, [(7, (1, 2)), (7, (3, 4)), (9, (1, 1))]);
+            assert_eq!(copies, [(DocId(3), DocId(2)), (DocId(5), DocId(2))]);
+        }
     }
 }

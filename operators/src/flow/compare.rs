@@ -1,26 +1,49 @@
 //! Shuffle and reduce: every pair of matching fingerprints, once.
 
+use std::marker::PhantomData;
+use std::mem;
+
 use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
 use super::owner;
-use super::shuffle::{shuffle, shuffle_into};
-use super::skew::{Skew, counted, in_tiles};
-use crate::hash;
+use super::shuffle::{SortingShuffle, shuffle_into};
+use super::skew::{Counters, Skew};
+use super::tiles::in_tiles;
 use crate::method::Method;
-use crate::record::{Pair, Row};
+use crate::record::{Pair, Record, Row};
+use crate::{Error, Runs, Scratch, Sorted, Spool, hash};
 
 /// The rows of a value that is too heavy are sent by values of narrower blocks, and those of such by narrower ones still,
 /// so many times, before they meet in tiles: each time they are sent several times.
 const SPLITS: u32 = 2;
+/// Of a budget: rows, twice those of heavy values, those that arrived, two parts for what a method compares them with,
+/// and pairs.
+const HOLDERS: usize = 7;
 
 /// The pairs of one worker, and how the rows were spread.
-#[derive(Debug, Default)]
 pub struct Compared {
-    /// Each delivered to the worker that reads its earlier document.
-    pub pairs: Vec<Pair>,
+    /// Each once, delivered to the worker that reads its earlier document.
+    pub pairs: Sorted<Pair>,
     /// For each block.
     pub loads: Vec<BlockLoad>,
+}
+
+impl Compared {
+    /// Delivers pairs.
+    pub(super) fn new(
+        worker: &mut Worker,
+        pairs: Runs<Pair>,
+        loads: Vec<BlockLoad>,
+        scratch: &Scratch,
+    ) -> Result<Self, Error> {
+        let mut pairs = pairs.finish()?;
+        let arrived = Runs::new(scratch).once();
+        let mut shuffle = SortingShuffle::new(worker, "Pair", |pair: &Pair| owner(pair.low), arrived);
+        pairs.each(|pair| shuffle.send(worker, pair))?;
+        drop(pairs);
+        Ok(Compared { pairs: shuffle.finish(worker)?, loads })
+    }
 }
 
 /// The rows of one block on one worker.
@@ -34,72 +57,14 @@ pub struct BlockLoad {
     pub compared: u64,
 }
 
-/// Finds all matching pairs among the rows of all workers, block by block. Values of very many rows, as `skew` says,
-/// are spread.
-///
-/// Memory: a copy of this worker's share of the rows for the block at hand (of heavy values several), what the method's
-/// join needs, and the pairs.
-pub fn compare<M: Method>(
-    worker: &mut Worker,
-    method: &mut M,
-    rows: Vec<Row<M::Fingerprint>>,
-    skew: Skew,
-) -> Compared {
-    let mut join = Join { method, skew, arrived: Vec::new(), load: BlockLoad::default(), pairs: Vec::new() };
-    let mut loads = Vec::new();
-    for block in join.method.blocks() {
-        join.block(worker, &block, &rows, SPLITS);
-        loads.push(std::mem::take(&mut join.load));
-    }
-    let pairs = join.pairs;
-    drop((rows, join.arrived));
-    Compared { pairs: shuffle(worker, "Pair", pairs, |pair: &Pair| owner(pair.low)), loads }
-}
-
-struct Join<'a, M: Method> {
-    method: &'a mut M,
-    skew: Skew,
-    /// A buffer.
-    arrived: Vec<Row<M::Fingerprint>>,
-    load: BlockLoad,
-    pairs: Vec<Pair>,
-}
-
-impl<M: Method> Join<'_, M> {
-    /// Finds the pairs that belong to a block, which may be split so many times.
-    fn block(&mut self, worker: &mut Worker, block: &M::Block, rows: &[Row<M::Fingerprint>], splits: u32) {
-        // Values differ in few bits, and the engine routes by the low ones: spread them first.
-        let of_row = block.clone();
-        let key = move |row: &Row<M::Fingerprint>| hash::spread(M::value(&of_row, &row.fingerprint));
-        let heavy = self.skew.heavy(worker, rows.iter().map(&key));
-        let light = rows.iter().filter(|row| heavy.none() || !heavy.has(key(row))).copied();
-        shuffle_into(worker, "Block", light, key.clone(), &mut self.arrived);
-        self.load.add(load(&self.arrived, &key));
-        self.load.largest_bucket = self.load.largest_bucket.max(heavy.largest);
-        self.load.compared +=
-            self.method.compare(block, &mut self.arrived, &mut |pair| self.pairs.push(pair));
-        if heavy.none() {
-            return;
-        }
-        let rows: Vec<_> = rows.iter().filter(|row| heavy.has(key(row))).copied().collect();
-        match self.method.split(block).filter(|_| splits > 0) {
-            Some(blocks) => blocks.iter().for_each(|block| self.block(worker, block, &rows, splits - 1)),
-            None => in_tiles(
-                worker,
-                rows,
-                key,
-                |row| row.doc,
-                |rows, place| {
-                    self.load.rows += rows.len() as u64;
-                    let mut emit = |pair| self.pairs.extend(Some(pair).filter(|pair| place.holds(pair)));
-                    self.load.compared += self.method.compare(block, rows, &mut emit);
-                },
-            ),
-        }
-    }
-}
-
 impl BlockLoad {
+    /// Of rows before they are compared.
+    pub(super) fn of<T>(rows: &[T], key: impl Fn(&T) -> u64) -> Self {
+        let mut counters = Counters::default();
+        rows.iter().for_each(|row| counters.add(key(row)));
+        BlockLoad { rows: rows.len() as u64, largest_bucket: counters.largest(), compared: 0 }
+    }
+
     fn add(&mut self, other: BlockLoad) {
         self.rows += other.rows;
         self.largest_bucket = self.largest_bucket.max(other.largest_bucket);
@@ -107,12 +72,142 @@ impl BlockLoad {
     }
 }
 
-/// What is known of rows before they are compared.
-pub(super) fn load<T>(rows: &[T], key: impl Fn(&T) -> u64) -> BlockLoad {
-    let counters = counted(rows.iter().map(key));
-    BlockLoad {
-        rows: rows.len() as u64,
-        largest_bucket: counters.into_iter().max().unwrap_or(0),
-        ..BlockLoad::default()
+/// The rows of a worker, which only grow; to be compared.
+///
+/// Memory: 24 bytes each, 32 for fingerprints of 128 bits; a seventh of a budget.
+pub struct RowSpool<F> {
+    spool: Spool,
+    /// For each holder.
+    scratch: Scratch,
+    fingerprint: PhantomData<F>,
+}
+
+impl<F: Record> RowSpool<F> {
+    /// No row yet. `scratch`: for them and for comparing them.
+    pub fn new(scratch: &Scratch) -> Self {
+        let scratch = scratch.shared_by(HOLDERS);
+        RowSpool { spool: Spool::new(&scratch), scratch, fingerprint: PhantomData }
     }
+
+    /// Adds a row.
+    pub fn push(&mut self, row: Row<F>) {
+        let mut bytes = [0; 16];
+        row.fingerprint.write(&mut bytes[..F::BYTES]);
+        let numbers = [u64::read(&bytes[..8]), u64::read(&bytes[8..])];
+        self.spool.push(row.doc, &numbers[..F::BYTES.div_ceil(u64::BYTES)]);
+    }
+
+    fn scan(&self, mut each: impl FnMut(Row<F>)) -> Result<(), Error> {
+        let mut bytes = [0; 16];
+        self.spool.scan(|doc, numbers| {
+            numbers.iter().zip(bytes.chunks_exact_mut(8)).for_each(|(number, to)| number.write(to));
+            each(Row { fingerprint: F::read(&bytes[..F::BYTES]), doc });
+        })
+    }
+}
+
+/// Finds all matching pairs among the rows of all workers, block by block. Values of very many rows, as `skew` says,
+/// are spread; if there is a budget, only so many values are compared at a time as have rows that fit.
+///
+/// Memory: a copy of this worker's share of the rows for the block at hand (of heavy values several), what the method's
+/// join needs, and the pairs.
+pub fn compare<M: Method>(
+    worker: &mut Worker,
+    method: &mut M,
+    rows: RowSpool<M::Fingerprint>,
+    skew: Skew,
+) -> Result<Compared, Error> {
+    let scratch = rows.scratch.clone();
+    // Values are spread over rounds unevenly, so that on average half of the memory is to be filled.
+    let fit = scratch.budget().map(|bytes| (bytes / 2 / size_of::<Row<M::Fingerprint>>()) as u64);
+    let pairs = Runs::new(&scratch);
+    let load = BlockLoad::default();
+    let mut join = Join { method, skew, scratch, fit, arrived: Vec::new(), load, pairs };
+    let mut loads = Vec::new();
+    for block in join.method.blocks() {
+        join.block(worker, &block, &rows, SPLITS)?;
+        loads.push(mem::take(&mut join.load));
+    }
+    let Join { pairs, scratch, .. } = join;
+    drop(rows);
+    Compared::new(worker, pairs, loads, &scratch)
+}
+
+struct Join<'a, M: Method> {
+    method: &'a mut M,
+    skew: Skew,
+    scratch: Scratch,
+    /// So many rows may arrive at once; `None`: all.
+    fit: Option<u64>,
+    /// A buffer.
+    arrived: Vec<Row<M::Fingerprint>>,
+    load: BlockLoad,
+    pairs: Runs<Pair>,
+}
+
+impl<M: Method> Join<'_, M> {
+    /// Finds the pairs that belong to a block, which may be split so many times.
+    fn block(
+        &mut self,
+        worker: &mut Worker,
+        block: &M::Block,
+        rows: &RowSpool<M::Fingerprint>,
+        splits: u32,
+    ) -> Result<(), Error> {
+        // Values differ in few bits, and the engine routes by the low ones: spread them first.
+        let of_row = block.clone();
+        let key = move |row: &Row<M::Fingerprint>| hash::spread(M::value(&of_row, &row.fingerprint));
+        let heavy =
+            self.skew.heavy(worker, self.fit, |_, counters| rows.scan(|row| counters.add(key(&row))))?;
+        self.load.largest_bucket = self.load.largest_bucket.max(heavy.largest);
+        let of_worker = heavy.all.div_ceil(worker.peers() as u64);
+        let rounds = self.fit.map_or(1, |fit| of_worker.div_ceil(fit.max(1)).max(1));
+        for round in 0..rounds {
+            let here = |row: &_| round_of(key(row), rounds) == round && !heavy.has(key(row));
+            let send = |send: &mut dyn FnMut(_)| {
+                rows.scan(|row| {
+                    if here(&row) {
+                        send(row)
+                    }
+                })
+            };
+            let budget = self.scratch.budget();
+            shuffle_into(worker, "Block", budget, send, key.clone(), &mut self.arrived)?;
+            self.load.add(BlockLoad::of(&self.arrived, &key));
+            self.load.compared +=
+                self.method.compare(block, &mut self.arrived, &mut |pair| self.pairs.push(pair));
+            self.pairs.check()?;
+        }
+        if heavy.none() {
+            return Ok(());
+        }
+        if let Some(blocks) = self.method.split(block).filter(|_| splits > 0) {
+            let mut narrower = RowSpool::new(&rows.scratch);
+            rows.scan(|row| {
+                if heavy.has(key(&row)) {
+                    narrower.push(row)
+                }
+            })?;
+            return blocks.iter().try_for_each(|block| self.block(worker, block, &narrower, splits - 1));
+        }
+        let scan = |worker: &mut Worker, send: &mut dyn FnMut(&mut Worker, _)| {
+            rows.scan(|row| {
+                if heavy.has(key(&row)) {
+                    send(worker, row)
+                }
+            })
+        };
+        let size = (heavy.largest, self.fit);
+        in_tiles(worker, &self.scratch, size, scan, (&key, |row: &Row<_>| row.doc), |rows, place| {
+            self.load.rows += rows.len() as u64;
+            let mut emit = |pair| self.pairs.extend(Some(pair).filter(|pair| place.holds(pair)));
+            self.load.compared += self.method.compare(block, rows, &mut emit);
+        })?;
+        self.pairs.check()
+    }
+}
+
+/// Values go to rounds by the leading bits of their keys: the low ones chose the worker.
+fn round_of(key: u64, rounds: u64) -> u64 {
+    ((u128::from(key) * u128::from(rounds)) >> 64) as u64
 }

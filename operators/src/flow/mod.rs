@@ -2,40 +2,36 @@
 //!
 //! The only folder that names the engine's dataflow. It moves records between workers; all arithmetic is in
 //! the modules beside it. Reading and writing happen in the worker loop of `jobs`, where errors can be
-//! returned; nothing here can fail.
+//! returned; nothing here can fail but what is kept on disk because it does not fit into memory.
 
 mod bands;
 mod class_sums;
 mod collapse;
 mod compare;
+mod meet;
 mod prefix;
 mod rows;
 mod shuffle;
 mod skew;
 mod sum;
+mod tiles;
 mod verify;
 mod zhou;
 
 pub use bands::BandJoin;
 pub use class_sums::ClassSums;
-pub use collapse::{Collapsed, collapse};
-pub use compare::{BlockLoad, Compared, compare};
+pub use collapse::collapse;
+pub use compare::{BlockLoad, Compared, RowSpool, compare};
 pub use prefix::PrefixJoin;
-pub use shuffle::{Shuffle, SortingShuffle, shuffle, sorting_shuffle};
+pub use shuffle::{Shuffle, shuffle};
 pub use skew::Skew;
 pub use sum::sum;
-pub use verify::{Matching, Needs, Verify};
+pub use verify::{Matching, Needs, Portions, Verify};
 pub use zhou::{Retrieve, Retrieved};
 
-use crate::record::{DocId, Pair};
+use crate::record::DocId;
 
 /// The worker that reads a document's split, as a number to be taken modulo the number of workers.
 fn owner(doc: DocId) -> u64 {
     doc.split().into()
-}
-
-/// Sorts pairs and drops repeated ones.
-fn sort_once(pairs: &mut Vec<Pair>) {
-    pairs.sort_unstable();
-    pairs.dedup();
 }

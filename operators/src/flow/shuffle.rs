@@ -1,6 +1,7 @@
 //! The shuffle: every record to the worker that its key says.
 
 use std::cell::RefCell;
+use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
@@ -142,28 +143,35 @@ impl<T: 'static, C: Buffer<T>> Shuffle<T, C> {
 
 /// A [`Shuffle`] that gives back sorted what has arrived, and holds no more of it than a budget.
 ///
-/// Its operator cannot fail, the worker loop can: the first error is kept, and what arrives after it is dropped.
+/// Neither its operator nor sending can fail: the first error is kept, what arrives after it is dropped, and
+/// [`SortingShuffle::finish`] returns it.
+///
+/// On their way are at most nine rounds of each worker: 589,824 records, or with a budget as many as fill a quarter of
+/// it if that is less.
 pub struct SortingShuffle<R: Record + Ord> {
     way: Way<R, Rows<R>>,
     arrived: Rc<RefCell<Runs<R>>>,
+    sent: usize,
+    /// In records.
+    round: usize,
 }
 
 impl<R: Record + Ord> SortingShuffle<R> {
     /// `key`: the worker that a record goes to, modulo the number of workers. `arrived`: empty.
     pub fn new(worker: &mut Worker, name: &str, key: impl Fn(&R) -> u64 + 'static, arrived: Runs<R>) -> Self {
+        let round = round_of::<R>(arrived.budget());
         let arrived = Rc::new(RefCell::new(arrived));
-        SortingShuffle { way: Way::new(worker, name, key, &arrived), arrived }
+        SortingShuffle { way: Way::new(worker, name, key, &arrived), arrived, sent: 0, round }
     }
 
-    /// Sends one record.
-    pub fn send(&mut self, record: R) {
+    /// Sends one record; after a round of them lets the engine work, and waits while the peers are too far behind.
+    pub fn send(&mut self, worker: &mut Worker, record: R) {
         self.way.input.send(record);
-    }
-
-    /// Ends a round of sending: lets the engine work, and waits while the peers are too far behind.
-    pub fn round(&mut self, worker: &mut Worker) -> Result<(), Error> {
-        self.way.round(worker);
-        self.arrived.borrow().check()
+        self.sent += 1;
+        if self.sent == self.round {
+            self.sent = 0;
+            self.way.round(worker);
+        }
     }
 
     /// Sends no more, waits until all workers do likewise, and returns what has arrived.
@@ -171,29 +179,6 @@ impl<R: Record + Ord> SortingShuffle<R> {
         self.way.close(worker);
         self.arrived.replace(Runs::new(&Scratch::unused())).finish()
     }
-}
-
-/// Sends all records and returns those that arrive in `arrived`, which is empty, sorted, once all have.
-///
-/// On their way are at most nine rounds of each worker: 589,824 records, or with a budget as many as fill a quarter of
-/// it if that is less.
-pub fn sorting_shuffle<R: Record + Ord>(
-    worker: &mut Worker,
-    name: &str,
-    records: impl IntoIterator<Item = R>,
-    key: impl Fn(&R) -> u64 + 'static,
-    arrived: Runs<R>,
-) -> Result<Sorted<R>, Error> {
-    let budget = arrived.budget().unwrap_or(usize::MAX) / size_of::<R>();
-    let round = ROUND.min(budget / (4 * (AHEAD as usize + 1))).max(1);
-    let mut shuffle = SortingShuffle::new(worker, name, key, arrived);
-    for (sent, record) in records.into_iter().enumerate() {
-        shuffle.send(record);
-        if sent % round == round - 1 {
-            shuffle.round(worker)?;
-        }
-    }
-    shuffle.finish(worker)
 }
 
 /// Sends all records and returns those that arrive, once all have.
@@ -204,31 +189,49 @@ pub fn shuffle<R: Record>(
     key: impl Fn(&R) -> u64 + 'static,
 ) -> Vec<R> {
     let mut arrived = Vec::new();
-    shuffle_into(worker, name, records, key, &mut arrived);
-    arrived
+    let send = |send: &mut dyn FnMut(R)| {
+        records.into_iter().for_each(send);
+        Ok::<(), Infallible>(())
+    };
+    match shuffle_into(worker, name, None, send, key, &mut arrived) {
+        Ok(()) => arrived,
+    }
 }
 
-/// The same into a buffer, whose contents are replaced: memory that is used again need not be cleared again,
-/// which is a third of the cost of shuffling millions of records.
+/// The same for what `send` sends, into a buffer, whose contents are replaced: memory that is used again need not be
+/// cleared again, which is a third of the cost of shuffling millions of records.
 ///
-/// On their way are at most nine rounds of each worker: 589,824 records.
-pub fn shuffle_into<R: Record>(
+/// On their way are at most nine rounds of each worker: 589,824 records, or with a `budget` in bytes as many as fill a
+/// quarter of it if that is less.
+pub(super) fn shuffle_into<R: Record, E>(
     worker: &mut Worker,
     name: &str,
-    records: impl IntoIterator<Item = R>,
+    budget: Option<usize>,
+    send: impl FnOnce(&mut dyn FnMut(R)) -> Result<(), E>,
     key: impl Fn(&R) -> u64 + 'static,
     arrived: &mut Vec<R>,
-) {
+) -> Result<(), E> {
+    let round = round_of::<R>(budget);
     let mut shuffle = Shuffle::<R>::new(worker, name, key);
     arrived.clear();
     shuffle.arrived.replace(std::mem::take(arrived));
-    for (sent, record) in records.into_iter().enumerate() {
+    let mut sent = 0;
+    send(&mut |record| {
         shuffle.send(record);
-        if sent % ROUND == ROUND - 1 {
+        sent += 1;
+        if sent == round {
+            sent = 0;
             shuffle.round(worker);
         }
-    }
+    })?;
     *arrived = shuffle.finish(worker);
+    Ok(())
+}
+
+/// How many records make a round.
+fn round_of<R>(budget: Option<usize>) -> usize {
+    let records = budget.unwrap_or(usize::MAX) / size_of::<R>();
+    ROUND.min(records / (4 * (AHEAD as usize + 1))).max(1)
 }
 
 #[cfg(test)]
@@ -284,14 +287,12 @@ mod tests {
         two_workers(move |worker| {
             let first = worker.index() as u64 * 3000;
             let records = (first..first + 3000).map(|record| record * 7919 % 6000);
-            let arrived = sorting_shuffle(worker, "Test", records, |record| *record, Runs::new(&scratch));
-            let mut arrived = arrived.map_err(|error| error.to_string())?;
+            let mut shuffle = SortingShuffle::new(worker, "Test", |record| *record, Runs::new(&scratch));
+            records.for_each(|record| shuffle.send(worker, record));
             let mut all = Vec::new();
-            let mut chunks = arrived.chunks(|a, b| a == b);
-            while let Some(chunk) = chunks.next_chunk().map_err(|error| error.to_string())? {
-                all.extend_from_slice(chunk.records);
-            }
-            Ok(all)
+            let arrived =
+                shuffle.finish(worker).and_then(|mut arrived| arrived.each(|record| all.push(record)));
+            arrived.map(|()| all).map_err(|error| error.to_string())
         })
     }
 

@@ -1,6 +1,7 @@
 //! Verification: candidate pairs, by their features.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::mem;
 
 use timely::worker::Worker;
 
@@ -8,6 +9,80 @@ use super::owner;
 use super::shuffle::{Shuffle, shuffle};
 use crate::record::{DocId, Pair};
 use crate::similarity::Similarity;
+use crate::{Error, Scratch, Sorted};
+
+/// Candidate pairs of all workers, to be verified a portion at a time: with a budget so many that they and the features
+/// of their documents fit into it, if those are not longer than others; else all.
+pub struct Portions {
+    pairs: Sorted<Pair>,
+    /// Those before `pairs`.
+    next: Vec<Pair>,
+    most: Option<Most>,
+    begun: bool,
+}
+
+/// How many a portion has.
+#[derive(Clone, Copy)]
+struct Most {
+    pairs: usize,
+    docs: usize,
+}
+
+/// Of a pair that waits: in a portion, and with each of its documents.
+const PAIR_BYTES: usize = 3 * size_of::<Pair>();
+/// Of a document with pairs that wait, or of what is needed of it, without its features.
+const DOC_BYTES: usize = 128;
+
+impl Portions {
+    /// `pairs`: each once, on the worker that reads its earlier document. `doc_bytes`: what the features of a document
+    /// take in the mean.
+    pub fn new(pairs: Sorted<Pair>, scratch: &Scratch, doc_bytes: usize) -> Self {
+        let most = scratch.budget().map(|bytes| Most {
+            pairs: (bytes / 2 / PAIR_BYTES).max(1),
+            docs: (bytes / 2 / (DOC_BYTES + doc_bytes)).max(2),
+        });
+        Portions { pairs, next: Vec::new(), most, begun: false }
+    }
+
+    /// The next portion, `None` when no worker has any more. The first one, and those of other workers, may be empty.
+    pub fn next(&mut self, worker: &mut Worker) -> Result<Option<Vec<Pair>>, Error> {
+        let portion = self.portion()?;
+        let to_all = (0..worker.peers() as u64).filter(|_| !portion.is_empty());
+        let any = !shuffle(worker, "Portion", to_all, |&to: &u64| to).is_empty();
+        let first = !mem::replace(&mut self.begun, true);
+        Ok((any || first).then_some(portion))
+    }
+
+    fn portion(&mut self) -> Result<Vec<Pair>, Error> {
+        let mut docs = HashSet::new();
+        let mut taken = 0;
+        loop {
+            while let Some((most, pair)) = self.most.zip(self.next.get(taken)) {
+                docs.extend([pair.low, pair.high]);
+                if taken == most.pairs || docs.len() > most.docs {
+                    let rest = self.next.split_off(taken);
+                    return Ok(mem::replace(&mut self.next, rest));
+                }
+                taken += 1;
+            }
+            if !self.read()? {
+                return Ok(mem::take(&mut self.next));
+            }
+        }
+    }
+
+    /// Whether there were more to be read.
+    fn read(&mut self) -> Result<bool, Error> {
+        if let Sorted::InMemory(pairs) = &mut self.pairs {
+            let more = !pairs.is_empty();
+            self.next.append(pairs);
+            return Ok(more);
+        }
+        let mut chunks = self.pairs.chunks(|a, b| a == b);
+        let chunk = chunks.next_chunk()?;
+        Ok(chunk.map(|chunk| self.next.extend_from_slice(chunk.records)).is_some())
+    }
+}
 
 /// Which of this worker's documents have to be read again, and who waits for their features.
 #[derive(Debug, Default)]
@@ -57,10 +132,18 @@ pub type Matching = Box<dyn Fn(&[u64], &[u64]) -> Option<Similarity>>;
 /// A worker, a document, its features.
 type Features = (u64, u64, Vec<u64>);
 
+/// The features that a worker sends in a round, in bytes.
+const ROUND_BYTES: usize = 1 << 20;
+
 /// Compares the pairs at hand as the features of their documents arrive.
+///
+/// On their way are at most nine rounds of each worker: 9 MiB, or with a budget a quarter of it if that is less.
 pub struct Verify {
     shuffle: Shuffle<Features, Vec<Features>>,
     waiting: Waiting,
+    /// In bytes.
+    sent: usize,
+    round: usize,
 }
 
 /// Pairs that wait for features. Holds a document's features (8 bytes each) from when they arrive until its
@@ -75,7 +158,7 @@ struct Waiting {
 
 impl Verify {
     /// Pairs whose features match will be kept.
-    pub fn new(worker: &mut Worker, pairs: &[Pair], matching: Matching) -> Self {
+    pub fn new(worker: &mut Worker, pairs: &[Pair], matching: Matching, scratch: &Scratch) -> Self {
         let mut of_doc = HashMap::<DocId, (Vec<Pair>, usize)>::new();
         for pair in pairs {
             for doc in [pair.low, pair.high] {
@@ -86,21 +169,25 @@ impl Verify {
         }
         let shuffle = Shuffle::new(worker, "Features", |features: &Features| features.0);
         let waiting = Waiting { matching, pairs: of_doc, features: HashMap::new(), near: Vec::new() };
-        Verify { shuffle, waiting }
+        let round = scratch.budget().map_or(ROUND_BYTES, |bytes| ROUND_BYTES.min(bytes / 36));
+        Verify { shuffle, waiting, sent: 0, round }
     }
 
-    /// Sends a document's features to a worker that needs them.
-    pub fn send(&mut self, to: u64, doc: DocId, features: &[u64]) {
+    /// Sends a document's features to a worker that needs them. After a round of them lets the engine work, and decides
+    /// the pairs whose documents are both here.
+    pub fn send(&mut self, worker: &mut Worker, to: u64, doc: DocId, features: &[u64]) {
         self.shuffle.send((to, doc.0, features.to_vec()));
+        self.sent += size_of_val(features);
+        if self.sent >= self.round {
+            self.sent = 0;
+            self.shuffle.round(worker);
+            self.decide();
+        }
     }
 
-    /// Ends a round of sending, and decides the pairs whose documents are both here.
-    pub fn round(&mut self, worker: &mut Worker) {
-        self.shuffle.round(worker);
-        self.shuffle
-            .take()
-            .into_iter()
-            .for_each(|(_, doc, features)| self.waiting.arrived(DocId(doc), features));
+    fn decide(&mut self) {
+        let arrived = self.shuffle.take();
+        arrived.into_iter().for_each(|(_, doc, features)| self.waiting.arrived(DocId(doc), features));
     }
 
     /// Waits for all workers, and returns the pairs that are near enough.

@@ -2,7 +2,7 @@
 
 use timely::worker::Worker;
 
-use super::compare::{BlockLoad, load};
+use super::compare::BlockLoad;
 use super::shuffle::{Shuffle, shuffle};
 use crate::hash;
 use crate::method::Zhou;
@@ -67,7 +67,7 @@ impl Retrieve {
                 }
                 rows = arrived(next, worker);
             }
-            found.loads.push(load(&rows, |row| key(method.retrieval, copy, row.fingerprint)));
+            found.loads.push(BlockLoad::of(&rows, |row| key(method.retrieval, copy, row.fingerprint)));
             let sizes = Sizes { copy: on_all_workers(worker, rows.len()), original };
             found.comparisons = found.comparisons
                 + method.retrieval.search(copy, sizes, &mut rows, |kept, row| {

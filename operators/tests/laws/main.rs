@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use operators::features::{Features, Lexicon};
 use operators::flow::{
-    BandJoin, Collapsed, Compared, Needs, PrefixJoin, Retrieve, Skew, Verify, collapse, compare, sum,
+    BandJoin, BlockLoad, Compared, Needs, Portions, PrefixJoin, Retrieve, RowSpool, Skew, Verify, collapse,
+    compare, sum,
 };
 use operators::hash;
 use operators::mapped::{Bands, Fingerprints, Identity, Texts, Words};
@@ -20,9 +21,12 @@ use operators::sets::{Packed, Sets};
 use operators::statistics::{Count, Statistics};
 use operators::tables::tables;
 use operators::text::{Clean, Cleaner};
-use operators::{Counting, DocBatch, DocId, Pair, Row, Similarity, Sketch, Word, jaccard};
+use operators::{
+    Counting, DocBatch, DocId, Error, Pair, Row, Runs, Scratch, Similarity, Sketch, Sorted, Word, jaccard,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use timely::worker::Worker;
 
 use mapped::Mapped;
 
@@ -101,6 +105,7 @@ struct Dataflow<'a> {
     workers: usize,
     by_text: bool,
     skew: Skew,
+    scratch: Scratch,
 }
 
 impl MethodJob for Dataflow<'_> {
@@ -108,11 +113,14 @@ impl MethodJob for Dataflow<'_> {
 
     fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Self::Output {
         let mapped = Mapped::of(self.texts, &Fingerprints::new(cleaner, method.clone(), self.by_text));
-        let (shared, skew) = (std::sync::Mutex::new(method), self.skew);
+        let (shared, skew, scratch) = (std::sync::Mutex::new(method), self.skew, self.scratch);
         let found = on_workers(self.workers, move |worker| {
             let mut method = shared.lock().unwrap().clone();
-            let Collapsed { rows, copies } = collapse(worker, mapped.rows(worker, 0));
-            (compare(worker, &mut method, rows, skew).pairs, copies)
+            let mut rows = RowSpool::new(&scratch);
+            let mut all = Runs::new(&scratch);
+            all.extend(mapped.rows(worker, 0));
+            let copies = collapse(worker, all, &scratch, |row| rows.push(row)).unwrap();
+            (listed(compare(worker, &mut method, rows, skew).unwrap().pairs), copies)
         });
         expand(&found)
     }
@@ -127,26 +135,33 @@ impl MethodJob for Dataflow<'_> {
             }
             SetSearch::Prefix => None,
         };
-        let sketch = Arc::new(Sketch::of_corpus(1 << 20));
-        let (shared, skew) = (std::sync::Mutex::new(rule), self.skew);
+        let sketch = Arc::new(Sketch::of_corpus(1 << 20, None));
+        let (shared, scratch) = (std::sync::Mutex::new(rule), self.scratch);
+        let skew = self.skew;
         let found = on_workers(self.workers, move |worker| {
             let rule = shared.lock().unwrap().clone();
-            let Collapsed { copies, .. } = collapse::<Identity>(worker, texts.rows(worker, 0));
+            let mut all = Runs::new(&scratch);
+            all.extend(texts.rows(worker, 0));
+            let copies = collapse::<Identity>(worker, all, &scratch, |_| ()).unwrap();
             let first = |doc: DocId| copies.binary_search_by_key(&doc, |copy| copy.0).is_err();
             let mine = texts.sections(worker, Texts::TEXTS);
             let mine = || mine.iter().flat_map(|section| Texts::of(section)).filter(|text| first(text.doc));
-            let mut join = PrefixJoin::new(rule.clone(), Arc::clone(&sketch));
+            let mut join = PrefixJoin::new(rule.clone(), Arc::clone(&sketch), &scratch);
             let mut sets = Sets::default();
-            let pairs = if let Some((bands, mapped)) = &bands {
-                let mut join = BandJoin::new(skew);
-                for band in 0..*bands {
-                    let rows = mapped.rows::<(u64, u64)>(worker, Bands::section(band)).into_iter();
-                    let firsts = rows.filter(|row| first(DocId(row.1)));
-                    join.band(worker, &firsts.collect::<Vec<_>>());
+            let mut portions = if let Some((bands, mapped)) = &bands {
+                let mut join = BandJoin::new(skew, &scratch);
+                for number in 0..*bands {
+                    let rows = mapped.rows::<(u64, u64)>(worker, Bands::section(number)).into_iter();
+                    let firsts: Vec<_> = rows.filter(|row| first(DocId(row.1))).collect();
+                    let scan = |worker: &mut Worker, each: &mut dyn FnMut(&mut Worker, (u64, u64))| {
+                        firsts.iter().for_each(|row| each(worker, *row));
+                        Ok::<(), Error>(())
+                    };
+                    join.band(worker, scan).unwrap();
                 }
-                join.finish(worker).pairs
+                Portions::new(join.finish(worker).unwrap().pairs, &scratch, 100)
             } else {
-                let mut counting = Counting::new(Arc::clone(&sketch));
+                let mut counting = Counting::new(Arc::clone(&sketch), &scratch);
                 for text in mine() {
                     rule.unsorted(text.text, &mut sets);
                     sets.features().for_each(|feature| counting.add(feature));
@@ -157,28 +172,29 @@ impl MethodJob for Dataflow<'_> {
                     rule.unsorted(text.text, &mut sets);
                     join.add(text.doc, &mut sets);
                 }
-                join.candidates(worker, skew).pairs
+                join.portions(join.candidates(worker, skew).unwrap().pairs)
             };
-            let needs = Needs::exchange(worker, &pairs, &[], true);
-            let matching = rule.clone();
-            let matching = Box::new(move |a: &[u64], b: &[u64]| matching.matches(Packed(a), Packed(b)));
-            let mut verify = Verify::new(worker, &pairs, matching);
-            if bands.is_none() {
-                join.verify(worker, &needs, &mut verify);
-            } else {
-                for text in mine() {
-                    rule.sets(text.text, &mut sets);
-                    let mut packed = Vec::new();
-                    sets.pack(&mut packed, |_| true);
-                    needs
-                        .of(text.doc)
-                        .into_iter()
-                        .flatten()
-                        .for_each(|to| verify.send(to, text.doc, &packed));
+            let mut near = Vec::new();
+            while let Some(pairs) = portions.next(worker).unwrap() {
+                let needs = Needs::exchange(worker, &pairs, &[], true);
+                let matching = rule.clone();
+                let matching = Box::new(move |a: &[u64], b: &[u64]| matching.matches(Packed(a), Packed(b)));
+                let mut verify = Verify::new(worker, &pairs, matching, &scratch);
+                if bands.is_none() {
+                    join.verify(worker, &needs, &mut verify).unwrap();
+                } else {
+                    for text in mine() {
+                        rule.sets(text.text, &mut sets);
+                        let mut packed = Vec::new();
+                        sets.pack(&mut packed, |_| true);
+                        for to in needs.of(text.doc).into_iter().flatten() {
+                            verify.send(worker, to, text.doc, &packed);
+                        }
+                    }
                 }
+                near.extend(verify.finish(worker).into_iter().map(|(pair, _)| pair));
             }
-            let pairs = verify.finish(worker).into_iter().map(|(pair, _)| pair).collect();
-            (pairs, copies)
+            (near, copies)
         });
         expand(&found)
     }
@@ -278,15 +294,38 @@ fn designs() -> impl Strategy<Value = (u32, u32)> {
     prop::sample::select(designs.collect::<Vec<_>>())
 }
 
-/// The pairs that each worker gets.
-fn compared<W: Word>(spec: &SimHashSpec, fingerprints: Vec<W>, workers: usize, skew: Skew) -> Vec<Compared> {
+fn listed(mut sorted: Sorted<Pair>) -> Vec<Pair> {
+    let mut all = Vec::new();
+    sorted.each(|pair| all.push(pair)).unwrap();
+    all
+}
+
+/// The pairs that each worker gets, and its loads.
+fn compared<W: Word>(
+    spec: &SimHashSpec,
+    fingerprints: Vec<W>,
+    workers: usize,
+    skew: Skew,
+    scratch: Scratch,
+) -> Vec<(Vec<Pair>, Vec<BlockLoad>)> {
     let rows = fingerprints.into_iter().enumerate();
     let rows: Vec<_> = rows.map(|(i, fingerprint)| Row { fingerprint, doc: doc(i) }).collect();
     let method = SimHash::new(spec, Features::Chars(5), &Statistics::default());
     on_workers(workers, move |worker| {
-        let mine: Vec<_> = rows.iter().skip(worker.index()).step_by(worker.peers()).copied().collect();
-        compare(worker, &mut method.clone(), mine, skew)
+        let mut mine = RowSpool::new(&scratch);
+        rows.iter().skip(worker.index()).step_by(worker.peers()).for_each(|row| mine.push(*row));
+        let Compared { pairs, loads } = compare(worker, &mut method.clone(), mine, skew).unwrap();
+        (listed(pairs), loads)
     })
+}
+
+/// Bytes of memory: as many as there are, or for a few records.
+fn budgets() -> impl Strategy<Value = Option<usize>> {
+    prop::sample::select(vec![None, Some(300), Some(20_000)])
+}
+
+fn scratch(budget: Option<usize>) -> Scratch {
+    Scratch::new(&std::env::temp_dir(), budget)
 }
 
 /// Every value that two documents share is too heavy for one worker, some are, or none.
@@ -312,12 +351,13 @@ proptest! {
         workers in 1usize..=4,
         by_text in any::<bool>(),
         skew in skews(),
+        budget in budgets(),
     ) {
         for spec in Spec::ALL {
             let spec: Spec = spec.parse().unwrap();
             let (none, statistics) = (Lexicon::default(), statistics(&spec, &texts));
             let expected = spec.with(&none, &statistics, BruteForce(&texts)).unwrap();
-            let found = spec.with(&none, &statistics, Dataflow { texts: &texts, workers, by_text, skew }).unwrap();
+            let found = spec.with(&none, &statistics, Dataflow { texts: &texts, workers, by_text, skew, scratch: scratch(budget) }).unwrap();
             prop_assert_eq!(found, expected, "{}", spec);
         }
     }
@@ -328,6 +368,7 @@ proptest! {
         parts in vec((any::<prop::sample::Index>(), 1usize..300, vec((any::<prop::sample::Index>(), 0u32..60), 0..12)), 2..40),
         workers in 1usize..=4,
         skew in skews(),
+        budget in budgets(),
     ) {
         // Every tenth word is of a spaced script.
         let word = |&word: &u32| char::from_u32(if word % 10 == 0 { 0x61 + word / 10 } else { 0x4E00 + 7 * word });
@@ -344,7 +385,7 @@ proptest! {
             let spec: Spec = spec.parse().unwrap();
             let (none, nothing) = (Lexicon::default(), Statistics::default());
             let expected = spec.with(&none, &nothing, BruteForce(&texts)).unwrap();
-            let found = spec.with(&none, &nothing, Dataflow { texts: &texts, workers, by_text: false, skew }).unwrap();
+            let found = spec.with(&none, &nothing, Dataflow { texts: &texts, workers, by_text: false, skew, scratch: scratch(budget) }).unwrap();
             prop_assert_eq!(found, expected, "{}", spec);
         }
     }
@@ -356,6 +397,7 @@ proptest! {
         workers in 1usize..=4,
         (distance, blocks) in designs(),
         skew in skews(),
+        budget in prop::sample::select(vec![None, Some(5_000), Some(50_000)]),
         bits in prop::sample::select(vec![32u32, 64, 128]),
     ) {
         let flip = |(centre, flips): &(prop::sample::Index, Vec<u32>)| {
@@ -371,10 +413,13 @@ proptest! {
         expected.sort_unstable();
         let spec = SimHashSpec { bits, hamming: distance, blocks: Some(blocks), ..SimHashSpec::default() };
         let found = match bits {
-            128 => compared(&spec, fingerprints, workers, skew),
-            _ => compared(&spec, fingerprints.iter().map(|&f| f as u64).collect(), workers, skew),
+            128 => compared(&spec, fingerprints, workers, skew, scratch(budget)),
+            _ => {
+                let fingerprints = fingerprints.iter().map(|&f| f as u64).collect();
+                compared(&spec, fingerprints, workers, skew, scratch(budget))
+            }
         };
-        let found: Vec<_> = found.into_iter().map(|compared| compared.pairs).collect();
+        let found: Vec<_> = found.into_iter().map(|(pairs, _)| pairs).collect();
         for (index, pairs) in found.iter().enumerate() {
             prop_assert!(pairs.iter().all(|pair| pair.low.split() as usize % workers == index), "delivered to the owner");
         }
@@ -388,8 +433,10 @@ proptest! {
         sets in vec(prop::collection::btree_set(0u64..12, 1..8), 2..40),
         workers in 1usize..=4,
         least in prop::sample::select(vec!["0", "0.5", "0.8", "1"]),
+        budget in budgets(),
     ) {
         let least: Similarity = least.parse().unwrap();
+        let scratch = scratch(budget);
         let sets: Vec<Vec<u64>> = sets.into_iter().map(|set| set.into_iter().collect()).collect();
         let mut pairs = Vec::new();
         for i in 0..sets.len() {
@@ -406,16 +453,20 @@ proptest! {
             let pairs: Vec<_> =
                 pairs.iter().map(|&(i, j)| Pair::new(doc(i), doc(j), 0)).filter(|pair| mine(pair.low)).collect();
             let own: Vec<usize> = (0..sets.len()).filter(|&i| mine(doc(i))).collect();
-            let needs = Needs::exchange(worker, &pairs, &[], true);
-            let matching = move |a: &[u64], b: &[u64]| Some(jaccard(a, b)).filter(|&alike| alike >= least);
-            let mut verify = Verify::new(worker, &pairs, Box::new(matching));
-            for i in own {
-                for to in needs.of(doc(i)).into_iter().flatten() {
-                    verify.send(to, doc(i), &sets[i]);
+            let mut portions = Portions::new(Sorted::InMemory(pairs), &scratch, 40);
+            let mut near = Vec::new();
+            while let Some(pairs) = portions.next(worker).unwrap() {
+                let needs = Needs::exchange(worker, &pairs, &[], true);
+                let matching = move |a: &[u64], b: &[u64]| Some(jaccard(a, b)).filter(|&alike| alike >= least);
+                let mut verify = Verify::new(worker, &pairs, Box::new(matching), &scratch);
+                for &i in &own {
+                    for to in needs.of(doc(i)).into_iter().flatten() {
+                        verify.send(worker, to, doc(i), &sets[i]);
+                    }
                 }
-                verify.round(worker);
+                near.extend(verify.finish(worker));
             }
-            verify.finish(worker)
+            near
         });
         let mut found = found.concat();
         found.sort_unstable();
@@ -439,9 +490,9 @@ proptest! {
 }
 
 /// The pairs that workers found, sorted, and the comparisons of each.
-fn pairs_and_shares(found: Vec<Compared>) -> (Vec<Pair>, Vec<u64>) {
-    let shares = found.iter().map(|compared| compared.loads.iter().map(|load| load.compared).sum()).collect();
-    let mut pairs: Vec<Pair> = found.into_iter().flat_map(|compared| compared.pairs).collect();
+fn pairs_and_shares(found: Vec<(Vec<Pair>, Vec<BlockLoad>)>) -> (Vec<Pair>, Vec<u64>) {
+    let shares = found.iter().map(|(_, loads)| loads.iter().map(|load| load.compared).sum()).collect();
+    let mut pairs: Vec<Pair> = found.into_iter().flat_map(|(pairs, _)| pairs).collect();
     pairs.sort_unstable();
     (pairs, shares)
 }
@@ -473,7 +524,13 @@ fn no_worker_makes_more_than_twice_the_mean_of_comparisons() {
         fingerprints.sort_unstable();
         fingerprints.dedup();
         let found = |workers| {
-            let found = compared(&SimHashSpec::default(), fingerprints.clone(), workers, Skew::default());
+            let found = compared(
+                &SimHashSpec::default(),
+                fingerprints.clone(),
+                workers,
+                Skew::default(),
+                scratch(None),
+            );
             pairs_and_shares(found)
         };
         let (expected, _) = found(1);
