@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -188,7 +189,9 @@ impl Finish<'_> {
             Ok(fates)
         })?;
         let written = write(&self.plan, &self.reading, &fates, folder, cluster, progress)?;
-        let done = Done { written, process: Process::measure(), stages: progress.totals() };
+        let spilled_bytes = progress.spilled_bytes.load(Ordering::Relaxed);
+        let process = Process { spilled_bytes, ..Process::measure() };
+        let done = Done { written, process, stages: progress.totals() };
         let (mut summary, mut others) = (None, Vec::new());
         let rejected = cluster.meet(done, |all| -> Result<_> {
             others.extend(all[1..].iter().flat_map(|done| done.stages.clone()));

@@ -30,8 +30,7 @@ pub(crate) struct MemoryOptions {
 impl MemoryOptions {
     /// What each of so many workers of this process has for what it holds.
     pub fn scratch(&self, workers: usize, method: &Spec) -> Scratch {
-        let folder =
-            self.local_dir.as_deref().map_or_else(env::temp_dir, |folder| path_of_text(folder).into());
+        let folder = self.local_dir.as_deref().map_or_else(env::temp_dir, path_of_text);
         let words = if method.cuts_words() { WORDS_BYTES } else { 0 };
         let fixed = PROGRAM_BYTES + words + workers as u64 * WORKER_BYTES;
         let left = self.memory.map(|memory| memory.saturating_sub(fixed).max(memory / 8));

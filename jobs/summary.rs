@@ -126,6 +126,8 @@ pub(crate) struct Process {
     pub cpu_milliseconds: u64,
     /// The most memory that was resident at a time, in the process that had most.
     pub peak_memory_bytes: u64,
+    /// Written to local disks because it did not fit into memory.
+    pub spilled_bytes: u64,
 }
 
 impl Counters {
@@ -151,6 +153,7 @@ impl Process {
     pub fn add(&mut self, other: &Process) {
         self.cpu_milliseconds += other.cpu_milliseconds;
         self.peak_memory_bytes = self.peak_memory_bytes.max(other.peak_memory_bytes);
+        self.spilled_bytes += other.spilled_bytes;
     }
 
     /// Asks the system what this process has used so far; 0 where it does not say (it does on Linux).
@@ -159,7 +162,7 @@ impl Process {
         let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
         let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
         let ticks: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
-        Process { cpu_milliseconds: 10 * ticks, peak_memory_bytes: status("VmHWM:") }
+        Process { cpu_milliseconds: 10 * ticks, peak_memory_bytes: status("VmHWM:"), spilled_bytes: 0 }
     }
 
     /// The memory that is resident now; 0 where the system does not say.
@@ -223,6 +226,7 @@ impl fmt::Display for Summary {
                 &[
                     ("CPU milliseconds", process.cpu_milliseconds),
                     ("Peak bytes of memory", process.peak_memory_bytes),
+                    ("Bytes spilled to disk", process.spilled_bytes),
                 ],
             ),
         ];

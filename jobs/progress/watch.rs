@@ -108,7 +108,7 @@ pub(crate) fn watch<T>(
     match &result {
         Ok(_) => {
             progress.tell_finished_before(&mut lock(&progress.board), Stage::ALL.len());
-            let Process { cpu_milliseconds, peak_memory_bytes } = Process::measure();
+            let Process { cpu_milliseconds, peak_memory_bytes, .. } = Process::measure();
             let cpu_seconds = cpu_milliseconds as f64 / 1e3;
             progress.tell(&Event::JobFinished { seconds: took, cpu_seconds, peak_memory_bytes });
         }

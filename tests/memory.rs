@@ -1,0 +1,117 @@
+//! `--memory`: the same output as without, from no more memory; and what becomes of a disk that fills up.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use crate::support::{Folder, Random, json_line, run, sorted};
+
+const MIB: u64 = 1 << 20;
+/// `scripts/bench/memory` takes four times as much, and ten times that of input.
+const MEMORY: u64 = 64 * MIB;
+
+/// Texts, every tenth one like the one before it.
+fn write_corpus(here: &Folder, bytes: u64) {
+    let mut file = BufWriter::new(File::create(here.path("in.jsonl")).unwrap());
+    let (mut random, mut text, mut written) = (Random(1), String::new(), 0);
+    for number in 0_u64.. {
+        if number % 10 == 9 {
+            text.push('。');
+        } else {
+            let chars = 100 + random.below(400);
+            text = random.text(chars);
+        }
+        let line = json_line(&number.to_string(), &text);
+        file.write_all(line.as_bytes()).unwrap();
+        written += line.len() as u64;
+        if written >= bytes {
+            break;
+        }
+    }
+    file.into_inner().unwrap();
+}
+
+/// Removed documents, kept ones, pairs and clusters.
+fn found(here: &Folder, output: &str) -> impl PartialEq {
+    let lines = |folder| sorted(here.lines(&format!("{output}/{folder}"), ".jsonl"));
+    let table = |folder| sorted(here.table(&format!("{output}/{folder}")));
+    (lines("removed"), lines("kept"), table("pairs"), table("clusters"))
+}
+
+/// Runs a method with and without the limit; returns how many documents it removed.
+#[track_caller]
+fn same_in_less_memory(here: &Folder, method: &str, workers: u64, memory: u64) -> u64 {
+    let dedup = format!("dedup in.jsonl --quiet --overwrite --workers {workers} --method {method}");
+    here.run(&format!("{dedup} free")).ends(0);
+    here.run(&format!("{dedup} limited --memory {}M --local-dir .", memory / MIB)).ends(0);
+    assert!(found(here, "free") == found(here, "limited"), "{method}");
+    let process = here.success("limited")["process"].clone();
+    assert!(process["spilled_bytes"].as_u64().unwrap() > 0, "{method}: all of it fits");
+    let peak = process["peak_memory_bytes"].as_u64().unwrap();
+    assert!(peak <= memory * 11 / 10, "{method}: {peak} bytes");
+    here.counter("limited", "removed")
+}
+
+#[test]
+fn a_search_keeps_within_its_memory() {
+    let here = Folder::new();
+    write_corpus(&here, 3 * MEMORY);
+    for method in ["auto", "simhash:features=char:5", "minhash:features=char:5"] {
+        assert!(same_in_less_memory(&here, method, 2, MEMORY) > 0, "{method}");
+    }
+}
+
+/// 100,000 copies of one text, and 100,000 texts of phrases that each occur in thousands of them.
+#[test]
+fn many_copies_and_many_that_share_a_block_fit_into_memory_and_are_spread() {
+    const WORKERS: u64 = 4;
+    let here = Folder::new();
+    let mut random = Random(2);
+    let copy = random.text(100);
+    let phrases: Vec<String> = (0..300).map(|_| random.text(20)).collect();
+    let mut lines = String::new();
+    for number in 0..100_000 {
+        lines += &json_line(&format!("a{number}"), &copy);
+        let text: Vec<&str> = (0..6).map(|_| &*phrases[random.below(phrases.len())]).collect();
+        lines += &json_line(&format!("b{number}"), &text.concat());
+    }
+    here.write("in.jsonl", lines);
+    for method in ["auto", "minhash:features=char:5"] {
+        assert!(same_in_less_memory(&here, method, WORKERS, 2 * MEMORY) >= 99_999, "{method}");
+        for block in here.success("limited")["blocks"].as_array().unwrap() {
+            let number = |name: &str| block[name].as_u64().unwrap();
+            let (all, most) = (number("compared"), number("most_compared_by_a_worker"));
+            assert!(all < 100_000 || most * WORKERS <= 2 * all, "{method}: {block}");
+        }
+    }
+}
+
+/// `line`, in a mount namespace of its own where the folder `small` is a disk of 1 MB.
+fn on_a_small_disk(here: &Folder, line: &str) -> Command {
+    let inner = here.command(line);
+    let mut command = Command::new("unshare");
+    let mount = "mount -t tmpfs -o size=1m none small && exec \"$0\" \"$@\"";
+    command.args(["--map-root-user", "--mount", "sh", "-c", mount]);
+    command.arg(inner.get_program()).args(inner.get_args());
+    command.current_dir(here.path("")).process_group(0);
+    command
+}
+
+#[test]
+fn a_full_local_disk_is_one_clear_error_and_the_old_output_stays() {
+    let here = Folder::new();
+    write_corpus(&here, 48 * MIB);
+    fs::create_dir(here.path("small")).unwrap();
+    let dedup = "dedup in.jsonl out --quiet --overwrite --workers 2";
+    here.run(&format!("{dedup} --method exact")).ends(0);
+    let before = (here.bytes("out/kept", ".jsonl"), here.success("out"));
+    let limited = format!("{dedup} --memory 64M --local-dir small");
+    let failed = run(&mut on_a_small_disk(&here, &limited));
+    failed.fails(1, &["the disk of \"small\" is full", "could not spill"]);
+    assert!(before == (here.bytes("out/kept", ".jsonl"), here.success("out")));
+    // The map stage is not done again.
+    here.run(&limited).ends(0);
+    here.run(&dedup.replace(" out ", " fresh ")).ends(0);
+    assert!(found(&here, "out") == found(&here, "fresh"));
+}
