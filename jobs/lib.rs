@@ -4,12 +4,14 @@
 
 pub mod compare;
 mod comparison;
+mod decision;
 pub mod dedup;
 pub mod demo;
 mod drive;
 pub mod eval;
 pub mod explain;
 mod failure;
+mod fates;
 #[cfg(feature = "faults")]
 pub mod faults;
 mod finish;
@@ -21,6 +23,7 @@ mod labels;
 mod launch;
 mod lifeline;
 mod map_output;
+mod names;
 mod options;
 mod output;
 pub mod pack;

@@ -11,7 +11,7 @@ use operators::text::Cleaner;
 use operators::{Counting, DocId, Pair, Sketch};
 use timely::worker::Worker;
 
-use super::{Found, Named, Search, verified};
+use super::{Found, Search, verified};
 use crate::progress::{At, Stage};
 
 impl Search {
@@ -46,7 +46,7 @@ impl Search {
                 named |= join.add(text.doc, &mut sets);
             }
             if named {
-                found.named.push(Named { doc: text.doc, id: text.id.to_owned(), chars: text.chars });
+                found.names.add(text.doc, text.id, text.chars);
             }
         })?;
         let Compared { pairs, loads } = join.candidates(worker, Skew::default());
@@ -60,7 +60,7 @@ impl Search {
         found.matches.pairs = verified(verify.finish(worker));
         found.matches.copies = copies;
         let matched = Needs::exchange(worker, &of_matches(&found), &[], false);
-        found.named.retain(|named| of_copies.of(named.doc).is_some() || matched.of(named.doc).is_some());
+        found.names.retain(|doc| of_copies.of(doc).is_some() || matched.of(doc).is_some());
         Ok(found)
     }
 
