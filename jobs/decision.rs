@@ -18,7 +18,7 @@ impl Finish<'_> {
     /// Decides what becomes of every document, and writes the tables. Gives the summary as far as it is known before
     /// the records are written.
     ///
-    /// Memory: docs/design/0025.
+    /// Memory: docs/design/0019.
     pub(crate) fn decide(
         &self,
         mut found: Found,
@@ -40,14 +40,14 @@ impl Finish<'_> {
         at.enter(Stage::Write);
         let distance = |pair: &Pair| self.distance(pair);
         let pairs = write_pairs(folder, matches, self.pairs, measured, distance, name)?;
-        write_clusters(folder, &members, names, measured)?;
-        write_rejects(folder, &found.rejects)?;
-        drop(at);
-
         let summary = self.summary(&found, &members, pairs, clock);
+        let Found { matches, names, rejects, .. } = found;
+        drop(matches);
+        write_clusters(folder, &members, &names, measured)?;
+        write_rejects(folder, &rejects)?;
         members.retain(|member| member.removed.is_some());
-        let rejected = found.rejects.iter().map(|reject| reject.doc).collect();
-        Ok((summary, Fates { removed: members, rejected, names: found.names, measured }))
+        let rejected = rejects.iter().map(|reject| reject.doc).collect();
+        Ok((summary, Fates { removed: members, rejected, names, measured }))
     }
 
     fn summary(&self, found: &Found, members: &[Member], pairs: u64, clock: Clock) -> Summary {

@@ -136,3 +136,53 @@ impl OfSplit<'_> {
         rest.is_some()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REMOVED: DocId = DocId(7);
+
+    /// Of three records of a split, the second goes in favour of `duplicate_of`, and the third is rejected.
+    fn fates(duplicate_of: &str, tie: Tie, measured: bool) -> Fates {
+        let mut names = Names::default();
+        for (doc, id) in [(DocId(1), "first"), (DocId(2), duplicate_of), (REMOVED, "it")] {
+            names.add(doc, id, 1);
+        }
+        let removed = Some(Removed { duplicate_of: DocId(2), tie });
+        let removed = vec![Member { cluster: DocId(1), doc: REMOVED, removed }];
+        Fates { removed, rejected: vec![DocId(8)], names, measured }
+    }
+
+    #[test]
+    fn a_removal_says_the_names_of_its_documents() {
+        let fates = fates("best", Tie::Similar(None), false);
+        let mut of_split = fates.of_split(0);
+        let removal = Removal {
+            id: "it".to_owned(),
+            duplicate_of: "best".to_owned(),
+            similarity: None,
+            cluster: "first".to_owned(),
+            reason: "similar".into(),
+        };
+        let next: Vec<Fate> = (6..10).map(|doc| of_split.next(DocId(doc))).collect();
+        assert_eq!(next, [Fate::Kept, Fate::Removed(removal), Fate::Rejected, Fate::Kept]);
+        assert_eq!(fates.of_split(1).next(DocId::new(1, 7)), Fate::Kept);
+    }
+
+    #[test]
+    fn all_that_is_written_is_in_the_hash() {
+        let hash = |fates: Fates| fates.of_split(0).hash();
+        let usual = hash(fates("best", Tie::Identical, false));
+        assert_eq!(usual, hash(fates("best", Tie::Identical, false)));
+        let mut other = fates("best", Tie::Identical, false);
+        other.rejected.clear();
+        let others = [
+            other,
+            fates("bess", Tie::Identical, false),
+            fates("best", Tie::Chain, false),
+            fates("best", Tie::Identical, true),
+        ];
+        others.into_iter().for_each(|other| assert_ne!(hash(other), usual));
+    }
+}

@@ -55,6 +55,7 @@ impl Matches {
         let mut docs: Vec<DocId> = of_copies.chain(of_pairs).collect();
         docs.sort_unstable();
         docs.dedup();
+        docs.shrink_to_fit();
         docs
     }
 }
@@ -173,8 +174,8 @@ impl Graph {
             let duplicate_of = self.members[self.best[from as usize] as usize].doc;
             for edge in edges {
                 // Of several before it that stay, the most similar is named; of equal ones the first in keep order.
-                let (tie, removed) =
-                    (Tie::Similar(edge.similarity), &mut self.members[edge.to as usize].removed);
+                let tie = Tie::Similar(edge.similarity);
+                let removed = &mut self.members[edge.to as usize].removed;
                 if removed.is_none_or(|removed| removed.tie < tie) {
                     *removed = Some(Removed { duplicate_of, tie });
                 }
