@@ -1,6 +1,7 @@
 //! Clusters, and which of their documents survive.
 //!
-//! All on one thread, from pairs: some 60 bytes for each document that has a near-duplicate, 64 for each pair.
+//! All on one thread, from pairs. At the peak 56 bytes for each document that matches and 16 for each pair (measured: 48 to
+//! 58, and 18), of which 32 a document are what is returned.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -78,7 +78,10 @@ fn alone_everything_stays_as_it_is() {
     assert_eq!(cluster.broadcast(Some(vec![2])).unwrap(), [2]);
     assert_eq!(cluster.meet(3, Ok::<_, Error>).unwrap(), [3]);
     assert_eq!(cluster.meet_apart(4, Ok::<_, Error>).unwrap(), 4);
-    assert!(cluster.meet_apart((), |_| Ok::<_, Error>(Vec::<()>::new())).is_err(), "there is a part for each");
+    assert!(
+        cluster.meet_apart((), |_| Ok::<_, Error>(Vec::<()>::new())).is_err(),
+        "there is a part for each"
+    );
     cluster.leave().unwrap();
 }
 
