@@ -16,6 +16,11 @@ pub(crate) fn splits_of(plan: &Plan, index: usize, peers: usize) -> impl Iterato
     (0u32..).zip(&plan.splits).skip(index).step_by(peers)
 }
 
+/// The process whose workers read a split.
+pub(crate) fn process_of(split: u32, cluster: &Cluster) -> usize {
+    split as usize % cluster.all_workers() / cluster.workers()
+}
+
 /// Calls `work` for each split that the workers of this process read, on as many threads, and gives the results in the
 /// order of the splits. Each thread is a worker that is in the stage.
 ///
@@ -26,8 +31,7 @@ pub(crate) fn each_split<T: Send>(
     (progress, stage): (&Progress, Stage),
     work: impl Fn(&At, u32, &Split) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let process = |number: u32| number as usize % cluster.all_workers() / cluster.workers();
-    let mine = (0..).zip(&plan.splits).filter(|&(number, _)| process(number) == cluster.index());
+    let mine = (0..).zip(&plan.splits).filter(|&(number, _)| process_of(number, cluster) == cluster.index());
     let mine: Vec<(u32, &Split)> = mine.collect();
     let (mine, next, work) = (&mine, &AtomicUsize::new(0), &work);
     let first = cluster.index() * cluster.workers();

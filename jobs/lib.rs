@@ -4,12 +4,14 @@
 
 pub mod compare;
 mod comparison;
+mod decision;
 pub mod dedup;
 pub mod demo;
 mod drive;
 pub mod eval;
 pub mod explain;
 mod failure;
+mod fates;
 #[cfg(feature = "faults")]
 pub mod faults;
 mod finish;
@@ -22,6 +24,7 @@ mod launch;
 mod lifeline;
 mod map_output;
 mod memory;
+mod names;
 mod options;
 mod output;
 pub mod pack;

@@ -12,10 +12,11 @@ use serde_json::json;
 use crate::finish::{Finish, Keep, verified_by};
 use crate::finished::Finished;
 use crate::guards::Guards;
+use crate::names::Names;
 use crate::options::paths;
 use crate::output::OutputFolder;
 use crate::progress::Progress;
-use crate::search::{Found, Named};
+use crate::search::Found;
 use crate::tables::PairsOf;
 use crate::{Common, WrongUse, statistics};
 
@@ -131,15 +132,12 @@ fn found(finished: &Finished, least: Similarity) -> Result<Found> {
         }
     })?;
     near.sort_unstable();
-    let mut named = Vec::new();
-    finished.members(|member| {
-        named.push(Named { doc: member.place, id: member.id, chars: member.characters });
-    })?;
-    named.sort_unstable();
+    let mut names = Names::default();
+    finished.members(|member| names.add(member.place, &member.id, member.characters))?;
     let counters = finished.counters();
     Ok(Found {
         matches: Matches { copies: firsts.into_iter().collect(), pairs: near },
-        named,
+        names,
         rejects: finished.rejects()?,
         docs: counters.records_read - counters.rejected,
         text_bytes: counters.text_bytes,

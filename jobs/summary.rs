@@ -31,7 +31,7 @@ pub(crate) struct Summary {
     pub blocks: Vec<BlockSkew>,
     /// Some pairs, from all over the corpus.
     pub sample_pairs: Vec<SamplePair>,
-    pub seconds: BTreeMap<&'static str, f64>,
+    pub seconds: Clock,
     /// All but the commit, which is not done when this is written.
     pub stages: Vec<StageRow>,
     pub input: Vec<InputFile>,
@@ -146,6 +146,11 @@ impl Counters {
         self.largest_cluster = sizes.keys().next_back().copied().unwrap_or(0);
         sizes
     }
+
+    /// Documents that were decided to be removed, once they are counted.
+    pub fn to_remove(&self) -> u64 {
+        self.removed_identical + self.removed_similar + self.removed_chain
+    }
 }
 
 impl Process {
@@ -244,7 +249,7 @@ impl fmt::Display for Summary {
 }
 
 /// The seconds that each part of the run took.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Clock(BTreeMap<&'static str, f64>);
 
 impl Clock {

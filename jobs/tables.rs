@@ -6,7 +6,6 @@ use std::sync::Arc;
 use anyhow::Result;
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use cluster::Output;
-use datasets::Removal;
 use operators::vector::Measure;
 use operators::{DocId, Matches, Member, Pair, Reject, Similarity};
 use parquet::arrow::ArrowWriter;
@@ -14,8 +13,9 @@ use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use serde::Serialize;
 
+use crate::fates::{reason, similarity};
+use crate::names::Names;
 use crate::output::OutputFolder;
-use crate::search::Named;
 
 /// Rows of one part.
 const PART_ROWS: usize = 1 << 20;
@@ -31,7 +31,7 @@ pub(crate) enum PairsOf {
     All,
 }
 
-/// Writes `pairs/`, identical documents first; returns the number of rows.
+/// Writes `pairs/`, identical documents first; returns the number of rows. `matches`: copies sorted by their first.
 pub(crate) fn write_pairs<'a>(
     folder: &OutputFolder,
     matches: &Matches,
@@ -47,16 +47,14 @@ pub(crate) fn write_pairs<'a>(
         let places = (pair.low, pair.high);
         table.push(PairRow { a, b, hamming: distance(&pair), similarity, identical, places })
     };
-    // The copies of a first document lie side by side, sorted by it.
-    let mut copies: Vec<(DocId, DocId)> = matches.copies.iter().map(|&(doc, first)| (first, doc)).collect();
-    copies.sort_unstable();
+    let copies = &matches.copies;
     let class = |first: DocId| {
-        let start = copies.partition_point(|copy| copy.0 < first);
-        let end = copies.partition_point(|copy| copy.0 <= first);
-        std::iter::once(first).chain(copies[start..end].iter().map(|copy| copy.1))
+        let start = copies.partition_point(|copy| copy.1 < first);
+        let end = copies.partition_point(|copy| copy.1 <= first);
+        std::iter::once(first).chain(copies[start..end].iter().map(|copy| copy.0))
     };
-    for identical in copies.chunk_by(|a, b| a.0 == b.0) {
-        let members: Vec<DocId> = class(identical[0].0).collect();
+    for identical in copies.chunk_by(|a, b| a.1 == b.1) {
+        let members: Vec<DocId> = class(identical[0].1).collect();
         let ones = if of == PairsOf::All { members.len() } else { 1 };
         for (i, &one) in members[..ones].iter().enumerate() {
             for &other in &members[i + 1..] {
@@ -78,17 +76,16 @@ pub(crate) fn write_pairs<'a>(
     table.finish()
 }
 
-/// Writes `clusters/`. `removal`: what is said of a document that goes.
-pub(crate) fn write_clusters<'a>(
+/// Writes `clusters/`. `measured`: the similarity of each pair is known.
+pub(crate) fn write_clusters(
     folder: &OutputFolder,
     members: &[Member],
-    named: impl Fn(DocId) -> &'a Named,
-    removal: impl Fn(DocId) -> Option<&'a Removal>,
+    names: &Names,
+    measured: bool,
 ) -> Result<()> {
     let mut table = Table::new(folder, "clusters");
     for member in members {
-        let (named, cluster) = (named(member.doc), &named(member.cluster).id);
-        table.push(MemberRow { named, cluster, removal: removal(member.doc) })?;
+        table.push(MemberRow { member, names, measured })?;
     }
     table.finish()?;
     Ok(())
@@ -159,26 +156,29 @@ impl TableRow for PairRow<'_> {
 }
 
 struct MemberRow<'a> {
-    named: &'a Named,
-    cluster: &'a str,
-    removal: Option<&'a Removal>,
+    member: &'a Member,
+    names: &'a Names,
+    measured: bool,
 }
 
 impl TableRow for MemberRow<'_> {
     fn columns(rows: &[Self]) -> Vec<(&'static str, ArrayRef, bool)> {
-        let removals = || rows.iter().map(|row| row.removal);
-        let kept = removals().map(|removal| Some(removal.is_none()));
-        let similarity = removals().map(|removal| removal?.similarity);
-        let characters = rows.iter().map(|row| row.named.chars);
+        let removals = || rows.iter().map(|row| row.member.removed);
+        let kept = removals().map(|removed| Some(removed.is_none()));
+        let similarity = rows.iter().map(|row| similarity(row.member.removed?.tie, row.measured));
+        let characters = rows.iter().map(|row| row.names.chars(row.member.doc));
+        let name = |doc: fn(&Member) -> Option<DocId>| {
+            strings(rows.iter().map(move |row| doc(row.member).map(|doc| row.names.id(doc))))
+        };
         vec![
-            ("id", strings(rows.iter().map(|row| Some(row.named.id.as_str()))), false),
-            ("cluster", strings(rows.iter().map(|row| Some(row.cluster))), false),
+            ("id", name(|member| Some(member.doc)), false),
+            ("cluster", name(|member| Some(member.cluster)), false),
             ("kept", Arc::new(BooleanArray::from_iter(kept)), false),
-            ("duplicate_of", strings(removals().map(|removal| Some(removal?.duplicate_of.as_str()))), true),
+            ("duplicate_of", name(|member| Some(member.removed?.duplicate_of)), true),
             ("similarity", Arc::new(Float64Array::from_iter(similarity)), true),
-            ("reason", strings(removals().map(|removal| Some(&*removal?.reason))), true),
+            ("reason", strings(removals().map(|removed| Some(reason(removed?.tie)))), true),
             ("characters", Arc::new(UInt64Array::from_iter_values(characters)), false),
-            ("place", places(rows.iter().map(|row| row.named.doc)), false),
+            ("place", places(rows.iter().map(|row| row.member.doc)), false),
         ]
     }
 }

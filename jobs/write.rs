@@ -4,17 +4,15 @@ use std::iter;
 
 use anyhow::Result;
 use cluster::Cluster;
-use datasets::{Fate, Reading, Removal};
-use operators::{DocId, hash};
+use datasets::{Fate, Reading};
+use operators::DocId;
 use serde::{Deserialize, Serialize};
 
 use crate::drive;
+use crate::fates::{Fates, OfSplit};
 use crate::output::{OutputFolder, SplitParts, TaskManifest};
 use crate::plan::{Plan, Split};
 use crate::progress::{At, Progress, Stage};
-
-/// What becomes of each record that does not simply stay, sorted by place.
-pub(crate) type Fates = Vec<(DocId, Option<Removal>)>;
 
 /// Records written, to be held against those read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -33,7 +31,7 @@ impl Written {
     }
 }
 
-/// Writes kept and removed of the splits of this process. `fates`: the removal of a removed record, `None` for a rejected one.
+/// Writes kept and removed of the splits of this process.
 pub(crate) fn write(
     plan: &Plan,
     reading: &Reading,
@@ -43,9 +41,8 @@ pub(crate) fn write(
     progress: &Progress,
 ) -> Result<Written> {
     let results = drive::each_split(plan, cluster, (progress, Stage::Write), |at, number, split| {
-        let of_split = |split: u32| fates.partition_point(|fate| fate.0.split() < split);
-        let fates = &fates[of_split(number)..of_split(number + 1)];
-        let decided = decided(fates);
+        let fates = fates.of_split(number);
+        let decided = fates.hash();
         if let Some(task) = folder.finished_task(number, decided)? {
             split.pieces.iter().for_each(|piece| at.done(piece.bytes()));
             return Ok(task);
@@ -62,39 +59,24 @@ pub(crate) fn write(
     Ok(all)
 }
 
-/// A hash of what was decided for a split.
-fn decided(fates: &[(DocId, Option<Removal>)]) -> u64 {
-    let mut text = String::new();
-    for (doc, removal) in fates {
-        text += &format!("{} {removal:?}\n", doc.0);
-    }
-    hash::bytes(text.as_bytes())
-}
-
 fn write_split(
     split: &Split,
     number: u32,
     reading: &Reading,
-    fates: &[(DocId, Option<Removal>)],
+    mut fates: OfSplit,
     folder: &OutputFolder,
     at: &At,
     written: &mut TaskManifest,
 ) -> Result<()> {
     let parts = SplitParts::new(folder, number);
     let mut writer = split.format.writer(&parts, reading);
-    let mut rest = fates.iter().peekable();
     let mut next = 0;
     for unopened in &split.pieces {
         let piece = unopened.open()?;
         let first = next;
-        let mut fates = iter::from_fn(|| {
-            let here = DocId::new(number, next);
+        let mut each = iter::from_fn(|| {
+            let fate = fates.next(DocId::new(number, next));
             next += 1;
-            let fate = match rest.next_if(|(doc, _)| *doc == here) {
-                None => Fate::Kept,
-                Some((_, Some(removal))) => Fate::Removed(removal.clone()),
-                Some((_, None)) => Fate::Rejected,
-            };
             match fate {
                 Fate::Kept => written.kept += 1,
                 Fate::Removed(_) => written.removed += 1,
@@ -102,10 +84,10 @@ fn write_split(
             }
             Some(fate)
         });
-        if let Err(error) = writer.divide(&piece, &mut fates) {
+        if let Err(error) = writer.divide(&piece, &mut each) {
             // What ended the first reading of the piece ends this one. It was counted as a rejected record, but
             // for a file that cannot be opened only by its first piece.
-            let counted = rest.next_if(|fate| *fate == &(DocId::new(number, next), None)).is_some();
+            let counted = fates.next_rejected(DocId::new(number, next));
             if !error.is_data() || !counted && (next > first || unopened.speaks_for_file()) {
                 return Err(error.into());
             }

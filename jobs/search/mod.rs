@@ -16,13 +16,14 @@ use operators::mapped::{Bands, Fingerprints, Texts, Words};
 use operators::method::{Method, MethodJob, SetMethod, SetSearch, Zhou};
 use operators::retrieval::Comparisons;
 use operators::text::Cleaner;
-use operators::{Doc, DocBatch, DocId, Matches, Pair, Reject, Scratch, Similarity, Sketch, Sorted};
+use operators::{DocBatch, Matches, Pair, Reject, Scratch, Similarity, Sketch, Sorted};
 use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
 use self::map::NoField;
 use crate::drive;
 use crate::map_output::MapOutputs;
+use crate::names::Names;
 use crate::plan::Plan;
 use crate::progress::{At, Progress};
 
@@ -44,8 +45,8 @@ pub(crate) struct Search {
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Found {
     pub matches: Matches,
-    /// The documents of the matches, and of candidates that came to nothing; sorted.
-    pub named: Vec<Named>,
+    /// Of the documents of the matches, and of candidates that came to nothing.
+    pub names: Names,
     /// Sorted by place.
     pub rejects: Vec<Reject>,
     /// The first file without the fields that were asked for.
@@ -74,9 +75,9 @@ impl Found {
     pub fn join(parts: impl IntoIterator<Item = Found>) -> Self {
         let mut all = Found::default();
         for mut part in parts {
-            all.matches.copies.append(&mut part.matches.copies);
-            all.matches.pairs.append(&mut part.matches.pairs);
-            all.named.append(&mut part.named);
+            append(&mut all.matches.copies, part.matches.copies);
+            append(&mut all.matches.pairs, part.matches.pairs);
+            all.names.append(part.names);
             all.rejects.append(&mut part.rejects);
             let both = all.without_field.into_iter().chain(part.without_field.take());
             all.without_field = both.min_by_key(|missing| missing.split);
@@ -88,9 +89,9 @@ impl Found {
             all.comparisons = all.comparisons.into_iter().chain(part.comparisons).reduce(|a, b| a + b);
             all.loads.append(&mut part.loads);
         }
-        all.matches.copies.sort_unstable();
+        all.matches.copies.sort_unstable_by_key(|&(doc, first)| (first, doc));
         all.matches.pairs.sort_unstable();
-        all.named.sort_unstable();
+        all.names.sort();
         all.rejects.sort_by_key(|reject| reject.doc);
         all
     }
@@ -101,13 +102,9 @@ const SKETCH_SHARE: usize = 4;
 /// Of features, for each byte of text: a feature is 8 bytes, and a character 1 or 3.
 const FEATURE_BYTES: usize = 4;
 
-/// A document that matters after the map stage.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-pub(crate) struct Named {
-    pub doc: DocId,
-    pub id: String,
-    /// Of its text, in characters.
-    pub chars: u64,
+/// Adds all of `part`; the first part is taken as it is.
+fn append<T>(all: &mut Vec<T>, part: Vec<T>) {
+    if all.is_empty() { *all = part } else { all.extend(part) }
 }
 
 impl MethodJob for Search {
@@ -189,10 +186,10 @@ impl Search {
                 Some(verify) => found.matches.pairs.append(&mut verified(verify.finish(worker))),
                 None => found.matches.pairs.extend(pairs.into_iter().map(|pair| (pair, None))),
             }
+            // A document of several portions was named several times.
+            found.names.sort();
         }
         found.matches.copies = copies;
-        found.named.sort_unstable();
-        found.named.dedup();
         Ok(())
     }
 
@@ -215,7 +212,7 @@ impl Search {
             let each = |batch: &mut DocBatch| {
                 for doc in batch.docs() {
                     let Some(workers) = needs.of(doc.doc) else { continue };
-                    found.named.push(Named::new(&doc));
+                    found.names.add(doc.doc, doc.id, doc.text.chars().count() as u64);
                     list.clear();
                     for to in workers {
                         let Some(verify) = verify.as_mut() else { continue };
@@ -230,12 +227,6 @@ impl Search {
             at.split(number, split, || drive::read(number, split, &self.reading, at, each))?;
         }
         Ok(())
-    }
-}
-
-impl Named {
-    fn new(doc: &Doc) -> Self {
-        Named { doc: doc.doc, id: doc.id.to_owned(), chars: doc.text.chars().count() as u64 }
     }
 }
 

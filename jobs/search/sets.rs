@@ -11,7 +11,7 @@ use operators::text::Cleaner;
 use operators::{Counting, DocId, Pair, Sketch};
 use timely::worker::Worker;
 
-use super::{Found, Named, Search, verified};
+use super::{Found, Search, verified};
 use crate::progress::{At, Stage};
 
 impl Search {
@@ -61,7 +61,7 @@ impl Search {
         let needs = Needs::exchange(worker, &matched, &copies, false);
         self.texts(worker, Some(&needs), |text| {
             if needs.of(text.doc).is_some() {
-                found.named.push(Named { doc: text.doc, id: text.id.to_owned(), chars: text.chars });
+                found.names.add(text.doc, text.id, text.chars);
             }
         })?;
         found.matches.copies = copies;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Between 0 and 1 in millionths, rounded down: records carry no floating point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 pub struct Similarity(u32);
 
 impl Similarity {

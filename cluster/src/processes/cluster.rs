@@ -20,7 +20,7 @@ use crate::{Error, guard};
 
 /// The processes of a job, seen from one of them.
 ///
-/// All processes take the same steps: each calls `run`, `gather`, `broadcast` and `meet` in the same order. When another
+/// All processes take the same steps: each calls `run`, `gather`, `broadcast`, `meet` and `meet_apart` in the same order. When another
 /// process fails, `on_lost` ends this one; should it return, what waits for that process gets an error. Dropped without [`Cluster::leave`], it counts as lost at the others.
 pub struct Cluster {
     workers: usize,
@@ -184,7 +184,7 @@ impl Cluster {
     pub fn broadcast(&self, of_first: Option<Vec<u8>>) -> Result<Vec<u8>, Error> {
         match (&self.others, of_first) {
             (Some(others), None) => others.control.take(0),
-            (None, None) => Err(Error::Processes { reason: "process 0 has nothing to tell".to_owned() }),
+            (None, None) => Err(nothing()),
             (None, Some(bytes)) => Ok(bytes),
             (Some(_), Some(bytes)) => {
                 self.send_all(bytes.clone().into());
@@ -210,17 +210,54 @@ impl Cluster {
         U: Serialize + DeserializeOwned,
         E: From<Error>,
     {
-        let Some(Others { control, .. }) = &self.others else { return merge(vec![mine]) };
+        let Some(all) = self.bring(mine)? else { return Ok(self.receive()?) };
+        let merged = merge(all)?;
+        if self.others.is_some() {
+            self.send_all(encode(&merged)?.into());
+        }
+        Ok(merged)
+    }
+
+    /// The same, but brings each process its own part of the result: `merge` gives as many as there are processes, in
+    /// their order. That of process 0 is not encoded.
+    ///
+    /// # Errors
+    /// Those of [`meet`](Cluster::meet).
+    pub fn meet_apart<T, U, E>(
+        &self,
+        mine: T,
+        merge: impl FnOnce(Vec<T>) -> Result<Vec<U>, E>,
+    ) -> Result<U, E>
+    where
+        T: Serialize + DeserializeOwned,
+        U: Serialize + DeserializeOwned,
+        E: From<Error>,
+    {
+        let Some(all) = self.bring(mine)? else { return Ok(self.receive()?) };
+        let mut parts = merge(all)?.into_iter();
+        let own = parts.next();
+        if let Some(Others { control, .. }) = &self.others {
+            for (to, part) in (1..self.processes()).zip(parts) {
+                control.send(to, encode(&part)?.into());
+            }
+        }
+        Ok(own.ok_or_else(nothing)?)
+    }
+
+    /// Brings a value of every process to process 0, in their order; the others get `None`.
+    fn bring<T: Serialize + DeserializeOwned>(&self, mine: T) -> Result<Option<Vec<T>>, Error> {
+        let Some(Others { control, .. }) = &self.others else { return Ok(Some(vec![mine])) };
         if self.index() > 0 {
             control.send(0, encode(&mine)?.into());
-            drop(mine);
-            return Ok(decode(&control.take(0)?)?);
+            return Ok(None);
         }
         let theirs = (1..self.processes()).map(|from| decode(&control.take(from)?));
-        let all = std::iter::once(Ok(mine)).chain(theirs).collect::<Result<_, _>>()?;
-        let merged = merge(all)?;
-        self.send_all(encode(&merged)?.into());
-        Ok(merged)
+        std::iter::once(Ok(mine)).chain(theirs).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// A value that process 0 has sent.
+    fn receive<U: DeserializeOwned>(&self) -> Result<U, Error> {
+        decode(&self.broadcast(None)?)
     }
 
     /// Tells the others that this process gives up, and why; they end. Returns when they were told, or after a second.
@@ -253,6 +290,10 @@ fn encode(value: &impl Serialize) -> Result<Vec<u8>, Error> {
 
 fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     postcard::from_bytes(bytes).map_err(|error| codec("decode", &error))
+}
+
+fn nothing() -> Error {
+    Error::Processes { reason: "process 0 has nothing to tell".to_owned() }
 }
 
 fn codec(action: &str, error: &postcard::Error) -> Error {

@@ -1,0 +1,188 @@
+//! What becomes of the records that do not simply stay.
+
+use std::hash::{Hash, Hasher};
+
+use cluster::Cluster;
+use datasets::{Fate, Removal};
+use operators::{DocId, Member, Removed, Similarity, Tie};
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::drive;
+use crate::names::Names;
+
+/// What was decided for the splits of a process, with the names that are written.
+///
+/// Memory: 32 bytes for each removed document, 8 for each rejected record, and the names.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct Fates {
+    /// Those that go, sorted by place.
+    pub removed: Vec<Member>,
+    /// Sorted.
+    pub rejected: Vec<DocId>,
+    pub names: Names,
+    /// Whether the similarity of each pair is known.
+    pub measured: bool,
+}
+
+impl Fates {
+    /// What was decided for all, in parts: for each process that of its splits. That of process 0, which is not copied,
+    /// has all names, others what they need.
+    pub fn parts(mut self, cluster: &Cluster) -> Vec<Fates> {
+        let process = |doc: DocId| drive::process_of(doc.split(), cluster);
+        self.removed.sort_unstable_by_key(|member| (process(member.doc), member.doc));
+        self.rejected.sort_unstable_by_key(|&doc| (process(doc), doc));
+        let mut parts = Vec::new();
+        for index in (1..cluster.processes()).rev() {
+            let first = self.removed.partition_point(|member| process(member.doc) < index);
+            let removed = self.removed.split_off(first);
+            let first = self.rejected.partition_point(|&doc| process(doc) < index);
+            let rejected = self.rejected.split_off(first);
+            let mut docs: Vec<DocId> = removed.iter().flat_map(named).collect();
+            docs.sort_unstable();
+            docs.dedup();
+            parts.push(Fates { removed, rejected, names: self.names.of(&docs), measured: self.measured });
+        }
+        self.removed.shrink_to_fit();
+        parts.push(self);
+        parts.reverse();
+        parts
+    }
+
+    /// Those of one split.
+    pub fn of_split(&self, split: u32) -> OfSplit<'_> {
+        let removed = |split| self.removed.partition_point(|member| member.doc.split() < split);
+        let rejected = |split| self.rejected.partition_point(|doc| doc.split() < split);
+        OfSplit {
+            removed: &self.removed[removed(split)..removed(split + 1)],
+            rejected: &self.rejected[rejected(split)..rejected(split + 1)],
+            fates: self,
+        }
+    }
+
+    fn removal(&self, member: &Member, removed: Removed) -> Removal {
+        let name = |doc| self.names.id(doc).to_owned();
+        Removal {
+            id: name(member.doc),
+            duplicate_of: name(removed.duplicate_of),
+            similarity: similarity(removed.tie, self.measured),
+            cluster: name(member.cluster),
+            reason: reason(removed.tie).into(),
+        }
+    }
+}
+
+/// The documents whose names are written of one that goes.
+fn named(member: &Member) -> impl Iterator<Item = DocId> {
+    let of = member.removed.map(|removed| removed.duplicate_of);
+    [member.doc, member.cluster].into_iter().chain(of)
+}
+
+/// The similarity of a removed document to the one that stays, as it is written. `measured`: that of each pair is known.
+pub(crate) fn similarity(tie: Tie, measured: bool) -> Option<f64> {
+    match tie {
+        Tie::Identical => measured.then_some(1.0),
+        Tie::Similar(similarity) => similarity.map(Similarity::as_f64),
+        Tie::Chain => None,
+    }
+}
+
+/// What ties the two, as it is written.
+pub(crate) fn reason(tie: Tie) -> &'static str {
+    match tie {
+        Tie::Identical => "identical",
+        Tie::Similar(_) => "similar",
+        Tie::Chain => "chain",
+    }
+}
+
+/// What becomes of the records of one split, to be asked from the first to the last.
+pub(crate) struct OfSplit<'a> {
+    removed: &'a [Member],
+    rejected: &'a [DocId],
+    fates: &'a Fates,
+}
+
+impl OfSplit<'_> {
+    /// A hash of all that is written because of them.
+    pub fn hash(&self) -> u64 {
+        let mut hash = Xxh3::new();
+        self.fates.measured.hash(&mut hash);
+        for member in self.removed {
+            let tie = member.removed.map(|removed| removed.tie);
+            (member.doc, tie).hash(&mut hash);
+            named(member).for_each(|doc| self.fates.names.id(doc).hash(&mut hash));
+        }
+        self.rejected.hash(&mut hash);
+        hash.finish()
+    }
+
+    /// What becomes of the next record, `doc`.
+    pub fn next(&mut self, doc: DocId) -> Fate {
+        if self.next_rejected(doc) {
+            return Fate::Rejected;
+        }
+        let Some((member, rest)) = self.removed.split_first().filter(|(member, _)| member.doc == doc) else {
+            return Fate::Kept;
+        };
+        self.removed = rest;
+        member.removed.map_or(Fate::Kept, |removed| Fate::Removed(self.fates.removal(member, removed)))
+    }
+
+    /// Whether the next record, `doc`, is rejected.
+    pub fn next_rejected(&mut self, doc: DocId) -> bool {
+        let rest = self.rejected.strip_prefix(&[doc]);
+        self.rejected = rest.unwrap_or(self.rejected);
+        rest.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REMOVED: DocId = DocId(7);
+
+    /// Of three records of a split, the second goes in favour of `duplicate_of`, and the third is rejected.
+    fn fates(duplicate_of: &str, tie: Tie, measured: bool) -> Fates {
+        let mut names = Names::default();
+        for (doc, id) in [(DocId(1), "first"), (DocId(2), duplicate_of), (REMOVED, "it")] {
+            names.add(doc, id, 1);
+        }
+        let removed = Some(Removed { duplicate_of: DocId(2), tie });
+        let removed = vec![Member { cluster: DocId(1), doc: REMOVED, removed }];
+        Fates { removed, rejected: vec![DocId(8)], names, measured }
+    }
+
+    #[test]
+    fn a_removal_says_the_names_of_its_documents() {
+        let fates = fates("best", Tie::Similar(None), false);
+        let mut of_split = fates.of_split(0);
+        let removal = Removal {
+            id: "it".to_owned(),
+            duplicate_of: "best".to_owned(),
+            similarity: None,
+            cluster: "first".to_owned(),
+            reason: "similar".into(),
+        };
+        let next: Vec<Fate> = (6..10).map(|doc| of_split.next(DocId(doc))).collect();
+        assert_eq!(next, [Fate::Kept, Fate::Removed(removal), Fate::Rejected, Fate::Kept]);
+        assert_eq!(fates.of_split(1).next(DocId::new(1, 7)), Fate::Kept);
+    }
+
+    #[test]
+    fn all_that_is_written_is_in_the_hash() {
+        let hash = |fates: Fates| fates.of_split(0).hash();
+        let usual = hash(fates("best", Tie::Identical, false));
+        assert_eq!(usual, hash(fates("best", Tie::Identical, false)));
+        let mut other = fates("best", Tie::Identical, false);
+        other.rejected.clear();
+        let others = [
+            other,
+            fates("bess", Tie::Identical, false),
+            fates("best", Tie::Chain, false),
+            fates("best", Tie::Identical, true),
+        ];
+        others.into_iter().for_each(|other| assert_ne!(hash(other), usual));
+    }
+}

@@ -1,0 +1,170 @@
+//! What users call the documents that matter after the search, and how long these are.
+
+use std::collections::BTreeMap;
+
+use operators::DocId;
+use serde::{Deserialize, Serialize};
+
+/// Ids of documents, and the lengths of their texts.
+///
+/// Memory: 24 bytes and the id for each. They may be added in any order and again, but are found only once they are
+/// sorted.
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub(crate) struct Names {
+    splits: BTreeMap<u32, OfSplit>,
+}
+
+/// The documents of one split.
+#[derive(Debug, Default, Deserialize, Serialize)]
+struct OfSplit {
+    entries: Vec<Entry>,
+    /// One behind the other, in the order of the entries.
+    ids: String,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+struct Entry {
+    /// Its ordinal in the split.
+    record: u64,
+    /// Where its id ends.
+    end: usize,
+    /// The length of its text.
+    chars: u64,
+}
+
+impl OfSplit {
+    fn push(&mut self, record: u64, id: &str, chars: u64) {
+        self.ids.push_str(id);
+        self.entries.push(Entry { record, end: self.ids.len(), chars });
+    }
+
+    fn id(&self, at: usize) -> &str {
+        let start = at.checked_sub(1).map_or(0, |before| self.entries[before].end);
+        &self.ids[start..self.entries[at].end]
+    }
+
+    /// These ones, in this order.
+    fn pick(&mut self, which: &[usize]) {
+        let mut picked = OfSplit::default();
+        for &at in which {
+            let Entry { record, chars, .. } = self.entries[at];
+            picked.push(record, self.id(at), chars);
+        }
+        *self = picked;
+    }
+}
+
+impl Names {
+    /// Adds a document with its id and the length of its text in characters.
+    pub fn add(&mut self, doc: DocId, id: &str, chars: u64) {
+        self.splits.entry(doc.split()).or_default().push(doc.record(), id, chars);
+    }
+
+    /// Adds all of others. Cost: copies only those of splits that both have.
+    pub fn append(&mut self, others: Names) {
+        for (split, others) in others.splits {
+            let all = self.splits.entry(split).or_default();
+            if all.entries.is_empty() {
+                *all = others;
+                continue;
+            }
+            for (at, entry) in others.entries.iter().enumerate() {
+                all.push(entry.record, others.id(at), entry.chars);
+            }
+        }
+    }
+
+    /// Puts them in order, and keeps one of those that were added again. Cost: one look at each where they are.
+    pub fn sort(&mut self) {
+        for split in self.splits.values_mut() {
+            let record = |at: usize| split.entries[at].record;
+            if (1..split.entries.len()).all(|at| record(at - 1) < record(at)) {
+                continue;
+            }
+            let mut order: Vec<usize> = (0..split.entries.len()).collect();
+            order.sort_by_key(|&at| record(at));
+            order.dedup_by_key(|at| record(*at));
+            split.pick(&order);
+        }
+    }
+
+    /// Drops those that `keep` does not want.
+    pub fn retain(&mut self, keep: impl Fn(DocId) -> bool) {
+        for (&number, split) in &mut self.splits {
+            let wanted = |at: &usize| keep(DocId::new(number, split.entries[*at].record));
+            let which: Vec<usize> = (0..split.entries.len()).filter(wanted).collect();
+            if which.len() < split.entries.len() {
+                split.pick(&which);
+            }
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.splits.values().map(|split| split.entries.len()).sum()
+    }
+
+    /// Those of some of its documents, which are sorted.
+    pub fn of(&self, docs: &[DocId]) -> Names {
+        let mut names = Names::default();
+        docs.iter().for_each(|&doc| names.add(doc, self.id(doc), self.chars(doc)));
+        names
+    }
+
+    /// The id of one of its documents.
+    pub fn id(&self, doc: DocId) -> &str {
+        let (split, at) = self.find(doc);
+        split.id(at)
+    }
+
+    /// The length of its text, in characters.
+    pub fn chars(&self, doc: DocId) -> u64 {
+        let (split, at) = self.find(doc);
+        split.entries[at].chars
+    }
+
+    fn find(&self, doc: DocId) -> (&OfSplit, usize) {
+        let split = &self.splits[&doc.split()];
+        (split, split.entries.partition_point(|entry| entry.record < doc.record()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(docs: &[(u32, u64)]) -> Names {
+        let mut names = Names::default();
+        for &(split, record) in docs {
+            names.add(DocId::new(split, record), &format!("文{split}-{record}"), record + 100);
+        }
+        names
+    }
+
+    fn all(names: &Names) -> Vec<(DocId, &str, u64)> {
+        let docs = names
+            .splits
+            .iter()
+            .flat_map(|(&split, of)| of.entries.iter().map(move |entry| DocId::new(split, entry.record)));
+        docs.map(|doc| (doc, names.id(doc), names.chars(doc))).collect()
+    }
+
+    #[test]
+    fn names_come_out_sorted_and_once_however_they_were_added() {
+        let expected = names(&[(0, 5), (3, 1), (3, 2), (3, 9)]);
+        let mut several = names(&[(3, 9), (3, 1), (3, 9)]);
+        several.append(names(&[(3, 2), (0, 5), (3, 1)]));
+        several.sort();
+        assert_eq!(all(&several), all(&expected));
+        assert_eq!(all(&several)[1], (DocId::new(3, 1), "文3-1", 101));
+    }
+
+    #[test]
+    fn only_names_that_are_wanted_stay() {
+        let docs = [DocId::new(0, 5), DocId::new(3, 2)];
+        let mut several = names(&[(0, 5), (1, 7), (3, 1), (3, 2), (3, 9)]);
+        assert_eq!(all(&several.of(&docs)), all(&names(&[(0, 5), (3, 2)])));
+        several.retain(|doc| docs.contains(&doc));
+        assert_eq!((all(&several), several.len()), (all(&names(&[(0, 5), (3, 2)])), 2));
+    }
+}
