@@ -67,14 +67,11 @@ impl<R: Record> ContainerBytes for Rows<R> {
     }
 
     fn into_bytes<W: std::io::Write>(&self, writer: &mut W) {
-        let mut bytes = [0; 4096];
-        for records in self.0.chunks(bytes.len() / R::BYTES) {
-            let bytes = &mut bytes[..records.len() * R::BYTES];
-            bytes.chunks_exact_mut(R::BYTES).zip(records).for_each(|(to, record)| record.write(to));
-            // The writer is a buffer that the engine made as long as `length_in_bytes` says: a failure is a bug.
-            #[expect(clippy::expect_used, reason = "the engine's trait has no way to fail")]
-            writer.write_all(bytes).expect("the engine's buffer is long enough");
-        }
+        let mut bytes = vec![0; self.length_in_bytes()];
+        bytes.chunks_exact_mut(R::BYTES).zip(&self.0).for_each(|(to, record)| record.write(to));
+        // The writer is a buffer that the engine made as long as `length_in_bytes` says: a failure is a bug.
+        #[expect(clippy::expect_used, reason = "the engine's trait has no way to fail")]
+        writer.write_all(&bytes).expect("the engine's buffer is long enough");
     }
 }
 
