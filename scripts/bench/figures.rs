@@ -50,12 +50,13 @@ fn main() {
         let (seconds, pairs) = dataflow_join(4, sharing(2_000_000));
         figure(name, seconds, format!("{pairs} pairs"));
     }
-    let name = "exchange of 16-byte rows through the engine, 10 M";
-    if wanted(name) {
-        let (seconds, rows) = exchange(uniform(10_000_000));
-        figure(name, seconds, format!("{:.1} M rows/s", rows as f64 / 1e6 / seconds));
+    for workers in [1, 8, 64] {
+        let name = format!("exchange of 16-byte rows through the engine, 10 M, workers: {workers}");
+        if wanted(&name) {
+            let (seconds, rows) = exchange(workers, 10_000_000);
+            figure(&name, seconds, format!("{:.1} M rows/s", rows as f64 / 1e6 / seconds));
+        }
     }
-
     let name = "exchange of 16-byte rows between processes, 2 x 10 M";
     if wanted(name) {
         let (seconds, rows) = exchange_over_loopback(10_000_000);
@@ -256,14 +257,16 @@ fn dataflow_join(workers: usize, rows: Vec<Row<u64>>) -> (f64, usize) {
     results.fold((0.0, 0), |(seconds, pairs), (more, found)| (seconds + more, pairs + found))
 }
 
-fn exchange(rows: Vec<Row<u64>>) -> (f64, usize) {
-    let rows = std::sync::Mutex::new(rows);
-    let results = Cluster::alone(1).run(move |worker| {
-        let rows = std::mem::take(&mut *rows.lock().expect("one worker"));
+/// The workers of one process send each other so many rows together.
+fn exchange(workers: usize, count: u64) -> (f64, usize) {
+    let results = Cluster::alone(workers).run(move |worker| {
+        let mine = (worker.index() as u64..count).step_by(workers);
+        let rows = mine.map(|i| Row { fingerprint: i, doc: DocId(i) });
         let key = |row: &Row<u64>| hash::spread(row.fingerprint);
         Ok::<_, cluster::Error>(timed(|| shuffle(worker, "Rows", rows, key).len()))
     });
-    results.expect("a worker")[0]
+    let results = results.expect("workers").into_iter();
+    results.fold((0.0, 0), |(seconds, rows), (more, arrived)| (seconds + more, rows + arrived))
 }
 
 /// Two processes, as far as the engine knows, that send each other all their rows; CPU seconds of all their threads.
