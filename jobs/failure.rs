@@ -67,11 +67,13 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
     let wrong_name = matches!(store, Some(cluster::Error::NotFound { .. } | cluster::Error::BadName { .. }));
     let data = error.downcast_ref::<datasets::Error>();
     let wrong_field = matches!(data, Some(datasets::Error::Field { .. }));
+    let method = error.downcast_ref::<operators::Error>();
+    let wrong_method = method.is_some_and(operators::Error::is_wrong_use);
     if error.is::<Guarded>() {
         4
     } else if error.is::<Locked>() {
         11
-    } else if error.is::<WrongUse>() || error.is::<operators::Error>() || wrong_name || wrong_field {
+    } else if error.is::<WrongUse>() || wrong_method || wrong_name || wrong_field {
         2
     } else {
         1

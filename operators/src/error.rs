@@ -46,6 +46,13 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Whether something else should have been asked for.
+    pub fn is_wrong_use(&self) -> bool {
+        matches!(self, Error::BadSpec { .. } | Error::BadDictionary { .. })
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
