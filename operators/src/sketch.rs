@@ -26,11 +26,6 @@ pub(crate) struct Piece {
 
 impl Piece {
     const COUNTERS: usize = 1 << 10;
-
-    /// Adds the counts of the same piece of another sketch.
-    pub fn add(&mut self, other: &Piece) {
-        self.counts.iter_mut().zip(other.counts).for_each(|(sum, count)| *sum = sum.saturating_add(count));
-    }
 }
 
 impl Record for Piece {
@@ -83,15 +78,26 @@ impl Sketch {
 
     /// The counters of a piece, if any of them counted something.
     pub(crate) fn piece(&self, at: usize) -> Option<Piece> {
-        let counters = &self.counters[at * Piece::COUNTERS..][..Piece::COUNTERS];
+        let counters = self.counters_of(at);
         let counts = std::array::from_fn(|i| counters[i].load(Relaxed));
         counts.iter().any(|&count| count > 0).then_some(Piece { at: at as u64, counts })
     }
 
+    /// Adds a piece of another sketch. Nobody else may write these counters meanwhile.
+    pub(crate) fn add(&self, piece: &Piece) {
+        for (counter, count) in self.counters_of(piece.at as usize).iter().zip(piece.counts) {
+            counter.store(counter.load(Relaxed).saturating_add(count), Relaxed);
+        }
+    }
+
     /// Replaces the counters of a piece.
     pub(crate) fn put(&self, piece: &Piece) {
-        let counters = &self.counters[piece.at as usize * Piece::COUNTERS..][..Piece::COUNTERS];
-        counters.iter().zip(piece.counts).for_each(|(counter, count)| counter.store(count, Relaxed));
+        let counters = self.counters_of(piece.at as usize).iter();
+        counters.zip(piece.counts).for_each(|(counter, count)| counter.store(count, Relaxed));
+    }
+
+    fn counters_of(&self, piece: usize) -> &[AtomicU8] {
+        &self.counters[piece * Piece::COUNTERS..][..Piece::COUNTERS]
     }
 
     /// How often the feature was counted, or more.
