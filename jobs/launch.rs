@@ -107,11 +107,14 @@ impl Launch {
             for (index, process) in processes.iter_mut().enumerate() {
                 ended.extend(process.look()?.filter(|&status| !well(status)).map(|status| (index, status)));
             }
-            // Where several ended between two looks, the one that was killed is why the others did.
-            ended.sort_by_key(|&(_, status)| matches!(status.code(), Some(code) if code != LOST));
-            if let (None, Some(&first)) = (failed, ended.first()) {
+            // One that was killed is why the others ended, even if the system says later that it has.
+            ended.sort_by_key(|&(_, status)| !killed(status));
+            let first = ended
+                .first()
+                .filter(|first| failed.is_none_or(|(_, known)| killed(first.1) && !killed(known)));
+            if let Some(&first) = first {
                 failed = Some(first);
-                limit = Some(Instant::now() + AFTER_FAILURE);
+                limit = limit.or(Some(Instant::now() + AFTER_FAILURE));
             } else if limit.is_none() && processes[0].ended.is_some() {
                 limit = Some(Instant::now() + AFTER_SUCCESS);
             }
@@ -244,6 +247,11 @@ impl Drop for Process {
 /// Done, or done but records were rejected.
 fn well(status: ExitStatus) -> bool {
     matches!(status.code(), Some(0 | 3))
+}
+
+/// By a signal, or on a host that can no longer be reached.
+fn killed(status: ExitStatus) -> bool {
+    matches!(status.code(), None | Some(LOST))
 }
 
 fn how(status: ExitStatus) -> String {

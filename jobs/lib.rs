@@ -48,7 +48,7 @@ pub mod why;
 mod write;
 
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read, Seek as _, SeekFrom, Write as _};
 use std::{env, fmt, process};
 
 use anyhow::{Context, Result, bail};
@@ -179,14 +179,17 @@ impl Common {
     }
 }
 
-/// Of the program's length and its head, where linkers put a hash of the whole (GNU's build id). Reading all of it takes
-/// each process longer than a small job.
+/// Of the program's length and both its ends: linkers put a hash of the whole into its head (GNU's build id), and the
+/// tables of what is where to its end. Reading all of it takes each process longer than a small job.
 fn hash_of_program() -> io::Result<u128> {
-    let program = File::open(env::current_exe()?)?;
+    let mut program = File::open(env::current_exe()?)?;
     let bytes = program.metadata()?.len();
-    let mut head = bytes.to_le_bytes().to_vec();
-    program.take(PROGRAM_HEAD).read_to_end(&mut head)?;
-    Ok(xxh3_128(&head))
+    let mut ends = bytes.to_le_bytes().to_vec();
+    for start in [0, bytes.saturating_sub(PROGRAM_END)] {
+        program.seek(SeekFrom::Start(start))?;
+        Read::by_ref(&mut program).take(PROGRAM_END).read_to_end(&mut ends)?;
+    }
+    Ok(xxh3_128(&ends))
 }
 
-const PROGRAM_HEAD: u64 = 64 << 10;
+const PROGRAM_END: u64 = 64 << 10;

@@ -2,25 +2,29 @@
 
 use std::env;
 
+use anyhow::{Result, bail};
 use cluster::path_of_text;
 use operators::Scratch;
 use operators::method::Spec;
 
-use crate::options;
+use crate::{WrongUse, options};
 
 /// What a process takes however large the corpus is: the program, each worker's readers and writers, and the words
 /// that texts are cut into. Measured: docs/design/0022.
 const PROGRAM_BYTES: u64 = 16 << 20;
-const WORKER_BYTES: u64 = 12 << 20;
+const WORKER_BYTES: u64 = 8 << 20;
 const WORDS_BYTES: u64 = 48 << 20;
+/// What a worker must have besides: little, or what it counts features with.
+const LEAST_BYTES: u64 = 2 << 20;
+const COUNTERS_BYTES: u64 = 32 << 20;
 
 /// What a search may hold.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MemoryOptions {
-    /// About how much memory each process may take, such as 500M or 4G, at least 64M; by default as much as there is
+    /// About how much memory each process may take, such as 500M or 4G; by default as much as there is
     ///
     /// What does not fit is kept in files of --local-dir for a while. The result is the same.
-    #[arg(long, value_name = "SIZE", value_parser = options::memory)]
+    #[arg(long, value_name = "SIZE", value_parser = options::size)]
     memory: Option<u64>,
     /// Folder for files that do not fit into --memory; by default the system's folder for temporary files
     #[arg(long, value_name = "DIR", value_parser = options::paths())]
@@ -29,11 +33,23 @@ pub(crate) struct MemoryOptions {
 
 impl MemoryOptions {
     /// What each of so many workers of this process has for what it holds.
-    pub fn scratch(&self, workers: usize, method: &Spec) -> Scratch {
+    ///
+    /// # Errors
+    /// When the memory is too little for the workers.
+    pub fn scratch(&self, workers: usize, method: &Spec) -> Result<Scratch> {
         let folder = self.local_dir.as_deref().map_or_else(env::temp_dir, path_of_text);
+        let of_workers = |bytes: u64| workers as u64 * bytes;
         let words = if method.cuts_words() { WORDS_BYTES } else { 0 };
-        let fixed = PROGRAM_BYTES + words + workers as u64 * WORKER_BYTES;
-        let left = self.memory.map(|memory| memory.saturating_sub(fixed).max(memory / 8));
-        Scratch::new(&folder, left.map(|bytes| bytes as usize)).shared_by(workers)
+        let fixed = PROGRAM_BYTES + words + of_workers(WORKER_BYTES);
+        let least = fixed + of_workers(if method.counted().is_some() { COUNTERS_BYTES } else { LEAST_BYTES });
+        if let Some(memory) = self.memory.filter(|&memory| memory < least) {
+            bail!(WrongUse(format!(
+                "--memory {}M is too little for {method} with {workers} workers in a process: it takes {}M",
+                memory >> 20,
+                least.div_ceil(1 << 20)
+            )));
+        }
+        let left = self.memory.map(|memory| (memory - fixed) as usize);
+        Ok(Scratch::new(&folder, left).shared_by(workers))
     }
 }

@@ -49,12 +49,6 @@ pub(crate) fn record_size(text: &str) -> Result<u64, String> {
     if bytes <= 1 << 30 { Ok(bytes) } else { Err("no more than 1G is possible".to_owned()) }
 }
 
-/// The memory of a process.
-pub(crate) fn memory(text: &str) -> Result<u64, String> {
-    let bytes = size(text)?;
-    if bytes >= 64 << 20 { Ok(bytes) } else { Err("no less than 64M is possible".to_owned()) }
-}
-
 /// A number of bytes: digits, then K, M or G for powers of 1,024.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(['K', 'M', 'G']);

@@ -180,14 +180,21 @@ impl Search {
         while let Some(pairs) = portions.next(worker)? {
             found.candidates += pairs.len() as u64;
             let mut verify = verify(worker, &pairs);
-            let needs = Needs::exchange(worker, &pairs, std::mem::take(&mut unnamed), verify.is_some());
-            self.read_candidates(worker, at, found, &needs, &mut verify, &mut features)?;
-            match verify {
-                Some(verify) => found.matches.pairs.append(&mut verified(verify.finish(worker))),
-                None => found.matches.pairs.extend(pairs.into_iter().map(|pair| (pair, None))),
-            }
+            let copies = std::mem::take(&mut unnamed);
+            let needs = Needs::exchange(worker, &pairs, copies, verify.is_some());
+            let mut names = self.read_candidates(worker, at, &needs, &mut verify, &mut features)?;
+            let mut near = match verify {
+                Some(verify) => verified(verify.finish(worker)),
+                None => pairs.into_iter().map(|pair| (pair, None)).collect(),
+            };
+            // Of candidates that came to nothing there may be very many.
+            let matched: Vec<Pair> = near.iter().map(|(pair, _)| *pair).collect();
+            let matched = Needs::exchange(worker, &matched, copies, false);
+            names.retain(|doc| matched.of(doc).is_some());
+            found.names.append(names);
             // A document of several portions was named several times.
             found.names.sort();
+            found.matches.pairs.append(&mut near);
         }
         found.matches.copies = copies;
         Ok(())
@@ -199,12 +206,11 @@ impl Search {
         &self,
         worker: &mut Worker,
         at: &At,
-        found: &mut Found,
         needs: &Needs,
         verify: &mut Option<Verify>,
         mut features: impl FnMut(&str, &mut Vec<u64>),
-    ) -> Result<()> {
-        let mut list = Vec::new();
+    ) -> Result<Names> {
+        let (mut names, mut list) = (Names::default(), Vec::new());
         for (number, split) in drive::splits_of(&self.plan, worker.index(), worker.peers()) {
             if !needs.any_of(number) {
                 continue;
@@ -212,7 +218,7 @@ impl Search {
             let each = |batch: &mut DocBatch| {
                 for doc in batch.docs() {
                     let Some(workers) = needs.of(doc.doc) else { continue };
-                    found.names.add(doc.doc, doc.id, doc.text.chars().count() as u64);
+                    names.add(doc.doc, doc.id, doc.text.chars().count() as u64);
                     list.clear();
                     for to in workers {
                         let Some(verify) = verify.as_mut() else { continue };
@@ -222,11 +228,14 @@ impl Search {
                         verify.send(worker, to, doc.doc, &list);
                     }
                 }
+                if let Some(verify) = verify.as_mut() {
+                    verify.round(worker);
+                }
                 Ok(())
             };
             at.split(number, split, || drive::read(number, split, &self.reading, at, each))?;
         }
-        Ok(())
+        Ok(names)
     }
 }
 

@@ -29,7 +29,7 @@ impl Search {
 
         let matched: Vec<Pair> = pairs.iter().map(|(pair, _)| *pair).collect();
         let needs = Needs::exchange(worker, &matched, &[], false);
-        self.read_candidates(worker, at, &mut found, &needs, &mut None, |_, _| {})?;
+        found.names = self.read_candidates(worker, at, &needs, &mut None, |_, _| {})?;
         found.matches.pairs = verified(pairs);
         Ok(found)
     }

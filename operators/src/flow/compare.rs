@@ -17,9 +17,9 @@ use crate::{Error, Runs, Scratch, Sorted, Spool, hash};
 /// The rows of a value that is too heavy are sent by values of narrower blocks, and those of such by narrower ones still,
 /// so many times, before they meet in tiles: each time they are sent several times.
 const SPLITS: u32 = 2;
-/// Of a budget: rows, twice those of heavy values, those that arrived, two parts for what a method compares them with,
-/// and pairs.
-const HOLDERS: usize = 7;
+/// Of a budget: rows, twice those of heavy values, those that arrived, tiles, two parts for what a method compares them
+/// with, and pairs.
+const HOLDERS: usize = 8;
 
 /// The pairs of one worker, and how the rows were spread.
 pub struct Compared {
@@ -74,7 +74,7 @@ impl BlockLoad {
 
 /// The rows of a worker, which only grow; to be compared.
 ///
-/// Memory: 24 bytes each, 32 for fingerprints of 128 bits; a seventh of a budget.
+/// Memory: 24 bytes each, 32 for fingerprints of 128 bits; an eighth of a budget.
 pub struct RowSpool<F> {
     spool: Spool,
     /// For each holder.
@@ -85,7 +85,11 @@ pub struct RowSpool<F> {
 impl<F: Record> RowSpool<F> {
     /// No row yet. `scratch`: for them and for comparing them.
     pub fn new(scratch: &Scratch) -> Self {
-        let scratch = scratch.shared_by(HOLDERS);
+        RowSpool::of_holder(&scratch.shared_by(HOLDERS))
+    }
+
+    fn of_holder(scratch: &Scratch) -> Self {
+        let scratch = scratch.clone();
         RowSpool { spool: Spool::new(&scratch), scratch, fingerprint: PhantomData }
     }
 
@@ -182,7 +186,7 @@ impl<M: Method> Join<'_, M> {
             return Ok(());
         }
         if let Some(blocks) = self.method.split(block).filter(|_| splits > 0) {
-            let mut narrower = RowSpool::new(&rows.scratch);
+            let mut narrower = RowSpool::of_holder(&rows.scratch);
             rows.scan(|row| {
                 if heavy.has(key(&row)) {
                     narrower.push(row)
@@ -197,7 +201,7 @@ impl<M: Method> Join<'_, M> {
                 }
             })
         };
-        let size = (heavy.largest, self.fit);
+        let size = (|row: &_| heavy.rows(key(row)), self.fit);
         in_tiles(worker, &self.scratch, size, scan, (&key, |row: &Row<_>| row.doc), |rows, place| {
             self.load.rows += rows.len() as u64;
             let mut emit = |pair| self.pairs.extend(Some(pair).filter(|pair| place.holds(pair)));

@@ -69,10 +69,11 @@ impl<R: Record + Ord> Meeting<R> {
         })?;
         let mut arrived = light.finish(worker)?;
         arrived.each_group(at_once, |a, b| key(a) == key(b), |records| each(records, Place::default()))?;
-        self.arrived = arrived.into_memory();
         if heavy.none() {
+            self.arrived = arrived.into_memory();
             return Ok(());
         }
+        drop(arrived);
         let scan = |worker: &mut Worker, send: &mut dyn FnMut(&mut Worker, R)| {
             scan(worker, &mut |worker, record| {
                 if heavy.has(spread(&record)) {
@@ -80,7 +81,8 @@ impl<R: Record + Ord> Meeting<R> {
                 }
             })
         };
-        in_tiles(worker, &self.scratch, (heavy.largest, fit), scan, (key, doc), each)
+        let rows = |record: &R| heavy.rows(spread(record));
+        in_tiles(worker, &self.scratch, (rows, fit), scan, (key, doc), each)
     }
 }
 

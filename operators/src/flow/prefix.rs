@@ -17,6 +17,8 @@ use crate::{Error, Runs, Scratch, Sorted};
 /// Without a budget postings are exchanged in rounds, by the leading bits of their features, so that only an eighth of
 /// them is in memory at once.
 const ROUND_BITS: u32 = 3;
+/// After so many documents the engine gets to work.
+const ROUND_DOCS: usize = 1 << 10;
 /// Of a budget: documents, postings, what candidates are found with, candidates, the features of some, and two parts
 /// that stand for the sketch.
 const HOLDERS: usize = 7;
@@ -75,9 +77,14 @@ impl PrefixJoin {
 
     /// Sends the sets of candidates to the workers that wait for them.
     pub fn verify(&self, worker: &mut Worker, needs: &Needs, verify: &mut Verify) -> Result<(), Error> {
+        let mut docs = 0;
         self.held.scan(|doc, packed| {
             for to in needs.of(doc).into_iter().flatten() {
                 verify.send(worker, to, doc, packed.0);
+            }
+            docs += 1;
+            if docs % ROUND_DOCS == 0 {
+                verify.round(worker);
             }
         })
     }

@@ -134,6 +134,17 @@ impl<T: 'static, C: Buffer<T>> Shuffle<T, C> {
         self.arrived.take()
     }
 
+    /// Sends no more, and gives what has arrived and what arrives to `each` until all workers have sent all.
+    pub fn finish_each(self, worker: &mut Worker, mut each: impl FnMut(T)) {
+        let Shuffle { way: Way { input, taken, .. }, arrived } = self;
+        input.close();
+        while !taken.done() {
+            arrived.take().into_iter().for_each(&mut each);
+            worker.step_or_park(None);
+        }
+        arrived.take().into_iter().for_each(each);
+    }
+
     /// Sends no more, waits until all workers do likewise, and returns what has arrived.
     pub fn finish(self, worker: &mut Worker) -> Vec<T> {
         self.way.close(worker);

@@ -37,8 +37,8 @@ impl Default for Skew {
 /// Values whose rows are too many, by their counters: a value of few rows may be counted with one of many.
 #[derive(Debug, Default)]
 pub(super) struct Heavy {
-    /// Whether the rows of a counter are; empty if there are none.
-    counters: Vec<bool>,
+    /// The rows of each counter that are too many; empty if none are.
+    counters: Vec<u64>,
     /// The rows of the largest.
     pub largest: u64,
     /// The rows of all workers, if they were counted.
@@ -52,7 +52,12 @@ impl Heavy {
 
     /// Whether a row with this key is one of them.
     pub fn has(&self, key: u64) -> bool {
-        !self.none() && self.counters[counter(key)]
+        self.rows(key) > 0
+    }
+
+    /// How many rows there are on the counter of this key, if they are too many; else 0.
+    pub fn rows(&self, key: u64) -> u64 {
+        if self.none() { 0 } else { self.counters[counter(key)] }
     }
 }
 
@@ -108,8 +113,8 @@ impl Skew {
                 break;
             }
             work = work - pairs(count) + few(count);
-            heavy.counters.resize(1 << COUNTER_BITS, false);
-            heavy.counters[at as usize] = true;
+            heavy.counters.resize(1 << COUNTER_BITS, 0);
+            heavy.counters[at as usize] = count;
             heavy.largest = heavy.largest.max(count);
         }
         heavy
@@ -162,7 +167,7 @@ mod tests {
     fn fitting(all: u64, counts: &[u64], peers: u64, fit: Option<u64>) -> usize {
         let sums = (0..).zip(counts.iter().copied()).collect();
         let heavy = Skew::default().choose(all, sums, peers, fit);
-        heavy.counters.into_iter().filter(|&heavy| heavy).count()
+        heavy.counters.into_iter().filter(|&rows| rows > 0).count()
     }
 
     #[test]

@@ -41,7 +41,7 @@ fn exchange(worker: &mut Worker, pieces: impl Iterator<Item = (u64, Piece)>, tak
             shuffle.take().iter().for_each(|(_, piece)| take(piece));
         }
     }
-    shuffle.finish(worker).iter().for_each(|(_, piece)| take(piece));
+    shuffle.finish_each(worker, |(_, piece)| take(&piece));
 }
 
 /// Waits for all workers.
@@ -75,7 +75,7 @@ mod tests {
             counts.into_iter().for_each(Counting::finish);
             sum(worker, own, THREADS);
         });
-        drop(guards.unwrap().join());
+        guards.unwrap().join().into_iter().for_each(|worker| worker.unwrap());
         for sketch in &sketches {
             for feature in (0..40_000).map(hash::spread) {
                 assert_eq!(sketch.count(feature), whole.count(feature));

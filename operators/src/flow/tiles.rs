@@ -61,25 +61,26 @@ impl Place {
 }
 
 /// Brings records that share a key together on many workers: calls `each` with the records of a tile of a key, and with
-/// which of their pairs are to be found there: every pair is in one tile. `rows`: of the largest key; `fit`: so many fit into
-/// memory at once.
+/// which of their pairs are to be found there: every pair is in one tile. `rows`: how many records share a record's key,
+/// about, and on all workers the same; `fit`: so many fit into memory at once.
 ///
 /// Every record is sent to about `√8w` of `w` workers, or more if that is too many for a tile to fit, and compared with
 /// two of so many parts of the others there. Memory: `scratch`, and a tile.
 pub(super) fn in_tiles<R: Record + Ord, E: From<Error>>(
     worker: &mut Worker,
     scratch: &Scratch,
-    (rows, fit): (u64, Option<u64>),
+    (rows, fit): (impl Fn(&R) -> u64, Option<u64>),
     scan: impl FnOnce(&mut Worker, &mut dyn FnMut(&mut Worker, R)) -> Result<(), E>,
     (key, doc): (impl Fn(&R) -> u64, impl Fn(&R) -> DocId),
     mut each: impl FnMut(&mut [R], Place),
 ) -> Result<(), E> {
-    let tiles = Tiles::new(worker.peers() as u64, rows, fit);
+    let peers = worker.peers() as u64;
+    let tiles = |record: &R| Tiles::new(peers, rows(record), fit);
     // The tiles of a key go to one worker after the other.
     let to = |((key, tile), _): &((u64, u64), R)| key.wrapping_add(*tile);
     let mut shuffle = SortingShuffle::new(worker, "Tile", to, Runs::new(scratch));
     scan(worker, &mut |worker, record| {
-        for tile in tiles.of(doc(&record)) {
+        for tile in tiles(&record).of(doc(&record)) {
             shuffle.send(worker, ((key(&record), tile), record));
         }
     })?;
@@ -92,7 +93,7 @@ pub(super) fn in_tiles<R: Record + Ord, E: From<Error>>(
             for same in some.chunk_by(|a, b| a.0 == b.0) {
                 records.clear();
                 records.extend(same.iter().map(|(_, record)| *record));
-                each(&mut records, Place(Some((tiles, same[0].0.1))));
+                each(&mut records, Place(Some((tiles(&same[0].1), same[0].0.1))));
             }
         },
     )?;

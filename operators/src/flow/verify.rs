@@ -41,7 +41,11 @@ impl Portions {
             pairs: (bytes / 2 / PAIR_BYTES).max(1),
             docs: (bytes / 2 / (DOC_BYTES + doc_bytes)).max(2),
         });
-        Portions { pairs, next: Vec::new(), most, begun: false }
+        let (pairs, next) = match pairs {
+            Sorted::InMemory(pairs) => (Sorted::InMemory(Vec::new()), pairs),
+            spilled => (spilled, Vec::new()),
+        };
+        Portions { pairs, next, most, begun: false }
     }
 
     /// The next portion, `None` when no worker has any more. The first one, and those of other workers, may be empty.
@@ -60,8 +64,7 @@ impl Portions {
             while let Some((most, pair)) = self.most.zip(self.next.get(taken)) {
                 docs.extend([pair.low, pair.high]);
                 if taken == most.pairs || docs.len() > most.docs {
-                    let rest = self.next.split_off(taken);
-                    return Ok(mem::replace(&mut self.next, rest));
+                    return Ok(self.next.drain(..taken).collect());
                 }
                 taken += 1;
             }
@@ -73,11 +76,6 @@ impl Portions {
 
     /// Whether there were more to be read.
     fn read(&mut self) -> Result<bool, Error> {
-        if let Sorted::InMemory(pairs) = &mut self.pairs {
-            let more = !pairs.is_empty();
-            self.next.append(pairs);
-            return Ok(more);
-        }
         let mut chunks = self.pairs.chunks(|a, b| a == b);
         let chunk = chunks.next_chunk()?;
         Ok(chunk.map(|chunk| self.next.extend_from_slice(chunk.records)).is_some())
@@ -179,22 +177,23 @@ impl Verify {
         self.shuffle.send((to, doc.0, features.to_vec()));
         self.sent += size_of_val(features);
         if self.sent >= self.round {
-            self.sent = 0;
-            self.shuffle.round(worker);
-            self.decide();
+            self.round(worker);
         }
     }
 
-    fn decide(&mut self) {
+    /// Ends a round of sending: so that others need not wait for one who has little to send.
+    pub fn round(&mut self, worker: &mut Worker) {
+        self.sent = 0;
+        self.shuffle.round(worker);
         let arrived = self.shuffle.take();
         arrived.into_iter().for_each(|(_, doc, features)| self.waiting.arrived(DocId(doc), features));
     }
 
     /// Waits for all workers, and returns the pairs that are near enough.
-    pub fn finish(mut self, worker: &mut Worker) -> Vec<(Pair, Similarity)> {
-        let last = self.shuffle.finish(worker);
-        last.into_iter().for_each(|(_, doc, features)| self.waiting.arrived(DocId(doc), features));
-        self.waiting.near
+    pub fn finish(self, worker: &mut Worker) -> Vec<(Pair, Similarity)> {
+        let Verify { shuffle, mut waiting, .. } = self;
+        shuffle.finish_each(worker, |(_, doc, features)| waiting.arrived(DocId(doc), features));
+        waiting.near
     }
 }
 

@@ -2,17 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, where a panic is a failure")]
 
+mod dataflow;
 mod mapped;
 
-use std::sync::Arc;
-
 use operators::features::{Features, Lexicon};
-use operators::flow::{
-    BandJoin, BlockLoad, Compared, Needs, Portions, PrefixJoin, Retrieve, RowSpool, Skew, Verify, collapse,
-    compare, sum,
-};
+use operators::flow::{BlockLoad, Compared, Needs, Portions, Retrieve, RowSpool, Skew, Verify, compare};
 use operators::hash;
-use operators::mapped::{Bands, Fingerprints, Identity, Texts, Words};
+use operators::mapped::Words;
 use operators::method::{
     Method, MethodJob, SetMethod, SetSearch, SimHash, SimHashSpec, Spec, Zhou, ZhouSpec,
 };
@@ -21,13 +17,11 @@ use operators::sets::{Packed, Sets};
 use operators::statistics::{Count, Statistics};
 use operators::tables::tables;
 use operators::text::{Clean, Cleaner};
-use operators::{
-    Counting, DocBatch, DocId, Error, Pair, Row, Runs, Scratch, Similarity, Sketch, Sorted, Word, jaccard,
-};
+use operators::{DocBatch, DocId, Pair, Row, Scratch, Similarity, Sorted, Word, jaccard};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use timely::worker::Worker;
 
+use dataflow::Dataflow;
 use mapped::Mapped;
 
 const SPLITS: u32 = 5;
@@ -96,111 +90,6 @@ impl MethodJob for BruteForce<'_> {
 
     fn zhou(self, cleaner: Cleaner, method: Zhou) -> Self::Output {
         places(retrieve_alone(self.0, cleaner, method).0)
-    }
-}
-
-/// The same from the dataflow.
-struct Dataflow<'a> {
-    texts: &'a [String],
-    workers: usize,
-    by_text: bool,
-    skew: Skew,
-    scratch: Scratch,
-}
-
-impl MethodJob for Dataflow<'_> {
-    type Output = Vec<(DocId, DocId)>;
-
-    fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Self::Output {
-        let mapped = Mapped::of(self.texts, &Fingerprints::new(cleaner, method.clone(), self.by_text));
-        let (shared, skew, scratch) = (std::sync::Mutex::new(method), self.skew, self.scratch);
-        let found = on_workers(self.workers, move |worker| {
-            let mut method = shared.lock().unwrap().clone();
-            let mut rows = RowSpool::new(&scratch);
-            let mut all = Runs::new(&scratch);
-            all.extend(mapped.rows(worker, 0));
-            let copies = collapse(worker, all, &scratch, |row| rows.push(row)).unwrap();
-            (listed(compare(worker, &mut method, rows, skew).unwrap().pairs), copies)
-        });
-        expand(&found)
-    }
-
-    fn sets(self, method: SetMethod) -> Self::Output {
-        let SetMethod { cleaner, rule, search } = method;
-        let texts = Mapped::of(self.texts, &Texts::new(cleaner.clone()));
-        let bands = match search {
-            SetSearch::Bands(minhash) => {
-                let mapped = Mapped::of(self.texts, &Bands::new(cleaner, rule.clone(), minhash));
-                Some((minhash.bands, mapped))
-            }
-            SetSearch::Prefix => None,
-        };
-        let sketch = Arc::new(Sketch::of_corpus(1 << 20, None));
-        let (shared, scratch) = (std::sync::Mutex::new(rule), self.scratch);
-        let skew = self.skew;
-        let found = on_workers(self.workers, move |worker| {
-            let rule = shared.lock().unwrap().clone();
-            let mut all = Runs::new(&scratch);
-            all.extend(texts.rows(worker, 0));
-            let copies = collapse::<Identity>(worker, all, &scratch, |_| ()).unwrap();
-            let first = |doc: DocId| copies.binary_search_by_key(&doc, |copy| copy.0).is_err();
-            let mine = texts.sections(worker, Texts::TEXTS);
-            let mine = || mine.iter().flat_map(|section| Texts::of(section)).filter(|text| first(text.doc));
-            let mut join = PrefixJoin::new(rule.clone(), Arc::clone(&sketch), &scratch);
-            let mut sets = Sets::default();
-            let mut portions = if let Some((bands, mapped)) = &bands {
-                let mut join = BandJoin::new(skew, &scratch);
-                for number in 0..*bands {
-                    let rows = mapped.rows::<(u64, u64)>(worker, Bands::section(number)).into_iter();
-                    let firsts: Vec<_> = rows.filter(|row| first(DocId(row.1))).collect();
-                    let scan = |worker: &mut Worker, each: &mut dyn FnMut(&mut Worker, (u64, u64))| {
-                        firsts.iter().for_each(|row| each(worker, *row));
-                        Ok::<(), Error>(())
-                    };
-                    join.band(worker, scan).unwrap();
-                }
-                Portions::new(join.finish(worker).unwrap().pairs, &scratch, 100)
-            } else {
-                let mut counting = Counting::new(Arc::clone(&sketch), &scratch);
-                for text in mine() {
-                    rule.unsorted(text.text, &mut sets);
-                    sets.features().for_each(|feature| counting.add(feature));
-                }
-                counting.finish();
-                sum(worker, &sketch, worker.peers());
-                for text in mine() {
-                    rule.unsorted(text.text, &mut sets);
-                    join.add(text.doc, &mut sets);
-                }
-                join.portions(join.candidates(worker, skew).unwrap().pairs)
-            };
-            let mut near = Vec::new();
-            while let Some(pairs) = portions.next(worker).unwrap() {
-                let needs = Needs::exchange(worker, &pairs, &[], true);
-                let matching = rule.clone();
-                let matching = Box::new(move |a: &[u64], b: &[u64]| matching.matches(Packed(a), Packed(b)));
-                let mut verify = Verify::new(worker, &pairs, matching, &scratch);
-                if bands.is_none() {
-                    join.verify(worker, &needs, &mut verify).unwrap();
-                } else {
-                    for text in mine() {
-                        rule.sets(text.text, &mut sets);
-                        let mut packed = Vec::new();
-                        sets.pack(&mut packed, |_| true);
-                        for to in needs.of(text.doc).into_iter().flatten() {
-                            verify.send(worker, to, text.doc, &packed);
-                        }
-                    }
-                }
-                near.extend(verify.finish(worker).into_iter().map(|(pair, _)| pair));
-            }
-            (near, copies)
-        });
-        expand(&found)
-    }
-
-    fn zhou(self, cleaner: Cleaner, method: Zhou) -> Self::Output {
-        places(retrieve(self.texts, self.workers, cleaner, method).0)
     }
 }
 

@@ -1,0 +1,121 @@
+//! Every method on the dataflow.
+
+use std::sync::Arc;
+
+use operators::flow::{
+    BandJoin, Needs, Portions, PrefixJoin, RowSpool, Skew, Verify, collapse, compare, sum,
+};
+use operators::mapped::{Bands, Fingerprints, Identity, Texts};
+use operators::method::{Method, MethodJob, SetMethod, SetSearch, Zhou};
+use operators::sets::{Packed, Sets};
+use operators::text::Cleaner;
+use operators::{Counting, DocId, Error, Runs, Scratch, Sketch};
+use timely::worker::Worker;
+
+use super::mapped::Mapped;
+use super::{expand, listed, on_workers, places, retrieve};
+
+/// The same from the dataflow.
+pub struct Dataflow<'a> {
+    pub texts: &'a [String],
+    pub workers: usize,
+    pub by_text: bool,
+    pub skew: Skew,
+    pub scratch: Scratch,
+}
+
+impl MethodJob for Dataflow<'_> {
+    type Output = Vec<(DocId, DocId)>;
+
+    fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Self::Output {
+        let mapped = Mapped::of(self.texts, &Fingerprints::new(cleaner, method.clone(), self.by_text));
+        let (shared, skew, scratch) = (std::sync::Mutex::new(method), self.skew, self.scratch);
+        let found = on_workers(self.workers, move |worker| {
+            let mut method = shared.lock().unwrap().clone();
+            let mut rows = RowSpool::new(&scratch);
+            let mut all = Runs::new(&scratch);
+            all.extend(mapped.rows(worker, 0));
+            let copies = collapse(worker, all, &scratch, |row| rows.push(row)).unwrap();
+            (listed(compare(worker, &mut method, rows, skew).unwrap().pairs), copies)
+        });
+        expand(&found)
+    }
+
+    fn sets(self, method: SetMethod) -> Self::Output {
+        let SetMethod { cleaner, rule, search } = method;
+        let texts = Mapped::of(self.texts, &Texts::new(cleaner.clone()));
+        let bands = match search {
+            SetSearch::Bands(minhash) => {
+                let mapped = Mapped::of(self.texts, &Bands::new(cleaner, rule.clone(), minhash));
+                Some((minhash.bands, mapped))
+            }
+            SetSearch::Prefix => None,
+        };
+        let sketch = Arc::new(Sketch::of_corpus(1 << 20, None));
+        let (shared, scratch) = (std::sync::Mutex::new(rule), self.scratch);
+        let skew = self.skew;
+        let found = on_workers(self.workers, move |worker| {
+            let rule = shared.lock().unwrap().clone();
+            let mut all = Runs::new(&scratch);
+            all.extend(texts.rows(worker, 0));
+            let copies = collapse::<Identity>(worker, all, &scratch, |_| ()).unwrap();
+            let first = |doc: DocId| copies.binary_search_by_key(&doc, |copy| copy.0).is_err();
+            let mine = texts.sections(worker, Texts::TEXTS);
+            let mine = || mine.iter().flat_map(|section| Texts::of(section)).filter(|text| first(text.doc));
+            let mut join = PrefixJoin::new(rule.clone(), Arc::clone(&sketch), &scratch);
+            let mut sets = Sets::default();
+            let mut portions = if let Some((bands, mapped)) = &bands {
+                let mut join = BandJoin::new(skew, &scratch);
+                for number in 0..*bands {
+                    let rows = mapped.rows::<(u64, u64)>(worker, Bands::section(number)).into_iter();
+                    let firsts: Vec<_> = rows.filter(|row| first(DocId(row.1))).collect();
+                    let scan = |worker: &mut Worker, each: &mut dyn FnMut(&mut Worker, (u64, u64))| {
+                        firsts.iter().for_each(|row| each(worker, *row));
+                        Ok::<(), Error>(())
+                    };
+                    join.band(worker, scan).unwrap();
+                }
+                Portions::new(join.finish(worker).unwrap().pairs, &scratch, 100)
+            } else {
+                let mut counting = Counting::new(Arc::clone(&sketch), &scratch);
+                for text in mine() {
+                    rule.unsorted(text.text, &mut sets);
+                    sets.features().for_each(|feature| counting.add(feature));
+                }
+                counting.finish();
+                sum(worker, &sketch, worker.peers());
+                for text in mine() {
+                    rule.unsorted(text.text, &mut sets);
+                    join.add(text.doc, &mut sets);
+                }
+                join.portions(join.candidates(worker, skew).unwrap().pairs)
+            };
+            let mut near = Vec::new();
+            while let Some(pairs) = portions.next(worker).unwrap() {
+                let needs = Needs::exchange(worker, &pairs, &[], true);
+                let matching = rule.clone();
+                let matching = Box::new(move |a: &[u64], b: &[u64]| matching.matches(Packed(a), Packed(b)));
+                let mut verify = Verify::new(worker, &pairs, matching, &scratch);
+                if bands.is_none() {
+                    join.verify(worker, &needs, &mut verify).unwrap();
+                } else {
+                    for text in mine() {
+                        rule.sets(text.text, &mut sets);
+                        let mut packed = Vec::new();
+                        sets.pack(&mut packed, |_| true);
+                        for to in needs.of(text.doc).into_iter().flatten() {
+                            verify.send(worker, to, text.doc, &packed);
+                        }
+                    }
+                }
+                near.extend(verify.finish(worker).into_iter().map(|(pair, _)| pair));
+            }
+            (near, copies)
+        });
+        expand(&found)
+    }
+
+    fn zhou(self, cleaner: Cleaner, method: Zhou) -> Self::Output {
+        places(retrieve(self.texts, self.workers, cleaner, method).0)
+    }
+}
