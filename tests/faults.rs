@@ -1,7 +1,9 @@
 //! What a run survives, with processes that really die: at points of their own choosing (the feature `faults`), or killed
 //! from outside at any time. `scripts/soak` runs more of the kills.
 
+mod clock;
 mod death;
+mod hdfs;
 mod kills;
 
 use std::collections::BTreeMap;

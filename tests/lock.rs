@@ -12,9 +12,9 @@ use serde_json::Value;
 
 use crate::support::{Folder, signal};
 
-const DEDUP: &str = "dedup demo/corpus.jsonl out -q --workers 1 --method exact";
+pub const DEDUP: &str = "dedup demo/corpus.jsonl out -q --workers 1 --method exact";
 
-fn corpus(documents: u32) -> Folder {
+pub fn corpus(documents: u32) -> Folder {
     let here = Folder::new();
     here.run(&format!("demo demo --documents {documents}")).ends(0);
     here
@@ -35,7 +35,7 @@ fn lock(here: &Folder) -> Option<PathBuf> {
 }
 
 /// A run that has claimed the output and is stopped then.
-fn stopped(here: &Folder) -> Child {
+pub fn stopped(here: &Folder) -> Child {
     let mut run = here.command(DEDUP).stderr(Stdio::null()).spawn().unwrap();
     while lock(here).is_none() {
         assert!(run.try_wait().unwrap().is_none(), "ended before it claimed its output");
@@ -46,7 +46,7 @@ fn stopped(here: &Folder) -> Child {
 }
 
 /// Has the lock be of a process on another machine.
-fn move_elsewhere(here: &Folder) {
+pub fn move_elsewhere(here: &Folder) {
     let path = lock(here).unwrap();
     let mut owner: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     owner["host"] = "elsewhere".into();

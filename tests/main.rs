@@ -1,6 +1,6 @@
 //! The tests of the whole program: each runs the built binary on files of its own and looks at what it leaves.
 //!
-//! Those of `hdfs`, `hdfs_modes`, `codecs` and one of `pack` need `scripts/hadoop/build`; those of `object`
+//! Those of `hdfs`, `hdfs_modes`, `faults::hdfs`, `codecs` and one of `pack` need `scripts/hadoop/build`; those of `object`
 //! `scripts/s3/build`; those of `launch::ssh` `scripts/sshd/build`; one of `parquet` and of `seeing`
 //! `scripts/peers/build`; those of `text` and of signals `scripts/tools/build`; those of `corpora`, `hostile` and two of `parquet` the environment variable
 //! `DEDUP_TEST_DATA`, without which they say that they skip.

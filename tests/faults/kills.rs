@@ -2,8 +2,8 @@
 //! looked meanwhile saw a whole output or none.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -29,7 +29,7 @@ const POINTS: [(&str, usize); 8] = [
 ];
 
 /// Looks at an output all the time.
-struct Reader {
+pub struct Reader {
     stop: Arc<AtomicBool>,
     looks: Arc<AtomicU64>,
     /// Which of the looks saw an output, and so a whole one.
@@ -38,21 +38,14 @@ struct Reader {
 }
 
 impl Reader {
-    /// `allowed`: the outputs that may be seen.
-    fn start(output: PathBuf, allowed: Vec<Arc<Whole>>) -> Self {
+    /// `look`: whether there is an output, which is as it may be.
+    pub fn start(look: impl Fn() -> bool + Send + 'static) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let [looks, wholes] = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
         let (stopped, looked, seen) = (Arc::clone(&stop), Arc::clone(&looks), Arc::clone(&wholes));
         let thread = thread::spawn(move || {
             while !stopped.load(Ordering::Relaxed) {
-                let success = fs::read(output.join("_SUCCESS")).ok();
-                let whole = Whole::read(&output);
-                // One that was replaced while it was read is no proof of anything.
-                if success.is_some() && success == fs::read(output.join("_SUCCESS")).ok() {
-                    let whole = whole.unwrap();
-                    assert!(allowed.iter().any(|one| **one == whole), "a part of an output was seen");
-                    seen.fetch_add(1, Ordering::Relaxed);
-                }
+                seen.fetch_add(u64::from(look()), Ordering::Relaxed);
                 looked.fetch_add(1, Ordering::Relaxed);
                 thread::sleep(Duration::from_millis(2));
             }
@@ -61,7 +54,7 @@ impl Reader {
     }
 
     /// How often it looked, and how often it saw an output.
-    fn end(self) -> [u64; 2] {
+    pub fn end(self) -> [u64; 2] {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap();
         let counts = [self.looks, self.wholes].map(|count| count.load(Ordering::Relaxed));
@@ -70,13 +63,32 @@ impl Reader {
     }
 }
 
+/// Looks at an output of this machine, which must be one of those `allowed`.
+fn look(output: &Path, allowed: &[Arc<Whole>]) -> bool {
+    let success = fs::read(output.join("_SUCCESS")).ok();
+    let whole = Whole::read(output);
+    // One that was replaced while it was read is no proof of anything.
+    if success.is_none() || success != fs::read(output.join("_SUCCESS")).ok() {
+        return false;
+    }
+    let whole = whole.unwrap();
+    assert!(allowed.iter().any(|one| **one == whole), "a part of an output was seen");
+    true
+}
+
 /// A process and all that it has started.
-fn family(process: u32) -> Vec<u32> {
+pub fn family(process: u32) -> Vec<u32> {
     [process].into_iter().chain(children(process).into_iter().flat_map(family)).collect()
 }
 
+/// Kills a process, which may be gone already.
+pub fn kill_any(process: u32) {
+    let mut kill = Command::new("kill");
+    kill.args(["-s", "KILL", &process.to_string()]).stderr(Stdio::null()).status().unwrap();
+}
+
 /// Waits for the end of a job; whether it ended well.
-fn wait(mut job: Child) -> bool {
+pub fn wait(mut job: Child) -> bool {
     let end = Instant::now() + Duration::from_secs(120);
     let family = family(job.id());
     loop {
@@ -139,11 +151,7 @@ fn die(here: &Folder, line: &str, how: &How) -> bool {
     if let How::Any(milliseconds, which) = how {
         thread::sleep(Duration::from_millis(*milliseconds as u64));
         let family = family(job.id());
-        // It may be gone already.
-        let _ = std::process::Command::new("kill")
-            .args(["-s", "KILL", &family[which % family.len()].to_string()])
-            .stderr(Stdio::null())
-            .status();
+        kill_any(family[which % family.len()]);
     }
     !wait(job)
 }
@@ -189,7 +197,8 @@ fn a_killed_run_goes_on_and_nothing_is_lost_or_seen_in_part() {
             here.run("--workers 2 dedup in.jsonl out --method exact --split-size 96K --quiet").ends(3);
             allowed.push(whole("exact"));
         }
-        let reader = Reader::start(output.clone(), allowed);
+        let seen = output.clone();
+        let reader = Reader::start(move || look(&seen, &allowed));
         let mut deaths = 0;
         while deaths < 1 + random.below(2) && die(&here, &line, &how) {
             deaths += 1;

@@ -1,0 +1,125 @@
+//! Clocks that are off by a day: of all processes, of one of two, and of a run that goes on where another one was killed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::Value;
+
+use super::{SPLITS, Whole, command, corpus, processes};
+use crate::lock;
+use crate::support::{Folder, run};
+
+const DAY: i64 = 24 * 60 * 60;
+const SEEN: &str = "--events events.jsonl";
+
+/// A library that sets the clocks of programs that load it first.
+fn library(here: &Folder) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/clock.c");
+    let library = here.path("clock.so");
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-fPIC", "-Wall", "-Werror", "-o"]).arg(&library).arg(source);
+    assert!(cc.status().unwrap().success());
+    library
+}
+
+/// Has the clocks of a command, and of what it starts, be so many seconds ahead.
+fn ahead<'a>(command: &'a mut Command, library: &Path, seconds: i64) -> &'a mut Command {
+    command.env("LD_PRELOAD", library).env("CLOCK_AHEAD", seconds.to_string())
+}
+
+/// How many seconds the clock was ahead by which the last of these events was written.
+fn was_ahead(here: &Folder, events: &str) -> i64 {
+    let events = fs::read_to_string(here.path(events)).unwrap();
+    let event: Value = serde_json::from_str(events.lines().last().unwrap()).unwrap();
+    let time = humantime::parse_rfc3339(event["time"].as_str().unwrap()).unwrap();
+    let since_1970 = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs() as i64;
+    since_1970(time) - since_1970(SystemTime::now())
+}
+
+/// Within an hour, which no test takes.
+fn is_about(seconds: i64, expected: i64) -> bool {
+    (seconds - expected).abs() < 3600
+}
+
+#[test]
+fn a_clock_that_is_off_by_a_day_changes_no_byte() {
+    let here = corpus();
+    let library = library(&here);
+    let line = |options: &str| format!("{options} --workers 2 dedup in.jsonl out {SEEN} {SPLITS}");
+    let whole = |what: &str| {
+        let whole = Whole::read(&here.path("out")).unwrap_or_else(|| panic!("{what}"));
+        fs::remove_dir_all(here.path("out")).unwrap();
+        whole
+    };
+    run(&mut command(&here, &line(""))).ends(3);
+    assert!(is_about(was_ahead(&here, "events.jsonl"), 0));
+    let usual = whole("usual");
+    for seconds in [DAY, -DAY] {
+        run(ahead(&mut command(&here, &line("")), &library, seconds)).ends(3);
+        assert!(is_about(was_ahead(&here, "events.jsonl"), seconds));
+        assert!(whole("all") == usual, "{seconds} seconds");
+    }
+    // Of two processes that of one.
+    for (number, seconds) in [(0, DAY), (1, DAY), (1, -DAY)] {
+        here.write(
+            "start",
+            format!(
+                "case \"$1\" in *' --process {number} '*) export LD_PRELOAD={};; esac\nexec sh -c \"$1\"",
+                library.display()
+            ),
+        );
+        let options = processes(&here, 2).replace("sh\\ -c", "sh\\ start");
+        let mut command = command(&here, &line(&options));
+        run(command.env("CLOCK_AHEAD", seconds.to_string())).ends(3);
+        let of_process =
+            |process: i64| was_ahead(&here, ["events.jsonl", "events.jsonl.1"][process as usize]);
+        assert!(is_about(of_process(number), seconds) && is_about(of_process(1 - number), 0));
+        assert!(whole("one of two") == usual, "{seconds} seconds in process {number}");
+    }
+}
+
+#[test]
+fn a_run_goes_on_from_what_is_dated_tomorrow() {
+    let here = corpus();
+    let library = library(&here);
+    let line = format!("--workers 2 dedup in.jsonl out {SEEN} {SPLITS}");
+    here.run(&line).ends(3);
+    let usual = Whole::read(&here.path("out")).unwrap();
+    fs::remove_dir_all(here.path("out")).unwrap();
+    // What it looks like to somebody whose clock is a day behind, and to one whose clock goes right.
+    for (first, second) in [(0, -DAY), (DAY, 0)] {
+        let mut killed = command(&here, &line);
+        killed.env("DEDUP_FAULT", "0 exchange 1 kill");
+        assert_eq!(run(ahead(&mut killed, &library, first)).code, None);
+        assert!(here.path("out/_temporary").exists());
+        let start = Instant::now();
+        run(ahead(&mut command(&here, &line), &library, second)).ends(3);
+        assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+        assert!(is_about(was_ahead(&here, "events.jsonl"), second));
+        assert!(Whole::read(&here.path("out")).unwrap() == usual, "{first}, {second}");
+        let success = here.success("out");
+        let stages = success["stages"].as_array().unwrap();
+        let map = stages.iter().find(|stage| stage["stage"] == "map").unwrap();
+        assert!(map["records"].as_u64().unwrap() < 1500, "most was mapped: {map}");
+        fs::remove_dir_all(here.path("out")).unwrap();
+    }
+}
+
+#[test]
+fn an_owner_is_neither_dead_nor_alive_by_the_clock() {
+    let here = lock::corpus(6000);
+    let library = library(&here);
+    let other = |seconds: i64| run(ahead(&mut here.command(lock::DEDUP), &library, seconds));
+    let mut killed = lock::stopped(&here);
+    // It lives, whatever the time is.
+    other(DAY).fails(11, &["\"out\"", &format!("process {}", killed.id())]);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    // On another machine, it is as dead, and it takes as long to see it, when its beat is of tomorrow.
+    lock::move_elsewhere(&here);
+    let start = Instant::now();
+    other(-DAY).ends(0);
+    assert!((10..60).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+}
