@@ -91,6 +91,8 @@ fn restart(store: &PowerStore, seed: u64) {
         1 => false,
         2 => !content,
         3 => content,
+        // Names and lengths go to the disk by themselves, and bytes when there is time.
+        4 => !content || random.next().is_multiple_of(2),
         _ => random.next().is_multiple_of(2),
     });
 }

@@ -1,7 +1,8 @@
 //! A store in memory that loses what was not settled when its power goes.
 //!
 //! What is live and what is durable are kept apart. Each change of a name and each content of a file is one step that may
-//! survive by itself: a name without its content is an empty file, and a later rename may survive an earlier one.
+//! survive by itself: a name without its content is an empty file or one of zeros, and a later rename may survive an earlier
+//! one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -28,6 +29,11 @@ enum Step {
         name: String,
         to: Option<Id>,
         from: Option<Id>,
+    },
+    /// A file is so long; what it holds is not yet there.
+    Length {
+        file: Id,
+        bytes: usize,
     },
     Content {
         file: Id,
@@ -71,6 +77,7 @@ impl Names {
                     None => {}
                 }
             }
+            Step::Length { file, bytes } => drop(self.contents.insert(*file, vec![0; *bytes].into())),
             Step::Content { file, bytes } => drop(self.contents.insert(*file, Arc::clone(bytes))),
         }
     }
@@ -143,6 +150,8 @@ impl Disk {
         // Its name may survive without it.
         self.live.contents.insert(file, Arc::new([]));
         self.change(Step::Entry { directory, name, to: Some(file), from: None })?;
+        // So may its length, which the file system knows before the bytes are on the disk.
+        self.steps.push(Step::Length { file, bytes: bytes.len() });
         self.change(Step::Content { file, bytes: bytes.into() })
     }
 
@@ -295,7 +304,7 @@ impl Store for PowerStore {
                 Step::Entry { directory, to, .. } => {
                     settled.contains(directory) || to.is_some_and(|to| above.contains(&to))
                 }
-                Step::Content { file, .. } => settled.contains(file),
+                Step::Length { file, .. } | Step::Content { file, .. } => settled.contains(file),
             };
             if is_settled {
                 disk.durable.apply(&step);

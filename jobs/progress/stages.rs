@@ -192,6 +192,7 @@ mod tests {
         assert_eq!((row.records, row.bytes, row.splits, row.workers), (15, 15_000_000, 4, 4));
         // 9 seconds where four had 16 together.
         assert_eq!((row.slowest_worker, row.skew, row.cpu_seconds), (1, 2.25, 16.0));
+        assert_eq!((row.seconds, row.busy_seconds, row.slowest_busy_seconds), (12.0, 16.0, 9.0));
     }
 
     #[test]
