@@ -30,7 +30,7 @@ impl Search {
         let verify = |worker: &mut Worker, pairs: &[Pair]| {
             let least = self.verify?;
             let matching = move |a: &[u64], b: &[u64]| Some(jaccard(a, b)).filter(|&alike| alike >= least);
-            Some(Verify::new(worker, pairs, Box::new(matching), &self.scratch.shared_by(2)))
+            Some(Verify::new(worker, pairs, Box::new(matching), &self.scratch))
         };
         self.verify_in_portions(worker, at, &mut found, pairs, text_bytes, verify, |text, features| {
             method.features(cleaner.clean(text), features);

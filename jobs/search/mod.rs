@@ -100,7 +100,7 @@ impl Found {
 /// Of a process' memory for what is held, one in so many parts is for counters of features.
 const SKETCH_SHARE: usize = 4;
 /// Of features, for each byte of text: a feature is 8 bytes, and a character 1 or 3.
-const FEATURE_BYTES: usize = 4;
+const FEATURE_BYTES: usize = 3;
 
 /// Adds all of `part`; the first part is taken as it is.
 fn append<T>(all: &mut Vec<T>, part: Vec<T>) {
@@ -173,8 +173,8 @@ impl Search {
         verify: impl Fn(&mut Worker, &[Pair]) -> Option<Verify>,
         mut features: impl FnMut(&str, &mut Vec<u64>),
     ) -> Result<()> {
-        let scratch = self.scratch.shared_by(2);
-        let mut portions = Portions::new(pairs, &scratch, FEATURE_BYTES * text_bytes);
+        // Little else is held by now, and each portion reads the splits again.
+        let mut portions = Portions::new(pairs, &self.scratch, FEATURE_BYTES * text_bytes);
         let copies = std::mem::take(&mut found.matches.copies);
         let mut unnamed = &copies[..];
         while let Some(pairs) = portions.next(worker)? {

@@ -112,7 +112,7 @@ impl Search {
     fn new_verify(&self, worker: &mut Worker, pairs: &[Pair], rule: &Rule) -> Verify {
         let rule = rule.clone();
         let matching = Box::new(move |a: &[u64], b: &[u64]| rule.matches(Packed(a), Packed(b)));
-        Verify::new(worker, pairs, matching, &self.scratch.shared_by(2))
+        Verify::new(worker, pairs, matching, &self.scratch)
     }
 }
 

@@ -35,10 +35,10 @@ const DOC_BYTES: usize = 128;
 
 impl Portions {
     /// `pairs`: each once, on the worker that reads its earlier document. `doc_bytes`: what the features of a document
-    /// take in the mean.
+    /// take in the mean. What is on its way takes an eighth of the budget.
     pub fn new(pairs: Sorted<Pair>, scratch: &Scratch, doc_bytes: usize) -> Self {
         let most = scratch.budget().map(|bytes| Most {
-            pairs: (bytes / 2 / PAIR_BYTES).max(1),
+            pairs: (bytes / 8 / PAIR_BYTES).max(1),
             docs: (bytes / 2 / (DOC_BYTES + doc_bytes)).max(2),
         });
         let (pairs, next) = match pairs {
@@ -135,7 +135,7 @@ const ROUND_BYTES: usize = 1 << 20;
 
 /// Compares the pairs at hand as the features of their documents arrive.
 ///
-/// On their way are at most nine rounds of each worker: 9 MiB, or with a budget a quarter of it if that is less.
+/// On their way are at most nine rounds of each worker: 9 MiB, or with a budget an eighth of it if that is less.
 pub struct Verify {
     shuffle: Shuffle<Features, Vec<Features>>,
     waiting: Waiting,
@@ -167,7 +167,7 @@ impl Verify {
         }
         let shuffle = Shuffle::new(worker, "Features", |features: &Features| features.0);
         let waiting = Waiting { matching, pairs: of_doc, features: HashMap::new(), near: Vec::new() };
-        let round = scratch.budget().map_or(ROUND_BYTES, |bytes| ROUND_BYTES.min(bytes / 36));
+        let round = scratch.budget().map_or(ROUND_BYTES, |bytes| ROUND_BYTES.min(bytes / 72));
         Verify { shuffle, waiting, sent: 0, round }
     }
 
