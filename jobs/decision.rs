@@ -112,7 +112,7 @@ impl Finish<'_> {
     }
 }
 
-/// Drops the names of candidates that came to nothing.
+/// Drops the names of documents that are in no match: `rethreshold` reads those of pairs that it drops.
 ///
 /// # Errors
 /// When a document of a match was not found again in the reading that asks for names.

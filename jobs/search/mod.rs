@@ -45,7 +45,7 @@ pub(crate) struct Search {
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Found {
     pub matches: Matches,
-    /// Of the documents of the matches, and of candidates that came to nothing.
+    /// Of the documents of the matches, and perhaps of others.
     pub names: Names,
     /// Sorted by place.
     pub rejects: Vec<Reject>,

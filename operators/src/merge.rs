@@ -179,7 +179,7 @@ impl<R: Record + Ord> Merge<R> {
         self.runs.iter().map(|run| (run.rest.end - run.rest.start) as usize).sum()
     }
 
-    /// Appends the next records to `to`, which ends with those before them; says whether there were any.
+    /// Appends the next records to `to`; says whether there were any.
     ///
     /// A whole frame of some run is taken, and of each other run what is not greater than its last record: pieces that
     /// are sorted already, which the standard library's sort finds and merges.
@@ -204,12 +204,11 @@ impl<R: Record + Ord> Merge<R> {
             run.taken += count;
         }
         self.fresh.sort();
-        let mut start = 0;
+        // Equal ones are here together: each run has a record once, and of none is anything left up to the bound.
         if self.once {
             self.fresh.dedup();
-            start = usize::from(!self.fresh.is_empty() && self.fresh.first() == to.last());
         }
-        to.extend_from_slice(&self.fresh[start..]);
+        to.extend_from_slice(&self.fresh);
         Ok(!self.runs.is_empty())
     }
 }

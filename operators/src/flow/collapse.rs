@@ -56,18 +56,13 @@ fn firsts<F: Record + Ord>(
     let mut copies = Vec::new();
     let mut first: Option<Mapped<F>> = None;
     let same = |a: &Mapped<F>, b: &Mapped<F>| (a.0, a.1.0) == (b.0, b.1.0);
-    let mut chunks = mapped.chunks(same);
-    while let Some(chunk) = chunks.next_chunk()? {
-        for document in &*chunk.records {
-            match first.filter(|first| same(first, document)) {
-                Some(first) => copies.push((DocId(document.1.1), DocId(first.1.1))),
-                None => {
-                    first = Some(*document);
-                    each(*document);
-                }
-            }
+    mapped.each(|document| match first.filter(|first| same(first, &document)) {
+        Some(first) => copies.push((DocId(document.1.1), DocId(first.1.1))),
+        None => {
+            first = Some(document);
+            each(document);
         }
-    }
+    })?;
     Ok(copies)
 }
 

@@ -167,10 +167,10 @@ impl<M: Method> Join<'_, M> {
         let of_worker = heavy.all.div_ceil(worker.peers() as u64);
         let rounds = self.fit.map_or(1, |fit| of_worker.div_ceil(fit.max(1)).max(1));
         for round in 0..rounds {
-            let here = |row: &_| round_of(key(row), rounds) == round && !heavy.has(key(row));
+            let here = |key: u64| round_of(key, rounds) == round && !heavy.has(key);
             let send = |send: &mut dyn FnMut(_)| {
                 rows.scan(|row| {
-                    if here(&row) {
+                    if here(key(&row)) {
                         send(row)
                     }
                 })

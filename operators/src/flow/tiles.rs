@@ -19,11 +19,16 @@ struct Tiles {
 }
 
 impl Tiles {
-    /// As many as keep the workers busy, or as it takes for two parts of so many `rows` to `fit` into memory.
-    fn new(peers: u64, rows: u64, fit: Option<u64>) -> Self {
-        let enough = (1..).find(|parts| parts * (parts + 1) / 2 >= TILES * peers).unwrap_or(1);
+    /// As many as keep the workers busy.
+    fn of_workers(peers: u64) -> Self {
+        let enough = (1..).find(|parts| parts * (parts + 1) / 2 >= TILES * peers);
+        Tiles { parts: enough.unwrap_or(1) }
+    }
+
+    /// The same, or as many as it takes for two parts of so many `rows` to `fit` into memory.
+    fn fitting(self, rows: u64, fit: Option<u64>) -> Self {
         let small = fit.map_or(1, |fit| (2 * rows).div_ceil(fit.max(1)).min(MOST_PARTS));
-        Tiles { parts: small.max(enough) }
+        Tiles { parts: small.max(self.parts) }
     }
 
     fn part(self, doc: DocId) -> u64 {
@@ -74,8 +79,8 @@ pub(super) fn in_tiles<R: Record + Ord, E: From<Error>>(
     (key, doc): (impl Fn(&R) -> u64, impl Fn(&R) -> DocId),
     mut each: impl FnMut(&mut [R], Place),
 ) -> Result<(), E> {
-    let peers = worker.peers() as u64;
-    let tiles = |record: &R| Tiles::new(peers, rows(record), fit);
+    let of_workers = Tiles::of_workers(worker.peers() as u64);
+    let tiles = |record: &R| of_workers.fitting(rows(record), fit);
     // The tiles of a key go to one worker after the other.
     let to = |((key, tile), _): &((u64, u64), R)| key.wrapping_add(*tile);
     let mut shuffle = SortingShuffle::new(worker, "Tile", to, Runs::new(scratch));
@@ -107,12 +112,12 @@ mod tests {
     #[test]
     fn every_pair_of_parts_has_a_tile_of_its_own() {
         for (peers, parts) in [(2, 4), (4, 6), (8, 8), (1000, 89)] {
-            let tiles = Tiles::new(peers, 1, None);
+            let tiles = Tiles::of_workers(peers);
             assert_eq!(tiles.parts, parts);
             let numbers = (0..parts).flat_map(|high| (0..=high).map(move |low| tile(low, high)));
             assert!(numbers.eq(0..parts * (parts + 1) / 2));
         }
-        let tiles = Tiles::new(4, 1, None);
+        let tiles = Tiles::of_workers(4);
         let docs = (0..100).map(DocId);
         for (a, b) in docs.clone().flat_map(|a| docs.clone().map(move |b| (a, b))) {
             let common = tiles.of(a).filter(|&tile| tiles.of(b).any(|other| other == tile));
@@ -123,8 +128,8 @@ mod tests {
 
     #[test]
     fn there_are_tiles_enough_to_fit_into_memory() {
-        assert_eq!(Tiles::new(2, 1_000, Some(10_000)).parts, 4);
-        assert_eq!(Tiles::new(1, 100_000, Some(10_000)).parts, 20);
-        assert_eq!(Tiles::new(1, 1 << 40, Some(0)).parts, MOST_PARTS);
+        assert_eq!(Tiles::of_workers(2).fitting(1_000, Some(10_000)).parts, 4);
+        assert_eq!(Tiles::of_workers(1).fitting(100_000, Some(10_000)).parts, 20);
+        assert_eq!(Tiles::of_workers(1).fitting(1 << 40, Some(0)).parts, MOST_PARTS);
     }
 }
