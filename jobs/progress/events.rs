@@ -98,9 +98,10 @@ impl Events {
     /// Appends a line in one write, so that it is whole whenever the process is killed. After an error nothing more is
     /// appended: it is given once.
     pub fn tell(&self, event: &Event) -> Result<()> {
-        let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
         let mut open = lock(&self.file);
         let Some(file) = open.as_mut() else { return Ok(()) };
+        // Once nobody else writes, so that the times of lines ascend.
+        let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
         let line = serde_json::to_string(&Line { time, event })? + "\n";
         let written = file.write_all(line.as_bytes());
         if written.is_err() || matches!(event, Event::JobFinished { .. } | Event::JobFailed { .. }) {
