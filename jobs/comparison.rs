@@ -63,7 +63,7 @@ impl MethodJob for Comparison<'_> {
         let packed = [&a, &b].map(|text| {
             let (mut sets, mut packed) = (Sets::default(), Vec::new());
             method.rule.sets(text, &mut sets);
-            sets.pack(&mut packed, |_| true);
+            sets.pack(&mut packed);
             packed
         });
         let [set_a, set_b] = packed.each_ref().map(|packed| Packed(packed));
@@ -76,8 +76,8 @@ impl MethodJob for Comparison<'_> {
         let short = if kind == Kind::Short { " of short texts" } else { "" };
         steps.push(format!(
             "features{short}: {} and {}, similarity {similarity}{}",
-            set_a.size(kind),
-            set_b.size(kind),
+            set_a.features(kind).len(),
+            set_b.features(kind).len(),
             against(similarity, Some(least))
         ));
         let candidate = match method.search {

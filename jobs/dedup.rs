@@ -196,6 +196,11 @@ fn run_with(common: &Common, cluster: &Arc<Cluster>, mut args: Args) -> Result<u
 }
 
 impl Args {
+    /// Has the process that this is run in give memory back, if there is a limit; see `MemoryOptions`.
+    pub fn give_back_memory(&self) -> Result<()> {
+        self.memory.give_back()
+    }
+
     fn verify(&self) -> Result<Option<Similarity>> {
         let method = &self.method;
         match self.verify {

@@ -177,14 +177,14 @@ impl MapOutput {
         Ok(())
     }
 
-    /// Calls `each` with every frame of a section.
-    pub fn read(&self, section: usize, mut each: impl FnMut(&[u8])) -> Result<()> {
+    /// Calls `each` with every frame of a section, until it fails.
+    pub fn read(&self, section: usize, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let (mut file, mut bytes) = (Vec::new(), Vec::new());
         for frame in self.frames.iter().filter(|frame| frame.section as usize == section) {
             self.frame(frame, &mut file)?;
             bytes.resize(frame.bytes as usize, 0);
             let length = lz4_flex::block::decompress_into(&file, &mut bytes)?;
-            each(&bytes[..length]);
+            each(&bytes[..length])?;
         }
         Ok(())
     }
@@ -215,7 +215,10 @@ mod tests {
         let whole = |number: u64, output: &MapOutput| -> Result<bool> {
             let mut sections = [vec![], vec![]];
             for (section, to) in sections.iter_mut().enumerate() {
-                output.read(section, |frame| to.extend_from_slice(frame))?;
+                output.read(section, |frame| {
+                    to.extend_from_slice(frame);
+                    Ok(())
+                })?;
             }
             Ok(number == 99 && sections[0] == text.repeat(30) && sections[1] == [3; 30])
         };

@@ -1,8 +1,11 @@
 //! How much memory a search may take, and where that goes which does not fit.
 
 use std::env;
+use std::ops::RangeInclusive;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use cluster::path_of_text;
 use operators::Scratch;
 use operators::method::Spec;
@@ -31,7 +34,28 @@ pub(crate) struct MemoryOptions {
     local_dir: Option<String>,
 }
 
+/// By which the C library is told to give memory back: blocks of so many bytes at once, and others when there are so many.
+/// It reads them when a process starts; without them it learns to keep up to 32 MB of either for each worker. Others ignore them.
+const GIVE_BACK: [&str; 2] = ["MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"];
+/// Says that this program was started with these.
+const GIVES_BACK: &str = "DEDUP_JOB_GIVES_BACK";
+const GIVE_BACK_BYTES: RangeInclusive<u64> = 1 << 20..=32 << 20;
+
 impl MemoryOptions {
+    /// With `--memory`, starts the program of this process anew so that memory that is given back does not stay with it.
+    ///
+    /// # Errors
+    /// When it cannot be started. To be called before anything is held open.
+    pub fn give_back(&self) -> Result<()> {
+        let Some(memory) = self.memory.filter(|_| env::var_os(GIVES_BACK).is_none()) else { return Ok(()) };
+        let bytes = (memory / 64).clamp(*GIVE_BACK_BYTES.start(), *GIVE_BACK_BYTES.end()).to_string();
+        let mut args = env::args_os();
+        let mut again = Command::new(env::current_exe().context("could not find this program")?);
+        again.arg0(args.next().unwrap_or_default()).args(args).envs(GIVE_BACK.map(|name| (name, &bytes)));
+        again.env(GIVES_BACK, "1");
+        Err(again.exec()).context("could not start this program anew")
+    }
+
     /// What each of so many workers of this process has for what it holds.
     ///
     /// # Errors

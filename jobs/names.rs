@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use operators::DocId;
+use anyhow::{Result, bail};
+use operators::{DocId, Scratch, Spool};
 use serde::{Deserialize, Serialize};
 
 /// Ids of documents, and the lengths of their texts.
@@ -126,6 +127,44 @@ impl Names {
     fn find(&self, doc: DocId) -> (&OfSplit, usize) {
         let split = &self.splits[&doc.split()];
         (split, split.entries.partition_point(|entry| entry.record < doc.record()))
+    }
+}
+
+/// Names that may not all be wanted: over a budget they go to disk.
+pub(crate) struct NameSpool {
+    spool: Spool,
+    /// A buffer.
+    numbers: Vec<u64>,
+}
+
+impl NameSpool {
+    /// Of no document yet.
+    pub fn new(scratch: &Scratch) -> Self {
+        NameSpool { spool: Spool::new(scratch), numbers: Vec::new() }
+    }
+
+    /// Adds a document with its id and the length of its text in characters.
+    pub fn add(&mut self, doc: DocId, id: &str, chars: u64) {
+        self.numbers.clear();
+        self.numbers.extend([chars, id.len() as u64]);
+        self.numbers.extend(id.as_bytes().chunks(8).map(|bytes| {
+            let mut number = [0; 8];
+            number[..bytes.len()].copy_from_slice(bytes);
+            u64::from_le_bytes(number)
+        }));
+        self.spool.push(doc, &self.numbers);
+    }
+
+    /// Calls `each` with them, in the order in which they were added, until it fails.
+    pub fn scan(&self, mut each: impl FnMut(DocId, &str, u64) -> Result<()>) -> Result<()> {
+        let mut bytes = Vec::new();
+        self.spool.scan(|doc, numbers| {
+            let [chars, length, id @ ..] = numbers else { bail!("names on disk are damaged") };
+            bytes.clear();
+            id.iter().for_each(|number| bytes.extend(number.to_le_bytes()));
+            bytes.truncate(*length as usize);
+            each(doc, str::from_utf8(&bytes)?, *chars)
+        })
     }
 }
 

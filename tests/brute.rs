@@ -74,7 +74,7 @@ impl MethodJob for Brute<'_> {
                 let text = method.cleaner.clean(&doc.text).to_owned();
                 let (mut sets, mut packed) = (Sets::default(), Vec::new());
                 method.rule.sets(&text, &mut sets);
-                sets.pack(&mut packed, |_| true);
+                sets.pack(&mut packed);
                 (packed, text)
             })
             .collect();

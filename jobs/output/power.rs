@@ -51,7 +51,10 @@ fn run(store: &PowerStore, name: &str, overwrite: bool, counts: &mut [u32; 2]) -
             counts[0] += 1;
         }
         let (number, output) = outputs.open::<u64>(split)?;
-        output.read(0, |frame| assert_eq!((number, frame), (7, text.as_bytes())))?;
+        output.read(0, |frame| {
+            assert_eq!((number, frame), (7, text.as_bytes()));
+            Ok(())
+        })?;
     }
     for split in 0..SPLITS {
         let decided = u64::from(split) + 7;

@@ -1,12 +1,13 @@
 //! By fingerprints: those that match are candidates, which their features confirm.
 
 use anyhow::Result;
-use operators::flow::{Compared, RowSpool, Skew, Verify, compare};
+use operators::flow::{Compared, RowSpool, Skew, compare};
+use operators::jaccard;
 use operators::method::Method;
 use operators::text::Cleaner;
-use operators::{Pair, jaccard};
 use timely::worker::Worker;
 
+use super::verify::Source;
 use super::{Found, Search};
 use crate::progress::{At, Stage};
 
@@ -17,22 +18,24 @@ impl Search {
         at: &At,
         mut cleaner: Cleaner,
         mut method: M,
-        text_bytes: usize,
     ) -> Result<Found> {
         let mut found = Found::default();
         at.enter(Stage::Compare);
         let mut rows = RowSpool::new(&self.scratch);
         found.matches.copies = self.collapse(worker, &mut found, |row| rows.push(row))?;
-        let Compared { pairs, loads } = compare(worker, &mut method, rows, Skew::default())?;
+        let Compared { mut pairs, loads } = compare(worker, &mut method, rows, Skew::default())?;
         found.loads = vec![loads];
 
         at.enter(Stage::Verify);
-        let verify = |worker: &mut Worker, pairs: &[Pair]| {
-            let least = self.verify?;
-            let matching = move |a: &[u64], b: &[u64]| Some(jaccard(a, b)).filter(|&alike| alike >= least);
-            Some(Verify::new(worker, pairs, Box::new(matching), &self.scratch))
+        let Some(least) = self.verify else {
+            pairs.each(|pair| found.matches.pairs.push((pair, None)))?;
+            found.candidates = found.matches.pairs.len() as u64;
+            drop(pairs);
+            self.name_matched(worker, at, &mut found)?;
+            return Ok(found);
         };
-        self.verify_in_portions(worker, at, &mut found, pairs, text_bytes, verify, |text, features| {
+        let matching = move |a: &[u64], b: &[u64]| Some(jaccard(a, b)).filter(|&alike| alike >= least);
+        self.verify(worker, Source::Input(at), &mut found, pairs, Box::new(matching), |text, features| {
             method.features(cleaner.clean(text), features);
         })?;
         Ok(found)

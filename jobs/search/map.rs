@@ -1,7 +1,7 @@
 //! The map stage of a search, and its output for the stages after it.
 
 use anyhow::{Result, bail};
-use operators::flow::{Needs, collapse};
+use operators::flow::collapse;
 use operators::mapped::{Mapper, Text, Texts, records};
 use operators::{DocId, Record, Reject, Row, Runs};
 use serde::{Deserialize, Serialize};
@@ -89,7 +89,10 @@ impl Search {
     ) -> Result<()> {
         for (number, _) in drive::splits_of(&self.plan, worker.index(), worker.peers()) {
             let (_, output) = self.outputs.open::<Head>(number)?;
-            output.read(section, |frame| each(worker, frame))?;
+            output.read(section, |frame| {
+                each(worker, frame);
+                Ok(())
+            })?;
         }
         Ok(())
     }
@@ -112,30 +115,36 @@ impl Search {
         })?)
     }
 
-    /// The documents of the splits of this worker, with their texts; of `some` only splits that have one of them. The
-    /// engine gets to work between them.
-    pub(super) fn texts(
+    /// The documents of the splits of this worker, with their texts.
+    pub(super) fn texts(&self, worker: &mut Worker, mut each: impl FnMut(Text)) -> Result<()> {
+        for (number, _) in drive::splits_of(&self.plan, worker.index(), worker.peers()) {
+            self.texts_of(worker, number, |_, text| {
+                each(text);
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The documents of a split, with their texts. The engine gets to work between them.
+    pub(super) fn texts_of(
         &self,
         worker: &mut Worker,
-        some: Option<&Needs>,
-        mut each: impl FnMut(Text),
+        number: u32,
+        mut each: impl FnMut(&mut Worker, Text) -> Result<()>,
     ) -> Result<()> {
-        for (number, _) in drive::splits_of(&self.plan, worker.index(), worker.peers()) {
-            if some.is_some_and(|needs| !needs.any_of(number)) {
-                continue;
+        let (head, output) = self.outputs.open::<Head>(number)?;
+        let mut docs = 0;
+        output.read(Texts::TEXTS, |frame| {
+            for text in Texts::of(frame) {
+                docs += 1;
+                each(worker, text)?;
             }
-            let (head, output) = self.outputs.open::<Head>(number)?;
-            let mut docs = 0;
-            output.read(Texts::TEXTS, |frame| {
-                for text in Texts::of(frame) {
-                    docs += 1;
-                    each(text);
-                }
-                worker.step();
-            })?;
-            if docs != head.docs {
-                bail!("the map output of split {number} has {docs} of {} texts", head.docs);
-            }
+            worker.step();
+            Ok(())
+        })?;
+        if docs != head.docs {
+            bail!("the map output of split {number} has {docs} of {} texts", head.docs);
         }
         Ok(())
     }

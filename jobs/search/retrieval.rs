@@ -1,13 +1,12 @@
 //! `zhou2017`: documents that are retrieved together are compared, and duplicates deleted at once.
 
 use anyhow::Result;
-use operators::Pair;
-use operators::flow::{Needs, Retrieve, Retrieved};
+use operators::flow::{Retrieve, Retrieved};
 use operators::mapped::Words;
 use operators::method::Zhou;
 use timely::worker::Worker;
 
-use super::{Found, Search, verified};
+use super::{Found, Search};
 use crate::progress::{At, Stage};
 
 impl Search {
@@ -24,13 +23,10 @@ impl Search {
         })?;
         let Retrieved { pairs, comparisons, loads } = retrieve.finish(worker);
         found.loads = vec![loads];
-        found.candidates = pairs.len() as u64;
         found.comparisons = Some(comparisons);
-
-        let matched: Vec<Pair> = pairs.iter().map(|(pair, _)| *pair).collect();
-        let needs = Needs::exchange(worker, &matched, &[], false);
-        found.names = self.read_candidates(worker, at, &needs, &mut None, |_, _| {})?;
-        found.matches.pairs = verified(pairs);
+        found.candidates = pairs.len() as u64;
+        found.matches.pairs = pairs.into_iter().map(|(pair, similarity)| (pair, Some(similarity))).collect();
+        self.name_matched(worker, at, &mut found)?;
         Ok(found)
     }
 }

@@ -3,19 +3,20 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use operators::flow::{BandJoin, Compared, Needs, PrefixJoin, Skew, Verify, sum};
+use operators::flow::{BandJoin, Compared, Matching, PrefixJoin, Skew, sum};
 use operators::mapped::{Bands, Identity, records};
 use operators::minhash::MinHash;
 use operators::sets::{Packed, Rule, Sets};
 use operators::text::Cleaner;
-use operators::{Counting, DocId, Pair, Sketch};
+use operators::{Counting, DocId, Sketch};
 use timely::worker::Worker;
 
-use super::{Found, Search, verified};
+use super::verify::Source;
+use super::{Found, Search};
 use crate::progress::{At, Stage};
 
 impl Search {
-    /// The features of first documents are counted, then those documents kept whose features others have.
+    /// The features of first documents are counted, and those exchanged that few have.
     pub(super) fn by_prefix(
         &self,
         worker: &mut Worker,
@@ -28,7 +29,7 @@ impl Search {
         let copies = self.collapse_texts(worker, &mut found)?;
         let mut sets = Sets::default();
         let mut counting = Counting::new(Arc::clone(sketch), &self.scratch);
-        self.texts(worker, None, |text| {
+        self.texts(worker, |text| {
             if is_first(&copies, text.doc) {
                 rule.unsorted(text.text, &mut sets);
                 sets.features().for_each(|feature| counting.add(feature));
@@ -37,34 +38,22 @@ impl Search {
         counting.finish();
         sum(worker, sketch, self.cluster.workers());
 
-        let mut join = PrefixJoin::new(rule.clone(), Arc::clone(sketch), &self.scratch);
-        self.texts(worker, None, |text| {
+        let mut join = PrefixJoin::new(rule.clone(), &self.scratch);
+        self.texts(worker, |text| {
             if is_first(&copies, text.doc) {
                 rule.unsorted(text.text, &mut sets);
-                join.add(text.doc, &mut sets);
+                join.add(sketch, text.doc, &mut sets);
             }
         })?;
-        let Compared { pairs, loads } = join.candidates(worker, Skew::default())?;
+        let Compared { pairs, loads } = join.finish(worker, Skew::default())?;
         found.loads = vec![loads];
-        let mut portions = join.portions(pairs);
 
         at.enter(Stage::Verify);
-        while let Some(pairs) = portions.next(worker)? {
-            found.candidates += pairs.len() as u64;
-            let needs = Needs::exchange(worker, &pairs, &[], true);
-            let mut verify = self.new_verify(worker, &pairs, &rule);
-            join.verify(worker, &needs, &mut verify)?;
-            found.matches.pairs.append(&mut verified(verify.finish(worker)));
-        }
-        drop(join);
-        let matched: Vec<Pair> = found.matches.pairs.iter().map(|(pair, _)| *pair).collect();
-        let needs = Needs::exchange(worker, &matched, &copies, false);
-        self.texts(worker, Some(&needs), |text| {
-            if needs.of(text.doc).is_some() {
-                found.names.add(text.doc, text.id, text.chars);
-            }
-        })?;
         found.matches.copies = copies;
+        self.verify(worker, Source::MapOutput, &mut found, pairs, matching(&rule), |text, packed| {
+            rule.sets(text, &mut sets);
+            sets.pack(packed);
+        })?;
         Ok(found)
     }
 
@@ -76,7 +65,6 @@ impl Search {
         mut cleaner: Cleaner,
         rule: Rule,
         minhash: MinHash,
-        text_bytes: usize,
     ) -> Result<Found> {
         let mut found = Found::default();
         at.enter(Stage::Compare);
@@ -95,11 +83,10 @@ impl Search {
 
         at.enter(Stage::Verify);
         found.matches.copies = copies;
-        let verify = |worker: &mut Worker, pairs: &[Pair]| Some(self.new_verify(worker, pairs, &rule));
         let mut sets = Sets::default();
-        self.verify_in_portions(worker, at, &mut found, pairs, text_bytes, verify, |text, packed| {
+        self.verify(worker, Source::Input(at), &mut found, pairs, matching(&rule), |text, packed| {
             rule.sets(cleaner.clean(text), &mut sets);
-            sets.pack(packed, |_| true);
+            sets.pack(packed);
         })?;
         Ok(found)
     }
@@ -108,12 +95,11 @@ impl Search {
     fn collapse_texts(&self, worker: &mut Worker, found: &mut Found) -> Result<Vec<(DocId, DocId)>> {
         self.collapse::<Identity>(worker, found, |_| ())
     }
+}
 
-    fn new_verify(&self, worker: &mut Worker, pairs: &[Pair], rule: &Rule) -> Verify {
-        let rule = rule.clone();
-        let matching = Box::new(move |a: &[u64], b: &[u64]| rule.matches(Packed(a), Packed(b)));
-        Verify::new(worker, pairs, matching, &self.scratch)
-    }
+fn matching(rule: &Rule) -> Matching {
+    let rule = rule.clone();
+    Box::new(move |a, b| rule.matches(Packed(a), Packed(b)))
 }
 
 fn is_first(copies: &[(DocId, DocId)], doc: DocId) -> bool {

@@ -37,7 +37,7 @@ impl Spec {
     /// What a search holds. Sources: what [`crate::flow`] says of its parts.
     pub fn cost(&self) -> Cost {
         let of_sets = |search| match search {
-            SetSearch::Prefix => Cost { document: 64, feature: 8 },
+            SetSearch::Prefix => Cost { document: 112, feature: 4 },
             SetSearch::Bands(MinHash { bands, .. }) => {
                 Cost { document: 64 + 8 * u64::from(bands), feature: 0 }
             }

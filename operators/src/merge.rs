@@ -28,7 +28,7 @@ pub struct Merging<R> {
 
 /// Some of the records of a [`Sorted`], next to each other.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Chunk<'a, R> {
+pub(crate) struct Chunk<'a, R> {
     /// At least one. They may be reordered and changed.
     pub records: &'a mut [R],
     /// Whether all records with the key of the first one begin here. If not, all have that key.
@@ -38,7 +38,7 @@ pub struct Chunk<'a, R> {
 }
 
 /// Reads a [`Sorted`].
-pub struct Chunks<'a, R, S> {
+pub(crate) struct Chunks<'a, R, S> {
     sorted: &'a mut Sorted<R>,
     same: S,
     done: bool,
@@ -51,7 +51,7 @@ impl<R: Record + Ord> Sorted<R> {
 
     /// All records, in chunks that end where a group of records ends that have the `same` key, by which they are sorted
     /// first. A group that does not fit into the budget is given in pieces, by itself.
-    pub fn chunks<S: Fn(&R, &R) -> bool>(&mut self, same: S) -> Chunks<'_, R, S> {
+    pub(crate) fn chunks<S: Fn(&R, &R) -> bool>(&mut self, same: S) -> Chunks<'_, R, S> {
         Chunks { sorted: self, same, done: false }
     }
 
@@ -148,6 +148,45 @@ impl<R: Record + Ord> Merging<R> {
         self.given = end;
         self.inside = !ends;
         Chunk { records: &mut self.held[..end], starts, ends }
+    }
+}
+
+/// Reads a [`Sorted`] record by record.
+pub(crate) struct Cursor<R> {
+    sorted: Sorted<R>,
+    held: Vec<R>,
+    /// So many of those held were taken.
+    taken: usize,
+}
+
+impl<R: Record + Ord> Cursor<R> {
+    /// From its first record on.
+    pub fn new(sorted: Sorted<R>) -> Self {
+        Cursor { sorted, held: Vec::new(), taken: 0 }
+    }
+
+    /// The next record, `None` after the last one.
+    pub fn peek(&mut self) -> Result<Option<R>, Error> {
+        let mut more = true;
+        while more && self.taken == self.held.len() {
+            self.taken = 0;
+            self.held.clear();
+            more = match &mut self.sorted {
+                Sorted::InMemory(records) => {
+                    std::mem::swap(&mut self.held, records);
+                    !self.held.is_empty()
+                }
+                Sorted::Spilled(spilled) => spilled.merge.fill(&spilled.frames, &mut self.held)?,
+            };
+        }
+        Ok(self.held.get(self.taken).copied())
+    }
+
+    /// Takes the next record if `wanted` says so.
+    pub fn next_if(&mut self, wanted: impl FnOnce(&R) -> bool) -> Result<Option<R>, Error> {
+        let next = self.peek()?.filter(wanted);
+        self.taken += usize::from(next.is_some());
+        Ok(next)
     }
 }
 

@@ -7,8 +7,9 @@
 //! taken by the same order in all sets, the first common feature of two matching sets is in the prefix of both.
 //! How many it must share may depend on whether it is the smaller or the larger one of the two.
 
-use crate::record::{DocId, Pair, Record};
-use crate::sets::{Kind, Packed, Rule, Sets};
+use crate::odd_sketch::OddSketches;
+use crate::record::{DocId, Pair};
+use crate::sets::{Kind, Rule, Sets};
 use crate::similarity::Overlap;
 use crate::sketch::Sketch;
 use crate::{Error, Scratch, Spool};
@@ -25,72 +26,46 @@ const COUNTED_AT_ONCE: usize = 64;
 /// The last feature of a prefix in the order of rarity.
 type Last = (u8, u64);
 
-/// The prefixes of a set if it is the smaller, or the larger one of a pair.
-#[derive(Clone, Copy, Debug, Default)]
-struct Prefixes {
-    smaller: Last,
-    larger: Last,
-}
-
-/// The documents that may have a partner, with their sets.
-pub struct Held {
-    /// Of each document its [`Prefixes`] and [`Packed`] sets.
+/// The documents that may have a partner, with what tells which ones.
+pub(crate) struct Held {
+    /// Of each document its [`OddSketches`], and for each kind of set: how many features are in its prefix as the smaller
+    /// set of a pair, in that as the larger one only, and these.
     spool: Spool,
-    docs: usize,
-    numbers: usize,
     /// A buffer.
-    packed: Vec<u64>,
+    numbers: Vec<u64>,
 }
-
-impl Prefixes {
-    const NUMBERS: usize = 4;
-
-    fn write(self, to: &mut [u64]) {
-        let Prefixes { smaller, larger } = self;
-        to.copy_from_slice(&[smaller.0.into(), smaller.1, larger.0.into(), larger.1]);
-    }
-
-    fn read(from: &[u64]) -> Self {
-        Prefixes { smaller: (from[0] as u8, from[1]), larger: (from[2] as u8, from[3]) }
-    }
-}
-
-/// In numbers, of the prefixes of both kinds.
-const HEAD: usize = 2 * Prefixes::NUMBERS;
 
 impl Held {
     /// Of no document yet.
     pub fn new(scratch: &Scratch) -> Self {
-        Held { spool: Spool::new(scratch), docs: 0, numbers: 0, packed: Vec::new() }
+        Held { spool: Spool::new(scratch), numbers: Vec::new() }
     }
 
-    /// Keeps a document that can have a partner, as far as the counts of features tell; says whether it can. `sets`:
-    /// as they were counted, not sorted yet.
-    pub fn add(&mut self, rule: &Rule, sketch: &Sketch, doc: DocId, sets: &mut Sets) -> bool {
-        if [Kind::Short, Kind::Long].iter().all(|&kind| alone(rule, sketch, kind, sets.of(kind))) {
-            return false;
+    /// Keeps a document that can have a partner, as far as the counts of features tell. `sets`: as they were counted, not
+    /// sorted yet.
+    pub fn add(&mut self, rule: &Rule, sketch: &Sketch, doc: DocId, sets: &mut Sets) {
+        let kinds = [Kind::Short, Kind::Long];
+        if kinds.iter().all(|&kind| alone(rule, sketch, kind, sets.of(kind))) {
+            return;
         }
         sets.sort();
-        self.packed.clear();
-        self.packed.resize(HEAD, 0);
-        // The features that another document has, short and long ones as in `packed`, with their counts.
-        let mut counted = Vec::new();
-        sets.pack(&mut self.packed, |feature| {
-            let count = sketch.count(feature);
-            if count > 1 {
-                counted.push((count, feature));
-            }
-            count > 1
+        // The features that another document has, with their counts.
+        let counted = kinds.map(|kind| {
+            let counts = sets.of(kind).iter().map(|&feature| (sketch.count(feature), feature));
+            counts.filter(|&(count, _)| count > 1).collect::<Vec<_>>()
         });
-        let packed = Packed(&self.packed[HEAD..]);
-        let (short, long) = counted.split_at_mut(packed.features(Kind::Short).len());
-        let prefixes = [(Kind::Short, short), (Kind::Long, long)].map(|(kind, counted)| {
+        self.numbers.clear();
+        let sizes = kinds.map(|kind| sets.of(kind).len());
+        let features = counted.each_ref().map(|counted| counted.iter().map(|&(_, feature)| feature));
+        let [short, long] = features;
+        OddSketches::append([(sizes[0], short), (sizes[1], long)], &mut self.numbers);
+        let mut any = false;
+        for ((kind, size), mut counted) in kinds.into_iter().zip(sizes).zip(counted) {
             let (overlap, least) = rule.measure(kind);
-            let size = packed.size(kind);
             // The features of a prefix that nobody else has are not kept.
             let nobodys = size - counted.len();
             let mut last = |shared: usize| match (size + 1).saturating_sub(shared + nobodys) {
-                rest if size > 0 && rest > 0 => *counted.select_nth_unstable(rest - 1).1,
+                rest if rest > 0 => *counted.select_nth_unstable(rest - 1).1,
                 _ => Last::default(),
             };
             let larger = last(least.least_shared_of_larger(overlap, size));
@@ -98,55 +73,39 @@ impl Held {
                 Overlap::Jaccard => larger,
                 Overlap::Revision => last(least.least_shared_of_smaller(size)),
             };
-            Prefixes { smaller, larger }
-        });
-        let can = prefixes.iter().any(|prefixes| prefixes.larger > Last::default());
-        if can {
-            let to = self.packed[..HEAD].chunks_exact_mut(Prefixes::NUMBERS);
-            to.zip(prefixes).for_each(|(to, prefixes)| prefixes.write(to));
-            self.spool.push(doc, &self.packed);
-            self.docs += 1;
-            self.numbers += self.packed.len();
+            counted.retain(|&place| place <= larger);
+            let (both, other): (Vec<Last>, Vec<Last>) = counted.iter().partition(|&&place| place <= smaller);
+            self.numbers.extend([both.len() as u64, other.len() as u64]);
+            self.numbers.extend(both.into_iter().chain(other).map(|(_, feature)| feature));
+            any |= !counted.is_empty();
         }
-        can
+        if any {
+            self.spool.push(doc, &self.numbers);
+        }
     }
 
-    /// The mean bytes of a document's sets.
-    pub fn doc_bytes(&self) -> usize {
-        self.numbers * u64::BYTES / self.docs.max(1)
-    }
-
-    /// The documents and their sets, in the order in which they were added.
-    pub fn scan(&self, mut each: impl FnMut(DocId, Packed)) -> Result<(), Error> {
-        self.spool.scan(|doc, numbers| each(doc, Packed(&numbers[HEAD..])))
+    /// The documents and the sketches of their sets, in the order in which they were added.
+    pub fn scan(&self, mut each: impl FnMut(DocId, OddSketches) -> Result<(), Error>) -> Result<(), Error> {
+        self.spool.scan(|doc, numbers| each(doc, OddSketches::split(numbers).0))
     }
 
     /// Calls `emit` with the postings of all features that begin with the bits `round` of `1 << bits`.
-    pub fn postings(
-        &self,
-        sketch: &Sketch,
-        round: u64,
-        bits: u32,
-        mut emit: impl FnMut(Posting),
-    ) -> Result<(), Error> {
+    pub fn postings(&self, round: u64, bits: u32, mut emit: impl FnMut(Posting)) -> Result<(), Error> {
         let round_of = |feature: u64| feature.checked_shr(64 - bits).unwrap_or(0);
         self.spool.scan(|doc, numbers| {
-            let (prefixes, packed) = numbers.split_at(HEAD);
-            let packed = Packed(packed);
-            let kinds = [Kind::Short, Kind::Long].into_iter();
-            for (kind, prefixes) in kinds.zip(prefixes.chunks_exact(Prefixes::NUMBERS)) {
-                let Prefixes { smaller, larger } = Prefixes::read(prefixes);
-                let features = packed.features(kind);
-                let start = features.partition_point(|&feature| round_of(feature) < round);
-                let here = features[start..].iter().take_while(|&&feature| round_of(feature) == round);
-                for &feature in here {
-                    let place = (sketch.count(feature), feature);
-                    if place <= larger {
-                        let size = (packed.size(kind) as u64) << 1 | u64::from(place > smaller);
-                        emit(((feature, (kind as u64) << 63 | size), doc.0));
-                    }
+            let (sketches, mut rest) = OddSketches::split(numbers);
+            for kind in [Kind::Short, Kind::Long] {
+                let [both, other, features @ ..] = rest else { break };
+                let (both, features) = features.split_at(*both as usize);
+                let (other, after) = features.split_at(*other as usize);
+                rest = after;
+                let set = (kind as u64) << 63 | (sketches.size(kind) as u64) << 1;
+                for (features, set) in [(both, set), (other, set | 1)] {
+                    let here = features.iter().filter(|&&feature| round_of(feature) == round);
+                    here.for_each(|&feature| emit(((feature, set), doc.0)));
                 }
             }
+            Ok(())
         })
     }
 }

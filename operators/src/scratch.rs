@@ -137,6 +137,8 @@ impl Frames {
         written.map_err(|cause| failed(&self.scratch.folder, whole, cause))?;
         self.end += self.frame.len() as u64;
         self.scratch.spilled.bytes.fetch_add(self.frame.len() as u64, Ordering::Relaxed);
+        self.frame.truncate(FRAME_BYTES);
+        self.frame.shrink_to(2 * FRAME_BYTES);
         Ok(())
     }
 

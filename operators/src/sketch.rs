@@ -55,6 +55,8 @@ pub struct Counting {
 }
 
 const REGION_BITS: u32 = 10;
+/// Of memory, in bytes.
+const PAGE: usize = 4 << 10;
 /// So many wait for a region that most lines of its memory are met more than once while it is in the cache.
 const WAITING: usize = 1 << 12;
 
@@ -64,8 +66,11 @@ impl Sketch {
     pub fn of_corpus(bytes: u64, most: Option<usize>) -> Self {
         let bytes = most.map_or(bytes, |most| bytes.min(most as u64));
         let bits = bytes.max(1).ilog2().clamp(16, 32);
+        let counters: Box<[AtomicU8]> = (0..1_u64 << bits).map(|_| AtomicU8::new(0)).collect();
+        // A page that is read before it is written costs the system twice.
+        counters.iter().step_by(PAGE).for_each(|counter| counter.store(0, Relaxed));
         Sketch {
-            counters: (0..1_u64 << bits).map(|_| AtomicU8::new(0)).collect(),
+            counters,
             shift: 64 - bits,
             writing: (0..1 << REGION_BITS).map(|_| Mutex::new(())).collect(),
         }

@@ -44,6 +44,8 @@ impl Spool {
                 self.failed = self.spill().err();
             }
             self.last.clear();
+            // Of a long document nothing stays.
+            self.last.shrink_to(2 * FRAME);
         }
     }
 
@@ -52,10 +54,13 @@ impl Spool {
         self.failed.clone().map_or(Ok(()), Err)
     }
 
-    /// Calls `each` with all documents, in the order in which they were added.
-    pub fn scan(&self, mut each: impl FnMut(DocId, &[u64])) -> Result<(), Error> {
+    /// Calls `each` with all documents, in the order in which they were added, until it fails.
+    pub fn scan<E: From<Error>>(
+        &self,
+        mut each: impl FnMut(DocId, &[u64]) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.check()?;
-        scan(&self.held, &mut each);
+        scan(&self.held, &mut each)?;
         if let Some(frames) = &self.frames {
             let (mut bytes, mut numbers) = (Vec::new(), Vec::new());
             let mut offset = 0;
@@ -63,11 +68,10 @@ impl Spool {
                 offset = frames.read(offset, &mut bytes)?;
                 numbers.clear();
                 numbers.extend(bytes.chunks_exact(u64::BYTES).map(u64::read));
-                scan(&numbers, &mut each);
+                scan(&numbers, &mut each)?;
             }
         }
-        scan(&self.last, &mut each);
-        Ok(())
+        scan(&self.last, &mut each)
     }
 
     fn spill(&mut self) -> Result<(), Error> {
@@ -82,12 +86,13 @@ impl Spool {
     }
 }
 
-fn scan(mut packed: &[u64], each: &mut impl FnMut(DocId, &[u64])) {
+fn scan<E>(mut packed: &[u64], each: &mut impl FnMut(DocId, &[u64]) -> Result<(), E>) -> Result<(), E> {
     while let [doc, count, rest @ ..] = packed {
         let (numbers, rest) = rest.split_at(*count as usize);
-        each(DocId(*doc), numbers);
+        each(DocId(*doc), numbers)?;
         packed = rest;
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -107,7 +112,10 @@ mod tests {
 
     fn scanned(spool: &Spool) -> Result<Docs, Error> {
         let mut docs = Vec::new();
-        spool.scan(|doc, numbers| docs.push((doc.0, numbers.to_vec())))?;
+        spool.scan(|doc, numbers| {
+            docs.push((doc.0, numbers.to_vec()));
+            Ok::<(), Error>(())
+        })?;
         Ok(docs)
     }
 
@@ -133,7 +141,7 @@ mod tests {
         let docs: Docs = (0..200).map(|doc| (doc, vec![doc; 300])).collect();
         let full = spool(&docs, &Twin::full_after(100_000).scratch(100_000));
         assert!(matches!(full.check(), Err(Error::DiskFull { bytes: 65_536.., .. })));
-        assert!(full.scan(|_, _| panic!("not all documents")).is_err());
+        assert!(full.scan(|_, _| -> Result<(), Error> { panic!("not all documents") }).is_err());
         let damaged = spool(&docs, &Twin { damaged: Some(70_000), ..Twin::default() }.scratch(100_000));
         damaged.check().unwrap();
         assert!(matches!(scanned(&damaged), Err(Error::ScratchLost { .. })));

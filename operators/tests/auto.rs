@@ -21,7 +21,7 @@ impl MethodJob for Compare<'_> {
             let text = method.cleaner.clean(text).to_owned();
             let (mut sets, mut packed) = (Sets::default(), Vec::new());
             method.rule.sets(&text, &mut sets);
-            sets.pack(&mut packed, |_| true);
+            sets.pack(&mut packed);
             (text, packed)
         });
         let matches = method.rule.matches(Packed(&a.1), Packed(&b.1));

@@ -303,11 +303,9 @@ fn sorted_groups(scratch: &Scratch) -> usize {
     runs.extend((0..20_000_000).map(|i| (random(i / 2), i)));
     let mut sorted = runs.finish().expect("room on the disk");
     let same = |a: &(u64, u64), b: &(u64, u64)| a.0 == b.0;
-    let mut chunks = sorted.chunks(same);
     let mut groups = 0;
-    while let Some(chunk) = chunks.next_chunk().expect("what was spilled") {
-        groups += chunk.records.chunk_by(same).count();
-    }
+    let count = |records: &mut [(u64, u64)]| groups += records.chunk_by(same).count();
+    sorted.each_group(0, same, count).expect("what was spilled");
     groups
 }
 

@@ -23,7 +23,7 @@ const HOLDERS: usize = 8;
 
 /// The pairs of one worker, and how the rows were spread.
 pub struct Compared {
-    /// Each once, delivered to the worker that reads its earlier document.
+    /// Each once; with fingerprints, on the worker that reads its earlier document.
     pub pairs: Sorted<Pair>,
     /// For each block.
     pub loads: Vec<BlockLoad>,
@@ -106,6 +106,7 @@ impl<F: Record> RowSpool<F> {
         self.spool.scan(|doc, numbers| {
             numbers.iter().zip(bytes.chunks_exact_mut(8)).for_each(|(number, to)| number.write(to));
             each(Row { fingerprint: F::read(&bytes[..F::BYTES]), doc });
+            Ok(())
         })
     }
 }

@@ -13,7 +13,7 @@ use crate::text::{Clean, Cleaner};
 
 /// A pair whose smaller text has fewer bigrams of units is compared by bigrams.
 const SHORT_BIGRAMS: usize = 40;
-/// The input of the exact join is no larger than this, in bytes as it is stored: it holds up to 4 bytes for each of
+/// The input of the exact join is no larger than this, in bytes as it is stored: it holds some bytes for each of
 /// compressed text.
 const EXACT_BYTES: u64 = 4 << 30;
 /// Of pairs of similarity 0.75 it misses 1 in 190,000, of 0.7 1 in 6,400.

@@ -111,7 +111,7 @@ impl Judge for OfSets {
         let text = self.method.cleaner.clean(text);
         let (mut sets, mut packed, mut bands) = (Sets::default(), Vec::new(), Vec::new());
         self.all.sets(text, &mut sets);
-        sets.pack(&mut packed, |_| true);
+        sets.pack(&mut packed);
         if let SetSearch::Bands(minhash) = self.method.search {
             self.method.rule.sets(text, &mut sets);
             for kind in [Kind::Short, Kind::Long].into_iter().filter(|&kind| !sets.of(kind).is_empty()) {

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use operators::flow::{
-    BandJoin, Needs, Portions, PrefixJoin, RowSpool, Skew, Verify, collapse, compare, sum,
-};
+use operators::flow::{BandJoin, PrefixJoin, RowSpool, Skew, Verify, collapse, compare, sum};
 use operators::mapped::{Bands, Fingerprints, Identity, Texts};
 use operators::method::{Method, MethodJob, SetMethod, SetSearch, Zhou};
 use operators::sets::{Packed, Sets};
@@ -62,9 +60,8 @@ impl MethodJob for Dataflow<'_> {
             let first = |doc: DocId| copies.binary_search_by_key(&doc, |copy| copy.0).is_err();
             let mine = texts.sections(worker, Texts::TEXTS);
             let mine = || mine.iter().flat_map(|section| Texts::of(section)).filter(|text| first(text.doc));
-            let mut join = PrefixJoin::new(rule.clone(), Arc::clone(&sketch), &scratch);
             let mut sets = Sets::default();
-            let mut portions = if let Some((bands, mapped)) = &bands {
+            let pairs = if let Some((bands, mapped)) = &bands {
                 let mut join = BandJoin::new(skew, &scratch);
                 for number in 0..*bands {
                     let rows = mapped.rows::<(u64, u64)>(worker, Bands::section(number)).into_iter();
@@ -75,7 +72,7 @@ impl MethodJob for Dataflow<'_> {
                     };
                     join.band(worker, scan).unwrap();
                 }
-                Portions::new(join.finish(worker).unwrap().pairs, &scratch, 100)
+                join.finish(worker).unwrap().pairs
             } else {
                 let mut counting = Counting::new(Arc::clone(&sketch), &scratch);
                 for text in mine() {
@@ -84,32 +81,27 @@ impl MethodJob for Dataflow<'_> {
                 }
                 counting.finish();
                 sum(worker, &sketch, worker.peers());
+                let mut join = PrefixJoin::new(rule.clone(), &scratch);
                 for text in mine() {
                     rule.unsorted(text.text, &mut sets);
-                    join.add(text.doc, &mut sets);
+                    join.add(&sketch, text.doc, &mut sets);
                 }
-                join.portions(join.candidates(worker, skew).unwrap().pairs)
+                join.finish(worker, skew).unwrap().pairs
             };
-            let mut near = Vec::new();
-            while let Some(pairs) = portions.next(worker).unwrap() {
-                let needs = Needs::exchange(worker, &pairs, &[], true);
-                let matching = rule.clone();
-                let matching = Box::new(move |a: &[u64], b: &[u64]| matching.matches(Packed(a), Packed(b)));
-                let mut verify = Verify::new(worker, &pairs, matching, &scratch);
-                if bands.is_none() {
-                    join.verify(worker, &needs, &mut verify).unwrap();
-                } else {
-                    for text in mine() {
-                        rule.sets(text.text, &mut sets);
-                        let mut packed = Vec::new();
-                        sets.pack(&mut packed, |_| true);
-                        for to in needs.of(text.doc).into_iter().flatten() {
-                            verify.send(worker, to, text.doc, &packed);
-                        }
-                    }
+            let matching = rule.clone();
+            let matching = Box::new(move |a: &[u64], b: &[u64]| matching.matches(Packed(a), Packed(b)));
+            let (mut verify, mut needs) = Verify::new(worker, pairs, &copies, matching, &scratch).unwrap();
+            for text in mine() {
+                rule.sets(text.text, &mut sets);
+                let mut packed = Vec::new();
+                sets.pack(&mut packed);
+                for &part in needs.of(text.doc).unwrap().into_iter().flatten() {
+                    verify.send(worker, part, text.doc, &packed);
                 }
-                near.extend(verify.finish(worker).into_iter().map(|(pair, _)| pair));
+                verify.read(worker, text.text.len());
             }
+            let mut near = Vec::new();
+            verify.finish(worker, |pair, _| near.push(pair)).unwrap();
             (near, copies)
         });
         expand(&found)

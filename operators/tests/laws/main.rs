@@ -6,7 +6,7 @@ mod dataflow;
 mod mapped;
 
 use operators::features::{Features, Lexicon};
-use operators::flow::{BlockLoad, Compared, Needs, Portions, Retrieve, RowSpool, Skew, Verify, compare};
+use operators::flow::{BlockLoad, Compared, Retrieve, RowSpool, Skew, Verify, compare};
 use operators::hash;
 use operators::mapped::Words;
 use operators::method::{
@@ -64,7 +64,7 @@ impl MethodJob for BruteForce<'_> {
         let of = |text: &String| {
             let (mut sets, mut packed) = (Sets::default(), Vec::new());
             method.rule.sets(method.cleaner.clean(text), &mut sets);
-            sets.pack(&mut packed, |_| true);
+            sets.pack(&mut packed);
             let mut keys = Vec::new();
             if let SetSearch::Bands(minhash) = method.search {
                 // Sets of the two kinds share no feature, and so no band.
@@ -331,6 +331,7 @@ proptest! {
         for i in 0..sets.len() {
             pairs.extend((i + 1..sets.len()).filter(|j| hash::spread((i * 64 + j) as u64) & 3 > 0).map(|j| (i, j)));
         }
+        let candidates = pairs.len() as u64;
         let mut expected: Vec<_> = pairs
             .iter()
             .map(|&(i, j)| (Pair::new(doc(i), doc(j), 0), jaccard(&sets[i], &sets[j])))
@@ -341,23 +342,22 @@ proptest! {
             let mine = |doc: DocId| doc.split() as usize % worker.peers() == worker.index();
             let pairs: Vec<_> =
                 pairs.iter().map(|&(i, j)| Pair::new(doc(i), doc(j), 0)).filter(|pair| mine(pair.low)).collect();
-            let own: Vec<usize> = (0..sets.len()).filter(|&i| mine(doc(i))).collect();
-            let mut portions = Portions::new(Sorted::InMemory(pairs), &scratch, 40);
-            let mut near = Vec::new();
-            while let Some(pairs) = portions.next(worker).unwrap() {
-                let needs = Needs::exchange(worker, &pairs, &[], true);
-                let matching = move |a: &[u64], b: &[u64]| Some(jaccard(a, b)).filter(|&alike| alike >= least);
-                let mut verify = Verify::new(worker, &pairs, Box::new(matching), &scratch);
-                for &i in &own {
-                    for to in needs.of(doc(i)).into_iter().flatten() {
-                        verify.send(worker, to, doc(i), &sets[i]);
-                    }
+            let mut own: Vec<usize> = (0..sets.len()).filter(|&i| mine(doc(i))).collect();
+            own.sort_by_key(|&i| doc(i));
+            let pairs = Sorted::InMemory(pairs);
+            let matching = move |a: &[u64], b: &[u64]| Some(jaccard(a, b)).filter(|&alike| alike >= least);
+            let (mut verify, mut needs) = Verify::new(worker, pairs, &[], Box::new(matching), &scratch).unwrap();
+            for &i in &own {
+                for &part in needs.of(doc(i)).unwrap().into_iter().flatten() {
+                    verify.send(worker, part, doc(i), &sets[i]);
                 }
-                near.extend(verify.finish(worker));
             }
-            near
+            let mut near = Vec::new();
+            let candidates = verify.finish(worker, |pair, similarity| near.push((pair, similarity))).unwrap();
+            (near, candidates)
         });
-        let mut found = found.concat();
+        prop_assert_eq!(found.iter().map(|found| found.1).sum::<u64>(), candidates);
+        let mut found: Vec<_> = found.into_iter().flat_map(|found| found.0).collect();
         found.sort_unstable();
         prop_assert_eq!(found, expected);
     }
