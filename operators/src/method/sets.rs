@@ -24,7 +24,7 @@ pub struct SetMethod {
 /// How candidates are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetSearch {
-    /// By the exact join: no match is missed. See [`crate::prefix`].
+    /// By the exact join: no match is missed. See docs/design/0014.
     Prefix,
     /// By the bands of signatures: a match is found with a probability. See [`MinHash`].
     Bands(MinHash),
