@@ -1,7 +1,6 @@
 //! How much memory a search may take, and where that goes which does not fit.
 
 use std::env;
-use std::ops::RangeInclusive;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -39,7 +38,6 @@ pub(crate) struct MemoryOptions {
 const GIVE_BACK: [&str; 2] = ["MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"];
 /// Says that this program was started with these.
 const GIVES_BACK: &str = "DEDUP_JOB_GIVES_BACK";
-const GIVE_BACK_BYTES: RangeInclusive<u64> = 1 << 20..=32 << 20;
 
 impl MemoryOptions {
     /// With `--memory`, starts the program of this process anew so that memory that is given back does not stay with it.
@@ -48,7 +46,7 @@ impl MemoryOptions {
     /// When it cannot be started. To be called before anything is held open.
     pub fn give_back(&self) -> Result<()> {
         let Some(memory) = self.memory.filter(|_| env::var_os(GIVES_BACK).is_none()) else { return Ok(()) };
-        let bytes = (memory / 64).clamp(*GIVE_BACK_BYTES.start(), *GIVE_BACK_BYTES.end()).to_string();
+        let bytes = (memory / 64).clamp(1 << 20, 32 << 20).to_string();
         let mut args = env::args_os();
         let mut again = Command::new(env::current_exe().context("could not find this program")?);
         again.arg0(args.next().unwrap_or_default()).args(args).envs(GIVE_BACK.map(|name| (name, &bytes)));

@@ -6,10 +6,10 @@ mod retrieval;
 mod sets;
 mod verify;
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use cluster::Cluster;
 use datasets::Reading;
 use operators::flow::BlockLoad;
@@ -93,8 +93,8 @@ impl Found {
     }
 }
 
-/// Of a process' memory for what is held, one in so many parts is for counters of features.
-const SKETCH_SHARE: usize = 4;
+/// Of a process' memory for what is held, one in so many parts is for counters of features, before anything else is held.
+const SKETCH_SHARE: usize = 2;
 
 /// Adds all of `part`; the first part is taken as it is.
 fn append<T>(all: &mut Vec<T>, part: Vec<T>) {
@@ -118,8 +118,12 @@ impl MethodJob for Search {
                 let mapped = self.map(&Texts::new(cleaner))?;
                 let most = self.scratch.budget().map(|bytes| self.cluster.workers() * bytes / SKETCH_SHARE);
                 let sketch = Arc::new(Sketch::of_corpus(self.plan.bytes(), most));
+                // Each worker gives up its own, so that nobody has them when they are of no more use.
+                let sketches = Mutex::new(vec![sketch; self.cluster.workers()]);
                 self.on_workers(mapped, move |search, worker, at| {
-                    search.by_prefix(worker, at, rule.clone(), &sketch)
+                    let sketch = sketches.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                    let sketch = sketch.context("there are more workers than there should be")?;
+                    search.by_prefix(worker, at, rule.clone(), sketch)
                 })
             }
             SetSearch::Bands(minhash) => {

@@ -22,29 +22,30 @@ impl Search {
         worker: &mut Worker,
         at: &At,
         rule: Rule,
-        sketch: &Arc<Sketch>,
+        sketch: Arc<Sketch>,
     ) -> Result<Found> {
         let mut found = Found::default();
         at.enter(Stage::Compare);
         let copies = self.collapse_texts(worker, &mut found)?;
         let mut sets = Sets::default();
-        let mut counting = Counting::new(Arc::clone(sketch), &self.scratch);
+        let mut counting = Counting::new(Arc::clone(&sketch), &self.scratch);
         self.texts(worker, |text| {
             if is_first(&copies, text.doc) {
                 rule.unsorted(text.text, &mut sets);
-                sets.features().for_each(|feature| counting.add(feature));
+                counting.add(sets.features());
             }
         })?;
         counting.finish();
-        sum(worker, sketch, self.cluster.workers());
+        sum(worker, &sketch, self.cluster.workers());
 
         let mut join = PrefixJoin::new(rule.clone(), &self.scratch);
         self.texts(worker, |text| {
             if is_first(&copies, text.doc) {
                 rule.unsorted(text.text, &mut sets);
-                join.add(sketch, text.doc, &mut sets);
+                join.add(&sketch, text.doc, &sets);
             }
         })?;
+        drop(sketch);
         let Compared { pairs, loads } = join.finish(worker, Skew::default())?;
         found.loads = vec![loads];
 

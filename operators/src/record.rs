@@ -205,6 +205,19 @@ impl Record for u128 {
     }
 }
 
+impl<const N: usize> Record for [u64; N] {
+    const BYTES: usize = N * u64::BYTES;
+
+    fn write(&self, to: &mut [u8]) {
+        to.chunks_exact_mut(u64::BYTES).zip(self).for_each(|(to, number)| number.write(to));
+    }
+
+    fn read(from: &[u8]) -> Self {
+        let mut numbers = from.chunks_exact(u64::BYTES).map(u64::read);
+        std::array::from_fn(|_| numbers.next().unwrap_or(0))
+    }
+}
+
 impl<A: Record, B: Record> Record for (A, B) {
     const BYTES: usize = A::BYTES + B::BYTES;
 

@@ -160,7 +160,7 @@ impl Sets {
     }
 
     /// The features of both sets.
-    pub fn features(&self) -> impl Iterator<Item = u64> {
+    pub fn features(&self) -> impl Iterator<Item = u64> + Clone {
         self.short.iter().chain(&self.long).copied()
     }
 

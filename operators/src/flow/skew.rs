@@ -148,7 +148,11 @@ fn counter(key: u64) -> usize {
 }
 
 /// Adds the counts of all workers to the sums of each.
-fn add_up(worker: &mut Worker, sums: &mut BTreeMap<u64, u64>, counts: impl Iterator<Item = (u64, u64)>) {
+pub(super) fn add_up(
+    worker: &mut Worker,
+    sums: &mut BTreeMap<u64, u64>,
+    counts: impl Iterator<Item = (u64, u64)>,
+) {
     let peers = worker.peers() as u64;
     let to_each = counts.flat_map(|count| (0..peers).map(move |to| (to, count)));
     for (_, (at, count)) in shuffle(worker, "Skew", to_each, |&(to, _): &(u64, (u64, u64))| to) {

@@ -70,17 +70,21 @@ mod tests {
             // Some of one worker only, some of all, some of all so often that no counter holds it.
             let features = (0..20_000_u64).filter(|i| i % 7 == worker.index() as u64 || i % 7 == 6);
             for feature in features.chain([1; 100]) {
-                counts.iter_mut().for_each(|count| count.add(hash::spread(feature)));
+                counts.iter_mut().for_each(|count| count.add([hash::spread(feature)].into_iter()));
             }
             counts.into_iter().for_each(Counting::finish);
             sum(worker, own, THREADS);
         });
         guards.unwrap().join().into_iter().for_each(|worker| worker.unwrap());
         for sketch in &sketches {
-            for feature in (0..40_000).map(hash::spread) {
-                assert_eq!(sketch.count(feature), whole.count(feature));
-            }
+            let [ranks, of_whole] = [sketch, &whole].map(|sketch| {
+                let features = (0..40_000).map(hash::spread);
+                let mut counted: Vec<_> = features.map(|feature| (sketch.count(feature), feature)).collect();
+                sketch.rank(&mut counted, usize::MAX);
+                counted
+            });
+            assert_eq!(ranks, of_whole);
         }
-        assert_eq!(whole.count(hash::spread(1)), u8::MAX);
+        assert_eq!(whole.count(hash::spread(1)), 3);
     }
 }

@@ -53,10 +53,9 @@ struct Waiting {
 }
 
 impl Verify {
-    /// Of a budget: pairs in parts, their features in two, a portion of pairs in four, one for the names that the caller
-    /// keeps, and three that stand for what the exact join counted with. Before there are portions, what is wanted and what
-    /// is on its way take less.
-    pub const HOLDERS: usize = 11;
+    /// Of a budget: pairs in parts, their features in two, a portion of pairs in four, and one for the names that the caller
+    /// keeps. Before there are portions, what is wanted and what is on its way take less.
+    pub const HOLDERS: usize = 8;
 
     /// `pairs`: each once, on any worker. Also says whose features are to be sent, and which documents are in a group of
     /// identical ones.

@@ -77,14 +77,14 @@ impl MethodJob for Dataflow<'_> {
                 let mut counting = Counting::new(Arc::clone(&sketch), &scratch);
                 for text in mine() {
                     rule.unsorted(text.text, &mut sets);
-                    sets.features().for_each(|feature| counting.add(feature));
+                    counting.add(sets.features());
                 }
                 counting.finish();
                 sum(worker, &sketch, worker.peers());
                 let mut join = PrefixJoin::new(rule.clone(), &scratch);
                 for text in mine() {
                     rule.unsorted(text.text, &mut sets);
-                    join.add(&sketch, text.doc, &mut sets);
+                    join.add(&sketch, text.doc, &sets);
                 }
                 join.finish(worker, skew).unwrap().pairs
             };
