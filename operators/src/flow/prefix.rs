@@ -49,9 +49,10 @@ impl PrefixJoin {
     /// spread.
     pub fn finish(self, worker: &mut Worker, skew: Skew) -> Result<Compared, Error> {
         let mut sums = BTreeMap::new();
-        add_up(worker, &mut sums, (0..).zip(self.held.postings));
-        let [postings, sketched] = [0, 1].map(|at| sums[&at]);
-        match odd_sketch::length((sketched / postings.max(1)) as usize) {
+        add_up(worker, &mut sums, (0..).zip([self.held.in_prefixes, self.held.sketched]));
+        // Where most postings come from, sets have so many features on the average.
+        let features = sums[&1] / sums[&0].max(1);
+        match odd_sketch::length(features as usize) {
             0..=4 => self.meet::<4>(worker, skew),
             5..=8 => self.meet::<8>(worker, skew),
             _ => self.meet::<16>(worker, skew),
