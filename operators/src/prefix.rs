@@ -165,15 +165,14 @@ fn own(
 }
 
 /// Emits every pair of documents that meet under a feature and may match by their sizes and sketches, each time that they
-/// meet. Sorts the postings. Returns how often two met.
+/// meet. `postings`: sorted. Returns how often two met.
 ///
-/// Cost: sorting, and 5 ns for each time that a pair meets.
+/// Cost: 5 ns for each time that a pair meets.
 pub(crate) fn candidates<const WORDS: usize>(
     rule: &Rule,
-    postings: &mut [Posting<WORDS>],
+    postings: &[Posting<WORDS>],
     mut emit: impl FnMut(Pair),
 ) -> u64 {
-    postings.sort_unstable();
     let mut compared = 0;
     for same in postings.chunk_by(|a, b| (a.feature, a.kind()) == (b.feature, b.kind())) {
         let kind = same[0].kind();

@@ -160,14 +160,17 @@ impl Sketch {
 
     /// By the counter of a level.
     fn count_of(&self, level: &Level, feature: u64) -> u8 {
-        let (byte, bit) = place(((feature >> At::CUT) * level.counters) >> At::BITS);
+        let (byte, bit) = level.place(feature >> At::CUT);
         self.counters[level.start + byte].load(Relaxed) >> bit & FULL
     }
 }
 
-/// The byte of a counter, and the bit.
-fn place(counter: u64) -> (usize, u32) {
-    ((counter / COUNTERS) as usize, (counter % COUNTERS * 2) as u32)
+impl Level {
+    /// The byte and the bit of a counter: of the level by the first bits of a feature, of a region by the rest of them.
+    fn place(&self, bits: u64) -> (usize, u32) {
+        let counter = (bits * self.counters) >> At::BITS;
+        ((counter / COUNTERS) as usize, (counter % COUNTERS * 2) as u32)
+    }
 }
 
 impl At {
@@ -186,9 +189,8 @@ impl At {
         (self.0 & (LEVELS - 1)) as usize
     }
 
-    /// Which counter it is of those of the region.
-    fn counter(self, level: &Level) -> u64 {
-        (u64::from(self.0 >> LEVEL_BITS) * level.counters) >> At::BITS
+    fn rest(self) -> u64 {
+        (self.0 >> LEVEL_BITS).into()
     }
 }
 
@@ -230,7 +232,7 @@ impl Counting {
             let counters = &sketch.counters[level.start + region * bytes..][..bytes];
             // As little as can be, so that many lines of memory are fetched at once.
             for at in &*waiting {
-                let (byte, bit) = place(at.counter(level));
+                let (byte, bit) = level.place(at.rest());
                 let byte = &counters[byte];
                 let counts = byte.load(Relaxed);
                 byte.store(counts + (u8::from(counts >> bit & FULL < FULL) << bit), Relaxed);
