@@ -25,6 +25,14 @@ pub(crate) fn length(features: usize) -> usize {
     features.div_ceil(u64::BITS as usize).next_power_of_two()
 }
 
+/// Whether so many numbers of a sketch tell nearly every random set of so many features from one that shares `enough` of them.
+pub(crate) fn tells(features: usize, enough: usize, words: usize) -> bool {
+    let bits = (words.min(length(features)) * u64::BITS as usize) as f64;
+    // What random sets differ in, and three deviations less.
+    let random = bits / 2.0 * (1.0 - (-4.0 * features as f64 / bits).exp()) - 1.5 * bits.sqrt();
+    random > (2 * features.saturating_sub(enough)) as f64
+}
+
 /// Appends the sketch of features, by their hashes. Cost: 1 ns a feature.
 pub(crate) fn append(features: impl ExactSizeIterator<Item = u64>, to: &mut Vec<u64>) {
     let start = to.len();
@@ -131,6 +139,29 @@ mod tests {
             let (a, b) = (set(a.iter().copied(), own), set(b.iter().copied(), own));
             let matches = rule.matches(Packed(&a.0), Packed(&b.0)).is_some();
             prop_assert!(!matches || may_match(&rule, &a, &b, words));
+        }
+    }
+
+    #[test]
+    fn it_is_known_which_sketches_tell_random_sets_apart() {
+        for (least, features, words) in [
+            ("0.8", 700, 4),
+            ("0.8", 700, 8),
+            ("0.8", 3000, 16),
+            ("0.8", 2000, 16),
+            ("0.3", 900, 16),
+            ("0.5", 900, 16),
+        ] {
+            let rule = Rule::new(Features::Chars(2), Overlap::Jaccard, least.parse().unwrap());
+            let enough = rule.measure(Kind::Long).1.least_shared(
+                Overlap::Jaccard,
+                features as usize,
+                features as usize,
+            );
+            let sets: Vec<_> = (0..40).map(|at| set(at * features..(at + 1) * features, |_| false)).collect();
+            let alike = sets[1..].iter().filter(|other| may_match(&rule, &sets[0], other, words)).count();
+            let case = format!("{features} {least} {words}: {alike}");
+            assert_eq!(alike == 0, tells(features as usize, enough, words), "{case}");
         }
     }
 

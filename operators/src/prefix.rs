@@ -41,6 +41,8 @@ impl<const WORDS: usize> Record for Posting<WORDS> {
     }
 }
 
+/// How many numbers of a sketch a posting may have.
+pub(crate) const SKETCH_WORDS: [usize; 3] = [4, 8, 16];
 /// Of a document that is alone, so many more counts may be looked up than would tell.
 const COUNTED_AT_ONCE: usize = 64;
 
@@ -54,8 +56,8 @@ pub(crate) struct Held {
     spool: Spool,
     /// Features in prefixes.
     pub in_prefixes: u64,
-    /// The sum of how many features were sketched of the set of each.
-    pub sketched: u64,
+    /// Of these, in how many sets that a sketch tells from others, for each of [`SKETCH_WORDS`].
+    pub told: [u64; SKETCH_WORDS.len()],
     /// Buffers.
     numbers: Vec<u64>,
     shared: Vec<Ranked>,
@@ -65,7 +67,7 @@ impl Held {
     /// Of no document yet.
     pub fn new(scratch: &Scratch) -> Self {
         let spool = Spool::new(scratch);
-        Held { spool, in_prefixes: 0, sketched: 0, numbers: Vec::new(), shared: Vec::new() }
+        Held { spool, in_prefixes: 0, told: [0; SKETCH_WORDS.len()], numbers: Vec::new(), shared: Vec::new() }
     }
 
     /// Keeps a document that can have a partner, as far as the counts of features tell. `sets`: as they were counted, not
@@ -98,7 +100,10 @@ impl Held {
             self.numbers.extend(both.chain(other).map(|&(_, feature)| feature));
             let in_prefix = (counts[0] + counts[1]) as u64;
             self.in_prefixes += in_prefix;
-            self.sketched += in_prefix * shared.len() as u64;
+            let enough = least.least_shared(overlap, size, size);
+            for (told, words) in self.told.iter_mut().zip(SKETCH_WORDS) {
+                *told += in_prefix * u64::from(odd_sketch::tells(shared.len(), enough, words));
+            }
         }
         if self.in_prefixes > before {
             self.spool.push(doc, &self.numbers);

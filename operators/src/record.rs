@@ -184,24 +184,32 @@ pub trait Record: Copy + Send + Sync + 'static {
 impl Record for u64 {
     const BYTES: usize = 8;
 
+    #[inline]
     fn write(&self, to: &mut [u8]) {
         to.copy_from_slice(&self.to_le_bytes());
     }
 
+    #[inline]
     fn read(from: &[u8]) -> Self {
-        from.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
+        let mut bytes = [0; Self::BYTES];
+        bytes.copy_from_slice(from);
+        u64::from_le_bytes(bytes)
     }
 }
 
 impl Record for u128 {
     const BYTES: usize = 16;
 
+    #[inline]
     fn write(&self, to: &mut [u8]) {
         to.copy_from_slice(&self.to_le_bytes());
     }
 
+    #[inline]
     fn read(from: &[u8]) -> Self {
-        from.iter().rev().fold(0, |value, &byte| value << 8 | u128::from(byte))
+        let mut bytes = [0; Self::BYTES];
+        bytes.copy_from_slice(from);
+        u128::from_le_bytes(bytes)
     }
 }
 

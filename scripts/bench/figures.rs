@@ -9,6 +9,7 @@
 use std::hint::black_box;
 use std::net::TcpListener;
 use std::path::PathBuf;
+use std::sync::Barrier;
 
 use cluster::{Cluster, Limits, Place, Stores};
 use datasets::{FORMATS, Piece, Reading};
@@ -269,17 +270,19 @@ fn exchange(workers: usize, count: u64) -> (f64, usize) {
     results.fold((0.0, 0), |(seconds, rows), (more, arrived)| (seconds + more, rows + arrived))
 }
 
-/// Two processes, as far as the engine knows, that send each other all their rows; CPU seconds of all their threads.
+/// Two processes, as far as the engine knows, that send each other all their rows; CPU seconds of all their threads from when
+/// they have met.
 fn exchange_over_loopback(count: u64) -> (f64, usize) {
     let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
     let addresses = listeners.each_ref().map(|one| one.local_addr().expect("an address").to_string());
     drop(listeners);
-    let addresses = &addresses;
+    let (addresses, met) = (&addresses, &Barrier::new(3));
     let process = move |index: usize| {
         let place = Place { index, addresses: addresses.to_vec(), workers: 1 };
         let lost = |reason: &str| panic!("{reason}");
         let cluster =
             Cluster::join(place, [0; 32], b"", Limits::default(), Box::new(lost)).expect("the other");
+        met.wait();
         let results = cluster.run(move |worker| {
             let rows = (0..count).map(|i| Row { fingerprint: i, doc: DocId(i) });
             Ok::<_, cluster::Error>(shuffle(worker, "Rows", rows, move |_| 1 - index as u64).len())
@@ -287,10 +290,11 @@ fn exchange_over_loopback(count: u64) -> (f64, usize) {
         cluster.leave().expect("the other to end too");
         results.expect("a worker")[0]
     };
-    let before = clock_gettime(ClockId::ProcessCPUTime);
-    let rows = std::thread::scope(|scope| {
+    let (before, rows) = std::thread::scope(|scope| {
         let threads = [0, 1].map(|index| scope.spawn(move || process(index)));
-        threads.map(|thread| thread.join().expect("a process")).iter().sum()
+        met.wait();
+        let before = clock_gettime(ClockId::ProcessCPUTime);
+        (before, threads.map(|thread| thread.join().expect("a process")).iter().sum())
     });
     let after = clock_gettime(ClockId::ProcessCPUTime);
     let seconds = (after.tv_sec - before.tv_sec) as f64 + (after.tv_nsec - before.tv_nsec) as f64 / 1e9;

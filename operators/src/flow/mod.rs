@@ -5,6 +5,7 @@
 //! returned; nothing here can fail but what is kept on disk because it does not fit into memory.
 
 mod bands;
+mod buffer;
 mod class_sums;
 mod collapse;
 mod compare;
@@ -12,12 +13,12 @@ mod meet;
 mod needs;
 mod parts;
 mod prefix;
-mod rows;
 mod shuffle;
 mod skew;
 mod sum;
 mod tiles;
 mod verify;
+mod way;
 mod zhou;
 
 pub use bands::BandJoin;

@@ -7,8 +7,7 @@ use timely::worker::Worker;
 use super::compare::{BlockLoad, Compared};
 use super::meet::Meeting;
 use super::skew::{Skew, add_up};
-use crate::odd_sketch;
-use crate::prefix::{Held, Posting, candidates};
+use crate::prefix::{Held, Posting, SKETCH_WORDS, candidates};
 use crate::record::DocId;
 use crate::sets::{Rule, Sets};
 use crate::sketch::Sketch;
@@ -24,8 +23,8 @@ const POSTING_HOLDERS: usize = 4;
 /// Joins the sets of the documents of all workers.
 ///
 /// Memory: 16 bytes for each feature in a prefix of a document that may have a partner, and one or two bits for each of its
-/// features that another document has too; for an eighth of those in prefixes 64, 96 or 160 bytes, where sets are small, of
-/// some 500 features, or larger, twice if there are several workers; 24 bytes a candidate. With a budget an eighth of it for
+/// features that another document has too; for an eighth of those in prefixes 64, 96 or 160 bytes, by how
+/// much of a sketch tells sets apart, twice if there are several workers; 24 bytes a candidate. With a budget an eighth of it for
 /// documents, a half for postings.
 pub struct PrefixJoin {
     rule: Rule,
@@ -49,13 +48,15 @@ impl PrefixJoin {
     /// spread.
     pub fn finish(self, worker: &mut Worker, skew: Skew) -> Result<Compared, Error> {
         let mut sums = BTreeMap::new();
-        add_up(worker, &mut sums, (0..).zip([self.held.in_prefixes, self.held.sketched]));
-        // Where most postings come from, sets have so many features on the average.
-        let features = sums[&1] / sums[&0].max(1);
-        match odd_sketch::length(features as usize) {
-            0..=4 => self.meet::<4>(worker, skew),
-            5..=8 => self.meet::<8>(worker, skew),
-            _ => self.meet::<16>(worker, skew),
+        add_up(worker, &mut sums, (0..).zip([self.held.in_prefixes].into_iter().chain(self.held.told)));
+        // The fewest numbers by which no more than a quarter of the postings lose what tells their sets from others.
+        let enough = |told| sums[&3] - sums[&told] <= sums[&0] / 4;
+        if enough(1) {
+            self.meet::<{ SKETCH_WORDS[0] }>(worker, skew)
+        } else if enough(2) {
+            self.meet::<{ SKETCH_WORDS[1] }>(worker, skew)
+        } else {
+            self.meet::<{ SKETCH_WORDS[2] }>(worker, skew)
         }
     }
 

@@ -1,106 +1,17 @@
 //! The shuffle: every record to the worker that its key says.
 
 use std::cell::RefCell;
-use std::convert::Infallible;
-use std::marker::PhantomData;
 use std::rc::Rc;
 
-use timely::Container;
-use timely::container::{CapacityContainerBuilder, DrainContainer, PushInto, SizableContainer};
-use timely::dataflow::channels::ContainerBytes;
-use timely::dataflow::channels::pact::ExchangeCore;
-use timely::dataflow::operators::generic::Operator;
-use timely::dataflow::operators::probe::Probe;
-use timely::dataflow::{InputHandle, ProbeHandle};
 use timely::worker::Worker;
 
-use super::rows::Rows;
+use super::buffer::{Buffer, Rows};
+use super::way::{AHEAD, Way};
 use crate::record::Record;
 use crate::{Error, Runs, Scratch, Sorted};
 
 /// How many records a worker sends in a round, unless it says itself where one ends.
 const ROUND: usize = 1 << 16;
-/// How many rounds a worker may send ahead of what its peers have taken in: the engine's queues have no end.
-const AHEAD: u64 = 8;
-
-/// A buffer of records of type `T` that can cross a worker boundary.
-pub trait Buffer<T>:
-    Container
-    + Clone
-    + Send
-    + ContainerBytes
-    + SizableContainer
-    + PushInto<T>
-    + for<'a> DrainContainer<Item<'a> = T>
-{
-}
-
-impl<T, C> Buffer<T> for C where
-    C: Container
-        + Clone
-        + Send
-        + ContainerBytes
-        + SizableContainer
-        + PushInto<T>
-        + for<'a> DrainContainer<Item<'a> = T>
-{
-}
-
-/// A way to the other workers: each record goes where its key says, and there into what takes it.
-struct Way<T, C: Buffer<T>> {
-    input: InputHandle<u64, CapacityContainerBuilder<C>>,
-    taken: ProbeHandle<u64>,
-    record: PhantomData<T>,
-}
-
-impl<T: 'static, C: Buffer<T>> Way<T, C> {
-    fn new<A>(
-        worker: &mut Worker,
-        name: &str,
-        key: impl Fn(&T) -> u64 + 'static,
-        arrived: &Rc<RefCell<A>>,
-    ) -> Self
-    where
-        A: Extend<T> + 'static,
-    {
-        let mut input = InputHandle::new_with_builder();
-        let taken = ProbeHandle::new();
-        log::trace!(target: "exchange", "{name}");
-        let arrived = Rc::clone(arrived);
-        worker.dataflow(|scope| {
-            input
-                .to_stream(scope)
-                .unary::<CapacityContainerBuilder<Vec<()>>, _, _, _>(
-                    ExchangeCore::new(move |record: &T| key(record)),
-                    name,
-                    // The operator takes its input at once and holds no capability, so the probe behind it
-                    // says what has been taken in.
-                    |_capability, _info| {
-                        move |input, _output| {
-                            input.for_each(|_time, buffer: &mut C| {
-                                arrived.borrow_mut().extend(buffer.drain())
-                            });
-                        }
-                    },
-                )
-                .probe_with(&taken);
-        });
-        Way { input, taken, record: PhantomData }
-    }
-
-    fn round(&mut self, worker: &mut Worker) {
-        let now = self.input.time() + 1;
-        self.input.advance_to(now);
-        worker.step();
-        worker.step_or_park_while(None, || self.taken.less_than(&now.saturating_sub(AHEAD)));
-    }
-
-    fn close(self, worker: &mut Worker) {
-        let Way { input, taken, .. } = self;
-        input.close();
-        worker.step_or_park_while(None, || !taken.done());
-    }
-}
 
 /// Sends records to workers by key. All workers must open the same shuffles in the same order, and finish
 /// each. Holds what has arrived until it is taken.
@@ -121,7 +32,7 @@ impl<T: 'static, C: Buffer<T>> Shuffle<T, C> {
 
     /// Sends one record.
     pub fn send(&mut self, record: T) {
-        self.way.input.send(record);
+        self.way.send(record);
     }
 
     /// Ends a round of sending: lets the engine work, and waits while the peers are too far behind.
@@ -136,8 +47,8 @@ impl<T: 'static, C: Buffer<T>> Shuffle<T, C> {
 
     /// Sends no more, and gives what has arrived and what arrives to `each` until all workers have sent all.
     pub fn finish_each(self, worker: &mut Worker, mut each: impl FnMut(T)) {
-        let Shuffle { way: Way { input, taken, .. }, arrived } = self;
-        input.close();
+        let Shuffle { way, arrived } = self;
+        let taken = way.end();
         while !taken.done() {
             arrived.take().into_iter().for_each(&mut each);
             worker.step_or_park(None);
@@ -162,7 +73,6 @@ impl<T: 'static, C: Buffer<T>> Shuffle<T, C> {
 pub struct SortingShuffle<R: Record + Ord> {
     way: Way<R, Rows<R>>,
     arrived: Rc<RefCell<Runs<R>>>,
-    sent: usize,
     /// In records.
     round: usize,
 }
@@ -172,17 +82,12 @@ impl<R: Record + Ord> SortingShuffle<R> {
     pub fn new(worker: &mut Worker, name: &str, key: impl Fn(&R) -> u64 + 'static, arrived: Runs<R>) -> Self {
         let round = round_of::<R>(arrived.budget());
         let arrived = Rc::new(RefCell::new(arrived));
-        SortingShuffle { way: Way::new(worker, name, key, &arrived), arrived, sent: 0, round }
+        SortingShuffle { way: Way::new(worker, name, key, &arrived), arrived, round }
     }
 
     /// Sends one record; after a round of them lets the engine work, and waits while the peers are too far behind.
     pub fn send(&mut self, worker: &mut Worker, record: R) {
-        self.way.input.send(record);
-        self.sent += 1;
-        if self.sent == self.round {
-            self.sent = 0;
-            self.way.round(worker);
-        }
+        self.way.send_in_rounds(worker, record, self.round);
     }
 
     /// Sends no more, waits until all workers do likewise, and returns what has arrived.
@@ -199,14 +104,9 @@ pub fn shuffle<R: Record>(
     records: impl IntoIterator<Item = R>,
     key: impl Fn(&R) -> u64 + 'static,
 ) -> Vec<R> {
-    let mut arrived = Vec::new();
-    let send = |send: &mut dyn FnMut(R)| {
-        records.into_iter().for_each(send);
-        Ok::<(), Infallible>(())
-    };
-    match shuffle_into(worker, name, None, send, key, &mut arrived) {
-        Ok(()) => arrived,
-    }
+    let mut shuffle = Shuffle::<R>::new(worker, name, key);
+    records.into_iter().for_each(|record| shuffle.way.send_in_rounds(worker, record, ROUND));
+    shuffle.finish(worker)
 }
 
 /// The same for what `send` sends, into a buffer, whose contents are replaced: memory that is used again need not be
@@ -226,15 +126,7 @@ pub(super) fn shuffle_into<R: Record, E>(
     let mut shuffle = Shuffle::<R>::new(worker, name, key);
     arrived.clear();
     shuffle.arrived.replace(std::mem::take(arrived));
-    let mut sent = 0;
-    send(&mut |record| {
-        shuffle.send(record);
-        sent += 1;
-        if sent == round {
-            sent = 0;
-            shuffle.round(worker);
-        }
-    })?;
+    send(&mut |record| shuffle.way.send_in_rounds(worker, record, round))?;
     *arrived = shuffle.finish(worker);
     Ok(())
 }
@@ -249,6 +141,8 @@ fn round_of<R>(budget: Option<usize>) -> usize {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
     use std::sync::{Arc, Mutex};
+
+    use timely::CommunicationConfig;
 
     use super::*;
     use crate::scratch::twins::Twin;
@@ -283,8 +177,8 @@ mod tests {
             let at_first = sent.load(SeqCst);
             // A worker that panics leaves the other one waiting: what is wrong is said afterwards.
             let mut most = 0;
-            let Shuffle { way: Way { input, taken, .. }, arrived } = shuffle;
-            input.close();
+            let Shuffle { way, arrived } = shuffle;
+            let taken = way.end();
             while !taken.done() {
                 worker.step();
                 most = most.max(sent.load(SeqCst).saturating_sub(arrived.borrow().len()));
@@ -295,6 +189,39 @@ mod tests {
         let (arrived, at_first, most) = results[1];
         assert_eq!((arrived, at_first), (ROUNDS * RECORDS, MOST));
         assert!(most <= MOST, "{most}");
+    }
+
+    /// What arrives of four rounds that fill buffers, and of a last one that does not.
+    fn arrived<C: Buffer<(u64, u64)>>(communication: CommunicationConfig) -> Vec<(u64, u64)> {
+        let config = timely::Config { communication, worker: timely::WorkerConfig::default() };
+        let guards = timely::execute(config, |worker| {
+            let mut shuffle = Shuffle::<(u64, u64), C>::new(worker, "Test", |&(to, _)| to);
+            let first = worker.index() as u64 * 50_000;
+            for record in first..first + 50_000 {
+                shuffle.send((record % 7, record));
+                if record % 12_000 == 0 {
+                    shuffle.round(worker);
+                }
+            }
+            let arrived = shuffle.finish(worker);
+            assert!(arrived.iter().all(|(to, _)| to % worker.peers() as u64 == worker.index() as u64));
+            arrived
+        });
+        let mut all: Vec<_> = guards.unwrap().join().into_iter().flat_map(|result| result.unwrap()).collect();
+        all.sort_unstable_by_key(|&(_, record)| record);
+        all
+    }
+
+    #[test]
+    fn every_record_arrives_once_where_its_key_says() {
+        use CommunicationConfig::{Process, ProcessBinary};
+        for workers in [1, 2, 3] {
+            let expected: Vec<_> = (0..workers as u64 * 50_000).map(|record| (record % 7, record)).collect();
+            for communication in [Process(workers), ProcessBinary(workers)] {
+                assert!(arrived::<Rows<_>>(communication.clone()) == expected, "{communication:?}");
+                assert!(arrived::<Vec<_>>(communication.clone()) == expected, "{communication:?}");
+            }
+        }
     }
 
     /// All records of two workers, sorted, by the worker that they have arrived at.

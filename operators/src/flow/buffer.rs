@@ -1,0 +1,155 @@
+//! What crosses worker boundaries: records of a fixed size, in buffers of 64 KiB, and others in a `Vec`.
+
+use timely::Accountable;
+use timely::bytes::arc::Bytes;
+use timely::dataflow::channels::ContainerBytes;
+
+use crate::record::Record;
+
+const BUFFER_BYTES: usize = 64 << 10;
+/// Of records of no fixed size.
+const BUFFER_RECORDS: usize = 256;
+/// How many bytes are written at once, which is faster than all or one record.
+const WRITTEN_BYTES: usize = 4 << 10;
+
+/// Records on their way to one worker.
+pub trait Buffer<T>: Default + Clone + Send + Accountable + ContainerBytes + 'static {
+    /// Adds a record. Whether the buffer is now full.
+    fn push(&mut self, record: T) -> bool;
+    /// Hands over what has arrived, and leaves nothing.
+    fn unload(&mut self, arrived: &mut impl Extend<T>);
+    /// Makes it fit for other records.
+    fn clear(&mut self);
+}
+
+impl<T> Buffer<T> for Vec<T>
+where
+    Vec<T>: Clone + Send + ContainerBytes + 'static,
+{
+    fn push(&mut self, record: T) -> bool {
+        if self.capacity() == 0 {
+            self.reserve_exact(BUFFER_RECORDS);
+        }
+        self.push(record);
+        self.len() == self.capacity()
+    }
+
+    fn unload(&mut self, arrived: &mut impl Extend<T>) {
+        arrived.extend(self.drain(..));
+    }
+
+    fn clear(&mut self) {
+        self.clear();
+    }
+}
+
+/// Records side by side. Between threads the buffer itself moves; between processes its records do, byte by
+/// byte the same on every machine. What has come as bytes stays so until it is unloaded.
+#[derive(Clone)]
+pub struct Rows<R> {
+    came: Option<Bytes>,
+    records: Vec<R>,
+}
+
+impl<R> Default for Rows<R> {
+    fn default() -> Self {
+        Rows { came: None, records: Vec::new() }
+    }
+}
+
+impl<R: Record> Rows<R> {
+    fn came(&self) -> &[u8] {
+        self.came.as_deref().unwrap_or_default()
+    }
+}
+
+impl<R: Record> Accountable for Rows<R> {
+    fn record_count(&self) -> i64 {
+        (self.came().len() / R::BYTES + self.records.len()) as i64
+    }
+}
+
+impl<R: Record> Buffer<R> for Rows<R> {
+    #[inline]
+    fn push(&mut self, record: R) -> bool {
+        if self.records.capacity() == 0 {
+            self.records.reserve_exact(BUFFER_BYTES / size_of::<R>());
+        }
+        self.records.push(record);
+        self.records.len() == self.records.capacity()
+    }
+
+    fn unload(&mut self, arrived: &mut impl Extend<R>) {
+        if let Some(came) = self.came.take() {
+            arrived.extend(came.chunks_exact(R::BYTES).map(R::read));
+        }
+        arrived.extend(self.records.drain(..));
+    }
+
+    fn clear(&mut self) {
+        self.came = None;
+        self.records.clear();
+    }
+}
+
+impl<R: Record> ContainerBytes for Rows<R> {
+    fn from_bytes(bytes: Bytes) -> Self {
+        Rows { came: Some(bytes), records: Vec::new() }
+    }
+
+    fn length_in_bytes(&self) -> usize {
+        const { assert!(R::BYTES.is_multiple_of(8), "the engine keeps its messages aligned to 8 bytes") };
+        const { assert!(R::BYTES <= WRITTEN_BYTES, "at least one record is written at once") };
+        self.came().len() + self.records.len() * R::BYTES
+    }
+
+    fn into_bytes<W: std::io::Write>(&self, writer: &mut W) {
+        // The writer is a buffer that the engine made as long as `length_in_bytes` says: a failure is a bug.
+        #[expect(clippy::expect_used, reason = "the engine's trait has no way to fail")]
+        let mut write = |bytes: &[u8]| writer.write_all(bytes).expect("the engine's buffer is long enough");
+        write(self.came());
+        let mut bytes = [0; WRITTEN_BYTES];
+        for records in self.records.chunks(WRITTEN_BYTES / R::BYTES) {
+            let bytes = &mut bytes[..records.len() * R::BYTES];
+            bytes.chunks_exact_mut(R::BYTES).zip(records).for_each(|(to, record)| record.write(to));
+            write(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{DocId, Pair, Row};
+    use timely::bytes::arc::BytesMut;
+
+    fn through_bytes<R: Record>(records: &[R]) -> Vec<R> {
+        let mut rows = Rows::default();
+        records.iter().for_each(|record| _ = rows.push(*record));
+        let count = rows.record_count();
+        // What has come from elsewhere may be sent on.
+        for _ in 0..2 {
+            let mut bytes = Vec::new();
+            rows.into_bytes(&mut bytes);
+            assert_eq!(bytes.len(), rows.length_in_bytes());
+            rows = Rows::from_bytes(BytesMut::from(bytes).freeze());
+            assert_eq!(rows.record_count(), count);
+        }
+        let mut arrived = Vec::new();
+        rows.unload(&mut arrived);
+        assert_eq!(rows.record_count(), 0);
+        arrived
+    }
+
+    #[test]
+    fn records_cross_a_process_boundary_unchanged() {
+        let rows = [Row { fingerprint: u64::MAX - 1, doc: DocId::new(7, 9) }, Row::default()];
+        assert_eq!(through_bytes(&rows), rows);
+        let wide = [Row { fingerprint: (1u64, u64::MAX), doc: DocId(3) }];
+        assert_eq!(through_bytes(&wide), wide);
+        let wider = [Row { fingerprint: u128::MAX << 60 | 7, doc: DocId(4) }];
+        assert_eq!(through_bytes(&wider), wider);
+        let pairs = [Pair::new(DocId(9), DocId::new(1, 1), 3)];
+        assert_eq!(through_bytes(&pairs), pairs);
+    }
+}
