@@ -140,7 +140,7 @@ fn run_with(common: &Common, cluster: &Arc<Cluster>, mut args: Args) -> Result<u
     args.method = args.method.for_corpus(plan.bytes());
     let verify = args.verify()?;
     let reading = args.input.reading()?;
-    let scratch = args.memory.scratch(common.workers(), &args.method)?;
+    let scratch = args.memory.scratch(cluster, &args.method)?;
     let configuration = args.configuration(verify, inputs, cluster.all_workers())?;
     // Files are known by their contents, and the number of workers changes nothing.
     let words = [&lexicon.stop_words, &lexicon.user_words].map(|words| hash::bytes(words.as_bytes()));

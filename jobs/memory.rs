@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use cluster::path_of_text;
+use cluster::{Cluster, path_of_text};
 use operators::Scratch;
 use operators::method::Spec;
 
@@ -16,6 +16,8 @@ use crate::{WrongUse, options};
 const PROGRAM_BYTES: u64 = 16 << 20;
 const WORKER_BYTES: u64 = 8 << 20;
 const WORDS_BYTES: u64 = 48 << 20;
+/// Which the engine writes to and reads from, for each other process: one of each worker, and one of all.
+const CONNECTION_BYTES: u64 = 1 << 20;
 /// What a worker must have besides: little, or what it counts features with.
 const LEAST_BYTES: u64 = 2 << 20;
 const COUNTERS_BYTES: u64 = 32 << 20;
@@ -54,15 +56,17 @@ impl MemoryOptions {
         Err(again.exec()).context("could not start this program anew")
     }
 
-    /// What each of so many workers of this process has for what it holds.
+    /// What each worker of this process has for what it holds.
     ///
     /// # Errors
     /// When the memory is too little for the workers.
-    pub fn scratch(&self, workers: usize, method: &Spec) -> Result<Scratch> {
+    pub fn scratch(&self, cluster: &Cluster, method: &Spec) -> Result<Scratch> {
+        let (workers, others) = (cluster.workers(), cluster.processes() as u64 - 1);
         let folder = self.local_dir.as_deref().map_or_else(env::temp_dir, path_of_text);
         let of_workers = |bytes: u64| workers as u64 * bytes;
         let words = if method.cuts_words() { WORDS_BYTES } else { 0 };
-        let fixed = PROGRAM_BYTES + words + of_workers(WORKER_BYTES);
+        let connections = others * (of_workers(CONNECTION_BYTES) + CONNECTION_BYTES);
+        let fixed = PROGRAM_BYTES + words + of_workers(WORKER_BYTES) + connections;
         let least = fixed + of_workers(if method.counted().is_some() { COUNTERS_BYTES } else { LEAST_BYTES });
         if let Some(memory) = self.memory.filter(|&memory| memory < least) {
             bail!(WrongUse(format!(

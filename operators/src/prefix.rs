@@ -51,8 +51,9 @@ type Ranked = (u8, u64);
 
 /// The documents that may have a partner, with what tells which ones.
 pub(crate) struct Held {
-    /// Of each document for each kind of set: its size, how many of its features were sketched, how many are in its prefix as
-    /// the smaller set of a pair, and in that as the larger one only; the sketch, and the features of the prefixes.
+    /// Of each document for each kind of set that can have a partner: what a posting says of it, how many of its features were
+    /// sketched, how many are in its prefix as the smaller set of a pair, and in that as the larger one only; the sketch, and
+    /// the features of the prefixes.
     spool: Spool,
     /// Features in prefixes.
     pub in_prefixes: u64,
@@ -74,7 +75,6 @@ impl Held {
     /// sorted.
     pub fn add(&mut self, rule: &Rule, sketch: &Sketch, doc: DocId, sets: &Sets) {
         self.numbers.clear();
-        let before = self.in_prefixes;
         for kind in [Kind::Short, Kind::Long] {
             let (overlap, least) = rule.measure(kind);
             let shared = &mut self.shared;
@@ -95,17 +95,21 @@ impl Held {
             let both = shared.iter().filter(|&&place| place <= smaller);
             let other = shared.iter().filter(|&&place| smaller < place && place <= larger);
             let counts = [both.clone().count(), other.clone().count()];
-            self.numbers.extend([size, shared.len(), counts[0], counts[1]].map(|number| number as u64));
+            let in_prefix = (counts[0] + counts[1]) as u64;
+            if in_prefix == 0 {
+                continue;
+            }
+            self.numbers.push((kind as u64) << 63 | (size as u64) << 1);
+            self.numbers.extend([shared.len(), counts[0], counts[1]].map(|number| number as u64));
             odd_sketch::append(shared.iter().map(|&(_, feature)| feature), &mut self.numbers);
             self.numbers.extend(both.chain(other).map(|&(_, feature)| feature));
-            let in_prefix = (counts[0] + counts[1]) as u64;
             self.in_prefixes += in_prefix;
             let enough = least.least_shared(overlap, size, size);
             for (told, words) in self.told.iter_mut().zip(SKETCH_WORDS) {
                 *told += in_prefix * u64::from(odd_sketch::tells(shared.len(), enough, words));
             }
         }
-        if self.in_prefixes > before {
+        if !self.numbers.is_empty() {
             self.spool.push(doc, &self.numbers);
         }
     }
@@ -119,16 +123,14 @@ impl Held {
     ) -> Result<(), Error> {
         let round_of = |feature: u64| feature >> (64 - bits);
         self.spool.scan(|doc, mut rest| {
-            for kind in [Kind::Short, Kind::Long] {
-                let [size, sketched, both, other, after @ ..] = rest else { break };
+            while let [set, sketched, both, other, after @ ..] = rest {
                 let (full, features) = after.split_at(odd_sketch::length(*sketched as usize));
                 let (both, features) = features.split_at(*both as usize);
                 let (other, after) = features.split_at(*other as usize);
                 rest = after;
                 let mut sketch = [0; WORDS];
                 odd_sketch::fold(full, &mut sketch[..full.len().min(WORDS)]);
-                let set = (kind as u64) << 63 | size << 1;
-                for (features, set) in [(both, set), (other, set | 1)] {
+                for (features, set) in [(both, *set), (other, set | 1)] {
                     let here = features.iter().filter(|&&feature| round_of(feature) == round);
                     here.for_each(|&feature| {
                         emit(Posting { feature, set, doc: doc.0, sketched: *sketched, sketch })

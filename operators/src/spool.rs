@@ -7,7 +7,7 @@ use crate::scratch::{FRAME_BYTES, Frames, Scratch};
 /// A list of documents with numbers of each, which only grows.
 ///
 /// Memory: 8 bytes a number and 16 a document for the first ones, as many as fit into the budget; of the others up to
-/// 64 KiB, or the largest document if it is larger, and as much again while they are read.
+/// 64 KiB, or the largest document if it is larger, and twice as much again while they are read.
 ///
 /// Adding cannot fail: the first error is kept, the documents after it are dropped, and [`Spool::check`] and [`Spool::scan`] return it.
 #[must_use = "only `check` and `scan` say whether all documents are there"]

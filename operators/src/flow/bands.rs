@@ -10,7 +10,8 @@ use crate::{Error, Runs, Scratch};
 
 /// Pairs of documents that agree on a band, found band by band.
 ///
-/// Memory: 16 bytes for each document of the band at hand, 24 for each pair, a half of the budget each.
+/// Memory: 16 bytes for each row of the band at hand, one for each kind of set of a document, twice if there are several workers;
+/// 24 for each pair. With a budget a half of it each.
 pub struct BandJoin {
     scratch: Scratch,
     meeting: Meeting<(u64, u64)>,
@@ -36,7 +37,7 @@ impl BandJoin {
         let (key, doc) = (|row: &(u64, u64)| row.0, |row: &(u64, u64)| DocId(row.1));
         let mut load = BlockLoad::default();
         let pairs = &mut self.pairs;
-        self.meeting.meet(worker, scan, (key, doc), |rows, place| {
+        let spread = self.meeting.meet(worker, scan, (key, doc), |rows, place| {
             load.rows += rows.len() as u64;
             for same in rows.chunk_by(|a, b| a.0 == b.0) {
                 load.largest_bucket = load.largest_bucket.max(same.len() as u64);
@@ -48,6 +49,7 @@ impl BandJoin {
                 }
             }
         })?;
+        load.largest_bucket = load.largest_bucket.max(spread);
         self.loads.push(load);
         Ok(self.pairs.check()?)
     }

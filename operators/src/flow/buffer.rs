@@ -7,15 +7,15 @@ use timely::dataflow::channels::ContainerBytes;
 use crate::record::Record;
 
 const BUFFER_BYTES: usize = 64 << 10;
-/// Of records of no fixed size.
-const BUFFER_RECORDS: usize = 256;
 /// How many bytes are written at once, which is faster than all or one record.
 const WRITTEN_BYTES: usize = 4 << 10;
 
 /// Records on their way to one worker.
 pub trait Buffer<T>: Default + Clone + Send + Accountable + ContainerBytes + 'static {
-    /// Adds a record. Whether the buffer is now full.
-    fn push(&mut self, record: T) -> bool;
+    /// How many records a buffer has room for at the most.
+    const RECORDS: usize;
+    /// Adds a record to a buffer with room for so many. Whether it is now full.
+    fn push(&mut self, record: T, room: usize) -> bool;
     /// Hands over what has arrived, and leaves nothing.
     fn unload(&mut self, arrived: &mut impl Extend<T>);
     /// Makes it fit for other records.
@@ -26,12 +26,10 @@ impl<T> Buffer<T> for Vec<T>
 where
     Vec<T>: Clone + Send + ContainerBytes + 'static,
 {
-    fn push(&mut self, record: T) -> bool {
-        if self.capacity() == 0 {
-            self.reserve_exact(BUFFER_RECORDS);
-        }
-        self.push(record);
-        self.len() == self.capacity()
+    const RECORDS: usize = 256;
+
+    fn push(&mut self, record: T, room: usize) -> bool {
+        put(self, record, room)
     }
 
     fn unload(&mut self, arrived: &mut impl Extend<T>) {
@@ -41,6 +39,16 @@ where
     fn clear(&mut self) {
         self.clear();
     }
+}
+
+/// Whether it is now full.
+#[inline]
+fn put<T>(records: &mut Vec<T>, record: T, room: usize) -> bool {
+    if records.capacity() == 0 {
+        records.reserve_exact(room);
+    }
+    records.push(record);
+    records.len() >= room
 }
 
 /// Records side by side. Between threads the buffer itself moves; between processes its records do, byte by
@@ -70,13 +78,11 @@ impl<R: Record> Accountable for Rows<R> {
 }
 
 impl<R: Record> Buffer<R> for Rows<R> {
+    const RECORDS: usize = BUFFER_BYTES / size_of::<R>();
+
     #[inline]
-    fn push(&mut self, record: R) -> bool {
-        if self.records.capacity() == 0 {
-            self.records.reserve_exact(BUFFER_BYTES / size_of::<R>());
-        }
-        self.records.push(record);
-        self.records.len() == self.records.capacity()
+    fn push(&mut self, record: R, room: usize) -> bool {
+        put(&mut self.records, record, room)
     }
 
     fn unload(&mut self, arrived: &mut impl Extend<R>) {
@@ -125,7 +131,7 @@ mod tests {
 
     fn through_bytes<R: Record>(records: &[R]) -> Vec<R> {
         let mut rows = Rows::default();
-        records.iter().for_each(|record| _ = rows.push(*record));
+        records.iter().for_each(|record| _ = rows.push(*record, 4));
         let count = rows.record_count();
         // What has come from elsewhere may be sent on.
         for _ in 0..2 {

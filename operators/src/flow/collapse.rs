@@ -1,7 +1,5 @@
 //! Identical documents become one, before anything is compared.
 
-use std::collections::HashMap;
-
 use timely::worker::Worker;
 
 use super::owner;
@@ -16,7 +14,7 @@ use crate::{Error, Runs, Scratch, Sorted};
 /// Returns each document of this worker that is identical to an earlier one, and the first of them; sorted.
 ///
 /// Of identical documents each worker sends one. Memory: `mapped` while it is sent, and what arrives in `scratch`; 16
-/// bytes for each document that is identical to an earlier one.
+/// bytes for each document that is identical to an earlier one, of which some lie twice.
 pub fn collapse<F: Record + Ord>(
     worker: &mut Worker,
     mapped: Runs<Mapped<F>>,
@@ -31,10 +29,10 @@ pub fn collapse<F: Record + Ord>(
     let later = firsts(meet.finish(worker)?, |first| each(row(first)))?;
     let later = later.into_iter().map(|(doc, first)| (doc.0, first.0));
     let later = shuffle(worker, "Copy", later, |&(doc, _): &(u64, u64)| owner(DocId(doc)));
-    let later: HashMap<DocId, DocId> =
-        later.into_iter().map(|(doc, first)| (DocId(doc), DocId(first))).collect();
+    let mut later: Vec<_> = later.into_iter().map(|(doc, first)| (DocId(doc), DocId(first))).collect();
+    later.sort_unstable();
     for (_, first) in &mut copies {
-        *first = *later.get(first).unwrap_or(first);
+        *first = later.binary_search_by_key(first, |&(doc, _)| doc).map_or(*first, |at| later[at].1);
     }
     copies.extend(later);
     copies.sort_unstable();

@@ -23,7 +23,7 @@ const HOLDERS: usize = 8;
 
 /// The pairs of one worker, and how the rows were spread.
 pub struct Compared {
-    /// Each once; with fingerprints, on the worker that reads its earlier document.
+    /// Each once, on the worker that reads its earlier document.
     pub pairs: Sorted<Pair>,
     /// For each block.
     pub loads: Vec<BlockLoad>,

@@ -31,14 +31,15 @@ impl<R: Record + Ord> Meeting<R> {
     }
 
     /// Calls `each` with records that have met, and with which of their pairs are to be found there. `scan`: gives this
-    /// worker's records, every time the same; they must be ordered by `key` first, whose low bits are spread.
+    /// worker's records, every time the same; they must be ordered by `key` first, whose low bits are spread. Returns about how
+    /// many have the same key at the most, if some meet in tiles; else 0.
     pub fn meet<E: From<Error>>(
         &mut self,
         worker: &mut Worker,
         mut scan: impl FnMut(&mut Worker, &mut dyn FnMut(&mut Worker, R)) -> Result<(), E>,
         (key, doc): (impl Fn(&R) -> u64 + Copy + 'static, impl Fn(&R) -> DocId),
         mut each: impl FnMut(&mut [R], Place),
-    ) -> Result<(), E> {
+    ) -> Result<u64, E> {
         // They are looked at several times. What may be held, is.
         let mut held = Vec::new();
         let hold = self.scratch.budget().is_none() && worker.peers() > 1;
@@ -52,9 +53,10 @@ impl<R: Record + Ord> Meeting<R> {
             }
             scan(worker, each)
         };
-        let part = |parts: usize| self.scratch.budget().map(|bytes| bytes / parts / size_of::<R>());
-        let fit = part(KEY_PARTS).map(|rows| rows as u64);
-        let at_once = part(AT_ONCE_PARTS).unwrap_or(0);
+        let part = |parts: usize, of_each: usize| self.scratch.budget().map(|bytes| bytes / parts / of_each);
+        // In a tile they are with its number, and then without.
+        let fit = part(KEY_PARTS, size_of::<((u64, u64), R)>()).map(|rows| rows as u64);
+        let at_once = part(AT_ONCE_PARTS, size_of::<R>()).unwrap_or(0);
         let spread = |record: &R| hash::spread(key(record));
         let heavy = self.skew.heavy(worker, fit, |worker, counters| {
             scan(worker, &mut |_, record| counters.add(spread(&record)))
@@ -71,7 +73,7 @@ impl<R: Record + Ord> Meeting<R> {
         arrived.each_group(at_once, |a, b| key(a) == key(b), |records| each(records, Place::default()))?;
         if heavy.none() {
             self.arrived = arrived.into_memory();
-            return Ok(());
+            return Ok(0);
         }
         drop(arrived);
         let scan = |worker: &mut Worker, send: &mut dyn FnMut(&mut Worker, R)| {
@@ -82,7 +84,8 @@ impl<R: Record + Ord> Meeting<R> {
             })
         };
         let rows = |record: &R| heavy.rows(spread(record));
-        in_tiles(worker, &self.scratch, (rows, fit), scan, (key, doc), each)
+        in_tiles(worker, &self.scratch, (rows, fit), scan, (key, doc), each)?;
+        Ok(heavy.largest)
     }
 }
 

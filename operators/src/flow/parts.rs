@@ -16,7 +16,7 @@ const MOST_PARTS: usize = 64;
 /// Of a pair that waits: by itself, and with each of its documents.
 const PAIR_BYTES: usize = 3 * size_of::<Pair>();
 /// Of a document with pairs that wait, without its features.
-const DOC_BYTES: usize = 128;
+const DOC_BYTES: usize = 256;
 /// So many holders' budgets are for the features of a portion, and one more for its pairs.
 const PORTION_HOLDERS: usize = 3;
 
@@ -52,7 +52,7 @@ impl Parts {
         wanted: &mut Runs<(u64, u64)>,
         (scratch, budget): (&Scratch, usize),
     ) -> Result<Self, Error> {
-        // Each keeps a frame at hand, and another one while it writes.
+        // Each keeps a frame at hand, and another one once it has written.
         let parts = (budget / (2 * FRAME_BYTES)).clamp(1, MOST_PARTS);
         let peers = worker.peers() as u64;
         let all = parts as u64 * peers;

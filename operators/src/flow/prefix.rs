@@ -22,7 +22,7 @@ const POSTING_HOLDERS: usize = 4;
 
 /// Joins the sets of the documents of all workers.
 ///
-/// Memory: 16 bytes for each feature in a prefix of a document that may have a partner, and one or two bits for each of its
+/// Memory: 48 bytes for a document that may have a partner, 8 for each feature in its prefixes, and one or two bits for each of its
 /// features that another document has too; for an eighth of those in prefixes 64, 96 or 160 bytes, by how
 /// much of a sketch tells sets apart, twice if there are several workers; 24 bytes a candidate. With a budget an eighth of it for
 /// documents, a half for postings.
@@ -73,11 +73,15 @@ impl PrefixJoin {
             let scan = |worker: &mut Worker, each: &mut dyn FnMut(&mut Worker, Posting<WORDS>)| {
                 held.postings(round, ROUND_BITS, |posting| each(worker, posting))
             };
-            meeting.meet(worker, scan, (key, doc), |postings, place| {
+            let spread = meeting.meet(worker, scan, (key, doc), |postings, place| {
                 load.rows += postings.len() as u64;
+                let same = postings.chunk_by(|a, b| a.feature == b.feature).map(|same| same.len() as u64);
+                load.largest_bucket = load.largest_bucket.max(same.max().unwrap_or(0));
                 let emit = |pair| pairs.extend(Some(pair).filter(|pair| place.holds(pair)));
                 load.compared += candidates(&rule, postings, emit);
             })?;
+            load.largest_bucket = load.largest_bucket.max(spread);
+            pairs.check()?;
         }
         drop((meeting, held));
         Compared::new(worker, pairs, vec![load], &scratch)

@@ -10,14 +10,14 @@ use super::way::{AHEAD, Way};
 use crate::record::Record;
 use crate::{Error, Runs, Scratch, Sorted};
 
-/// How many records a worker sends in a round, unless it says itself where one ends.
-const ROUND: usize = 1 << 16;
+/// What a worker sends in a round, unless it says itself where one ends.
+const ROUND_BYTES: usize = 1 << 20;
 
 /// Sends records to workers by key. All workers must open the same shuffles in the same order, and finish
 /// each. Holds what has arrived until it is taken.
 ///
-/// On their way are at most nine rounds of each worker that sends (those that it may be ahead, and the one at hand),
-/// wherever they go, and 64 KiB for each two workers.
+/// On their way are at most nine rounds of each worker that sends (those that it may be ahead, and the one at hand), wherever
+/// they go, in buffers that a round does not fill: of 64 KiB, between threads one for each of nine rounds and two workers.
 pub struct Shuffle<T, C: Buffer<T> = Rows<T>> {
     way: Way<T, C>,
     arrived: Rc<RefCell<Vec<T>>>,
@@ -27,12 +27,12 @@ impl<T: 'static, C: Buffer<T>> Shuffle<T, C> {
     /// `key`: the worker that a record goes to, modulo the number of workers.
     pub fn new(worker: &mut Worker, name: &str, key: impl Fn(&T) -> u64 + 'static) -> Self {
         let arrived = Rc::default();
-        Shuffle { way: Way::new(worker, name, key, &arrived), arrived }
+        Shuffle { way: Way::new(worker, name, key, usize::MAX, &arrived), arrived }
     }
 
     /// Sends one record.
     pub fn send(&mut self, record: T) {
-        self.way.send(record);
+        self.way.put(record);
     }
 
     /// Ends a round of sending: lets the engine work, and waits while the peers are too far behind.
@@ -68,13 +68,11 @@ impl<T: 'static, C: Buffer<T>> Shuffle<T, C> {
 /// Neither its operator nor sending can fail: the first error is kept, what arrives after it is dropped, and
 /// [`SortingShuffle::finish`] returns it.
 ///
-/// On their way are at most nine rounds of each worker: 589,824 records, or with a budget as many as fill a quarter of
-/// it if that is less.
+/// On their way are at most nine rounds of each worker: 9 MiB, or with a budget a quarter of it if that is less, in
+/// buffers with twice the room.
 pub struct SortingShuffle<R: Record + Ord> {
     way: Way<R, Rows<R>>,
     arrived: Rc<RefCell<Runs<R>>>,
-    /// In records.
-    round: usize,
 }
 
 impl<R: Record + Ord> SortingShuffle<R> {
@@ -82,12 +80,12 @@ impl<R: Record + Ord> SortingShuffle<R> {
     pub fn new(worker: &mut Worker, name: &str, key: impl Fn(&R) -> u64 + 'static, arrived: Runs<R>) -> Self {
         let round = round_of::<R>(arrived.budget());
         let arrived = Rc::new(RefCell::new(arrived));
-        SortingShuffle { way: Way::new(worker, name, key, &arrived), arrived, round }
+        SortingShuffle { way: Way::new(worker, name, key, round, &arrived), arrived }
     }
 
     /// Sends one record; after a round of them lets the engine work, and waits while the peers are too far behind.
     pub fn send(&mut self, worker: &mut Worker, record: R) {
-        self.way.send_in_rounds(worker, record, self.round);
+        self.way.send(worker, record);
     }
 
     /// Sends no more, waits until all workers do likewise, and returns what has arrived.
@@ -104,16 +102,18 @@ pub fn shuffle<R: Record>(
     records: impl IntoIterator<Item = R>,
     key: impl Fn(&R) -> u64 + 'static,
 ) -> Vec<R> {
-    let mut shuffle = Shuffle::<R>::new(worker, name, key);
-    records.into_iter().for_each(|record| shuffle.way.send_in_rounds(worker, record, ROUND));
-    shuffle.finish(worker)
+    let arrived = Rc::default();
+    let mut way = Way::<R, Rows<R>>::new(worker, name, key, round_of::<R>(None), &arrived);
+    records.into_iter().for_each(|record| way.send(worker, record));
+    way.close(worker);
+    arrived.take()
 }
 
 /// The same for what `send` sends, into a buffer, whose contents are replaced: memory that is used again need not be
 /// cleared again, which is a third of the cost of shuffling millions of records.
 ///
-/// On their way are at most nine rounds of each worker: 589,824 records, or with a `budget` in bytes as many as fill a
-/// quarter of it if that is less.
+/// On their way are at most nine rounds of each worker: 9 MiB, or with a `budget` in bytes a quarter of it if that is less, in
+/// buffers with twice the room.
 pub(super) fn shuffle_into<R: Record, E>(
     worker: &mut Worker,
     name: &str,
@@ -122,19 +122,20 @@ pub(super) fn shuffle_into<R: Record, E>(
     key: impl Fn(&R) -> u64 + 'static,
     arrived: &mut Vec<R>,
 ) -> Result<(), E> {
-    let round = round_of::<R>(budget);
-    let mut shuffle = Shuffle::<R>::new(worker, name, key);
     arrived.clear();
-    shuffle.arrived.replace(std::mem::take(arrived));
-    send(&mut |record| shuffle.way.send_in_rounds(worker, record, round))?;
-    *arrived = shuffle.finish(worker);
+    let here = Rc::new(RefCell::new(std::mem::take(arrived)));
+    let mut way = Way::<R, Rows<R>>::new(worker, name, key, round_of::<R>(budget), &here);
+    send(&mut |record| way.send(worker, record))?;
+    way.close(worker);
+    *arrived = here.take();
     Ok(())
 }
 
 /// How many records make a round.
 fn round_of<R>(budget: Option<usize>) -> usize {
-    let records = budget.unwrap_or(usize::MAX) / size_of::<R>();
-    ROUND.min(records / (4 * (AHEAD as usize + 1))).max(1)
+    let rounds = AHEAD as usize + 1;
+    let bytes = budget.map_or(ROUND_BYTES, |bytes| ROUND_BYTES.min(bytes / 4 / rounds));
+    (bytes / size_of::<R>()).max(1)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub type Matching = Box<dyn Fn(&[u64], &[u64]) -> Option<Similarity>>;
 /// A part, a document, its features.
 type Features = (u64, u64, Vec<u64>);
 
-/// The features that a worker sends in a round, in bytes.
+/// What a worker sends in a round, in bytes.
 const ROUND_BYTES: usize = 1 << 20;
 
 /// Compares candidate pairs by the features of their documents.
@@ -41,8 +41,8 @@ enum Arrived {
     Kept(Parts),
 }
 
-/// Pairs that wait for features. Holds a document's features (8 bytes each) from when they arrive until its
-/// last pair is decided.
+/// Pairs that wait for features. Memory: 48 bytes a pair, some 200 a document with pairs, and its features (8 bytes each)
+/// from when they arrive until its last pair is decided.
 #[derive(Default)]
 struct Waiting {
     /// For each document, its partners with the distances, and how many of these pairs are not yet decided.
@@ -75,6 +75,7 @@ impl Verify {
                     waiting.add(pair);
                     wanted.extend([(pair.low.0, here), (pair.high.0, here)]);
                 })?;
+                drop(pairs);
                 (Arrived::Decided(waiting), ROUND_BYTES)
             }
             Some(bytes) => {
@@ -90,7 +91,7 @@ impl Verify {
     /// Sends a document's features to a part that wants them. After a round of them lets the engine work.
     pub fn send(&mut self, worker: &mut Worker, part: u64, doc: DocId, features: &[u64]) {
         self.shuffle.send((part, doc.0, features.to_vec()));
-        self.sent += size_of_val(features);
+        self.sent += size_of::<Features>() + size_of_val(features);
         if self.sent >= self.round {
             self.round(worker);
         }

@@ -70,17 +70,23 @@ pub(super) struct Way<T, C: Buffer<T>> {
     input: InputHandle<u64, NoopBuilder<Parcel<C>>>,
     /// For each worker.
     parcels: Vec<Parcel<C>>,
+    /// How many records each has room for.
+    room: usize,
     key: Box<dyn Fn(&T) -> u64>,
-    /// In the round at hand, if rounds are counted.
+    /// In records.
+    round: usize,
+    /// In the round at hand.
     sent: usize,
     taken: ProbeHandle<u64>,
 }
 
 impl<T: 'static, C: Buffer<T>> Way<T, C> {
+    /// `round`: so many records make a round, unless the caller says where one ends.
     pub fn new<A>(
         worker: &mut Worker,
         name: &str,
         key: impl Fn(&T) -> u64 + 'static,
+        round: usize,
         arrived: &Rc<RefCell<A>>,
     ) -> Self
     where
@@ -109,28 +115,30 @@ impl<T: 'static, C: Buffer<T>> Way<T, C> {
                 .probe_with(&taken);
         });
         let parcels = (0..worker.peers()).map(|to| Parcel { to, buffer: C::default() }).collect();
-        Way { input, parcels, key: Box::new(key), sent: 0, taken }
+        // Some workers get more of a round than others.
+        let room = round.div_ceil(worker.peers()).saturating_mul(2).min(C::RECORDS);
+        Way { input, parcels, room, key: Box::new(key), round, sent: 0, taken }
     }
 
+    /// Sends a record; where a round ends lets the engine work, and waits while the peers are too far behind.
     #[inline]
-    pub fn send(&mut self, record: T) {
+    pub fn send(&mut self, worker: &mut Worker, record: T) {
+        self.put(record);
+        self.sent += 1;
+        if self.sent == self.round {
+            self.round(worker);
+        }
+    }
+
+    /// Sends a record; the caller ends the rounds.
+    #[inline]
+    pub fn put(&mut self, record: T) {
         let key = (self.key)(&record);
         let workers = self.parcels.len() as u64;
         // To divide takes as long as all the rest.
         let to = if workers.is_power_of_two() { key & (workers - 1) } else { key % workers } as usize;
-        if self.parcels[to].buffer.push(record) {
+        if self.parcels[to].buffer.push(record, self.room) {
             self.dispatch(to);
-        }
-    }
-
-    /// After so many records a round ends.
-    #[inline]
-    pub fn send_in_rounds(&mut self, worker: &mut Worker, record: T, round: usize) {
-        self.send(record);
-        self.sent += 1;
-        if self.sent == round {
-            self.sent = 0;
-            self.round(worker);
         }
     }
 
@@ -147,6 +155,7 @@ impl<T: 'static, C: Buffer<T>> Way<T, C> {
     }
 
     pub fn round(&mut self, worker: &mut Worker) {
+        self.sent = 0;
         self.dispatch_all();
         let now = self.input.time() + 1;
         self.input.advance_to(now);
