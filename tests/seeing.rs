@@ -71,6 +71,23 @@ fn the_stages_add_up_to_the_counters() {
 }
 
 #[test]
+fn the_documents_that_meet_under_one_feature_are_counted() {
+    let here = Folder::new();
+    let letters = |from: u32, count: u32| (from..from + count).filter_map(char::from_u32).collect::<String>();
+    let same = letters(0x4e00, 100);
+    let texts = (0..200).map(|i| same.clone() + &letters(0x6000 + i, 1));
+    let lines: String = texts.enumerate().map(|(i, text)| json_line(&i.to_string(), &text)).collect();
+    here.write("in.jsonl", lines);
+    for workers in [1, 3] {
+        here.run(&format!(
+            "dedup in.jsonl out --overwrite --quiet --method jaccard:0.8,features=char:2,clean=none --workers {workers}"
+        ))
+        .ends(0);
+        assert_eq!(here.success("out")["blocks"][0]["largest_bucket"], 200);
+    }
+}
+
+#[test]
 fn the_events_of_a_run_close() {
     let here = corpus();
     let dedup =
