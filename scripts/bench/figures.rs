@@ -282,6 +282,8 @@ fn exchange_over_loopback(count: u64) -> (f64, usize) {
         let lost = |reason: &str| panic!("{reason}");
         let cluster =
             Cluster::join(place, [0; 32], b"", Limits::default(), Box::new(lost)).expect("the other");
+        // Once all have met, and again when the time is taken.
+        met.wait();
         met.wait();
         let results = cluster.run(move |worker| {
             let rows = (0..count).map(|i| Row { fingerprint: i, doc: DocId(i) });
@@ -294,6 +296,7 @@ fn exchange_over_loopback(count: u64) -> (f64, usize) {
         let threads = [0, 1].map(|index| scope.spawn(move || process(index)));
         met.wait();
         let before = clock_gettime(ClockId::ProcessCPUTime);
+        met.wait();
         (before, threads.map(|thread| thread.join().expect("a process")).iter().sum())
     });
     let after = clock_gettime(ClockId::ProcessCPUTime);

@@ -6,12 +6,9 @@ use std::rc::Rc;
 use timely::worker::Worker;
 
 use super::buffer::{Buffer, Rows};
-use super::way::{AHEAD, Way};
+use super::way::{Way, round_bytes};
 use crate::record::Record;
 use crate::{Error, Runs, Scratch, Sorted};
-
-/// What a worker sends in a round, unless it says itself where one ends.
-const ROUND_BYTES: usize = 1 << 20;
 
 /// Sends records to workers by key. All workers must open the same shuffles in the same order, and finish
 /// each. Holds what has arrived until it is taken.
@@ -133,9 +130,7 @@ pub(super) fn shuffle_into<R: Record, E>(
 
 /// How many records make a round.
 fn round_of<R>(budget: Option<usize>) -> usize {
-    let rounds = AHEAD as usize + 1;
-    let bytes = budget.map_or(ROUND_BYTES, |bytes| ROUND_BYTES.min(bytes / 4 / rounds));
-    (bytes / size_of::<R>()).max(1)
+    (round_bytes(budget.map(|bytes| bytes / 4)) / size_of::<R>()).max(1)
 }
 
 #[cfg(test)]
@@ -145,6 +140,7 @@ mod tests {
 
     use timely::CommunicationConfig;
 
+    use super::super::way::AHEAD;
     use super::*;
     use crate::scratch::twins::Twin;
 

@@ -7,6 +7,7 @@ use timely::worker::Worker;
 use super::needs::Needs;
 use super::parts::Parts;
 use super::shuffle::Shuffle;
+use super::way::{ROUND_BYTES, round_bytes};
 use crate::record::{DocId, Pair};
 use crate::similarity::Similarity;
 use crate::{Error, Runs, Scratch, Sorted};
@@ -16,9 +17,6 @@ pub type Matching = Box<dyn Fn(&[u64], &[u64]) -> Option<Similarity>>;
 
 /// A part, a document, its features.
 type Features = (u64, u64, Vec<u64>);
-
-/// What a worker sends in a round, in bytes.
-const ROUND_BYTES: usize = 1 << 20;
 
 /// Compares candidate pairs by the features of their documents.
 ///
@@ -68,7 +66,7 @@ impl Verify {
     ) -> Result<(Self, Needs), Error> {
         let scratch = scratch.shared_by(Verify::HOLDERS);
         let mut wanted = Runs::new(&scratch).once();
-        let (arrived, round) = match scratch.budget() {
+        let arrived = match scratch.budget() {
             None => {
                 let (mut waiting, here) = (Waiting::default(), worker.index() as u64);
                 pairs.each(|pair| {
@@ -76,13 +74,11 @@ impl Verify {
                     wanted.extend([(pair.low.0, here), (pair.high.0, here)]);
                 })?;
                 drop(pairs);
-                (Arrived::Decided(waiting), ROUND_BYTES)
+                Arrived::Decided(waiting)
             }
-            Some(bytes) => {
-                let parts = Parts::new(worker, pairs, &mut wanted, (&scratch, bytes))?;
-                (Arrived::Kept(parts), ROUND_BYTES.min(bytes / 9))
-            }
+            Some(bytes) => Arrived::Kept(Parts::new(worker, pairs, &mut wanted, (&scratch, bytes))?),
         };
+        let round = round_bytes(scratch.budget());
         let needs = Needs::exchange(worker, wanted, copies, &scratch)?;
         let shuffle = Shuffle::new(worker, "Features", |features: &Features| features.0);
         Ok((Verify { shuffle, arrived, matching, sent: 0, read: 0, round }, needs))

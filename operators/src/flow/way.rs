@@ -19,6 +19,13 @@ use super::buffer::Buffer;
 
 /// How many rounds a worker may send ahead of what its peers have taken in: the engine's queues have no end.
 pub(super) const AHEAD: u64 = 8;
+/// What a worker sends in a round.
+pub(super) const ROUND_BYTES: usize = 1 << 20;
+
+/// The same, or less if all rounds that are on their way must not take more than `most`.
+pub(super) fn round_bytes(most: Option<usize>) -> usize {
+    most.map_or(ROUND_BYTES, |most| ROUND_BYTES.min(most / (AHEAD as usize + 1)))
+}
 
 /// A buffer and the worker that it is for, which is known where it arrives.
 #[derive(Clone, Default)]
