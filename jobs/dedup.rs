@@ -166,6 +166,7 @@ fn run_with(common: &Common, cluster: &Arc<Cluster>, mut args: Args) -> Result<u
         configuration,
         summary_json: args.summary_json.as_deref(),
         key: Some(key),
+        limits: format!("{:?} max-rejects {:?}", args.guards, args.max_rejects),
     };
     let search = |progress: &Arc<Progress>, folder: &OutputFolder| {
         let statistics = match earlier {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::guards::Guards;
-use crate::output::{Key, OutputFolder};
+use crate::output::{FileList, JobManifest, Key, OutputFolder};
 use crate::plan::Plan;
 use crate::progress::{Progress, Stage, StageRow, StageTotals, Table, Watched, merge, watch};
 use crate::search::Found;
@@ -55,28 +55,33 @@ pub(crate) struct Finish<'a> {
     pub guards: &'a Guards,
     pub configuration: BTreeMap<String, Value>,
     pub summary_json: Option<&'a str>,
-    /// Of what a killed run may have left.
+    /// Tells what a killed run may have left for this one.
     pub key: Option<Key>,
+    /// All that can stop the run once it is known what it would do, as text.
+    pub limits: String,
 }
 
 /// What a process, or all together, have done before the commit.
 #[derive(Deserialize, Serialize)]
 struct Done {
     written: Written,
+    files: FileList,
     process: Process,
     stages: Vec<StageTotals>,
 }
 
 impl Done {
-    fn join(parts: Vec<Done>) -> Self {
-        let mut all = Done { written: Written::default(), process: Process::default(), stages: Vec::new() };
+    fn join(parts: Vec<Done>) -> Result<Self> {
+        let (written, files) = (Written::default(), FileList::default());
+        let mut all = Done { written, files, process: Process::default(), stages: Vec::new() };
         for mut part in parts {
             all.written.add(part.written);
+            all.files.add(part.files)?;
             all.process.add(&part.process);
             all.stages.append(&mut part.stages);
         }
         all.stages = merge(all.stages);
-        all
+        Ok(all)
     }
 }
 
@@ -123,10 +128,7 @@ impl Finish<'_> {
         };
         let Worked { summary, others, rejected } = watch(&watched, &progress, || {
             let Some(folder) = self.claim(stores, output, overwrite)? else { return Ok(Worked::default()) };
-            match folder.committed() {
-                Some(success) => self.say_decided(success),
-                None => folder.work(|folder| self.work(folder, &progress, search, check)),
-            }
+            folder.work(|folder| self.work(folder, &progress, search, check))
         })?;
         if let Some(summary) = summary.filter(|_| !self.common.quiet) {
             say(&summary);
@@ -135,18 +137,27 @@ impl Finish<'_> {
         Ok(if rejected { 3 } else { 0 })
     }
 
-    /// The output folder, which process 0 claims; for others `None` if nothing is left to be done.
+    /// The output folder, which process 0 claims; `None` for others if nothing is left for them to do.
     fn claim(&self, stores: &Stores, output: &str, overwrite: bool) -> Result<Option<OutputFolder>> {
         let mut claimed = None;
-        let shared = self.cluster.meet((), |_| -> Result<_> {
-            let folder = OutputFolder::claim(stores, output, overwrite, &self.plan, self.key.as_ref())?;
-            let shared = folder.committed().is_none().then(|| folder.shared());
+        let (key, cluster) = (self.key.as_ref(), &self.cluster);
+        let shared = cluster.meet((), |_| -> Result<_> {
+            let mut folder = OutputFolder::claim(stores, output, overwrite, &self.plan, key, cluster)?;
+            let decided = folder.decided().map(|job| job.guards == self.limits);
+            if decided == Some(false) {
+                // It passed other guards than those that are asked for now.
+                folder.rehearse();
+            }
+            let shared = (decided != Some(true)).then(|| folder.shared());
             claimed = Some(folder);
             Ok(shared)
         })?;
-        match (claimed, shared) {
-            (Some(folder), _) => Ok(Some(folder)),
-            (None, shared) => shared.map(|shared| OutputFolder::of_shared(stores, &shared)).transpose(),
+        match (claimed, shared, key) {
+            (Some(folder), ..) => Ok(Some(folder)),
+            (None, Some(shared), Some(key)) => {
+                OutputFolder::of_shared(stores, &shared, &self.plan, key).map(Some)
+            }
+            _ => Ok(None),
         }
     }
 
@@ -158,6 +169,9 @@ impl Finish<'_> {
         search: impl FnOnce(&Arc<Progress>, &OutputFolder) -> Result<Found>,
         check: impl FnOnce(&mut Found) -> Result<()>,
     ) -> Result<Worked> {
+        if let Some(job) = folder.decided().filter(|_| !folder.is_rehearsal()) {
+            return self.finish_decided(folder, job);
+        }
         let cluster = self.cluster.as_ref();
         let mut decided = None;
         let fates = cluster.meet_apart(search(progress, folder)?, |found| -> Result<_> {
@@ -167,20 +181,30 @@ impl Finish<'_> {
             decided = Some(summary);
             Ok(fates.parts(cluster))
         })?;
-        let written = write(&self.plan, &self.reading, &fates, folder, cluster, progress)?;
+        if folder.is_rehearsal() {
+            // The guards have passed; the files are those of the run that had decided the same.
+            return folder.decided().map_or(Ok(Worked::default()), |job| self.finish_decided(folder, job));
+        }
+        let (written, files) = write(&self.plan, &self.reading, &fates, folder, cluster, progress)?;
         let spilled_bytes = progress.spilled_bytes.load(Ordering::Relaxed);
         let process = Process { spilled_bytes, ..Process::measure() };
-        let done = Done { written, process, stages: progress.totals() };
+        let done = Done { written, files, process, stages: progress.totals() };
         let (mut summary, mut others) = (None, Vec::new());
         let rejected = cluster.meet(done, |all| -> Result<_> {
             others.extend(all[1..].iter().flat_map(|done| done.stages.clone()));
-            let done = Done::join(all);
+            let done = Done::join(all)?;
             let rejected = done.written.rejected > 0;
             let commit = |decided| self.commit(decided, done, folder, progress);
             summary = decided.map(commit).transpose()?;
             Ok(rejected)
         })?;
         Ok(Worked { summary, others, rejected })
+    }
+
+    /// Finishes the commit of an earlier run, and says what it had decided.
+    fn finish_decided(&self, folder: &OutputFolder, job: &JobManifest) -> Result<Worked> {
+        folder.finish_decided()?;
+        self.say_decided(&job.success)
     }
 
     /// Says what an earlier run had decided, which is now committed.
@@ -207,7 +231,7 @@ impl Finish<'_> {
     fn commit(
         &self,
         decided: Summary,
-        Done { written, process, stages }: Done,
+        Done { written, files, process, stages }: Done,
         folder: &OutputFolder,
         progress: &Progress,
     ) -> Result<Summary> {
@@ -221,7 +245,7 @@ impl Finish<'_> {
         let at = progress.worker(0);
         at.enter(Stage::Commit);
         self.write_summary(&json)?;
-        folder.commit(&json)?;
+        folder.commit(&summary, files, &self.limits)?;
         Ok(summary)
     }
 }

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use jobs::{
-    BOUND, Common, become_bound, compare, dedup, demo, eval, exit_code, explain, pack, rethreshold, say,
-    show, tune, unpack, why,
+    BOUND, Common, become_bound, check, compare, dedup, demo, eval, exit_code, explain, pack, rethreshold,
+    say, show, tune, unpack, why,
 };
 
 /// Finds near-duplicate documents in a corpus of any size and leaves a clean corpus behind
@@ -21,6 +21,7 @@ struct Command {
 
 #[derive(Subcommand)]
 enum Job {
+    Check(check::Args),
     Compare(Box<compare::Args>),
     Dedup(Box<dedup::Args>),
     Demo(demo::Args),
@@ -91,6 +92,7 @@ fn main() -> ExitCode {
     #[cfg(feature = "faults")]
     jobs::faults::arm(command.common.index());
     let result = match command.job {
+        Job::Check(args) => check::run(&command.common, &args),
         Job::Compare(args) => compare::run(&command.common, *args),
         Job::Dedup(args) => dedup::run(&command.common, *args),
         Job::Demo(args) => demo::run(args),

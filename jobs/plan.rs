@@ -188,6 +188,12 @@ impl Plan {
         })
     }
 
+    /// The names of the input files that the output has under their own names.
+    pub fn kept_names(&self) -> impl Iterator<Item = &str> {
+        let keep = self.splits.iter().filter(|split| split.format.keeps_names());
+        keep.flat_map(|split| split.pieces.iter().map(UnopenedPiece::name))
+    }
+
     /// Reads only a sample from now on.
     pub fn sample(&mut self, sample: &Sample) {
         self.splits.iter_mut().for_each(|split| split.sample = Some(sample.clone()));

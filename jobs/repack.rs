@@ -11,7 +11,7 @@ use operators::Reject;
 use serde::Serialize;
 
 use crate::failure::check_rejects;
-use crate::output::OutputFolder;
+use crate::output::{FileList, OutputFolder};
 use crate::plan::{Plan, Split};
 use crate::progress::{At, Progress, Stage, StageRow, Table, Watched, watch};
 use crate::summary::{Clock, Process};
@@ -139,7 +139,7 @@ impl Repack<'_> {
         };
         let at = progress.worker(0);
         at.enter(Stage::Commit);
-        folder.commit(&(serde_json::to_string_pretty(&summary)? + "\n"))?;
+        folder.commit(&summary, FileList::default(), "")?;
         Ok(summary)
     }
 }

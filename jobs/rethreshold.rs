@@ -107,6 +107,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         configuration,
         summary_json: args.summary_json.as_deref(),
         key: None,
+        limits: String::new(),
     };
     let search = |_: &Arc<Progress>, folder: &OutputFolder| {
         let lexicon = finished.lexicon()?;

@@ -151,5 +151,5 @@ pub(crate) fn write(
         .build();
     let mut writer = ArrowWriter::try_new(folder.file(FILE)?, batch.schema(), Some(properties))?;
     writer.write(&batch)?;
-    Ok(writer.into_inner()?.finish()?)
+    Ok(writer.into_inner()?.finish(batch.num_rows() as u64)?)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
-use cluster::Output;
+use datasets::PartOutput;
 use operators::vector::Measure;
 use operators::{DocId, Matches, Member, Pair, Reject, Similarity};
 use parquet::arrow::ArrowWriter;
@@ -121,7 +121,7 @@ pub(crate) fn write_rejects(folder: &OutputFolder, rejects: &[Reject]) -> Result
         serde_json::to_writer(&mut file, &Line { uri: path, offset: *offset, reason, head, place: doc.0 })?;
         file.write_all(b"\n")?;
     }
-    Ok(file.finish()?)
+    Ok(file.finish(rejects.len() as u64)?)
 }
 
 /// A row of a table.
@@ -216,7 +216,7 @@ struct Table<'a, R> {
     folder: &'a OutputFolder,
     name: &'static str,
     rows: Vec<R>,
-    part: Option<ArrowWriter<Box<dyn Output>>>,
+    part: Option<ArrowWriter<Box<dyn PartOutput>>>,
     part_rows: usize,
     parts: usize,
     total: u64,
@@ -248,8 +248,8 @@ impl<'a, R: TableRow> Table<'a, R> {
         self.part_rows += self.rows.len();
         self.rows.clear();
         if self.part_rows >= PART_ROWS {
-            self.part_rows = 0;
-            part.into_inner()?.finish()?;
+            let rows = std::mem::take(&mut self.part_rows);
+            part.into_inner()?.finish(rows as u64)?;
         } else {
             self.part = Some(part);
         }
@@ -261,7 +261,7 @@ impl<'a, R: TableRow> Table<'a, R> {
             self.flush()?;
         }
         if let Some(part) = self.part {
-            part.into_inner()?.finish()?;
+            part.into_inner()?.finish(self.part_rows as u64)?;
         }
         Ok(self.total)
     }

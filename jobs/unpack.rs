@@ -156,7 +156,7 @@ impl Unpacking<'_> {
             Ok(error) => error,
             Err(error) => cluster::Error::io(name, "write", error),
         })?;
-        output.finish()
+        output.finish(1)
     }
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::drive;
 use crate::fates::{Fates, OfSplit};
-use crate::output::{OutputFolder, SplitParts, TaskManifest};
+use crate::output::{FileList, OutputFolder, SplitParts, TaskManifest};
 use crate::plan::{Plan, Split};
 use crate::progress::{At, Progress, Stage};
 
@@ -31,7 +31,7 @@ impl Written {
     }
 }
 
-/// Writes kept and removed of the splits of this process.
+/// Writes kept and removed of the splits of this process; returns what was written, and the files that hold it.
 pub(crate) fn write(
     plan: &Plan,
     reading: &Reading,
@@ -39,7 +39,7 @@ pub(crate) fn write(
     folder: &OutputFolder,
     cluster: &Cluster,
     progress: &Progress,
-) -> Result<Written> {
+) -> Result<(Written, FileList)> {
     let results = drive::each_split(plan, cluster, (progress, Stage::Write), |at, number, split| {
         let fates = fates.of_split(number);
         let decided = fates.hash();
@@ -52,11 +52,12 @@ pub(crate) fn write(
         folder.task(number, &task)?;
         Ok(task)
     })?;
-    let mut all = Written::default();
-    for TaskManifest { kept, removed, rejected, .. } in results {
+    let (mut all, mut all_files) = (Written::default(), FileList::default());
+    for TaskManifest { kept, removed, rejected, files, .. } in results {
         all.add(Written { kept, removed, rejected });
+        all_files.add(files)?;
     }
-    Ok(all)
+    Ok((all, all_files))
 }
 
 fn write_split(

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::time::Duration;
 
-use cluster::{BlobReader, Hdfs, HdfsLimits, Store};
+use cluster::{BlobReader, Hdfs, HdfsLimits, Rename, Store};
 
 use crate::hadoop::MiniDfs;
 use crate::support::{Folder, Random, Run, json_line, run};

@@ -174,7 +174,7 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     use super::*;
-    use crate::store::{BlobReader, Child, Output};
+    use crate::store::{BlobReader, Child, Entry, Output, Showing};
 
     /// A file in memory, of which some readings lie.
     #[derive(Default)]
@@ -253,11 +253,15 @@ mod tests {
             unreachable!()
         }
 
-        fn rename(&self, _from: &str, _to: &str) -> Result<(), Error> {
+        fn remove(&self, _path: &str) -> Result<(), Error> {
             unreachable!()
         }
 
-        fn remove(&self, _path: &str) -> Result<(), Error> {
+        fn everything(&self, _path: &str) -> Result<Vec<Entry>, Error> {
+            unreachable!()
+        }
+
+        fn showing(&self) -> Showing<'_> {
             unreachable!()
         }
     }

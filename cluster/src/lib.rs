@@ -20,4 +20,6 @@ pub use location::{Found, Stores};
 pub use name::{path_of_text, shown, text_of_path};
 pub use object::{Bucket, ObjectLimits};
 pub use processes::{Cluster, Limits, Place};
-pub use store::{Blob, BlobReader, Child, Entry, Error, Output, Store};
+pub use store::{
+    Blob, BlobReader, Child, Entry, Error, Output, Rename, Showing, Store, Upload, UploadOutput, Uploads,
+};

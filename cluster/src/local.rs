@@ -12,7 +12,9 @@ use log::trace;
 use tempfile::NamedTempFile;
 
 use crate::name::{path_of_text, text_of_path};
-use crate::store::{Blob, Child, Error, Output, Store, is_hidden, parent};
+use crate::store::{
+    Blob, Child, Entry, Error, Output, Rename, Showing, Store, everything, is_hidden, parent,
+};
 
 const READ_AHEAD_BYTES: usize = 1 << 20;
 const WRITE_BYTES: usize = 1 << 17;
@@ -51,32 +53,7 @@ impl Store for Local {
     }
 
     fn children(&self, path: &str) -> Result<Vec<Child>, Error> {
-        let failed = |source| Error::io(path, "list", source);
-        let folder = path_of_text(path);
-        let metadata = fs::metadata(&folder).map_err(failed)?;
-        if !metadata.is_dir() {
-            return Ok(vec![child(path.to_owned(), &metadata)]);
-        }
-        let mut children = Vec::new();
-        for entry in fs::read_dir(folder).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            if is_hidden(entry.file_name().as_bytes()) {
-                continue;
-            }
-            let found = entry.path();
-            let name = text_of_path(found.as_os_str());
-            // Never "not found", which patterns pass over: a link to nothing is input that is lost.
-            let failed = |source| Error::Io { path: name.clone(), action: "list", source };
-            let metadata = fs::metadata(&found).map_err(failed)?;
-            let link = entry.file_type().map_err(failed)?.is_symlink();
-            if metadata.is_dir() && link && leads_back(&found).map_err(failed)? {
-                continue;
-            }
-            if metadata.is_dir() || metadata.is_file() {
-                children.push(child(name, &metadata));
-            }
-        }
-        Ok(children)
+        children(path, false)
     }
 
     fn create(&self, path: &str) -> Result<Box<dyn Output>, Error> {
@@ -110,18 +87,6 @@ impl Store for Local {
         }
     }
 
-    fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
-        trace!(target: "rename", "{from}");
-        if self.exists(to)? {
-            return Err(Error::io(to, "rename to", io::ErrorKind::AlreadyExists.into()));
-        }
-        // It is the new name's directory that is missing when the old name is there.
-        fs::rename(path_of_text(from), path_of_text(to)).map_err(|source| match self.exists(from) {
-            Ok(true) => Error::io(to, "rename to", source),
-            _ => Error::io(from, "rename", source),
-        })
-    }
-
     /// Of the whole file system that it lies on: a flush for each file takes some milliseconds.
     fn settle(&self, path: &str) -> Result<(), Error> {
         trace!(target: "settle", "{path}");
@@ -144,6 +109,58 @@ impl Store for Local {
             _ => Ok(()),
         }
     }
+
+    fn everything(&self, path: &str) -> Result<Vec<Entry>, Error> {
+        everything(path, |directory| children(directory, true))
+    }
+
+    fn showing(&self) -> Showing<'_> {
+        Showing::Rename(self)
+    }
+}
+
+impl Rename for Local {
+    fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
+        trace!(target: "rename", "{from}");
+        if self.exists(to)? {
+            return Err(Error::io(to, "rename to", io::ErrorKind::AlreadyExists.into()));
+        }
+        // It is the new name's directory that is missing when the old name is there.
+        fs::rename(path_of_text(from), path_of_text(to)).map_err(|source| match self.exists(from) {
+            Ok(true) => Error::io(to, "rename to", source),
+            _ => Error::io(from, "rename", source),
+        })
+    }
+}
+
+/// What lies directly in a directory, with hidden names if they are asked for; of a file, the file alone.
+fn children(path: &str, hidden: bool) -> Result<Vec<Child>, Error> {
+    let failed = |source| Error::io(path, "list", source);
+    let folder = path_of_text(path);
+    let metadata = fs::metadata(&folder).map_err(failed)?;
+    if !metadata.is_dir() {
+        return Ok(vec![child(path.to_owned(), &metadata)]);
+    }
+    let mut children = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if !hidden && is_hidden(entry.file_name().as_bytes()) {
+            continue;
+        }
+        let found = entry.path();
+        let name = text_of_path(found.as_os_str());
+        // Never "not found", which patterns pass over: a link to nothing is input that is lost.
+        let failed = |source| Error::Io { path: name.clone(), action: "list", source };
+        let metadata = fs::metadata(&found).map_err(failed)?;
+        let link = entry.file_type().map_err(failed)?.is_symlink();
+        if metadata.is_dir() && link && leads_back(&found).map_err(failed)? {
+            continue;
+        }
+        if metadata.is_dir() || metadata.is_file() {
+            children.push(child(name, &metadata));
+        }
+    }
+    Ok(children)
 }
 
 fn child(path: String, metadata: &Metadata) -> Child {

@@ -4,6 +4,8 @@ use std::fmt;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 /// A file system. Paths are absolute, with `/` between names, without scheme or host. Those of local files are text
 /// in the sense of [`text_of_path`](crate::text_of_path).
 pub trait Store: Send + Sync {
@@ -23,10 +25,13 @@ pub trait Store: Send + Sync {
     fn create_dir(&self, path: &str) -> Result<(), Error>;
     /// Whether a file or directory is there.
     fn exists(&self, path: &str) -> Result<bool, Error>;
-    /// Moves a file or directory; `to` must not exist.
-    fn rename(&self, from: &str, to: &str) -> Result<(), Error>;
     /// Removes a file, or a directory with all in it; nothing there is fine.
     fn remove(&self, path: &str) -> Result<(), Error>;
+    /// Every file below a directory, those with hidden names (`_x`, `.x`) too, in any order. A directory that does not
+    /// exist has none.
+    fn everything(&self, path: &str) -> Result<Vec<Entry>, Error>;
+    /// How finished files are shown to readers.
+    fn showing(&self) -> Showing<'_>;
 
     /// Makes durable whatever was finished at or below `path`, which exists; for stores where finished files are not. One
     /// call for all: waiting for the disk after each of many small files takes most of the time.
@@ -53,9 +58,79 @@ pub trait Store: Send + Sync {
     }
 }
 
+/// How a store shows the finished files of a job to readers, all of them at nearly one moment.
+pub enum Showing<'a> {
+    /// The files are written aside and renamed, folder by folder.
+    Rename(&'a dyn Rename),
+    /// The files are uploaded to their final names, where nobody sees them until the uploads are completed.
+    Uploads(&'a dyn Uploads),
+}
+
+/// A store that can rename: this machine's files and HDFS.
+pub trait Rename {
+    /// Moves a file or directory; `to` must not exist.
+    fn rename(&self, from: &str, to: &str) -> Result<(), Error>;
+}
+
+/// A store that keeps an upload until it is completed: object stores. There a rename would be a copy of every object.
+pub trait Uploads: Sync {
+    /// Begins the upload of a file. Nobody sees it before [`Uploads::complete`].
+    fn begin(&self, path: &str) -> Result<Box<dyn UploadOutput>, Error>;
+    /// Shows an uploaded file in one step, in place of one that has its name. An upload that was completed before is
+    /// fine. `replaced`: the tag of the file that had this name when the upload was decided to be completed, if there was
+    /// one; without it, a lost upload could be taken for a completed one.
+    fn complete(&self, upload: &Upload, replaced: Option<&str>) -> Result<(), Error>;
+    /// Gives up an upload and the space that it takes. One that is completed, or not known any more, is fine.
+    fn abort(&self, upload: &Upload) -> Result<(), Error>;
+    /// The store's tag for the contents of a file, which differs when the file is replaced; `None` where there is no file.
+    fn tag(&self, path: &str) -> Result<Option<String>, Error>;
+}
+
+/// An upload: what is needed to complete it, by this process or by another one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Upload {
+    /// The path at which the file will be seen.
+    pub path: String,
+    /// The name that the store gave to the upload.
+    pub id: String,
+    /// The store's names of the uploaded parts, in order. Empty until the upload is finished.
+    pub parts: Vec<String>,
+    /// The length of all parts together.
+    pub bytes: u64,
+}
+
+/// A file that is being uploaded. Dropped without [`UploadOutput::finish`], the upload is given up.
+pub trait UploadOutput: Write + Send {
+    /// The upload as it was begun, without parts: enough to abort it.
+    fn begun(&self) -> Upload;
+    /// Sends the rest. The upload can then be completed.
+    fn finish(self: Box<Self>) -> Result<Upload, Error>;
+}
+
 /// Whether names like this one are skipped where they were not asked for.
 pub(crate) fn is_hidden(name: &[u8]) -> bool {
     matches!(name.first(), Some(b'_' | b'.'))
+}
+
+/// Every file below a directory, of which `children` lists one level. A directory that does not exist has none.
+pub(crate) fn everything(
+    path: &str,
+    children: impl Fn(&str) -> Result<Vec<Child>, Error>,
+) -> Result<Vec<Entry>, Error> {
+    let (mut files, mut directories) = (Vec::new(), vec![path.to_owned()]);
+    while let Some(directory) = directories.pop() {
+        let children = match children(&directory) {
+            Err(Error::NotFound { .. }) => Vec::new(),
+            children => children?,
+        };
+        for Child { path, bytes, modified, directory } in children {
+            match directory {
+                true => directories.push(path),
+                false => files.push(Entry { path, bytes, modified }),
+            }
+        }
+    }
+    Ok(files)
 }
 
 /// The directory that holds an absolute path.

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use cluster::{BlobReader, Error, Hdfs, HdfsLimits, Store, Stores};
+use cluster::{BlobReader, Error, Hdfs, HdfsLimits, Rename, Showing, Store, Stores};
 use hadoop::{MiniDfs, hadoop};
 use hdfs_native::WriteOptions;
 use hdfs_native::sync::{Client, ClientBuilder};
@@ -79,9 +79,10 @@ fn files_are_written_found_renamed_and_removed() {
     assert_eq!(text, "a.txt");
     assert_eq!(store.open(&path("empty")).unwrap().read_at(0, &mut [0; 9]).unwrap(), 0);
 
-    assert!(matches!(store.rename(&path("b"), &path("a.txt")), Err(Error::Io { .. })));
-    assert!(matches!(store.rename(&path("b"), &path("no/b")), Err(Error::Io { .. })));
-    store.rename(&path("b"), &path("c")).unwrap();
+    let Showing::Rename(renamer) = store.showing() else { panic!("HDFS renames") };
+    assert!(matches!(renamer.rename(&path("b"), &path("a.txt")), Err(Error::Io { .. })));
+    assert!(matches!(renamer.rename(&path("b"), &path("no/b")), Err(Error::Io { .. })));
+    renamer.rename(&path("b"), &path("c")).unwrap();
     assert!(store.exists(&path("c/x")).unwrap() && !store.exists(&path("b")).unwrap());
     store.remove(&path("c")).unwrap();
     store.remove(&path("c")).unwrap();

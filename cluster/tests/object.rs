@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cluster::{BlobReader, Bucket, Error, ObjectLimits, Store};
+use cluster::{BlobReader, Bucket, Error, ObjectLimits, Store, Upload, Uploads};
 use s3::S3;
 
 #[path = "../../tests/s3.rs"]
@@ -19,7 +19,6 @@ const QUICK: ObjectLimits = ObjectLimits {
     service: Duration::from_secs(1),
     attempts: 2,
     part_bytes: 5 << 20,
-    copy_bytes: 1 << 20,
 };
 /// Far beyond what a call may take by these, on a machine that has much to do.
 const QUICK_ENOUGH: Duration = Duration::from_secs(40);
@@ -82,18 +81,14 @@ fn files_are_written_found_renamed_and_removed() {
     write(&store, &path("a.txt"), b"another");
     assert_eq!(read(&store, &path("a.txt")), b"another");
 
-    for (from, to) in [("b", "a.txt"), ("a.txt", "b"), ("a.txt", "b-x"), ("b", "2024")] {
-        assert!(matches!(store.rename(&path(from), &path(to)), Err(Error::Io { .. })), "{from} to {to}");
-    }
-    assert_eq!(read(&store, &path("b-x")), b"b-x");
-    store.rename(&path("b"), &path("new/c")).unwrap();
-    assert!(store.exists(&path("new/c/x")).unwrap() && !store.exists(&path("b")).unwrap());
-    assert_eq!(read(&store, &path("new/c/.hidden")), b"b/.hidden");
-    store.rename(&path("empty"), &path("void")).unwrap();
-    assert_eq!(read(&store, &path("void")), b"");
-    store.remove(&path("new/c")).unwrap();
-    store.remove(&path("new/c")).unwrap();
-    assert!(!store.exists(&path("new")).unwrap());
+    let mut everything = store.everything(&path("b")).unwrap();
+    everything.sort();
+    let everything: Vec<_> = everything.into_iter().map(|entry| entry.path).collect();
+    assert_eq!(everything, [path("b/.hidden"), path("b/x")]);
+    assert_eq!(store.everything(&path("none")).unwrap(), []);
+    store.remove(&path("b")).unwrap();
+    store.remove(&path("b")).unwrap();
+    assert!(!store.exists(&path("b")).unwrap() && store.exists(&path("b-x")).unwrap());
     store.create_dir(&path("d/e")).unwrap();
     assert!(matches!(store.create("/"), Err(Error::BadName { .. })));
 }
@@ -109,11 +104,8 @@ fn a_listing_of_several_pages_is_whole_and_so_is_what_is_done_to_it() {
     first.iter().for_each(|name| write(&store, name, name.as_bytes()));
     rest.iter().for_each(|name| std::fs::write(server.file(&name[1..]), name).unwrap());
     assert_eq!(listed(&store, "/many"), names);
-    store.rename("/many", "/moved").unwrap();
-    assert_eq!(listed(&store, "/moved").len(), names.len());
-    assert_eq!(read(&store, "/moved/1099"), b"/many/1099");
-    assert!(!store.exists("/many").unwrap());
-    store.remove("/moved").unwrap();
+    assert_eq!(store.everything("/many").unwrap().len(), names.len());
+    store.remove("/many").unwrap();
     assert!(store.list("/").unwrap().is_empty());
 }
 
@@ -150,11 +142,13 @@ fn odd_names_are_kept_or_refused() {
         names.iter().filter(|name| !name.starts_with('.')).map(|name| format!("/odd/{name}")).collect();
     expected.sort();
     assert_eq!(listed(&store, "/odd"), expected);
-    store.rename("/odd", "/even %41").unwrap();
     for name in names {
+        let upload = uploaded(&store, &format!("/even %41/{name}"), name.as_bytes());
+        store.complete(&upload, None).unwrap();
         assert_eq!(read(&store, &format!("/even %41/{name}")), name.as_bytes(), "{name}");
     }
     store.remove("/even %41").unwrap();
+    store.remove("/odd").unwrap();
     assert!(store.list("/").unwrap().is_empty());
 
     for name in ["a\nb", "a\tb", "a/../b", "a//b"] {
@@ -176,7 +170,6 @@ fn what_is_missing_and_what_is_forbidden_are_told_apart() {
     assert!(matches!(store.open(path), Err(Error::NotFound { path }) if path == "s3://bucket/none/x"));
     assert!(matches!(store.list(path), Err(Error::NotFound { .. })));
     assert!(matches!(store.children(path), Err(Error::NotFound { .. })));
-    assert!(matches!(store.rename(path, "/y"), Err(Error::NotFound { .. })));
     assert!(!store.exists(path).unwrap());
 
     let missing = Bucket::new("s3://missing", &server.settings(), ObjectLimits::default()).unwrap();
@@ -211,8 +204,7 @@ fn what_is_missing_and_what_is_forbidden_are_told_apart() {
 #[ignore = "needs scripts/s3/build"]
 fn a_large_object_is_written_in_parts_and_read_by_ranges() {
     let server = S3::start();
-    let store =
-        bucket(&server, ObjectLimits { part_bytes: 5 << 20, copy_bytes: 1 << 20, ..Default::default() });
+    let store = bucket(&server, ObjectLimits { part_bytes: 5 << 20, ..Default::default() });
     let bytes = content((20 << 20) + 123);
     let mut output = store.create("/large").unwrap();
     for piece in bytes.chunks(1_000_003) {
@@ -249,9 +241,6 @@ fn a_large_object_is_written_in_parts_and_read_by_ranges() {
         }
     });
 
-    // Too large for the service to copy it by itself, as it were.
-    store.rename("/large", "/moved").unwrap();
-    assert!(read(&store, "/moved") == bytes && !store.exists("/large").unwrap());
     // As many bytes as fit into whole parts.
     write(&store, "/whole", &bytes[..10 << 20]);
     assert!(read(&store, "/whole") == bytes[..10 << 20]);
@@ -260,10 +249,59 @@ fn a_large_object_is_written_in_parts_and_read_by_ranges() {
     half.write_all(&bytes[..12 << 20]).unwrap();
     drop(half);
     assert!(!store.exists("/half").unwrap());
-    store.remove("/moved").unwrap();
+    store.remove("/large").unwrap();
     store.remove("/whole").unwrap();
     let left: Vec<_> = std::fs::read_dir(server.file("")).unwrap().map(|e| e.unwrap().path()).collect();
     assert_eq!(left, [""; 0].map(std::path::PathBuf::from), "parts were left behind");
+}
+
+#[test]
+#[ignore = "needs scripts/s3/build"]
+fn an_upload_is_seen_once_it_is_completed_by_whoever_knows_it() {
+    let server = S3::start();
+    let store = bucket(&server, ObjectLimits::default());
+    let bytes = content(12 << 20);
+    write(&store, "/x", b"before");
+    let tag = store.tag("/x").unwrap();
+    assert!(tag.is_some() && store.tag("/y").unwrap().is_none());
+    let uploads = [("/x", &bytes[..]), ("/y", b"short"), ("/empty", b"")]
+        .map(|(path, bytes)| (uploaded(&store, path, bytes), bytes));
+    assert_eq!(read(&store, "/x"), b"before");
+    assert_eq!(listed(&store, "/"), ["/x"]);
+    // Another process completes them, and a third one again.
+    for _ in 0..2 {
+        let store = bucket(&server, ObjectLimits::default());
+        for (upload, bytes) in &uploads {
+            let replaced = if upload.path == "/x" { tag.as_deref() } else { None };
+            store.complete(upload, replaced).unwrap();
+            assert!(read(&store, &upload.path) == *bytes, "{}", upload.path);
+            store.abort(upload).unwrap();
+        }
+    }
+
+    // One that was aborted is not taken for one that was completed, though an object of its name and length is there.
+    let tag = store.tag("/y").unwrap();
+    let upload = uploaded(&store, "/y", b"other");
+    assert_eq!(upload.bytes, 5);
+    store.abort(&upload).unwrap();
+    let error = store.complete(&upload, tag.as_deref()).unwrap_err();
+    assert!(format!("{error:?}").contains("does not know the upload"), "{error:?}");
+    assert_eq!(read(&store, "/y"), b"short");
+
+    drop(store.begin("/given up").unwrap());
+    for path in ["/x", "/y", "/empty"] {
+        store.remove(path).unwrap();
+    }
+    let left: Vec<_> = std::fs::read_dir(server.file("")).unwrap().map(|e| e.unwrap().path()).collect();
+    assert_eq!(left, [""; 0].map(std::path::PathBuf::from), "parts were left behind");
+}
+
+/// An upload that is finished and not completed.
+fn uploaded(store: &Bucket, path: &str, bytes: &[u8]) -> Upload {
+    let mut output = store.begin(path).unwrap();
+    assert_eq!(output.begun().path, path);
+    output.write_all(bytes).unwrap();
+    output.finish().unwrap()
 }
 
 #[test]
@@ -314,7 +352,7 @@ fn a_frozen_server_is_an_error_within_the_deadline_and_well_again_when_it_thaws(
     late(&mut || hasty_blob.read_at(0, &mut buffer).err());
     late(&mut || hasty.open("/x").err());
     late(&mut || hasty.list("/").err());
-    late(&mut || hasty.rename("/none", "/z").err());
+    late(&mut || hasty.begin("/z").err());
     let mut output = Some(output);
     late(&mut || output.take()?.finish().err());
 

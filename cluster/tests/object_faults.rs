@@ -21,7 +21,6 @@ const QUICK: ObjectLimits = ObjectLimits {
     service: Duration::from_secs(2),
     attempts: 2,
     part_bytes: 1000,
-    copy_bytes: 5 << 30,
 };
 /// Longer than any of these may take, and much shorter than for ever.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -161,21 +160,6 @@ fn what_marks_a_directory_is_no_object_in_it() {
         endpoint.next([Fault::Status(404), Fault::Listed(objects)]);
         assert_eq!(store.exists("/out/kept").unwrap(), exists, "{objects:?}");
     }
-
-    let asked = endpoint.requests().len();
-    let from = Fault::Listed(&[("new/", 0), ("new/x", 3)]);
-    let (before, after) = (&[("out/kept/", 0)], &[("out/kept/", 0), ("out/kept/x", 3)]);
-    let gone = Fault::Status(404);
-    let to = [gone, Fault::Listed(before)];
-    let answers = [&to[..], &[gone, from, Fault::None, Fault::Listed(after), from]].concat();
-    endpoint.next(answers);
-    store.rename("/new", "/out/kept").unwrap();
-    let copies = endpoint.requests().split_off(asked);
-    let copies: Vec<_> = copies.iter().filter(|request| request.starts_with("PUT")).collect();
-    assert!(copies.len() == 1 && copies[0].starts_with("PUT /bucket/out/kept/x"), "{copies:?}");
-    // The mark alone is nothing that could be renamed.
-    endpoint.next([&to[..], &[gone, Fault::Listed(&[("new/", 0)])]].concat());
-    assert!(matches!(store.rename("/new", "/out/kept"), Err(Error::NotFound { .. })));
 }
 
 #[test]

@@ -3,10 +3,10 @@
 use std::io::{self, BufWriter, Read, Write};
 
 use bzip2::write::BzEncoder;
-use cluster::{BlobReader, Output};
+use cluster::BlobReader;
 use flate2::write::GzEncoder;
 
-use crate::Error;
+use crate::{Error, PartOutput};
 
 /// How a file is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,17 +102,17 @@ pub(crate) fn has_suffix(path: &str, suffix: &str) -> bool {
 
 /// An output file that compresses what is written to it.
 pub(crate) enum Encoder {
-    None(BufWriter<Box<dyn Output>>),
-    Gzip(GzEncoder<BufWriter<Box<dyn Output>>>),
-    Zstd(zstd::Encoder<'static, BufWriter<Box<dyn Output>>>),
-    Bzip2(BzEncoder<BufWriter<Box<dyn Output>>>),
+    None(BufWriter<Box<dyn PartOutput>>),
+    Gzip(GzEncoder<BufWriter<Box<dyn PartOutput>>>),
+    Zstd(zstd::Encoder<'static, BufWriter<Box<dyn PartOutput>>>),
+    Bzip2(BzEncoder<BufWriter<Box<dyn PartOutput>>>),
 }
 
 impl Encoder {
     /// Bytes that are handed to the store at once.
     const BUFFER_BYTES: usize = 1 << 18;
 
-    pub fn new(compression: Compression, output: Box<dyn Output>) -> io::Result<Self> {
+    pub fn new(compression: Compression, output: Box<dyn PartOutput>) -> io::Result<Self> {
         let output = BufWriter::with_capacity(Self::BUFFER_BYTES, output);
         Ok(match compression {
             Compression::None => Self::None(output),
@@ -137,7 +137,7 @@ impl Encoder {
     }
 
     /// Writes what is buffered and gives the file back, not yet finished.
-    pub fn into_output(self) -> io::Result<Box<dyn Output>> {
+    pub fn into_output(self) -> io::Result<Box<dyn PartOutput>> {
         let output = match self {
             Self::None(output) => output,
             Self::Gzip(output) => output.finish()?,

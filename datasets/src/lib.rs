@@ -36,9 +36,10 @@ pub use synthetic::{Synthetic, SyntheticDoc};
 pub use unknown::UNKNOWN;
 
 use std::borrow::Cow;
+use std::io::Write;
 use std::sync::Arc;
 
-use cluster::{Blob, Output};
+use cluster::Blob;
 use operators::DocBatch;
 use serde::{Deserialize, Serialize};
 
@@ -156,6 +157,10 @@ pub trait Format: Sync {
     fn has_fields(&self) -> bool {
         false
     }
+    /// Whether the output has a file for each input file, of the same name, and not parts that are named after splits.
+    fn keeps_names(&self) -> bool {
+        false
+    }
     /// Whether a file may be read as several pieces.
     fn splits(&self, path: &str) -> bool;
     /// Opens a piece for reading documents.
@@ -206,7 +211,13 @@ pub trait Writer {
 pub trait Parts {
     /// The split's next part in `folder` (`kept` or `removed`), such as `part-00000.jsonl.gz` for the
     /// extension `.jsonl.gz`.
-    fn part(&self, folder: &str, extension: &str) -> Result<Box<dyn Output>, Error>;
+    fn part(&self, folder: &str, extension: &str) -> Result<Box<dyn PartOutput>, Error>;
     /// A file of that name below `folder`, for formats that are folders of files.
-    fn named(&self, folder: &str, name: &str) -> Result<Box<dyn Output>, Error>;
+    fn named(&self, folder: &str, name: &str) -> Result<Box<dyn PartOutput>, Error>;
+}
+
+/// A file of an output that is being written. Dropped without [`PartOutput::finish`], it does not belong to the output.
+pub trait PartOutput: Write + Send {
+    /// Ends the file. `records`: how many it holds, for the list of files that is kept with the output.
+    fn finish(self: Box<Self>, records: u64) -> Result<(), cluster::Error>;
 }

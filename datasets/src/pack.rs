@@ -1,8 +1,6 @@
 //! Many small files as the records of a few large ones: a record's key, or id, is a file's name, its text what is in it.
 
-use cluster::Output;
-
-use crate::{Codec, Error, parquet, sequence_file};
+use crate::{Codec, Error, PartOutput, parquet, sequence_file};
 
 /// What files are packed into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +43,7 @@ impl Container {
     /// SequenceFile's sync marker is made of it and must not stand in a file that goes in.
     pub fn create(
         self,
-        output: Box<dyn Output>,
+        output: Box<dyn PartOutput>,
         content: Content,
         seed: &str,
     ) -> Result<Box<dyn PackWriter>, Error> {

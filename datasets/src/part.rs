@@ -36,7 +36,14 @@ pub(crate) struct PartWriter<'a> {
     parts: &'a dyn Parts,
     folder: &'static str,
     extension: &'static str,
-    current: Option<(Kind, Encoder)>,
+    current: Option<Current>,
+}
+
+/// The part that is being written.
+struct Current {
+    kind: Kind,
+    encoder: Encoder,
+    records: u64,
 }
 
 impl<'a> PartWriter<'a> {
@@ -47,19 +54,20 @@ impl<'a> PartWriter<'a> {
 
     /// Writes one record, given in some number of slices.
     pub fn write(&mut self, kind: &Kind, record: &[&[u8]]) -> Result<(), Error> {
-        if self.current.as_ref().is_none_or(|(current, _)| current != kind) {
+        if self.current.as_ref().is_none_or(|current| current.kind != *kind) {
             let ended = self.current.take();
             self.close(ended)?;
             let extension = format!("{}{}", self.extension, kind.compression.suffix());
             let output = self.parts.part(self.folder, &extension)?;
             let mut encoder = Encoder::new(kind.compression, output).map_err(|error| self.failed(error))?;
             encoder.write(&kind.head).map_err(|error| self.failed(error))?;
-            self.current = Some((kind.clone(), encoder));
+            self.current = Some(Current { kind: kind.clone(), encoder, records: 0 });
         }
-        let Some((_, encoder)) = &mut self.current else { return Ok(()) };
+        let Some(current) = &mut self.current else { return Ok(()) };
+        current.records += 1;
         record
             .iter()
-            .try_for_each(|bytes| encoder.write(bytes))
+            .try_for_each(|bytes| current.encoder.write(bytes))
             .map_err(|error| Error::writing(self.folder, error))
     }
 
@@ -69,9 +77,9 @@ impl<'a> PartWriter<'a> {
         self.close(current)
     }
 
-    fn close(&self, part: Option<(Kind, Encoder)>) -> Result<(), Error> {
-        if let Some((_, encoder)) = part {
-            encoder.into_output().map_err(|error| self.failed(error))?.finish()?;
+    fn close(&self, part: Option<Current>) -> Result<(), Error> {
+        if let Some(Current { encoder, records, .. }) = part {
+            encoder.into_output().map_err(|error| self.failed(error))?.finish(records)?;
         }
         Ok(())
     }

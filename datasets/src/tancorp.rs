@@ -33,6 +33,10 @@ impl Format for TanCorp {
         has_suffix(path, ".txt")
     }
 
+    fn keeps_names(&self) -> bool {
+        true
+    }
+
     fn splits(&self, _path: &str) -> bool {
         false
     }

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use cluster::{Blob, Output};
+use cluster::Blob;
 use operators::DocBatch;
 
-use crate::{Error, Fate, Format, Parts, Piece, Reading};
+use crate::{Error, Fate, Format, PartOutput, Parts, Piece, Reading};
 
 /// A file that is read in small steps, so that records lie across them.
 pub(crate) struct MemoryBlob {
@@ -74,7 +74,7 @@ impl MemoryParts {
 }
 
 impl Parts for MemoryParts {
-    fn part(&self, folder: &str, extension: &str) -> Result<Box<dyn Output>, Error> {
+    fn part(&self, folder: &str, extension: &str) -> Result<Box<dyn PartOutput>, Error> {
         let mut parts = self.parts.lock().unwrap();
         let next = parts.entry(format!("{folder}{extension}")).or_default();
         let name = format!("{next}{extension}");
@@ -82,7 +82,7 @@ impl Parts for MemoryParts {
         self.named(folder, &name)
     }
 
-    fn named(&self, folder: &str, name: &str) -> Result<Box<dyn Output>, Error> {
+    fn named(&self, folder: &str, name: &str) -> Result<Box<dyn PartOutput>, Error> {
         let name = format!("{folder}/{name}");
         Ok(Box::new(MemoryOutput { files: self.files.clone(), name, bytes: Vec::new() }))
     }
@@ -104,8 +104,8 @@ impl Write for MemoryOutput {
     }
 }
 
-impl Output for MemoryOutput {
-    fn finish(self: Box<Self>) -> Result<(), cluster::Error> {
+impl PartOutput for MemoryOutput {
+    fn finish(self: Box<Self>, _records: u64) -> Result<(), cluster::Error> {
         let replaced = self.files.lock().unwrap().insert(self.name, self.bytes);
         assert!(replaced.is_none(), "a file was written twice");
         Ok(())

@@ -37,7 +37,7 @@ impl<'a> TreeWriter<'a> {
         let mut output = self.parts.named(folder, &piece.name)?;
         let mut input = BlobReader::new(piece.blob.clone(), 0, u64::MAX);
         io::copy(&mut input, &mut output).map_err(|error| Error::writing(folder, error))?;
-        Ok(output.finish()?)
+        Ok(output.finish(1)?)
     }
 }
 

@@ -22,7 +22,7 @@ use self::training::{Trained, Training};
 use crate::failure::check_rejects;
 use crate::input::InputOptions;
 use crate::options::{output_and_inputs, paths};
-use crate::output::OutputFolder;
+use crate::output::{FileList, OutputFolder};
 use crate::plan::Plan;
 use crate::progress::{Progress, Stage, Table, Watched, watch};
 use crate::reject_lines::number_lines;
@@ -203,7 +203,7 @@ impl Job<'_> {
         };
         let at = self.progress.worker(0);
         at.enter(Stage::Commit);
-        self.folder.commit(&(serde_json::to_string_pretty(&report)? + "\n"))?;
+        self.folder.commit(&report, FileList::default(), "")?;
         Ok(report)
     }
 }

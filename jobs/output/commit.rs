@@ -1,121 +1,122 @@
 //! From parts to a visible output, in steps of which each can be done again, by this run or by the next.
 //!
-//! Whatever a step of the commit moves comes from or goes to the run's own folder, also what it replaces: a run that
-//! takes over renames that folder first, and so none of the steps of an owner that was only asleep can succeed.
+//! The job manifest is the decision: before it is there nothing of the run can be seen, and once it is there, whoever
+//! claims the output next finishes the commit. `by_rename.rs` and `by_upload.rs` have the steps that differ by store.
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result};
+use cluster::Showing;
 use serde::{Deserialize, Serialize};
 
-use super::{OutputFolder, PARTS, SUCCESS, put, read};
+use super::files::{FileList, noted};
+use super::success::success_text;
+use super::{OutputFolder, by_rename, by_upload, read};
 
 /// The folders of an output, in the order in which they become visible.
-const FOLDERS: [&str; 9] =
+pub(crate) const FOLDERS: [&str; 9] =
     ["rejects", "labels", "statistics", "clusters", "pairs", "removed", "kept", "packed", "unpacked"];
-/// The job manifest.
-const JOB: &str = "job";
-/// What an earlier output had, until the new one is whole.
-const REPLACED: &str = "replaced";
+/// The job manifest, in a run's folder.
+pub(super) const JOB: &str = "job";
 
 /// What a job has decided to commit. That it is there says that all it names was there before.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct JobManifest {
-    folders: Vec<String>,
+pub(crate) struct JobManifest {
     /// What `_SUCCESS` will say.
     pub success: String,
+    /// The guards that the run has passed, as text: a run with other guards has to pass its own before it goes on.
+    pub guards: String,
+    /// Every file of the output.
+    pub files: FileList,
+    /// What an earlier output has that goes, in a store of uploads.
+    pub earlier: by_upload::Earlier,
+}
+
+impl JobManifest {
+    /// The folders of the output that have files, in the order in which they become visible.
+    pub fn folders(&self) -> impl Iterator<Item = &'static str> {
+        let has_files = |folder: &&str| {
+            let prefix = format!("{folder}/");
+            self.files.0.range(prefix.clone()..).next().is_some_and(|(name, _)| name.starts_with(&prefix))
+        };
+        FOLDERS.into_iter().filter(has_files)
+    }
 }
 
 impl OutputFolder {
-    /// Makes the output visible: folder after folder, then `_SUCCESS` with `success` in it. After a failure the next run
-    /// with the same key goes on with it, if the job manifest is written.
-    pub fn commit(&self, success: &str) -> Result<()> {
+    /// Makes the output visible. `summary`: what `_SUCCESS` will say, besides the list of files. `written`: the files of
+    /// all splits. `guards`: as in [`JobManifest`].
+    ///
+    /// After a failure the next run finishes it, if the job manifest is written.
+    pub fn commit(&self, summary: &impl Serialize, written: FileList, guards: &str) -> Result<()> {
         self.check()?;
-        put(self.store.as_ref(), &self.temporary(SUCCESS), success.as_bytes())?;
-        self.store.settle(&self.temporary(""))?;
-        let mut folders = Vec::new();
-        for folder in FOLDERS {
-            if self.store.exists(&self.temporary(&format!("{PARTS}/{folder}")))? {
-                folders.push(folder.to_owned());
-            }
+        let mut files = noted(&self.files);
+        files.add(written)?;
+        let success = success_text(summary, self.run_name(), &files)?;
+        let job = JobManifest { success, guards: guards.to_owned(), files, earlier: Default::default() };
+        match self.store.showing() {
+            Showing::Rename(renamer) => by_rename::decide(self, renamer, &job)?,
+            Showing::Uploads(uploads) => by_upload::decide(self, uploads, job)?,
         }
-        let job = JobManifest { folders, success: success.to_owned() };
-        // By rename, which a run that takes over can prevent.
-        let (new, decided) = (self.temporary("job.new"), self.temporary(JOB));
-        put(self.store.as_ref(), &new, &serde_json::to_vec(&job)?)?;
-        self.store.settle(&new)?;
-        self.check()?;
-        self.store.rename(&new, &decided)?;
-        self.roll_forward(&job)
+        self.finish_decided()
     }
 
-    /// What was decided, if it was.
-    pub(super) fn decided(&self) -> Result<Option<JobManifest>> {
-        let job = read(self.store.as_ref(), &self.temporary(JOB))?;
-        Ok(job.map(|job| serde_json::from_slice(&job)).transpose()?)
-    }
-
-    /// Does what is left of a commit, and removes what is then of no use.
-    pub(super) fn roll_forward(&self, job: &JobManifest) -> Result<()> {
-        let success = self.temporary(SUCCESS);
-        self.store.settle(&self.temporary(""))?;
-        // It is moved last.
-        if self.store.exists(&success)? {
-            self.store.create_dir(&self.temporary(REPLACED))?;
-            self.displace(SUCCESS)?;
-            self.store.settle(&self.path)?;
-            for folder in FOLDERS {
-                let finished = self.temporary(&format!("{PARTS}/{folder}"));
-                if !job.folders.iter().any(|of_job| of_job == folder) {
-                    self.displace(folder)?;
-                } else if self.store.exists(&finished)? {
-                    self.displace(folder)?;
-                    self.check()?;
-                    self.store.rename(&finished, &self.at(folder))?;
-                } else if !self.store.exists(&self.at(folder))? {
-                    bail!("\"{}\" is lost; remove it and run again", self.at(folder));
-                }
-            }
-            self.store.settle(&self.path)?;
-            self.check()?;
-            self.store.rename(&success, &self.at(SUCCESS))?;
-            self.store.settle(&self.path)?;
-        }
+    /// Does what is left of a commit that is decided, and removes what is then of no use.
+    pub fn finish_decided(&self) -> Result<()> {
+        let Some(job) = self.decided_in(&self.run)? else { return Ok(()) };
+        self.show(&job)?;
         // All is committed, whatever is left beside it.
-        if let Err(error) = self.clear() {
+        if let Err(error) = self.clear(&job) {
             crate::say(cluster::shown(&format!("warning: {error:#}")));
         }
         Ok(())
     }
 
-    /// Moves what an earlier output had under this name out of sight.
-    fn displace(&self, name: &str) -> Result<()> {
-        if self.store.exists(&self.at(name))? {
-            let aside = self.temporary(&format!("{REPLACED}/{name}"));
-            self.store.remove(&aside)?;
-            self.check()?;
-            self.store.rename(&self.at(name), &aside)?;
+    /// Makes a decided output visible.
+    pub(super) fn show(&self, job: &JobManifest) -> Result<()> {
+        match self.store.showing() {
+            Showing::Rename(renamer) => by_rename::show(self, renamer, job),
+            Showing::Uploads(uploads) => by_upload::show(self, uploads, job),
         }
-        Ok(())
     }
 
-    /// Removes `_temporary`. The lock and the job manifest go at one moment, so that a run which finds an output without
-    /// `_temporary` finds it whole.
-    fn clear(&self) -> Result<()> {
+    /// What the run in that folder had decided, if it had.
+    ///
+    /// # Errors
+    /// When another version of this program had decided it.
+    pub(super) fn decided_in(&self, run: &str) -> Result<Option<JobManifest>> {
+        let path = format!("{run}/{JOB}");
+        let Some(job) = read(self.store.as_ref(), &path)? else { return Ok(None) };
+        if job == by_upload::ABANDONED {
+            return Ok(None);
+        }
+        let job = serde_json::from_slice(&job).with_context(|| {
+            format!(
+                "\"{path}\" is of another version of this program, which was interrupted while it committed: start \
+                 that version again, or remove \"{}\"",
+                self.at("_temporary")
+            )
+        });
+        job.map(Some)
+    }
+
+    /// Removes `_temporary`. The lock goes last, so that a run which finds an output without it finds it whole.
+    fn clear(&self, job: &JobManifest) -> Result<()> {
         if let Some(lock) = &self.lock {
             lock.stop();
         }
         self.check()?;
-        for name in ["map", PARTS, super::EARLIER, "tasks", REPLACED] {
-            self.store.remove(&self.temporary(name))?;
+        match self.store.showing() {
+            Showing::Rename(_) => by_rename::clear(self)?,
+            Showing::Uploads(uploads) => by_upload::clear(self, uploads, &self.run, Some(job))?,
         }
         self.remove_temporary()
     }
 
-    /// Moves `_temporary` out of sight, with the lock in it, and removes it.
+    /// Removes `_temporary`, with the lock in it.
     pub(super) fn remove_temporary(&self) -> Result<()> {
-        let aside = self.at("_temporary.old");
-        self.store.remove(&aside)?;
         self.check()?;
-        self.store.rename(&self.at("_temporary"), &aside)?;
-        Ok(self.store.remove(&aside)?)
+        match self.store.showing() {
+            Showing::Rename(renamer) => by_rename::remove_temporary(self, renamer),
+            Showing::Uploads(_) => by_upload::remove_temporary(self),
+        }
     }
 }

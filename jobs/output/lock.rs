@@ -130,19 +130,23 @@ impl Lock {
         &self.held.owner.run
     }
 
-    /// Shows from now on that this run lives.
-    pub fn beat(&self) -> Result<()> {
+    /// Shows from now on that this run lives. `lost` is called, with the reason, when another run has taken over.
+    pub fn beat(&self, lost: impl Fn(&anyhow::Error) + Send + 'static) -> Result<()> {
         let (sender, stopped) = mpsc::channel();
         let held = Arc::clone(&self.held);
         let beat = move || {
             for count in 0u64.. {
-                if let Err(error) = held.beat(count)
-                    && !held.lost.load(Ordering::Relaxed)
-                {
-                    say(shown(&format!("warning: the output may be taken for abandoned: {error:#}")));
+                match held.beat(count) {
+                    Err(error) if held.lost.load(Ordering::Relaxed) => {
+                        lost(&error);
+                        return;
+                    }
+                    Err(error) => {
+                        say(shown(&format!("warning: the output may be taken for abandoned: {error:#}")));
+                    }
+                    Ok(()) => {}
                 }
-                let is_over = stopped.recv_timeout(BEAT) != Err(RecvTimeoutError::Timeout);
-                if is_over || held.lost.load(Ordering::Relaxed) {
+                if stopped.recv_timeout(BEAT) != Err(RecvTimeoutError::Timeout) {
                     return;
                 }
             }

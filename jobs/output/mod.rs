@@ -1,37 +1,50 @@
-//! The output folder: one owner, everything under `_temporary`, moved last, `_SUCCESS` after that.
+//! The output folder: one owner, everything under `_temporary` or in uploads, shown last, `_SUCCESS` after that.
 //!
-//! `lock.rs` says who may write, `parts.rs` what a split leaves for a run that resumes this one, `commit.rs` how the
-//! whole becomes visible (docs/design/0020).
+//! `lock.rs` says who may write, `take_over.rs` what becomes of earlier runs, `parts.rs` what a split leaves for a run that
+//! resumes this one, `files.rs` which files belong to the output, `commit.rs` how they become visible (docs/design/0020).
 
+mod by_rename;
+mod by_upload;
 mod commit;
+mod files;
 mod lock;
 mod parts;
+mod success;
+mod take_over;
 #[cfg(test)]
-mod power;
-#[cfg(test)]
-mod power_store;
+mod tests;
 
 use std::fmt::Write as _;
 use std::io::{self, Read, Write as _};
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
-use cluster::{BlobReader, Output, Store, Stores};
+use cluster::{BlobReader, Cluster, Showing, Store, Stores};
+use datasets::PartOutput;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
+pub(crate) use self::commit::{FOLDERS, JobManifest};
+use self::files::SharedFiles;
+pub(crate) use self::files::{Difference, FileList, OutputFile, found_below};
 use self::lock::{Lock, Owner, is_of_lock};
 pub(crate) use self::parts::{SplitParts, TaskManifest};
+pub(crate) use self::success::SuccessList;
 use crate::failure::while_running;
 use crate::plan::Plan;
-use crate::{WrongUse, exit_code};
+use crate::{WrongUse, exit_code, say};
 
-const SUCCESS: &str = "_SUCCESS";
+pub(crate) const SUCCESS: &str = "_SUCCESS";
 /// In a run's folder: what will be the output, and what was to be that of the run that it resumes.
 const PARTS: &str = "parts";
 const EARLIER: &str = "earlier";
 /// In a run's folder: the key of the run.
 const KEY: &str = "key";
+/// How often and how far apart a process looks for what process 0 has written: a network file system may show it late.
+const LOOKS: u32 = 20;
+const LOOK: Duration = Duration::from_millis(500);
 
 /// What a run's output depends on, as a hash. What a run left is good for another one of the same key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +72,14 @@ pub(crate) struct OutputFolder {
     lock: Option<Lock>,
     /// Whether another run may go on with what this one has finished.
     resumable: bool,
-    committed: Option<String>,
+    /// What an earlier run with the same key has decided to commit, where that is not done.
+    decided: Option<JobManifest>,
+    /// Whether nothing is written: all that is asked is what would be decided.
+    rehearsal: bool,
+    /// What the names of parts begin with.
+    stem: String,
+    /// What this process has written outside of splits.
+    files: SharedFiles,
 }
 
 /// What another process of the job needs to write to the output that process 0 has claimed.
@@ -67,6 +87,7 @@ pub(crate) struct OutputFolder {
 pub(crate) struct SharedFolder {
     uri: String,
     run: String,
+    rehearsal: bool,
 }
 
 impl OutputFolder {
@@ -78,12 +99,14 @@ impl OutputFolder {
         plan: &Plan,
         work: impl FnOnce(&OutputFolder) -> Result<T>,
     ) -> Result<T> {
-        OutputFolder::claim(stores, uri, overwrite, plan, None)?.work(work)
+        let alone = Arc::new(Cluster::alone(1));
+        OutputFolder::claim(stores, uri, overwrite, plan, None, &alone)?.work(work)
     }
 
-    /// Claims the folder. What a run of the same key has finished is taken over, all else in `_temporary` removed; a
-    /// finished output, or anything else that is there, is refused unless `overwrite`; an input inside it always. Without
-    /// a key nothing is taken over, from this run either.
+    /// Claims the folder for process 0 of `cluster`. A commit that an earlier run has decided and not finished is finished
+    /// first, unless that run had this `key`: then it is [`OutputFolder::decided`]. What else a run of the same key has
+    /// finished is taken over, all else in `_temporary` removed; a finished output, or anything else that is there, is
+    /// refused unless `overwrite`; an input inside it always. Without a key nothing is taken over, from this run either.
     ///
     /// # Errors
     /// [`Locked`](crate::failure::Locked) when another run that lives has claimed it; [`WrongUse`].
@@ -93,6 +116,7 @@ impl OutputFolder {
         overwrite: bool,
         plan: &Plan,
         key: Option<&Key>,
+        cluster: &Arc<Cluster>,
     ) -> Result<Self> {
         let (store, path) = stores.locate(uri)?;
         let path = path.trim_end_matches('/').to_owned();
@@ -111,31 +135,71 @@ impl OutputFolder {
             bail!(WrongUse(format!("the input \"{}\" lies in the output \"{uri}\"", file.path)));
         }
         let mut folder = OutputFolder::lock(store, path, uri, Owner::of_this_process())?;
-        folder.lock.as_ref().map_or(Ok(()), Lock::beat)?;
-        let taken = folder.take_over(overwrite, key);
-        taken.map_err(|error| folder.reason(error))?;
+        folder.stem = part_stem(plan);
+        folder.beat(cluster)?;
+        folder.take_over(overwrite, key)?;
         Ok(folder)
+    }
+
+    /// Shows from now on that this process lives. When another run takes over nevertheless, as it may after this process
+    /// was stopped for long, this process ends, and with it all others of the job: whatever they wrote would be litter.
+    fn beat(&self, cluster: &Arc<Cluster>) -> Result<()> {
+        let Some(lock) = &self.lock else { return Ok(()) };
+        let (cluster, store, run) = (Arc::clone(cluster), Arc::clone(&self.store), self.run.clone());
+        lock.beat(move |taken: &anyhow::Error| {
+            cluster.fail(&format!("{taken:#}"));
+            // Who took over has renamed the folder, or has taken it for its own where there is no renaming.
+            if let Showing::Rename(_) = store.showing() {
+                drop(store.remove(&run));
+            }
+            say(cluster::shown(&format!("error: {taken:#}")));
+            std::process::exit(1);
+        })
     }
 
     /// The folder as another process of the job sees it, which neither claims nor commits.
     ///
     /// # Errors
-    /// Those of [`Stores::locate`].
-    pub fn of_shared(stores: &Stores, shared: &SharedFolder) -> Result<Self> {
+    /// When this process does not see what process 0 has written there; those of [`Stores::locate`].
+    pub fn of_shared(stores: &Stores, shared: &SharedFolder, plan: &Plan, key: &Key) -> Result<Self> {
         let (store, path) = stores.locate(&shared.uri)?;
         let path = path.trim_end_matches('/').to_owned();
-        let SharedFolder { uri, run } = shared.clone();
-        Ok(OutputFolder { store, uri, path, run, lock: None, resumable: true, committed: None })
+        let SharedFolder { uri, run, rehearsal } = shared.clone();
+        for look in 0.. {
+            if read(store.as_ref(), &format!("{run}/{KEY}"))?.as_deref() == Some(key.0.as_bytes()) {
+                break;
+            }
+            if look == LOOKS {
+                bail!(
+                    "this process does not see the output \"{uri}\" that process 0 has begun: all processes need one \
+                     shared file system there, such as HDFS, NFS or a bucket"
+                );
+            }
+            thread::sleep(LOOK);
+        }
+        let (stem, files) = (part_stem(plan), SharedFiles::default());
+        let (lock, decided) = (None, None);
+        Ok(OutputFolder { store, uri, path, run, lock, resumable: true, decided, rehearsal, stem, files })
     }
 
     /// For [`OutputFolder::of_shared`].
     pub fn shared(&self) -> SharedFolder {
-        SharedFolder { uri: self.uri.clone(), run: self.run.clone() }
+        SharedFolder { uri: self.uri.clone(), run: self.run.clone(), rehearsal: self.rehearsal }
     }
 
-    /// What `_SUCCESS` says, if an earlier run had decided all and only the commit was left: it is done now.
-    pub fn committed(&self) -> Option<&str> {
-        self.committed.as_deref()
+    /// What an earlier run with the same key has decided, if only the commit is left, or a part of it.
+    pub fn decided(&self) -> Option<&JobManifest> {
+        self.decided.as_ref()
+    }
+
+    /// Writes nothing from now on, so that what would be decided can be found out anew.
+    pub fn rehearse(&mut self) {
+        self.rehearsal = true;
+    }
+
+    /// Whether nothing is written.
+    pub fn is_rehearsal(&self) -> bool {
+        self.rehearsal
     }
 
     /// Lets `work` fill and commit the folder. After a failure, what is finished stays for a run that resumes this one,
@@ -158,60 +222,9 @@ impl OutputFolder {
             _ => error,
         })?;
         let (uri, run, lock) = (uri.to_owned(), format!("{temporary}/{}", lock.run()), Some(lock));
-        Ok(OutputFolder { store, uri, path, run, lock, resumable: false, committed: None })
-    }
-
-    /// Once the lock is ours: takes what can be resumed, clears away what cannot, and commits what was decided.
-    fn take_over(&mut self, overwrite: bool, key: Option<&Key>) -> Result<()> {
-        let store = Arc::clone(&self.store);
-        let mut others: Vec<String> = Vec::new();
-        for child in store.children(&self.at("_temporary"))? {
-            if child.directory {
-                others.push(child.path);
-            }
-        }
-        others.sort();
-        if let Some(key) = key {
-            let is_same = |other: &String| -> Result<bool> {
-                Ok(read(store.as_ref(), &format!("{other}/{KEY}"))?.as_deref() == Some(key.0.as_bytes()))
-            };
-            while let Some(other) = others.pop() {
-                if is_same(&other)? {
-                    // It takes the floor from under an owner that was only asleep.
-                    store.rename(&other, &self.run)?;
-                    self.resumable = true;
-                    break;
-                }
-            }
-        }
-        let decided = if self.resumable { self.decided()? } else { None };
-        if decided.is_none()
-            && let Err(error) = refuse_existing(store.as_ref(), &self.path, &self.uri, overwrite)
-        {
-            self.release()?;
-            return Err(error);
-        }
-        // What is removed must not come back without the lock and the new name.
-        store.settle(&self.at("_temporary"))?;
-        for child in store.children(&self.at("_temporary"))?.iter().filter(|child| child.directory) {
-            if child.path.trim_end_matches('/') != self.run {
-                store.remove(&child.path)?;
-            }
-        }
-        self.lock.as_ref().map_or(Ok(()), Lock::remove_earlier)?;
-        if let Some(job) = decided {
-            self.roll_forward(&job)?;
-            self.committed = Some(job.success);
-        } else if self.resumable {
-            store.remove(&self.temporary(EARLIER))?;
-            if store.exists(&self.temporary(PARTS))? {
-                store.rename(&self.temporary(PARTS), &self.temporary(EARLIER))?;
-            }
-        } else if let Some(key) = key {
-            put(store.as_ref(), &self.temporary(KEY), key.0.as_bytes())?;
-            self.resumable = true;
-        }
-        Ok(())
+        let (stem, files) = ("part".to_owned(), SharedFiles::default());
+        let (resumable, decided, rehearsal) = (false, None, false);
+        Ok(OutputFolder { store, uri, path, run, lock, resumable, decided, rehearsal, stem, files })
     }
 
     fn at(&self, name: &str) -> String {
@@ -223,10 +236,14 @@ impl OutputFolder {
         if name.is_empty() { self.run.clone() } else { format!("{}/{name}", self.run) }
     }
 
-    /// Creates a file that the commit will move to `name`.
-    pub fn file(&self, name: &str) -> Result<Box<dyn Output>, cluster::Error> {
-        self.still_owned()?;
-        self.store.create(&self.temporary(&format!("{PARTS}/{name}")))
+    /// The name of the run's own folder, which no other run has.
+    fn run_name(&self) -> &str {
+        self.run.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// Begins a file that the commit will show as `name`; for files that belong to no split.
+    pub fn file(&self, name: &str) -> Result<Box<dyn PartOutput>, cluster::Error> {
+        self.part(name.to_owned(), &self.files)
     }
 
     /// An error once the beat has found that another run has taken over.
@@ -253,8 +270,11 @@ impl OutputFolder {
 
     /// The end of a run that failed. What it has finished stays for a run that resumes it, unless it is `useless`.
     fn leave(&self, useless: bool) -> Result<()> {
-        if self.decided()?.is_none() && (useless || !self.resumable) {
+        if self.decided_in(&self.run)?.is_none() && (useless || !self.resumable) {
             self.check()?;
+            if let Showing::Uploads(uploads) = self.store.showing() {
+                by_upload::clear(self, uploads, &self.run, None)?;
+            }
             self.store.remove(&self.run)?;
         }
         self.release()
@@ -273,6 +293,19 @@ impl OutputFolder {
     }
 }
 
+/// What the names of parts begin with: `part`, unless a file that keeps its own name could have the name of a part.
+fn part_stem(plan: &Plan) -> String {
+    let mut stem = "part".to_owned();
+    let may_meet = |name: &str, stem: &str| {
+        let begins = |part: &str| part.to_lowercase().starts_with(&format!("{stem}-"));
+        name.split('/').any(begins)
+    };
+    while plan.kept_names().any(|name| may_meet(name, &stem)) {
+        stem.push('s');
+    }
+    stem
+}
+
 fn refuse_existing(store: &dyn Store, path: &str, uri: &str, overwrite: bool) -> Result<()> {
     if !overwrite && (store.exists(&format!("{path}/{SUCCESS}"))? || !store.list(path)?.is_empty()) {
         bail!(WrongUse(format!("the output \"{uri}\" exists; --overwrite replaces it")));
@@ -288,7 +321,7 @@ fn put(store: &dyn Store, path: &str, contents: &[u8]) -> Result<(), cluster::Er
 }
 
 /// The contents of a small file, if it is there.
-fn read(store: &dyn Store, path: &str) -> Result<Option<Vec<u8>>, cluster::Error> {
+pub(crate) fn read(store: &dyn Store, path: &str) -> Result<Option<Vec<u8>>, cluster::Error> {
     let blob = match store.open(path) {
         Err(cluster::Error::NotFound { .. }) => return Ok(None),
         blob => blob?,

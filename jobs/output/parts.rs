@@ -1,18 +1,18 @@
 //! What one split leaves: its map output, the files of the output that it writes, and the manifest that names them.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use anyhow::Result;
-use cluster::Output;
-use datasets::Parts;
+use cluster::{Output, Showing, UploadOutput};
+use datasets::{PartOutput, Parts};
 use serde::{Deserialize, Serialize};
 
+use super::files::{FileList, OutputFile, SharedFiles, noted};
+use super::{EARLIER, OutputFolder, PARTS, by_upload, put, read};
 use crate::map_output::MapOutputs;
-
-use super::{EARLIER, OutputFolder, PARTS, put, read};
 
 /// What was written of a split.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -22,8 +22,8 @@ pub(crate) struct TaskManifest {
     pub kept: u64,
     pub removed: u64,
     pub rejected: u64,
-    /// Its files in the output with their lengths in bytes.
-    pub files: BTreeMap<String, u64>,
+    /// Its files in the output.
+    pub files: FileList,
 }
 
 impl OutputFolder {
@@ -39,7 +39,7 @@ impl OutputFolder {
     /// Notes that all files of a split are written. Cost: what was written becomes durable first.
     pub fn task(&self, split: u32, task: &TaskManifest) -> Result<()> {
         self.still_owned()?;
-        if !task.files.is_empty() {
+        if !task.files.0.is_empty() && matches!(self.store.showing(), Showing::Rename(_)) {
             self.store.settle(&self.temporary(PARTS))?;
         }
         // One that is cut short is no JSON, and so none.
@@ -60,10 +60,14 @@ impl OutputFolder {
         Ok(None)
     }
 
-    /// Moves files of the run before to those of this one, if all are there. Nothing else of it gets into the output.
-    fn adopt(&self, files: &BTreeMap<String, u64>) -> Result<bool> {
-        let earlier = |name| self.temporary(&format!("{EARLIER}/{name}"));
-        for (name, bytes) in files {
+    /// Takes files of the run before for those of this one, if all are there. Nothing else of it gets into the output.
+    fn adopt(&self, files: &FileList) -> Result<bool> {
+        let Showing::Rename(renamer) = self.store.showing() else {
+            // Nobody can see whether an upload is still there: completing it will tell.
+            return Ok(files.0.values().all(|file| file.upload.is_some()));
+        };
+        let earlier = |name: &str| self.temporary(&format!("{EARLIER}/{name}"));
+        for (name, OutputFile { bytes, .. }) in &files.0 {
             let file = match self.store.open(&earlier(name)) {
                 Err(cluster::Error::NotFound { .. }) => return Ok(false),
                 file => file?,
@@ -74,18 +78,37 @@ impl OutputFolder {
         }
         let folder =
             |name: &str| name.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
-        for folder in files.keys().map(|name| folder(name)).collect::<BTreeSet<_>>() {
+        for folder in files.0.keys().map(|name| folder(name)).collect::<BTreeSet<_>>() {
             self.store.create_dir(&self.temporary(&format!("{PARTS}/{folder}")))?;
         }
-        for name in files.keys() {
-            self.store.rename(&earlier(name), &self.temporary(&format!("{PARTS}/{name}")))?;
+        for name in files.0.keys() {
+            renamer.rename(&earlier(name), &self.temporary(&format!("{PARTS}/{name}")))?;
         }
         Ok(true)
     }
-}
 
-/// Finished files and their lengths.
-type Files = Arc<Mutex<BTreeMap<String, u64>>>;
+    /// Begins a file that the commit will show as `name`, and that is noted in `files` once it is finished.
+    pub(super) fn part(
+        &self,
+        name: String,
+        files: &SharedFiles,
+    ) -> Result<Box<dyn PartOutput>, cluster::Error> {
+        self.still_owned()?;
+        if name.split('/').any(|part| matches!(part, "" | "." | "..")) {
+            let reason = "it would lie outside of the output".to_owned();
+            return Err(cluster::Error::BadName { name, reason });
+        }
+        let target = match self.store.showing() {
+            _ if self.is_rehearsal() => Target::Nowhere,
+            Showing::Rename(_) => {
+                Target::Aside(self.store.create(&self.temporary(&format!("{PARTS}/{name}")))?)
+            }
+            Showing::Uploads(uploads) => Target::Upload(by_upload::begin(self, uploads, &name)?),
+        };
+        let (hasher, files) = (blake3::Hasher::new(), Arc::clone(files));
+        Ok(Box::new(Part { name, bytes: 0, hasher: Box::new(hasher), target, files }))
+    }
+}
 
 /// The parts that one split writes, named after it: `part-00012.jsonl`, and `part-00012-1.jsonl` if there
 /// must be a second.
@@ -93,63 +116,91 @@ pub(crate) struct SplitParts<'a> {
     folder: &'a OutputFolder,
     split: u32,
     written: RefCell<HashMap<String, u32>>,
-    files: Files,
+    files: SharedFiles,
 }
 
 impl<'a> SplitParts<'a> {
     pub fn new(folder: &'a OutputFolder, split: u32) -> Self {
-        SplitParts { folder, split, written: RefCell::default(), files: Files::default() }
+        SplitParts { folder, split, written: RefCell::default(), files: SharedFiles::default() }
     }
 
-    /// Those that were finished, with their lengths in bytes.
-    pub fn files(&self) -> BTreeMap<String, u64> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn create(&self, name: String) -> Result<Box<dyn Output>, datasets::Error> {
-        let file = self.folder.file(&name)?;
-        Ok(Box::new(Part { name, bytes: 0, file, files: Arc::clone(&self.files) }))
+    /// Those that were finished.
+    pub fn files(&self) -> FileList {
+        noted(&self.files)
     }
 }
 
 impl Parts for SplitParts<'_> {
-    fn part(&self, folder: &str, extension: &str) -> Result<Box<dyn Output>, datasets::Error> {
+    fn part(&self, folder: &str, extension: &str) -> Result<Box<dyn PartOutput>, datasets::Error> {
         let mut written = self.written.borrow_mut();
         let count = written.entry(format!("{folder}/{extension}")).or_default();
         let again = if *count == 0 { String::new() } else { format!("-{count}") };
         *count += 1;
-        self.create(format!("{folder}/part-{:05}{again}{extension}", self.split))
+        let (stem, split) = (&self.folder.stem, self.split);
+        Ok(self.folder.part(format!("{folder}/{stem}-{split:05}{again}{extension}"), &self.files)?)
     }
 
-    fn named(&self, folder: &str, name: &str) -> Result<Box<dyn Output>, datasets::Error> {
-        self.create(format!("{folder}/{name}"))
+    fn named(&self, folder: &str, name: &str) -> Result<Box<dyn PartOutput>, datasets::Error> {
+        Ok(self.folder.part(format!("{folder}/{name}"), &self.files)?)
     }
 }
 
-/// A part being written, which is counted once it is finished.
+/// A file of the output that is being written; it is noted once it is finished.
 struct Part {
     name: String,
     bytes: u64,
-    file: Box<dyn Output>,
-    files: Files,
+    // On the heap: it takes 2 KB.
+    hasher: Box<blake3::Hasher>,
+    target: Target,
+    files: SharedFiles,
+}
+
+/// Where the bytes of a part go.
+enum Target {
+    /// To a file in the run's own folder, which the commit renames.
+    Aside(Box<dyn Output>),
+    /// To an upload, which the commit completes.
+    Upload(Box<dyn UploadOutput>),
+    /// A rehearsal writes nothing.
+    Nowhere,
 }
 
 impl Write for Part {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
+        let written = match &mut self.target {
+            Target::Aside(file) => file.write(bytes)?,
+            Target::Upload(upload) => upload.write(bytes)?,
+            Target::Nowhere => bytes.len(),
+        };
+        self.hasher.update(&bytes[..written]);
         self.bytes += written as u64;
         Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        match &mut self.target {
+            Target::Aside(file) => file.flush(),
+            Target::Upload(upload) => upload.flush(),
+            Target::Nowhere => Ok(()),
+        }
     }
 }
 
-impl Output for Part {
-    fn finish(self: Box<Self>) -> Result<(), cluster::Error> {
-        self.file.finish()?;
-        self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(self.name, self.bytes);
-        Ok(())
+impl PartOutput for Part {
+    fn finish(self: Box<Self>, records: u64) -> Result<(), cluster::Error> {
+        let Part { name, bytes, hasher, target, files } = *self;
+        let upload = match target {
+            Target::Aside(file) => file.finish().map(|()| None)?,
+            Target::Upload(upload) => Some(upload.finish()?),
+            Target::Nowhere => None,
+        };
+        let file = OutputFile { bytes, records, blake3: hasher.finalize().to_hex().to_string(), upload };
+        match files.lock().unwrap_or_else(PoisonError::into_inner).0.insert(name.clone(), file) {
+            None => Ok(()),
+            Some(_) => {
+                let reason = "two files of the output would have this name".to_owned();
+                Err(cluster::Error::BadName { name, reason })
+            }
+        }
     }
 }

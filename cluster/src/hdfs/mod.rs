@@ -17,7 +17,7 @@ use hdfs_native::client::FileStatus;
 use hdfs_native::{Client, HdfsError, WriteOptions};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::store::{Blob, Child, Error, Output, Store, is_hidden};
+use crate::store::{Blob, Child, Entry, Error, Output, Rename, Showing, Store, everything, is_hidden};
 use blob::HdfsBlob;
 use calls::Calls;
 use failure::Failure;
@@ -103,19 +103,11 @@ impl Store for Hdfs {
     }
 
     fn children(&self, path: &str) -> Result<Vec<Child>, Error> {
-        let list = |client: Client, path: String| async move { client.list_status(&path, false).await };
-        let children = self.calls.ask(path, "list", list)?.into_iter();
-        let child = |status: FileStatus| Child {
-            bytes: status.length as u64,
-            modified: Some(status.modification_time),
-            directory: status.isdir,
-            path: status.path,
-        };
         let seen = |child: &Child| {
             let name = child.path.rsplit('/').next().unwrap_or_default();
             child.path == path || !is_hidden(name.as_bytes())
         };
-        Ok(children.map(child).filter(seen).collect())
+        Ok(self.all_children(path)?.into_iter().filter(seen).collect())
     }
 
     fn create(&self, path: &str) -> Result<Box<dyn Output>, Error> {
@@ -158,6 +150,22 @@ impl Store for Hdfs {
         }
     }
 
+    fn remove(&self, path: &str) -> Result<(), Error> {
+        let remove = |client: Client, path: String| async move { client.delete(&path, true).await };
+        let removed = self.calls.tell(path, remove).map(|_existed| ());
+        removed.map_err(|failure| failure.error(&self.calls.name(path), "remove"))
+    }
+
+    fn everything(&self, path: &str) -> Result<Vec<Entry>, Error> {
+        everything(path, |directory| self.all_children(directory))
+    }
+
+    fn showing(&self) -> Showing<'_> {
+        Showing::Rename(self)
+    }
+}
+
+impl Rename for Hdfs {
     fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
         let rename = |client: Client, from: String| {
             let to = to.to_owned();
@@ -169,15 +177,21 @@ impl Store for Hdfs {
             answer => answer.map_err(|failure| failure.error(&self.calls.name(from), "rename")),
         }
     }
-
-    fn remove(&self, path: &str) -> Result<(), Error> {
-        let remove = |client: Client, path: String| async move { client.delete(&path, true).await };
-        let removed = self.calls.tell(path, remove).map(|_existed| ());
-        removed.map_err(|failure| failure.error(&self.calls.name(path), "remove"))
-    }
 }
 
 impl Hdfs {
+    /// What lies directly in a directory, hidden names too.
+    fn all_children(&self, path: &str) -> Result<Vec<Child>, Error> {
+        let list = |client: Client, path: String| async move { client.list_status(&path, false).await };
+        let child = |status: FileStatus| Child {
+            bytes: status.length as u64,
+            modified: Some(status.modification_time),
+            directory: status.isdir,
+            path: status.path,
+        };
+        Ok(self.calls.ask(path, "list", list)?.into_iter().map(child).collect())
+    }
+
     fn was_renamed(&self, from: &str, to: &str) -> bool {
         matches!(self.exists(from), Ok(false)) && matches!(self.exists(to), Ok(true))
     }

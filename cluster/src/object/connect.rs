@@ -29,9 +29,8 @@ pub(crate) struct Connection {
     pub sign_in: SignIn,
     /// Where this service looks for credentials, for people.
     pub sources: &'static str,
-    /// Whether an object that the service was asked to copy is there when it has answered. Azure may answer first and copy
-    /// then (its "Copy Blob"), and the library does not say which it was.
-    pub copies: bool,
+    /// Whether the parts of an upload are known by their numbers alone, whichever upload to an object they belong to.
+    pub numbers_name_parts: bool,
 }
 
 /// One of our own deadlines is always earlier. A user's own `AWS_TIMEOUT` and the like come after it.
@@ -83,7 +82,7 @@ fn amazon(prefix: &str, settings: &Settings) -> Attempt {
     });
     let sources = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are read, not ~/.aws; AWS_SKIP_SIGNATURE=true \
                    reads a public bucket";
-    Ok(Ok(Connection { client, sign_in, sources, copies: true }))
+    Ok(Ok(Connection { client, sign_in, sources, numbers_name_parts: false }))
 }
 
 fn google(prefix: &str, settings: &Settings) -> Attempt {
@@ -101,7 +100,7 @@ fn google(prefix: &str, settings: &Settings) -> Attempt {
     });
     let sources = "GOOGLE_APPLICATION_CREDENTIALS or GOOGLE_SERVICE_ACCOUNT names a file with some; \
                    GOOGLE_SKIP_SIGNATURE=true reads a public bucket";
-    Ok(Ok(Connection { client, sign_in, sources, copies: true }))
+    Ok(Ok(Connection { client, sign_in, sources, numbers_name_parts: false }))
 }
 
 fn azure(prefix: &str, settings: &Settings) -> Attempt {
@@ -124,7 +123,7 @@ fn azure(prefix: &str, settings: &Settings) -> Attempt {
     });
     let sources = "AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN and AZURE_CLIENT_ID with its secret are read; \
                    AZURE_SKIP_SIGNATURE=true reads a public container";
-    Ok(Ok(Connection { client, sign_in, sources, copies: false }))
+    Ok(Ok(Connection { client, sign_in, sources, numbers_name_parts: true }))
 }
 
 /// `builder` with all settings that begin with `prefix` and whose names it knows.

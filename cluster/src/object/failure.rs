@@ -71,6 +71,12 @@ impl Failure {
         }
     }
 
+    /// Whether the service does not know an upload that was to be completed: it was completed or aborted before.
+    pub(crate) fn is_lost_upload(&self) -> bool {
+        let Failure::Library(error) = self else { return false };
+        self.is_absence() || Answer::of(error).is_some_and(|answer| answer.code == "InvalidBlockList")
+    }
+
     /// Whether the service refused for good, without a word.
     pub(crate) fn is_unexplained(&self) -> bool {
         let Failure::Library(error) = self else { return false };

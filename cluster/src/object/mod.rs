@@ -9,11 +9,7 @@ mod failure;
 mod shared;
 mod upload;
 
-use std::collections::HashMap;
-use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
 
 use futures::StreamExt;
 use futures::stream;
@@ -25,20 +21,17 @@ use self::connect::Client;
 use self::failure::Failure;
 pub use self::shared::ObjectLimits;
 use self::shared::{Shared, is_mark};
-use self::upload::Upload;
-use crate::store::{Blob, BlobReader, Child, Entry, Error, Output, Store, is_hidden};
+use self::upload::ObjectWriter;
+use crate::store::{
+    Blob, Child, Entry, Error, Output, Showing, Store, Upload, UploadOutput, Uploads, is_hidden,
+};
 
 /// How many objects one request may remove (S3: 1,000).
 const REMOVED_AT_ONCE: usize = 1_000;
-/// How many objects the service copies at a time: each takes it a while, and us nothing.
-const COPIED_AT_ONCE: usize = 16;
-/// How many are copied at a time through this machine, each with some 30 MiB of buffers.
-const CARRIED_AT_ONCE: usize = 4;
 
 /// One bucket of S3 or Google Cloud Storage, or one container of Azure.
 ///
-/// Renaming is copying and removing, object by object: not atomic, and not for a reader that does not wait for a
-/// `_SUCCESS`. Empty objects that end with `/`, with which some tools mark a directory, are listed as one that is empty;
+/// There is no renaming: what is to be seen at one moment is uploaded before, and shown by completing the uploads. Empty objects that end with `/`, with which some tools mark a directory, are listed as one that is empty;
 /// nothing else sees them, and they stay where they are. Names that the
 /// client library cannot express (control characters, nothing between two slashes, `.` and `..`) are
 /// [`Error::BadName`].
@@ -89,68 +82,6 @@ impl Bucket {
             }
             _ => Ok((children, any)),
         }
-    }
-
-    /// The paths of all objects below a path, hidden ones too, but not the path's own mark.
-    fn everything(&self, path: &str) -> Result<Vec<Entry>, Error> {
-        let (key, mut entries) = (self.shared.key(path)?, Vec::new());
-        self.shared.pages(path, false, |page| {
-            let objects = page.objects.into_iter().filter(|object| !is_mark(object, &key));
-            entries.extend(objects.map(|object| Entry {
-                path: format!("/{}", object.location),
-                bytes: object.size,
-                modified: modified(&object),
-            }));
-        })?;
-        Ok(entries)
-    }
-
-    /// Copies one object; `bytes` is its length.
-    fn copy(&self, from: &str, to: &str, bytes: u64) -> Result<(), Error> {
-        if bytes > self.shared.limits.copy_bytes || !self.shared.connection.copies {
-            let mut output = self.create(to)?;
-            let copied = io::copy(&mut BlobReader::new(self.open(from)?, 0, u64::MAX), &mut output);
-            copied.map_err(|source| Error::io(&self.shared.name(to), "write", source))?;
-            return output.finish();
-        }
-        let target = self.shared.key(to)?;
-        let copy = |client: Arc<dyn Client>, from: Path| {
-            let to = target.clone();
-            async move { Ok(client.copy_opts(&from, &to, Default::default()).await?) }
-        };
-        self.shared.ask(from, "rename", self.shared.limits.service, copy)
-    }
-
-    /// Copies all objects of a directory, of which `entries` is the list, to another, some at a time.
-    fn copy_all(&self, entries: &[Entry], from: &str, to: &str) -> Result<(), Error> {
-        let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let work = || -> Result<(), Error> {
-            while !failed.load(Ordering::Relaxed) {
-                let Some(entry) = entries.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
-                let target = format!("{to}{}", &entry.path[from.len()..]);
-                match self.copy(&entry.path, &target, entry.bytes) {
-                    // It marks a directory: the library cannot say its name, nor need it.
-                    Err(Error::NotFound { .. }) if entry.bytes == 0 => {}
-                    Err(error) => {
-                        failed.store(true, Ordering::Relaxed);
-                        return Err(error);
-                    }
-                    Ok(()) => {}
-                }
-            }
-            Ok(())
-        };
-        let at_once = if self.shared.connection.copies { COPIED_AT_ONCE } else { CARRIED_AT_ONCE };
-        thread::scope(|scope| {
-            let workers: Vec<_> = (0..at_once.min(entries.len())).map(|_| scope.spawn(work)).collect();
-            let broken = || Failure::Broken.at(&self.shared.name(from), "rename");
-            workers.into_iter().try_for_each(|worker| worker.join().map_err(|_| broken())?)
-        })
-    }
-
-    fn not_whole(&self, path: &str) -> Error {
-        let source = io::Error::other("the copy is not whole");
-        Error::io(&self.shared.name(path), "rename to", source)
     }
 
     fn delete(&self, path: &str, keys: Vec<Path>) -> Result<(), Error> {
@@ -205,7 +136,7 @@ impl Store for Bucket {
     }
 
     fn create(&self, path: &str) -> Result<Box<dyn Output>, Error> {
-        Ok(Box::new(Upload::new(self.shared.clone(), path)?))
+        Ok(Box::new(ObjectWriter::new(self.shared.clone(), path)?))
     }
 
     fn create_new(&self, path: &str, contents: &[u8]) -> Result<bool, Error> {
@@ -234,37 +165,6 @@ impl Store for Bucket {
         Ok(self.shared.any_below(path)? || is_root(path))
     }
 
-    fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
-        let (from, to) = (from.trim_end_matches('/'), to.trim_end_matches('/'));
-        if self.exists(to)? {
-            let source = io::ErrorKind::AlreadyExists.into();
-            return Err(Error::io(&self.shared.name(to), "rename to", source));
-        }
-        if let Some(meta) = self.shared.head(from, "rename")? {
-            self.copy(from, to, meta.size)?;
-            if self.shared.head(to, "rename to")?.is_none_or(|copy| copy.size != meta.size) {
-                return Err(self.not_whole(to));
-            }
-            return self.delete(from, vec![self.shared.key(from)?]);
-        }
-        let entries = self.everything(from)?;
-        if entries.is_empty() {
-            return Err(Error::NotFound { path: self.shared.name(from) });
-        }
-        self.copy_all(&entries, from, to)?;
-        // Nothing is removed before all of it is seen at its new place; marks of directories are not copied.
-        let copies: HashMap<_, _> =
-            self.everything(to)?.into_iter().map(|entry| (entry.path, entry.bytes)).collect();
-        let is_copied = |entry: &Entry| match copies.get(&format!("{to}{}", &entry.path[from.len()..])) {
-            Some(bytes) => *bytes == entry.bytes,
-            None => entry.bytes == 0,
-        };
-        if !entries.iter().all(is_copied) {
-            return Err(self.not_whole(to));
-        }
-        self.remove(from)
-    }
-
     fn remove(&self, path: &str) -> Result<(), Error> {
         let mut keys = if is_root(path) { Vec::new() } else { vec![self.shared.key(path)?] };
         for entry in self.everything(path)? {
@@ -274,6 +174,24 @@ impl Store for Bucket {
             self.delete(path, keys.to_vec())?;
         }
         Ok(())
+    }
+
+    /// Not the path's own mark.
+    fn everything(&self, path: &str) -> Result<Vec<Entry>, Error> {
+        let (key, mut entries) = (self.shared.key(path)?, Vec::new());
+        self.shared.pages(path, false, |page| {
+            let objects = page.objects.into_iter().filter(|object| !is_mark(object, &key));
+            entries.extend(objects.map(|object| Entry {
+                path: format!("/{}", object.location),
+                bytes: object.size,
+                modified: modified(&object),
+            }));
+        })?;
+        Ok(entries)
+    }
+
+    fn showing(&self) -> Showing<'_> {
+        Showing::Uploads(self)
     }
 
     /// Both, where an object and a directory have the same name.
@@ -303,6 +221,35 @@ impl Store for Bucket {
         }
         files.sort();
         Ok(files)
+    }
+}
+
+impl Uploads for Bucket {
+    fn begin(&self, path: &str) -> Result<Box<dyn UploadOutput>, Error> {
+        let mut writer = ObjectWriter::new(self.shared.clone(), path)?;
+        writer.begin()?;
+        Ok(Box::new(writer))
+    }
+
+    fn complete(&self, upload: &Upload, replaced: Option<&str>) -> Result<(), Error> {
+        upload::complete(&self.shared, upload, replaced)
+    }
+
+    fn abort(&self, upload: &Upload) -> Result<(), Error> {
+        let abort = |client: Arc<dyn Client>, key: Path| {
+            let id = upload.id.clone();
+            async move {
+                match client.abort_multipart(&key, &id).await.map_err(Failure::from) {
+                    Err(failure) if !failure.is_lost_upload() => Err(failure),
+                    _ => Ok(()),
+                }
+            }
+        };
+        self.shared.ask(&upload.path, "abort the upload of", self.shared.limits.call, abort)
+    }
+
+    fn tag(&self, path: &str) -> Result<Option<String>, Error> {
+        Ok(self.shared.head(path, "look for")?.and_then(|meta| meta.e_tag))
     }
 }
 

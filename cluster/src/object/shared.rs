@@ -23,14 +23,12 @@ pub struct ObjectLimits {
     pub call: Duration,
     /// For one attempt at reading a range of up to 8 MiB, or at writing a part.
     pub transfer: Duration,
-    /// For what the service does by itself: copying an object, joining the parts of one.
+    /// For what the service does by itself: joining the parts of an object.
     pub service: Duration,
     /// How many attempts at any of these may fail before it does.
     pub attempts: u32,
     /// Length of the first parts of an object being written, in bytes; S3 asks for 5 MiB.
     pub part_bytes: usize,
-    /// Larger objects are copied through this machine, in bytes; S3 copies no more at once than 5 GiB.
-    pub copy_bytes: u64,
 }
 
 impl Default for ObjectLimits {
@@ -42,7 +40,6 @@ impl Default for ObjectLimits {
             service: Duration::from_secs(600),
             attempts: 6,
             part_bytes: 8 << 20,
-            copy_bytes: 5 << 30,
         }
     }
 }

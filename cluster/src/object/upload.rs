@@ -1,5 +1,6 @@
-//! An object being written: parts that become one object at the end, or never.
+//! An object being written: parts that become one object at the end, when the upload is completed, or never.
 
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,35 +13,52 @@ use super::connect::Client;
 use super::failure::Failure;
 use super::last_name;
 use super::shared::Shared;
-use crate::store::{Error, Output};
+use crate::store::{Error, Output, Upload, UploadOutput};
 
 /// S3 takes 10,000 parts: so many of each length, which then doubles. 8 MiB at first are 300 GB in all.
 const PARTS_OF_A_LENGTH: usize = 2_500;
 const MAX_PARTS: usize = 10_000;
 const DROP_WAIT: Duration = Duration::from_secs(5);
 
-/// Holds one part in memory.
-pub(super) struct Upload {
+/// Writes an object in parts, of which it holds one in memory.
+pub(super) struct ObjectWriter {
     shared: Arc<Shared>,
     path: String,
     buffer: Vec<u8>,
     bytes: u64,
-    /// `None` until there is more than one part.
+    /// `None` until an upload is begun; what fits into one part needs none.
     id: Option<String>,
     parts: Vec<PartId>,
+    /// The number of the first part. Azure names the parts of all uploads to one object by these numbers alone, so they
+    /// must differ between uploads; elsewhere an upload has an id, and numbers begin with 0.
+    first_part: usize,
     /// A part was lost: there can be no whole object.
     failed: bool,
 }
 
-impl Upload {
+impl ObjectWriter {
     /// Asks for nothing yet.
     pub(super) fn new(shared: Arc<Shared>, path: &str) -> Result<Self, Error> {
         if shared.key(path)?.is_root() || last_name(path).is_empty() {
             let reason = "a file needs a name".to_owned();
             return Err(Error::BadName { name: shared.name(path), reason });
         }
+        let random = || RandomState::new().hash_one(path) as u32 as usize;
+        let first_part = if shared.connection.numbers_name_parts { random() * MAX_PARTS } else { 0 };
         let path = path.to_owned();
-        Ok(Upload { shared, path, buffer: Vec::new(), bytes: 0, id: None, parts: Vec::new(), failed: false })
+        let (buffer, parts) = (Vec::new(), Vec::new());
+        Ok(ObjectWriter { shared, path, buffer, bytes: 0, id: None, parts, first_part, failed: false })
+    }
+
+    /// Begins an upload, if that is not done.
+    pub(super) fn begin(&mut self) -> Result<String, Error> {
+        if let Some(id) = &self.id {
+            return Ok(id.clone());
+        }
+        let begin =
+            |client: Arc<dyn Client>, key: Path| async move { Ok(client.create_multipart(&key).await?) };
+        let id = self.shared.ask(&self.path, "create", self.shared.limits.call, begin)?;
+        Ok(self.id.insert(id).clone())
     }
 
     fn part_bytes(&self) -> usize {
@@ -56,45 +74,57 @@ impl Upload {
             let source = io::Error::other(format!("it has more than {} bytes", self.bytes));
             return Err(Error::io(&self.shared.name(&self.path), "write", source));
         }
-        let limits = self.shared.limits;
-        if self.id.is_none() {
-            let begin =
-                |client: Arc<dyn Client>, key: Path| async move { Ok(client.create_multipart(&key).await?) };
-            self.id = Some(self.shared.ask(&self.path, "create", limits.call, begin)?);
-        }
-        let id = self.id.clone().unwrap_or_default();
-        let number = self.parts.len();
+        let id = self.begin()?;
+        let number = self.first_part + self.parts.len();
         let payload = PutPayload::from(std::mem::take(&mut self.buffer));
         // The same number again replaces what an attempt before may have brought.
         let send = |client: Arc<dyn Client>, key: Path| {
             let (id, payload) = (id.clone(), payload.clone());
             async move { Ok(client.put_part(&key, &id, number, payload).await?) }
         };
-        self.parts.push(self.shared.ask(&self.path, "write", limits.transfer, send)?);
+        self.parts.push(self.shared.ask(&self.path, "write", self.shared.limits.transfer, send)?);
         self.failed = false;
         Ok(())
     }
 
-    /// Makes one object of all parts.
-    fn join(&mut self, id: &str) -> Result<(), Error> {
-        let parts = std::mem::take(&mut self.parts);
-        let join = |client: Arc<dyn Client>, key: Path| {
-            let (id, parts) = (id.to_owned(), parts.clone());
-            async move { Ok(client.complete_multipart(&key, &id, parts).await?) }
-        };
-        match self.shared.ask(&self.path, "write", self.shared.limits.service, join) {
-            Ok(_) => Ok(()),
-            // The answer to an attempt before was lost, and the parts are gone: they are the object.
-            Err(Error::NotFound { .. }) => match self.shared.head(&self.path, "write")? {
-                Some(meta) if meta.size == self.bytes => Ok(()),
-                _ => Err(Failure::Broken.at(&self.shared.name(&self.path), "write")),
-            },
-            Err(error) => Err(error),
+    /// Sends the rest as the last part. An empty object has no part.
+    fn send_rest(&mut self) -> Result<Upload, Error> {
+        if !self.buffer.is_empty() || self.failed {
+            self.send()?;
+        }
+        let parts = self.parts.iter().map(|part| part.content_id.clone()).collect();
+        let (path, id) = (self.path.clone(), self.id.clone().unwrap_or_default());
+        Ok(Upload { path, id, parts, bytes: self.bytes })
+    }
+}
+
+/// Makes one object of the parts of an upload; see [`Uploads::complete`](crate::Uploads::complete).
+pub(super) fn complete(shared: &Shared, upload: &Upload, replaced: Option<&str>) -> Result<(), Error> {
+    let part = |name: &String| PartId { content_id: name.clone() };
+    let parts: Vec<PartId> = upload.parts.iter().map(part).collect();
+    let join = |client: Arc<dyn Client>, key: Path| {
+        let (id, parts) = (upload.id.clone(), parts.clone());
+        async move {
+            match client.complete_multipart(&key, &id, parts).await.map_err(Failure::from) {
+                Err(failure) if failure.is_lost_upload() => Ok(false),
+                completed => completed.map(|_| true),
+            }
+        }
+    };
+    if shared.ask(&upload.path, "complete the upload of", shared.limits.service, join)? {
+        return Ok(());
+    }
+    // An attempt before has completed it, whose answer was lost or which another process made.
+    match shared.head(&upload.path, "look for")? {
+        Some(meta) if meta.size == upload.bytes && meta.e_tag.as_deref() != replaced => Ok(()),
+        _ => {
+            let lost = io::Error::other("the service does not know the upload any more");
+            Err(Error::Io { path: shared.name(&upload.path), action: "complete the upload of", source: lost })
         }
     }
 }
 
-impl Write for Upload {
+impl Write for ObjectWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // Not when it is full: what fits into one part is written with one call.
         if self.buffer.len() >= self.part_bytes() {
@@ -112,12 +142,11 @@ impl Write for Upload {
     }
 }
 
-impl Output for Upload {
+impl Output for ObjectWriter {
     fn finish(mut self: Box<Self>) -> Result<(), Error> {
         if self.id.is_some() || self.failed {
-            self.send()?;
-            let id = self.id.clone().unwrap_or_default();
-            self.join(&id)?;
+            let upload = self.send_rest()?;
+            complete(&self.shared, &upload, None)?;
             self.id = None;
             return Ok(());
         }
@@ -130,7 +159,20 @@ impl Output for Upload {
     }
 }
 
-impl Drop for Upload {
+impl UploadOutput for ObjectWriter {
+    fn begun(&self) -> Upload {
+        let (path, id) = (self.path.clone(), self.id.clone().unwrap_or_default());
+        Upload { path, id, ..Upload::default() }
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Upload, Error> {
+        let upload = self.send_rest()?;
+        self.id = None;
+        Ok(upload)
+    }
+}
+
+impl Drop for ObjectWriter {
     fn drop(&mut self) {
         let (Some(id), Ok(key)) = (self.id.take(), self.shared.key(&self.path)) else { return };
         let client = self.shared.connection.client.clone();

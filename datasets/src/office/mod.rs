@@ -51,6 +51,10 @@ impl Format for Office {
         named || [ZIP, EMPTY_ZIP, OLE, PDF].iter().any(|magic| head.starts_with(magic))
     }
 
+    fn keeps_names(&self) -> bool {
+        true
+    }
+
     fn splits(&self, _path: &str) -> bool {
         false
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use arrow_array::builder::{ArrayBuilder, BinaryBuilder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use cluster::Output;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
@@ -17,7 +16,7 @@ use super::file::File;
 use super::reader::Column;
 use super::schema;
 use super::writer::{ROW_GROUP_BYTES, ZSTD_LEVEL, writing};
-use crate::{Content, Error, PackReader, PackWriter, Packed, Piece, Reading};
+use crate::{Content, Error, PackReader, PackWriter, Packed, PartOutput, Piece, Reading};
 
 /// How much is handed to the library at a time, in rows or about so many bytes.
 const BATCH_ROWS: usize = 8192;
@@ -25,7 +24,8 @@ const BATCH_BYTES: usize = 4 << 20;
 
 /// Writes names and contents.
 pub(crate) struct Packer {
-    writer: ArrowWriter<Box<dyn Output>>,
+    writer: ArrowWriter<Box<dyn PartOutput>>,
+    rows: u64,
     schema: SchemaRef,
     /// Of the rows that are not yet handed over.
     names: StringBuilder,
@@ -33,7 +33,7 @@ pub(crate) struct Packer {
 }
 
 impl Packer {
-    pub(crate) fn create(output: Box<dyn Output>, content: Content) -> Result<Self, Error> {
+    pub(crate) fn create(output: Box<dyn PartOutput>, content: Content) -> Result<Self, Error> {
         let content = match content {
             Content::Text => DataType::Utf8,
             Content::Bytes => DataType::Binary,
@@ -42,7 +42,7 @@ impl Packer {
         let schema = Arc::new(Schema::new(fields));
         let writer = ArrowWriter::try_new(output, schema.clone(), Some(properties().map_err(writing)?));
         let (names, contents) = (StringBuilder::new(), BinaryBuilder::new());
-        Ok(Packer { writer: writer.map_err(writing)?, schema, names, contents })
+        Ok(Packer { writer: writer.map_err(writing)?, rows: 0, schema, names, contents })
     }
 
     fn flush(&mut self) -> Result<(), ParquetError> {
@@ -68,6 +68,7 @@ fn properties() -> Result<WriterProperties, ParquetError> {
 
 impl PackWriter for Packer {
     fn append(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        self.rows += 1;
         self.names.append_value(name);
         self.contents.append_value(bytes);
         let full = self.names.len() >= BATCH_ROWS || self.contents.values_slice().len() >= BATCH_BYTES;
@@ -76,7 +77,7 @@ impl PackWriter for Packer {
 
     fn finish(mut self: Box<Self>) -> Result<(), Error> {
         self.flush().map_err(writing)?;
-        Ok(self.writer.into_inner().map_err(writing)?.finish()?)
+        Ok(self.writer.into_inner().map_err(writing)?.finish(self.rows)?)
     }
 }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use arrow_select::filter::filter_record_batch;
-use cluster::Output;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowWriter, encode_arrow_schema, parquet_to_arrow_schema};
 use parquet::basic::{
@@ -20,7 +19,7 @@ use super::batches::{Batches, Rows};
 use super::file::{File, Group};
 use super::schema;
 use crate::reasons::free_names;
-use crate::{Error, Fate, Parts, Piece, Reading, Removal, Writer};
+use crate::{Error, Fate, PartOutput, Parts, Piece, Reading, Removal, Writer};
 
 /// What a row group may hold, encoded, before it is written: a part keeps it in memory until then.
 pub(super) const ROW_GROUP_BYTES: usize = 32 << 20;
@@ -34,8 +33,21 @@ pub(super) struct RowWriter<'a> {
     parts: &'a dyn Parts,
     reading: Reading,
     layout: Option<Layout>,
-    kept: Option<ArrowWriter<Box<dyn Output>>>,
-    removed: Option<ArrowWriter<Box<dyn Output>>>,
+    kept: Option<RowPart>,
+    removed: Option<RowPart>,
+}
+
+/// A part that is being written.
+struct RowPart {
+    writer: ArrowWriter<Box<dyn PartOutput>>,
+    rows: u64,
+}
+
+impl RowPart {
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+        self.rows += batch.num_rows() as u64;
+        self.writer.write(batch).map_err(writing)
+    }
 }
 
 /// How a file is written, apart from its rows.
@@ -60,8 +72,8 @@ impl<'a> RowWriter<'a> {
     }
 
     fn close_parts(&mut self) -> Result<(), Error> {
-        for writer in [self.kept.take(), self.removed.take()].into_iter().flatten() {
-            writer.into_inner().map_err(writing)?.finish()?;
+        for RowPart { writer, rows } in [self.kept.take(), self.removed.take()].into_iter().flatten() {
+            writer.into_inner().map_err(writing)?.finish(rows)?;
         }
         Ok(())
     }
@@ -70,11 +82,11 @@ impl<'a> RowWriter<'a> {
         let Some(layout) = &self.layout else { return Ok(()) };
         let kept: BooleanArray = fates.iter().map(|fate| Some(*fate == Fate::Kept)).collect();
         if kept.true_count() > 0 {
-            let writer = match &mut self.kept {
-                Some(writer) => writer,
+            let part = match &mut self.kept {
+                Some(part) => part,
                 none => none.insert(layout.create(self.parts, "kept", batch.schema_ref(), None)?),
             };
-            writer.write(&select(batch, &kept)?).map_err(writing)?;
+            part.write(&select(batch, &kept)?)?;
         }
         let removals: Vec<&Removal> = fates
             .iter()
@@ -87,13 +99,13 @@ impl<'a> RowWriter<'a> {
             let names = free_names(|name| batch.schema_ref().fields().find(name).is_some());
             let removed = fates.iter().map(|fate| Some(matches!(fate, Fate::Removed(_)))).collect();
             let batch = with_removals(&select(batch, &removed)?, &names, &removals)?;
-            let writer = match &mut self.removed {
-                Some(writer) => writer,
+            let part = match &mut self.removed {
+                Some(part) => part,
                 none => {
                     none.insert(layout.create(self.parts, "removed", batch.schema_ref(), Some(&names))?)
                 }
             };
-            writer.write(&batch).map_err(writing)?;
+            part.write(&batch)?;
         }
         Ok(())
     }
@@ -166,7 +178,7 @@ impl Layout {
         folder: &str,
         arrow_schema: &Arc<Schema>,
         removal_names: Option<&[String; 4]>,
-    ) -> Result<ArrowWriter<Box<dyn Output>>, Error> {
+    ) -> Result<RowPart, Error> {
         let (schema, key_values) = match removal_names {
             None => (self.schema.clone(), self.key_values.clone()),
             Some(names) => self.with_removals(names).map_err(writing)?,
@@ -188,7 +200,8 @@ impl Layout {
             .with_parquet_schema(SchemaDescriptor::new(schema))
             .with_skip_arrow_metadata(true); // the input's own is among the key-values
         let output = parts.part(folder, ".parquet")?;
-        ArrowWriter::try_new_with_options(output, arrow_schema.clone(), options).map_err(writing)
+        let writer = ArrowWriter::try_new_with_options(output, arrow_schema.clone(), options);
+        Ok(RowPart { writer: writer.map_err(writing)?, rows: 0 })
     }
 
     /// The parquet schema and the key-values with the columns that removed rows have in addition.

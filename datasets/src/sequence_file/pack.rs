@@ -1,6 +1,5 @@
 //! SequenceFiles of whole files: names as keys, what is in them as values.
 
-use cluster::Output;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::class::{Class, put_vint};
@@ -8,7 +7,7 @@ use super::codec::Decompressor;
 use super::header::{Compression, Header};
 use super::read::{Raw, Records};
 use super::write::Part;
-use crate::{BadText, Codec, Content, Error, PackReader, PackWriter, Packed, Piece, Reading};
+use crate::{BadText, Codec, Content, Error, PackReader, PackWriter, Packed, PartOutput, Piece, Reading};
 
 /// Writes a block-compressed file.
 pub(crate) struct Packer {
@@ -20,7 +19,7 @@ pub(crate) struct Packer {
 
 impl Packer {
     pub(crate) fn create(
-        output: Box<dyn Output>,
+        output: Box<dyn PartOutput>,
         content: Content,
         codec: Codec,
         seed: &str,

@@ -2,7 +2,6 @@
 
 use std::io::Write as _;
 
-use cluster::Output;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::class::put_vint;
@@ -10,7 +9,7 @@ use super::codec::Codec;
 use super::header::{Compression, Header, MARKER_BYTES};
 use super::read::{Raw, Records};
 use crate::reasons::Reasons;
-use crate::{Error, Fate, Parts, Piece, Reading, Writer};
+use crate::{Error, Fate, PartOutput, Parts, Piece, Reading, Writer};
 
 /// A sync marker comes before the first record that begins as far as this behind the one before. As in Hadoop 2:
 /// the 100 KiB of Hadoop 3 would leave small files in one piece.
@@ -94,7 +93,8 @@ pub(super) struct Part {
     header: Vec<u8>,
     marker: [u8; MARKER_BYTES],
     folder: &'static str,
-    output: Box<dyn Output>,
+    output: Box<dyn PartOutput>,
+    records: u64,
     /// Still to be written.
     buffer: Vec<u8>,
     /// How long the file is without the buffer.
@@ -105,7 +105,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    pub(super) fn new(header: &Header, folder: &'static str, output: Box<dyn Output>) -> Self {
+    pub(super) fn new(header: &Header, folder: &'static str, output: Box<dyn PartOutput>) -> Self {
         // Not random, so that two runs write the same bytes; not the input's, lest a text that
         // quotes the input's sync marker goes on meaning something.
         let mut seed = header.copy.clone();
@@ -118,10 +118,12 @@ impl Part {
             Compression::None | Compression::Record(_) => None,
         };
         let synced = buffer.len() as u64;
-        Part { header: header.copy.clone(), marker, folder, output, buffer, written: 0, synced, block }
+        let header = header.copy.clone();
+        Part { header, marker, folder, output, records: 0, buffer, written: 0, synced, block }
     }
 
     pub(super) fn append(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.records += 1;
         match &mut self.block {
             Some(block) => {
                 block.append(key, value);
@@ -161,7 +163,7 @@ impl Part {
     pub(super) fn finish(mut self) -> Result<(), Error> {
         self.close_block()?;
         self.write()?;
-        Ok(self.output.finish()?)
+        Ok(self.output.finish(self.records)?)
     }
 }
 

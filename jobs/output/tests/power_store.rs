@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use cluster::{Blob, Child, Error, Output, Store};
+use cluster::{Blob, Child, Entry, Error, Output, Rename, Showing, Store};
 
 type Id = u64;
 
@@ -271,20 +271,22 @@ impl Store for PowerStore {
         Ok(self.0.lock().unwrap().live.find(path).is_some())
     }
 
-    fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
-        let mut disk = self.0.lock().unwrap();
-        let above = to.rsplit_once('/').map_or("", |(above, _)| above);
-        let id = disk.live.find(from).filter(|_| disk.live.find(above).is_some());
-        let id = id.ok_or_else(|| Error::NotFound { path: from.to_owned() })?;
-        if disk.live.find(to).is_some() {
-            return Err(Error::io(to, "rename to", io::ErrorKind::AlreadyExists.into()));
-        }
-        let (directory, name) = disk.directory(to)?;
-        disk.change(Step::Entry { directory, name, to: Some(id), from: None })
-    }
-
     fn remove(&self, path: &str) -> Result<(), Error> {
         self.0.lock().unwrap().remove(path)
+    }
+
+    fn everything(&self, path: &str) -> Result<Vec<Entry>, Error> {
+        let files = self.files(path).into_iter();
+        let entry = |(name, contents): (String, Vec<u8>)| Entry {
+            path: format!("{path}{name}"),
+            bytes: contents.len() as u64,
+            modified: None,
+        };
+        Ok(files.map(entry).collect())
+    }
+
+    fn showing(&self) -> Showing<'_> {
+        Showing::Rename(self)
     }
 
     /// No more than it must: names in directories at or below the path, the names that lead to it, and contents below it.
@@ -320,8 +322,22 @@ impl Store for PowerStore {
     }
 }
 
+impl Rename for PowerStore {
+    fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
+        let mut disk = self.0.lock().unwrap();
+        let above = to.rsplit_once('/').map_or("", |(above, _)| above);
+        let id = disk.live.find(from).filter(|_| disk.live.find(above).is_some());
+        let id = id.ok_or_else(|| Error::NotFound { path: from.to_owned() })?;
+        if disk.live.find(to).is_some() {
+            return Err(Error::io(to, "rename to", io::ErrorKind::AlreadyExists.into()));
+        }
+        let (directory, name) = disk.directory(to)?;
+        disk.change(Step::Entry { directory, name, to: Some(id), from: None })
+    }
+}
+
 /// A file, as it was when it was opened.
-struct Content(String, Arc<[u8]>);
+pub(super) struct Content(pub String, pub Arc<[u8]>);
 
 impl Blob for Content {
     fn path(&self) -> &str {

@@ -1,0 +1,123 @@
+//! `check`: holds finished outputs against the lists of files that they were committed with.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use anyhow::{Context, Result, anyhow, bail};
+use cluster::{BlobReader, Store, Stores, shown};
+
+use crate::options::paths;
+use crate::output::{Difference, FOLDERS, FileList, OutputFile, SUCCESS, SuccessList, found_below, read};
+use crate::{Common, WrongUse, print, say};
+
+/// Bytes that are read and hashed at a time.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// Compare finished outputs with the lists of files in their _SUCCESS
+///
+/// Each file that is missing, was added, or has another length is named. The exit code is 1 if there is one, else 0.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Outputs of dedup, pack, unpack, compare or rethreshold
+    #[arg(required = true, value_name = "OUTPUT", value_parser = paths())]
+    outputs: Vec<String>,
+    /// Read every file, and compare the hash of its contents too
+    #[arg(long)]
+    full: bool,
+}
+
+/// Checks each output; returns 0 if all are whole, else 1.
+pub fn run(common: &Common, args: &Args) -> Result<u8> {
+    let stores = Stores::new();
+    let mut code = 0;
+    for output in &args.outputs {
+        let differences = check(&stores, output, args.full, common.workers())?;
+        for difference in &differences {
+            print(format_args!("{}\n", shown(&format!("{output}: {difference}"))))?;
+            code = 1;
+        }
+    }
+    Ok(code)
+}
+
+/// How an output differs from its list.
+fn check(stores: &Stores, output: &str, full: bool, workers: usize) -> Result<Vec<Difference>> {
+    let (store, path) = stores.locate(output)?;
+    let path = path.trim_end_matches('/');
+    let success = read(store.as_ref(), &format!("{path}/{SUCCESS}"))?;
+    let Some(success) = success else {
+        if !store.exists(path)? {
+            bail!(cluster::Error::NotFound { path: output.to_owned() });
+        }
+        bail!("\"{output}\" has no {SUCCESS}: its job has not ended, or was interrupted");
+    };
+    let SuccessList { files } = serde_json::from_slice(&success)
+        .with_context(|| format!("the {SUCCESS} of \"{output}\" is damaged"))?;
+    let Some(files) = files else {
+        bail!(WrongUse(format!(
+            "the {SUCCESS} of \"{output}\" lists no files: an earlier version has written it"
+        )));
+    };
+    let file = |bytes, records, blake3| OutputFile { bytes, records, blake3, upload: None };
+    let files =
+        files.into_iter().map(|(name, listed)| (name, file(listed.bytes, listed.records, listed.blake3)));
+    let files = FileList(files.collect());
+    let found = found_below(store.as_ref(), path, FOLDERS)?;
+    let mut differences = files.differences(&found);
+    let mut said = format!("{output}: {} files, {} bytes", files.0.len(), bytes(&files));
+    if full {
+        let of_length = files.0.iter().filter(|(name, file)| found.get(*name) == Some(&file.bytes)).collect();
+        differences.extend(changed(store.as_ref(), path, &of_length, workers)?);
+        said.push_str(", all read");
+    }
+    if differences.is_empty() {
+        say(shown(&format!("{said}: as they were written")));
+    }
+    Ok(differences)
+}
+
+fn bytes(files: &FileList) -> u64 {
+    files.0.values().map(|file| file.bytes).sum()
+}
+
+/// The files whose contents are not those that were written.
+fn changed(
+    store: &dyn Store,
+    path: &str,
+    files: &BTreeMap<&String, &OutputFile>,
+    workers: usize,
+) -> Result<Vec<Difference>> {
+    let files: Vec<_> = files.iter().collect();
+    let (next, changed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || -> Result<()> {
+        while let Some((name, file)) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if hash(store, &format!("{path}/{name}"))? != file.blake3 {
+                let name = (**name).clone();
+                changed.lock().map_err(|_| anyhow!("a thread panicked"))?.push(Difference::Contents { name });
+            }
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..workers.max(1)).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| anyhow!("a thread panicked"))?)
+    })?;
+    let mut changed = changed.into_inner().map_err(|_| anyhow!("a thread panicked"))?;
+    changed.sort_by(|a, b| a.name().cmp(b.name()));
+    Ok(changed)
+}
+
+/// The BLAKE3 hash of a file, in hexadecimal.
+fn hash(store: &dyn Store, path: &str) -> Result<String> {
+    let mut reader = BlobReader::new(store.open(path)?, 0, u64::MAX);
+    let (mut hasher, mut buffer) = (blake3::Hasher::new(), vec![0; BUFFER_BYTES]);
+    loop {
+        match reader.read(&mut buffer).map_err(|error| cluster::Error::io(path, "read", error))? {
+            0 => return Ok(hasher.finalize().to_hex().to_string()),
+            read => drop(hasher.update(&buffer[..read])),
+        }
+    }
+}

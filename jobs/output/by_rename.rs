@@ -1,0 +1,93 @@
+//! The commit on a store that renames: files lie in the run's own folder, and are moved folder by folder.
+//!
+//! Whatever a step moves comes from or goes to the run's own folder, also what it replaces: a run that takes over renames
+//! that folder first, and so none of the steps of an owner that was only asleep can succeed.
+
+use anyhow::{Result, bail};
+use cluster::Rename;
+
+use super::commit::{FOLDERS, JOB, JobManifest};
+use super::files::found_below;
+use super::{EARLIER, OutputFolder, PARTS, SUCCESS, put};
+
+/// What an earlier output had, until the new one is whole.
+const REPLACED: &str = "replaced";
+
+/// Writes the job manifest, once all files that it names are seen and durable.
+pub(super) fn decide(folder: &OutputFolder, renamer: &dyn Rename, job: &JobManifest) -> Result<()> {
+    let store = folder.store.as_ref();
+    put(store, &folder.temporary(SUCCESS), job.success.as_bytes())?;
+    store.settle(&folder.temporary(""))?;
+    let found = found_below(store, &folder.temporary(PARTS), FOLDERS)?;
+    job.files.compare(
+        &found,
+        "process 0 does not see the files that were written (all processes need one shared file system)",
+    )?;
+    // By rename, which a run that takes over can prevent.
+    let (new, decided) = (folder.temporary("job.new"), folder.temporary(JOB));
+    put(store, &new, &serde_json::to_vec(job)?)?;
+    store.settle(&new)?;
+    folder.check()?;
+    Ok(renamer.rename(&new, &decided)?)
+}
+
+/// Moves folder after folder to where readers look, then `_SUCCESS`.
+pub(super) fn show(folder: &OutputFolder, renamer: &dyn Rename, job: &JobManifest) -> Result<()> {
+    let store = folder.store.as_ref();
+    let success = folder.temporary(SUCCESS);
+    store.settle(&folder.temporary(""))?;
+    // It is moved last.
+    if !store.exists(&success)? {
+        return Ok(());
+    }
+    store.create_dir(&folder.temporary(REPLACED))?;
+    displace(folder, renamer, SUCCESS)?;
+    store.settle(&folder.path)?;
+    let folders: Vec<_> = job.folders().collect();
+    for name in FOLDERS {
+        let finished = folder.temporary(&format!("{PARTS}/{name}"));
+        if !folders.contains(&name) {
+            displace(folder, renamer, name)?;
+        } else if store.exists(&finished)? {
+            displace(folder, renamer, name)?;
+            folder.check()?;
+            renamer.rename(&finished, &folder.at(name))?;
+        } else if !store.exists(&folder.at(name))? {
+            bail!("\"{}\" is lost; remove \"{}\" and run again", folder.at(name), folder.at("_temporary"));
+        }
+    }
+    store.settle(&folder.path)?;
+    let found = found_below(store, &folder.path, FOLDERS)?;
+    job.files.compare(&found, &format!("the output \"{}\" is not whole", folder.uri))?;
+    folder.check()?;
+    renamer.rename(&success, &folder.at(SUCCESS))?;
+    Ok(store.settle(&folder.path)?)
+}
+
+/// Moves what an earlier output had under this name out of sight.
+fn displace(folder: &OutputFolder, renamer: &dyn Rename, name: &str) -> Result<()> {
+    if folder.store.exists(&folder.at(name))? {
+        let aside = folder.temporary(&format!("{REPLACED}/{name}"));
+        folder.store.remove(&aside)?;
+        folder.check()?;
+        renamer.rename(&folder.at(name), &aside)?;
+    }
+    Ok(())
+}
+
+/// Removes what the run has left besides the job manifest.
+pub(super) fn clear(folder: &OutputFolder) -> Result<()> {
+    for name in ["map", PARTS, EARLIER, "tasks", REPLACED] {
+        folder.store.remove(&folder.temporary(name))?;
+    }
+    Ok(())
+}
+
+/// Moves `_temporary` out of sight at one moment, with the lock and the job manifest in it, and removes it.
+pub(super) fn remove_temporary(folder: &OutputFolder, renamer: &dyn Rename) -> Result<()> {
+    let aside = folder.at("_temporary.old");
+    folder.store.remove(&aside)?;
+    folder.check()?;
+    renamer.rename(&folder.at("_temporary"), &aside)?;
+    Ok(folder.store.remove(&aside)?)
+}

@@ -1,0 +1,186 @@
+//! The commit on a store of uploads (S3, Google Cloud Storage, Azure): each file is uploaded to its final name, where
+//! nobody sees it until the commit completes the upload. Nothing is copied or renamed.
+//!
+//! Every step can be done again, and by several: an upload is completed once, and a job is decided by creating the job
+//! manifest if it is absent, which one of several succeeds in.
+//!
+//! Source: the design of Hadoop's "magic" S3A committer, which keeps the ids of pending uploads beside the output; see
+//! docs/design/0009.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use anyhow::{Result, anyhow, bail};
+use cluster::{Store, Upload, UploadOutput, Uploads};
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::commit::{FOLDERS, JOB, JobManifest};
+use super::files::found_below;
+use super::{OutputFolder, SUCCESS, put, read};
+
+/// In a run's folder: the uploads that it has begun, so that those of a dead run can be aborted.
+const UPLOADS: &str = "uploads";
+/// In place of a job manifest, says that the run may not decide any more.
+pub(super) const ABANDONED: &[u8] = b"abandoned";
+/// How many requests are on their way at a time. In a test they come one after the other, so that each can fail.
+const AT_ONCE: usize = if cfg!(test) { 1 } else { 32 };
+
+/// What an earlier output has under the folders of an output, when a job is decided.
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub(crate) struct Earlier {
+    /// The tags of files that the job replaces.
+    replaced: BTreeMap<String, String>,
+    /// Files that go.
+    removed: BTreeSet<String>,
+}
+
+/// Begins the upload of a file of the output, and notes it.
+pub(super) fn begin(
+    folder: &OutputFolder,
+    uploads: &dyn Uploads,
+    name: &str,
+) -> Result<Box<dyn UploadOutput>, cluster::Error> {
+    let output = uploads.begin(&folder.at(name))?;
+    let upload = output.begun();
+    // Azure gives no name to an upload, and forgets its parts by itself.
+    if !upload.id.is_empty() {
+        let note = serde_json::to_vec(&upload).map_err(|error| cluster::Error::Io {
+            path: upload.path.clone(),
+            action: "note the upload of",
+            source: error.into(),
+        })?;
+        put(folder.store.as_ref(), &folder.temporary(&format!("{UPLOADS}/{}", note_name(&upload))), &note)?;
+    }
+    Ok(output)
+}
+
+/// The name of the note of an upload.
+fn note_name(upload: &Upload) -> String {
+    format!("{:032x}", xxh3_128(format!("{}\0{}", upload.path, upload.id).as_bytes()))
+}
+
+/// Creates the job manifest.
+///
+/// # Errors
+/// When another run has taken over.
+pub(super) fn decide(folder: &OutputFolder, uploads: &dyn Uploads, mut job: JobManifest) -> Result<()> {
+    let found = found_below(folder.store.as_ref(), &folder.path, FOLDERS)?.into_keys();
+    let (replaced, removed) = found.partition::<Vec<_>, _>(|name| job.files.0.contains_key(name));
+    job.earlier.removed = removed.into_iter().collect();
+    let tags = Mutex::new(&mut job.earlier.replaced);
+    each_at_once(&replaced, |name| {
+        if let Some(tag) = uploads.tag(&folder.at(name))? {
+            tags.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), tag);
+        }
+        Ok(())
+    })?;
+    let (path, contents) = (folder.temporary(JOB), serde_json::to_vec(&job)?);
+    folder.check()?;
+    let created = folder.store.create_new(&path, &contents)?;
+    // An answer may have been lost; and two runs that resume one folder may both decide, of which the first counts.
+    if !created && read(folder.store.as_ref(), &path)?.as_deref() == Some(ABANDONED) {
+        bail!("another run has taken over the output \"{}\"", folder.uri);
+    }
+    Ok(())
+}
+
+/// Completes all uploads, then writes `_SUCCESS`.
+pub(super) fn show(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManifest) -> Result<()> {
+    let store = folder.store.as_ref();
+    let success = folder.at(SUCCESS);
+    if read(store, &success)?.as_deref() == Some(job.success.as_bytes()) {
+        return Ok(());
+    }
+    // From here to the end no output is to be seen.
+    folder.check()?;
+    store.remove(&success)?;
+    let files: Vec<_> = job.files.0.iter().collect();
+    each_at_once(&files, |(name, file)| {
+        let Some(upload) = &file.upload else { bail!("no upload of \"{name}\" is known") };
+        let replaced = job.earlier.replaced.get(*name).map(String::as_str);
+        let completed = uploads.complete(upload, replaced);
+        completed.map_err(|error| {
+            let temporary = folder.at("_temporary");
+            anyhow!(error).context(format!("the commit cannot go on; to begin anew, remove \"{temporary}\""))
+        })
+    })?;
+    folder.check()?;
+    let removed: Vec<_> = job.earlier.removed.iter().collect();
+    each_at_once(&removed, |name| Ok(store.remove(&folder.at(name))?))?;
+    let found = found_below(store, &folder.path, FOLDERS)?;
+    job.files.compare(&found, &format!("the output \"{}\" is not whole", folder.uri))?;
+    folder.check()?;
+    if !store.create_new(&success, job.success.as_bytes())?
+        && read(store, &success)?.as_deref() != Some(job.success.as_bytes())
+    {
+        bail!("\"{success}\" was written by another run; run again");
+    }
+    Ok(())
+}
+
+/// Keeps the run in that folder from deciding. If it has decided before, says what.
+pub(super) fn abandon(folder: &OutputFolder, run: &str) -> Result<Option<JobManifest>> {
+    if folder.store.create_new(&format!("{run}/{JOB}"), ABANDONED)? {
+        return Ok(None);
+    }
+    folder.decided_in(run)
+}
+
+/// Aborts the uploads that a run has begun and that are not those of `job`, and removes the run's folder; its job manifest
+/// goes last.
+pub(super) fn clear(
+    folder: &OutputFolder,
+    uploads: &dyn Uploads,
+    run: &str,
+    job: Option<&JobManifest>,
+) -> Result<()> {
+    let store = folder.store.as_ref();
+    let completed: BTreeSet<String> = job.map_or_else(BTreeSet::new, |job| {
+        job.files.0.values().filter_map(|file| file.upload.as_ref()).map(note_name).collect()
+    });
+    let notes = store.everything(&format!("{run}/{UPLOADS}"))?;
+    let is_stray = |path: &str| !completed.contains(path.rsplit('/').next().unwrap_or_default());
+    let strays: Vec<_> = notes.iter().filter(|note| is_stray(&note.path)).collect();
+    each_at_once(&strays, |note| {
+        let upload = read(store, &note.path)?.and_then(|note| serde_json::from_slice(&note).ok());
+        upload.map_or(Ok(()), |upload: Upload| Ok(uploads.abort(&upload)?))
+    })?;
+    for name in ["map", "tasks", UPLOADS, super::KEY] {
+        store.remove(&format!("{run}/{name}"))?;
+    }
+    Ok(())
+}
+
+/// Removes `_temporary`; the locks go last.
+pub(super) fn remove_temporary(folder: &OutputFolder) -> Result<()> {
+    let store: &dyn Store = folder.store.as_ref();
+    for child in store.children(&folder.at("_temporary"))?.iter().filter(|child| child.directory) {
+        folder.check()?;
+        store.remove(&child.path)?;
+    }
+    Ok(store.remove(&folder.at("_temporary"))?)
+}
+
+/// Does `work` for each of `items`, some at a time, until one fails.
+fn each_at_once<T: Sync>(items: &[T], work: impl Fn(&T) -> Result<()> + Sync) -> Result<()> {
+    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let each = || -> Result<()> {
+        while !failed.load(Ordering::Relaxed) {
+            let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+            work(item).inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
+        }
+        Ok(())
+    };
+    if AT_ONCE == 1 {
+        return each();
+    }
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..AT_ONCE.min(items.len())).map(|_| scope.spawn(each)).collect();
+        threads.into_iter().try_for_each(|thread| {
+            thread.join().map_err(|_| anyhow!("a thread that talked to the store panicked"))?
+        })
+    })
+}

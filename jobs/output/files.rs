@@ -1,0 +1,168 @@
+//! The list of an output's files. It decides what belongs to the output: process 0 holds it against the file system
+//! before a job is decided, again before `_SUCCESS` is written, and `check` does so at any later time.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Result, bail};
+use cluster::{Store, Upload};
+use serde::{Deserialize, Serialize};
+
+/// How many differences an error names.
+const NAMED: usize = 3;
+
+/// A file of an output, as it was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct OutputFile {
+    pub bytes: u64,
+    /// The records that it holds.
+    pub records: u64,
+    /// The BLAKE3 hash of its bytes, in hexadecimal.
+    pub blake3: String,
+    /// In an object store: the upload that the commit completes.
+    pub upload: Option<Upload>,
+}
+
+/// The files of an output, by their paths below it, such as `kept/part-00000.jsonl`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct FileList(pub BTreeMap<String, OutputFile>);
+
+/// Where the writers of a process note the files that they have finished.
+pub(super) type SharedFiles = Arc<Mutex<FileList>>;
+
+/// A copy of what was noted so far.
+pub(super) fn noted(files: &SharedFiles) -> FileList {
+    files.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// One way in which a file differs from the list.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Difference {
+    Missing { name: String },
+    Unexpected { name: String },
+    Length { name: String, listed: u64, found: u64 },
+    Contents { name: String },
+}
+
+impl Difference {
+    /// The file's path below the output.
+    pub fn name(&self) -> &str {
+        match self {
+            Difference::Missing { name }
+            | Difference::Unexpected { name }
+            | Difference::Length { name, .. }
+            | Difference::Contents { name } => name,
+        }
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Difference::Missing { name } => write!(f, "\"{name}\" is missing"),
+            Difference::Unexpected { name } => write!(f, "\"{name}\" is there and not listed"),
+            Difference::Length { name, listed, found } => {
+                write!(f, "\"{name}\" has {found} bytes and not {listed}")
+            }
+            Difference::Contents { name } => write!(f, "\"{name}\" has other contents than were written"),
+        }
+    }
+}
+
+impl FileList {
+    /// Adds other files.
+    ///
+    /// # Errors
+    /// When two files have one name: one of them would be lost.
+    pub fn add(&mut self, more: FileList) -> Result<()> {
+        for (name, file) in more.0 {
+            match self.0.entry(name) {
+                Entry::Vacant(entry) => drop(entry.insert(file)),
+                Entry::Occupied(entry) => {
+                    bail!("two files of the output would be called \"{}\"", entry.key())
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How the files that were found, by name and with their lengths, differ from the list. A file whose path has a
+    /// hidden name (`_x`, `.x`) may be there unlisted: no reader takes it for part of the output.
+    pub fn differences(&self, found: &BTreeMap<String, u64>) -> Vec<Difference> {
+        let listed = self.0.iter().filter_map(|(name, file)| match found.get(name) {
+            None => Some(Difference::Missing { name: name.clone() }),
+            Some(&found) if found != file.bytes => {
+                Some(Difference::Length { name: name.clone(), listed: file.bytes, found })
+            }
+            Some(_) => None,
+        });
+        let is_hidden = |name: &str| name.split('/').any(|part| part.starts_with(['_', '.']));
+        let unlisted = found.keys().filter(|name| !self.0.contains_key(*name) && !is_hidden(name));
+        listed.chain(unlisted.map(|name| Difference::Unexpected { name: name.clone() })).collect()
+    }
+
+    /// An error unless the files below the folder are those of the list. `why` says what a difference means.
+    pub fn compare(&self, found: &BTreeMap<String, u64>, why: &str) -> Result<()> {
+        let differences = self.differences(found);
+        if differences.is_empty() {
+            return Ok(());
+        }
+        let mut named: Vec<_> = differences.iter().take(NAMED).map(Difference::to_string).collect();
+        match differences.len() {
+            count if count > NAMED => named.push(format!("and {} more differ", count - NAMED)),
+            _ => {}
+        }
+        bail!("{why}: {}", named.join(", "))
+    }
+}
+
+/// The files below some folders of `base`, with their lengths, by their paths below `base`.
+pub(crate) fn found_below<'a>(
+    store: &dyn Store,
+    base: &str,
+    folders: impl IntoIterator<Item = &'a str>,
+) -> Result<BTreeMap<String, u64>, cluster::Error> {
+    let mut found = BTreeMap::new();
+    for folder in folders {
+        for entry in store.everything(&format!("{base}/{folder}"))? {
+            found.insert(entry.path[base.len() + 1..].to_owned(), entry.bytes);
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(files: &[(&str, u64)]) -> FileList {
+        let file = |bytes| OutputFile { bytes, ..OutputFile::default() };
+        FileList(files.iter().map(|(name, bytes)| ((*name).to_owned(), file(*bytes))).collect())
+    }
+
+    #[test]
+    fn every_difference_is_named() {
+        let list = list(&[("kept/a", 1), ("kept/b", 2), ("kept/c", 3)]);
+        let found = [("kept/a", 1), ("kept/b", 9), ("kept/d", 4), ("kept/.nfs01", 5), ("removed/_x/e", 6)];
+        let found = found.map(|(name, bytes)| (name.to_owned(), bytes)).into();
+        let differences: Vec<_> = list.differences(&found).iter().map(Difference::to_string).collect();
+        assert_eq!(
+            differences,
+            [
+                "\"kept/b\" has 9 bytes and not 2",
+                "\"kept/c\" is missing",
+                "\"kept/d\" is there and not listed"
+            ]
+        );
+        assert!(list.compare(&found, "why").unwrap_err().to_string().starts_with("why: \"kept/b\""));
+    }
+
+    #[test]
+    fn two_files_of_one_name_are_an_error() {
+        let mut all = list(&[("kept/a", 1)]);
+        all.add(list(&[("kept/A", 1)])).unwrap();
+        assert!(all.add(list(&[("kept/a", 1)])).unwrap_err().to_string().contains("kept/a"));
+    }
+}

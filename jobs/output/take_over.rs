@@ -1,0 +1,122 @@
+//! What becomes of the runs before, once the lock is ours: what was decided is finished, what can be resumed is taken, and
+//! the rest is removed.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use cluster::{Showing, shown};
+
+use super::commit::JobManifest;
+use super::{EARLIER, KEY, Key, OutputFolder, PARTS, by_upload, put, read, refuse_existing};
+use crate::say;
+
+impl OutputFolder {
+    pub(super) fn take_over(&mut self, overwrite: bool, key: Option<&Key>) -> Result<()> {
+        let mut others = Vec::new();
+        for other in self.other_runs()? {
+            let same = match key {
+                Some(key) => {
+                    read(self.store.as_ref(), &format!("{other}/{KEY}"))?.as_deref() == Some(key.0.as_bytes())
+                }
+                None => false,
+            };
+            match self.decided_in(&other)? {
+                Some(job) if !same => {
+                    self.finish_for(other, &job, overwrite).map_err(|error| self.reason(error))?
+                }
+                _ => others.push((other, same)),
+            }
+        }
+        if let Some(at) = others.iter().rposition(|(_, same)| *same) {
+            let (other, _) = others.remove(at);
+            self.adopt_run(other)?;
+            self.resumable = true;
+            self.decided = self.decided_in(&self.run)?;
+        }
+        if self.decided.is_none()
+            && let Err(error) = refuse_existing(self.store.as_ref(), &self.path, &self.uri, overwrite)
+        {
+            self.release()?;
+            return Err(error);
+        }
+        self.begin(others.into_iter().map(|(other, _)| other).collect(), key)
+            .map_err(|error| self.reason(error))
+    }
+
+    /// The folders of other runs, the earliest first.
+    fn other_runs(&self) -> Result<Vec<String>> {
+        let children = self.store.children(&self.at("_temporary"))?;
+        let directories = children.into_iter().filter(|child| child.directory);
+        let mut runs: Vec<_> = directories
+            .map(|child| child.path.trim_end_matches('/').to_owned())
+            .filter(|run| *run != self.run)
+            .collect();
+        runs.sort();
+        Ok(runs)
+    }
+
+    /// Finishes the commit of another run, which is half visible. One that cannot be finished is given up, if whoever
+    /// claims the output wants to replace it anyway.
+    fn finish_for(&mut self, other: String, job: &JobManifest, overwrite: bool) -> Result<()> {
+        let mine = self.run.clone();
+        self.adopt_run(other)?;
+        let finished = self.show(job);
+        let theirs = std::mem::replace(&mut self.run, mine);
+        let finished = match finished {
+            Err(error) if overwrite => {
+                say(shown(&format!("warning: an earlier commit is given up and replaced: {error:#}")));
+                false
+            }
+            finished => finished.map(|()| true)?,
+        };
+        self.check()?;
+        if let Showing::Uploads(uploads) = self.store.showing() {
+            by_upload::clear(self, uploads, &theirs, Some(job).filter(|_| finished))?;
+        }
+        Ok(self.store.remove(&theirs)?)
+    }
+
+    /// Takes the folder of a dead run for this one's.
+    fn adopt_run(&mut self, other: String) -> Result<()> {
+        match self.store.showing() {
+            // The new name takes the floor from under an owner that was only asleep.
+            Showing::Rename(renamer) => renamer.rename(&other, &self.run)?,
+            // Such an owner goes on with the same work until it looks at the lock; only one can decide.
+            Showing::Uploads(_) => self.run = other,
+        }
+        Ok(())
+    }
+
+    /// Removes the runs that nobody resumes, and prepares this one's folder.
+    fn begin(&mut self, others: Vec<String>, key: Option<&Key>) -> Result<()> {
+        let store = Arc::clone(&self.store);
+        // What is removed must not come back without the lock and the new name.
+        store.settle(&self.at("_temporary"))?;
+        for other in others {
+            if let Showing::Uploads(uploads) = store.showing() {
+                if let Some(job) = by_upload::abandon(self, &other)? {
+                    self.finish_for(other, &job, true)?;
+                    continue;
+                }
+                by_upload::clear(self, uploads, &other, None)?;
+            }
+            store.remove(&other)?;
+        }
+        self.lock.as_ref().map_or(Ok(()), super::lock::Lock::remove_earlier)?;
+        if self.decided.is_some() {
+            return Ok(());
+        }
+        if !self.resumable {
+            if let Some(key) = key {
+                put(store.as_ref(), &self.temporary(KEY), key.0.as_bytes())?;
+                self.resumable = true;
+            }
+        } else if let Showing::Rename(renamer) = store.showing() {
+            store.remove(&self.temporary(EARLIER))?;
+            if store.exists(&self.temporary(PARTS))? {
+                renamer.rename(&self.temporary(PARTS), &self.temporary(EARLIER))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,309 @@
+//! A bucket in memory of which each request may fail, half succeed, succeed without an answer, or be the last one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::slice;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use cluster::{Blob, Child, Entry, Error, Output, Showing, Store, Upload, UploadOutput, Uploads};
+
+use super::Files;
+use super::power_store::Content;
+
+/// What becomes of one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// It does nothing, and an error is answered.
+    Fails,
+    /// It does what it should, of several keys for every second one, and an error is answered.
+    Half,
+    /// It does what it should, and the process that made it dies before it has the answer.
+    Last,
+}
+
+/// The contents of an object, and the number of the request that brought them, as a tag.
+type Object = (Arc<[u8]>, u64);
+
+#[derive(Default)]
+struct State {
+    objects: BTreeMap<String, Object>,
+    /// Path and contents of uploads that are not completed, by their ids.
+    uploads: BTreeMap<String, (String, Vec<u8>)>,
+    /// Ids that were written to an object, so that they can be found again.
+    noted: BTreeSet<String>,
+    /// Since the last restart.
+    requests: u64,
+    /// Those before, so that tags and ids are not given twice.
+    before: u64,
+    /// Whether each request so far has changed something.
+    changing: Vec<bool>,
+    fault: Option<(u64, Fault)>,
+    dead: bool,
+}
+
+/// The bucket is shared by its clones.
+#[derive(Clone, Default)]
+pub(super) struct BucketStore(Arc<Mutex<State>>);
+
+fn broken(path: &str) -> Error {
+    Error::io(path, "reach", io::Error::other("the request failed"))
+}
+
+impl State {
+    /// Makes a request for `keys`; `work` does it for one of them.
+    fn request(
+        &mut self,
+        keys: &[String],
+        changes: bool,
+        mut work: impl FnMut(&mut State, &str),
+    ) -> Result<(), Error> {
+        let path = keys.first().map_or("/", String::as_str);
+        if self.dead {
+            return Err(broken(path));
+        }
+        let number = self.requests;
+        self.requests += 1;
+        self.changing.push(changes);
+        let fault = self.fault.filter(|(at, _)| *at == number).map(|(_, fault)| fault);
+        match fault {
+            None | Some(Fault::Last) => keys.iter().for_each(|key| work(self, key)),
+            Some(Fault::Half) => keys.iter().step_by(2).for_each(|key| work(self, key)),
+            Some(Fault::Fails) => {}
+        }
+        self.dead = fault == Some(Fault::Last);
+        if fault.is_some() { Err(broken(path)) } else { Ok(()) }
+    }
+
+    fn put(&mut self, path: &str, contents: &[u8]) {
+        if path.contains("/uploads/")
+            && let Ok(upload) = serde_json::from_slice::<Upload>(contents)
+        {
+            self.noted.insert(upload.id);
+        }
+        self.objects.insert(path.to_owned(), (contents.into(), self.before + self.requests));
+    }
+}
+
+impl BucketStore {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap()
+    }
+
+    /// A new process talks to the bucket; the request of that number, counted from now on, gets the fault.
+    pub fn restart(&self, fault: Option<(u64, Fault)>) {
+        let state = &mut *self.state();
+        state.before += state.requests;
+        (state.requests, state.dead, state.fault) = (0, false, fault);
+        state.changing.clear();
+    }
+
+    /// Whether each request since the restart changes something.
+    pub fn requests(&self) -> Vec<bool> {
+        self.state().changing.clone()
+    }
+
+    /// Objects below a path.
+    pub fn files(&self, path: &str) -> Files {
+        let state = self.state();
+        let below = state.objects.iter().filter_map(|(name, (contents, _))| {
+            Some((name.strip_prefix(path)?.to_owned(), contents.to_vec()))
+        });
+        below.collect()
+    }
+
+    /// Uploads that take space although some run knew them.
+    pub fn forgotten_uploads(&self) -> Vec<String> {
+        let state = self.state();
+        state.uploads.keys().filter(|id| state.noted.contains(*id)).cloned().collect()
+    }
+
+    fn listed(&self, path: &str) -> Result<Vec<Entry>, Error> {
+        let mut state = self.state();
+        state.request(&[path.to_owned()], false, |_, _| ())?;
+        let below = format!("{path}/");
+        let below = state.objects.range(below.clone()..).take_while(|(name, _)| name.starts_with(&below));
+        let entry = |(name, (contents, _)): (&String, &Object)| Entry {
+            path: name.clone(),
+            bytes: contents.len() as u64,
+            modified: None,
+        };
+        Ok(below.map(entry).collect())
+    }
+
+    fn look(&self, path: &str) -> Result<Option<Object>, Error> {
+        let mut state = self.state();
+        state.request(&[path.to_owned()], false, |_, _| ())?;
+        Ok(state.objects.get(path).cloned())
+    }
+}
+
+impl Store for BucketStore {
+    fn prefix(&self) -> &str {
+        "twin://"
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn Blob>, Error> {
+        let (contents, _) = self.look(path)?.ok_or_else(|| Error::NotFound { path: path.to_owned() })?;
+        Ok(Arc::new(Content(path.to_owned(), contents)))
+    }
+
+    fn children(&self, path: &str) -> Result<Vec<Child>, Error> {
+        let mut children = BTreeMap::new();
+        for Entry { path: name, bytes, modified } in self.listed(path)? {
+            let (first, rest) =
+                name[path.len() + 1..].split_once('/').map_or((&name[path.len() + 1..], ""), |both| both);
+            if !first.starts_with(['_', '.']) {
+                let path = format!("{path}/{first}");
+                children
+                    .insert(first.to_owned(), Child { path, bytes, modified, directory: !rest.is_empty() });
+            }
+        }
+        Ok(children.into_values().collect())
+    }
+
+    fn create(&self, path: &str) -> Result<Box<dyn Output>, Error> {
+        Ok(Box::new(Put { store: self.clone(), path: path.to_owned(), contents: Vec::new() }))
+    }
+
+    fn create_new(&self, path: &str, contents: &[u8]) -> Result<bool, Error> {
+        let mut created = false;
+        self.state().request(&[path.to_owned()], true, |state, path| {
+            created = !state.objects.contains_key(path);
+            if created {
+                state.put(path, contents);
+            }
+        })?;
+        Ok(created)
+    }
+
+    fn create_dir(&self, _path: &str) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn exists(&self, path: &str) -> Result<bool, Error> {
+        Ok(self.look(path)?.is_some() || !self.listed(path)?.is_empty())
+    }
+
+    fn remove(&self, path: &str) -> Result<(), Error> {
+        let below = self.listed(path)?.into_iter().map(|entry| entry.path);
+        let keys: Vec<_> = [path.to_owned()].into_iter().chain(below).collect();
+        self.state().request(&keys, true, |state, key| drop(state.objects.remove(key)))
+    }
+
+    fn everything(&self, path: &str) -> Result<Vec<Entry>, Error> {
+        self.listed(path)
+    }
+
+    fn showing(&self) -> Showing<'_> {
+        Showing::Uploads(self)
+    }
+}
+
+impl Uploads for BucketStore {
+    fn begin(&self, path: &str) -> Result<Box<dyn UploadOutput>, Error> {
+        let mut begun = String::new();
+        self.state().request(&[path.to_owned()], true, |state, path| {
+            begun = (state.before + state.requests).to_string();
+            state.uploads.insert(begun.clone(), (path.to_owned(), Vec::new()));
+        })?;
+        let upload = Upload { path: path.to_owned(), id: begun, ..Upload::default() };
+        Ok(Box::new(Sending { store: self.clone(), upload, contents: Vec::new(), sent: false }))
+    }
+
+    fn complete(&self, upload: &Upload, replaced: Option<&str>) -> Result<(), Error> {
+        let mut known = false;
+        self.state().request(slice::from_ref(&upload.path), true, |state, path| {
+            if let Some((to, contents)) = state.uploads.remove(&upload.id) {
+                assert_eq!(to, path);
+                state.put(path, &contents);
+                known = true;
+            }
+        })?;
+        if known {
+            return Ok(());
+        }
+        match self.look(&upload.path)? {
+            Some((contents, tag))
+                if contents.len() as u64 == upload.bytes && Some(tag.to_string().as_str()) != replaced =>
+            {
+                Ok(())
+            }
+            _ => Err(broken(&upload.path)),
+        }
+    }
+
+    fn abort(&self, upload: &Upload) -> Result<(), Error> {
+        self.state()
+            .request(slice::from_ref(&upload.path), true, |state, _| drop(state.uploads.remove(&upload.id)))
+    }
+
+    fn tag(&self, path: &str) -> Result<Option<String>, Error> {
+        Ok(self.look(path)?.map(|(_, tag)| tag.to_string()))
+    }
+}
+
+struct Put {
+    store: BucketStore,
+    path: String,
+    contents: Vec<u8>,
+}
+
+impl Write for Put {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.contents.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Output for Put {
+    fn finish(self: Box<Self>) -> Result<(), Error> {
+        let keys = [self.path.clone()];
+        self.store.state().request(&keys, true, |state, path| state.put(path, &self.contents))
+    }
+}
+
+struct Sending {
+    store: BucketStore,
+    upload: Upload,
+    contents: Vec<u8>,
+    sent: bool,
+}
+
+impl Write for Sending {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.contents.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl UploadOutput for Sending {
+    fn begun(&self) -> Upload {
+        self.upload.clone()
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Upload, Error> {
+        let bytes = self.contents.len() as u64;
+        let keys = [self.upload.path.clone()];
+        self.store.state().request(&keys, true, |state, _| {
+            if let Some((_, contents)) = state.uploads.get_mut(&self.upload.id) {
+                contents.clone_from(&self.contents);
+            }
+        })?;
+        self.sent = true;
+        Ok(Upload { parts: vec!["1".to_owned()], bytes, ..self.upload.clone() })
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        if !self.sent {
+            drop(self.store.abort(&self.upload));
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Runs on stores that fail: a file system that loses power, and a bucket of which any request may fail.
+
+mod bucket_store;
+mod power_loss;
+mod power_store;
+mod requests;
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::sync::Arc;
+
+use anyhow::Result;
+use cluster::Store;
+use datasets::Parts;
+use serde_json::json;
+
+use super::lock::Owner;
+use super::{FileList, Key, OutputFolder, SUCCESS, SplitParts, SuccessList, TaskManifest};
+
+const OUT: &str = "/out";
+
+/// The files of an output, by their paths below it.
+type Files = BTreeMap<String, Vec<u8>>;
+
+/// The process of a machine that was stopped: it does not live any more.
+fn owner() -> Owner {
+    let (boot, namespace) = ("boot".to_owned(), "namespace".to_owned());
+    Owner { process: i32::MAX, boot, namespace, ..Owner::default() }
+}
+
+/// A run: its name is in all that it writes.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    name: &'static str,
+    splits: u32,
+    overwrite: bool,
+}
+
+/// The files of a job, without `_SUCCESS`. `old` has a folder that others have not.
+fn expected(name: &str, splits: u32) -> Files {
+    let mut files = BTreeMap::new();
+    for split in 0..splits {
+        files.insert(format!("/kept/part-{split:05}.x"), format!("kept {split} {name}"));
+        files.insert(format!("/removed/part-{split:05}.x"), format!("removed {split} {name}"));
+    }
+    let table = if name == "old" { "statistics" } else { "pairs" };
+    files.insert(format!("/{table}/part-00000"), format!("table {name}"));
+    files.into_iter().map(|(path, text)| (path, text.into_bytes())).collect()
+}
+
+/// Does what a run does; `counts` the splits that were mapped and written, and not found finished.
+fn run(store: &Arc<dyn Store>, job: Job, counts: &mut [u32; 2]) -> Result<()> {
+    let mut folder = OutputFolder::lock(Arc::clone(store), OUT.to_owned(), OUT, owner())?;
+    folder.take_over(job.overwrite, Some(&Key(job.name.to_owned())))?;
+    folder.work(|folder| work(folder, job, counts))
+}
+
+fn work(folder: &OutputFolder, Job { name, splits, .. }: Job, counts: &mut [u32; 2]) -> Result<()> {
+    if folder.decided().is_some() {
+        return folder.finish_decided();
+    }
+    for split in 0..splits {
+        let text = format!("map {split} {name}");
+        let outputs = folder.map_outputs();
+        if outputs.finished::<u64>(split)?.is_none() {
+            let mut writer = outputs.create(split, 1)?;
+            writer.sections()[0].extend_from_slice(text.as_bytes());
+            writer.finish(7_u64)?;
+            counts[0] += 1;
+        }
+        let (number, output) = outputs.open::<u64>(split)?;
+        output.read(0, |frame| {
+            assert_eq!((number, frame), (7, text.as_bytes()));
+            Ok(())
+        })?;
+    }
+    let mut written = FileList::default();
+    for split in 0..splits {
+        let decided = u64::from(split) + 7;
+        let task = match folder.finished_task(split, decided)? {
+            Some(task) => task,
+            None => {
+                let parts = SplitParts::new(folder, split);
+                for kind in ["kept", "removed"] {
+                    let mut file = parts.part(kind, ".x")?;
+                    file.write_all(format!("{kind} {split} {name}").as_bytes())?;
+                    file.finish(1)?;
+                }
+                let task = TaskManifest { decided, files: parts.files(), ..TaskManifest::default() };
+                folder.task(split, &task)?;
+                counts[1] += 1;
+                task
+            }
+        };
+        written.add(task.files)?;
+    }
+    let table = if name == "old" { "statistics" } else { "pairs" };
+    let mut file = folder.file(&format!("{table}/part-00000"))?;
+    file.write_all(format!("table {name}").as_bytes())?;
+    file.finish(1)?;
+    folder.commit(&json!({"name": name}), written, "")
+}
+
+/// Whoever sees `_SUCCESS` sees the files that it lists, which are those of one of the `allowed` jobs.
+#[track_caller]
+fn check_reader(mut files: Files, splits: u32, allowed: &[&str], when: &str) -> bool {
+    files.retain(|path, _| !path.starts_with("/_temporary"));
+    let Some(success) = files.remove(&format!("/{SUCCESS}")) else { return false };
+    let name: serde_json::Value = serde_json::from_slice(&success).unwrap();
+    let name = name["name"].as_str().unwrap();
+    assert!(allowed.contains(&name) && expected(name, splits) == files, "{when}: {name} {files:?}");
+    let SuccessList { files: listed } = serde_json::from_slice(&success).unwrap();
+    let listed = listed.unwrap().into_iter().map(|(path, file)| {
+        assert_eq!((file.records, file.blake3.len()), (1, 64));
+        (format!("/{path}"), file.bytes)
+    });
+    let lengths = files.into_iter().map(|(path, contents)| (path, contents.len() as u64));
+    assert!(listed.eq(lengths), "{when}: the list is not that of the files");
+    true
+}
+
+/// After the last run: its output, and nothing else.
+#[track_caller]
+fn check_files(files: Files, splits: u32, name: &str, when: &str) {
+    assert_eq!(files.len(), expected(name, splits).len() + 1, "{when}: {:?}", files.keys());
+    assert!(check_reader(files, splits, &[name], when), "{when}: there is no _SUCCESS");
+}

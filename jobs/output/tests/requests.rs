@@ -1,0 +1,94 @@
+//! A bucket of which any request of a run fails, and any of the run that takes over: what a reader sees, and what comes
+//! out at last. Every combination of two such requests is tried.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+
+use super::bucket_store::{BucketStore, Fault};
+use super::{Job, OUT, check_files, check_reader};
+use crate::WrongUse;
+
+/// Three files, of which a request for several keys can do some.
+const SPLITS: u32 = 1;
+
+fn run(store: &BucketStore, name: &'static str, overwrite: bool) -> Result<()> {
+    let job = Job { name, splits: SPLITS, overwrite };
+    super::run(&(Arc::new(store.clone()) as Arc<dyn cluster::Store>), job, &mut [0; 2])
+}
+
+/// A bucket with an old output, if it is to be replaced.
+fn start(overwrite: bool) -> BucketStore {
+    let store = BucketStore::default();
+    if overwrite {
+        run(&store, "old", false).unwrap();
+    }
+    store
+}
+
+/// All faults that the requests of a run may have, where `run` makes that run.
+fn faults(store: &BucketStore, run: impl FnOnce() -> Result<()>) -> Vec<(u64, Fault)> {
+    store.restart(None);
+    drop(run());
+    let faults = |(number, changes): (usize, bool)| {
+        // One that only asks has no effect that could be lost.
+        let kinds: &[Fault] =
+            if changes { &[Fault::Fails, Fault::Half, Fault::Last] } else { &[Fault::Fails] };
+        kinds.iter().map(move |kind| (number as u64, *kind)).collect::<Vec<_>>()
+    };
+    store.requests().into_iter().enumerate().flat_map(faults).collect()
+}
+
+/// The bucket after a first run that met `fault`.
+fn after(overwrite: bool, first: &'static str, fault: (u64, Fault)) -> BucketStore {
+    let store = start(overwrite);
+    store.restart(Some(fault));
+    drop(run(&store, first, overwrite));
+    store
+}
+
+/// Every fault of a run of `first`, and every one of the run of `second` that takes over; the last run is one of `second`.
+fn every_two_faults(overwrite: bool, first: &'static str, second: &'static str) {
+    let allowed = &["old", first, second][usize::from(!overwrite)..];
+    let store = start(overwrite);
+    let mut combinations = 0;
+    for one in faults(&store, || run(&store, first, overwrite)) {
+        let store = after(overwrite, first, one);
+        // Another key may only replace what is there where it is asked to.
+        let replace = overwrite || first != second;
+        for other in faults(&store, || run(&store, second, replace)) {
+            let when = format!("overwrite {overwrite}, {first} with {one:?}, {second} with {other:?}");
+            let store = after(overwrite, first, one);
+            check_reader(store.files(OUT), SPLITS, allowed, &when);
+            store.restart(Some(other));
+            drop(run(&store, second, replace));
+            check_reader(store.files(OUT), SPLITS, allowed, &when);
+            store.restart(None);
+            if let Err(error) = run(&store, second, replace) {
+                // It had been whole already, and then is not to be touched.
+                let whole = check_reader(store.files(OUT), SPLITS, &[second], &when);
+                assert!(error.is::<WrongUse>() && whole, "{when}: {error:#}");
+            } else {
+                check_files(store.files(OUT), SPLITS, second, &when);
+            }
+            assert_eq!(store.forgotten_uploads(), [""; 0], "{when}");
+            combinations += 1;
+        }
+    }
+    assert!(combinations > 5_000, "{combinations}");
+}
+
+#[test]
+fn any_two_requests_may_fail_where_there_was_nothing() {
+    every_two_faults(false, "new", "new");
+}
+
+#[test]
+fn any_two_requests_may_fail_where_an_output_is_replaced() {
+    every_two_faults(true, "new", "new");
+}
+
+#[test]
+fn any_two_requests_may_fail_where_another_job_takes_over() {
+    every_two_faults(true, "new", "other");
+}
