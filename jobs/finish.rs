@@ -241,11 +241,10 @@ impl Finish<'_> {
         summary.counters = Counters { kept, removed, rejected, ..summary.counters };
         summary.stages = stages.iter().map(StageRow::of).collect();
         summary.seconds.add("whole", self.start.elapsed());
-        let json = serde_json::to_string_pretty(&summary)? + "\n";
         let at = progress.worker(0);
         at.enter(Stage::Commit);
-        self.write_summary(&json)?;
-        folder.commit(&summary, files, &self.limits)?;
+        let success = folder.commit(&summary, files, &self.limits)?;
+        self.write_summary(&success)?;
         Ok(summary)
     }
 }

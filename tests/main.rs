@@ -22,6 +22,7 @@ mod labels;
 mod launch;
 mod layers;
 mod lock;
+mod manifest;
 mod memory;
 mod names;
 mod object;

@@ -43,20 +43,22 @@ impl JobManifest {
 
 impl OutputFolder {
     /// Makes the output visible. `summary`: what `_SUCCESS` will say, besides the list of files. `written`: the files of
-    /// all splits. `guards`: as in [`JobManifest`].
+    /// all splits. `guards`: as in [`JobManifest`]. Returns the text of `_SUCCESS`.
     ///
     /// After a failure the next run finishes it, if the job manifest is written.
-    pub fn commit(&self, summary: &impl Serialize, written: FileList, guards: &str) -> Result<()> {
+    pub fn commit(&self, summary: &impl Serialize, written: FileList, guards: &str) -> Result<String> {
         self.check()?;
         let mut files = noted(&self.files);
         files.add(written)?;
         let success = success_text(summary, self.run_name(), &files)?;
-        let job = JobManifest { success, guards: guards.to_owned(), files, earlier: Default::default() };
+        let guards = guards.to_owned();
+        let job = JobManifest { success: success.clone(), guards, files, earlier: Default::default() };
         match self.store.showing() {
             Showing::Rename(renamer) => by_rename::decide(self, renamer, &job)?,
             Showing::Uploads(uploads) => by_upload::decide(self, uploads, job)?,
         }
-        self.finish_decided()
+        self.finish_decided()?;
+        Ok(success)
     }
 
     /// Does what is left of a commit that is decided, and removes what is then of no use.

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use log::trace;
 use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
 use object_store::{GetOptions, GetResult, ListResult, ObjectMeta};
@@ -113,6 +114,7 @@ impl Shared {
         self.sign_in()?;
         let mut patience = Patience::new(self.limits.attempts);
         loop {
+            trace!(target: "request", "{action}");
             match self.wait(limit, work(self.connection.client.clone(), key.clone())) {
                 Ok(answer) => return Ok(answer),
                 Err(failure) if failure.may_pass() => patience.spend(failure.at(&self.name(path), action))?,

@@ -98,7 +98,7 @@ fn work(folder: &OutputFolder, Job { name, splits, .. }: Job, counts: &mut [u32;
     let mut file = folder.file(&format!("{table}/part-00000"))?;
     file.write_all(format!("table {name}").as_bytes())?;
     file.finish(1)?;
-    folder.commit(&json!({"name": name}), written, "")
+    folder.commit(&json!({"name": name}), written, "").map(drop)
 }
 
 /// Whoever sees `_SUCCESS` sees the files that it lists, which are those of one of the `allowed` jobs.
