@@ -156,3 +156,42 @@ fn without_credentials_the_run_ends_in_seconds(both: &Both) {
     run(&mut command).fails(2, &["no credentials", "AWS_ACCESS_KEY_ID"]);
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
 }
+
+/// A sample of what `jobs/output/tests/requests.rs` does with every combination, on a real server.
+#[test]
+#[ignore = "needs scripts/s3/build"]
+fn a_run_and_the_one_that_takes_over_may_die_at_any_request() {
+    let both = Both::start();
+    both.here.run("demo demo --documents 600 --seed 7").ends(0);
+    both.write("in/a.jsonl", &fs::read(both.here.path("demo/corpus.jsonl")).unwrap());
+    let dedup = "dedup @/in @/out --split-size 64K --method exact --workers 1 -q --overwrite";
+    both.run(dedup).ends(0);
+    let usual = both.output_there("out");
+    let die = |request: usize| {
+        let run = both.run_with(dedup, &[("DEDUP_FAULT", &format!("0 request {request} kill"))]);
+        if both.store.exists("/out/_SUCCESS").unwrap() {
+            both.run("check --full @/out").ends(0);
+        }
+        run.code.is_none()
+    };
+    let mut deaths = 0;
+    for request in (3..).step_by(9) {
+        if !die(request) {
+            break;
+        }
+        // The next one dies as well, anywhere.
+        deaths += 1 + u32::from(die(1 + request * 5 % 60));
+        let last = both.run(dedup);
+        assert_eq!(last.code, Some(0), "after a death at request {request}: {last:?}");
+        both.run("check --full @/out").ends(0);
+        assert!(both.output_there("out") == usual, "after a death at request {request}");
+    }
+    assert!(deaths > 10, "{deaths} deaths");
+    let left =
+        fs::read_dir(both.server.file("")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+    let (marks, mut left): (Vec<_>, Vec<_>) = left.partition(|name| name.starts_with('.'));
+    left.sort();
+    assert_eq!(left, ["in", "out"]);
+    // An upload whose id the process could not note before it died is found by nobody.
+    assert!(marks.len() <= 4, "{marks:?}");
+}
