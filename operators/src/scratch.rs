@@ -188,11 +188,18 @@ pub(crate) mod twins {
         pub damaged: Option<usize>,
         /// Where each file ends when it is read.
         pub cut: usize,
+        /// Bytes that were read of all files.
+        pub read: Arc<AtomicUsize>,
     }
 
     impl Default for Twin {
         fn default() -> Self {
-            Twin { room: Arc::new(AtomicUsize::new(usize::MAX)), damaged: None, cut: usize::MAX }
+            Twin {
+                room: Arc::new(AtomicUsize::new(usize::MAX)),
+                damaged: None,
+                cut: usize::MAX,
+                read: Arc::default(),
+            }
         }
     }
 
@@ -230,6 +237,7 @@ pub(crate) mod twins {
 
         fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
             let (twin, file) = self;
+            twin.read.fetch_add(bytes.len(), Ordering::Relaxed);
             let file = &file[..file.len().min(twin.cut)];
             let from = file.get(offset as usize..).and_then(|rest| rest.get(..bytes.len()));
             bytes.copy_from_slice(from.ok_or(io::ErrorKind::UnexpectedEof)?);

@@ -6,13 +6,16 @@ use crate::scratch::{FRAME_BYTES, Frames, Scratch};
 
 /// A list of documents with numbers of each, which only grows.
 ///
-/// Memory: 8 bytes a number and 16 a document for the first ones, as many as fit into the budget; of the others up to
-/// 64 KiB, or the largest document if it is larger, and twice as much again while they are read.
+/// Memory: 8 bytes a number and 16 a document for the first ones, as many as fit into the budget; of the others up to a frame, a
+/// quarter of the budget but between 4 and 64 KiB, or the largest document if it is larger, and twice as much again while they
+/// are read.
 ///
 /// Adding cannot fail: the first error is kept, the documents after it are dropped, and [`Spool::check`] and [`Spool::scan`] return it.
 #[must_use = "only `check` and `scan` say whether all documents are there"]
 pub struct Spool {
     scratch: Scratch,
+    /// How many numbers a frame has at least.
+    frame: usize,
     /// The first documents: for each its id, how many numbers it has, and these.
     held: Vec<u64>,
     frames: Option<Frames>,
@@ -21,31 +24,39 @@ pub struct Spool {
     failed: Option<Error>,
 }
 
-/// In numbers.
-const FRAME: usize = FRAME_BYTES / u64::BYTES;
+/// A frame is not shorter: each is a write, and a read.
+const LEAST_FRAME_BYTES: usize = 4 << 10;
 
 impl Spool {
     /// Of no document yet.
     pub fn new(scratch: &Scratch) -> Self {
-        Spool { scratch: scratch.clone(), held: Vec::new(), frames: None, last: Vec::new(), failed: None }
+        let frame_bytes = scratch.budget().map_or(FRAME_BYTES, |bytes| bytes / 4);
+        Spool {
+            scratch: scratch.clone(),
+            frame: frame_bytes.clamp(LEAST_FRAME_BYTES, FRAME_BYTES) / u64::BYTES,
+            held: Vec::new(),
+            frames: None,
+            last: Vec::new(),
+            failed: None,
+        }
     }
 
     /// Adds a document.
     pub fn push(&mut self, doc: DocId, numbers: &[u64]) {
         let most =
-            self.scratch.budget().map_or(usize::MAX, |bytes| (bytes / u64::BYTES).saturating_sub(FRAME));
+            self.scratch.budget().map_or(usize::MAX, |bytes| (bytes / u64::BYTES).saturating_sub(self.frame));
         let fits =
             self.frames.is_none() && self.last.is_empty() && self.held.len() + numbers.len() + 2 <= most;
         let to = if fits { &mut self.held } else { &mut self.last };
         to.extend([doc.0, numbers.len() as u64]);
         to.extend_from_slice(numbers);
-        if self.last.len() >= FRAME {
+        if self.last.len() >= self.frame {
             if self.failed.is_none() {
                 self.failed = self.spill().err();
             }
             self.last.clear();
             // Of a long document nothing stays.
-            self.last.shrink_to(2 * FRAME);
+            self.last.shrink_to(2 * self.frame);
         }
     }
 
@@ -139,10 +150,10 @@ mod tests {
     #[test]
     fn a_full_disk_or_a_damaged_file_is_an_error() {
         let docs: Docs = (0..200).map(|doc| (doc, vec![doc; 300])).collect();
-        let full = spool(&docs, &Twin::full_after(100_000).scratch(100_000));
+        let full = spool(&docs, &Twin::full_after(100_000).scratch(400_000));
         assert!(matches!(full.check(), Err(Error::DiskFull { bytes: 65_536.., .. })));
         assert!(full.scan(|_, _| -> Result<(), Error> { panic!("not all documents") }).is_err());
-        let damaged = spool(&docs, &Twin { damaged: Some(70_000), ..Twin::default() }.scratch(100_000));
+        let damaged = spool(&docs, &Twin { damaged: Some(70_000), ..Twin::default() }.scratch(400_000));
         damaged.check().unwrap();
         assert!(matches!(scanned(&damaged), Err(Error::ScratchLost { .. })));
     }

@@ -6,6 +6,7 @@
 
 mod bands;
 mod buffer;
+mod bundles;
 mod class_sums;
 mod collapse;
 mod compare;

@@ -1,24 +1,17 @@
 //! Candidate pairs in parts, so that of each the features of its documents can be looked at together.
 
-use std::collections::HashSet;
-
 use timely::worker::Worker;
 
+use super::bundles::Bundles;
 use super::owner;
 use super::shuffle::SortingShuffle;
 use crate::merge::Cursor;
-use crate::record::{DocId, Pair, Record};
+use crate::record::{DocId, Pair};
 use crate::scratch::FRAME_BYTES;
 use crate::{Error, Runs, Scratch, Sorted, Spool, hash};
 
 /// A worker has so many at the most.
 const MOST_PARTS: usize = 64;
-/// Of a pair that waits: by itself, and with each of its documents.
-const PAIR_BYTES: usize = 3 * size_of::<Pair>();
-/// Of a document with pairs that wait, without its features.
-const DOC_BYTES: usize = 256;
-/// So many holders' budgets are for the features of a portion, and one more for its pairs.
-const PORTION_HOLDERS: usize = 3;
 
 /// A pair: its later document, the earlier one, the distance.
 type ByLater = ((u64, u64), u64);
@@ -26,13 +19,15 @@ type ByLater = ((u64, u64), u64);
 /// The pairs that this worker decides, in parts, with the features of their documents on disk.
 ///
 /// A part is chosen by the first document that the later one of a pair is a candidate with. Of documents that are all
-/// alike this is one, so they are in one part; else the features of a document are in several. A part that does not fit
-/// into memory is looked at a portion of its pairs at a time.
+/// alike this is one, so they are in one part; else the features of a document are in several. The documents of a part
+/// that does not fit into memory meet in [`Bundles`].
 pub(super) struct Parts {
     pairs: Cursor<(u64, Pair)>,
     /// Of each part, by its number on this worker.
     features: Vec<OfPart>,
-    /// Of one holder, in bytes.
+    /// Of one holder.
+    scratch: Scratch,
+    /// The same in bytes.
     budget: usize,
     peers: u64,
 }
@@ -77,7 +72,7 @@ impl Parts {
         let pairs = Cursor::new(by_part.finish(worker)?);
         let of_part = scratch.shared_by(parts);
         let features = (0..parts).map(|_| OfPart { spool: Spool::new(&of_part), docs: 0, numbers: 0 });
-        Ok(Parts { pairs, features: features.collect(), budget, peers })
+        Ok(Parts { pairs, features: features.collect(), scratch: scratch.clone(), budget, peers })
     }
 
     /// Keeps the features of a document for a part of this worker.
@@ -88,20 +83,20 @@ impl Parts {
         of_part.numbers += features.len();
     }
 
-    /// The next pairs that fit into memory with the features of their documents, if those are not longer than others of
-    /// their part; and these features.
-    pub fn next_portion(&mut self) -> Result<Option<(Vec<Pair>, &Spool)>, Error> {
-        let Some((part, _)) = self.pairs.peek()? else { return Ok(None) };
-        let of_part = &self.features[(part / self.peers) as usize];
-        let doc_bytes = of_part.numbers * u64::BYTES / of_part.docs.max(1);
-        let most_pairs = (self.budget / PAIR_BYTES).max(1);
-        let most_docs = (PORTION_HOLDERS * self.budget / (DOC_BYTES + doc_bytes)).max(2);
-        let (mut pairs, mut docs) = (Vec::new(), HashSet::new());
-        while pairs.len() < most_pairs && docs.len() < most_docs {
-            let Some((_, pair)) = self.pairs.next_if(|pair| pair.0 == part)? else { break };
-            docs.extend([pair.low, pair.high]);
-            pairs.push(pair);
+    /// Calls `decide` with every pair, and the features of its documents where both have arrived.
+    pub fn decide(self, mut decide: impl FnMut(Pair, Option<[&[u64]; 2]>)) -> Result<(), Error> {
+        let Parts { mut pairs, features, scratch, budget, peers } = self;
+        for (part, OfPart { spool, docs, numbers }) in (0..).zip(features) {
+            let mut bundles = Bundles::new(spool, (docs, numbers), (&scratch, budget))?;
+            let mut by_cell = Runs::new(&scratch);
+            while let Some((_, pair)) = pairs.next_if(|pair| pair.0 / peers == part)? {
+                by_cell.push((bundles.cell(&pair), pair));
+            }
+            let mut by_cell = Cursor::new(by_cell.finish()?);
+            while let Some((_, pair)) = by_cell.next_if(|_| true)? {
+                decide(pair, bundles.features(&pair)?);
+            }
         }
-        Ok(Some((pairs, &of_part.spool)))
+        Ok(())
     }
 }

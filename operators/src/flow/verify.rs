@@ -51,8 +51,9 @@ struct Waiting {
 }
 
 impl Verify {
-    /// Of a budget: pairs in parts, their features in two, a portion of pairs in four, and one for the names that the caller
-    /// keeps. Before there are portions, what is wanted and what is on its way take less.
+    /// Of a budget: pairs in parts, their features in two, two bundles of documents, their features on disk, pairs sorted by
+    /// their bundles, and one for the names that the caller keeps. Before there are bundles, what is wanted and what is on its
+    /// way take less.
     pub const HOLDERS: usize = 8;
 
     /// `pairs`: each once, on any worker. Also says whose features are to be sent, and which documents are in a group of
@@ -115,23 +116,17 @@ impl Verify {
         let Verify { shuffle, mut arrived, matching, .. } = self;
         shuffle.finish_each(worker, |features| arrived.add(features, &matching));
         let mut candidates = 0;
-        let mut decided = |waiting: Waiting| {
-            candidates += waiting.candidates;
-            waiting.near.into_iter().for_each(|(pair, similarity)| each(pair, similarity));
-        };
         match arrived {
-            Arrived::Decided(waiting) => decided(waiting),
-            Arrived::Kept(mut parts) => {
-                while let Some((pairs, features)) = parts.next_portion()? {
-                    let mut waiting = Waiting::default();
-                    pairs.into_iter().for_each(|pair| waiting.add(pair));
-                    features.scan(|doc, features| {
-                        waiting.arrived(doc, features, &matching);
-                        Ok::<(), Error>(())
-                    })?;
-                    decided(waiting);
-                }
+            Arrived::Decided(waiting) => {
+                candidates = waiting.candidates;
+                waiting.near.into_iter().for_each(|(pair, similarity)| each(pair, similarity));
             }
+            Arrived::Kept(parts) => parts.decide(|pair, features| {
+                candidates += 1;
+                if let Some(similarity) = features.and_then(|[low, high]| matching(low, high)) {
+                    each(pair, similarity);
+                }
+            })?,
         }
         Ok(candidates)
     }
@@ -183,5 +178,45 @@ impl Waiting {
                 self.features.remove(&doc);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+    use crate::record::Record;
+    use crate::scratch::twins::Twin;
+
+    #[test]
+    fn documents_that_are_all_alike_are_read_as_often_as_they_fill_the_memory_and_not_once_for_some_pairs() {
+        const DOCS: u64 = 300;
+        const NUMBERS: u64 = 1000;
+        const HOLDER_BYTES: usize = 256 << 10;
+        let twin = Twin::default();
+        let read = twin.read.clone();
+        let scratch = twin.scratch(Verify::HOLDERS * HOLDER_BYTES);
+        timely::execute_directly(move |worker| {
+            let pairs = (0..DOCS).flat_map(|a| (a + 1..DOCS).map(move |b| Pair::new(DocId(a), DocId(b), 0)));
+            let alike: Similarity = "0.5".parse().unwrap();
+            let matching: Matching =
+                Box::new(move |a, b| (a[0] + 1 == b[0] || b[0] + 1 == a[0]).then_some(alike));
+            let pairs = Sorted::InMemory(pairs.collect());
+            let (mut verify, mut needs) = Verify::new(worker, pairs, &[], matching, &scratch).unwrap();
+            for doc in (0..DOCS).map(DocId) {
+                let features: Vec<u64> = (doc.0..doc.0 + NUMBERS).collect();
+                for &part in needs.of(doc).unwrap().into_iter().flatten() {
+                    verify.send(worker, part, doc, &features);
+                }
+            }
+            let mut near = Vec::new();
+            assert_eq!(verify.finish(worker, |pair, _| near.push(pair)).unwrap(), DOCS * (DOCS - 1) / 2);
+            near.sort_unstable();
+            assert!(near.iter().map(|pair| (pair.low.0, pair.high.0)).eq((1..DOCS).map(|b| (b - 1, b))));
+        });
+        let features_bytes = (DOCS * NUMBERS) as usize * u64::BYTES;
+        let times = read.load(Ordering::Relaxed) / features_bytes;
+        assert!(times < features_bytes / HOLDER_BYTES, "the features were read {times} times");
     }
 }
