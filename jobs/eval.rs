@@ -1,17 +1,17 @@
 //! `eval`: how well a finished output agrees with labels.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 
-use anyhow::{Context, Result, bail};
-use cluster::{Stores, path_of_text};
+use anyhow::{Result, bail};
+use cluster::Stores;
 use operators::{Core2020, Partners, Removals, Score};
 use serde_json::{Value, json};
 
 use crate::finished::Finished;
 use crate::labels::{LabelOptions, Labels, Truth};
 use crate::options::{paths, text_of_file};
+use crate::report_file::ReportFile;
 use crate::say;
 
 /// Score a finished output against labelled pairs or clusters
@@ -35,10 +35,10 @@ pub struct Args {
     #[arg(long, value_name = "WHICH", value_delimiter = ',')]
     list: Vec<Listed>,
     /// Write that list to this file [default: the terminal]
-    #[arg(long, value_name = "FILE", requires = "list")]
+    #[arg(long, value_name = "FILE", requires = "list", value_parser = paths())]
     list_to: Option<String>,
     /// Write the figures to this file as JSON
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = paths())]
     json: Option<String>,
 }
 
@@ -56,6 +56,8 @@ enum Listed {
 
 /// Runs the job; returns 0.
 pub fn run(args: Args) -> Result<u8> {
+    let list_to = args.list_to.as_deref().map(ReportFile::check).transpose()?;
+    let json_file = args.json.as_deref().map(ReportFile::check).transpose()?;
     let finished = Finished::open(&Stores::new(), &args.output)?;
     let labels = Labels::parse(&args.labels, &text_of_file(&args.labels)?, &args.options)?;
     let said = labels.to_string();
@@ -71,21 +73,14 @@ pub fn run(args: Args) -> Result<u8> {
     // A reader that has seen enough, such as `head`, is no failure.
     let _ = write!(out, "Labels: {said}.\nFound: {by} of {}.\n\n{}", args.output, figures.table());
     if !args.list.is_empty() {
-        match &args.list_to {
+        match list_to {
             None => drop(writeln!(out).and_then(|()| figures.list(&args.list, &found.ids, &mut out))),
-            Some(file) => {
-                let write = || {
-                    let mut file = BufWriter::new(File::create(path_of_text(file))?);
-                    figures.list(&args.list, &found.ids, &mut file)?;
-                    file.flush()
-                };
-                write().with_context(|| format!("could not write \"{file}\""))?;
-            }
+            Some(file) => file.replace_with(|file| figures.list(&args.list, &found.ids, file))?,
         }
     }
-    if let Some(file) = &args.json {
+    if let Some(file) = json_file {
         let json = serde_json::to_string_pretty(&figures.json())? + "\n";
-        std::fs::write(path_of_text(file), json).with_context(|| format!("could not write \"{file}\""))?;
+        file.replace(json)?;
     }
     Ok(0)
 }
@@ -247,7 +242,7 @@ impl Figures {
     }
 
     /// A line for each pair: which list it is of, and the two ids.
-    fn list(&self, which: &[Listed], ids: &[String], out: &mut impl Write) -> std::io::Result<()> {
+    fn list(&self, which: &[Listed], ids: &[String], out: &mut dyn Write) -> std::io::Result<()> {
         for (listed, name, of, other) in [
             (Listed::False, "false", &self.found, &self.truth),
             (Listed::Missed, "missed", &self.truth, &self.found),

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::iter;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
-use cluster::{Cluster, Local, path_of_text, text_of_path};
+use anyhow::Result;
+use cluster::{Cluster, Local, text_of_path};
 use operators::features::Lexicon;
 use operators::method::Spec;
 use operators::{Cost, Curve, DocId, Scratch};
@@ -18,6 +18,7 @@ use crate::options::paths;
 use crate::plan::Sample;
 use crate::plot::Plot;
 use crate::progress::Progress;
+use crate::report_file::ReportFile;
 use crate::search::Search;
 use crate::summary::{Process, skew};
 use crate::{Common, WrongUse, print, statistics};
@@ -36,7 +37,7 @@ pub struct Args {
     #[arg(long, value_name = "SPEC", default_value = "auto")]
     method: Spec,
     /// Draw the S-curve in this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = paths())]
     svg: Option<String>,
     /// About how many documents the estimates rest on
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(2..))]
@@ -66,8 +67,7 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
         mark: None,
     };
     if let Some(file) = &args.svg {
-        std::fs::write(path_of_text(file), plot.svg())
-            .with_context(|| format!("could not write \"{file}\""))?;
+        ReportFile::check(file)?.replace(plot.svg())?;
     }
     let mut said = method(&args.method, &curve, &plot)?;
     let mut rejected = 0;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
-use cluster::{Cluster, Stores};
+use anyhow::{Result, bail};
+use cluster::{Cluster, Stores, path_of_text};
 use datasets::Reading;
 use operators::method::Spec;
 use operators::{Resolve, Similarity};
@@ -17,6 +17,7 @@ use crate::guards::Guards;
 use crate::output::{FileList, JobManifest, Key, OutputFolder};
 use crate::plan::Plan;
 use crate::progress::{Progress, Stage, StageRow, StageTotals, Table, Watched, merge, watch};
+use crate::report_file::ReportFile;
 use crate::search::Found;
 use crate::summary::{Counters, Process, Summary};
 use crate::tables::PairsOf;
@@ -116,6 +117,11 @@ impl Finish<'_> {
         if let Some(file) = self.summary_json.filter(|file| self.plan.file_below("", file).is_some()) {
             bail!(WrongUse(format!("the summary would replace the input \"{file}\"")));
         }
+        // In the output it can only be written once that is there.
+        let elsewhere = |file: &&str| !path_of_text(file).starts_with(path_of_text(output));
+        if let Some(file) = self.summary_json.filter(|_| self.cluster.index() == 0).filter(elsewhere) {
+            ReportFile::check(file)?;
+        }
         let configuration = &serde_json::to_value(&self.configuration)?;
         let progress = Arc::new(Progress::default());
         let watched = Watched {
@@ -170,7 +176,7 @@ impl Finish<'_> {
         check: impl FnOnce(&mut Found) -> Result<()>,
     ) -> Result<Worked> {
         if let Some(job) = folder.decided().filter(|_| !folder.is_rehearsal()) {
-            return self.finish_decided(folder, job);
+            return self.finish_decided(folder, job, progress);
         }
         let cluster = self.cluster.as_ref();
         let mut decided = None;
@@ -183,7 +189,7 @@ impl Finish<'_> {
         })?;
         if folder.is_rehearsal() {
             // The guards have passed; the files are those of the run that had decided the same.
-            return folder.decided().map_or(Ok(Worked::default()), |job| self.finish_decided(folder, job));
+            return folder.decided().map_or(Ok(Worked::default()), |job| self.finish_decided(folder, job, progress));
         }
         let (written, files) = write(&self.plan, &self.reading, &fates, folder, cluster, progress)?;
         let spilled_bytes = progress.spilled_bytes.load(Ordering::Relaxed);
@@ -202,14 +208,19 @@ impl Finish<'_> {
     }
 
     /// Finishes the commit of an earlier run, and says what it had decided.
-    fn finish_decided(&self, folder: &OutputFolder, job: &JobManifest) -> Result<Worked> {
+    fn finish_decided(
+        &self,
+        folder: &OutputFolder,
+        job: &JobManifest,
+        progress: &Progress,
+    ) -> Result<Worked> {
         folder.finish_decided()?;
-        self.say_decided(&job.success)
+        self.say_decided(&job.success, progress)
     }
 
     /// Says what an earlier run had decided, which is now committed.
-    fn say_decided(&self, success: &str) -> Result<Worked> {
-        self.write_summary(success)?;
+    fn say_decided(&self, success: &str, progress: &Progress) -> Result<Worked> {
+        self.write_summary(success, progress);
         let Decided { counters } = serde_json::from_str(success)?;
         if !self.common.quiet {
             let Counters { records_read, kept, removed, rejected, .. } = counters;
@@ -221,9 +232,12 @@ impl Finish<'_> {
         Ok(Worked { rejected: counters.rejected > 0, ..Worked::default() })
     }
 
-    fn write_summary(&self, json: &str) -> Result<()> {
-        let Some(file) = self.summary_json else { return Ok(()) };
-        std::fs::write(file, json).with_context(|| format!("could not write \"{file}\""))
+    /// Writes the summary of a committed output. That it cannot be written does not make the output worse.
+    fn write_summary(&self, json: &str, progress: &Progress) {
+        let written = self.summary_json.map_or(Ok(()), |file| ReportFile::new(file).replace(json));
+        if let Err(error) = written {
+            progress.warn(&format!("{error:#}; the output is whole, and its _SUCCESS says the same"));
+        }
     }
 
     /// Makes the output visible once all processes have written their part of it. `decided`: the summary as far as it
@@ -244,7 +258,7 @@ impl Finish<'_> {
         let at = progress.worker(0);
         at.enter(Stage::Commit);
         let success = folder.commit(&summary, files, &self.limits)?;
-        self.write_summary(&success)?;
+        self.write_summary(&success, progress);
         Ok(summary)
     }
 }

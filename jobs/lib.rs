@@ -35,6 +35,7 @@ mod plot;
 mod progress;
 mod reject_lines;
 mod repack;
+mod report_file;
 pub mod rethreshold;
 mod scheduler;
 mod search;

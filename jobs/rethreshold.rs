@@ -51,7 +51,7 @@ pub struct Args {
     #[arg(long)]
     overwrite: bool,
     /// Write the numbers of the run to this file as JSON
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = paths())]
     summary_json: Option<String>,
 }
 

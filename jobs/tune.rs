@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
-use anyhow::{Context, Result, bail};
-use cluster::{Cluster, path_of_text};
+use anyhow::{Result, bail};
+use cluster::Cluster;
 use operators::method::{Judge, Spec};
 use operators::{Point, Ranking, Similarity};
 
@@ -15,6 +15,7 @@ use crate::options::{paths, text_of_file};
 use crate::plan::Sample;
 use crate::plot::Plot;
 use crate::progress::Progress;
+use crate::report_file::ReportFile;
 use crate::{Common, WrongUse, print, statistics};
 
 /// More documents than this are not compared each with each: two labels' worth of pairs is 200 MB.
@@ -53,10 +54,10 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Write the curve, or the table of bands, to this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = paths())]
     tsv: Option<String>,
     /// Draw the curve in this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = paths())]
     svg: Option<String>,
     #[command(flatten)]
     input: InputOptions,
@@ -69,6 +70,9 @@ fn part(text: &str) -> Result<f64, String> {
 
 /// Runs the job; returns 0, or 3 if records were rejected.
 pub fn run(common: &Common, mut args: Args) -> Result<u8> {
+    let (tsv, svg) = (args.tsv.clone(), args.svg.clone());
+    let tsv = tsv.as_deref().map(ReportFile::check).transpose()?;
+    let svg = svg.as_deref().map(ReportFile::check).transpose()?;
     let lexicon = args.input.lexicon(args.method.cuts_words())?;
     let input = args.input.open(&args.inputs, common.workers())?;
     args.method = args.method.for_corpus(input.plan.bytes());
@@ -93,11 +97,11 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
         }
         None => by_sample(&args, input, &census, judge)?,
     };
-    for (file, content) in [(&args.tsv, found.tsv), (&args.svg, found.plot.svg())] {
-        if let Some(file) = file {
-            std::fs::write(path_of_text(file), content)
-                .with_context(|| format!("could not write \"{file}\""))?;
-        }
+    if let Some(file) = tsv {
+        file.replace(found.tsv)?;
+    }
+    if let Some(file) = svg {
+        file.replace(found.plot.svg())?;
     }
     print(format_args!("{}\n{}\n{}", found.before, found.plot.text(), found.after))?;
     Ok(if census.rejected > 0 { 3 } else { 0 })

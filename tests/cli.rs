@@ -218,12 +218,54 @@ fn what_may_not_be_read_or_written_fails_the_job() {
     assert!(!here.path("closed/new").exists());
     // Nobody may write below a file.
     here.run("dedup a.jsonl a.jsonl/out").fails(1, &["a.jsonl/out"]);
-    here.run("dedup a.jsonl out --summary-json none/s.json").fails(1, &["none/s.json"]);
-    // What is finished stays for a run that goes on with it.
-    assert!(here.files("out").iter().all(|file| file.starts_with(here.path("out/_temporary"))));
-    here.run("dedup a.jsonl out --quiet").ends(0);
-    assert!(!here.path("out/_temporary").exists());
     open("closed", 0o755);
+}
+
+#[test]
+fn a_summary_that_cannot_be_written_stops_a_run_before_it_begins_but_spoils_no_output() {
+    let here = small();
+    here.write("folder/other", "");
+    for file in ["none/s.json", "a.jsonl/s.json", "folder"] {
+        let line = format!("dedup a.jsonl out --summary-json {file}");
+        here.run(&line).fails(1, &["could not write", file]);
+        assert!(!here.path("out").exists());
+    }
+    // Inside the output, whose folder the run makes; nobody reads there what is not committed.
+    here.run("dedup a.jsonl out --summary-json out/s.json --quiet").ends(0);
+    assert_eq!(fs::read(here.path("out/s.json")).unwrap(), fs::read(here.path("out/_SUCCESS")).unwrap());
+    // A name that is taken by a folder only once the output is there.
+    let run = here.run("dedup a.jsonl new --summary-json new/kept").ends(0);
+    assert!(run.stderr.contains("warning: could not write \"new/kept\""), "{run:?}");
+    assert_eq!(here.lines("new/kept", ".jsonl"), here.lines("out/kept", ".jsonl"));
+    assert!(here.files("new").iter().all(|file| !file.to_string_lossy().contains(".dedup-job.")));
+}
+
+#[test]
+fn reports_are_not_led_elsewhere_by_a_link_beside_them() {
+    let here = small();
+    here.write("labels.tsv", "1\t2\t1\n");
+    here.write("victim", "mine");
+    let lines = [
+        "dedup a.jsonl out --quiet --metrics-file report",
+        "dedup a.jsonl other --quiet --summary-json report",
+        "eval out labels.tsv --json report",
+        "eval out labels.tsv --list missed --list-to report",
+        "tune a.jsonl --method jaccard:0.8 --sample 2 --tsv report",
+        "tune a.jsonl --method jaccard:0.8 --sample 2 --svg report",
+        "explain --method jaccard:0.8 --svg report",
+    ];
+    for line in lines {
+        for link in ["report", "report.tmp"] {
+            std::os::unix::fs::symlink("victim", here.path(link)).unwrap();
+        }
+        here.run(line).ends(0);
+        assert_eq!(fs::read_to_string(here.path("victim")).unwrap(), "mine", "{line}");
+        assert!(fs::symlink_metadata(here.path("report")).unwrap().is_file(), "{line}");
+        for name in ["report", "report.tmp"] {
+            fs::remove_file(here.path(name)).unwrap();
+        }
+        here.run(&line.replace(" report", " none/report")).fails(1, &["none/report"]);
+    }
 }
 
 #[test]

@@ -1,12 +1,8 @@
 //! The numbers of a running job for Prometheus: its text format, version 0.0.4.
 
 use std::fmt::{Display, Write as _};
-use std::fs;
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
-
-use anyhow::{Context, Result};
-use cluster::path_of_text;
 
 use self::Kind::{Counter, Gauge};
 use super::stages::{StageTotals, Tally};
@@ -28,16 +24,6 @@ pub(super) struct JobInfo<'a> {
     pub process: usize,
     pub input_bytes: u64,
     pub started: SystemTime,
-}
-
-/// Replaces the file in one step: who reads it has all of an old or all of a new one.
-pub(super) fn write(path: &str, text: &str) -> Result<()> {
-    let (file, temporary) = (path_of_text(path), path_of_text(&format!("{path}.tmp")));
-    let replace = || {
-        fs::write(&temporary, text)?;
-        fs::rename(&temporary, &file)
-    };
-    replace().with_context(|| format!("could not write \"{path}\""))
 }
 
 /// All metrics (docs/formats.md).

@@ -16,6 +16,7 @@ use super::stages::{Tally, seconds};
 use super::{Outlets, Progress, Stage, lock};
 use crate::failure::exit_code;
 use crate::plan::Plan;
+use crate::report_file::ReportFile;
 use crate::summary::Process;
 use crate::{Common, WrongUse, say};
 
@@ -70,7 +71,7 @@ pub(crate) fn watch<T>(
         started: SystemTime::now(),
     };
     let write_metrics = |outcome| match &metrics_file {
-        Some(file) => metrics::write(file, &metrics::text(&info, outcome, progress)),
+        Some(file) => ReportFile::new(file).replace(metrics::text(&info, outcome, progress)),
         None => Ok(()),
     };
     let bar = (common.show() == Show::Auto && std::io::stderr().is_terminal()).then(|| {
