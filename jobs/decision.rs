@@ -41,13 +41,13 @@ impl Finish<'_> {
         let distance = |pair: &Pair| self.distance(pair);
         let pairs = write_pairs(folder, matches, self.pairs, measured, distance, name)?;
         let summary = self.summary(&found, &members, pairs, clock);
-        let Found { matches, names, rejects, .. } = found;
+        let Found { docs, matches, names, rejects, .. } = found;
         drop(matches);
         write_clusters(folder, &members, &names, measured)?;
         write_rejects(folder, &rejects)?;
         members.retain(|member| member.removed.is_some());
         let rejected = rejects.iter().map(|reject| reject.doc).collect();
-        Ok((summary, Fates { removed: members, rejected, names, measured }))
+        Ok((summary, Fates { removed: members, rejected, names, measured, keeps_none: docs == 0 }))
     }
 
     fn summary(&self, found: &Found, members: &[Member], pairs: u64, clock: Clock) -> Summary {

@@ -23,6 +23,8 @@ pub(crate) struct Fates {
     pub names: Names,
     /// Whether the similarity of each pair is known.
     pub measured: bool,
+    /// Whether not one record of the corpus is kept.
+    pub keeps_none: bool,
 }
 
 impl Fates {
@@ -41,7 +43,14 @@ impl Fates {
             let mut docs: Vec<DocId> = removed.iter().flat_map(named).collect();
             docs.sort_unstable();
             docs.dedup();
-            parts.push(Fates { removed, rejected, names: self.names.of(&docs), measured: self.measured });
+            let names = self.names.of(&docs);
+            parts.push(Fates {
+                removed,
+                rejected,
+                names,
+                measured: self.measured,
+                keeps_none: self.keeps_none,
+            });
         }
         self.removed.shrink_to_fit();
         parts.push(self);
@@ -56,6 +65,7 @@ impl Fates {
         OfSplit {
             removed: &self.removed[removed(split)..removed(split + 1)],
             rejected: &self.rejected[rejected(split)..rejected(split + 1)],
+            is_first: split == 0,
             fates: self,
         }
     }
@@ -100,6 +110,7 @@ pub(crate) fn reason(tie: Tie) -> &'static str {
 pub(crate) struct OfSplit<'a> {
     removed: &'a [Member],
     rejected: &'a [DocId],
+    is_first: bool,
     fates: &'a Fates,
 }
 
@@ -114,7 +125,13 @@ impl OfSplit<'_> {
             named(member).for_each(|doc| self.fates.names.id(doc).hash(&mut hash));
         }
         self.rejected.hash(&mut hash);
+        self.stands_for_all().hash(&mut hash);
         hash.finish()
+    }
+
+    /// Whether nothing is kept and this is the split that says so in `kept/`.
+    pub fn stands_for_all(&self) -> bool {
+        self.is_first && self.fates.keeps_none
     }
 
     /// What becomes of the next record, `doc`.
@@ -151,7 +168,7 @@ mod tests {
         }
         let removed = Some(Removed { duplicate_of: DocId(2), tie });
         let removed = vec![Member { cluster: DocId(1), doc: REMOVED, removed }];
-        Fates { removed, rejected: vec![DocId(8)], names, measured }
+        Fates { removed, rejected: vec![DocId(8)], names, measured, keeps_none: false }
     }
 
     #[test]
@@ -177,8 +194,11 @@ mod tests {
         assert_eq!(usual, hash(fates("best", Tie::Identical, false)));
         let mut other = fates("best", Tie::Identical, false);
         other.rejected.clear();
+        let mut none = fates("best", Tie::Identical, false);
+        none.keeps_none = true;
         let others = [
             other,
+            none,
             fates("bess", Tie::Identical, false),
             fates("best", Tie::Chain, false),
             fates("best", Tie::Identical, true),

@@ -28,6 +28,7 @@ impl<'a> ReportFile<'a> {
         let file = ReportFile::new(name);
         let check = || match fs::metadata(&file.path) {
             Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+            _ if name.ends_with('/') => Err(io::ErrorKind::IsADirectory.into()),
             _ if file.in_place => Ok(()),
             _ => file.temporary().map(drop),
         };

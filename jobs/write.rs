@@ -4,7 +4,7 @@ use std::iter;
 
 use anyhow::Result;
 use cluster::Cluster;
-use datasets::{Fate, Reading};
+use datasets::{Fate, Parts, Reading, Writer};
 use operators::DocId;
 use serde::{Deserialize, Serialize};
 
@@ -98,7 +98,22 @@ fn write_split(
         at.read(next - first, unopened.bytes());
         at.done(unopened.bytes());
     }
+    if fates.stands_for_all() {
+        keep_none(split, &parts, writer.as_mut())?;
+    }
     writer.finish()?;
     written.files = parts.files();
     Ok(())
+}
+
+/// Puts a part without a record into `kept`, for whoever reads it; where the input's format has none, a file that readers skip.
+fn keep_none(split: &Split, parts: &SplitParts, writer: &mut dyn Writer) -> Result<()> {
+    for piece in &split.pieces {
+        match writer.keep_none(&piece.open()?) {
+            Ok(true) => return Ok(()),
+            Err(error) if !error.is_data() => return Err(error.into()),
+            _ => {}
+        }
+    }
+    Ok(parts.named("kept", "_empty")?.finish()?)
 }

@@ -203,6 +203,11 @@ pub trait Writer {
     /// Where an error of the data ended the reading, it ends this too, after all that came before it has been
     /// copied; no fate is taken for it.
     fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error>;
+    /// Begins a kept part without a record, as the piece's records would have it: a corpus of which nothing is kept leaves a file
+    /// of its format behind. `false` where the format has no such file, as a folder of files has none.
+    fn keep_none(&mut self, _piece: &Piece) -> Result<bool, Error> {
+        Ok(false)
+    }
     /// Finishes the files.
     fn finish(self: Box<Self>) -> Result<(), Error>;
 }

@@ -31,7 +31,7 @@ impl Kind {
 
 /// Writes records to the current part; begins a new one where their [`Kind`] changes.
 ///
-/// Nothing is created before the first record, so a folder without records has no file.
+/// Nothing is created before the first record unless it is begun, so a folder without records has no file.
 pub(crate) struct PartWriter<'a> {
     parts: &'a dyn Parts,
     folder: &'static str,
@@ -52,8 +52,8 @@ impl<'a> PartWriter<'a> {
         PartWriter { parts, folder, extension, current: None }
     }
 
-    /// Writes one record, given in some number of slices.
-    pub fn write(&mut self, kind: &Kind, record: &[&[u8]]) -> Result<(), Error> {
+    /// Creates a part of this kind unless the current one is.
+    pub fn begin(&mut self, kind: &Kind) -> Result<(), Error> {
         if self.current.as_ref().is_none_or(|current| current.kind != *kind) {
             let ended = self.current.take();
             self.close(ended)?;
@@ -63,6 +63,12 @@ impl<'a> PartWriter<'a> {
             encoder.write(&kind.head).map_err(|error| self.failed(error))?;
             self.current = Some(Current { kind: kind.clone(), encoder, records: 0 });
         }
+        Ok(())
+    }
+
+    /// Writes one record, given in some number of slices.
+    pub fn write(&mut self, kind: &Kind, record: &[&[u8]]) -> Result<(), Error> {
+        self.begin(kind)?;
         let Some(current) = &mut self.current else { return Ok(()) };
         current.records += 1;
         record
@@ -123,6 +129,12 @@ impl<'a> Copies<'a> {
             }
             _ => return Ok(false),
         }
+        Ok(true)
+    }
+
+    /// Begins a kept part without a record.
+    pub fn keep_none(&mut self, kind: &Kind) -> Result<bool, Error> {
+        self.kept.begin(kind)?;
         Ok(true)
     }
 

@@ -103,6 +103,11 @@ impl Writer for LineWriter<'_> {
         Ok(())
     }
 
+    fn keep_none(&mut self, piece: &Piece) -> Result<bool, Error> {
+        let lines = Lines::open(piece, &self.reading)?;
+        self.copies.keep_none(&Kind::of(lines.compression(), lines.charset(), b""))
+    }
+
     fn finish(self: Box<Self>) -> Result<(), Error> {
         self.copies.finish()
     }

@@ -175,6 +175,13 @@ impl Writer for CsvWriter<'_> {
         Ok(())
     }
 
+    fn keep_none(&mut self, piece: &Piece) -> Result<bool, Error> {
+        let rows = Rows::open(piece, &self.reading, self.one_line)?;
+        let header = rows.header().map_or(&b""[..], |header| &header.bytes);
+        self.kept.begin(&Kind::of(rows.lines().compression(), rows.charset(), header))?;
+        Ok(true)
+    }
+
     fn finish(self: Box<Self>) -> Result<(), Error> {
         self.kept.finish()?;
         self.removed.finish()

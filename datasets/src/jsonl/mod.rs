@@ -176,6 +176,12 @@ impl Writer for JsonlWriter<'_> {
         Ok(())
     }
 
+    fn keep_none(&mut self, piece: &Piece) -> Result<bool, Error> {
+        let lines = Lines::open(piece, &self.reading)?;
+        self.kept.begin(&Kind::of(lines.compression(), lines.charset(), b""))?;
+        Ok(true)
+    }
+
     fn finish(self: Box<Self>) -> Result<(), Error> {
         self.kept.finish()?;
         self.removed.finish()

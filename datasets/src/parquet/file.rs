@@ -22,7 +22,7 @@ pub(super) struct File {
     pub(super) id: Option<usize>,
     pub(super) groups: Vec<Group>,
     /// Of record batches.
-    fields: Fields,
+    pub(super) fields: Fields,
 }
 
 /// A row group of the piece.

@@ -115,7 +115,7 @@ impl Writer for RowWriter<'_> {
     fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
         let file = File::open(piece, &self.reading)?;
         // A row group whose columns cannot be told gives no record, so it needs no layout.
-        let layout = file.groups.iter().find_map(|group| Layout::of(&file, group).transpose()).transpose()?;
+        let layout = Layout::of_file(&file)?;
         if layout.is_some() && layout != self.layout {
             self.close_parts()?;
             self.layout = layout;
@@ -140,12 +140,31 @@ impl Writer for RowWriter<'_> {
         Ok(())
     }
 
+    fn keep_none(&mut self, piece: &Piece) -> Result<bool, Error> {
+        let file = File::open(piece, &self.reading)?;
+        let layout = Layout::of_file(&file)?.map_or_else(|| Layout::without_rows(&file), Ok)?;
+        let schema = Arc::new(Schema::new(file.fields.clone()));
+        self.kept = Some(layout.create(self.parts, "kept", &schema, None)?);
+        Ok(true)
+    }
+
     fn finish(mut self: Box<Self>) -> Result<(), Error> {
         self.close_parts()
     }
 }
 
 impl Layout {
+    /// As the first row group of the piece whose columns can be decoded.
+    fn of_file(file: &File) -> Result<Option<Layout>, Error> {
+        file.groups.iter().find_map(|group| Layout::of(file, group).transpose()).transpose()
+    }
+
+    fn without_rows(file: &File) -> Result<Layout, Error> {
+        let schema = schema::written(file.footer.schema.root_schema());
+        let schema = schema.map_err(|error| Error::data(file.path(), 0, error))?;
+        Ok(Layout { schema, key_values: file.footer.key_values.clone(), columns: Vec::new() })
+    }
+
     /// `None` when the row group's columns cannot be decoded.
     fn of(file: &File, group: &Group) -> Result<Option<Layout>, Error> {
         let Ok((metadata, _)) = file.group(group) else { return Ok(None) };

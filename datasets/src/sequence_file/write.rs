@@ -70,6 +70,13 @@ impl Writer for SequenceWriter<'_> {
         Ok(())
     }
 
+    fn keep_none(&mut self, piece: &Piece) -> Result<bool, Error> {
+        let header = Records::open(piece, &self.reading)?.header.clone();
+        let output = self.parts.part("kept", &extension(&piece.name))?;
+        self.kept = Some(Part::new(&header, "kept", output));
+        Ok(true)
+    }
+
     fn finish(self: Box<Self>) -> Result<(), Error> {
         for part in [self.kept, self.removed].into_iter().flatten() {
             part.finish()?;

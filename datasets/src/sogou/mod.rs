@@ -292,6 +292,11 @@ impl Writer for SogouWriter<'_> {
         Ok(())
     }
 
+    fn keep_none(&mut self, piece: &Piece) -> Result<bool, Error> {
+        let elements = Elements::open(piece, &self.reading)?;
+        self.copies.keep_none(&Kind::of(elements.lines.compression(), elements.lines.charset(), b""))
+    }
+
     fn finish(self: Box<Self>) -> Result<(), Error> {
         self.copies.finish()
     }
