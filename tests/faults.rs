@@ -3,8 +3,8 @@
 
 mod clock;
 mod death;
-mod hdfs;
 mod kills;
+mod stores;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -10,7 +10,7 @@ use operators::method::{Method, SimHash, SimHashSpec};
 use operators::statistics::Statistics;
 use serde_json::Value;
 
-use crate::support::{Folder, Random, json_line, run, sorted};
+use crate::support::{Folder, Random, json_line, run, sorted, unshare};
 
 const MIB: u64 = 1 << 20;
 /// `scripts/bench/memory` takes four times as much, and ten times that of input.
@@ -113,9 +113,9 @@ fn many_copies_and_many_that_share_a_block_fit_into_memory_and_are_spread() {
 /// `line`, in a mount namespace of its own where the folder `small` is a disk of 1 MB.
 fn on_a_small_disk(here: &Folder, line: &str) -> Command {
     let inner = here.command(line);
-    let mut command = Command::new("unshare");
+    let mut command = unshare(&["--map-root-user", "--mount"]);
     let mount = "mount -t tmpfs -o size=1m none small && exec \"$0\" \"$@\"";
-    command.args(["--map-root-user", "--mount", "sh", "-c", mount]);
+    command.args(["sh", "-c", mount]);
     command.arg(inner.get_program()).args(inner.get_args());
     command.current_dir(here.path("")).process_group(0);
     command

@@ -137,6 +137,26 @@ impl Folder {
     }
 }
 
+/// `unshare` with `options`, to be followed by the program that it starts in namespaces of its own.
+///
+/// # Panics
+/// With what is missing, where it cannot do that here.
+pub fn unshare(options: &[&str]) -> Command {
+    let tried = Command::new("unshare").args(options).arg("true").output();
+    let tried =
+        tried.unwrap_or_else(|error| panic!("unshare does not start ({error}): run scripts/hosts/build"));
+    assert!(
+        tried.status.success(),
+        "this test needs namespaces of its own, which the kernel forbids here ({}): not in a chroot (scripts/fresh shows how to do \
+         without one), and in a container with --privileged or a seccomp profile that allows unshare and mount; \
+         where users may not make them, sysctl kernel.unprivileged_userns_clone=1 or root",
+        String::from_utf8_lossy(&tried.stderr).trim()
+    );
+    let mut command = Command::new("unshare");
+    command.args(options);
+    command
+}
+
 /// Runs a program to its end; one that has none is killed, and fails the test.
 #[track_caller]
 pub fn run(command: &mut Command) -> Run {

@@ -103,6 +103,12 @@ pub fn wait(mut job: Child) -> bool {
     }
 }
 
+/// How many kills the environment asks for, and from which seed they are drawn.
+pub fn kills_and_seed(usual: usize) -> (usize, u64) {
+    let kills = env::var("DEDUP_KILLS").map_or(usual, |kills| kills.parse().unwrap());
+    (kills, env::var("DEDUP_SEED").map_or(1, |seed| seed.parse().unwrap()))
+}
+
 struct Kill {
     method: &'static str,
     count: usize,
@@ -158,8 +164,7 @@ fn die(here: &Folder, line: &str, how: &How) -> bool {
 
 #[test]
 fn a_killed_run_goes_on_and_nothing_is_lost_or_seen_in_part() {
-    let kills = env::var("DEDUP_KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
-    let seed = env::var("DEDUP_SEED").map_or(1, |seed| seed.parse().unwrap());
+    let (kills, seed) = kills_and_seed(KILLS);
     let here = corpus();
     let output = here.path("out");
     let line = |method: &str, options: &str| {

@@ -65,6 +65,7 @@ impl Calls {
         limit: Duration,
         work: impl Future<Output = hdfs_native::Result<T>> + Send + 'static,
     ) -> Result<T, Failure> {
+        log::trace!(target: "request", "{}", self.prefix);
         self.heard(remote::wait(&self.runtime, limit, work))
     }
 

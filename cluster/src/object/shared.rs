@@ -82,6 +82,7 @@ impl Shared {
         limit: Duration,
         work: impl Future<Output = Result<T, Failure>> + Send + 'static,
     ) -> Result<T, Failure> {
+        log::trace!(target: "request", "{}", self.prefix);
         remote::wait(&self.runtime, limit, work)?
     }
 
