@@ -115,5 +115,5 @@ fn keep_none(split: &Split, parts: &SplitParts, writer: &mut dyn Writer) -> Resu
             _ => {}
         }
     }
-    Ok(parts.named("kept", "_empty")?.finish()?)
+    Ok(parts.named("kept", "_empty")?.finish(0)?)
 }
