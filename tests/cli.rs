@@ -126,7 +126,7 @@ fn json_lines_without_the_text_field_are_rejects() {
     let run = here.run("dedup a.jsonl out --text-field body").ends(3);
     assert!(run.stderr.contains("    Rejected=3\n"), "{run:?}");
     assert_eq!(here.counter("out", "rejected"), 3);
-    assert!(here.files("out/kept").is_empty() && here.files("out/removed").is_empty());
+    assert!(here.bytes("out/kept", "").is_empty() && here.files("out/removed").is_empty());
     let rejects = here.objects("out/rejects", ".jsonl");
     assert_eq!(rejects.len(), 3);
     assert_eq!(rejects[0]["uri"], here.path("a.jsonl").to_str().unwrap());
