@@ -22,6 +22,7 @@ use crate::options::{output_and_inputs, paths};
 use crate::output::{Key, OutputFolder};
 use crate::progress::Progress;
 use crate::reject_lines::number_lines;
+use crate::same_input::check_same_input;
 use crate::search::Search;
 use crate::statistics;
 use crate::tables::PairsOf;
@@ -136,7 +137,7 @@ fn run_with(common: &Common, cluster: &Arc<Cluster>, mut args: Args) -> Result<u
     let earlier = args.statistics.as_deref();
     let earlier = earlier.map(|uri| statistics::read(&stores, uri, &args.method, &lexicon)).transpose()?;
     let plan = Arc::new(args.input.plan(&stores, inputs)?);
-    plan.check_same(cluster)?;
+    check_same_input(&plan, cluster)?;
     args.method = args.method.for_corpus(plan.bytes());
     let verify = args.verify()?;
     let reading = args.input.reading()?;

@@ -37,6 +37,7 @@ mod reject_lines;
 mod repack;
 mod report_file;
 pub mod rethreshold;
+mod same_input;
 mod scheduler;
 mod search;
 pub mod show;

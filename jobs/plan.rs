@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread;
 
 use anyhow::{Result, anyhow, bail};
-use cluster::{Cluster, Found, Stores, path_of_text};
+use cluster::{Found, NameBelow, Stores, path_of_text};
 use datasets::{FORMATS, Format, Piece, UNKNOWN};
 use operators::text::{Clean, Cleaner};
 use operators::{Doc, DocId, hash};
@@ -79,8 +79,8 @@ pub(crate) struct UnopenedPiece {
 
 impl UnopenedPiece {
     pub fn open(&self) -> Result<Piece, cluster::Error> {
-        let blob = self.file.open()?;
-        Ok(Piece { blob, name: self.file.name.clone(), start: self.start, end: self.end })
+        let blob = self.file.open(None)?;
+        Ok(Piece { blob, name: self.file.name.to_string(), start: self.start, end: self.end })
     }
 
     /// Its file, as one piece.
@@ -168,26 +168,6 @@ impl Plan {
         self.files.iter().find(|file| file.store.prefix() == prefix && below(file))
     }
 
-    /// An error if the processes see different inputs.
-    pub fn check_same(&self, cluster: &Cluster) -> Result<()> {
-        let file = |file: &Found| (file.path.clone(), file.bytes);
-        let formats: Vec<_> =
-            self.splits.iter().map(|split| (split.format.name(), split.pieces.len())).collect();
-        let files: Vec<_> = self.files.iter().map(file).collect();
-        let hash = hash::bytes(format!("{formats:?} {files:?}").as_bytes());
-        cluster.meet((hash, self.files.len() as u64, self.bytes()), |all| match all.iter().position(|other| *other != all[0]) {
-            None => Ok(()),
-            Some(process) => {
-                let (_, files, bytes) = all[process];
-                bail!(
-                    "process {process} sees other inputs than process 0: {files} files with {bytes} bytes, and not {} with {}",
-                    all[0].1,
-                    all[0].2
-                )
-            }
-        })
-    }
-
     /// The names of the input files that the output has under their own names.
     pub fn kept_names(&self) -> impl Iterator<Item = &str> {
         let keep = self.splits.iter().filter(|split| split.format.keeps_names());
@@ -210,28 +190,15 @@ fn name_apart(files: &mut [Found]) -> Result<()> {
     let mut names = HashMap::new();
     files.iter().for_each(|file| *names.entry(file.name.clone()).or_insert(0) += 1);
     for file in files.iter_mut().filter(|file| names[&file.name] > 1) {
-        file.name = name_of_path(&file.path);
+        file.name = NameBelow::new(file.path.trim_start_matches('/'))?;
     }
     let mut names = HashSet::new();
     match files.iter().find(|file| !names.insert(&file.name)) {
         Some(Found { name, .. }) => {
-            bail!(WrongUse(format!("two input files would both be called \"{name}\"")))
+            bail!(WrongUse(format!("two input files would both be called \"{}\"", &**name)))
         }
         None => Ok(()),
     }
-}
-
-/// A path as a name below a folder, which must not lead out of it.
-fn name_of_path(path: &str) -> String {
-    let mut parts = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part),
-        }
-    }
-    parts.join("/")
 }
 
 fn named(name: &str) -> Result<&'static dyn Format> {
@@ -268,22 +235,8 @@ fn recognise(files: &[Found]) -> Result<Vec<&'static dyn Format>> {
 }
 
 fn recognised(file: &Found) -> Result<Option<&'static dyn Format>> {
-    let blob = file.open()?;
+    let blob = file.open(None)?;
     let mut head = vec![0; HEAD_BYTES];
     let length = blob.read_full_at(0, &mut head)?;
     Ok(FORMATS.iter().copied().find(|format| format.recognises(&file.path, &head[..length])))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_name_leads_out_of_its_folder() {
-        for (path, name) in
-            [("/a/b.txt", "a/b.txt"), ("/cwd/../a/x", "a/x"), ("/a/./b//c", "a/b/c"), ("/../../a", "a")]
-        {
-            assert_eq!(name_of_path(path), name);
-        }
-    }
 }

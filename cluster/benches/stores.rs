@@ -28,8 +28,8 @@ fn main() {
         measured("read", || read(blob.as_ref(), &bytes));
         // As a job reads its input: with sums of what it has seen, here of all, by the second reading.
         let found = stores.expand(&[&uri]).unwrap().remove(0);
-        measured("read with sums", || read(found.open().unwrap().as_ref(), &bytes));
-        measured("read with sums again", || read(found.open().unwrap().as_ref(), &bytes));
+        measured("read with sums", || read(found.open(None).unwrap().as_ref(), &bytes));
+        measured("read with sums again", || read(found.open(None).unwrap().as_ref(), &bytes));
     }
 }
 

@@ -1,18 +1,19 @@
 //! Reads that are compared with what was read before.
 //!
-//! A remote file crosses software that is not ours, and a fault in it can give wrong bytes in good faith: a damaged
-//! packet header, for example, which no checksum of HDFS covers, shifts what is read. A job reads its input
-//! three times, so what one reading got is held against the next.
+//! A job reads its input three times, and what is written must be what was compared: what one reading got is held
+//! against the next, in this process or in one that resumes its work. A local file may be written over meanwhile, with
+//! its length and its times set back. A remote file crosses software that is not ours, and a fault in it can give wrong
+//! bytes in good faith: a damaged packet header, for example, which no checksum of HDFS covers, shifts what is read.
 
-use std::collections::VecDeque;
-use std::io;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::{io, mem};
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::remote::Patience;
-use crate::store::{Blob, Error, Store};
+use crate::store::{Blob, Error, Store, Version};
 
 /// As long as a packet of HDFS: longer cells would cost less memory, but readers of many columns would fetch more
 /// than they use. Also a multiple of the 512 bytes that HDFS sends at the least: a range that begins elsewhere
@@ -29,27 +30,54 @@ const ATTEMPTS: u32 = 4;
 pub(crate) struct Sums {
     cells: OnceLock<Vec<AtomicU64>>,
     bytes: u64,
+    version: Version,
 }
 
 impl Sums {
-    pub(crate) fn new(bytes: u64) -> Self {
-        Sums { cells: OnceLock::new(), bytes }
+    /// Of a file of this length and version, as the job was planned with.
+    pub(crate) fn new(bytes: u64, version: Version) -> Self {
+        Sums { cells: OnceLock::new(), bytes, version }
+    }
+
+    fn cells(&self) -> &[AtomicU64] {
+        let cells = self.bytes.div_ceil(CELL_BYTES as u64);
+        self.cells.get_or_init(|| (0..cells).map(|_| AtomicU64::new(0)).collect())
     }
 
     /// Whether the cell held the same before. The first one to ask says what that is.
     fn agree(&self, index: u64, cell: &[u8]) -> bool {
-        let cells = self.bytes.div_ceil(CELL_BYTES as u64);
-        let cells = self.cells.get_or_init(|| (0..cells).map(|_| AtomicU64::new(0)).collect());
         // 0 says that it was never read.
-        let sum = xxh3_64(cell).max(1);
-        match cells[index as usize].compare_exchange(0, sum, Ordering::Relaxed, Ordering::Relaxed) {
+        self.set(index, xxh3_64(cell).max(1))
+    }
+
+    fn set(&self, index: u64, sum: u64) -> bool {
+        let Some(cell) = self.cells().get(index as usize) else { return false };
+        match cell.compare_exchange(0, sum, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => true,
             Err(before) => before == sum,
         }
     }
+
+    /// Takes what an earlier run has read, as [`Noted::take`] gave it. Whether nothing that was read since says otherwise.
+    pub(crate) fn restore(&self, sums: &[(u64, u64)]) -> bool {
+        sums.iter().all(|&(index, sum)| self.set(index, sum))
+    }
 }
 
-/// A remote file of which every byte that is read is compared with what was read there before.
+/// Which cells of a file one reader has read: for what is kept of its work.
+#[derive(Debug, Default)]
+pub struct Noted(Mutex<BTreeSet<u64>>);
+
+impl Noted {
+    /// The numbers of the cells and their sums, in order; none of them is noted any more.
+    pub(crate) fn take(&self, sums: &Sums) -> Vec<(u64, u64)> {
+        let noted = mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let cells = sums.cells();
+        noted.into_iter().map(|index| (index, cells[index as usize].load(Ordering::Relaxed))).collect()
+    }
+}
+
+/// A file of which every byte that is read is compared with what was read there before.
 ///
 /// It is read in whole cells. A cell that differs is read again by a newly opened blob, in case it is this
 /// reading that went wrong; when it keeps differing, that is an error.
@@ -63,15 +91,24 @@ pub(crate) struct Checked {
     read_ahead_bytes: usize,
     blob: Mutex<Arc<dyn Blob>>,
     sums: Arc<Sums>,
+    noted: Option<Arc<Noted>>,
     kept: Mutex<VecDeque<(u64, Arc<[u8]>)>>,
 }
 
 impl Checked {
+    /// `noted` gets the cells that are read.
+    ///
     /// # Errors
-    /// Those of the store, and [`Error::Io`] when the file is not as long as it was.
-    pub(crate) fn open(store: &Arc<dyn Store>, path: &str, sums: &Arc<Sums>) -> Result<Self, Error> {
-        let blob = store.open(path)?;
-        let checked = Checked {
+    /// Those of the store, and [`Error::Changed`] when the file has not the length and the version that `sums` were
+    /// made for.
+    pub(crate) fn open(
+        store: &Arc<dyn Store>,
+        path: &str,
+        sums: &Arc<Sums>,
+        noted: Option<Arc<Noted>>,
+    ) -> Result<Self, Error> {
+        let blob = Self::open_as_planned(store, path, sums)?;
+        Ok(Checked {
             store: Arc::clone(store),
             path: blob.path().to_owned(),
             file: path.to_owned(),
@@ -79,16 +116,25 @@ impl Checked {
             read_ahead_bytes: blob.read_ahead_bytes(),
             blob: Mutex::new(blob),
             sums: Arc::clone(sums),
+            noted,
             kept: Mutex::default(),
-        };
-        match checked.bytes == sums.bytes {
-            true => Ok(checked),
-            false => Err(checked.changed("its length changed while it was read".to_owned())),
+        })
+    }
+
+    fn open_as_planned(store: &Arc<dyn Store>, path: &str, sums: &Sums) -> Result<Arc<dyn Blob>, Error> {
+        let blob = store.open(path)?;
+        let changed = |reason: String| Error::Changed { path: blob.path().to_owned(), reason };
+        if blob.bytes() != sums.bytes {
+            return Err(changed(format!("it had {} bytes and has {}", sums.bytes, blob.bytes())));
         }
+        if !blob.version()?.agrees(&sums.version) {
+            return Err(changed("it was written anew or replaced".to_owned()));
+        }
+        Ok(blob)
     }
 
     fn changed(&self, reason: String) -> Error {
-        Error::io(&self.path, "read", io::Error::new(io::ErrorKind::InvalidData, reason))
+        Error::Changed { path: self.path.clone(), reason }
     }
 
     fn fetch(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
@@ -107,11 +153,17 @@ impl Checked {
             let mut patience = Patience::new(ATTEMPTS);
             while !self.sums.agree(index, cell) {
                 let reason = format!("its bytes from {offset} on differ from those read before");
-                patience.spend(self.changed(reason))?;
-                let blob = self.store.open(&self.file)?;
+                // It may have been this reading that went wrong.
+                let passing = Error::io(&self.path, "read", io::Error::other("it differs"));
+                patience.spend(passing).map_err(|_| self.changed(reason))?;
+                let blob = Self::open_as_planned(&self.store, &self.file, &self.sums)?;
                 *self.blob.lock().unwrap_or_else(PoisonError::into_inner) = blob;
                 self.fetch(offset, cell)?;
             }
+        }
+        if let Some(Noted(cells)) = self.noted.as_deref() {
+            let count = buffer.len().div_ceil(CELL_BYTES) as u64;
+            cells.lock().unwrap_or_else(PoisonError::into_inner).extend(first..first + count);
         }
         Ok(())
     }
@@ -182,6 +234,7 @@ mod tests {
         bytes: Vec<u8>,
         /// `(reading, offset)`: that reading of the byte there is wrong. Readings are counted from 0.
         lies: Vec<(usize, u64)>,
+        version: Version,
         /// How often each cell was read.
         readings: Mutex<std::collections::BTreeMap<u64, usize>>,
         opened: AtomicUsize,
@@ -196,6 +249,10 @@ mod tests {
 
         fn bytes(&self) -> u64 {
             self.0.bytes.len() as u64
+        }
+
+        fn version(&self) -> Result<Version, Error> {
+            Ok(self.0.version)
         }
 
         fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
@@ -266,6 +323,10 @@ mod tests {
         }
     }
 
+    fn sums(bytes: usize) -> Sums {
+        Sums::new(bytes as u64, Version::default())
+    }
+
     /// Bytes that differ from place to place.
     fn content(bytes: usize) -> Vec<u8> {
         (0..bytes as u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect()
@@ -274,10 +335,10 @@ mod tests {
     /// Reads the file through from `start`, as often as there are results, each time newly opened.
     fn read<const N: usize>(liar: &Arc<Liar>, start: u64) -> [Result<Vec<u8>, String>; N] {
         let store: Arc<dyn Store> = Arc::new(LiarStore(Arc::clone(liar)));
-        let sums = Arc::new(Sums::new(liar.bytes.len() as u64));
+        let sums = Arc::new(sums(liar.bytes.len()));
         std::array::from_fn(|_| {
             let mut bytes = Vec::new();
-            let blob = Arc::new(Checked::open(&store, "/x", &sums).unwrap());
+            let blob = Arc::new(Checked::open(&store, "/x", &sums, None).unwrap());
             let read = BlobReader::new(blob, start, u64::MAX).read_to_end(&mut bytes);
             read.map(|_| bytes).map_err(|error| format!("{:?}", error.downcast::<Error>().unwrap()))
         })
@@ -287,8 +348,8 @@ mod tests {
     fn any_range_has_the_bytes_of_the_file() {
         let liar = Arc::new(Liar { bytes: content(300_000), ..Liar::default() });
         let store: Arc<dyn Store> = Arc::new(LiarStore(Arc::clone(&liar)));
-        let sums = Arc::new(Sums::new(300_000));
-        let blob = Checked::open(&store, "/x", &sums).unwrap();
+        let sums = Arc::new(sums(300_000));
+        let blob = Checked::open(&store, "/x", &sums, None).unwrap();
         let mut buffer = vec![0; 300_100];
         for start in [0, 1, 65_535, 65_536, 65_537, 131_072, 262_144, 299_999, 300_000, 300_001] {
             for length in [0, 1, 37_856, 65_535, 65_536, 65_537, 131_072, 200_000, 300_100] {
@@ -309,7 +370,7 @@ mod tests {
         // In windows that end anywhere, too.
         let liar = Arc::new(Liar { bytes: content(5 << 20), ..Liar::default() });
         let store: Arc<dyn Store> = Arc::new(LiarStore(Arc::clone(&liar)));
-        let blob = Checked::open(&store, "/x", &Arc::new(Sums::new(5 << 20))).unwrap();
+        let blob = Checked::open(&store, "/x", &Arc::new(sums(5 << 20)), None).unwrap();
         for start in (7..5_000_000).step_by(250_000) {
             blob.read_full_at(start, &mut vec![0; 250_000]).unwrap();
         }
@@ -339,6 +400,44 @@ mod tests {
     #[test]
     fn a_file_of_another_length_is_an_error() {
         let store: Arc<dyn Store> = Arc::new(LiarStore(Arc::default()));
-        assert!(Checked::open(&store, "/x", &Arc::new(Sums::new(1))).is_err());
+        let open = |sums| Checked::open(&store, "/x", &Arc::new(sums), None).map(drop);
+        assert!(matches!(open(sums(1)), Err(Error::Changed { .. })));
+        open(sums(0)).unwrap();
+    }
+
+    #[test]
+    fn a_file_of_another_version_is_an_error() {
+        let version = |modified, tag| Version { modified, tag };
+        let liar = Arc::new(Liar { version: version(Some(7), Some(8)), ..Liar::default() });
+        let store: Arc<dyn Store> = Arc::new(LiarStore(liar));
+        let open = |version| Checked::open(&store, "/x", &Arc::new(Sums::new(0, version)), None).is_ok();
+        assert!(open(version(Some(7), Some(8))) && open(version(Some(6), Some(8))));
+        assert!(open(version(Some(7), None)) && open(version(None, None)));
+        assert!(!open(version(Some(7), Some(9))) && !open(version(Some(6), None)));
+    }
+
+    #[test]
+    fn what_a_dead_process_has_read_is_compared_with_what_is_read_now() {
+        let bytes = content(300_000);
+        let liar = Arc::new(Liar { bytes: bytes.clone(), ..Liar::default() });
+        let store: Arc<dyn Store> = Arc::new(LiarStore(liar));
+        let (before, noted) = (Arc::new(sums(300_000)), Arc::new(Noted::default()));
+        let blob = Checked::open(&store, "/x", &before, Some(Arc::clone(&noted))).unwrap();
+        blob.read_full_at(70_000, &mut [0; 100_000]).unwrap();
+        let kept = noted.take(&before);
+        assert_eq!(kept.iter().map(|cell| cell.0).collect::<Vec<_>>(), [1, 2]);
+        assert!(noted.take(&before).is_empty());
+
+        let mut bytes = bytes;
+        bytes[131_072] ^= 1;
+        let store: Arc<dyn Store> = Arc::new(LiarStore(Arc::new(Liar { bytes, ..Liar::default() })));
+        let now = Arc::new(sums(300_000));
+        assert!(now.restore(&kept));
+        let blob = Checked::open(&store, "/x", &now, None).unwrap();
+        blob.read_full_at(0, &mut [0; 131_072]).unwrap();
+        assert!(matches!(blob.read_full_at(131_072, &mut [0; 10]), Err(Error::Changed { .. })));
+        assert!(!sums(70_000).restore(&kept), "there is no third cell");
+        let other = sums(300_000);
+        assert!(other.restore(&[(1, 5)]) && !other.restore(&kept), "the first reading was another");
     }
 }

@@ -9,17 +9,19 @@ mod local;
 mod location;
 mod name;
 mod object;
+mod pattern;
 mod processes;
 mod remote;
 mod store;
 
+pub use checked::Noted;
 pub use guard::{catch, exit_on_panic};
 pub use hdfs::{Hdfs, HdfsLimits};
 pub use local::Local;
 pub use location::{Found, Stores};
-pub use name::{path_of_text, shown, text_of_path};
+pub use name::{NameBelow, path_of_text, shown, text_of_path};
 pub use object::{Bucket, ObjectLimits};
 pub use processes::{Cluster, Limits, Place};
 pub use store::{
-    Blob, BlobReader, Child, Entry, Error, Output, Rename, Showing, Store, Upload, UploadOutput, Uploads,
+    Blob, BlobReader, Child, Entry, Error, Output, Rename, Showing, Store, Upload, UploadOutput, Uploads, Version,
 };

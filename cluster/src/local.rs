@@ -3,17 +3,18 @@
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use log::trace;
 use tempfile::NamedTempFile;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::name::{path_of_text, text_of_path};
 use crate::store::{
-    Blob, Child, Entry, Error, Output, Rename, Showing, Store, everything, is_hidden, parent,
+    Blob, Child, Entry, Error, Output, Rename, Showing, Store, Version, everything, is_hidden, parent,
 };
 
 const READ_AHEAD_BYTES: usize = 1 << 20;
@@ -46,7 +47,8 @@ impl Store for Local {
                 return Err(io::Error::other("it is not a regular file"));
             }
             let file = File::open(file)?;
-            Ok(LocalBlob { path: path.to_owned(), bytes: file.metadata()?.len(), file })
+            let metadata = file.metadata()?;
+            Ok(LocalBlob { path: path.to_owned(), bytes: metadata.len(), version: version(&metadata), file })
         };
         let blob = open().map_err(|source| Error::io(path, "open", source))?;
         Ok(Arc::new(blob))
@@ -164,9 +166,18 @@ fn children(path: &str, hidden: bool) -> Result<Vec<Child>, Error> {
 }
 
 fn child(path: String, metadata: &Metadata) -> Child {
+    Child { path, bytes: metadata.len(), version: version(metadata), directory: metadata.is_dir() }
+}
+
+/// Without the time of the last change (ctime), which a chmod or a backup by hard links also moves: where a time was set
+/// back, what was read tells (`checked.rs`).
+fn version(metadata: &Metadata) -> Version {
     let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    let modified = modified.map(|since| since.as_millis() as u64);
-    Child { path, bytes: metadata.len(), modified, directory: metadata.is_dir() }
+    let numbers = [metadata.dev(), metadata.ino(), metadata.mtime() as u64, metadata.mtime_nsec() as u64];
+    Version {
+        modified: modified.map(|since| since.as_millis() as u64),
+        tag: Some(xxh3_64(&numbers.map(u64::to_le_bytes).concat())),
+    }
 }
 
 /// A hidden file beside the one that it will be, and the directories above it.
@@ -202,6 +213,7 @@ struct LocalBlob {
     path: String,
     file: File,
     bytes: u64,
+    version: Version,
 }
 
 impl Blob for LocalBlob {
@@ -213,6 +225,11 @@ impl Blob for LocalBlob {
         self.bytes
     }
 
+    fn version(&self) -> Result<Version, Error> {
+        Ok(self.version)
+    }
+
+    /// Looks at the file after each reading: what was written to it meanwhile is part of what it was not.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
         let wanted = self.bytes.saturating_sub(offset).min(buffer.len() as u64) as usize;
         if wanted == 0 {
@@ -226,7 +243,13 @@ impl Blob for LocalBlob {
                 read => break read,
             }
         };
-        read.map_err(|source| Error::io(&self.path, "read", source))
+        let failed = |source| Error::io(&self.path, "read", source);
+        let now = self.file.metadata().map_err(failed)?;
+        if now.len() != self.bytes || version(&now) != self.version {
+            let reason = "it was written to while it was open".to_owned();
+            return Err(Error::Changed { path: self.path.clone(), reason });
+        }
+        read.map_err(failed)
     }
 
     fn read_ahead_bytes(&self) -> usize {
@@ -388,7 +411,20 @@ mod tests {
         assert_eq!(blob.read_at(10, &mut buffer).unwrap(), 0);
         assert_eq!(blob.read_at(u64::MAX, &mut buffer).unwrap(), 0);
         fs::write(&path, "012").unwrap();
-        assert!(matches!(blob.read_at(5, &mut buffer), Err(Error::Io { .. })));
+        assert!(matches!(blob.read_at(5, &mut buffer), Err(Error::Changed { .. })));
+    }
+
+    #[test]
+    fn a_file_that_is_written_to_while_it_is_open_is_an_error_however_long_it_is() {
+        let (_guard, folder) = folder();
+        let path = format!("{folder}/x");
+        write(&path, "0123456789");
+        let file = File::options().append(true).open(&path).unwrap();
+        file.set_modified(UNIX_EPOCH).unwrap();
+        let blob = Local.open(&path).unwrap();
+        assert_eq!(blob.read_at(0, &mut [0; 4]).unwrap(), 4);
+        fs::write(&path, "9876543210").unwrap();
+        assert!(matches!(blob.read_at(4, &mut [0; 4]), Err(Error::Changed { .. })));
     }
 
     #[test]
@@ -435,7 +471,7 @@ mod tests {
         write(&format!("{folder}/x"), "1");
         let file = File::options().append(true).open(format!("{folder}/x")).unwrap();
         file.set_modified(UNIX_EPOCH + std::time::Duration::from_millis(1_234_567)).unwrap();
-        assert_eq!(Local.list(&folder).unwrap()[0].modified, Some(1_234_567));
+        assert_eq!(Local.list(&folder).unwrap()[0].version.modified, Some(1_234_567));
     }
 
     #[test]

@@ -2,18 +2,17 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::env;
-use std::path::{self, PathBuf};
+use std::path::{self, Component, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::{env, fs, io};
 
-use glob::Pattern;
-
-use crate::checked::{Checked, Sums};
+use crate::checked::{Checked, Noted, Sums};
 use crate::hdfs::{Hdfs, HdfsLimits};
 use crate::local::Local;
-use crate::name::{path_of_text, text_of_path};
+use crate::name::{NameBelow, path_of_text, text_of_path};
 use crate::object::{Bucket, ObjectLimits};
-use crate::store::{Blob, Entry, Error, Store, parent};
+use crate::pattern::{alternatives, is_pattern, matching, split};
+use crate::store::{Blob, Entry, Error, Store, Version, parent};
 
 /// Every store that a job has spoken of: this machine's files, and one HDFS per name node and one object store per
 /// bucket, met on first use.
@@ -34,26 +33,43 @@ pub struct Found {
     pub path: String,
     /// Relative to the input that led to it, or to the part of a pattern that stands before any `*`, `?`,
     /// `[` or `{`; an input that is a file gives its last name.
-    pub name: String,
+    pub name: NameBelow,
     /// Length in bytes.
     pub bytes: u64,
-    /// When it was last written, in milliseconds since 1970, by the store's own clock; where it says so.
-    pub modified: Option<u64>,
+    /// What the store says of its contents.
+    pub version: Version,
     /// Of all who open it.
     sums: Arc<Sums>,
 }
 
 impl Found {
-    /// Opens the file. What is read of a remote one is compared with what was read before through this
-    /// [`Found`] or a clone of it.
+    /// Opens the file. It must be what was found, and what is read is compared with what was read before through this
+    /// [`Found`] or a clone of it. The cells that are read are noted in `noted`.
     ///
     /// # Errors
-    /// Those of the store, and [`Error::Io`] when a remote file has changed meanwhile.
-    pub fn open(&self) -> Result<Arc<dyn Blob>, Error> {
-        if self.store.prefix().is_empty() {
-            return self.store.open(&self.path);
+    /// Those of the store, and [`Error::Changed`].
+    pub fn open(&self, noted: Option<Arc<Noted>>) -> Result<Arc<dyn Blob>, Error> {
+        Ok(Arc::new(Checked::open(&self.store, &self.path, &self.sums, noted)?))
+    }
+
+    /// The sums of what was noted: what is read later is compared with them, in another process if they are given to
+    /// [`Found::restore`] there.
+    pub fn sums(&self, noted: &Noted) -> Vec<(u64, u64)> {
+        noted.take(&self.sums)
+    }
+
+    /// Takes the sums of what an earlier process has read.
+    ///
+    /// # Errors
+    /// [`Error::Changed`] when something else was read since.
+    pub fn restore(&self, sums: &[(u64, u64)]) -> Result<(), Error> {
+        match self.sums.restore(sums) {
+            true => Ok(()),
+            false => Err(Error::Changed {
+                path: full_path(self),
+                reason: "its bytes differ from those that an earlier run has read".to_owned(),
+            }),
         }
-        Ok(Arc::new(Checked::open(&self.store, &self.path, &self.sums)?))
     }
 }
 
@@ -76,11 +92,14 @@ impl Stores {
 
     /// The store and the absolute path that `uri` names: `hdfs://host:port/path`, `hdfs:///path` (on
     /// `fs.defaultFS`), `s3://bucket/path` (`s3a` is the same), `gs://bucket/path`, `az://container/path`,
-    /// `abfs://container@account.dfs.core.windows.net/path`, `file:///path`, or a plain path. Nothing is looked up,
-    /// so it need not exist.
+    /// `abfs://container@account.dfs.core.windows.net/path`, `file:///path`, or a plain path. It need not exist.
+    ///
+    /// The path has no empty parts, no `.` and no `..`. Where a local `..` stands behind a link, it is the folder above
+    /// that which the link names, as for everyone who opens the path.
     ///
     /// # Errors
-    /// [`Error::BadName`] for other schemes, and when no name node or bucket is known.
+    /// [`Error::BadName`] for other schemes, when no name node or bucket is known, and for a `..` that leads nowhere: in a
+    /// bucket, above a root, or behind a pattern.
     pub fn locate(&self, uri: &str) -> Result<(Arc<dyn Store>, String), Error> {
         let bad = |reason: String| Err(Error::BadName { name: uri.to_owned(), reason });
         let (scheme, rest) = match uri.split_once(':') {
@@ -93,6 +112,11 @@ impl Stores {
             Some(rest) if !scheme.is_empty() => rest.split_at(rest.find('/').unwrap_or(rest.len())),
             _ => ("", rest),
         };
+        if path.split('/').skip_while(|name| !is_pattern(name)).any(|name| name == "..") {
+            return bad(
+                "a \"..\" behind a pattern is not resolved: write the folder that it leads to".to_owned()
+            );
+        }
         match scheme {
             "" if path.is_empty() => bad("it is empty".to_owned()),
             "" => Ok((self.local.clone(), self.absolute(path)?)),
@@ -101,7 +125,14 @@ impl Stores {
             }
             "file" => bad("file:// takes no host: write file:///path".to_owned()),
             "hdfs" | "viewfs" => {
-                let names: Vec<_> = path.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
+                let mut names = Vec::new();
+                for name in path.split('/').filter(|name| !matches!(*name, "" | ".")) {
+                    match name {
+                        ".." if names.pop().is_none() => return bad("it leads above the root".to_owned()),
+                        ".." => {}
+                        name => names.push(name),
+                    }
+                }
                 let prefix = format!("{scheme}://{authority}");
                 let meet = || Ok(Arc::new(Hdfs::new(&prefix, HdfsLimits::default())?) as Arc<dyn Store>);
                 Ok((self.remote(&prefix, meet)?, format!("/{}", names.join("/"))))
@@ -111,6 +142,9 @@ impl Stores {
             }
             "s3" | "s3a" | "gs" | "az" | "abfs" | "abfss" => {
                 let names: Vec<_> = path.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
+                if names.contains(&"..") {
+                    return bad("there is no \"..\" in a bucket".to_owned());
+                }
                 // One name for one bucket, whatever way it is spelled.
                 let scheme = match scheme {
                     "s3a" => "s3",
@@ -136,9 +170,21 @@ impl Stores {
 
     fn absolute(&self, path: &str) -> Result<String, Error> {
         let below = self.directory.join(path_of_text(path));
-        let path = path::absolute(below).map_err(|source| Error::io(path, "find", source))?;
-        let text = text_of_path(path.as_os_str());
-        Ok(if text == "/" { text } else { text.trim_end_matches('/').to_owned() })
+        let failed = |source| Error::io(path, "find", source);
+        let mut resolved = PathBuf::new();
+        for part in path::absolute(below).map_err(failed)?.components() {
+            if part != Component::ParentDir {
+                resolved.push(part);
+                continue;
+            }
+            match fs::canonicalize(&resolved) {
+                Ok(target) => resolved = target,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(failed(error)),
+            }
+            resolved.pop();
+        }
+        Ok(text_of_path(resolved.as_os_str()))
     }
 
     /// The store of that prefix; `meet` makes it the first time.
@@ -195,7 +241,11 @@ impl Stores {
         } else {
             let bad = |reason| Error::BadName { name: input.to_owned(), reason };
             for pattern in alternatives(&path).map_err(bad)? {
-                let names: Vec<&str> = pattern.split('/').skip(1).collect();
+                // A choice in braces may bring empty ones along.
+                let names: Vec<_> = pattern.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
+                if names.contains(&"..") {
+                    return Err(bad("a \"..\" in braces is not resolved".to_owned()));
+                }
                 matching(store.as_ref(), "", &names, &bad, &mut files)?;
             }
             base = path.split('/').take_while(|name| !is_pattern(name)).collect::<Vec<_>>().join("/");
@@ -203,11 +253,14 @@ impl Stores {
         if files.is_empty() {
             return Err(Error::NotFound { path: input.to_owned() });
         }
-        found.extend(files.into_iter().map(|Entry { path, bytes, modified }| {
-            let below = path.strip_prefix(base.trim_end_matches('/')).filter(|below| !below.is_empty());
-            let name = below.unwrap_or(&path[parent(&path).len()..]).trim_start_matches('/').to_owned();
-            Found { store: store.clone(), path, name, bytes, modified, sums: Arc::new(Sums::new(bytes)) }
-        }));
+        for Entry { path, bytes, version } in files {
+            let below =
+                path.strip_prefix(base.trim_end_matches('/')).and_then(|below| below.strip_prefix('/'));
+            let last = path[parent(&path).len()..].trim_start_matches('/');
+            let name = NameBelow::new(below.unwrap_or(last))?;
+            let sums = Arc::new(Sums::new(bytes, version));
+            found.push(Found { store: store.clone(), path, name, bytes, version, sums });
+        }
         Ok(())
     }
 }
@@ -221,86 +274,11 @@ fn is_scheme(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
-fn is_pattern(name: &str) -> bool {
-    name.contains(['*', '?', '[', '{'])
-}
-
-/// Splits at the commas outside of braces.
-fn split(list: &str) -> Vec<&str> {
-    let mut depth = 0usize;
-    let separates = |c| {
-        match c {
-            '{' => depth += 1,
-            '}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        c == ',' && depth == 0
-    };
-    list.split(separates).collect()
-}
-
-/// The patterns without braces that a pattern stands for: `a{b,c}d` is `abd` and `acd`.
-fn alternatives(pattern: &str) -> Result<Vec<String>, String> {
-    let Some(open) = pattern.find('{') else {
-        return Ok(vec![pattern.to_owned()]);
-    };
-    let mut depth = 0;
-    let closes = |c| {
-        depth += i32::from(c == '{') - i32::from(c == '}');
-        depth == 0
-    };
-    let close = pattern[open..].find(closes).ok_or("a { is never closed")? + open;
-    let mut patterns = Vec::new();
-    for choice in split(&pattern[open + 1..close]) {
-        patterns.extend(alternatives(&format!("{}{choice}{}", &pattern[..open], &pattern[close + 1..]))?);
-    }
-    Ok(patterns)
-}
-
-/// Adds the files below `directory` whose path, or a directory on whose path, matches `names`, one per level.
-fn matching(
-    store: &dyn Store,
-    directory: &str,
-    names: &[&str],
-    bad: &dyn Fn(String) -> Error,
-    files: &mut Vec<Entry>,
-) -> Result<(), Error> {
-    let Some((first, rest)) = names.split_first() else {
-        // A pattern may lead to nothing here and to something there, but what is here must be read whole.
-        if store.exists(directory)? {
-            files.extend(store.list(directory)?);
-        }
-        return Ok(());
-    };
-    if !is_pattern(first) {
-        return matching(store, &format!("{directory}/{first}"), rest, bad, files);
-    }
-    // Not globset: its `?` is one byte, a third of a Chinese character.
-    let pattern = Pattern::new(first).map_err(|error| bad(error.msg.to_owned()))?;
-    let here = if directory.is_empty() { "/" } else { directory };
-    let children = match store.children(here) {
-        Err(Error::NotFound { .. }) => Vec::new(),
-        children => children?,
-    };
-    for child in children {
-        let name = child.path.rsplit('/').next().unwrap_or_default();
-        // Asked for its children, a file names itself.
-        if child.path == here || !pattern.matches(name) {
-            continue;
-        }
-        if child.directory {
-            matching(store, &child.path, rest, bad, files)?;
-        } else if rest.is_empty() {
-            files.push(Entry { path: child.path, bytes: child.bytes, modified: child.modified });
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
     use tempfile::TempDir;
 
     use super::*;
@@ -353,6 +331,29 @@ mod tests {
         let found = stores.expand(&["a", "a,b"]).unwrap();
         let names: Vec<_> = found.iter().map(|file| &file.path[folder.len()..]).collect();
         assert_eq!(names, ["/a,b", "/a/x"]);
+    }
+
+    #[test]
+    fn dots_are_resolved_as_their_store_would() {
+        let (_guard, folder) = folder(&["a/b/x", "c"]);
+        std::os::unix::fs::symlink("a/b", format!("{folder}/link")).unwrap();
+        let stores = Stores::below(&folder);
+        let located = |uri: &str| Ok::<_, String>(stores.locate(uri).map_err(|error| error.to_string())?.1);
+        assert_eq!(located("a/../c/."), Ok(format!("{folder}/c")));
+        assert_eq!(located("link/../b/x"), Ok(format!("{folder}/a/b/x")), "as cat link/../b/x has it");
+        assert_eq!(located("new/../c"), Ok(format!("{folder}/c")));
+        assert_eq!(located("/../.."), Ok("/".to_owned()));
+        assert_eq!(located("hdfs://127.0.0.1/a/./b/../../c"), Ok("/c".to_owned()));
+        for (uri, hint) in [
+            ("hdfs://127.0.0.1/a/../../b", "above the root"),
+            ("s3://bucket/a/../b", "in a bucket"),
+            ("*/../c", "behind a pattern"),
+            ("a/b[1]/x/../c", "behind a pattern"),
+            ("hdfs://127.0.0.1/{a,b}/../c", "behind a pattern"),
+        ] {
+            let error = located(uri).unwrap_err();
+            assert!(error.contains(hint), "{uri}: {error}");
+        }
     }
 
     #[test]
@@ -417,7 +418,7 @@ mod tests {
         assert_eq!(names(&folder, &format!("b,{folder}/a/{{y,x}},,{folder}/a")), ["a/x", "a/y", "b/x"]);
         let relative = |inputs: [&str; 2]| {
             let found = Stores::new().expand(&inputs.map(|input| format!("{folder}/{input}"))).unwrap();
-            found.into_iter().map(|file| file.name).collect::<Vec<_>>()
+            found.into_iter().map(|file| file.name.to_string()).collect::<Vec<_>>()
         };
         assert_eq!(relative(["", "a"]), relative(["a", ""]));
     }
@@ -427,7 +428,7 @@ mod tests {
         let (_guard, folder) = folder(&["art/1.txt", "art/old/2.txt"]);
         let names = |pattern: &str| {
             let found = Stores::new().expand(&[format!("{folder}/{pattern}")]).unwrap();
-            found.into_iter().map(|file| file.name).collect::<Vec<_>>()
+            found.into_iter().map(|file| file.name.to_string()).collect::<Vec<_>>()
         };
         assert_eq!(names("art"), ["1.txt", "old/2.txt"]);
         assert_eq!(names("art/"), ["1.txt", "old/2.txt"]);
@@ -456,5 +457,35 @@ mod tests {
         assert!(matches!(error("d"), Error::BadName { .. }));
         assert!(matches!(error("{a"), Error::BadName { .. }));
         assert!(matches!(error("a[*"), Error::BadName { .. }));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_the_input_a_file_lies_where_its_name_says_and_the_name_leads_nowhere_else(
+            files in vec(vec(select(vec!["a", "b", "ab", "...", "c d"]), 1..4), 1..6),
+            pattern in vec(select(vec![
+                "a", "b", "ab", "...", "c d", "*", "?", "[ab]", "a*", "{a,b}", "{a,..}", "{a,}", "{b,a/../b}", "..", ".", "",
+            ]), 1..6),
+        ) {
+            let outer = tempfile::tempdir().unwrap();
+            let root = outer.path().join("x/y/root");
+            fs::create_dir_all(&root).unwrap();
+            for names in files {
+                let file = root.join(names.join("/"));
+                // One name may be a file and a folder; the first stays.
+                if fs::create_dir_all(file.parent().unwrap()).is_ok() && !file.exists() {
+                    fs::write(file, "").unwrap();
+                }
+            }
+            fs::write(outer.path().join("x/a"), "").unwrap();
+            let root = fs::canonicalize(root).unwrap();
+            let uri = format!("{}/{}", root.display(), pattern.join("/"));
+            for file in Stores::new().expand(&[uri]).unwrap_or_default() {
+                prop_assert!(!file.name.is_empty() && !file.name.starts_with('/'), "{:?}", file.name);
+                prop_assert!(file.name.split('/').all(|part| !["", ".", ".."].contains(&part)), "{:?}", file.name);
+                prop_assert!(file.path.ends_with(&format!("/{}", &*file.name)), "{} {:?}", file.path, file.name);
+                prop_assert_eq!(fs::canonicalize(&file.path).unwrap(), PathBuf::from(&file.path));
+            }
+        }
     }
 }

@@ -8,8 +8,37 @@
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
+use std::ops::Deref;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
+
+use crate::store::Error;
+
+/// A file's path below a folder: names with `/` between them, of which none is empty, `.` or `..`. So it never leads out
+/// of the folder, and parts and ids that are named after it stay apart.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NameBelow(String);
+
+impl NameBelow {
+    /// # Errors
+    /// [`Error::BadName`] when it would lead elsewhere.
+    pub fn new(name: &str) -> Result<Self, Error> {
+        if name.split('/').any(|part| matches!(part, "" | "." | "..")) {
+            let reason =
+                "a file's name below its folder has no empty part, no \".\" and no \"..\"".to_owned();
+            return Err(Error::BadName { name: name.to_owned(), reason });
+        }
+        Ok(NameBelow(name.to_owned()))
+    }
+}
+
+impl Deref for NameBelow {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
 
 /// What byte 0 would be.
 const BASE: u32 = 0x10F700;
@@ -101,6 +130,16 @@ mod tests {
         }
         assert_eq!(text_of_path(OsStr::from_bytes(b"caf\xe9")), "caf\u{10F7E9}");
         assert!(texts.contains("中文") && texts.contains("/plain/\n"));
+    }
+
+    #[test]
+    fn a_name_below_a_folder_leads_nowhere_else() {
+        for name in ["", "/a", "a/", "a//b", ".", "..", "a/../b", "./a", "a/."] {
+            assert!(NameBelow::new(name).is_err(), "{name}");
+        }
+        for name in ["a", "a/b", "...", "a/..b/.c", "中/文"] {
+            assert_eq!(&*NameBelow::new(name).unwrap(), name);
+        }
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub trait Store: Send + Sync {
                 if child.directory {
                     directories.push(child.path);
                 } else {
-                    files.push(Entry { path: child.path, bytes: child.bytes, modified: child.modified });
+                    files.push(Entry { path: child.path, bytes: child.bytes, version: child.version });
                 }
             }
         }
@@ -123,10 +123,10 @@ pub(crate) fn everything(
             Err(Error::NotFound { .. }) => Vec::new(),
             children => children?,
         };
-        for Child { path, bytes, modified, directory } in children {
+        for Child { path, bytes, version, directory } in children {
             match directory {
                 true => directories.push(path),
-                false => files.push(Entry { path, bytes, modified }),
+                false => files.push(Entry { path, bytes, version }),
             }
         }
     }
@@ -148,8 +148,8 @@ pub struct Child {
     pub path: String,
     /// Length in bytes; of a directory, nothing of use.
     pub bytes: u64,
-    /// When it was last written, in milliseconds since 1970, by the store's own clock; where it says so.
-    pub modified: Option<u64>,
+    /// What the store says of its contents.
+    pub version: Version,
     /// Whether it is a directory.
     pub directory: bool,
 }
@@ -162,7 +162,26 @@ pub struct Entry {
     /// Length in bytes.
     pub bytes: u64,
     /// As in [`Child`].
+    pub version: Version,
+}
+
+/// What a store says of the contents of a file, and would not say of others that take their place. It is compared and
+/// never understood.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version {
+    /// When the file was last written, in milliseconds since 1970, by the store's own clock; where it says so.
     pub modified: Option<u64>,
+    /// A hash of what else tells it: of a local file the device, the number and the time to the nanosecond, of an object
+    /// its ETag; nothing of a file of HDFS.
+    pub tag: Option<u64>,
+}
+
+impl Version {
+    /// Whether nothing says that the contents are others. Where both have a tag, it decides.
+    pub fn agrees(&self, other: &Version) -> bool {
+        let same = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a == b);
+        same(self.tag, other.tag).or(same(self.modified, other.modified)).unwrap_or(true)
+    }
 }
 
 /// An open file, read at any offset by any number of threads.
@@ -171,6 +190,13 @@ pub trait Blob: Send + Sync {
     fn path(&self) -> &str;
     /// Length in bytes.
     fn bytes(&self) -> u64;
+    /// What the store says of what was opened; a call where opening did not tell. What is not known is not compared.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn version(&self) -> Result<Version, Error> {
+        Ok(Version::default())
+    }
     /// Reads up to `buffer.len()` bytes; 0 only at or past the end.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error>;
     /// How much a sequential reader should ask for at once, in bytes.
@@ -220,6 +246,13 @@ pub enum Error {
         /// The whole line: which process, and why.
         reason: String,
     },
+    /// An input is not what it was when the job was planned, or when it was read before.
+    Changed {
+        /// The path, for people.
+        path: String,
+        /// Lower case, no full stop.
+        reason: String,
+    },
     /// Everything else.
     Io {
         /// The path.
@@ -250,6 +283,9 @@ impl fmt::Display for Error {
             Error::Denied { path } => write!(f, "no permission for \"{path}\""),
             Error::BadName { name, reason } => write!(f, "cannot use \"{name}\": {reason}"),
             Error::Processes { reason } => f.write_str(reason),
+            Error::Changed { path, reason } => {
+                write!(f, "the input \"{path}\" changed while the job ran: {reason}; run the job again")
+            }
             Error::Io { path, action, .. } => write!(f, "could not {action} \"{path}\""),
         }
     }

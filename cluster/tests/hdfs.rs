@@ -65,7 +65,7 @@ fn files_are_written_found_renamed_and_removed() {
     assert_eq!(listed(store.as_ref(), &path("a.txt")), [path("a.txt")]);
 
     let found = stores.expand(&[format!("{0}{root}/2024/*/?.txt,{0}{root}/{{a.txt,none}}", cluster.uri)]);
-    let found: Vec<_> = found.unwrap().into_iter().map(|file| (file.name, file.bytes)).collect();
+    let found: Vec<_> = found.unwrap().into_iter().map(|file| (file.name.to_string(), file.bytes)).collect();
     assert_eq!(found, [("01/甲.txt".into(), 15), ("02/乙.txt".into(), 15), ("a.txt".into(), 5)]);
     let found =
         stores.expand(&[format!("{0}{root}/b/x,{0}{root}/b,{0}{root}/202?/01", cluster.uri)]).unwrap();
@@ -181,7 +181,7 @@ fn a_file_that_changes_between_two_readings_is_an_error(cluster: &MiniDfs) {
     let found = stores.expand(&[uri]).unwrap().remove(0);
     let mut buffer = vec![0; bytes.len()];
     let mut read = |range: std::ops::Range<usize>| {
-        let blob = found.clone().open()?;
+        let blob = found.clone().open(None)?;
         blob.read_full_at(range.start as u64, &mut buffer[range]).map(|_| ())
     };
     read(0..1_000_000).unwrap();
@@ -254,7 +254,7 @@ fn a_file_that_we_write_is_whole() {
     let bytes = content((40 << 20) + 7);
     write(&store, "/large", &bytes);
     let found = Stores::new().expand(&[format!("{}/large", cluster.uri)]).unwrap().remove(0);
-    for blob in [store.open("/large").unwrap(), found.open().unwrap()] {
+    for blob in [store.open("/large").unwrap(), found.open(None).unwrap()] {
         let mut read = Vec::new();
         BlobReader::new(blob, 0, u64::MAX).read_to_end(&mut read).unwrap();
         assert!(read == bytes);

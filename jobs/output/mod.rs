@@ -55,7 +55,10 @@ impl Key {
     pub fn new(asked: &impl Serialize, plan: &Plan) -> Result<Self> {
         let mut text = format!("{}\n{}\n", env!("CARGO_PKG_VERSION"), serde_json::to_string(asked)?);
         for file in &plan.files {
-            writeln!(text, "{}\0{}\0{}\0{:?}", file.store.prefix(), file.path, file.bytes, file.modified)?;
+            let modified = file.version.modified;
+            // The number of a local device may be another one after a start.
+            let tag = file.version.tag.filter(|_| !file.store.prefix().is_empty());
+            writeln!(text, "{}\0{}\0{}\0{modified:?}{tag:?}", file.store.prefix(), file.path, file.bytes)?;
         }
         Ok(Key(format!("{:032x}", xxh3_128(text.as_bytes()))))
     }

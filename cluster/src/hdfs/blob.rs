@@ -3,7 +3,7 @@
 use std::io;
 use std::pin::pin;
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use hdfs_native::file::FileReader;
 use super::calls::{Calls, lock};
 use super::failure::Failure;
 use crate::remote::Patience;
-use crate::store::{Blob, Error};
+use crate::store::{Blob, Error, Version};
 
 /// The most that is asked of the library at once, in bytes; what has arrived of it waits in memory.
 pub(super) const RANGE_BYTES: usize = 8 << 20;
@@ -28,6 +28,8 @@ pub(super) struct HdfsBlob {
     /// Holds the places of all blocks. `None` after a failure: it also holds which data nodes it believes
     /// dead, and never takes that back.
     reader: Mutex<Option<Arc<FileReader>>>,
+    /// Once somebody has asked.
+    version: OnceLock<Version>,
     calls: Arc<Calls>,
 }
 
@@ -39,6 +41,7 @@ impl HdfsBlob {
             file: path.to_owned(),
             bytes: reader.file_length() as u64,
             reader: Mutex::new(Some(Arc::new(reader))),
+            version: OnceLock::new(),
             calls: Arc::clone(calls),
         })
     }
@@ -51,12 +54,27 @@ impl HdfsBlob {
         let reader =
             self.calls.tell(&self.file, open).map_err(|failure| failure.error(&self.path, "read"))?;
         if reader.file_length() as u64 != self.bytes {
-            let source = io::Error::new(io::ErrorKind::InvalidData, "its length changed while it was read");
-            return Err(Error::io(&self.path, "read", source));
+            return Err(self.changed("it has another length"));
+        }
+        // After opening, so that what was opened is no newer than what is compared.
+        if let Some(known) = self.version.get()
+            && *known != self.ask_version()?
+        {
+            return Err(self.changed("it was written at another time"));
         }
         let reader = Arc::new(reader);
         *lock(&self.reader) = Some(reader.clone());
         Ok(reader)
+    }
+
+    fn ask_version(&self) -> Result<Version, Error> {
+        let look = |client: Client, path: String| async move { client.get_file_info(&path).await };
+        let status = self.calls.ask(&self.file, "look for", look)?;
+        Ok(Version { modified: Some(status.modification_time), tag: None })
+    }
+
+    fn changed(&self, reason: &str) -> Error {
+        Error::Changed { path: self.path.clone(), reason: reason.to_owned() }
     }
 
     /// Reads on from `offset + *filled`, which it moves, until `buffer` is full or `end` has come. It must lie
@@ -123,6 +141,14 @@ impl Blob for HdfsBlob {
         self.bytes
     }
 
+    fn version(&self) -> Result<Version, Error> {
+        if let Some(&version) = self.version.get() {
+            return Ok(version);
+        }
+        let version = self.ask_version()?;
+        Ok(*self.version.get_or_init(|| version))
+    }
+
     /// Up to 8 MiB. What has arrived when an attempt fails is kept, and the next one goes on from there with a fresh
     /// reader: it finds the good copy that the last one had given up on, and leaves a slow data node if the
     /// name node puts another one first.
@@ -165,7 +191,8 @@ mod tests {
     fn what_was_delivered_before_a_failure_is_kept_and_no_more_than_asked_for_is_taken() {
         let calls = Arc::new(Calls::new("hdfs://127.0.0.1:1", HdfsLimits::default(), &[]).unwrap());
         let (path, file) = (String::new(), String::new());
-        let blob = HdfsBlob { path, file, bytes: 9, reader: Mutex::new(None), calls };
+        let blob =
+            HdfsBlob { path, file, bytes: 9, reader: Mutex::new(None), version: OnceLock::new(), calls };
         let read = |items: &[&'static [u8]], filled: &mut usize| {
             let (sender, receiver) = mpsc::channel();
             items.iter().for_each(|item| sender.send(Ok(Bytes::from_static(item))).unwrap());

@@ -17,7 +17,7 @@ use hdfs_native::client::FileStatus;
 use hdfs_native::{Client, HdfsError, WriteOptions};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::store::{Blob, Child, Entry, Error, Output, Rename, Showing, Store, everything, is_hidden};
+use crate::store::{Blob, Child, Entry, Error, Output, Rename, Showing, Store, Version, everything, is_hidden};
 use blob::HdfsBlob;
 use calls::Calls;
 use failure::Failure;
@@ -185,7 +185,7 @@ impl Hdfs {
         let list = |client: Client, path: String| async move { client.list_status(&path, false).await };
         let child = |status: FileStatus| Child {
             bytes: status.length as u64,
-            modified: Some(status.modification_time),
+            version: Version { modified: Some(status.modification_time), tag: None },
             directory: status.isdir,
             path: status.path,
         };

@@ -10,7 +10,7 @@ use object_store::{GetOptions, GetRange, GetResult, ObjectMeta};
 use super::connect::Client;
 use super::failure::Failure;
 use super::shared::Shared;
-use crate::store::{Blob, Error};
+use crate::store::{Blob, Error, Version};
 
 /// The most that is asked for at once, in bytes.
 const RANGE_BYTES: usize = 8 << 20;
@@ -32,6 +32,10 @@ impl Blob for Object {
 
     fn bytes(&self) -> u64 {
         self.meta.size
+    }
+
+    fn version(&self) -> Result<Version, Error> {
+        Ok(super::version(&self.meta))
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {

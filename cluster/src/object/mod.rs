@@ -15,6 +15,7 @@ use futures::StreamExt;
 use futures::stream;
 use object_store::path::Path;
 use object_store::{ObjectMeta, PutMode, PutPayload};
+use xxhash_rust::xxh3::xxh3_64;
 
 use self::blob::Object;
 use self::connect::Client;
@@ -23,7 +24,7 @@ pub use self::shared::ObjectLimits;
 use self::shared::{Shared, is_mark};
 use self::upload::ObjectWriter;
 use crate::store::{
-    Blob, Child, Entry, Error, Output, Showing, Store, Upload, UploadOutput, Uploads, is_hidden,
+    Blob, Child, Entry, Error, Output, Showing, Store, Upload, UploadOutput, Uploads, Version, is_hidden,
 };
 
 /// How many objects one request may remove (S3: 1,000).
@@ -62,14 +63,14 @@ impl Bucket {
             let directories = directories.map(|at| Child {
                 path: format!("/{at}"),
                 bytes: 0,
-                modified: None,
+                version: Version::default(),
                 directory: true,
             });
             let files = page.objects.into_iter().filter(|object| object.location != key);
             let files = files.map(|object| Child {
                 path: format!("/{}", object.location),
                 bytes: object.size,
-                modified: modified(&object),
+                version: version(&object),
                 directory: false,
             });
             let seen = |child: &Child| !is_hidden(last_name(&child.path).as_bytes());
@@ -128,7 +129,7 @@ impl Store for Bucket {
             Some(meta) => Ok(vec![Child {
                 path: path.to_owned(),
                 bytes: meta.size,
-                modified: modified(&meta),
+                version: version(&meta),
                 directory: false,
             }]),
             None => Err(Error::NotFound { path: self.shared.name(path) }),
@@ -184,7 +185,7 @@ impl Store for Bucket {
             entries.extend(objects.map(|object| Entry {
                 path: format!("/{}", object.location),
                 bytes: object.size,
-                modified: modified(&object),
+                version: version(&object),
             }));
         })?;
         Ok(entries)
@@ -200,7 +201,7 @@ impl Store for Bucket {
         if !is_root(path)
             && let Some(meta) = self.shared.head(path, "list")?
         {
-            files.push(Entry { path: path.to_owned(), bytes: meta.size, modified: modified(&meta) });
+            files.push(Entry { path: path.to_owned(), bytes: meta.size, version: version(&meta) });
         }
         let mut directories = vec![path.to_owned()];
         let mut any = !files.is_empty();
@@ -211,7 +212,7 @@ impl Store for Bucket {
                 match child.directory {
                     true => directories.push(child.path),
                     false => {
-                        files.push(Entry { path: child.path, bytes: child.bytes, modified: child.modified })
+                        files.push(Entry { path: child.path, bytes: child.bytes, version: child.version })
                     }
                 }
             }
@@ -253,8 +254,11 @@ impl Uploads for Bucket {
     }
 }
 
-fn modified(object: &ObjectMeta) -> Option<u64> {
-    object.last_modified.timestamp_millis().try_into().ok()
+/// The time in whole seconds: a listing may say more than a request for the object itself.
+fn version(object: &ObjectMeta) -> Version {
+    let seconds = u64::try_from(object.last_modified.timestamp()).ok();
+    let tag = object.e_tag.as_ref().map(|tag| xxh3_64(tag.as_bytes()));
+    Version { modified: seconds.map(|seconds| seconds * 1000), tag }
 }
 
 fn is_root(path: &str) -> bool {

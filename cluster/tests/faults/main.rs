@@ -292,7 +292,7 @@ fn packets_say_a_wrong_place(scene: &Scene) {
     // As a job reads it, from the same place: in cells that begin where chunks do.
     let found = Stores::new().expand(&[format!("{}{}", scene.proxy.uri, scene.path)]).unwrap();
     let mut bytes = vec![0; FILE_BYTES - 100];
-    assert_eq!(found[0].open().unwrap().read_full_at(100, &mut bytes).unwrap(), bytes.len());
+    assert_eq!(found[0].open(None).unwrap().read_full_at(100, &mut bytes).unwrap(), bytes.len());
     assert!(bytes == scene.bytes[100..]);
 
     let shifts = [512, -512, -1, 1, 65_536, -65_536, i64::MAX / 2, -700_000];

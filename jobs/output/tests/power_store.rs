@@ -242,7 +242,7 @@ impl Store for PowerStore {
         let child = |path: String, id: Id| Child {
             path,
             bytes: disk.live.contents.get(&id).map_or(0, |bytes| bytes.len() as u64),
-            modified: None,
+            version: Default::default(),
             directory: disk.is_directory(id),
         };
         let id = disk.live.find(path).ok_or_else(|| Error::NotFound { path: path.to_owned() })?;
