@@ -150,7 +150,8 @@ fn run_with(common: &Common, cluster: &Arc<Cluster>, mut args: Args) -> Result<u
         (earlier.documents, hash::bytes(&counts))
     });
     let asked: BTreeMap<_, _> = configuration.iter().filter(|(name, _)| *name != "workers").collect();
-    let key = Key::new(&(asked, words, counts), &plan)?;
+    // It is process 0 that looks for what a killed run has left.
+    let key = (cluster.index() == 0).then(|| Key::new(&(asked, words, counts), &plan)).transpose()?;
     let finish = Finish {
         common,
         job: "dedup",
@@ -166,7 +167,7 @@ fn run_with(common: &Common, cluster: &Arc<Cluster>, mut args: Args) -> Result<u
         guards: &args.guards,
         configuration,
         summary_json: args.summary_json.as_deref(),
-        key: Some(key),
+        key,
         limits: format!("{:?} max-rejects {:?}", args.guards, args.max_rejects),
     };
     let search = |progress: &Arc<Progress>, folder: &OutputFolder| {
@@ -177,13 +178,15 @@ fn run_with(common: &Common, cluster: &Arc<Cluster>, mut args: Args) -> Result<u
         if cluster.index() == 0 {
             statistics::write(folder, &args.method, &lexicon, &statistics)?;
         }
+        let outputs = folder.map_outputs();
         let search = Search {
             plan: Arc::clone(&plan),
             reading: reading.clone(),
             verify,
             cluster: Arc::clone(cluster),
             progress: Arc::clone(progress),
-            outputs: folder.map_outputs(),
+            secret: outputs.secret(cluster)?,
+            outputs,
             scratch,
         };
         args.method.with(&lexicon, &statistics, search)?

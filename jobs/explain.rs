@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use cluster::{Cluster, Local, text_of_path};
 use operators::features::Lexicon;
+use operators::hash::Secret;
 use operators::method::Spec;
 use operators::{Cost, Curve, DocId, Scratch};
 
@@ -130,7 +131,8 @@ fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> R
     let folder = tempfile::tempdir()?;
     let outputs = MapOutputs::new(Arc::new(Local), text_of_path(folder.path().as_os_str()));
     let (plan, scratch) = (Arc::new(plan), Scratch::unused());
-    let search = Search { plan, reading, verify, cluster, progress, outputs, scratch };
+    let search =
+        Search { plan, reading, verify, cluster, progress, outputs, secret: Secret::random(), scratch };
     let found = args.method.with(lexicon, &statistics, search)??;
     if found.docs < 2 {
         return Err(WrongUse(format!("a sample of {} documents says nothing", found.docs)).into());

@@ -154,16 +154,16 @@ impl Finish<'_> {
                 // It passed other guards than those that are asked for now.
                 folder.rehearse();
             }
-            let shared = (decided != Some(true)).then(|| folder.shared());
+            // A job without a key is of one process.
+            let shared = key.filter(|_| decided != Some(true)).map(|key| folder.shared(key));
             claimed = Some(folder);
             Ok(shared)
         })?;
-        match (claimed, shared, key) {
-            (Some(folder), ..) => Ok(Some(folder)),
-            (None, Some(shared), Some(key)) => {
-                OutputFolder::of_shared(stores, &shared, &self.plan, key).map(Some)
+        match (claimed, shared) {
+            (Some(folder), _) => Ok(Some(folder)),
+            (None, shared) => {
+                shared.map(|shared| OutputFolder::of_shared(stores, &shared, &self.plan)).transpose()
             }
-            _ => Ok(None),
         }
     }
 

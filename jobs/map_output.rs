@@ -7,14 +7,15 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
-use cluster::{Blob, Output, Store};
+use cluster::{Blob, Cluster, Output, Store};
+use operators::hash::Secret;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::say;
 
-const MAGIC: [u8; 8] = *b"DDJMAP01";
+const MAGIC: [u8; 8] = *b"DDJMAP02";
 /// Length and checksum of the footer, and the magic.
 const TAIL_BYTES: usize = 8 + 8 + MAGIC.len();
 /// A frame is written when a section has at least so many bytes.
@@ -31,6 +32,34 @@ impl MapOutputs {
     /// In a folder of a store; it need not exist.
     pub fn new(store: Arc<dyn Store>, folder: String) -> Self {
         MapOutputs { store, folder }
+    }
+
+    /// The secret of the run, which is kept beside its map outputs. Process 0 makes or finds it.
+    pub fn secret(&self, cluster: &Cluster) -> Result<Secret> {
+        let path = format!("{}/secret", self.folder);
+        let words = cluster.meet((), |_| -> Result<_> {
+            if let Some(words) = self.kept_secret(&path)? {
+                return Ok(words);
+            }
+            let words = Secret::random().words();
+            let mut output = self.store.create(&path)?;
+            let written = output.write_all(&words.map(u64::to_le_bytes).concat());
+            written.map_err(|error| cluster::Error::io(&path, "write", error))?;
+            output.finish()?;
+            Ok(words)
+        })?;
+        Ok(Secret::of_words(words))
+    }
+
+    /// One that a loss of power has cut is none: each map output tells whether it was made with the same.
+    fn kept_secret(&self, path: &str) -> Result<Option<[u64; 2]>> {
+        if !self.store.exists(path)? {
+            return Ok(None);
+        }
+        let (blob, mut bytes) = (self.store.open(path)?, [0; 16]);
+        let whole = blob.bytes() == 16 && blob.read_full_at(0, &mut bytes)? == 16;
+        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
+        Ok(whole.then(|| [word(0), word(8)]))
     }
 
     fn path(&self, split: u32) -> String {

@@ -3,10 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Result, anyhow, bail};
-use cluster::{Found, NameBelow, Stores, path_of_text};
+use cluster::{Found, NameBelow, Noted, Stores, path_of_text};
 use datasets::{FORMATS, Format, Piece, UNKNOWN};
 use operators::text::{Clean, Cleaner};
 use operators::{Doc, DocId, hash};
@@ -71,15 +72,38 @@ impl Sample {
 }
 
 /// A piece of a file that is not yet open.
+#[derive(Clone)]
 pub(crate) struct UnopenedPiece {
     file: Found,
     start: u64,
     end: u64,
+    /// What is read of it, for whoever wants to know.
+    noted: Option<Arc<Noted>>,
+}
+
+impl Split {
+    /// The same, and what is read of it is noted.
+    pub fn noting(&self) -> Self {
+        let noting = |piece: &UnopenedPiece| UnopenedPiece { noted: Some(Arc::default()), ..piece.clone() };
+        let pieces = self.pieces.iter().map(noting).collect();
+        Split { format: self.format, pieces, sample: self.sample.clone() }
+    }
+
+    /// The sums of what was noted, piece by piece.
+    pub fn sums(&self) -> Vec<Vec<(u64, u64)>> {
+        let sums = |piece: &UnopenedPiece| piece.noted.as_ref().map(|noted| piece.file.sums(noted));
+        self.pieces.iter().map(|piece| sums(piece).unwrap_or_default()).collect()
+    }
+
+    /// Takes the sums of what an earlier run has read of it.
+    pub fn restore(&self, sums: &[Vec<(u64, u64)>]) -> Result<(), cluster::Error> {
+        self.pieces.iter().zip(sums).try_for_each(|(piece, sums)| piece.file.restore(sums))
+    }
 }
 
 impl UnopenedPiece {
     pub fn open(&self) -> Result<Piece, cluster::Error> {
-        let blob = self.file.open(None)?;
+        let blob = self.file.open(self.noted.clone())?;
         Ok(Piece { blob, name: self.file.name.to_string(), start: self.start, end: self.end })
     }
 
@@ -128,7 +152,7 @@ impl Plan {
             None => recognise(&files)?,
         };
         for (file, format) in files.iter().zip(formats) {
-            let piece = |start, end| UnopenedPiece { file: file.clone(), start, end };
+            let piece = |start, end| UnopenedPiece { file: file.clone(), start, end, noted: None };
             match splits.last_mut() {
                 Some(split) if file.bytes <= room && split.format.name() == format.name() => {
                     split.pieces.push(piece(0, file.bytes));

@@ -17,6 +17,7 @@ mod hadoop;
 mod hdfs;
 mod hdfs_modes;
 mod hostile;
+mod input;
 mod invariance;
 mod labels;
 mod launch;

@@ -284,7 +284,11 @@ impl fmt::Display for Error {
             Error::BadName { name, reason } => write!(f, "cannot use \"{name}\": {reason}"),
             Error::Processes { reason } => f.write_str(reason),
             Error::Changed { path, reason } => {
-                write!(f, "the input \"{path}\" changed while the job ran: {reason}; run the job again")
+                write!(
+                    f,
+                    "the input \"{path}\" changed while the job ran: {reason}; \
+                     run the job again, and if it says so once more, remove OUTPUT/_temporary before"
+                )
             }
             Error::Io { path, action, .. } => write!(f, "could not {action} \"{path}\""),
         }

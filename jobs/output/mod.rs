@@ -32,9 +32,9 @@ pub(crate) use self::files::{Difference, FileList, OutputFile, found_below};
 use self::lock::{Lock, Owner, is_of_lock};
 pub(crate) use self::parts::{SplitParts, TaskManifest};
 pub(crate) use self::success::SuccessList;
-use crate::failure::while_running;
+use crate::failure::{is_change, while_running};
 use crate::plan::Plan;
-use crate::{WrongUse, exit_code, say};
+use crate::{WrongUse, exit_code, hash_of_program, say};
 
 pub(crate) const SUCCESS: &str = "_SUCCESS";
 /// In a run's folder: what will be the output, and what was to be that of the run that it resumes.
@@ -47,13 +47,13 @@ const LOOKS: u32 = 20;
 const LOOK: Duration = Duration::from_millis(500);
 
 /// What a run's output depends on, as a hash. What a run left is good for another one of the same key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Key(String);
 
 impl Key {
-    /// Of this program's version, what it was asked for, and the input files with their lengths and times.
+    /// Of this program, what it was asked for, and the input files with their lengths and times.
     pub fn new(asked: &impl Serialize, plan: &Plan) -> Result<Self> {
-        let mut text = format!("{}\n{}\n", env!("CARGO_PKG_VERSION"), serde_json::to_string(asked)?);
+        let mut text = format!("{:032x}\n{}\n", hash_of_program()?, serde_json::to_string(asked)?);
         for file in &plan.files {
             let modified = file.version.modified;
             // The number of a local device may be another one after a start.
@@ -90,6 +90,7 @@ pub(crate) struct OutputFolder {
 pub(crate) struct SharedFolder {
     uri: String,
     run: String,
+    key: Key,
     rehearsal: bool,
 }
 
@@ -164,10 +165,10 @@ impl OutputFolder {
     ///
     /// # Errors
     /// When this process does not see what process 0 has written there; those of [`Stores::locate`].
-    pub fn of_shared(stores: &Stores, shared: &SharedFolder, plan: &Plan, key: &Key) -> Result<Self> {
+    pub fn of_shared(stores: &Stores, shared: &SharedFolder, plan: &Plan) -> Result<Self> {
         let (store, path) = stores.locate(&shared.uri)?;
         let path = path.trim_end_matches('/').to_owned();
-        let SharedFolder { uri, run, rehearsal } = shared.clone();
+        let SharedFolder { uri, run, key, rehearsal } = shared.clone();
         for look in 0.. {
             if read(store.as_ref(), &format!("{run}/{KEY}"))?.as_deref() == Some(key.0.as_bytes()) {
                 break;
@@ -185,9 +186,10 @@ impl OutputFolder {
         Ok(OutputFolder { store, uri, path, run, lock, resumable: true, decided, rehearsal, stem, files })
     }
 
-    /// For [`OutputFolder::of_shared`].
-    pub fn shared(&self) -> SharedFolder {
-        SharedFolder { uri: self.uri.clone(), run: self.run.clone(), rehearsal: self.rehearsal }
+    /// For [`OutputFolder::of_shared`]. `key`: with which the folder was claimed.
+    pub fn shared(&self, key: &Key) -> SharedFolder {
+        let (uri, run, key) = (self.uri.clone(), self.run.clone(), key.clone());
+        SharedFolder { uri, run, key, rehearsal: self.rehearsal }
     }
 
     /// What an earlier run with the same key has decided, if only the commit is left, or a part of it.
@@ -211,7 +213,7 @@ impl OutputFolder {
         let result = work(&self).map_err(|error| self.reason(while_running(error)));
         if let Err(error) = &result {
             // The first error is the one to report.
-            drop(self.leave(matches!(exit_code(error), 2 | 4)));
+            drop(self.leave(matches!(exit_code(error), 2 | 4) || is_change(error)));
         }
         result
     }

@@ -2,9 +2,10 @@
 
 use anyhow::Result;
 use operators::flow::{Compared, RowSpool, Skew, compare};
-use operators::jaccard;
+use operators::mapped::Identity;
 use operators::method::Method;
 use operators::text::Cleaner;
+use operators::{Row, jaccard};
 use timely::worker::Worker;
 
 use super::verify::Source;
@@ -22,7 +23,16 @@ impl Search {
         let mut found = Found::default();
         at.enter(Stage::Compare);
         let mut rows = RowSpool::new(&self.scratch);
-        found.matches.copies = self.collapse(worker, &mut found, |row| rows.push(row))?;
+        found.matches.copies = match self.verify {
+            Some(_) => {
+                self.collapse::<(M::Fingerprint, Identity)>(worker, &mut found, |(fingerprint, _), doc| {
+                    rows.push(Row { fingerprint, doc });
+                })?
+            }
+            None => {
+                self.collapse(worker, &mut found, |fingerprint, doc| rows.push(Row { fingerprint, doc }))?
+            }
+        };
         let Compared { mut pairs, loads } = compare(worker, &mut method, rows, Skew::default())?;
         found.loads = vec![loads];
 

@@ -2,8 +2,8 @@
 
 use anyhow::{Result, bail};
 use operators::flow::collapse;
-use operators::mapped::{Mapper, Text, Texts, records};
-use operators::{DocId, Record, Reject, Row, Runs};
+use operators::mapped::{Identity, Mapper, Text, Texts, records};
+use operators::{DocId, Record, Reject, Runs};
 use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
@@ -15,6 +15,10 @@ use crate::progress::{At, Stage};
 /// What is known of a split once it is mapped.
 #[derive(Debug, Default, Deserialize, Serialize)]
 struct Head {
+    /// Tells the secret that the identities were made with.
+    secret: Identity,
+    /// Of what was read of each piece.
+    sums: Vec<Vec<(u64, u64)>>,
     docs: u64,
     text_bytes: u64,
     replaced: u64,
@@ -55,17 +59,21 @@ impl Search {
             |at, number, split| self.map_split(at, number, split, mapper.clone()),
         )?;
         Ok(Found::join(heads.into_iter().map(|head| {
-            let Head { docs, text_bytes, replaced, rejects, without_field } = head;
+            let Head { docs, text_bytes, replaced, rejects, without_field, .. } = head;
             Found { docs, text_bytes, replaced, rejects, without_field, ..Found::default() }
         })))
     }
 
     fn map_split(&self, at: &At, number: u32, split: &Split, mut mapper: impl Mapper) -> Result<Head> {
-        if let Some(head) = self.outputs.finished(number)? {
+        let secret = self.secret.identity("");
+        if let Some(head) = self.outputs.finished::<Head>(number)?.filter(|head| head.secret == secret) {
+            // What was read then is compared with what is read now.
+            split.restore(&head.sums)?;
             split.pieces.iter().for_each(|piece| at.done(piece.bytes()));
             return Ok(head);
         }
-        let mut head = Head::default();
+        let split = &split.noting();
+        let mut head = Head { secret, ..Head::default() };
         let mut writer = self.outputs.create(number, mapper.sections())?;
         let without = drive::read(number, split, &self.reading, at, |batch| {
             head.docs += batch.docs().len() as u64;
@@ -76,6 +84,7 @@ impl Search {
             writer.write()
         })?;
         head.without_field = without.and_then(|error| NoField::of(number, error));
+        head.sums = split.sums();
         writer.finish(&head)?;
         Ok(head)
     }
@@ -97,21 +106,21 @@ impl Search {
         Ok(())
     }
 
-    /// Collapses identical documents; what is known of them is the first section. Gives each first one that comes to
-    /// this worker to `each`, and returns the others of this worker with the first of each; sorted.
-    pub(super) fn collapse<F: Record + Ord>(
+    /// Collapses identical documents; their keys are the first section. Gives each first one that comes to this worker
+    /// to `each`, and returns the others of this worker with the first of each; sorted.
+    pub(super) fn collapse<K: Record + Ord>(
         &self,
         worker: &mut Worker,
         found: &mut Found,
-        mut each: impl FnMut(Row<F>),
+        mut each: impl FnMut(K, DocId),
     ) -> Result<Vec<(DocId, DocId)>> {
         // Those of this worker, those that come to it, and what becomes of these.
         let scratch = self.scratch.shared_by(3);
         let mut mapped = Runs::new(&scratch);
         self.section(worker, 0, |_, frame| mapped.extend(records(frame)))?;
-        Ok(collapse(worker, mapped, &scratch, |row| {
+        Ok(collapse(worker, mapped, &scratch, |key, doc| {
             found.distinct += 1;
-            each(row);
+            each(key, doc);
         })?)
     }
 

@@ -13,6 +13,7 @@ use anyhow::{Context, Result};
 use cluster::Cluster;
 use datasets::Reading;
 use operators::flow::BlockLoad;
+use operators::hash::Secret;
 use operators::mapped::{Bands, Fingerprints, Texts, Words};
 use operators::method::{Method, MethodJob, SetMethod, SetSearch, Zhou};
 use operators::retrieval::Comparisons;
@@ -37,6 +38,8 @@ pub(crate) struct Search {
     pub progress: Arc<Progress>,
     /// Where the map stage leaves its output.
     pub outputs: MapOutputs,
+    /// By which equal texts are known.
+    pub secret: Secret,
     /// What each worker has for what it holds.
     pub scratch: Scratch,
 }
@@ -105,7 +108,8 @@ impl MethodJob for Search {
     type Output = Result<Found>;
 
     fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Result<Found> {
-        let mapped = self.map(&Fingerprints::new(cleaner.clone(), method.clone(), self.verify.is_some()))?;
+        let by_text = self.verify.map(|_| self.secret);
+        let mapped = self.map(&Fingerprints::new(cleaner.clone(), method.clone(), by_text))?;
         self.on_workers(mapped, move |search, worker, at| {
             search.by_fingerprints(worker, at, cleaner.clone(), method.clone())
         })
@@ -115,7 +119,7 @@ impl MethodJob for Search {
         let SetMethod { cleaner, rule, search } = method;
         match search {
             SetSearch::Prefix => {
-                let mapped = self.map(&Texts::new(cleaner))?;
+                let mapped = self.map(&Texts::new(cleaner, self.secret))?;
                 let most = self.scratch.budget().map(|bytes| self.cluster.workers() * bytes / SKETCH_SHARE);
                 let sketch = Arc::new(Sketch::of_corpus(self.plan.bytes(), most));
                 // Each worker gives up its own, so that nobody has them when they are of no more use.
@@ -127,7 +131,7 @@ impl MethodJob for Search {
                 })
             }
             SetSearch::Bands(minhash) => {
-                let mapped = self.map(&Bands::new(cleaner.clone(), rule.clone(), minhash))?;
+                let mapped = self.map(&Bands::new(cleaner.clone(), rule.clone(), minhash, self.secret))?;
                 self.on_workers(mapped, move |search, worker, at| {
                     search.by_bands(worker, at, cleaner.clone(), rule.clone(), minhash)
                 })
@@ -138,6 +142,10 @@ impl MethodJob for Search {
     fn zhou(self, cleaner: Cleaner, method: Zhou) -> Result<Found> {
         let mapped = self.map(&Words::new(cleaner, method.clone()))?;
         self.on_workers(mapped, move |search, worker, at| search.by_retrieval(worker, at, method.clone()))
+    }
+
+    fn secret(&self) -> Secret {
+        self.secret
     }
 }
 

@@ -94,7 +94,7 @@ impl Search {
 
     /// The documents of this worker that are identical to an earlier one, and the first of them; sorted.
     fn collapse_texts(&self, worker: &mut Worker, found: &mut Found) -> Result<Vec<(DocId, DocId)>> {
-        self.collapse::<Identity>(worker, found, |_| ())
+        self.collapse::<Identity>(worker, found, |_, _| ())
     }
 }
 

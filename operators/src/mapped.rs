@@ -5,9 +5,8 @@
 
 use std::collections::HashSet;
 
-use xxhash_rust::xxh3::xxh3_128;
-
-use crate::hash;
+pub use crate::hash::Identity;
+use crate::hash::Secret;
 use crate::method::{Method, Zhou};
 use crate::minhash::MinHash;
 use crate::record::{Doc, DocId, Record};
@@ -15,11 +14,8 @@ use crate::retrieval::WordRow;
 use crate::sets::{Kind, Rule, Sets};
 use crate::text::Cleaner;
 
-/// 128 bits of a cleaned text.
-pub type Identity = (u64, u64);
-
-/// What documents are identical by, with a fingerprint of its own or that of their text; a document.
-pub type Mapped<F> = (F, (u64, u64));
+/// What documents are identical by, a fingerprint or the [`Identity`] of their text or both, and a document.
+pub type Mapped<K> = (K, u64);
 
 /// Maps documents, one after the other. Every split has a fresh clone, so what is kept of a split depends on
 /// nothing but the split.
@@ -45,23 +41,18 @@ pub fn records<R: Record>(section: &[u8]) -> impl Iterator<Item = R> {
     section.chunks_exact(R::BYTES).map(R::read)
 }
 
-fn identity(text: &str) -> Identity {
-    let hash = xxh3_128(text.as_bytes());
-    (hash as u64, (hash >> 64) as u64)
-}
-
-/// Fingerprints: one section of [`Mapped`] records.
+/// Fingerprints: one section of [`Mapped`] records, of fingerprints or of fingerprints and identities.
 #[derive(Clone)]
 pub struct Fingerprints<M> {
     cleaner: Cleaner,
     method: M,
-    by_text: bool,
+    by_text: Option<Secret>,
 }
 
 impl<M: Method> Fingerprints<M> {
-    /// `by_text`: documents are identical when their cleaned texts are (by 64 bits of hash and the fingerprint), and not
-    /// already when their fingerprints are.
-    pub fn new(cleaner: Cleaner, method: M, by_text: bool) -> Self {
+    /// `by_text`: documents are identical when their cleaned texts are, by this secret, and not already when their
+    /// fingerprints are.
+    pub fn new(cleaner: Cleaner, method: M, by_text: Option<Secret>) -> Self {
         Fingerprints { cleaner, method, by_text }
     }
 }
@@ -73,8 +64,11 @@ impl<M: Method> Mapper for Fingerprints<M> {
 
     fn map(&mut self, doc: &Doc, sections: &mut [Vec<u8>]) {
         let text = self.cleaner.clean(doc.text);
-        let identity = if self.by_text { hash::bytes(text.as_bytes()) } else { 0 };
-        put(&mut sections[0], (self.method.fingerprint(text), (identity, doc.doc.0)));
+        let fingerprint = self.method.fingerprint(text);
+        match self.by_text {
+            Some(secret) => put(&mut sections[0], ((fingerprint, secret.identity(text)), doc.doc.0)),
+            None => put(&mut sections[0], (fingerprint, doc.doc.0)),
+        }
     }
 }
 
@@ -82,6 +76,7 @@ impl<M: Method> Mapper for Fingerprints<M> {
 #[derive(Clone)]
 pub struct Texts {
     cleaner: Cleaner,
+    secret: Secret,
 }
 
 /// A document that is kept with its text.
@@ -102,8 +97,8 @@ impl Texts {
     pub const TEXTS: usize = 1;
 
     /// Texts go through `cleaner`.
-    pub fn new(cleaner: Cleaner) -> Self {
-        Texts { cleaner }
+    pub fn new(cleaner: Cleaner, secret: Secret) -> Self {
+        Texts { cleaner, secret }
     }
 
     /// The documents of a piece of the section of texts. What is not one ends them.
@@ -124,7 +119,7 @@ impl Mapper for Texts {
 
     fn map(&mut self, doc: &Doc, sections: &mut [Vec<u8>]) {
         let text = self.cleaner.clean(doc.text);
-        put(&mut sections[0], (identity(text), (0_u64, doc.doc.0)));
+        put(&mut sections[0], (self.secret.identity(text), doc.doc.0));
         let section = &mut sections[Self::TEXTS];
         let chars = doc.text.chars().count() as u64;
         put(section, (doc.doc.0, (chars, (doc.id.len() as u64, text.len() as u64))));
@@ -140,6 +135,7 @@ pub struct Bands {
     cleaner: Cleaner,
     rule: Rule,
     minhash: MinHash,
+    secret: Secret,
     seen: HashSet<Identity>,
     sets: Sets,
     keys: Vec<u64>,
@@ -147,9 +143,9 @@ pub struct Bands {
 
 impl Bands {
     /// Signatures of the sets that `rule` compares.
-    pub fn new(cleaner: Cleaner, rule: Rule, minhash: MinHash) -> Self {
+    pub fn new(cleaner: Cleaner, rule: Rule, minhash: MinHash, secret: Secret) -> Self {
         let (seen, sets, keys) = (HashSet::new(), Sets::default(), Vec::new());
-        Bands { cleaner, rule, minhash, seen, sets, keys }
+        Bands { cleaner, rule, minhash, secret, seen, sets, keys }
     }
 
     /// Which section holds a band.
@@ -165,8 +161,8 @@ impl Mapper for Bands {
 
     fn map(&mut self, doc: &Doc, sections: &mut [Vec<u8>]) {
         let text = self.cleaner.clean(doc.text);
-        let identity = identity(text);
-        put(&mut sections[0], (identity, (0_u64, doc.doc.0)));
+        let identity = self.secret.identity(text);
+        put(&mut sections[0], (identity, doc.doc.0));
         if !self.seen.insert(identity) {
             return;
         }
@@ -225,7 +221,7 @@ mod tests {
 
     #[test]
     fn texts_come_back_with_id_and_length_and_an_end_in_the_midst_ends_them() {
-        let mut texts = Texts::new(Cleaner::new(Clean::Nfkc));
+        let mut texts = Texts::new(Cleaner::new(Clean::Nfkc), Secret::random());
         let mut sections = vec![Vec::new(); texts.sections()];
         let doc = |record, id, text| Doc { doc: DocId::new(3, record), id, text };
         for (record, id, text) in [(0, "a", "ＡＢ"), (7, "", ""), (8, "丙", "重复")] {

@@ -41,7 +41,7 @@ fn main() {
 fn read(file: &str, format: &str, mut each: impl FnMut(&str)) -> (u64, usize) {
     let found = Stores::new().expand(&[file]).expect("a file").remove(0);
     let blob = found.store.open(&found.path).expect("a file");
-    let piece = Piece { blob, name: found.name, start: 0, end: found.bytes };
+    let piece = Piece { blob, name: found.name.to_string(), start: 0, end: found.bytes };
     let format = FORMATS.iter().find(|known| known.name() == format).expect("a format");
     let mut reader = format.open(&piece, &Reading::default()).expect("a file of the format");
     let (mut records, mut bytes, mut more) = (0, 0, true);

@@ -125,7 +125,7 @@ impl BucketStore {
         let entry = |(name, (contents, _)): (&String, &Object)| Entry {
             path: name.clone(),
             bytes: contents.len() as u64,
-            modified: None,
+            version: Default::default(),
         };
         Ok(below.map(entry).collect())
     }
@@ -149,13 +149,13 @@ impl Store for BucketStore {
 
     fn children(&self, path: &str) -> Result<Vec<Child>, Error> {
         let mut children = BTreeMap::new();
-        for Entry { path: name, bytes, modified } in self.listed(path)? {
+        for Entry { path: name, bytes, version } in self.listed(path)? {
             let (first, rest) =
                 name[path.len() + 1..].split_once('/').map_or((&name[path.len() + 1..], ""), |both| both);
             if !first.starts_with(['_', '.']) {
                 let path = format!("{path}/{first}");
                 children
-                    .insert(first.to_owned(), Child { path, bytes, modified, directory: !rest.is_empty() });
+                    .insert(first.to_owned(), Child { path, bytes, version, directory: !rest.is_empty() });
             }
         }
         Ok(children.into_values().collect())

@@ -280,7 +280,7 @@ impl Store for PowerStore {
         let entry = |(name, contents): (String, Vec<u8>)| Entry {
             path: format!("{path}{name}"),
             bytes: contents.len() as u64,
-            modified: None,
+            version: Default::default(),
         };
         Ok(files.map(entry).collect())
     }

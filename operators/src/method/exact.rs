@@ -2,10 +2,9 @@
 
 use std::fmt;
 
-use xxhash_rust::xxh3::xxh3_128;
-
 use super::{Method, Parameters, Wrong, store_clean};
 use crate::features::Features;
+use crate::hash::{Identity, Secret};
 use crate::record::{Pair, Row};
 use crate::text::Clean;
 
@@ -31,24 +30,23 @@ impl fmt::Display for ExactSpec {
     }
 }
 
-/// 128 bits of the cleaned text; two texts match when all bits do.
+/// The identity of the cleaned text; two texts match when they are equal.
 #[derive(Clone)]
-pub struct Exact;
+pub struct Exact(pub(super) Secret);
 
 impl Method for Exact {
-    type Fingerprint = (u64, u64);
+    type Fingerprint = Identity;
     type Block = ();
 
-    fn fingerprint(&mut self, text: &str) -> (u64, u64) {
-        let hash = xxh3_128(text.as_bytes());
-        (hash as u64, (hash >> 64) as u64)
+    fn fingerprint(&mut self, text: &str) -> Identity {
+        self.0.identity(text)
     }
 
     fn blocks(&self) -> Vec<()> {
         vec![()]
     }
 
-    fn value((): &(), fingerprint: &(u64, u64)) -> u64 {
+    fn value((): &(), fingerprint: &Identity) -> u64 {
         fingerprint.0
     }
 
@@ -56,7 +54,7 @@ impl Method for Exact {
         None
     }
 
-    fn compare(&mut self, (): &(), rows: &mut [Row<(u64, u64)>], emit: &mut impl FnMut(Pair)) -> u64 {
+    fn compare(&mut self, (): &(), rows: &mut [Row<Identity>], emit: &mut impl FnMut(Pair)) -> u64 {
         rows.sort_unstable();
         let mut compared = 0;
         for same in rows.chunk_by(|a, b| a.fingerprint == b.fingerprint) {
@@ -68,7 +66,7 @@ impl Method for Exact {
         compared
     }
 
-    fn distance(&self, a: &(u64, u64), b: &(u64, u64)) -> Option<u32> {
+    fn distance(&self, a: &Identity, b: &Identity) -> Option<u32> {
         (a == b).then_some(0)
     }
 

@@ -23,6 +23,7 @@ pub use zhou::{Zhou, ZhouSpec};
 
 use crate::Error;
 use crate::features::{FeatureSpec, Features, Lexicon};
+use crate::hash::Secret;
 use crate::record::{Pair, Record, Row};
 use crate::similarity::Similarity;
 use crate::statistics::Statistics;
@@ -104,6 +105,10 @@ pub trait MethodJob {
     fn sets(self, method: SetMethod) -> Self::Output;
     /// Does it with the method that deletes as it compares.
     fn zhou(self, cleaner: Cleaner, method: Zhou) -> Self::Output;
+    /// What tells equal texts; where several processes compare what each has hashed, one that they share.
+    fn secret(&self) -> Secret {
+        Secret::random()
+    }
 }
 
 impl Spec {
@@ -145,7 +150,10 @@ impl Spec {
                     _ => job.run(cleaner, SimHash::<u128>::new(spec, features, statistics)),
                 })
             }
-            Spec::Exact(spec) => Ok(job.run(Cleaner::new(spec.clean), Exact)),
+            Spec::Exact(spec) => {
+                let exact = Exact(job.secret());
+                Ok(job.run(Cleaner::new(spec.clean), exact))
+            }
             Spec::Auto(spec) => Ok(job.sets(spec.method(lexicon)?)),
             Spec::Jaccard(spec) => Ok(job.sets(spec.method(lexicon, SetSearch::Prefix)?)),
             Spec::MinHash(spec) => {

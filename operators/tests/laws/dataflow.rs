@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use operators::flow::{BandJoin, PrefixJoin, RowSpool, Skew, Verify, collapse, compare, sum};
+use operators::hash::Secret;
 use operators::mapped::{Bands, Fingerprints, Identity, Texts};
 use operators::method::{Method, MethodJob, SetMethod, SetSearch, Zhou};
 use operators::sets::{Packed, Sets};
 use operators::text::Cleaner;
-use operators::{Counting, DocId, Error, Runs, Scratch, Sketch};
+use operators::{Counting, DocId, Error, Row, Runs, Scratch, Sketch};
 use timely::worker::Worker;
 
 use super::mapped::Mapped;
@@ -26,14 +27,23 @@ impl MethodJob for Dataflow<'_> {
     type Output = Vec<(DocId, DocId)>;
 
     fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Self::Output {
-        let mapped = Mapped::of(self.texts, &Fingerprints::new(cleaner, method.clone(), self.by_text));
+        let by_text = self.by_text.then(Secret::random);
+        let mapped = Mapped::of(self.texts, &Fingerprints::new(cleaner, method.clone(), by_text));
         let (shared, skew, scratch) = (std::sync::Mutex::new(method), self.skew, self.scratch);
         let found = on_workers(self.workers, move |worker| {
             let mut method = shared.lock().unwrap().clone();
             let mut rows = RowSpool::new(&scratch);
-            let mut all = Runs::new(&scratch);
-            all.extend(mapped.rows(worker, 0));
-            let copies = collapse(worker, all, &scratch, |row| rows.push(row)).unwrap();
+            let copies = if by_text.is_some() {
+                let mut all = Runs::<((M::Fingerprint, Identity), u64)>::new(&scratch);
+                all.extend(mapped.rows(worker, 0));
+                let push = |(fingerprint, _), doc| rows.push(Row { fingerprint, doc });
+                collapse(worker, all, &scratch, push).unwrap()
+            } else {
+                let mut all = Runs::new(&scratch);
+                all.extend(mapped.rows(worker, 0));
+                collapse(worker, all, &scratch, |fingerprint, doc| rows.push(Row { fingerprint, doc }))
+                    .unwrap()
+            };
             (listed(compare(worker, &mut method, rows, skew).unwrap().pairs), copies)
         });
         expand(&found)
@@ -41,10 +51,11 @@ impl MethodJob for Dataflow<'_> {
 
     fn sets(self, method: SetMethod) -> Self::Output {
         let SetMethod { cleaner, rule, search } = method;
-        let texts = Mapped::of(self.texts, &Texts::new(cleaner.clone()));
+        let secret = Secret::random();
+        let texts = Mapped::of(self.texts, &Texts::new(cleaner.clone(), secret));
         let bands = match search {
             SetSearch::Bands(minhash) => {
-                let mapped = Mapped::of(self.texts, &Bands::new(cleaner, rule.clone(), minhash));
+                let mapped = Mapped::of(self.texts, &Bands::new(cleaner, rule.clone(), minhash, secret));
                 Some((minhash.bands, mapped))
             }
             SetSearch::Prefix => None,
@@ -56,7 +67,7 @@ impl MethodJob for Dataflow<'_> {
             let rule = shared.lock().unwrap().clone();
             let mut all = Runs::new(&scratch);
             all.extend(texts.rows(worker, 0));
-            let copies = collapse::<Identity>(worker, all, &scratch, |_| ()).unwrap();
+            let copies = collapse::<Identity>(worker, all, &scratch, |_, _| ()).unwrap();
             let first = |doc: DocId| copies.binary_search_by_key(&doc, |copy| copy.0).is_err();
             let mine = texts.sections(worker, Texts::TEXTS);
             let mine = || mine.iter().flat_map(|section| Texts::of(section)).filter(|text| first(text.doc));

@@ -1,0 +1,203 @@
+//! What is read stays what was planned, however the files change meanwhile, and what is called identical is identical.
+
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use crate::support::{Folder, Run, signal};
+
+const DEDUP: &str = "dedup in out --workers 1 -q --format jsonl --split-size 8K";
+
+/// So many lines of two files, of equal length whatever the letter. Each text is there twice.
+fn corpus(here: &Folder, letter: char) {
+    for file in 0..2 {
+        here.write(&format!("in/{file}.jsonl"), lines(file, letter));
+    }
+}
+
+fn lines(file: usize, letter: char) -> String {
+    let line = |i: usize| {
+        let text = format!("{letter}{:03} a line about nothing, and {:05}", i / 2, i / 2 * 7919);
+        format!("{{\"id\": \"{letter}{file}-{i:03}\", \"text\": \"{text}\"}}\n")
+    };
+    (0..300).map(|i| line(i + 600 * file)).collect()
+}
+
+/// How a file comes to hold something else.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    /// Another file gets its name and its time.
+    Replaced,
+    /// Its bytes are written over, and its time is set back.
+    WrittenOver,
+}
+
+fn change(here: &Folder, how: Change) {
+    let path = here.path("in/1.jsonl");
+    let before = fs::metadata(&path).unwrap();
+    let new = lines(1, 'n');
+    assert_eq!(before.len(), new.len() as u64);
+    match how {
+        Change::Replaced => {
+            here.write("new", &new);
+            File::options()
+                .append(true)
+                .open(here.path("new"))
+                .unwrap()
+                .set_modified(before.modified().unwrap())
+                .unwrap();
+            fs::rename(here.path("new"), &path).unwrap();
+        }
+        Change::WrittenOver => {
+            fs::write(&path, &new).unwrap();
+            File::options()
+                .append(true)
+                .open(&path)
+                .unwrap()
+                .set_modified(before.modified().unwrap())
+                .unwrap();
+            assert_eq!(fs::metadata(&path).unwrap().ino(), before.ino());
+        }
+    }
+    assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before.modified().unwrap());
+}
+
+/// Waits until the job has stopped itself, or has ended: then false.
+fn stops(job: &mut Child) -> bool {
+    loop {
+        if job.try_wait().unwrap().is_some() {
+            return false;
+        }
+        let stat = fs::read_to_string(format!("/proc/{}/stat", job.id())).unwrap_or_default();
+        if stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T')) {
+            return true;
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Ids of the second file that were kept.
+fn kept(here: &Folder) -> Vec<String> {
+    let ids =
+        here.objects("out/kept", ".jsonl").into_iter().map(|row| row["id"].as_str().unwrap().to_owned());
+    ids.filter(|id| id[1..].starts_with('1')).collect()
+}
+
+/// Of each text the first.
+fn expected(letter: char) -> Vec<String> {
+    (600..900).step_by(2).map(|i| format!("{letter}1-{i:03}")).collect()
+}
+
+/// Runs a job that is disturbed at its `count`th file; what it said, if it came so far.
+fn disturbed(here: &Folder, method: &str, count: usize, how: Change) -> Option<Run> {
+    let mut command = here.command(&format!("{DEDUP} --method {method}"));
+    command
+        .env("DEDUP_FAULT", format!("0 create {count} stop"))
+        .stderr(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut job = command.spawn().unwrap();
+    if !stops(&mut job) {
+        return None;
+    }
+    change(here, how);
+    signal(job.id(), "CONT");
+    let output = job.wait_with_output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Some(Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) })
+}
+
+#[test]
+fn a_file_that_changes_while_the_job_runs_is_never_written_unseen() {
+    for (method, how) in [
+        ("exact", Change::Replaced),
+        ("exact", Change::WrittenOver),
+        ("auto", Change::WrittenOver),
+        ("simhash:features=char:3", Change::Replaced),
+    ] {
+        let (mut count, mut refused) = (1, 0);
+        loop {
+            let here = Folder::new();
+            corpus(&here, 'o');
+            let Some(run) = disturbed(&here, method, count, how) else { break };
+            if run.code == Some(0) {
+                // All of it was read before, or none.
+                let kept = kept(&here);
+                assert!(kept == expected('o') || kept == expected('n'), "{method} {how:?} {count}: {kept:?}");
+            } else {
+                run.fails(1, &["in/1.jsonl", "changed while the job ran"]);
+                assert!(!here.path("out/_SUCCESS").exists());
+                refused += 1;
+            }
+            count += 1;
+        }
+        assert!(refused >= 3, "{method} {how:?}: {refused} of {count}");
+    }
+}
+
+#[test]
+fn what_a_killed_run_has_read_is_compared_with_what_the_next_one_reads() {
+    let mut refused = 0;
+    for count in 1.. {
+        let here = Folder::new();
+        corpus(&here, 'o');
+        let mut command = here.command(&format!("{DEDUP} --method exact"));
+        command.env("DEDUP_FAULT", format!("0 create {count} kill")).stderr(Stdio::null());
+        if command.status().unwrap().success() {
+            break;
+        }
+        change(&here, Change::WrittenOver);
+        let run = here.run(&format!("{DEDUP} --method exact"));
+        if run.code == Some(0) {
+            assert_eq!(kept(&here), expected('n'), "{count}");
+            continue;
+        }
+        run.fails(1, &["in/1.jsonl", "changed while the job ran"]);
+        assert!(!here.path("out/_SUCCESS").exists());
+        refused += 1;
+        // What was left of the old contents is gone.
+        here.run(&format!("{DEDUP} --method exact")).ends(0);
+        assert_eq!(kept(&here), expected('n'), "{count}");
+    }
+    assert!(refused >= 3, "{refused}");
+}
+
+#[test]
+fn a_parent_folder_behind_a_pattern_is_refused() {
+    let here = Folder::new();
+    here.write("d/sub/a.txt", "one");
+    here.write("escape/f.txt", "two");
+    here.run("dedup d/*/../../esc*/f.txt out").fails(2, &["behind a pattern"]);
+    here.run("dedup {d,x/../escape}/f.txt out").fails(2, &["\"..\""]);
+    assert!(!here.path("out").exists());
+    here.run("dedup d/../esc*/f.txt out -q").ends(0);
+    assert_eq!(here.files("out/kept"), [here.path("out/kept/escape/f.txt")]);
+}
+
+/// As in `operators/src/hash.rs`.
+fn of_one_xxh3() -> [String; 2] {
+    let text = |first: u8, second: u8| {
+        let mut bytes = vec![b'a'; 300];
+        bytes[16..25].copy_from_slice(b"ab\0\xf1\x83\x90\x97\xdb\x80");
+        bytes[80..88].copy_from_slice(b"ab\0\xe5\xb7\xb3\x67\x1f");
+        (bytes[18], bytes[82]) = (first, second);
+        String::from_utf8(bytes).unwrap()
+    };
+    [text(b'b', b'c'), text(b'c', b'b')]
+}
+
+#[test]
+fn texts_that_were_made_to_have_one_hash_are_both_kept() {
+    let here = Folder::new();
+    let line = |text: &String| serde_json::json!({ "text": text }).to_string() + "\n";
+    let [one, other] = of_one_xxh3();
+    here.write("in.jsonl", [&one, &other, &one].map(line).concat());
+    for method in ["exact:clean=none", "jaccard:1,features=char:5,clean=none", "minhash:jaccard=1,clean=none"]
+    {
+        here.run(&format!("dedup in.jsonl out -q --overwrite --method {method}")).ends(0);
+        let kept = here.objects("out/kept", ".jsonl");
+        let texts: Vec<_> = kept.iter().map(|row| row["text"].as_str().unwrap()).collect();
+        assert_eq!(texts, [&one, &other], "{method}");
+    }
+}
