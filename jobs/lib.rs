@@ -28,6 +28,7 @@ mod memory;
 mod names;
 mod options;
 mod output;
+mod own_outputs;
 pub mod pack;
 mod place;
 mod plan;

@@ -12,7 +12,7 @@ use datasets::{FORMATS, Format, Piece, UNKNOWN};
 use operators::text::{Clean, Cleaner};
 use operators::{Doc, DocId, hash};
 
-use crate::WrongUse;
+use crate::{WrongUse, own_outputs};
 
 /// How much of a file is looked at to recognise its format.
 const HEAD_BYTES: usize = 4096;
@@ -143,6 +143,10 @@ impl Plan {
     pub fn new(stores: &Stores, inputs: &[String], format: Option<&str>, split_bytes: u64) -> Result<Self> {
         let forced = format.map(named).transpose()?;
         let mut files = stores.expand(inputs)?;
+        own_outputs::leave_out(inputs, &mut files)?;
+        if files.is_empty() {
+            bail!(WrongUse("the input holds nothing but finished outputs: name one to read it".to_owned()));
+        }
         name_apart(&mut files)?;
 
         let mut splits: Vec<Split> = Vec::new();

@@ -201,3 +201,24 @@ fn texts_that_were_made_to_have_one_hash_are_both_kept() {
         assert_eq!(texts, [&one, &other], "{method}");
     }
 }
+
+#[test]
+fn an_output_inside_of_the_input_is_no_corpus() {
+    let here = Folder::new();
+    corpus(&here, 'o');
+    let first = "dedup in in/old/out --workers 1 -q --method exact";
+    here.run(first).ends(0);
+    let before = here.files("in/old/out").len();
+    let run = here.run("dedup in out --workers 1 -q --method exact").ends(0);
+    assert!(run.stderr.contains("/in/old/out/\" is an output of this program"), "{run:?}");
+    let rows = |folder: &str| here.objects(folder, ".jsonl").len();
+    assert_eq!((rows("out/kept"), rows("out/removed")), (300, 300));
+    assert_eq!(here.files("in/old/out").len(), before);
+    // Named itself it is read, and so is what Spark or anybody else has left.
+    here.run("dedup in/old/out/kept again --workers 1 -q --method exact").ends(0);
+    here.run("dedup in/old/*/kept once-more --workers 1 -q --method exact").ends(0);
+    here.write("spark/out/kept/part.jsonl", lines(0, 'o'));
+    here.write("spark/out/_SUCCESS", "");
+    let run = here.run("dedup spark other --workers 1 -q --method exact").ends(0);
+    assert_eq!(run.stderr, "");
+}

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::{env, fs, io};
 
 use crate::checked::{Checked, Noted, Sums};
-use crate::hdfs::{Hdfs, HdfsLimits};
+use crate::hdfs::{Hdfs, HdfsLimits, one_spelling};
 use crate::local::Local;
 use crate::name::{NameBelow, path_of_text, text_of_path};
 use crate::object::{Bucket, ObjectLimits};
@@ -133,7 +133,7 @@ impl Stores {
                         name => names.push(name),
                     }
                 }
-                let prefix = format!("{scheme}://{authority}");
+                let prefix = format!("{scheme}://{}", one_spelling(authority));
                 let meet = || Ok(Arc::new(Hdfs::new(&prefix, HdfsLimits::default())?) as Arc<dyn Store>);
                 Ok((self.remote(&prefix, meet)?, format!("/{}", names.join("/"))))
             }
@@ -315,6 +315,8 @@ mod tests {
         assert_eq!(located("hdfs://127.0.0.1:9000/a//b/"), "hdfs://127.0.0.1:9000 /a/b");
         assert_eq!(located("hdfs://127.0.0.1:9000"), "hdfs://127.0.0.1:9000 /");
         assert_eq!(located("hdfs://127.0.0.1/文"), "hdfs://127.0.0.1 /文");
+        assert_eq!(located("hdfs://LocalHost.:9000/a"), located("hdfs://localhost:9000/a"));
+        assert_eq!(located("hdfs://LOCALHOST:9000/a"), "hdfs://localhost:9000 /a");
         assert_eq!(located("s3://bucket/a//b c%20/"), "s3://bucket /a/b c%20");
         assert_eq!(located("s3a://bucket"), "s3://bucket /");
         assert_eq!(located("gs://bucket/文"), "gs://bucket /文");

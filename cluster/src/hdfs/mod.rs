@@ -56,6 +56,15 @@ impl Default for HdfsLimits {
     }
 }
 
+/// An authority of HDFS: letters of host names have no case, and a name may end with its root's dot. Without a port it is
+/// a name service, which is spelled as the settings do. Other names of one host are not known to be its.
+pub(crate) fn one_spelling(authority: &str) -> String {
+    match authority.split_once(':') {
+        Some((host, port)) => format!("{}:{port}", host.strip_suffix('.').unwrap_or(host).to_lowercase()),
+        None => authority.to_owned(),
+    }
+}
+
 /// One HDFS. Settings come from the folder that `HADOOP_CONF_DIR` names.
 ///
 /// Names without a temporary twin: a file being written is there at once, empty or not, so write where
