@@ -141,7 +141,7 @@ fn mixed_docs(mut each: impl FnMut(&str)) -> Option<u64> {
     let stores = Stores::new();
     let found = stores.expand(&[path.to_str()?]).expect("mixed.parquet").remove(0);
     let blob = found.store.open(&found.path).expect("mixed.parquet");
-    let piece = Piece { blob, name: found.name, start: 0, end: found.bytes };
+    let piece = Piece { blob, name: found.name.to_string(), start: 0, end: found.bytes };
     let format = FORMATS.iter().find(|format| format.name() == "parquet").expect("parquet");
     let mut reader = format.open(&piece, &Reading::default()).expect("parquet");
     let mut docs = 0;

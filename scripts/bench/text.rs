@@ -46,7 +46,7 @@ fn main() {
 fn read(format: &str, path: &str) -> (f64, u64, u64) {
     let found = Stores::new().expand(&[path]).expect("a file").remove(0);
     let blob = found.store.open(&found.path).expect("a file");
-    let piece = Piece { blob, name: found.name, start: 0, end: found.bytes };
+    let piece = Piece { blob, name: found.name.to_string(), start: 0, end: found.bytes };
     let format = FORMATS.iter().find(|known| known.name() == format).expect("a format");
     let (seconds, docs) = timed(|| {
         let mut reader = format.open(&piece, &Reading::default()).expect("a reader");
