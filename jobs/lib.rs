@@ -46,6 +46,7 @@ mod side_by_side;
 mod statistics;
 mod summary;
 mod tables;
+mod token;
 pub mod tune;
 pub mod unpack;
 pub mod why;

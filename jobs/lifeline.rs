@@ -11,7 +11,8 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
-use crate::place::{Place, Start, Token};
+use crate::place::{Place, Start};
+use crate::token::Token;
 use crate::{WrongUse, say};
 
 /// The first argument that makes this program a command which dies with the process that has started it.

@@ -1,10 +1,7 @@
 //! Which process of a job this one is, from options and environment: the launcher, one of several, or the only one.
 
-use std::{fmt, fs};
-
 use anyhow::{Result, bail};
 use clap::builder::TypedValueParser;
-use cluster::path_of_text;
 
 use crate::WrongUse;
 use crate::hosts::Hosts;
@@ -12,13 +9,11 @@ use crate::launch::Launch;
 use crate::lifeline;
 use crate::options::{paths, text_of_file};
 use crate::scheduler::{Scheduled, kubernetes, slurm};
+use crate::token::Token;
 
 const HEADING: &str = "Processes";
 /// Runs the command that follows it on a host.
 const SSH: &str = "ssh -o BatchMode=yes {host}";
-/// What can be guessed is no secret.
-const LEAST_TOKEN_BYTES: usize = 16;
-
 /// The options of a job of several processes.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ProcessOptions {
@@ -37,7 +32,8 @@ pub(crate) struct ProcessOptions {
     hosts: Option<String>,
     /// The secret by which processes know each other, where something else than hosts:FILE has started them
     ///
-    /// The same for all, 16 bytes or more. Needed unless all processes are on this machine.
+    /// The same for all, 32 characters or more, made at random, in a file that no other user may read:
+    /// `(umask 077; head -c 32 /dev/urandom | base64 > FILE)`. Needed unless all processes are on this machine.
     #[arg(long, global = true, value_name = "FILE", help_heading = HEADING, value_parser = paths())]
     token_file: Option<String>,
     /// How often the job is started again after one of its processes has died; what is finished is not done again
@@ -69,16 +65,6 @@ impl Master {
             _ if text == "kubernetes" => Ok(Master::Kubernetes),
             _ => Err("expected local[N], N from 1 to 1024, hosts:FILE, slurm or kubernetes".to_owned()),
         }
-    }
-}
-
-/// What the processes of a job prove to each other that they know.
-#[derive(Clone, PartialEq)]
-pub(crate) struct Token(pub Vec<u8>);
-
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token")
     }
 }
 
@@ -140,7 +126,7 @@ impl ProcessOptions {
         };
         let Scheduled { index, addresses, workers: of_each } = scheduled;
         let workers = share(workers, of_each, addresses.len())?;
-        let token = self.token_file.as_deref().map(token).transpose()?;
+        let token = self.token_file.as_deref().map(Token::read).transpose()?;
         Ok(Start::Process(Place { index, addresses, workers, token }))
     }
 
@@ -220,21 +206,16 @@ fn words(command: &str) -> Result<Vec<String>> {
     }
 }
 
-fn token(file: &str) -> Result<Token> {
-    let bytes = fs::read(path_of_text(file))
-        .map_err(|error| WrongUse(format!("could not read \"{file}\": {error}")))?;
-    let token = bytes.trim_ascii_end();
-    if token.len() < LEAST_TOKEN_BYTES {
-        bail!(WrongUse(format!("--token-file \"{file}\": expected {LEAST_TOKEN_BYTES} bytes or more")));
-    }
-    Ok(Token(token.to_owned()))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use clap::Parser;
 
     use super::*;
+
+    const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
     #[derive(Parser)]
     struct Line {
@@ -250,8 +231,10 @@ mod tests {
         let here = folder.path();
         fs::write(here.join("two"), "a 4\nb 4\n").unwrap();
         fs::write(here.join("three"), "a\na\nb\n").unwrap();
-        fs::write(here.join("token"), "0123456789abcdef\n").unwrap();
-        fs::write(here.join("short"), "0123456789abcde\n").unwrap();
+        for (name, text) in [("token", TOKEN), ("short", &TOKEN[1..])] {
+            fs::write(here.join(name), text).unwrap();
+            fs::set_permissions(here.join(name), fs::Permissions::from_mode(0o600)).unwrap();
+        }
         let line = line.replace('@', &format!("{}/", here.display()));
         let line = Line::parse_from(format!("dedup-job {line}").split_whitespace());
         let env = |name: &str| {
@@ -295,12 +278,11 @@ mod tests {
         let Start::Process(place) = start("--process 1 --hosts @two --token-file @token").unwrap() else {
             panic!()
         };
-        let token = Some(Token(b"0123456789abcdef".to_vec()));
+        let token = Some(Token(TOKEN.as_bytes().to_vec()));
         assert_eq!(place, Place { index: 1, addresses: addresses("a:7117 b:7117"), workers: 4, token });
         let Start::Process(place) = start("--master kubernetes --workers 6").unwrap() else { panic!() };
         let addresses = addresses("d-0.d:7117 d-1.d:7117");
         assert_eq!(place, Place { index: 1, addresses, workers: 3, token: None });
-        assert_eq!(format!("{:?}", Token(b"secret".to_vec())), "Token");
     }
 
     #[test]
@@ -319,7 +301,7 @@ mod tests {
             ("--process 0 --hosts @two --retries 1", "--retries is for"),
             ("--token-file @token", "--token-file is for"),
             ("--master hosts:@two --token-file @token", "--token-file is for"),
-            ("--process 0 --hosts @two --token-file @short", "16 bytes or more"),
+            ("--process 0 --hosts @two --token-file @short", "32 characters or more, made at random: (umask"),
             ("--process 0 --hosts @two --token-file @none", "could not read"),
             ("--master hosts:@three --workers 4", "a multiple of 3"),
             ("--master hosts:@two --workers 4", "each of 2 is given 4"),

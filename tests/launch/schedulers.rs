@@ -90,6 +90,7 @@ fn the_manifest_of_kubernetes_agrees_with_itself_and_the_program() {
     assert_eq!(values("containerPort"), ["7117"]);
     assert_eq!(values("clusterIP"), ["None"]);
     assert_eq!(values("podManagementPolicy"), ["Parallel"]);
+    assert_eq!(values("defaultMode"), ["0400"]);
     assert!(values("name").contains(&"dedup") && values("app").iter().all(|&app| app == "dedup"));
 }
 
