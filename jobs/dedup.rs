@@ -119,7 +119,9 @@ impl FromStr for Verification {
 pub fn run(common: &Common, args: Args) -> Result<u8> {
     let cluster = Arc::new(common.join(&args)?);
     let result = run_with(common, &cluster, args).and_then(|code| {
-        cluster.leave()?;
+        for gone in cluster.leave()? {
+            common.warn(format_args!("{gone}; the output was complete by then"));
+        }
         Ok(code)
     });
     if let Err(error) = &result {

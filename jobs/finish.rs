@@ -214,6 +214,8 @@ impl Finish<'_> {
         job: &JobManifest,
         progress: &Progress,
     ) -> Result<Worked> {
+        // The others have nothing to do.
+        self.cluster.settle();
         folder.finish_decided()?;
         self.say_decided(&job.success, progress)
     }
@@ -257,6 +259,8 @@ impl Finish<'_> {
         summary.seconds.add("whole", self.start.elapsed());
         let at = progress.worker(0);
         at.enter(Stage::Commit);
+        // All that the others had to do is done.
+        self.cluster.settle();
         let success = folder.commit(&summary, files, &self.limits)?;
         self.write_summary(&success, progress);
         Ok(summary)

@@ -51,7 +51,7 @@ struct Failure {
     code: u8,
     /// Whether a process has said it all.
     said: bool,
-    /// Whether it would fail again, or has no need to: the output is there.
+    /// Whether it would fail again.
     last: bool,
 }
 
@@ -139,6 +139,13 @@ impl Launch {
         let Some((index, status)) = failed else {
             return Ok(Ok(first.and_then(code).unwrap_or_default()));
         };
+        if let Some(first) = first.filter(|&first| well(first)) {
+            if !self.quiet {
+                let what = format_args!("{} {}", self.name(index), how(status));
+                say(format_args!("warning: {what}; the output was complete by then"));
+            }
+            return Ok(Ok(code(first).unwrap_or_default()));
+        }
         // Wrong use, a guard, the output of another: the process has said so, and would again.
         let telling = |status| code(status).filter(|code| [2, 4, 11].contains(code));
         let telling = first.and_then(telling).or_else(|| telling(status));
@@ -146,7 +153,7 @@ impl Launch {
             what: format!("{} {}", self.name(index), how(status)),
             code: telling.unwrap_or(1),
             said: telling.is_some(),
-            last: telling.is_some() || first.is_some_and(well),
+            last: telling.is_some(),
         }))
     }
 

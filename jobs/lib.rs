@@ -178,6 +178,13 @@ impl Common {
         self.workers.unwrap_or(1)
     }
 
+    /// Says something that the user may want to know, and that is no failure.
+    fn warn(&self, line: impl fmt::Display) {
+        if !self.quiet {
+            say(cluster::shown(&format!("warning: {line}")));
+        }
+    }
+
     fn show(&self) -> Show {
         match &self.place {
             _ if self.quiet => Show::None,

@@ -34,8 +34,12 @@ pub(crate) fn report_panics(control: Arc<Control>) {
     panic::set_hook(Box::new(move |panic| {
         if !CAUGHT.get() {
             let text = panic.payload_as_str().unwrap_or("no reason given");
-            if let Some(peer) = broken_connection(thread::current().name().unwrap_or_default(), text) {
-                control.connection_lost(peer);
+            let name = thread::current().name().unwrap_or_default().to_owned();
+            if let Some((peer, why)) = broken_connection(&name, text) {
+                control.connection_lost(peer, why);
+                loop {
+                    thread::park();
+                }
             }
             control.fail(&describe(panic, text));
         }
@@ -43,10 +47,11 @@ pub(crate) fn report_panics(control: Arc<Control>) {
     }));
 }
 
-/// The process whose connection broke, when that is what this panic of this thread means.
-fn broken_connection(thread: &str, text: &str) -> Option<usize> {
+/// The process whose connection broke, and why, when that is what this panic of this thread means.
+fn broken_connection<'a>(thread: &str, text: &'a str) -> Option<(usize, &'a str)> {
     let peer = thread.strip_prefix("timely:send-").or_else(|| thread.strip_prefix("timely:recv-"))?;
-    text.starts_with("timely communication error:").then(|| peer.parse().ok())?
+    let (_doing, why) = text.strip_prefix("timely communication error: ")?.split_once(": ")?;
+    Some((peer.parse().ok()?, why))
 }
 
 fn describe(panic: &PanicHookInfo, text: &str) -> String {
@@ -84,8 +89,8 @@ mod tests {
     #[test]
     fn only_what_the_engine_says_of_a_socket_is_a_broken_connection() {
         let text = "timely communication error: reading data: socket closed";
-        assert_eq!(broken_connection("timely:recv-12", text), Some(12));
-        assert_eq!(broken_connection("timely:send-0", text), Some(0));
+        assert_eq!(broken_connection("timely:recv-12", text), Some((12, "socket closed")));
+        assert_eq!(broken_connection("timely:send-0", text), Some((0, "socket closed")));
         assert_eq!(broken_connection("timely:work-0", text), None);
         assert_eq!(broken_connection("timely:recv-12", "Clean shutdown followed by data."), None);
     }

@@ -109,6 +109,23 @@ fn a_killed_process_ends_all_processes() {
     }
 }
 
+/// What follows the commit is no failure: process 0 needs nobody any more.
+#[test]
+fn a_process_that_dies_after_the_commit_fails_nothing() {
+    for action in ["kill", "panic", "stop"] {
+        let here = corpus();
+        let job = Job::start(&here, "auto", &format!("1 leave 1 {action}"));
+        let processes = processes_of(&job);
+        let (code, said) = job.end(&processes, Duration::from_secs(60));
+        assert_eq!(code, Some(3), "{action}: {said}");
+        assert!(here.path("out/_SUCCESS").exists() && !here.path("out/_temporary").exists());
+        for number in [0, 2] {
+            let prefix = format!("[{number} ");
+            assert!(!said.lines().any(|line| line.starts_with(&prefix) && line.contains("error")), "{said}");
+        }
+    }
+}
+
 /// Freezes process `process` of a job at `point`, and waits for the end of all.
 fn freeze(here: &Folder, process: usize, point: &str) {
     let job = Job::start(here, "auto", &format!("{process} {point} stop"));

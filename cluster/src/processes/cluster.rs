@@ -1,10 +1,8 @@
 //! What a job sees of its processes.
 
 use std::io;
-use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
-use aws_lc_rs::hmac;
 use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,6 +13,7 @@ use timely::communication::{Hooks, WorkerGuards};
 use timely::worker::Worker;
 
 use super::control::Control;
+use super::data::Data;
 use super::{Limits, Place, start};
 use crate::{Error, guard};
 
@@ -31,7 +30,7 @@ pub struct Cluster {
 struct Others {
     control: Arc<Control>,
     /// A connection to each other process, until the engine takes them.
-    data: Mutex<Option<Vec<Option<TcpStream>>>>,
+    data: Mutex<Option<Vec<Option<Data>>>>,
 }
 
 impl Cluster {
@@ -65,8 +64,7 @@ impl Cluster {
             return Ok(Cluster::alone(workers));
         }
         let control = Arc::new(Control::new(place, limits, on_lost));
-        let secret = (!token.is_empty()).then(|| hmac::Key::new(hmac::HMAC_SHA256, token));
-        match start::meet(&control, job, secret) {
+        match start::meet(&control, job, token) {
             Ok(data) => {
                 let data = Mutex::new(Some(data));
                 Ok(Cluster { workers, others: Some(Others { control, data }) })
@@ -150,7 +148,7 @@ impl Cluster {
         let Some(others) = &self.others else {
             return timely::execute(timely::Config::process(self.workers), work).map_err(failed);
         };
-        let sockets = others.data.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let sockets = others.data();
         let sockets = sockets.ok_or_else(|| failed("they ran before".to_owned()))?;
         let hooks = Hooks::default();
         let threads =
@@ -267,12 +265,31 @@ impl Cluster {
         }
     }
 
-    /// Ends well, when all processes do: each waits for the others.
+    /// For process 0, when it has all that it needs of the others: from here on it ends well without them. They
+    /// still end when it fails.
+    pub fn settle(&self) {
+        if let Some(others) = &self.others {
+            others.control.settle();
+        }
+    }
+
+    /// Ends well, when all processes do: each waits for the others. At process 0, returns why others have ended since it
+    /// has settled, a line each.
     ///
     /// # Errors
     /// When one of them fails before it gets here.
-    pub fn leave(&self) -> Result<(), Error> {
-        self.others.as_ref().map_or(Ok(()), |others| others.control.leave())
+    pub fn leave(&self) -> Result<Vec<String>, Error> {
+        let Some(others) = &self.others else { return Ok(Vec::new()) };
+        let gone = others.control.leave()?;
+        others.data().into_iter().flatten().flatten().for_each(|data| data.close());
+        Ok(gone)
+    }
+}
+
+impl Others {
+    /// The connections, unless somebody has taken them.
+    fn data(&self) -> Option<Vec<Option<Data>>> {
+        self.data.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -280,6 +297,7 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         if let Some(others) = &self.others {
             others.control.close();
+            others.data().into_iter().flatten().flatten().for_each(|data| data.cut());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The control connections, from every process to process 0: beats, gather and broadcast, failure, goodbye.
 
 use std::collections::VecDeque;
-use std::io::{self, BufReader, ErrorKind};
+use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::frame::{Frame, Ticking};
+use super::channel::{Channel, Receiver, Sender};
+use super::frame::Frame;
 use super::{Limits, Place};
 use crate::Error;
 
@@ -36,6 +37,8 @@ struct State {
     /// That reason, for who still asks: when another process is to blame, only after `on_lost` returned, which in a job
     /// it does not. So the reason is shown once.
     failure: Option<String>,
+    /// Whether this process needs nothing more of the others, but for the goodbye of process 0 if it is another one.
+    settled: bool,
     /// Whether this process has left, so that what its connections do matters no more.
     over: bool,
     /// By index of process; those without a control connection to this one stay empty.
@@ -49,6 +52,8 @@ struct Peer {
     outbox: Option<mpsc::Sender<Frame>>,
     inbox: VecDeque<Vec<u8>>,
     goodbye: bool,
+    /// Why it ended, when that no longer mattered.
+    gone: Option<String>,
     /// Whether the last frame for it was written, or never can be.
     told: bool,
 }
@@ -73,7 +78,7 @@ impl State {
 impl Control {
     pub(super) fn new(place: Place, limits: Limits, on_lost: OnLost) -> Self {
         let peers = place.addresses.iter().map(|_| Peer::default()).collect();
-        let state = Mutex::new(State { failing: false, failure: None, over: false, peers });
+        let state = Mutex::new(State { failing: false, failure: None, settled: false, over: false, peers });
         Control { place, limits, on_lost, state, changed: Condvar::new() }
     }
 
@@ -97,31 +102,28 @@ impl Control {
     ///
     /// # Errors
     /// When the system gives no more threads.
-    pub(super) fn start(self: &Arc<Self>, peer: usize, stream: TcpStream) -> io::Result<()> {
-        stream.set_read_timeout(Some(self.limits.tick))?;
-        let reader = Ticking { stream: stream.try_clone()?, silent_ticks: self.limits.silent_ticks };
-        let writer = stream.try_clone()?;
+    pub(super) fn start(self: &Arc<Self>, peer: usize, channel: Channel) -> io::Result<()> {
+        let Channel { stream, sender, receiver } = channel;
         let (outbox, frames) = mpsc::channel();
         let known = Peer { stream: Some(stream), outbox: Some(outbox), ..Peer::default() };
         self.state().peers[peer] = known;
         let control = Arc::clone(self);
         let name = format!("control-read-{peer}");
-        thread::Builder::new().name(name).spawn(move || control.read(peer, reader))?;
+        thread::Builder::new().name(name).spawn(move || control.read(peer, receiver))?;
         let control = Arc::clone(self);
         let name = format!("control-write-{peer}");
-        thread::Builder::new().name(name).spawn(move || control.write(peer, &frames, &writer))?;
+        thread::Builder::new().name(name).spawn(move || control.write(peer, &frames, sender))?;
         Ok(())
     }
 
-    fn write(&self, peer: usize, frames: &mpsc::Receiver<Frame>, stream: &TcpStream) {
+    fn write(&self, peer: usize, frames: &mpsc::Receiver<Frame>, mut sender: Sender) {
         loop {
-            let frame = match frames.recv_timeout(self.limits.tick) {
-                Ok(frame) => frame,
-                Err(mpsc::RecvTimeoutError::Timeout) => Frame::Beat,
+            let (last, written) = match frames.recv_timeout(self.limits.tick) {
+                Ok(frame) => (frame.last(), frame.write(&mut sender)),
+                Err(mpsc::RecvTimeoutError::Timeout) => (false, sender.beat().map(drop)),
                 Err(mpsc::RecvTimeoutError::Disconnected) => return,
             };
-            let written = frame.write(stream);
-            if frame.last() || written.is_err() {
+            if last || written.is_err() {
                 self.state().peers[peer].told = true;
                 self.changed.notify_all();
             }
@@ -131,19 +133,17 @@ impl Control {
         }
     }
 
-    fn read(&self, peer: usize, reader: Ticking) {
-        if let Err(line) = self.receive(peer, reader) {
-            self.lost(line);
+    fn read(&self, peer: usize, receiver: Receiver) {
+        if let Err(line) = self.receive(peer, receiver) {
+            self.lost(peer, line);
         }
     }
 
     /// Takes what comes, until the connection ends as it should; the error is the line that says why it did not.
-    fn receive(&self, peer: usize, reader: Ticking) -> Result<(), String> {
+    fn receive(&self, peer: usize, mut receiver: Receiver) -> Result<(), String> {
         let name = self.place.name(peer);
-        let mut reader = BufReader::new(reader);
         loop {
-            match Frame::read(&mut reader) {
-                Ok(Frame::Beat) => continue,
+            match Frame::read(&mut receiver) {
                 Ok(Frame::Bytes(bytes)) => self.state().peers[peer].inbox.push_back(bytes.into()),
                 Ok(Frame::Failure(reason)) if self.place.index == 0 => {
                     return Err(format!("{name}: {reason}"));
@@ -151,20 +151,22 @@ impl Control {
                 Ok(Frame::Failure(line)) => return Err(line),
                 Ok(Frame::Goodbye) => self.state().peers[peer].goodbye = true,
                 Err(_) if self.state().peers[peer].goodbye => return Ok(()),
-                Err(error) if error.kind() == ErrorKind::TimedOut => {
-                    let silence = self.limits.tick * self.limits.silent_ticks;
-                    let seconds = silence.as_secs_f32();
-                    return Err(format!("{name} was lost: nothing came from it for {seconds} s"));
-                }
-                Err(_) => return Err(format!("{name} was lost: its connection closed")),
+                Err(error) => return Err(format!("{name} was lost: {error}")),
             }
             self.changed.notify_all();
         }
     }
 
-    /// The job cannot go on because of another process. Process 0 tells the others.
-    fn lost(&self, line: String) {
+    /// The job cannot go on because of another process. Process 0 tells the others, unless it needs nobody any more.
+    fn lost(&self, peer: usize, line: String) {
         let first = self.place.index == 0;
+        let mut state = self.state();
+        if first && state.settled {
+            state.peers[peer].gone = Some(line);
+            self.changed.notify_all();
+            return;
+        }
+        drop(state);
         if self.claim_failure(first.then_some(&*line)) {
             if first {
                 self.wait_for(TELL, State::all_told);
@@ -206,17 +208,20 @@ impl Control {
         self.changed.notify_all();
     }
 
-    /// For an engine thread whose connection to `peer` broke. Waits for the process to end: who failed first is
+    /// For a thread whose data connection to `peer` broke, and why. Waits for the process to end: who failed first is
     /// better known to process 0, and when nothing is heard of it, this says what is known here.
-    pub(crate) fn connection_lost(&self, peer: usize) -> ! {
-        if !self.wait_for(EXPLAIN, |state| state.failing || state.over) {
-            let reason = format!("the connection to {} was lost", self.place.name(peer));
+    pub(crate) fn connection_lost(&self, peer: usize, why: &str) {
+        if !self.wait_for(EXPLAIN, |state| state.failing || state.settled || state.over) {
+            let reason = format!("the connection to {} was lost: {why}", self.place.name(peer));
             self.fail(&reason);
             (self.on_lost)(&reason);
         }
-        loop {
-            thread::park();
-        }
+    }
+
+    /// From here on no end of another process ends this one, which is process 0 and has what it needs of them.
+    pub(super) fn settle(&self) {
+        self.state().settled = true;
+        self.changed.notify_all();
     }
 
     /// Why the job cannot go on, if so.
@@ -246,17 +251,21 @@ impl Control {
         })
     }
 
-    /// Process 0 says goodbye when all others have, and they wait for that; so either all end well or none.
+    /// Process 0 says goodbye when all others have, and they wait for that; so either all end well or none, but for those
+    /// that end after process 0 has settled. Returns why these ended.
     ///
     /// # Errors
     /// When the job fails meanwhile.
-    pub(super) fn leave(&self) -> Result<(), Error> {
+    pub(super) fn leave(&self) -> Result<Vec<String>, Error> {
+        log::trace!(target: "leave", "{}", self.place.index);
         let farewell = |state: &State| {
-            let met = |peer: &Peer| peer.outbox.is_none() || peer.goodbye;
+            let met = |peer: &Peer| peer.outbox.is_none() || peer.goodbye || peer.gone.is_some();
             state.failure.is_some() || !state.failing && state.peers.iter().all(met)
         };
         if self.place.index == 0 {
             drop(self.wait(farewell));
+        } else {
+            self.settle();
         }
         self.state().send_all(|| Frame::Goodbye);
         drop(self.wait(farewell));
@@ -264,7 +273,7 @@ impl Control {
             return Err(failure);
         }
         self.wait_for(TELL, State::all_told);
-        Ok(())
+        Ok(self.state().peers.iter_mut().filter_map(|peer| peer.gone.take()).collect())
     }
 
     /// Closes the connections. The others take it for death, but for those who heard a goodbye.

@@ -1,15 +1,12 @@
-//! What goes over a control connection: frames of a kind, a length and that many bytes.
+//! What goes over a control connection, sealed: frames of a kind, a length and that many bytes.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
 
 use bytes::Bytes;
 
 /// One message. On the wire: a byte for the kind, the length as 8 bytes (least first), the bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Frame {
-    /// The sender lives.
-    Beat,
     /// Part of a gather or a broadcast.
     Bytes(Bytes),
     /// The job cannot go on. To process 0: why the sender gives up. From process 0: the line to show.
@@ -19,17 +16,16 @@ pub(super) enum Frame {
 }
 
 impl Frame {
-    /// Whether nothing but beats comes after it.
+    /// Whether nothing comes after it.
     pub(super) fn last(&self) -> bool {
         matches!(self, Frame::Failure(_) | Frame::Goodbye)
     }
 
     pub(super) fn write(&self, mut to: impl Write) -> io::Result<()> {
         let (kind, bytes) = match self {
-            Frame::Beat => (0, &[][..]),
-            Frame::Bytes(bytes) => (1, &bytes[..]),
-            Frame::Failure(reason) => (2, reason.as_bytes()),
-            Frame::Goodbye => (3, &[][..]),
+            Frame::Bytes(bytes) => (0, &bytes[..]),
+            Frame::Failure(reason) => (1, reason.as_bytes()),
+            Frame::Goodbye => (2, &[][..]),
         };
         let mut head = [kind; 9];
         head[1..].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
@@ -37,7 +33,7 @@ impl Frame {
         to.write_all(bytes)
     }
 
-    /// Trusts the length: who sends frames has proved the token.
+    /// Trusts the length: what a channel gives out is from a process of the job.
     pub(super) fn read(mut from: impl Read) -> io::Result<Frame> {
         let mut head = [0; 9];
         from.read_exact(&mut head)?;
@@ -49,38 +45,10 @@ impl Frame {
             return Err(ErrorKind::UnexpectedEof.into());
         }
         match kind {
-            0 => Ok(Frame::Beat),
-            1 => Ok(Frame::Bytes(bytes.into())),
-            2 => Ok(Frame::Failure(String::from_utf8_lossy(&bytes).into_owned())),
-            3 => Ok(Frame::Goodbye),
+            0 => Ok(Frame::Bytes(bytes.into())),
+            1 => Ok(Frame::Failure(String::from_utf8_lossy(&bytes).into_owned())),
+            2 => Ok(Frame::Goodbye),
             _ => Err(ErrorKind::InvalidData.into()),
-        }
-    }
-}
-
-/// Reads a stream whose read timeout is one tick, and gives up after some ticks without a byte.
-///
-/// Ticks are counted, not time: after this process itself was stopped, however long, at most one tick has gone by.
-pub(super) struct Ticking {
-    pub(super) stream: TcpStream,
-    pub(super) silent_ticks: u32,
-}
-
-impl Read for Ticking {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut silent = 0;
-        loop {
-            match self.stream.read(buffer) {
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    silent += 1;
-                    if silent >= self.silent_ticks {
-                        return Err(ErrorKind::TimedOut.into());
-                    }
-                }
-                // What a stop and continue of this process gives: no tick.
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                read => return read,
-            }
         }
     }
 }
@@ -91,12 +59,8 @@ mod tests {
 
     #[test]
     fn frames_come_out_as_they_went_in() {
-        let frames = [
-            Frame::Beat,
-            Frame::Bytes(Bytes::from_static(b"x\0y")),
-            Frame::Failure("why".to_owned()),
-            Frame::Goodbye,
-        ];
+        let frames =
+            [Frame::Bytes(Bytes::from_static(b"x\0y")), Frame::Failure("why".to_owned()), Frame::Goodbye];
         let mut wire = Vec::new();
         frames.iter().for_each(|frame| frame.write(&mut wire).unwrap());
         let mut rest = &wire[..];

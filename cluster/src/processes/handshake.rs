@@ -1,19 +1,46 @@
-//! The proof, on both ends of a new connection, of the shared token. Nothing is allocated for a stranger.
+//! The proof, on both ends of a new connection, of the shared token: Noise, in the pattern `NNpsk0`.
+//!
+//! The client says who calls whom and for what, in clear, and the first Noise message; the server, if it is the one who
+//! is called, the second. Both hold these words as the prologue, so that a handshake about others fails. Then, sealed: the
+//! client says its job, which proves that it is there and no recording, and the server its verdict.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Instant;
 
-use aws_lc_rs::{hmac, rand};
+use aws_lc_rs::hkdf;
+use snow::{Builder, HandshakeState, StatelessTransportState};
+
+use super::channel::TAG_BYTES;
 
 /// Ends with the version of the handshake.
-const MAGIC: [u8; 8] = *b"dedupjb\x01";
-const NONCE_BYTES: usize = 32;
-const HELLO_BYTES: usize = MAGIC.len() + 32 + 4 + 4 + 1 + NONCE_BYTES;
-const MAC_BYTES: usize = 32;
-/// What the two sides prove is not the same, so that neither's proof can be given back to it.
-const SERVER: &[u8] = b"server";
-const CLIENT: &[u8] = b"client";
+const MAGIC: [u8; 8] = *b"dedupjb\x02";
+const HELLO_BYTES: usize = MAGIC.len() + 4 + 4 + 1;
+const NOISE: &str = "Noise_NNpsk0_25519_AESGCM_SHA256";
+/// A key of X25519 and the tag of an empty payload.
+const MESSAGE_BYTES: usize = 32 + TAG_BYTES;
+const JOB_BYTES: usize = 32;
+/// Why a process of the same job may not answer.
+const NO_ANSWER: &str =
+    "it closed the connection: its token, its version or its place in the hosts file differs";
+/// How many messages of each side, the client's first, the handshake itself seals with the keys of the connection.
+pub(super) const SEALED: [u64; 2] = [1, 1];
+
+/// The key that both sides must know.
+#[derive(Clone)]
+pub(super) struct Secret([u8; 32]);
+
+impl Secret {
+    /// Of an empty token, which everybody knows, too.
+    pub(super) fn of_token(token: &[u8]) -> Self {
+        let mut key = [0; 32];
+        let extracted = hkdf::Salt::new(hkdf::HKDF_SHA256, &MAGIC).extract(token);
+        let filled =
+            extracted.expand(&[b"token"], hkdf::HKDF_SHA256).and_then(|key_of| key_of.fill(&mut key));
+        debug_assert!(filled.is_ok(), "a hash gives as many bytes as it has");
+        Secret(key)
+    }
+}
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,16 +54,15 @@ pub(super) enum Kind {
 /// Who calls whom, and for what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hello {
-    pub(super) job: [u8; 32],
     pub(super) from: u32,
     pub(super) to: u32,
     pub(super) kind: Kind,
 }
 
 impl Hello {
-    fn encode(&self, nonce: &[u8; NONCE_BYTES]) -> [u8; HELLO_BYTES] {
-        let fields: [&[u8]; 6] =
-            [&MAGIC, &self.job, &self.from.to_le_bytes(), &self.to.to_le_bytes(), &[self.kind as u8], nonce];
+    fn encode(&self) -> [u8; HELLO_BYTES] {
+        let fields: [&[u8]; 4] =
+            [&MAGIC, &self.from.to_le_bytes(), &self.to.to_le_bytes(), &[self.kind as u8]];
         let mut bytes = [0; HELLO_BYTES];
         bytes.iter_mut().zip(fields.into_iter().flatten()).for_each(|(to, from)| *to = *from);
         bytes
@@ -45,7 +71,6 @@ impl Hello {
     /// `None`: nobody of ours wrote this.
     fn decode(bytes: &[u8; HELLO_BYTES]) -> Option<Hello> {
         let (magic, rest) = bytes.split_first_chunk()?;
-        let (job, rest) = rest.split_first_chunk()?;
         let (from, rest) = rest.split_first_chunk()?;
         let (to, rest) = rest.split_first_chunk()?;
         let kind = match rest.first()? {
@@ -53,8 +78,14 @@ impl Hello {
             1 => Kind::Data,
             _ => return None,
         };
-        let hello = Hello { job: *job, from: u32::from_le_bytes(*from), to: u32::from_le_bytes(*to), kind };
+        let hello = Hello { from: u32::from_le_bytes(*from), to: u32::from_le_bytes(*to), kind };
         (*magic == MAGIC).then_some(hello)
+    }
+
+    fn noise(&self, secret: &Secret, initiator: bool) -> Result<HandshakeState, snow::Error> {
+        let prologue = self.encode();
+        let builder = Builder::new(NOISE.parse()?).prologue(&prologue)?.psk(0, &secret.0)?;
+        if initiator { builder.build_initiator() } else { builder.build_responder() }
     }
 }
 
@@ -114,15 +145,15 @@ impl Write for Hurried<'_> {
     }
 }
 
-fn nonce() -> io::Result<[u8; NONCE_BYTES]> {
-    let mut nonce = [0; NONCE_BYTES];
-    rand::fill(&mut nonce).map_err(|_| io::Error::other("no random numbers"))?;
-    Ok(nonce)
+fn not_proved(_: snow::Error) -> io::Error {
+    io::Error::new(ErrorKind::PermissionDenied, "it does not prove the token")
 }
 
-/// The proof covers who calls whom, for what, and both nonces, the client's being part of `hello`.
-fn said(side: &[u8], hello: &[u8; HELLO_BYTES], nonce: &[u8; NONCE_BYTES]) -> Vec<u8> {
-    [side, hello, nonce].concat()
+/// The next message of a handshake whose payloads are empty.
+fn message(noise: &mut HandshakeState) -> io::Result<[u8; MESSAGE_BYTES]> {
+    let mut message = [0; MESSAGE_BYTES];
+    noise.write_message(&[], &mut message).map_err(io::Error::other)?;
+    Ok(message)
 }
 
 /// As the client. Costs two round trips.
@@ -131,42 +162,76 @@ fn said(side: &[u8], hello: &[u8; HELLO_BYTES], nonce: &[u8; NONCE_BYTES]) -> Ve
 /// When the other side is slow, gone, or does not prove that it knows the token.
 pub(super) fn call(
     stream: &TcpStream,
-    token: &hmac::Key,
+    secret: &Secret,
     hello: &Hello,
+    job: &[u8; JOB_BYTES],
     deadline: Instant,
-) -> io::Result<Verdict> {
+) -> io::Result<(Verdict, StatelessTransportState)> {
     let mut stream = Hurried { stream, deadline };
-    let hello = hello.encode(&nonce()?);
-    stream.write_all(&hello)?;
-    let theirs: [u8; NONCE_BYTES] = stream.read()?;
-    let proof: [u8; MAC_BYTES] = stream.read()?;
-    if hmac::verify(token, &said(SERVER, &hello, &theirs), &proof).is_err() {
-        return Err(io::Error::other("it does not prove the token"));
-    }
-    stream.write_all(hmac::sign(token, &said(CLIENT, &hello, &theirs)).as_ref())?;
-    let [verdict] = stream.read()?;
-    VERDICTS.get(usize::from(verdict)).copied().ok_or_else(|| ErrorKind::InvalidData.into())
+    let mut noise = hello.noise(secret, true).map_err(io::Error::other)?;
+    stream.write_all(&[&hello.encode()[..], &message(&mut noise)?].concat())?;
+    let theirs: [u8; MESSAGE_BYTES] = stream.read().map_err(|error| match error.kind() {
+        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => io::Error::new(error.kind(), NO_ANSWER),
+        _ => error,
+    })?;
+    noise.read_message(&theirs, &mut []).map_err(not_proved)?;
+    let keys = noise.into_stateless_transport_mode().map_err(io::Error::other)?;
+    let mut sealed = [0; JOB_BYTES + TAG_BYTES];
+    keys.write_message(0, job, &mut sealed).map_err(io::Error::other)?;
+    stream.write_all(&sealed)?;
+    let sealed: [u8; 1 + TAG_BYTES] = stream.read()?;
+    let mut verdict = [0; 1 + TAG_BYTES];
+    keys.read_message(0, &sealed, &mut verdict).map_err(not_proved)?;
+    let verdict = VERDICTS.get(usize::from(verdict[0])).copied().ok_or(ErrorKind::InvalidData)?;
+    Ok((verdict, keys))
 }
 
-/// As the server, until the client has proved that it knows the token.
+/// A client that has proved that it knows the token, and waits for a verdict.
+pub(super) struct Caller {
+    pub(super) hello: Hello,
+    pub(super) job: [u8; JOB_BYTES],
+    keys: StatelessTransportState,
+}
+
+/// As the server, until the client has proved that it knows the token. Who calls anybody else than process `index`
+/// gets no answer: it may be a relay, which wants one for somebody else.
 ///
 /// # Errors
-/// When the client is a stranger: slow, gone, or without the token.
-pub(super) fn answer(stream: &TcpStream, token: &hmac::Key, deadline: Instant) -> io::Result<Hello> {
+/// When the client is a stranger: slow, gone, without the token, or for another process.
+pub(super) fn answer(
+    stream: &TcpStream,
+    secret: &Secret,
+    index: usize,
+    deadline: Instant,
+) -> io::Result<Caller> {
     let mut stream = Hurried { stream, deadline };
-    let bytes: [u8; HELLO_BYTES] = stream.read()?;
-    let hello = Hello::decode(&bytes).ok_or(ErrorKind::InvalidData)?;
-    let nonce = nonce()?;
-    let proof = hmac::sign(token, &said(SERVER, &bytes, &nonce));
-    stream.write_all(&[&nonce, proof.as_ref()].concat())?;
-    let theirs: [u8; MAC_BYTES] = stream.read()?;
-    match hmac::verify(token, &said(CLIENT, &bytes, &nonce), &theirs) {
-        Ok(()) => Ok(hello),
-        Err(_) => Err(ErrorKind::PermissionDenied.into()),
+    let hello = Hello::decode(&stream.read()?).ok_or(ErrorKind::InvalidData)?;
+    if hello.to as usize != index {
+        return Err(ErrorKind::InvalidData.into());
     }
+    let mut noise = hello.noise(secret, false).map_err(io::Error::other)?;
+    let theirs: [u8; MESSAGE_BYTES] = stream.read()?;
+    noise.read_message(&theirs, &mut []).map_err(not_proved)?;
+    stream.write_all(&message(&mut noise)?)?;
+    let keys = noise.into_stateless_transport_mode().map_err(io::Error::other)?;
+    let sealed: [u8; JOB_BYTES + TAG_BYTES] = stream.read()?;
+    let mut opened = [0; JOB_BYTES + TAG_BYTES];
+    keys.read_message(0, &sealed, &mut opened).map_err(not_proved)?;
+    let job = *opened.first_chunk().ok_or(ErrorKind::InvalidData)?;
+    Ok(Caller { hello, job, keys })
 }
 
-/// Ends the handshake on the server's side.
-pub(super) fn say(stream: &TcpStream, verdict: Verdict, deadline: Instant) -> io::Result<()> {
-    Hurried { stream, deadline }.write_all(&[verdict as u8])
+impl Caller {
+    /// Ends the handshake on the server's side.
+    pub(super) fn say(
+        self,
+        stream: &TcpStream,
+        verdict: Verdict,
+        deadline: Instant,
+    ) -> io::Result<StatelessTransportState> {
+        let mut sealed = [0; 1 + TAG_BYTES];
+        self.keys.write_message(0, &[verdict as u8], &mut sealed).map_err(io::Error::other)?;
+        Hurried { stream, deadline }.write_all(&sealed)?;
+        Ok(self.keys)
+    }
 }

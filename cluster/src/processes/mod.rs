@@ -2,8 +2,10 @@
 //!
 //! docs/design/0019 says why it is like this.
 
+mod channel;
 mod cluster;
 mod control;
+mod data;
 mod frame;
 mod handshake;
 mod start;
@@ -42,7 +44,7 @@ pub struct Limits {
     pub handshake: Duration,
     /// From one beat to the next.
     pub tick: Duration,
-    /// After so many ticks without a byte, a process is taken for dead.
+    /// After so many ticks without a whole record, a process is taken for dead.
     pub silent_ticks: u32,
 }
 

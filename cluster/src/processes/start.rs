@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use aws_lc_rs::hmac;
+use snow::StatelessTransportState;
 
+use super::channel::Channel;
 use super::control::Control;
-use super::handshake::{self, Hello, Kind, Verdict};
+use super::data::Data;
+use super::handshake::{self, Hello, Kind, Secret, Verdict};
 use super::{Limits, Place};
 
 /// Handshakes that this process answers at once; who comes beyond them is turned away, and may call again.
@@ -24,16 +26,16 @@ const CALL_AGAIN: Duration = Duration::from_millis(100);
 /// Connections, by the process at the other end.
 type Ends = BTreeSet<(usize, Kind)>;
 /// A proved connection, or why the processes cannot meet.
-type Arrival = Result<(usize, Kind, TcpStream), String>;
+type Arrival = Result<(usize, Kind, Channel), String>;
 
 /// What the threads of one start share.
 struct Start {
     place: Place,
     limits: Limits,
     job: [u8; 32],
-    token: hmac::Key,
-    /// Whether there is a token, without which all must be on loopback.
-    secret: bool,
+    secret: Secret,
+    /// Whether there is no token, so that all must be on loopback.
+    only_loopback: bool,
     deadline: Instant,
     over: AtomicBool,
     /// Who has not called yet.
@@ -58,18 +60,14 @@ fn expected(place: &Place) -> (Ends, Ends) {
 ///
 /// # Errors
 /// The line that says why not.
-pub(super) fn meet(
-    control: &Arc<Control>,
-    job: [u8; 32],
-    secret: Option<hmac::Key>,
-) -> Result<Vec<Option<TcpStream>>, String> {
+pub(super) fn meet(control: &Arc<Control>, job: [u8; 32], token: &[u8]) -> Result<Vec<Option<Data>>, String> {
     let (before, after) = expected(&control.place);
     let start = Arc::new(Start {
         place: control.place.clone(),
         limits: control.limits.clone(),
         job,
-        secret: secret.is_some(),
-        token: secret.unwrap_or_else(|| hmac::Key::new(hmac::HMAC_SHA256, &[])),
+        secret: Secret::of_token(token),
+        only_loopback: token.is_empty(),
         deadline: Instant::now() + control.limits.start,
         over: AtomicBool::new(false),
         awaited: Mutex::new(after.clone()),
@@ -114,22 +112,21 @@ impl Start {
         control: &Arc<Control>,
         mut missing: Ends,
         arrivals: &mpsc::Receiver<Arrival>,
-    ) -> Result<Vec<Option<TcpStream>>, String> {
-        let mut data: Vec<Option<TcpStream>> = self.place.addresses.iter().map(|_| None).collect();
+    ) -> Result<Vec<Option<Data>>, String> {
+        let mut data: Vec<Option<Data>> = self.place.addresses.iter().map(|_| None).collect();
         while !missing.is_empty() {
             if let Some(failure) = control.failure() {
                 return Err(failure.to_string());
             }
             match arrivals.recv_timeout(self.left().min(CALL_AGAIN)) {
                 Ok(arrival) => {
-                    let (peer, kind, stream) = arrival?;
+                    let (peer, kind, channel) = arrival?;
                     missing.remove(&(peer, kind));
-                    match kind {
-                        Kind::Data => data[peer] = Some(stream),
-                        Kind::Control => control
-                            .start(peer, stream)
-                            .map_err(|error| format!("could not watch {}: {error}", self.place.name(peer)))?,
-                    }
+                    let started = match kind {
+                        Kind::Control => control.start(peer, channel),
+                        Kind::Data => Data::start(peer, channel, control).map(|it| data[peer] = Some(it)),
+                    };
+                    started.map_err(|error| format!("could not watch {}: {error}", self.place.name(peer)))?;
                 }
                 Err(_) if self.left().is_zero() => return Err(self.missed(&missing)),
                 Err(_) => {}
@@ -155,7 +152,7 @@ impl Start {
     }
 
     fn check_address(&self, process: usize, address: IpAddr) -> Result<(), String> {
-        match self.secret || address.is_loopback() {
+        match !self.only_loopback || address.is_loopback() {
             true => Ok(()),
             false => Err(format!("{} is not on loopback, which needs a token", self.place.name(process))),
         }
@@ -230,30 +227,45 @@ impl Start {
     fn answer(&self, stream: TcpStream) -> io::Result<Option<Arrival>> {
         let deadline = Instant::now() + self.limits.handshake;
         stream.set_nonblocking(false)?;
-        let hello = handshake::answer(&stream, &self.token, deadline)?;
-        let from = hello.from as usize;
-        if hello.job != self.job {
-            handshake::say(&stream, Verdict::OtherJob, deadline)?;
+        let caller = handshake::answer(&stream, &self.secret, self.place.index, deadline)?;
+        let (from, kind) = (caller.hello.from as usize, caller.hello.kind);
+        if caller.job != self.job {
+            caller.say(&stream, Verdict::OtherJob, deadline)?;
             return Ok(Some(Err(format!("process {from} runs another program or configuration"))));
         }
-        let caller = (from, hello.kind);
         let (_, callers) = expected(&self.place);
-        let verdict = if hello.to as usize != self.place.index || !callers.contains(&caller) {
+        let verdict = if !callers.contains(&(from, kind)) {
             Verdict::NotAwaited
-        } else if !self.awaited.lock().unwrap_or_else(PoisonError::into_inner).remove(&caller) {
+        } else if !self.awaited().remove(&(from, kind)) {
             Verdict::Taken
         } else {
             Verdict::Welcome
         };
-        let said = handshake::say(&stream, verdict, deadline).and_then(|()| ready(&stream));
-        match (verdict, said) {
-            (Verdict::Welcome, Ok(())) => Ok(Some(Ok((from, hello.kind, stream)))),
-            (Verdict::Welcome, Err(error)) => {
-                self.awaited.lock().unwrap_or_else(PoisonError::into_inner).insert(caller);
+        let said = caller.say(&stream, verdict, deadline);
+        if verdict != Verdict::Welcome {
+            return said.map(|_| None);
+        }
+        let [by_client, by_server] = handshake::SEALED;
+        match said.and_then(|keys| self.channel(stream, keys, [by_server, by_client])) {
+            Ok(channel) => Ok(Some(Ok((from, kind, channel)))),
+            Err(error) => {
+                self.awaited().insert((from, kind));
                 Err(error)
             }
-            (_, said) => said.map(|()| None),
         }
+    }
+
+    fn awaited(&self) -> MutexGuard<'_, Ends> {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn channel(
+        &self,
+        stream: TcpStream,
+        keys: StatelessTransportState,
+        next: [u64; 2],
+    ) -> io::Result<Channel> {
+        Channel::new(stream, keys, next, self.limits.tick, self.limits.silent_ticks)
     }
 
     /// Calls a process until all connections to it stand.
@@ -273,12 +285,12 @@ impl Start {
                 }
             };
             // Nobody listens once the start is over.
-            let _ = arrivals.send(reached.map(|stream| (to, kind, stream)));
+            let _ = arrivals.send(reached.map(|channel| (to, kind, channel)));
         }
     }
 
     /// An error is one that may pass.
-    fn try_call(&self, to: usize, kind: Kind) -> io::Result<Result<TcpStream, String>> {
+    fn try_call(&self, to: usize, kind: Kind) -> io::Result<Result<Channel, String>> {
         let name = self.place.name(to);
         let mut trouble = io::Error::other("its name has no address");
         for address in self.place.addresses[to].to_socket_addrs()? {
@@ -289,14 +301,13 @@ impl Start {
             let patience = self.limits.handshake * 2;
             let deadline = Instant::now() + patience;
             let (from, to) = (self.place.index as u32, to as u32);
-            let hello = Hello { job: self.job, from, to, kind };
+            let hello = Hello { from, to, kind };
             let called = TcpStream::connect_timeout(&address, patience).and_then(|stream| {
-                let verdict = handshake::call(&stream, &self.token, &hello, deadline)?;
-                ready(&stream)?;
-                Ok((stream, verdict))
+                let (verdict, keys) = handshake::call(&stream, &self.secret, &hello, &self.job, deadline)?;
+                Ok((self.channel(stream, keys, handshake::SEALED)?, verdict))
             });
             match called {
-                Ok((stream, Verdict::Welcome)) => return Ok(Ok(stream)),
+                Ok((channel, Verdict::Welcome)) => return Ok(Ok(channel)),
                 Ok((_, Verdict::OtherJob)) => {
                     return Ok(Err(format!("{name} runs another program or configuration")));
                 }
@@ -309,11 +320,4 @@ impl Start {
         }
         Err(trouble)
     }
-}
-
-/// As the engine wants a stream: without timeouts, and nothing held back.
-fn ready(stream: &TcpStream) -> io::Result<()> {
-    stream.set_read_timeout(None)?;
-    stream.set_write_timeout(None)?;
-    stream.set_nodelay(true)
 }

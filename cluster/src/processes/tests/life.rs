@@ -1,9 +1,5 @@
 //! What processes do together, and how they learn of an end.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use timely::dataflow::operators::{Exchange, Inspect, ToStream};
 
 use super::*;
@@ -143,57 +139,37 @@ fn nobody_leaves_well_when_another_fails_before_it_leaves() {
     assert_eq!(left, [false; 3]);
 }
 
-/// Forwards what comes to a new address to `to`, until told to swallow it.
-fn proxy(to: &str, swallow: &Arc<AtomicBool>) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let (to, swallow) = (to.to_owned(), Arc::clone(swallow));
-    let pump = |mut from: TcpStream, mut to: TcpStream, swallow: Arc<AtomicBool>| {
-        thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            while let Ok(read) = from.read(&mut buffer) {
-                if swallow.load(Ordering::SeqCst) {
-                    // A host that vanished closes nothing either.
-                    thread::sleep(PATIENCE);
-                }
-                if read == 0 || to.write_all(&buffer[..read]).is_err() {
-                    return;
-                }
+#[test]
+fn what_has_settled_ends_well_without_those_who_are_lost() {
+    let left = each(3, 1, |cluster, lost| {
+        match cluster.index() {
+            0 => {
+                cluster.gather(vec![]).unwrap();
+                cluster.settle();
+                // They go only then.
+                cluster.broadcast(Some(vec![])).unwrap();
             }
-        })
-    };
-    thread::spawn(move || {
-        for client in listener.incoming() {
-            let client = client.unwrap();
-            if let Ok(server) = TcpStream::connect(&to) {
-                pump(client.try_clone().unwrap(), server.try_clone().unwrap(), Arc::clone(&swallow));
-                pump(server, client, Arc::clone(&swallow));
-            }
+            _ => drop(cluster.gather(vec![]).and_then(|_| cluster.broadcast(None)).unwrap()),
+        }
+        match cluster.index() {
+            1 => None,
+            _ => Some((cluster.leave().unwrap(), lost.try_recv().is_ok())),
         }
     });
-    address
+    let (gone, blamed) = left[0].as_ref().unwrap();
+    assert!(gone[0].starts_with("process 1 (127.0.0.1:") && gone.len() == 1 && !blamed, "{gone:?}");
+    assert_eq!(left[2], Some((vec![], false)), "nobody else takes harm");
 }
 
 #[test]
-fn a_host_that_vanishes_without_a_word_is_lost_after_the_ticks_of_silence() {
-    let limits = Limits { tick: Duration::from_millis(300), ..Limits::default() };
-    let swallow = Arc::new(AtomicBool::new(false));
-    let addresses = addresses(2);
-    let behind = vec![proxy(&addresses[0], &swallow), addresses[1].clone()];
-    let joining = |index: usize, addresses: &[String]| {
-        let place = Place { index, addresses: addresses.to_vec(), workers: 1 };
-        let limits = limits.clone();
-        thread::spawn(move || join(place, limits))
-    };
-    let threads = [joining(0, &addresses), joining(1, &behind)];
-    let joined = threads.map(|thread| thread.join().unwrap());
-    // Both beat for longer than a silence may last.
-    thread::sleep(limits.tick * (limits.silent_ticks + 5));
-    assert!(joined.iter().all(|(_, lost)| lost.try_recv().is_err()));
-    swallow.store(true, Ordering::SeqCst);
-    for ((_cluster, lost), other) in joined.iter().zip([1, 0]) {
-        let line = lost.recv_timeout(PATIENCE).unwrap();
-        assert!(line.starts_with(&format!("process {other} (")), "{line}");
-        assert!(line.ends_with("was lost: nothing came from it for 3 s"), "{line}");
-    }
+fn what_has_settled_and_fails_still_ends_the_others() {
+    let lines = each(2, 1, |cluster, lost| {
+        if cluster.index() == 0 {
+            cluster.settle();
+            cluster.fail("the disk is full");
+            return None;
+        }
+        lost.recv_timeout(PATIENCE).ok()
+    });
+    assert!(lines[1].as_ref().unwrap().ends_with("): the disk is full"), "{lines:?}");
 }

@@ -1,6 +1,8 @@
 //! Processes that are threads of the test: each sees the others through its sockets alone.
 
+mod channels;
 mod life;
+mod middle;
 mod strangers;
 
 use std::net::TcpListener;
@@ -26,17 +28,15 @@ fn places(addresses: &[String], workers: usize) -> impl Iterator<Item = Place> {
     (0..addresses.len()).map(move |index| Place { index, addresses: addresses.to_vec(), workers })
 }
 
+/// A process that has joined or not, and the line of `on_lost`.
+type Joined = (Result<Cluster, Error>, mpsc::Receiver<String>);
+
 /// Joins; the receiver gets the line of `on_lost`.
-fn join(place: Place, limits: Limits) -> (Result<Cluster, Error>, mpsc::Receiver<String>) {
+fn join(place: Place, limits: Limits) -> Joined {
     join_as(place, JOB, TOKEN, limits)
 }
 
-fn join_as(
-    place: Place,
-    job: [u8; 32],
-    token: &[u8],
-    limits: Limits,
-) -> (Result<Cluster, Error>, mpsc::Receiver<String>) {
+fn join_as(place: Place, job: [u8; 32], token: &[u8], limits: Limits) -> Joined {
     let (lost, line) = mpsc::channel();
     let on_lost = move |line: &str| drop(lost.send(line.to_owned()));
     (Cluster::join(place, job, token, limits, Box::new(on_lost)), line)

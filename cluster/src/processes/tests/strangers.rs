@@ -4,9 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Instant;
 
-use aws_lc_rs::hmac;
-
-use super::super::handshake::{self, Hello, Kind, Verdict};
+use super::super::handshake::{self, Hello, Kind, Secret, Verdict};
 use super::*;
 
 /// Long enough for a busy machine, short enough to wait for.
@@ -16,8 +14,8 @@ fn limits() -> Limits {
     Limits { handshake: HANDSHAKE, ..Limits::default() }
 }
 
-fn key(token: &[u8]) -> hmac::Key {
-    hmac::Key::new(hmac::HMAC_SHA256, token)
+fn secret(token: &[u8]) -> Secret {
+    Secret::of_token(token)
 }
 
 /// Connects as soon as somebody listens.
@@ -39,55 +37,62 @@ fn say(address: &str, bytes: &[u8]) -> TcpStream {
     stream
 }
 
-/// Checks that the other side closes, and never says that all is well.
-fn assert_refused(mut stream: TcpStream) {
+/// Checks that the other side closes, and never says that all is well. Returns how many bytes it said.
+fn refused(mut stream: TcpStream) -> usize {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut said = Vec::new();
     let end = stream.read_to_end(&mut said);
     let closed = end.is_ok() || end.is_err_and(|error| error.kind() == ErrorKind::ConnectionReset);
     assert!(closed, "it was left open");
-    // At most the server's nonce and proof.
-    assert!(said.len() <= 64, "it said {said:?}");
+    // At most the server's message of the handshake, which nobody without the token can make use of.
+    assert!(said.len() <= 48, "it said {said:?}");
+    said.len()
+}
+
+fn assert_refused(stream: TcpStream) {
+    refused(stream);
 }
 
 /// A handshake by a process that knows the token.
-fn call(address: &str, from: u32, to: u32, kind: Kind, job: [u8; 32]) -> Verdict {
-    let hello = Hello { job, from, to, kind };
-    handshake::call(&connect(address), &key(TOKEN), &hello, Instant::now() + PATIENCE).unwrap()
+fn call(address: &str, from: u32, to: u32, kind: Kind) -> std::io::Result<Verdict> {
+    let hello = Hello { from, to, kind };
+    let called = handshake::call(&connect(address), &secret(TOKEN), &hello, &JOB, Instant::now() + PATIENCE);
+    called.map(|(verdict, _)| verdict)
 }
 
-/// All that the right client of process 0 sends in a handshake with somebody else who knows the token.
-fn recorded() -> (Vec<u8>, Vec<u8>) {
+/// All that the right client of process `to` sends in a handshake with somebody else who knows the token: what begins it,
+/// and what ends it.
+fn recorded(to: u32) -> (Vec<u8>, Vec<u8>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (middle, address) = (listener.local_addr().unwrap(), addresses(1).remove(0));
     let server = TcpListener::bind(&address).unwrap();
     let answering = thread::spawn(move || {
         let stream = server.accept().unwrap().0;
-        handshake::answer(&stream, &key(TOKEN), Instant::now() + PATIENCE).unwrap()
+        handshake::answer(&stream, &secret(TOKEN), to as usize, Instant::now() + PATIENCE).unwrap()
     });
     let calling = thread::spawn(move || {
-        let hello = Hello { job: JOB, from: 1, to: 0, kind: Kind::Control };
+        let hello = Hello { from: 1, to, kind: Kind::Control };
         let stream = TcpStream::connect(middle).unwrap();
-        let _ = handshake::call(&stream, &key(TOKEN), &hello, Instant::now() + PATIENCE);
+        let _ = handshake::call(&stream, &secret(TOKEN), &hello, &JOB, Instant::now() + PATIENCE);
     });
     let (mut client, mut server) = (listener.accept().unwrap().0, TcpStream::connect(address).unwrap());
-    let (mut hello, mut answer, mut proof) = (vec![0; 81], vec![0; 64], vec![0; 32]);
-    client.read_exact(&mut hello).unwrap();
-    server.write_all(&hello).unwrap();
+    let (mut begin, mut answer, mut end) = (vec![0; 17 + 48], vec![0; 48], vec![0; 48]);
+    client.read_exact(&mut begin).unwrap();
+    server.write_all(&begin).unwrap();
     server.read_exact(&mut answer).unwrap();
     client.write_all(&answer).unwrap();
-    client.read_exact(&mut proof).unwrap();
-    server.write_all(&proof).unwrap();
-    assert_eq!(answering.join().unwrap().from, 1);
+    client.read_exact(&mut end).unwrap();
+    server.write_all(&end).unwrap();
+    assert_eq!(answering.join().unwrap().hello.from, 1);
     drop(client);
     calling.join().unwrap();
-    (hello, proof)
+    (begin, end)
 }
 
 /// Disturbs process 0 of several, which listens at `address`, in all the ways a stranger can. Returns the
 /// connections that are to be refused.
 fn disturb(address: &str) -> Vec<TcpStream> {
-    let (hello, proof) = recorded();
+    let (hello, proof) = recorded(0);
     drop(connect(address));
     let mut held = vec![
         connect(address),
@@ -95,7 +100,8 @@ fn disturb(address: &str) -> Vec<TcpStream> {
         say(address, &[0x5a; 10_000]),
         say(address, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
         say(address, &hello),
-        say(address, &[hello.clone(), vec![0; 32]].concat()),
+        say(address, &[hello.clone(), vec![0; 48]].concat()),
+        say(address, &[&hello[..17], &[0; 48][..]].concat()),
         say(address, &[hello.clone(), proof].concat()),
     ];
     // Each byte comes in time, and all would take longer than the test waits.
@@ -110,13 +116,13 @@ fn disturb(address: &str) -> Vec<TcpStream> {
         }
     });
     held.push(slow);
-    let hello = Hello { job: JOB, from: 1, to: 0, kind: Kind::Control };
-    let other = handshake::call(&connect(address), &key(b"not ours"), &hello, Instant::now() + PATIENCE);
+    let hello = Hello { from: 1, to: 0, kind: Kind::Control };
+    let other =
+        handshake::call(&connect(address), &secret(b"not ours"), &hello, &JOB, Instant::now() + PATIENCE);
     assert!(other.is_err(), "another token");
-    assert_eq!(call(address, 0, 0, Kind::Data, JOB), Verdict::NotAwaited, "the server's own index");
-    assert_eq!(call(address, 9, 0, Kind::Data, JOB), Verdict::NotAwaited, "an index out of range");
-    assert_eq!(call(address, u32::MAX, 0, Kind::Control, JOB), Verdict::NotAwaited, "a large one");
-    assert_eq!(call(address, 1, 2, Kind::Data, JOB), Verdict::NotAwaited, "for somebody else");
+    assert_eq!(call(address, 0, 0, Kind::Data).unwrap(), Verdict::NotAwaited, "the server's own index");
+    assert_eq!(call(address, 9, 0, Kind::Data).unwrap(), Verdict::NotAwaited, "an index out of range");
+    assert_eq!(call(address, u32::MAX, 0, Kind::Control).unwrap(), Verdict::NotAwaited, "a large one");
     held
 }
 
@@ -146,7 +152,25 @@ fn no_stranger_disturbs_a_start_and_none_gets_in() {
     }
     let leaving: Vec<_> =
         clusters.into_iter().map(|(cluster, _)| thread::spawn(move || cluster.leave())).collect();
-    leaving.into_iter().for_each(|thread| thread.join().unwrap().unwrap());
+    leaving.into_iter().for_each(|thread| assert!(thread.join().unwrap().unwrap().is_empty()));
+}
+
+/// A relay that holds the port of process 2 could otherwise make process 1 speak for it.
+#[test]
+fn who_calls_somebody_else_gets_no_answer() {
+    let addresses = addresses(2);
+    let joining = |place: Place| thread::spawn(move || join(place, limits()).0.unwrap().leave());
+    let mut places = places(&addresses, 1);
+    let first = joining(places.next().unwrap());
+    let (hello, _) = recorded(2);
+    assert_eq!(refused(say(&addresses[0], &hello)), 0);
+    assert!(call(&addresses[0], 1, 2, Kind::Control).is_err());
+    // One that is for process 0 is answered.
+    let (hello, _) = recorded(0);
+    assert_eq!(refused(say(&addresses[0], &hello)), 48);
+    for process in [first, joining(places.next().unwrap())] {
+        process.join().unwrap().unwrap();
+    }
 }
 
 #[test]
@@ -177,11 +201,11 @@ fn an_index_that_has_come_is_not_given_again() {
     let mut places = places(&addresses, 1);
     let first = places.next().unwrap();
     let first = thread::spawn(move || join(first, limits()).0.map(drop));
-    let hello = Hello { job: JOB, from: 1, to: 0, kind: Kind::Data };
+    let hello = Hello { from: 1, to: 0, kind: Kind::Data };
     let held = connect(&addresses[0]);
-    let verdict = handshake::call(&held, &key(TOKEN), &hello, Instant::now() + PATIENCE);
-    assert_eq!(verdict.unwrap(), Verdict::Welcome);
-    assert_eq!(call(&addresses[0], 1, 0, Kind::Data, JOB), Verdict::Taken);
+    let called = handshake::call(&held, &secret(TOKEN), &hello, &JOB, Instant::now() + PATIENCE);
+    assert_eq!(called.unwrap().0, Verdict::Welcome);
+    assert_eq!(call(&addresses[0], 1, 0, Kind::Data).unwrap(), Verdict::Taken);
     let error = join(places.next().unwrap(), limits()).0.map(drop).unwrap_err().to_string();
     assert_eq!(error, format!("process 0 ({}) has met another process 1", addresses[0]));
     // That process has met process 0 before, and tells it.
@@ -229,7 +253,11 @@ fn a_process_with_another_token_is_not_met() {
     let threads: Vec<_> = places(&addresses, 1).zip([TOKEN, b"not ours"]).map(joining).collect();
     let errors: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
     assert!(errors[0].contains(" (connections without proof of the token: "), "{}", errors[0]);
-    assert!(errors[1].contains("process 0: it does not prove the token"), "{}", errors[1]);
+    assert!(
+        errors[1].contains("process 0: it closed the connection: its token, its version or "),
+        "{}",
+        errors[1]
+    );
 }
 
 #[test]

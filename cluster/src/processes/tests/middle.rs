@@ -1,0 +1,136 @@
+//! Somebody between two processes, who holds the port that one of them calls.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Mutex;
+
+use super::*;
+
+/// What is done to the bytes that come through.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Deed {
+    Pass,
+    /// As a host does that vanished: nothing is closed either.
+    Swallow,
+    Flip,
+    Repeat,
+    /// A frame as a process without seals would have written it.
+    Insert,
+    Cut,
+}
+
+/// Sits between a process and `to`. The first connection is the control connection of the process that calls it, the
+/// second that for data.
+struct Middle {
+    address: String,
+    /// For each of the two.
+    deeds: Arc<Mutex<[Deed; 2]>>,
+}
+
+impl Middle {
+    fn start(to: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let deeds = Arc::new(Mutex::new([Deed::Pass; 2]));
+        let (to, of_both) = (to.to_owned(), Arc::clone(&deeds));
+        thread::spawn(move || {
+            let mut number = 0;
+            for client in listener.incoming() {
+                let client = client.unwrap();
+                // It may not listen yet: then the other one calls again.
+                let Ok(server) = TcpStream::connect(&to) else { continue };
+                for (from, to) in [(&client, &server), (&server, &client)] {
+                    let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                    let (deeds, number) = (Arc::clone(&of_both), number);
+                    thread::spawn(move || pump(from, to, || deeds.lock().unwrap()[number]));
+                }
+                number += 1;
+            }
+        });
+        Middle { address, deeds }
+    }
+
+    fn does(&self, connection: usize, deed: Deed) {
+        self.deeds.lock().unwrap()[connection] = deed;
+    }
+}
+
+fn pump(mut from: TcpStream, mut to: TcpStream, deed: impl Fn() -> Deed) {
+    let mut buffer = [0; 4096];
+    while let Ok(read @ 1..) = from.read(&mut buffer) {
+        let bytes = &mut buffer[..read];
+        let sent = match deed() {
+            Deed::Pass => to.write_all(bytes),
+            Deed::Swallow => Ok(()),
+            Deed::Flip => {
+                bytes[read / 2] ^= 0x10;
+                to.write_all(bytes)
+            }
+            Deed::Repeat => to.write_all(&[&bytes[..], bytes].concat()),
+            Deed::Insert => {
+                to.write_all(b"\x02\x08\0\0\0\0\0\0\0give up!").and_then(|()| to.write_all(bytes))
+            }
+            Deed::Cut => {
+                drop((from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both)));
+                return;
+            }
+        };
+        if sent.is_err() {
+            return;
+        }
+    }
+    drop(to.shutdown(Shutdown::Write));
+}
+
+/// Two processes, of which the second calls the first through somebody.
+fn two(limits: &Limits) -> (Middle, [Joined; 2]) {
+    let addresses = addresses(2);
+    let middle = Middle::start(&addresses[0]);
+    let behind = vec![middle.address.clone(), addresses[1].clone()];
+    let joining = |index: usize, addresses: &[String]| {
+        let place = Place { index, addresses: addresses.to_vec(), workers: 1 };
+        let limits = limits.clone();
+        thread::spawn(move || join(place, limits))
+    };
+    let threads = [joining(0, &addresses), joining(1, &behind)];
+    (middle, threads.map(|thread| thread.join().unwrap()))
+}
+
+#[test]
+fn who_only_passes_everything_on_disturbs_nobody() {
+    let (_middle, joined) = two(&Limits::default());
+    let leaving = joined.map(|(cluster, _)| thread::spawn(move || cluster.unwrap().leave()));
+    leaving.into_iter().for_each(|thread| assert!(thread.join().unwrap().unwrap().is_empty()));
+}
+
+#[test]
+fn whatever_somebody_between_does_ends_the_job_with_its_reason() {
+    let limits = Limits { tick: Duration::from_millis(300), ..Limits::default() };
+    let changed = "what came on its connection was changed on the way or is not from it";
+    let (closed, silent) = ("its connection closed", "nothing came from it for 3 s");
+    let cases = [
+        (Deed::Flip, changed),
+        (Deed::Repeat, changed),
+        (Deed::Insert, changed),
+        (Deed::Cut, closed),
+        (Deed::Swallow, silent),
+    ];
+    let case = |(connection, deed, reason): (usize, Deed, &str)| {
+        let (middle, joined) = two(&limits);
+        // Both beat for longer than a silence may last.
+        thread::sleep(limits.tick * (limits.silent_ticks + 5));
+        assert!(joined.iter().all(|(_, lost)| lost.try_recv().is_err()));
+        middle.does(connection, deed);
+        let lines = joined.each_ref().map(|(_, lost)| lost.recv_timeout(PATIENCE).unwrap());
+        // One may have noticed first and told the other; what neither may do is to obey a forged frame.
+        assert!(lines.iter().all(|line| !line.contains("give up")), "{connection}, {deed:?}: {lines:?}");
+        let blamed = |line: &String| line.contains("process ") && line.contains(" was lost: ");
+        assert!(lines.iter().all(blamed), "{connection}, {deed:?}: {lines:?}");
+        assert!(lines.iter().any(|line| line.ends_with(reason)), "{connection}, {deed:?}: {lines:?}");
+    };
+    thread::scope(|scope| {
+        for (connection, (deed, reason)) in [0, 1].into_iter().flat_map(|of| cases.map(|case| (of, case))) {
+            scope.spawn(move || case((connection, deed, reason)));
+        }
+    });
+}
