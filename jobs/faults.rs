@@ -4,6 +4,7 @@
 //! of those lines becomes the end of the process.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use log::{LevelFilter, Log, Metadata, Record};
 use rustix::process::{Signal, getpid, kill_process};
@@ -24,6 +25,8 @@ enum Action {
     Kill,
     Stop,
     Panic,
+    /// The thread is busy for a minute; the process lives.
+    Wait,
 }
 
 /// Arms the fault that the environment names, if it is for the process of this number.
@@ -33,6 +36,7 @@ pub fn arm(process: usize) {
     let action = match action {
         "kill" => Action::Kill,
         "stop" => Action::Stop,
+        "wait" => Action::Wait,
         _ => Action::Panic,
     };
     let (Ok(number), Ok(count)) = (number.parse::<usize>(), count.parse()) else { return };
@@ -59,6 +63,7 @@ impl Log for Fault {
         let signal = match self.action {
             Action::Kill => Signal::KILL,
             Action::Stop => Signal::STOP,
+            Action::Wait => return std::thread::sleep(Duration::from_secs(60)),
             Action::Panic => panic!("the fault at {}", self.point),
         };
         // Of itself it always may.

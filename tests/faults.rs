@@ -1,7 +1,7 @@
 //! What a run survives, with processes that really die: at points of their own choosing (the feature `faults`), or killed
 //! from outside at any time. `scripts/soak` runs more of the kills.
 
-mod clock;
+pub mod clock;
 mod death;
 mod kills;
 mod stores;

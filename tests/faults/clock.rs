@@ -15,7 +15,7 @@ const DAY: i64 = 24 * 60 * 60;
 const SEEN: &str = "--events events.jsonl";
 
 /// A library that sets the clocks of programs that load it first.
-fn library(here: &Folder) -> PathBuf {
+pub fn library(here: &Folder) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/clock.c");
     let library = here.path("clock.so");
     let mut cc = Command::new("cc");
@@ -25,7 +25,7 @@ fn library(here: &Folder) -> PathBuf {
 }
 
 /// Has the clocks of a command, and of what it starts, be so many seconds ahead.
-fn ahead<'a>(command: &'a mut Command, library: &Path, seconds: i64) -> &'a mut Command {
+pub fn ahead<'a>(command: &'a mut Command, library: &Path, seconds: i64) -> &'a mut Command {
     command.env("LD_PRELOAD", library).env("CLOCK_AHEAD", seconds.to_string())
 }
 

@@ -130,7 +130,9 @@ impl Sender {
             return Ok(());
         }
         self.record(Record::Close, &[])?;
-        self.stream.shutdown(Shutdown::Write)
+        // That record is the end: who has read it may be gone by now.
+        drop(self.stream.shutdown(Shutdown::Write));
+        Ok(())
     }
 }
 
