@@ -203,3 +203,19 @@ fn a_peer_that_is_cut_off_from_one_but_not_from_process_0_ends_the_job() {
     }
     assert!(!here.path("out/_SUCCESS").exists());
 }
+
+/// Each host would see the parts that it wrote itself, and one of them would commit what it sees.
+#[test]
+fn two_hosts_with_separate_folders_end_with_an_error_and_commit_nothing() {
+    let here = folder(2);
+    let hosts = Hosts::new(2);
+    fs::create_dir(here.path("out")).unwrap();
+    let mount = "mount -t tmpfs none out &&";
+    let mut processes =
+        [(0, ""), (1, mount)].map(|(host, first)| hosts.start(&here, host, first, &line(host, 2, "hosts")));
+    let ends = processes.each_mut().map(|process| process.end(PATIENCE));
+    // Which of the codes of a refusal it is, and how it is said, is not this test's.
+    assert!(ends.iter().all(|(code, _)| code.is_some_and(|code| ![0, 3].contains(&code))), "{ends:?}");
+    assert!(ends.iter().any(|(_, said)| said.contains("error: ") && said.contains("\"out\"")), "{ends:?}");
+    assert!(!here.path("out/_SUCCESS").exists());
+}
