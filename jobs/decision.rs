@@ -12,7 +12,7 @@ use crate::output::OutputFolder;
 use crate::progress::{Progress, Stage};
 use crate::search::Found;
 use crate::summary::{Clock, Counters, InputFile, Process, SamplePair, Summary, histogram, skew};
-use crate::tables::{write_clusters, write_pairs, write_rejects};
+use crate::tables::{write_clusters, write_pairs};
 
 impl Finish<'_> {
     /// Decides what becomes of every document, and writes the tables. Gives the summary as far as it is known before
@@ -35,7 +35,9 @@ impl Finish<'_> {
         let mut members = self.survivors(matches, names);
         let name = |doc| names.id(doc);
         self.guards.check(found.docs, &members, name)?;
-        self.guards.check_sources(&self.plan, &self.reading, &found, &members, self.cluster.workers())?;
+        let outputs = folder.map_outputs();
+        let workers = self.cluster.workers();
+        self.guards.check_sources(&self.plan, &self.reading, &found, &outputs, &members, workers)?;
 
         at.enter(Stage::Write);
         let distance = |pair: &Pair| self.distance(pair);
@@ -44,10 +46,9 @@ impl Finish<'_> {
         let Found { docs, matches, names, rejects, .. } = found;
         drop(matches);
         write_clusters(folder, &members, &names, measured)?;
-        write_rejects(folder, &rejects)?;
+        rejects.write(folder, &outputs, &self.plan, &self.reading)?;
         members.retain(|member| member.removed.is_some());
-        let rejected = rejects.iter().map(|reject| reject.doc).collect();
-        Ok((summary, Fates { removed: members, rejected, names, measured, keeps_none: docs == 0 }))
+        Ok((summary, Fates { removed: members, names, measured, keeps_none: docs == 0 }))
     }
 
     fn summary(&self, found: &Found, members: &[Member], pairs: u64, clock: Clock) -> Summary {
@@ -55,7 +56,7 @@ impl Finish<'_> {
             input_files: self.plan.files.len() as u64,
             input_bytes: self.plan.bytes(),
             splits: self.plan.splits.len() as u64,
-            records_read: found.docs + found.rejects.len() as u64,
+            records_read: found.docs + found.rejects.count(),
             text_bytes: found.text_bytes,
             replaced: found.replaced,
             distinct: found.distinct,

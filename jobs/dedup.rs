@@ -13,7 +13,6 @@ use operators::method::Spec;
 use operators::{Resolve, Similarity, hash};
 use serde_json::{Value, json};
 
-use crate::failure::check_rejects;
 use crate::finish::{Finish, Keep, verified_by};
 use crate::guards::Guards;
 use crate::input::InputOptions;
@@ -21,7 +20,6 @@ use crate::memory::MemoryOptions;
 use crate::options::{output_and_inputs, paths};
 use crate::output::{Key, OutputFolder};
 use crate::progress::Progress;
-use crate::reject_lines::number_lines;
 use crate::same_input::check_same_input;
 use crate::search::Search;
 use crate::statistics;
@@ -188,17 +186,17 @@ fn run_with(common: &Common, cluster: &Arc<Cluster>, mut args: Args) -> Result<u
             cluster: Arc::clone(cluster),
             progress: Arc::clone(progress),
             secret: outputs.secret(cluster)?,
+            max_rejects: args.max_rejects,
             outputs,
             scratch,
         };
         args.method.with(&lexicon, &statistics, search)?
     };
     finish.run(&stores, output, args.overwrite, search, |found| {
-        number_lines(&plan, &reading, &mut found.rejects)?;
         if let Some(missing) = found.without_field.take().filter(|_| found.docs == 0) {
             bail!(missing.error()); // a name that no file knows is misspelt
         }
-        check_rejects(args.max_rejects, &found.rejects)
+        found.rejects.check(args.max_rejects, &plan, &reading)
     })
 }
 

@@ -131,8 +131,17 @@ fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> R
     let folder = tempfile::tempdir()?;
     let outputs = MapOutputs::new(Arc::new(Local), text_of_path(folder.path().as_os_str()));
     let (plan, scratch) = (Arc::new(plan), Scratch::unused());
-    let search =
-        Search { plan, reading, verify, cluster, progress, outputs, secret: Secret::random(), scratch };
+    let search = Search {
+        plan,
+        reading,
+        verify,
+        cluster,
+        progress,
+        max_rejects: None,
+        outputs,
+        secret: Secret::random(),
+        scratch,
+    };
     let found = args.method.with(lexicon, &statistics, search)??;
     if found.docs < 2 {
         return Err(WrongUse(format!("a sample of {} documents says nothing", found.docs)).into());

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use anyhow::{Error, Result, anyhow, bail};
-use operators::Reject;
+use anyhow::{Error, anyhow};
 
 /// The command was wrong: exit code 2, and one line that says what to change.
 #[derive(Debug)]
@@ -40,18 +39,6 @@ impl fmt::Display for Locked {
 }
 
 impl std::error::Error for Locked {}
-
-/// Stops the job if more records were rejected than the user allows.
-pub(crate) fn check_rejects(max: Option<u64>, rejects: &[Reject]) -> Result<()> {
-    let rejected = rejects.len() as u64;
-    match (max, rejects.first()) {
-        (Some(max), Some(first)) if rejected > max => bail!(Guarded(format!(
-            "{rejected} records were rejected, more than --max-rejects {max}; the first: \"{}\" at {}: {}",
-            first.path, first.offset, first.reason
-        ))),
-        _ => Ok(()),
-    }
-}
 
 /// An error of a running job: what was there when the job was planned and is not now is no wrong use.
 pub(crate) fn while_running(error: Error) -> Error {

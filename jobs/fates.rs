@@ -2,6 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
+use anyhow::{Error, Result};
 use cluster::Cluster;
 use datasets::{Fate, Removal};
 use operators::{DocId, Member, Removed, Similarity, Tie};
@@ -9,17 +10,16 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::drive;
+use crate::map_output::SplitRejects;
 use crate::names::Names;
 
 /// What was decided for the splits of a process, with the names that are written.
 ///
-/// Memory: 32 bytes for each removed document, 8 for each rejected record, and the names.
+/// Memory: 32 bytes for each removed document, and the names.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Fates {
     /// Those that go, sorted by place.
     pub removed: Vec<Member>,
-    /// Sorted.
-    pub rejected: Vec<DocId>,
     pub names: Names,
     /// Whether the similarity of each pair is known.
     pub measured: bool,
@@ -33,24 +33,15 @@ impl Fates {
     pub fn parts(mut self, cluster: &Cluster) -> Vec<Fates> {
         let process = |doc: DocId| drive::process_of(doc.split(), cluster);
         self.removed.sort_unstable_by_key(|member| (process(member.doc), member.doc));
-        self.rejected.sort_unstable_by_key(|&doc| (process(doc), doc));
         let mut parts = Vec::new();
         for index in (1..cluster.processes()).rev() {
             let first = self.removed.partition_point(|member| process(member.doc) < index);
             let removed = self.removed.split_off(first);
-            let first = self.rejected.partition_point(|&doc| process(doc) < index);
-            let rejected = self.rejected.split_off(first);
             let mut docs: Vec<DocId> = removed.iter().flat_map(named).collect();
             docs.sort_unstable();
             docs.dedup();
-            let names = self.names.of(&docs);
-            parts.push(Fates {
-                removed,
-                rejected,
-                names,
-                measured: self.measured,
-                keeps_none: self.keeps_none,
-            });
+            let (names, measured, keeps_none) = (self.names.of(&docs), self.measured, self.keeps_none);
+            parts.push(Fates { removed, names, measured, keeps_none });
         }
         self.removed.shrink_to_fit();
         parts.push(self);
@@ -58,16 +49,11 @@ impl Fates {
         parts
     }
 
-    /// Those of one split.
-    pub fn of_split(&self, split: u32) -> OfSplit<'_> {
+    /// Those of one split, whose rejected records are these.
+    pub fn of_split(&self, split: u32, rejected: SplitRejects) -> OfSplit<'_> {
         let removed = |split| self.removed.partition_point(|member| member.doc.split() < split);
-        let rejected = |split| self.rejected.partition_point(|doc| doc.split() < split);
-        OfSplit {
-            removed: &self.removed[removed(split)..removed(split + 1)],
-            rejected: &self.rejected[rejected(split)..rejected(split + 1)],
-            is_first: split == 0,
-            fates: self,
-        }
+        let removed = &self.removed[removed(split)..removed(split + 1)];
+        OfSplit { removed, rejected, failed: None, is_first: split == 0, fates: self }
     }
 
     fn removal(&self, member: &Member, removed: Removed) -> Removal {
@@ -109,7 +95,9 @@ pub(crate) fn reason(tie: Tie) -> &'static str {
 /// What becomes of the records of one split, to be asked from the first to the last.
 pub(crate) struct OfSplit<'a> {
     removed: &'a [Member],
-    rejected: &'a [DocId],
+    rejected: SplitRejects,
+    /// Why nothing is known of the rejected records.
+    failed: Option<Error>,
     is_first: bool,
     fates: &'a Fates,
 }
@@ -124,7 +112,7 @@ impl OfSplit<'_> {
             (member.doc, tie).hash(&mut hash);
             named(member).for_each(|doc| self.fates.names.id(doc).hash(&mut hash));
         }
-        self.rejected.hash(&mut hash);
+        self.rejected.hash().hash(&mut hash);
         self.stands_for_all().hash(&mut hash);
         hash.finish()
     }
@@ -148,19 +136,32 @@ impl OfSplit<'_> {
 
     /// Whether the next record, `doc`, is rejected.
     pub fn next_rejected(&mut self, doc: DocId) -> bool {
-        let rest = self.rejected.strip_prefix(&[doc]);
-        self.rejected = rest.unwrap_or(self.rejected);
-        rest.is_some()
+        let found = self.rejected.pass(doc);
+        found.unwrap_or_else(|error| {
+            self.failed = self.failed.take().or(Some(error));
+            false
+        })
+    }
+
+    /// An error if what was said so far is not to be relied on.
+    pub fn check(&mut self) -> Result<()> {
+        self.failed.take().map_or(Ok(()), Err)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use cluster::Local;
+    use operators::Reject;
+
     use super::*;
+    use crate::map_output::MapOutputs;
 
     const REMOVED: DocId = DocId(7);
 
-    /// Of three records of a split, the second goes in favour of `duplicate_of`, and the third is rejected.
+    /// Of three records of a split, the second goes in favour of `duplicate_of`.
     fn fates(duplicate_of: &str, tie: Tie, measured: bool) -> Fates {
         let mut names = Names::default();
         for (doc, id) in [(DocId(1), "first"), (DocId(2), duplicate_of), (REMOVED, "it")] {
@@ -168,13 +169,26 @@ mod tests {
         }
         let removed = Some(Removed { duplicate_of: DocId(2), tie });
         let removed = vec![Member { cluster: DocId(1), doc: REMOVED, removed }];
-        Fates { removed, rejected: vec![DocId(8)], names, measured, keeps_none: false }
+        Fates { removed, names, measured, keeps_none: false }
+    }
+
+    /// The rejects of the map output of a split.
+    fn rejects(places: &[u64]) -> SplitRejects {
+        let folder = tempfile::tempdir().unwrap();
+        let outputs = MapOutputs::new(Arc::new(Local), folder.path().to_str().unwrap().to_owned());
+        let mut writer = outputs.create(0, 0).unwrap();
+        for &place in places {
+            let (path, reason, head) = Default::default();
+            writer.reject(&Reject { doc: DocId(place), path, offset: 0, reason, head }).unwrap();
+        }
+        writer.finish(()).unwrap();
+        outputs.open_rejects(0).unwrap()
     }
 
     #[test]
     fn a_removal_says_the_names_of_its_documents() {
         let fates = fates("best", Tie::Similar(None), false);
-        let mut of_split = fates.of_split(0);
+        let mut of_split = fates.of_split(0, rejects(&[8]));
         let removal = Removal {
             id: "it".to_owned(),
             duplicate_of: "best".to_owned(),
@@ -184,20 +198,19 @@ mod tests {
         };
         let next: Vec<Fate> = (6..10).map(|doc| of_split.next(DocId(doc))).collect();
         assert_eq!(next, [Fate::Kept, Fate::Removed(removal), Fate::Rejected, Fate::Kept]);
-        assert_eq!(fates.of_split(1).next(DocId::new(1, 7)), Fate::Kept);
+        assert_eq!(fates.of_split(1, rejects(&[])).next(DocId::new(1, 7)), Fate::Kept);
     }
 
     #[test]
     fn all_that_is_written_is_in_the_hash() {
-        let hash = |fates: Fates| fates.of_split(0).hash();
+        let hash_of = |fates: Fates, rejected: &[u64]| fates.of_split(0, rejects(rejected)).hash();
+        let hash = |fates: Fates| hash_of(fates, &[8]);
         let usual = hash(fates("best", Tie::Identical, false));
         assert_eq!(usual, hash(fates("best", Tie::Identical, false)));
-        let mut other = fates("best", Tie::Identical, false);
-        other.rejected.clear();
+        assert_ne!(usual, hash_of(fates("best", Tie::Identical, false), &[]));
         let mut none = fates("best", Tie::Identical, false);
         none.keeps_none = true;
         let others = [
-            other,
             none,
             fates("bess", Tie::Identical, false),
             fates("best", Tie::Chain, false),

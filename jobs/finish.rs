@@ -189,7 +189,9 @@ impl Finish<'_> {
         })?;
         if folder.is_rehearsal() {
             // The guards have passed; the files are those of the run that had decided the same.
-            return folder.decided().map_or(Ok(Worked::default()), |job| self.finish_decided(folder, job, progress));
+            return folder
+                .decided()
+                .map_or(Ok(Worked::default()), |job| self.finish_decided(folder, job, progress));
         }
         let (written, files) = write(&self.plan, &self.reading, &fates, folder, cluster, progress)?;
         let spilled_bytes = progress.spilled_bytes.load(Ordering::Relaxed);

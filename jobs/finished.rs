@@ -1,6 +1,7 @@
 //! Reading a finished output of `dedup`: its tables, and the input that it was made of.
 
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use arrow_array::{Array, BooleanArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use bytes::Bytes;
 use clap::ValueEnum;
-use cluster::{Cluster, Store, Stores};
+use cluster::{BlobReader, Cluster, Store, Stores};
 use datasets::{Extractors, Reading};
 use operators::features::Lexicon;
 use operators::method::Spec;
@@ -227,8 +228,8 @@ impl Finished {
         })
     }
 
-    /// The records that could not be read, in the order of the corpus.
-    pub fn rejects(&self) -> Result<Vec<Reject>> {
+    /// Calls `each` with every record that could not be read, in the order of the corpus, until it fails.
+    pub fn rejects(&self, mut each: impl FnMut(Reject) -> Result<()>) -> Result<()> {
         #[derive(Deserialize)]
         struct Line {
             uri: String,
@@ -238,19 +239,19 @@ impl Finished {
             place: u64,
         }
         let folder = format!("{}/rejects", self.path);
-        let mut rejects = Vec::new();
         if !self.store.exists(&folder)? {
-            return Ok(rejects);
+            return Ok(());
         }
         for file in self.store.list(&folder)? {
-            let lines = whole(self.store.as_ref(), &file.path)?;
-            for line in serde_json::Deserializer::from_slice(&lines).into_iter() {
-                let Line { uri: path, offset, reason, head, place } =
-                    line.with_context(|| format!("could not read \"{}{}\"", self.store.prefix(), file.path))?;
-                rejects.push(Reject { doc: DocId(place), path, offset, reason, head });
+            let shown = || format!("could not read \"{}{}\"", self.store.prefix(), file.path);
+            let lines = BufReader::new(BlobReader::new(self.store.open(&file.path)?, 0, u64::MAX));
+            for line in lines.split(b'\n') {
+                let line = serde_json::from_slice(&line.with_context(shown)?).with_context(shown)?;
+                let Line { uri: path, offset, reason, head, place } = line;
+                each(Reject { doc: DocId(place), path, offset, reason, head })?;
             }
         }
-        Ok(rejects)
+        Ok(())
     }
 
     /// Calls `each` with every batch of rows of a table; `None` of it: a column is missing.

@@ -12,6 +12,7 @@ use operators::{DocId, Member};
 
 use crate::drive;
 use crate::failure::{Guarded, WrongUse};
+use crate::map_output::MapOutputs;
 use crate::plan::Plan;
 use crate::progress::{Progress, Stage};
 use crate::search::Found;
@@ -136,6 +137,7 @@ impl Guards {
         plan: &Plan,
         reading: &Reading,
         found: &Found,
+        outputs: &MapOutputs,
         members: &[Member],
         workers: usize,
     ) -> Result<()> {
@@ -143,8 +145,6 @@ impl Guards {
         let mut removed: Vec<DocId> =
             members.iter().filter(|member| member.removed.is_some()).map(|member| member.doc).collect();
         removed.sort_unstable();
-        // This reading may accept what the run, which asks for another field, has rejected.
-        let rejected = |doc| found.rejects.binary_search_by_key(&doc, |reject| reject.doc).is_ok();
         let reading = Reading { id: Some(guard.field.clone()), ..reading.clone() };
         let progress = Progress::default();
         let counted = drive::each_split(
@@ -154,8 +154,13 @@ impl Guards {
             |at, number, split| {
                 let mut sources = BTreeMap::<String, Source>::new();
                 if split.format.has_fields() {
+                    // This reading may accept what the run, which asks for another field, has rejected.
+                    let mut rejects = outputs.open_rejects(number)?;
                     drive::read(number, split, &reading, at, |batch| {
-                        for doc in batch.docs().filter(|doc| !rejected(doc.doc)) {
+                        for doc in batch.docs() {
+                            if rejects.pass(doc.doc)? {
+                                continue;
+                            }
                             if !sources.contains_key(doc.id) {
                                 sources.insert(doc.id.to_owned(), Source::default());
                             }

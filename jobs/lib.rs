@@ -34,7 +34,7 @@ mod place;
 mod plan;
 mod plot;
 mod progress;
-mod reject_lines;
+mod rejects;
 mod repack;
 mod report_file;
 pub mod rethreshold;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow, bail};
 use cluster::{Blob, Cluster, Output, Store};
 use operators::hash::Secret;
+use operators::{DocId, Reject};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
@@ -18,6 +19,8 @@ use crate::say;
 const MAGIC: [u8; 8] = *b"DDJMAP02";
 /// Length and checksum of the footer, and the magic.
 const TAIL_BYTES: usize = 8 + 8 + MAGIC.len();
+/// The section of the rejected records, which every map output can have.
+const REJECTS: u32 = u32::MAX;
 /// A frame is written when a section has at least so many bytes.
 const FRAME_BYTES: usize = 1 << 18;
 
@@ -70,7 +73,17 @@ impl MapOutputs {
     pub fn create(&self, split: u32, sections: usize) -> Result<Writer> {
         let path = self.path(split);
         let output = self.store.create(&path)?;
-        Ok(Writer { path, output, sections: vec![Vec::new(); sections], frames: Vec::new(), offset: 0 })
+        let (sections, rejects) = (vec![Vec::new(); sections], Vec::new());
+        Ok(Writer { path, output, sections, rejects, frames: Vec::new(), offset: 0 })
+    }
+
+    /// The rejected records of a split whose map output is finished.
+    pub fn open_rejects(&self, split: u32) -> Result<SplitRejects> {
+        let (blob, footer) = self.footer(split)?;
+        let damaged = |error| anyhow!("\"{}\" is damaged: {error}", blob.path());
+        let (mut frames, _): (Vec<Frame>, _) = postcard::take_from_bytes(&footer).map_err(damaged)?;
+        frames.retain(|frame| frame.section == REJECTS);
+        Ok(SplitRejects::of(MapOutput { blob, frames }))
     }
 
     /// What is known of a split, if its map output is finished. One that is damaged, as by a loss of power, is removed.
@@ -93,6 +106,13 @@ impl MapOutputs {
 
     /// The map output of a split, which must be finished.
     pub fn open<H: DeserializeOwned>(&self, split: u32) -> Result<(H, MapOutput)> {
+        let (blob, footer) = self.footer(split)?;
+        let damaged = |error| anyhow!("\"{}\" is damaged: {error}", blob.path());
+        let Footer { frames, head } = postcard::from_bytes(&footer).map_err(damaged)?;
+        Ok((head, MapOutput { blob, frames }))
+    }
+
+    fn footer(&self, split: u32) -> Result<(Arc<dyn Blob>, Vec<u8>)> {
         let blob = self.store.open(&self.path(split))?;
         let damaged = |what: &str| anyhow!("\"{}\" is damaged: {what}", blob.path());
         let end = blob.bytes();
@@ -107,16 +127,14 @@ impl MapOutputs {
         if xxh3_64(&footer) != checksum {
             bail!(damaged("the checksum of its footer is wrong"));
         }
-        let footer = postcard::from_bytes(&footer).map_err(|error| damaged(&error.to_string()))?;
-        let Footer { head, frames } = footer;
-        Ok((head, MapOutput { blob, frames }))
+        Ok((blob, footer))
     }
 }
 
 #[derive(Deserialize, Serialize)]
 struct Footer<H> {
-    head: H,
     frames: Vec<Frame>,
+    head: H,
 }
 
 #[derive(Clone, Copy, Deserialize, Serialize)]
@@ -136,6 +154,7 @@ pub(crate) struct Writer {
     path: String,
     output: Box<dyn Output>,
     sections: Vec<Vec<u8>>,
+    rejects: Vec<u8>,
     frames: Vec<Frame>,
     offset: u64,
 }
@@ -151,8 +170,15 @@ impl Writer {
         self.write_from(FRAME_BYTES)
     }
 
+    /// Adds a rejected record.
+    pub fn reject(&mut self, reject: &Reject) -> Result<()> {
+        self.rejects = postcard::to_extend(reject, std::mem::take(&mut self.rejects))?;
+        Ok(())
+    }
+
     fn write_from(&mut self, least: usize) -> Result<()> {
-        for (number, section) in (0..).zip(&mut self.sections).filter(|(_, section)| section.len() >= least) {
+        let sections = (0..).zip(&mut self.sections).chain([(REJECTS, &mut self.rejects)]);
+        for (number, section) in sections.filter(|(_, section)| section.len() >= least) {
             let frame = lz4_flex::block::compress(section);
             self.frames.push(Frame {
                 section: number,
@@ -172,7 +198,7 @@ impl Writer {
     /// Writes the rest, with what is to be known of the split.
     pub fn finish(mut self, head: impl Serialize) -> Result<()> {
         self.write_from(1)?;
-        let footer = postcard::to_stdvec(&Footer { head, frames: self.frames })?;
+        let footer = postcard::to_stdvec(&Footer { frames: self.frames, head })?;
         let mut output = self.output;
         let numbers = [footer.len() as u64, xxh3_64(&footer)].map(u64::to_le_bytes);
         let written = [&footer, &numbers[0][..], &numbers[1][..], &MAGIC[..]]
@@ -210,12 +236,87 @@ impl MapOutput {
     pub fn read(&self, section: usize, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let (mut file, mut bytes) = (Vec::new(), Vec::new());
         for frame in self.frames.iter().filter(|frame| frame.section as usize == section) {
-            self.frame(frame, &mut file)?;
-            bytes.resize(frame.bytes as usize, 0);
-            let length = lz4_flex::block::decompress_into(&file, &mut bytes)?;
-            each(&bytes[..length])?;
+            self.read_frame(frame, &mut file, &mut bytes)?;
+            each(&bytes)?;
         }
         Ok(())
+    }
+
+    fn read_frame(&self, frame: &Frame, file: &mut Vec<u8>, bytes: &mut Vec<u8>) -> Result<()> {
+        self.frame(frame, file)?;
+        bytes.resize(frame.bytes as usize, 0);
+        let length = lz4_flex::block::decompress_into(file, bytes)?;
+        bytes.truncate(length);
+        Ok(())
+    }
+}
+
+/// The rejected records of a split, in order. Holds one frame.
+pub(crate) struct SplitRejects {
+    output: MapOutput,
+    /// Of the frame that is read next.
+    next_frame: usize,
+    file: Vec<u8>,
+    bytes: Vec<u8>,
+    /// The places of the records of the frame that was read last; those before `next_place` are passed.
+    places: Vec<DocId>,
+    next_place: usize,
+}
+
+impl SplitRejects {
+    fn of(output: MapOutput) -> Self {
+        let (file, bytes, places) = (Vec::new(), Vec::new(), Vec::new());
+        SplitRejects { output, next_frame: 0, file, bytes, places, next_place: 0 }
+    }
+
+    /// Calls `each` with every record, until it fails.
+    pub fn read(mut self, mut each: impl FnMut(Reject) -> Result<()>) -> Result<()> {
+        while self.frame(&mut each)? {}
+        Ok(())
+    }
+
+    /// Whether the record at `doc` is one of them, and past it; to be asked from the first record of the split on.
+    pub fn pass(&mut self, doc: DocId) -> Result<bool> {
+        while self.places.last().is_none_or(|&last| last < doc) {
+            let mut places = std::mem::take(&mut self.places);
+            places.clear();
+            self.next_place = 0;
+            let more = self.frame(|reject| {
+                places.push(reject.doc);
+                Ok(())
+            })?;
+            self.places = places;
+            if !more {
+                return Ok(false);
+            }
+        }
+        // Whoever asks may leave out records.
+        while self.places.get(self.next_place).is_some_and(|&place| place < doc) {
+            self.next_place += 1;
+        }
+        let found = self.places.get(self.next_place) == Some(&doc);
+        self.next_place += usize::from(found);
+        Ok(found)
+    }
+
+    /// A hash of all of them.
+    pub fn hash(&self) -> u64 {
+        let checksums = self.output.frames.iter().flat_map(|frame| frame.checksum.to_le_bytes());
+        xxh3_64(&checksums.collect::<Vec<u8>>())
+    }
+
+    /// Reads the next frame; `false` if there is none.
+    fn frame(&mut self, mut each: impl FnMut(Reject) -> Result<()>) -> Result<bool> {
+        let Some(frame) = self.output.frames.get(self.next_frame) else { return Ok(false) };
+        self.next_frame += 1;
+        self.output.read_frame(frame, &mut self.file, &mut self.bytes)?;
+        let mut rest = &self.bytes[..];
+        while !rest.is_empty() {
+            let reject;
+            (reject, rest) = postcard::take_from_bytes(rest)?;
+            each(reject)?;
+        }
+        Ok(true)
     }
 }
 
@@ -266,5 +367,39 @@ mod tests {
         fs::write(&path, &good[..good.len() / 2]).unwrap();
         assert_eq!(outputs.finished::<u64>(7).unwrap(), None);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn rejects_come_back_frame_by_frame_and_are_passed_one_by_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let outputs = MapOutputs::new(Arc::new(Local), folder.path().to_str().unwrap().to_owned());
+        let of = |place: u64| Reject {
+            doc: DocId(place),
+            path: "/in/a".to_owned(),
+            offset: 7 * place,
+            reason: "damaged".repeat(100),
+            head: "坏".to_owned(),
+        };
+        let mut writer = outputs.create(3, 1).unwrap();
+        for place in (0..3000).step_by(3) {
+            writer.sections()[0].push(1);
+            writer.reject(&of(place)).unwrap();
+            writer.write().unwrap();
+        }
+        writer.finish("head").unwrap();
+        let (mut next, rejects) = (0, outputs.open_rejects(3).unwrap());
+        assert!(rejects.output.frames.len() > 2);
+        rejects
+            .read(|reject| {
+                assert_eq!(reject, of(next));
+                next += 3;
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(next, 3000);
+        let mut rejects = outputs.open_rejects(3).unwrap();
+        for place in (0..4000).filter(|place| place % 2 == 0) {
+            assert_eq!(rejects.pass(DocId(place)).unwrap(), place % 3 == 0 && place < 3000, "{place}");
+        }
     }
 }

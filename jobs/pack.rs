@@ -117,7 +117,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         stage: Stage::Pack,
         configuration,
     };
-    repack.run(&stores, &plan, |folder, at, number, split| {
+    repack.run(&stores, &plan, &reading, |folder, at, number, split| {
         let packing = Packing { container, content, reading: &reading, folder, at };
         packing.split(number, split)
     })

@@ -7,15 +7,15 @@ use std::time::Instant;
 
 use anyhow::Result;
 use cluster::{Cluster, Stores};
+use datasets::Reading;
 use operators::Reject;
 use serde::Serialize;
 
-use crate::failure::check_rejects;
 use crate::output::{FileList, OutputFolder};
 use crate::plan::{Plan, Split};
 use crate::progress::{At, Progress, Stage, StageRow, Table, Watched, watch};
+use crate::rejects::{RejectLimit, write_rejects};
 use crate::summary::{Clock, Process};
-use crate::tables::write_rejects;
 use crate::{Common, drive, say};
 
 /// What a job was asked for.
@@ -74,6 +74,7 @@ impl Repack<'_> {
         self,
         stores: &Stores,
         plan: &Plan,
+        reading: &Reading,
         copy: impl Fn(&OutputFolder, &At, u32, &Split) -> Result<Copied> + Sync,
     ) -> Result<u8> {
         let start = Instant::now();
@@ -83,7 +84,7 @@ impl Repack<'_> {
         let watched = Watched { common, name: self.stage.name(), output, plan, configuration, process: 0 };
         let summary = watch(&watched, &progress, || {
             OutputFolder::fill(stores, output, self.overwrite, plan, |folder| {
-                self.copy(plan, folder, &progress, start, copy)
+                self.copy(plan, reading, folder, &progress, start, copy)
             })
         })?;
         if !common.quiet {
@@ -96,6 +97,7 @@ impl Repack<'_> {
     fn copy(
         &self,
         plan: &Plan,
+        reading: &Reading,
         folder: &OutputFolder,
         progress: &Progress,
         start: Instant,
@@ -103,8 +105,11 @@ impl Repack<'_> {
     ) -> Result<Summary> {
         let workers = self.common.workers();
         let stage = (progress, self.stage);
+        let limit = RejectLimit::new(self.max_rejects, plan, reading);
         let copied = drive::each_split(plan, &Cluster::alone(workers), stage, |at, number, split| {
-            copy(folder, at, number, split)
+            let copied = copy(folder, at, number, split)?;
+            limit.count(copied.rejects.len() as u64, copied.rejects.first())?;
+            Ok(copied)
         })?;
         let mut counters = Counters {
             input_files: plan.files.len() as u64,
@@ -121,8 +126,7 @@ impl Repack<'_> {
             rejects.extend(copied.rejects);
         }
         counters.rejected = rejects.len() as u64;
-        check_rejects(self.max_rejects, &rejects)?;
-        write_rejects(folder, &rejects)?;
+        write_rejects(folder, rejects.into_iter().map(Ok))?;
         let mut clock = Clock::default();
         clock.add("whole", start.elapsed());
         let mut configuration = self.configuration.clone();

@@ -16,6 +16,7 @@ use crate::names::Names;
 use crate::options::paths;
 use crate::output::OutputFolder;
 use crate::progress::Progress;
+use crate::rejects::Rejects;
 use crate::search::Found;
 use crate::tables::PairsOf;
 use crate::{Common, WrongUse, statistics};
@@ -77,6 +78,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         **threshold = args.threshold.max(**threshold);
     }
     let input = finished.input(common.workers())?;
+    let splits = input.plan.splits.len();
     let resolve = args.resolve.map_or_else(|| finished.option("resolve"), Ok)?;
     let keep = args.keep.map_or_else(|| finished.choice("keep"), Ok)?;
     let pairs = args.pairs.map_or_else(|| finished.choice("pairs"), Ok)?;
@@ -113,9 +115,35 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         let lexicon = finished.lexicon()?;
         let statistics = statistics::of_output(&stores, old, &method, &lexicon)?;
         statistics::write(folder, &method, &lexicon, &statistics)?;
-        found(&finished, args.threshold)
+        let rejects = rejects(&finished, folder, splits)?;
+        Ok(Found { rejects, ..found(&finished, args.threshold)? })
     };
     finish.run(&stores, &args.new_output, args.overwrite, search, |_| Ok(()))
+}
+
+/// The rejects of the output, put where a search would have left them: in the map outputs of the splits.
+fn rejects(finished: &Finished, folder: &OutputFolder, splits: usize) -> Result<Rejects> {
+    let mut rejects = Rejects::numbered();
+    let outputs = folder.map_outputs();
+    let mut writers = (0..splits as u32).map(|split| Ok((split, outputs.create(split, 0)?)));
+    let mut next = || -> Result<_> {
+        let Some(next) = writers.next() else { bail!("the output has rejects of splits that are not there") };
+        next
+    };
+    let (mut split, mut writer) = next()?;
+    finished.rejects(|reject| {
+        while split < reject.doc.split() {
+            let (next_split, next_writer) = next()?;
+            std::mem::replace(&mut writer, next_writer).finish(())?;
+            split = next_split;
+        }
+        rejects.add(&reject);
+        writer.reject(&reject)?;
+        writer.write()
+    })?;
+    writer.finish(())?;
+    writers.try_for_each(|writer: Result<_>| writer?.1.finish(()))?;
+    Ok(rejects)
 }
 
 /// What the search of the output found, less the pairs under the threshold.
@@ -139,7 +167,6 @@ fn found(finished: &Finished, least: Similarity) -> Result<Found> {
     Ok(Found {
         matches: Matches { copies: firsts.into_iter().collect(), pairs: near },
         names,
-        rejects: finished.rejects()?,
         docs: counters.records_read - counters.rejected,
         text_bytes: counters.text_bytes,
         replaced: counters.replaced,

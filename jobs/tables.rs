@@ -1,17 +1,15 @@
 //! The tables of an output: pairs, clusters, rejects.
 
-use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::Result;
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use datasets::PartOutput;
 use operators::vector::Measure;
-use operators::{DocId, Matches, Member, Pair, Reject, Similarity};
+use operators::{DocId, Matches, Member, Pair, Similarity};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
-use serde::Serialize;
 
 use crate::fates::{reason, similarity};
 use crate::names::Names;
@@ -101,27 +99,6 @@ pub(crate) fn write_labels<'a>(
         table.push(row)?;
     }
     table.finish()
-}
-
-/// Writes `rejects/`, if there are any.
-pub(crate) fn write_rejects(folder: &OutputFolder, rejects: &[Reject]) -> Result<()> {
-    #[derive(Serialize)]
-    struct Line<'a> {
-        uri: &'a str,
-        offset: u64,
-        reason: &'a str,
-        head: &'a str,
-        place: u64,
-    }
-    if rejects.is_empty() {
-        return Ok(());
-    }
-    let mut file = folder.file("rejects/part-00000.jsonl")?;
-    for Reject { path, offset, reason, head, doc } in rejects {
-        serde_json::to_writer(&mut file, &Line { uri: path, offset: *offset, reason, head, place: doc.0 })?;
-        file.write_all(b"\n")?;
-    }
-    Ok(file.finish(rejects.len() as u64)?)
 }
 
 /// A row of a table.

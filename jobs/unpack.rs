@@ -61,7 +61,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         configuration,
     };
     let names = Mutex::default();
-    repack.run(&stores, &plan, |folder, at, number, split| {
+    repack.run(&stores, &plan, &reading, |folder, at, number, split| {
         Unpacking { reading: &reading, names: &names, folder, at }.split(number, split)
     })
 }

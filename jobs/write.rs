@@ -40,8 +40,9 @@ pub(crate) fn write(
     cluster: &Cluster,
     progress: &Progress,
 ) -> Result<(Written, FileList)> {
+    let outputs = folder.map_outputs();
     let results = drive::each_split(plan, cluster, (progress, Stage::Write), |at, number, split| {
-        let fates = fates.of_split(number);
+        let fates = fates.of_split(number, outputs.open_rejects(number)?);
         let decided = fates.hash();
         if let Some(task) = folder.finished_task(number, decided)? {
             split.pieces.iter().for_each(|piece| at.done(piece.bytes()));
@@ -85,7 +86,9 @@ fn write_split(
             }
             Some(fate)
         });
-        if let Err(error) = writer.divide(&piece, &mut each) {
+        let divided = writer.divide(&piece, &mut each);
+        fates.check()?;
+        if let Err(error) = divided {
             // What ended the first reading of the piece ends this one. It was counted as a rejected record, but
             // for a file that cannot be opened only by its first piece.
             let counted = fates.next_rejected(DocId::new(number, next));
@@ -95,6 +98,7 @@ fn write_split(
             next += u64::from(counted);
             written.rejected += u64::from(counted);
         }
+        fates.check()?;
         at.read(next - first, unopened.bytes());
         at.done(unopened.bytes());
     }

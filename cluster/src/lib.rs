@@ -23,5 +23,6 @@ pub use name::{NameBelow, path_of_text, shown, text_of_path};
 pub use object::{Bucket, ObjectLimits};
 pub use processes::{Cluster, Limits, Place};
 pub use store::{
-    Blob, BlobReader, Child, Entry, Error, Output, Rename, Showing, Store, Upload, UploadOutput, Uploads, Version,
+    Blob, BlobReader, Child, Entry, Error, Output, Rename, Showing, Store, Upload, UploadOutput, Uploads,
+    Version,
 };

@@ -29,6 +29,7 @@ mod unknown;
 
 pub use encoding::Encoding;
 pub use error::Error;
+pub use lines::LineNumbers;
 pub use office::{EXTRACT, Extractors, serve};
 pub use pack::{Container, Content, PackReader, PackWriter, Packed};
 pub use sequence_file::Codec;
@@ -173,16 +174,11 @@ pub trait Format: Sync {
     /// Opens the kept and the removed part of one split.
     fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a>;
 
-    /// The line of each offset of a whole file, counted from 1, where the format has lines. The offsets must not fall.
+    /// The numbers of the lines of a whole file, where the format has lines.
     ///
     /// A piece in the middle of a file does not know its first line's number, so the rejects of a file get theirs
-    /// together, when all is read. Cost: one reading of the file up to the last offset.
-    fn line_numbers(
-        &self,
-        _file: &Piece,
-        _reading: &Reading,
-        _offsets: &mut dyn Iterator<Item = u64>,
-    ) -> Result<Option<Vec<u64>>, Error> {
+    /// together, when all is read.
+    fn line_numbers(&self, _file: &Piece, _reading: &Reading) -> Result<Option<LineNumbers>, Error> {
         Ok(None)
     }
 }

@@ -243,32 +243,25 @@ impl Lines {
         if self.line_offset == 0 { self.charset.mark_bytes() } else { 0 }
     }
 
-    /// The line of each offset, counted from 1; the offsets must not fall. Behind damage, that of the damage.
-    ///
-    /// To be asked before anything is read. Cost: one reading of the file up to the last offset.
-    pub fn numbers(mut self, offsets: impl Iterator<Item = u64>) -> Result<Vec<u64>, Error> {
-        let mut number = 1;
-        let mut numbers = Vec::new();
-        for offset in offsets {
-            loop {
-                let unread = &self.buffer[self.start..self.filled];
-                let before = unread.len().min(offset.saturating_sub(self.offset) as usize);
-                let whole = before / self.charset.unit() * self.charset.unit();
-                number += self.charset.count_lines(&unread[..whole]);
-                self.pass(whole);
-                if self.offset + self.charset.unit() as u64 > offset {
-                    break;
-                }
-                match self.read_more() {
-                    Ok(true) => {}
-                    Ok(false) => break,
-                    Err(error) if error.is_data() => break,
-                    Err(error) => return Err(error),
-                }
+    /// How many lines end before `offset`, of those that are not passed yet; passes them. Behind damage, before that.
+    fn pass_lines(&mut self, offset: u64) -> Result<u64, Error> {
+        let mut lines = 0;
+        loop {
+            let unread = &self.buffer[self.start..self.filled];
+            let before = unread.len().min(offset.saturating_sub(self.offset) as usize);
+            let whole = before / self.charset.unit() * self.charset.unit();
+            lines += self.charset.count_lines(&unread[..whole]);
+            self.pass(whole);
+            if self.offset + self.charset.unit() as u64 > offset {
+                return Ok(lines);
             }
-            numbers.push(number);
+            match self.read_more() {
+                Ok(true) => {}
+                Ok(false) => return Ok(lines),
+                Err(error) if error.is_data() => return Ok(lines),
+                Err(error) => return Err(error),
+            }
         }
-        Ok(numbers)
     }
 
     fn pass(&mut self, bytes: usize) {
@@ -341,6 +334,27 @@ impl Lines {
             }
             other => other,
         }
+    }
+}
+
+/// Says on which line of a file an offset lies. Cost: one reading of the file up to the last offset.
+pub struct LineNumbers {
+    lines: Lines,
+    number: u64,
+}
+
+impl LineNumbers {
+    /// Opens a whole file.
+    pub(crate) fn open(file: &Piece, reading: &Reading) -> Result<Self, Error> {
+        Ok(LineNumbers { lines: Lines::open(file, reading)?, number: 1 })
+    }
+
+    /// The line of `offset`, counted from 1; the offsets must not fall. Behind damage, the line of the damage.
+    ///
+    /// Errors: the store's.
+    pub fn of(&mut self, offset: u64) -> Result<u64, Error> {
+        self.number += self.lines.pass_lines(offset)?;
+        Ok(self.number)
     }
 }
 
@@ -430,10 +444,11 @@ mod tests {
             let file = [mark, &line.repeat(300)].concat();
             for read_ahead_bytes in [1, 7, 1000] {
                 let blob = MemoryBlob::shared("/a", &file, read_ahead_bytes);
-                let lines = Lines::open(&pieces(&blob, &[])[0], &Reading::default()).unwrap();
+                let mut numbers = LineNumbers::open(&pieces(&blob, &[])[0], &Reading::default()).unwrap();
                 let start = |number: u64| mark.len() as u64 + line.len() as u64 * (number - 1);
                 let offsets = [0, start(2) - 1, start(2), start(2), start(200) + 1, start(300), 1 << 40];
-                assert_eq!(lines.numbers(offsets.into_iter()).unwrap(), [1, 1, 2, 2, 200, 300, 301]);
+                let lines = offsets.map(|offset| numbers.of(offset).unwrap());
+                assert_eq!(lines, [1, 1, 2, 2, 200, 300, 301]);
             }
         }
     }

@@ -3,7 +3,7 @@
 use operators::DocBatch;
 
 use crate::compression::Compression;
-use crate::lines::{Lines, place};
+use crate::lines::{LineNumbers, Lines, place};
 use crate::part::{Copies, Kind};
 use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer};
 
@@ -41,13 +41,8 @@ impl Format for TextLines {
         Box::new(LineWriter { copies: Copies::new(parts, ".txt"), reading: reading.clone() })
     }
 
-    fn line_numbers(
-        &self,
-        file: &Piece,
-        reading: &Reading,
-        offsets: &mut dyn Iterator<Item = u64>,
-    ) -> Result<Option<Vec<u64>>, Error> {
-        Lines::open(file, reading)?.numbers(offsets).map(Some)
+    fn line_numbers(&self, file: &Piece, reading: &Reading) -> Result<Option<LineNumbers>, Error> {
+        LineNumbers::open(file, reading).map(Some)
     }
 }
 

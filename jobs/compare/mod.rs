@@ -19,15 +19,14 @@ use operators::vector::Division;
 use self::report::{Counters, Report, milliseconds, tables};
 use self::testing::Testing;
 use self::training::{Trained, Training};
-use crate::failure::check_rejects;
 use crate::input::InputOptions;
 use crate::options::{output_and_inputs, paths};
 use crate::output::{FileList, OutputFolder};
 use crate::plan::Plan;
 use crate::progress::{Progress, Stage, Table, Watched, watch};
-use crate::reject_lines::number_lines;
+use crate::rejects::{Lines, Rejects, write_rejects};
 use crate::summary::{Clock, InputFile, Process};
-use crate::tables::{LabelRow, write_labels, write_rejects};
+use crate::tables::{LabelRow, write_labels};
 use crate::{Common, WrongUse, print, say};
 
 /// Compare test documents with classes of training documents by four measures
@@ -161,8 +160,7 @@ impl Job<'_> {
         let mut rejects = std::mem::take(&mut trained.rejects);
         rejects.extend_from_slice(&tested.rejects);
         rejects.sort_by_key(|reject| reject.doc);
-        number_lines(plan, &labels, &mut rejects)?;
-        check_rejects(args.max_rejects, &rejects)?;
+        Rejects::of(&rejects).check(args.max_rejects, plan, &labels)?;
 
         let at = self.progress.worker(0);
         at.enter(Stage::Write);
@@ -173,7 +171,9 @@ impl Job<'_> {
             nearest: row.nearest.map(name),
         });
         write_labels(self.folder, rows)?;
-        write_rejects(self.folder, &rejects)?;
+        let (rejected, mut lines) = (rejects.len(), Lines::new(plan, &labels));
+        let numbered = rejects.into_iter().map(|mut reject| lines.number(&mut reject).map(|()| reject));
+        write_rejects(self.folder, numbered)?;
         drop(at);
         clock.add("whole", self.start.elapsed());
         let (measures, classes) = tables(&trained.labels, &tested);
@@ -184,13 +184,13 @@ impl Job<'_> {
                 input_files: plan.files.len() as u64,
                 input_bytes: plan.bytes(),
                 splits: plan.splits.len() as u64,
-                records_read: trained.read.docs + (rejects.len() - tested.rejects.len()) as u64,
+                records_read: trained.read.docs + (rejected - tested.rejects.len()) as u64,
                 text_bytes: trained.read.text_bytes,
                 replaced: trained.read.replaced,
                 training: trained.labels.iter().map(|label| label.training).sum(),
                 tested: tested.rows.len() as u64,
                 unlabelled: trained.read.unlabelled,
-                rejected: rejects.len() as u64,
+                rejected: rejected as u64,
                 features: trained.classes.features() as u64,
             },
             measures,

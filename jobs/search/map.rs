@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use operators::flow::collapse;
 use operators::mapped::{Identity, Mapper, Text, Texts, records};
-use operators::{DocId, Record, Reject, Runs};
+use operators::{DocId, Record, Runs};
 use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
@@ -11,6 +11,7 @@ use super::{Found, Search};
 use crate::drive;
 use crate::plan::Split;
 use crate::progress::{At, Stage};
+use crate::rejects::{RejectLimit, Rejects};
 
 /// What is known of a split once it is mapped.
 #[derive(Debug, Default, Deserialize, Serialize)]
@@ -22,7 +23,7 @@ struct Head {
     docs: u64,
     text_bytes: u64,
     replaced: u64,
-    rejects: Vec<Reject>,
+    rejects: Rejects,
     without_field: Option<NoField>,
 }
 
@@ -51,12 +52,16 @@ impl NoField {
 
 impl Search {
     /// Maps the splits of this process but those whose map output is there already; says what is in them.
+    ///
+    /// # Errors
+    /// Those of reading; [`Guarded`](crate::failure::Guarded) when this process meets too many rejects.
     pub(super) fn map(&self, mapper: &impl Mapper) -> Result<Found> {
+        let limit = RejectLimit::new(self.max_rejects, &self.plan, &self.reading);
         let heads = drive::each_split(
             &self.plan,
             &self.cluster,
             (&self.progress, Stage::Map),
-            |at, number, split| self.map_split(at, number, split, mapper.clone()),
+            |at, number, split| self.map_split(at, number, split, mapper.clone(), &limit),
         )?;
         Ok(Found::join(heads.into_iter().map(|head| {
             let Head { docs, text_bytes, replaced, rejects, without_field, .. } = head;
@@ -64,11 +69,19 @@ impl Search {
         })))
     }
 
-    fn map_split(&self, at: &At, number: u32, split: &Split, mut mapper: impl Mapper) -> Result<Head> {
+    fn map_split(
+        &self,
+        at: &At,
+        number: u32,
+        split: &Split,
+        mut mapper: impl Mapper,
+        limit: &RejectLimit,
+    ) -> Result<Head> {
         let secret = self.secret.identity("");
         if let Some(head) = self.outputs.finished::<Head>(number)?.filter(|head| head.secret == secret) {
             // What was read then is compared with what is read now.
             split.restore(&head.sums)?;
+            limit.count(head.rejects.count(), head.rejects.first())?;
             split.pieces.iter().for_each(|piece| at.done(piece.bytes()));
             return Ok(head);
         }
@@ -79,7 +92,12 @@ impl Search {
             head.docs += batch.docs().len() as u64;
             head.text_bytes += batch.text_bytes() as u64;
             head.replaced += batch.replaced();
-            head.rejects.append(&mut batch.take_rejects());
+            let rejects = batch.take_rejects();
+            for reject in &rejects {
+                head.rejects.add(reject);
+                writer.reject(reject)?;
+            }
+            limit.count(rejects.len() as u64, rejects.first())?;
             batch.docs().for_each(|doc| mapper.map(&doc, writer.sections()));
             writer.write()
         })?;

@@ -18,7 +18,7 @@ use operators::mapped::{Bands, Fingerprints, Texts, Words};
 use operators::method::{Method, MethodJob, SetMethod, SetSearch, Zhou};
 use operators::retrieval::Comparisons;
 use operators::text::Cleaner;
-use operators::{Matches, Reject, Scratch, Similarity, Sketch};
+use operators::{Matches, Scratch, Similarity, Sketch};
 use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
@@ -27,6 +27,7 @@ use crate::map_output::MapOutputs;
 use crate::names::Names;
 use crate::plan::Plan;
 use crate::progress::{At, Progress};
+use crate::rejects::Rejects;
 
 /// A search of a planned corpus.
 pub(crate) struct Search {
@@ -36,6 +37,8 @@ pub(crate) struct Search {
     pub verify: Option<Similarity>,
     pub cluster: Arc<Cluster>,
     pub progress: Arc<Progress>,
+    /// How many records may be rejected; `None`: any number.
+    pub max_rejects: Option<u64>,
     /// Where the map stage leaves its output.
     pub outputs: MapOutputs,
     /// By which equal texts are known.
@@ -50,8 +53,7 @@ pub(crate) struct Found {
     pub matches: Matches,
     /// Of the documents of the matches, and perhaps of others.
     pub names: Names,
-    /// Sorted by place.
-    pub rejects: Vec<Reject>,
+    pub rejects: Rejects,
     /// The first file without the fields that were asked for.
     pub without_field: Option<NoField>,
     /// Documents read, without rejected ones.
@@ -77,7 +79,7 @@ impl Found {
             append(&mut all.matches.copies, part.matches.copies);
             append(&mut all.matches.pairs, part.matches.pairs);
             all.names.append(part.names);
-            all.rejects.append(&mut part.rejects);
+            all.rejects.join(part.rejects);
             let both = all.without_field.into_iter().chain(part.without_field.take());
             all.without_field = both.min_by_key(|missing| missing.split);
             all.docs += part.docs;
@@ -91,7 +93,6 @@ impl Found {
         all.matches.copies.sort_unstable_by_key(|&(doc, first)| (first, doc));
         all.matches.pairs.sort_unstable();
         all.names.sort();
-        all.rejects.sort_by_key(|reject| reject.doc);
         all
     }
 }

@@ -49,6 +49,8 @@ pub struct Reject {
 impl Reject {
     /// How much of a record is kept for a person to recognise it by.
     pub const HEAD_BYTES: usize = 80;
+    /// The longest reason: a parser's message may hold a name or a value of the record.
+    pub const REASON_BYTES: usize = 1000;
 }
 
 /// Some documents of one split, in order. It never leaves its worker.
@@ -63,6 +65,8 @@ pub struct DocBatch {
     text: String,
     ends: Vec<Ends>,
     rejects: Vec<Reject>,
+    /// About what the rejects take in memory.
+    reject_bytes: usize,
     replaced: u64,
 }
 
@@ -110,19 +114,28 @@ impl DocBatch {
     /// Adds the next record of the input as one that could not be read.
     pub fn reject(&mut self, path: &str, offset: u64, reason: impl ToString, head: &[u8]) {
         let head = &head[..head.len().min(Reject::HEAD_BYTES)];
-        self.rejects.push(Reject {
+        let mut reason = reason.to_string();
+        if reason.len() > Reject::REASON_BYTES {
+            reason.truncate(reason.floor_char_boundary(Reject::REASON_BYTES));
+            reason.push('…');
+            reason.shrink_to_fit();
+        }
+        let reject = Reject {
             doc: DocId::new(self.split, self.next_record),
             path: path.to_owned(),
             offset,
-            reason: reason.to_string(),
+            reason,
             head: String::from_utf8_lossy(head).into_owned(),
-        });
+        };
+        self.reject_bytes += size_of::<Reject>() + path.len() + reject.reason.len() + reject.head.len();
+        self.rejects.push(reject);
         self.next_record += 1;
     }
 
     /// Whether the batch holds as much as a reader should put into it.
     pub fn full(&self) -> bool {
-        self.text.len() + self.ids.len() >= Self::BYTES || self.ends.len() + self.rejects.len() >= 1 << 16
+        let bytes = self.text.len() + self.ids.len();
+        bytes >= Self::BYTES || self.reject_bytes >= Self::BYTES || self.ends.len() >= 1 << 16
     }
 
     /// The ordinal that the next record will take.
@@ -167,6 +180,7 @@ impl DocBatch {
 
     /// Takes the rejected records out, in order.
     pub fn take_rejects(&mut self) -> Vec<Reject> {
+        self.reject_bytes = 0;
         std::mem::take(&mut self.rejects)
     }
 }
@@ -297,6 +311,19 @@ impl Record for Pair {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_batch_is_full_of_rejects_too_and_none_is_longer_than_its_bounds() {
+        let mut batch = DocBatch::new(0, 0);
+        let (path, reason) = ("p".repeat(4000), "因".repeat(100_000));
+        while !batch.full() {
+            batch.reject(&path, 0, &reason, &[b'x'; 10_000]);
+        }
+        let rejects = batch.take_rejects();
+        assert!((150..250).contains(&rejects.len()), "{}", rejects.len());
+        assert_eq!((rejects[0].reason.chars().count(), rejects[0].head.len()), (334, Reject::HEAD_BYTES));
+        assert!(!batch.full());
+    }
 
     #[test]
     fn documents_that_stay_in_a_batch_keep_their_places() {

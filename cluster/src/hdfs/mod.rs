@@ -17,7 +17,9 @@ use hdfs_native::client::FileStatus;
 use hdfs_native::{Client, HdfsError, WriteOptions};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::store::{Blob, Child, Entry, Error, Output, Rename, Showing, Store, Version, everything, is_hidden};
+use crate::store::{
+    Blob, Child, Entry, Error, Output, Rename, Showing, Store, Version, everything, is_hidden,
+};
 use blob::HdfsBlob;
 use calls::Calls;
 use failure::Failure;

@@ -11,7 +11,7 @@ use operators::DocBatch;
 use rows::{Rows, split_newline};
 
 use crate::compression::{Compression, has_suffix};
-use crate::lines::{Lines, place};
+use crate::lines::{LineNumbers, place};
 use crate::part::{Kind, PartWriter};
 use crate::reasons::free_names;
 use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Removal, Writer, encoding};
@@ -80,13 +80,8 @@ impl Format for Csv {
         })
     }
 
-    fn line_numbers(
-        &self,
-        file: &Piece,
-        reading: &Reading,
-        offsets: &mut dyn Iterator<Item = u64>,
-    ) -> Result<Option<Vec<u64>>, Error> {
-        Lines::open(file, reading)?.numbers(offsets).map(Some)
+    fn line_numbers(&self, file: &Piece, reading: &Reading) -> Result<Option<LineNumbers>, Error> {
+        LineNumbers::open(file, reading).map(Some)
     }
 }
 

@@ -3,7 +3,7 @@
 use operators::DocBatch;
 
 use crate::compression::{Compression, has_suffix};
-use crate::lines::{Lines, place};
+use crate::lines::{LineNumbers, Lines, place};
 use crate::part::{Kind, PartWriter};
 use crate::{
     BadText, Error, Fate, Format, Parts, Piece, Reader, Reading, Removal, Writer, encoding, json, reasons,
@@ -65,13 +65,8 @@ impl Format for Jsonl {
         })
     }
 
-    fn line_numbers(
-        &self,
-        file: &Piece,
-        reading: &Reading,
-        offsets: &mut dyn Iterator<Item = u64>,
-    ) -> Result<Option<Vec<u64>>, Error> {
-        Lines::open(file, reading)?.numbers(offsets).map(Some)
+    fn line_numbers(&self, file: &Piece, reading: &Reading) -> Result<Option<LineNumbers>, Error> {
+        LineNumbers::open(file, reading).map(Some)
     }
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use operators::{DocBatch, Reject};
 
 use crate::compression::Compression;
-use crate::lines::{Extended, Lines};
+use crate::lines::{Extended, LineNumbers, Lines};
 use crate::part::{Copies, Kind};
 use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer, encoding};
 
@@ -65,13 +65,8 @@ impl Format for SogouCs {
         Box::new(SogouWriter { copies: Copies::new(parts, ".dat"), reading: reading.clone() })
     }
 
-    fn line_numbers(
-        &self,
-        file: &Piece,
-        reading: &Reading,
-        offsets: &mut dyn Iterator<Item = u64>,
-    ) -> Result<Option<Vec<u64>>, Error> {
-        Lines::open(file, reading)?.numbers(offsets).map(Some)
+    fn line_numbers(&self, file: &Piece, reading: &Reading) -> Result<Option<LineNumbers>, Error> {
+        LineNumbers::open(file, reading).map(Some)
     }
 }
 
