@@ -133,6 +133,10 @@ fn run_with(common: &Common, cluster: &Arc<Cluster>, mut args: Args) -> Result<u
     let stores = Stores::new();
     let paths = std::mem::take(&mut args.paths);
     let (output, inputs) = output_and_inputs(&paths)?;
+    if let Some((record, block)) = args.memory.of_records(cluster.workers()) {
+        args.input.max_record_bytes.get_or_insert(record);
+        args.input.block_bytes = Some(block);
+    }
     let lexicon = args.input.lexicon(args.method.cuts_words())?;
     let earlier = args.statistics.as_deref();
     let earlier = earlier.map(|uri| statistics::read(&stores, uri, &args.method, &lexicon)).transpose()?;
@@ -239,7 +243,8 @@ impl Args {
             ("text-field", json!(input.text_field)),
             ("encoding", json!(input.encoding.map(Encoding::name))),
             ("on-bad-text", json!(format!("{:?}", input.on_bad_text).to_lowercase())),
-            ("max-record-bytes", json!(input.max_record_bytes.to_string())),
+            ("max-record-bytes", json!(input.max_record_bytes().to_string())),
+            ("block-bytes", json!(input.block_bytes().to_string())),
             ("stop-words", json!(input.stop_words)),
             ("user-dict", json!(input.user_dict)),
             ("statistics", json!(self.statistics)),

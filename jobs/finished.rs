@@ -170,6 +170,7 @@ impl Finished {
             encoding: encoding.map_err(|reason: String| self.bad("encoding", reason))?,
             bad_text: self.choice::<OnBadText>("on-bad-text")?.into(),
             max_record_bytes: self.option("max-record-bytes")?,
+            block_bytes: self.option("block-bytes")?,
             extractors: Arc::new(Extractors::of_this_program()?),
         };
         Ok(Input { plan, reading, workers })

@@ -39,8 +39,13 @@ pub(crate) struct InputOptions {
     #[arg(long, value_name = "HOW", default_value = "reject")]
     pub on_bad_text: OnBadText,
     /// Reject records that are longer than this, as they are stored or once decompressed
-    #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = record_size)]
-    pub max_record_bytes: u64,
+    ///
+    /// By default 128M; with --memory at most a 16th of what it gives each worker.
+    #[arg(long, value_name = "SIZE", value_parser = record_size)]
+    pub max_record_bytes: Option<u64>,
+    /// What records lie in may take, besides a longest record: set by --memory.
+    #[arg(skip)]
+    pub block_bytes: Option<u64>,
     /// File of words that are no features, one a line
     #[arg(long, value_name = "FILE")]
     pub stop_words: Option<String>,
@@ -67,9 +72,20 @@ impl InputOptions {
             text: self.text_field.clone(),
             encoding: self.encoding,
             bad_text: self.on_bad_text.into(),
-            max_record_bytes: self.max_record_bytes as usize,
+            max_record_bytes: self.max_record_bytes() as usize,
+            block_bytes: self.block_bytes() as usize,
             extractors: Arc::new(Extractors::of_this_program()?),
         })
+    }
+
+    /// The longest record.
+    pub fn max_record_bytes(&self) -> u64 {
+        self.max_record_bytes.unwrap_or(Reading::MAX_RECORD_BYTES as u64)
+    }
+
+    /// As in [`Reading`].
+    pub fn block_bytes(&self) -> u64 {
+        self.block_bytes.unwrap_or(Reading::BLOCK_BYTES as u64)
     }
 
     /// Plans an input, to be read by so many threads.

@@ -37,8 +37,11 @@ enum Job {
 
 /// Reads documents for the process that started this one, and nothing else.
 fn extract() -> ExitCode {
-    let max_bytes = std::env::args().nth(2).and_then(|bytes| bytes.parse().ok()).unwrap_or_default();
-    match datasets::serve(std::io::stdin().lock(), std::io::stdout().lock(), max_bytes) {
+    let Some(bounds) = datasets::Bounds::of_arguments(std::env::args().skip(2)) else {
+        say("error: this is for dedup-job itself");
+        return ExitCode::from(2);
+    };
+    match datasets::serve(std::io::stdin().lock(), std::io::stdout().lock(), bounds) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say(format_args!("error: {error}"));

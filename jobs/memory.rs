@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use cluster::{Cluster, path_of_text};
+use datasets::Reading;
 use operators::Scratch;
 use operators::method::Spec;
 
@@ -21,6 +22,10 @@ const CONNECTION_BYTES: u64 = 1 << 20;
 /// What a worker must have besides: little, or what it counts features with.
 const LEAST_BYTES: u64 = 2 << 20;
 const COUNTERS_BYTES: u64 = 32 << 20;
+
+/// A worker's share of the memory holds so many longest records, and so many blocks.
+const RECORD_SHARE: u64 = 16;
+const BLOCK_SHARE: u64 = 8;
 
 /// What a search may hold.
 #[derive(Debug, clap::Args)]
@@ -54,6 +59,16 @@ impl MemoryOptions {
         again.arg0(args.next().unwrap_or_default()).args(args).envs(GIVE_BACK.map(|name| (name, &bytes)));
         again.env(GIVES_BACK, "1");
         Err(again.exec()).context("could not start this program anew")
+    }
+
+    /// What a record, and what records lie in, may take with `--memory`, for each worker: the longest record, and
+    /// [`Reading::block_bytes`]. `None` without.
+    pub fn of_records(&self, workers: usize) -> Option<(u64, u64)> {
+        let share = self.memory? / workers as u64;
+        // A record is held several times: as it is stored, decoded, cleaned, and in what is kept of it.
+        let record = (share / RECORD_SHARE).min(Reading::MAX_RECORD_BYTES as u64);
+        let block = (share / BLOCK_SHARE).min(Reading::BLOCK_BYTES as u64);
+        Some((record, block.max(Reading::LEAST_BLOCK_BYTES as u64)))
     }
 
     /// What each worker of this process has for what it holds.

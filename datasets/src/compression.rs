@@ -6,7 +6,7 @@ use bzip2::write::BzEncoder;
 use cluster::BlobReader;
 use flate2::write::GzEncoder;
 
-use crate::{Error, PartOutput};
+use crate::{Error, PartOutput, Reading};
 
 /// How a file is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,16 +62,18 @@ impl Compression {
         }
     }
 
-    /// Reads what `input` holds decompressed.
-    ///
-    /// A Zstandard frame may ask for a window of up to 2 GiB, as those made with `zstd --long=31` do.
-    pub fn decode(self, input: impl io::BufRead + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    /// Reads what `input` holds decompressed. `window_log`: of the longest window that a Zstandard frame may ask for.
+    pub fn decode(
+        self,
+        input: impl io::BufRead + Send + 'static,
+        window_log: u32,
+    ) -> io::Result<Box<dyn Read + Send>> {
         Ok(match self {
             Self::None => Box::new(input),
             Self::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(input)),
             Self::Zstd => {
                 let mut decoder = zstd::Decoder::with_buffer(input)?;
-                decoder.window_log_max(31)?;
+                decoder.window_log_max(window_log)?;
                 Box::new(decoder)
             }
             Self::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(input)),
@@ -81,7 +83,7 @@ impl Compression {
     /// As much of the decompressed file as its first bytes give, up to 4 KiB.
     pub fn decode_head(self, head: &[u8]) -> Vec<u8> {
         let mut text = Vec::new();
-        if let Ok(input) = self.decode(io::Cursor::new(head.to_vec())) {
+        if let Ok(input) = self.decode(io::Cursor::new(head.to_vec()), Reading::default().window_log()) {
             // The head is cut anywhere, so an error at its end is no news, and what came before it is kept.
             let _cut = input.take(4096).read_to_end(&mut text);
         }
@@ -89,9 +91,26 @@ impl Compression {
     }
 
     /// Reads a whole file from its first byte.
-    pub fn decode_file(self, path: &str, blob: BlobReader) -> Result<Box<dyn Read + Send>, Error> {
-        self.decode(blob).map_err(|error| Error::reading(path, 0, error))
+    pub fn decode_file(
+        self,
+        path: &str,
+        blob: BlobReader,
+        reading: &Reading,
+    ) -> Result<Box<dyn Read + Send>, Error> {
+        self.decode(blob, reading.window_log()).map_err(|error| Error::reading(path, 0, error))
     }
+}
+
+/// Says what to do where Zstandard's own message (`error`) is about a window that is too long; else nothing.
+pub(crate) fn window_too_long(error: &str, window_log: u32) -> Option<String> {
+    // The library has no type for its errors.
+    error.contains("requires too much memory").then(|| {
+        let mebibytes = (1_u64 << window_log) >> 20;
+        format!(
+            "its Zstandard window is longer than the {mebibytes} MiB that are held; compress it again with zstd \
+             --long={window_log}, or give more --memory if that is limited"
+        )
+    })
 }
 
 /// Whether `path` ends with the lower-case `suffix`, whatever the case of its letters.

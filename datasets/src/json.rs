@@ -44,15 +44,15 @@ pub(crate) fn document<'l>(line: &'l str, reading: &Reading) -> Document<'l> {
     Ok((id, text))
 }
 
-/// The names of an object's members; none where it is no object.
-pub(crate) fn names(object: &str) -> Vec<String> {
+/// The names of an object's members that begin as one of these; none where it is no object.
+pub(crate) fn names(object: &str, beginnings: &[&str]) -> Vec<String> {
     let mut json = serde_json::Deserializer::from_str(object);
-    json.deserialize_map(Names).unwrap_or_default()
+    json.deserialize_map(Names(beginnings)).unwrap_or_default()
 }
 
-struct Names;
+struct Names<'b>(&'b [&'b str]);
 
-impl<'l> Visitor<'l> for Names {
+impl<'l> Visitor<'l> for Names<'_> {
     type Value = Vec<String>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -61,8 +61,10 @@ impl<'l> Visitor<'l> for Names {
 
     fn visit_map<M: MapAccess<'l>>(self, mut members: M) -> Result<Vec<String>, M::Error> {
         let mut names = Vec::new();
-        while let Some((name, IgnoredAny)) = members.next_entry()? {
-            names.push(name);
+        while let Some((name, IgnoredAny)) = members.next_entry::<Cow<str>, _>()? {
+            if self.0.iter().any(|beginning| name.starts_with(beginning)) {
+                names.push(name.into_owned());
+            }
         }
         Ok(names)
     }

@@ -30,7 +30,7 @@ mod unknown;
 pub use encoding::Encoding;
 pub use error::Error;
 pub use lines::LineNumbers;
-pub use office::{EXTRACT, Extractors, serve};
+pub use office::{Bounds, EXTRACT, Extractors, serve};
 pub use pack::{Container, Content, PackReader, PackWriter, Packed};
 pub use sequence_file::Codec;
 pub use synthetic::{Synthetic, SyntheticDoc};
@@ -71,6 +71,9 @@ pub struct Reading {
     pub bad_text: BadText,
     /// A record longer than this, in bytes as it is stored and once decompressed, is a reject and is never held.
     pub max_record_bytes: usize,
+    /// What records lie in may take so much besides a longest record: a window of Zstandard, a block of a SequenceFile,
+    /// the pages of Parquet. At least [`Reading::LEAST_BLOCK_BYTES`].
+    pub block_bytes: usize,
     /// Who reads Word and PDF documents.
     pub extractors: Arc<Extractors>,
 }
@@ -79,7 +82,8 @@ impl Default for Reading {
     fn default() -> Self {
         let bad_text = BadText::default();
         let extractors = Arc::default();
-        Reading { id: None, text: None, encoding: None, bad_text, max_record_bytes: 128 << 20, extractors }
+        let (max_record_bytes, block_bytes) = (Reading::MAX_RECORD_BYTES, Reading::BLOCK_BYTES);
+        Reading { id: None, text: None, encoding: None, bad_text, max_record_bytes, block_bytes, extractors }
     }
 }
 
@@ -95,6 +99,18 @@ pub enum BadText {
 }
 
 impl Reading {
+    /// The longest record, unless the user says otherwise or memory is limited.
+    pub const MAX_RECORD_BYTES: usize = 128 << 20;
+    /// [`Reading::block_bytes`], unless memory is limited. It is the longest window that `zstd -d` takes.
+    pub const BLOCK_BYTES: usize = 128 << 20;
+    /// The least [`Reading::block_bytes`]: blocks of Hadoop and pages of Parquet have about 1 MB.
+    pub const LEAST_BLOCK_BYTES: usize = 2 << 20;
+
+    /// The longest window of Zstandard that fits, as the power of two that it is.
+    pub(crate) fn window_log(&self) -> u32 {
+        self.block_bytes.ilog2().min(Self::BLOCK_BYTES.ilog2())
+    }
+
     /// The field that holds the id, and whether a record without it is an error.
     pub fn id(&self) -> (&str, bool) {
         self.id.as_deref().map_or(("id", false), |id| (id, true))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cluster::BlobReader;
 use operators::Reject;
 
-use crate::compression::Compression;
+use crate::compression::{Compression, window_too_long};
 use crate::encoding::Charset;
 use crate::{Error, Piece, Reading};
 
@@ -35,6 +35,7 @@ pub(crate) struct Lines {
     long_head: Option<Vec<u8>>,
     line_offset: u64,
     max_bytes: usize,
+    window_log: u32,
 }
 
 /// One line, or the lines of one record.
@@ -90,7 +91,7 @@ impl Lines {
         let from = if plain && piece.start > 0 { (piece.start - 1) / unit * unit } else { 0 };
         let input = BlobReader::new(Arc::clone(&piece.blob), from, u64::MAX);
         let input = if plain { input.ahead_to(piece.end) } else { input };
-        let input = compression.decode_file(&path, input)?;
+        let input = compression.decode_file(&path, input, reading)?;
         let mut lines = Lines {
             path,
             compression,
@@ -110,6 +111,7 @@ impl Lines {
             long_head: None,
             line_offset: 0,
             max_bytes: reading.max_record_bytes,
+            window_log: reading.window_log(),
         };
         if !plain && piece.start == 0 {
             lines.recognise(reading);
@@ -330,7 +332,9 @@ impl Lines {
         match Error::reading(&self.path, self.offset, error) {
             Error::Data { path, offset, reason } => {
                 let name = self.compression.name();
-                Error::Data { path, offset, reason: format!("damaged or cut short as {name}: {reason}") }
+                let reason = window_too_long(&reason, self.window_log)
+                    .unwrap_or_else(|| format!("damaged or cut short as {name}: {reason}"));
+                Error::Data { path, offset, reason }
             }
             other => other,
         }

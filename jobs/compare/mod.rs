@@ -223,7 +223,7 @@ impl Args {
             ("text-field", or(&args.input.text_field, "text")),
             ("encoding", args.input.encoding.map_or("recognised", Encoding::name).to_owned()),
             ("on-bad-text", format!("{:?}", args.input.on_bad_text).to_lowercase()),
-            ("max-record-bytes", args.input.max_record_bytes.to_string()),
+            ("max-record-bytes", args.input.max_record_bytes().to_string()),
             ("stop-words", or(&args.input.stop_words, "none")),
             ("user-dict", or(&args.input.user_dict, "none")),
             ("split-size", args.input.split_size.to_string()),

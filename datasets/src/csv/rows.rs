@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::scan::{End, Scan, without_newline};
+use super::scan::{End, MAX_FIELDS, Scan, without_newline};
 use crate::encoding::{Charset, Illegal};
 use crate::lines::{Extended, Line, Lines};
 use crate::{BadText, Error, Piece, Reading};
@@ -137,7 +137,7 @@ impl Rows {
         let first_bytes = self.lines.line().bytes.len();
         self.ascii.clear();
         let mut end = self.scan(true);
-        while end == End::Open && !self.one_line && names.is_none_or(|names| self.scan.fields.len() < names) {
+        while end == End::Open && !self.one_line && names.is_none_or(|names| self.scan.count < names) {
             match self.lines.extend()? {
                 Extended::Longer => {}
                 Extended::TooLong if !self.holds_records(names) => {
@@ -148,9 +148,12 @@ impl Rows {
             }
             end = self.scan(false);
         }
-        let fields = self.scan.fields.len();
+        let fields = self.scan.count;
         let one = self.lines.line().bytes.len() == first_bytes;
         let reason = match (end, names) {
+            (End::Record, None) if fields > MAX_FIELDS => {
+                format!("{fields} fields, where at most {MAX_FIELDS} are read")
+            }
             (End::Record, None) => return Ok(Ok(())),
             (End::Record, Some(names)) if fields == names => return Ok(Ok(())),
             (End::Record, Some(names)) if one => {
@@ -174,7 +177,7 @@ impl Rows {
         let (mut scan, mut lines, mut records) = (Scan::default(), 0, 0);
         for line in text.split_inclusive(|&byte| byte == b'\n') {
             lines += 1;
-            records += usize::from(scan.line(line) == End::Record && Some(scan.fields.len()) == names);
+            records += usize::from(scan.line(line) == End::Record && Some(scan.count) == names);
         }
         records > lines / 2
     }

@@ -6,10 +6,14 @@ use memchr::memchr;
 
 /// Finds the fields of one record, line by line, by RFC 4180: a field that begins with a quote ends with one, and holds
 /// quotes doubled. A quote within a field that does not begin with one is text, as most programs have it.
+///
+/// Memory: 16 bytes for each field, up to [`MAX_FIELDS`].
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    /// Of each field, with its quotes.
+    /// Of each field, with its quotes; of the first [`MAX_FIELDS`].
     pub fields: Vec<Range<usize>>,
+    /// How many there are.
+    pub count: usize,
     /// Of the field that is being read.
     start: usize,
     /// How far the text is read.
@@ -28,10 +32,14 @@ pub(super) enum End {
     Faulty,
 }
 
+/// A header of more fields is refused.
+pub(super) const MAX_FIELDS: usize = 100_000;
+
 impl Scan {
     /// Begins a record with its first line.
     pub fn line(&mut self, text: &[u8]) -> End {
         self.fields.clear();
+        self.count = 0;
         (self.start, self.at) = (0, 0);
         self.quoted = false;
         self.open(text);
@@ -41,6 +49,7 @@ impl Scan {
     /// Goes on behind what is not held, in a quoted field. `text`: the next line alone.
     pub fn within_quotes(&mut self, text: &[u8]) -> End {
         self.fields.clear();
+        self.count = 0;
         (self.start, self.at) = (0, 0);
         self.quoted = true;
         self.more(text)
@@ -53,7 +62,7 @@ impl Scan {
                 match memchr(b',', &text[self.at..]) {
                     Some(comma) => self.close(self.at + comma, text),
                     None => {
-                        self.fields.push(self.start..without_newline(text));
+                        self.push(self.start..without_newline(text));
                         return End::Record;
                     }
                 }
@@ -68,7 +77,7 @@ impl Scan {
                 [b'"', ..] => self.at = behind + 1,
                 [b',', ..] => self.close(behind, text),
                 [] | [b'\n'] | [b'\r'] | [b'\r', b'\n'] => {
-                    self.fields.push(self.start..behind);
+                    self.push(self.start..behind);
                     return End::Record;
                 }
                 _ => return End::Faulty,
@@ -78,9 +87,16 @@ impl Scan {
 
     /// Ends a field at a comma.
     fn close(&mut self, comma: usize, text: &[u8]) {
-        self.fields.push(self.start..comma);
+        self.push(self.start..comma);
         self.start = comma + 1;
         self.open(text);
+    }
+
+    fn push(&mut self, field: Range<usize>) {
+        self.count += 1;
+        if self.fields.len() < MAX_FIELDS {
+            self.fields.push(field);
+        }
     }
 
     fn open(&mut self, text: &[u8]) {

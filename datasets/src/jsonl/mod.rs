@@ -133,7 +133,7 @@ impl JsonlWriter<'_> {
         let Some(brace) = charset.last(line.bytes, b'}') else { return Ok(false) };
         let decoded = charset.decode(line.bytes, BadText::Replace, &mut self.buffer);
         let Ok((text, _)) = decoded else { return Ok(false) };
-        let taken = json::names(text);
+        let taken = json::names(text, &reasons::FIELDS);
         let names = reasons::free_names(|name| taken.iter().any(|taken| taken == name));
         let mut members = b",".to_vec();
         reasons::write_members(&mut members, &names, removal).map_err(|e| Error::writing("removed", e))?;

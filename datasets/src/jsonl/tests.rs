@@ -41,7 +41,7 @@ fn bzip2(bytes: &[u8]) -> Vec<u8> {
 
 fn unpacked(compression: Compression, bytes: Vec<u8>) -> Vec<u8> {
     let mut text = Vec::new();
-    compression.decode(std::io::Cursor::new(bytes)).unwrap().read_to_end(&mut text).unwrap();
+    compression.decode(std::io::Cursor::new(bytes), 27).unwrap().read_to_end(&mut text).unwrap();
     text
 }
 

@@ -2,42 +2,34 @@
 
 use std::io::{self, Read, Write};
 
-use super::confine::{confine, renew_cpu_time};
+use super::confine::{Bounds, confine};
 use super::extract;
 
-/// The first argument that makes this program serve as an extractor; the second is the longest document in bytes.
+/// The first argument that makes this program serve as an extractor; then come its [`Bounds`].
 pub const EXTRACT: &str = "__extract";
 /// What an extractor says once it can do no harm.
 pub(super) const READY: &[u8; 6] = b"ready\n";
 
-/// Serves documents from `requests` to `responses` until there are no more.
+/// Reads the one document of `request` and answers it.
 ///
 /// A request is its length (8 bytes, little endian) and the document; a response a byte, 1 for text and 0 for a
-/// reason why there is none, a length and that. Before it reads the first, the process confines itself (`confine.rs`).
-/// A document of more than `max_bytes`, and an error of the pipes, end it: nobody would send one. State: the document
-/// at hand, see `confine.rs`.
-pub fn serve(mut requests: impl Read, mut responses: impl Write, max_bytes: usize) -> io::Result<()> {
-    confine(max_bytes)?;
-    responses.write_all(READY)?;
-    responses.flush()?;
-    while let Some(document) = read_request(&mut requests, max_bytes)? {
-        renew_cpu_time()?;
-        let (sort, text) = match extract(document, max_bytes) {
-            Ok(text) => (1, text),
-            Err(reason) => (0, reason),
-        };
-        responses.write_all(&[sort])?;
-        write_message(&mut responses, text.as_bytes())?;
-    }
-    Ok(())
-}
-
-fn read_request(requests: &mut impl Read, max_bytes: usize) -> io::Result<Option<Vec<u8>>> {
-    match read_message(requests, max_bytes) {
-        Ok(document) => Ok(Some(document)),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
-        Err(error) => Err(error),
-    }
+/// reason why there is none, a length and that. Before it reads a byte, the process confines itself (`confine.rs`).
+/// A document that is too long, and an error of the pipes, end it: nobody would send one. So does a request that never
+/// comes, without an answer.
+pub fn serve(mut request: impl Read, mut response: impl Write, bounds: Bounds) -> io::Result<()> {
+    confine(bounds)?;
+    response.write_all(READY)?;
+    response.flush()?;
+    let document = match read_message(&mut request, bounds.max_bytes) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+        document => document?,
+    };
+    let (sort, text) = match extract(document, bounds.max_bytes) {
+        Ok(text) => (1, text),
+        Err(reason) => (0, reason),
+    };
+    response.write_all(&[sort])?;
+    write_message(&mut response, text.as_bytes())
 }
 
 /// Reads a length and as many bytes; memory is taken as they come.

@@ -3,25 +3,49 @@
 use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use rustix::time::{ClockId, clock_gettime};
+
+use crate::Reading;
 
 /// CPU time for one document, in seconds.
 pub(super) const CPU_SECONDS: u64 = 10;
 /// Of the stack, so that nesting without end meets one.
 const STACK_BYTES: u64 = 8 << 20;
 
-/// What a document of up to `max_bytes` may take: the file, the decompressed body, the text and copies of them.
-pub(super) fn memory_bytes(max_bytes: usize) -> u64 {
-    (6 * max_bytes as u64).max(128 << 20)
+/// What a process that reads a document may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// The document as it is stored, and its text.
+    pub max_bytes: usize,
+    /// All of its data: the file, the decompressed body, the text and copies of them.
+    pub memory_bytes: u64,
+}
+
+impl Bounds {
+    /// Those of a reading.
+    pub(super) fn of(reading: &Reading) -> Self {
+        let max_bytes = reading.max_record_bytes;
+        Bounds { max_bytes, memory_bytes: (6 * max_bytes as u64).max(reading.block_bytes as u64) }
+    }
+
+    /// For the command line of the process.
+    pub(super) fn arguments(self) -> [String; 2] {
+        [self.max_bytes.to_string(), self.memory_bytes.to_string()]
+    }
+
+    /// From the command line; `None` if they are not there.
+    pub fn of_arguments(mut arguments: impl Iterator<Item = String>) -> Option<Self> {
+        let max_bytes = arguments.next()?.parse().ok()?;
+        Some(Bounds { max_bytes, memory_bytes: arguments.next()?.parse().ok()? })
+    }
 }
 
 /// Takes from this process, for good, all that reading a document does not need.
 ///
 /// Memory for data is limited, no file grows, no core is left, and no descriptor can be opened: neither file nor
-/// socket. On Linux (x86-64 and AArch64) every system call fails with "operation not permitted" but those for
-/// memory, time and the descriptors that are already open. An error means that the process is not confined and
-/// must not go on.
-pub(super) fn confine(max_bytes: usize) -> io::Result<()> {
+/// socket. Every system call fails with "operation not permitted" but those for memory, time and the descriptors that are
+/// already open. An error means that the process is not confined and must not go on: so it is where there is no filter
+/// of system calls, which is everywhere but on Linux on x86-64 and AArch64.
+pub(super) fn confine(bounds: Bounds) -> io::Result<()> {
     let limit = |resource, bytes: u64| {
         let bytes = Some(getrlimit(resource).maximum.map_or(bytes, |maximum| bytes.min(maximum)));
         setrlimit(resource, Rlimit { current: bytes, maximum: bytes })
@@ -30,22 +54,16 @@ pub(super) fn confine(max_bytes: usize) -> io::Result<()> {
     limit(Resource::Fsize, 0)?;
     limit(Resource::Nofile, 0)?;
     // Not the address space: that would count the program itself.
-    limit(Resource::Data, memory_bytes(max_bytes))?;
+    limit(Resource::Data, bounds.memory_bytes)?;
     let stack = getrlimit(Resource::Stack);
     if stack.current.is_none_or(|bytes| bytes > STACK_BYTES) {
         setrlimit(Resource::Stack, Rlimit { current: Some(STACK_BYTES), ..stack })?;
     }
-    renew_cpu_time()?;
+    // After these the system ends it by a signal. It counts whole seconds, and has used some of one.
+    let (cpu, end) = (getrlimit(Resource::Cpu), 1 + CPU_SECONDS);
+    let current = Some(cpu.maximum.map_or(end, |maximum| end.min(maximum)));
+    setrlimit(Resource::Cpu, Rlimit { current, ..cpu })?;
     filter::apply()
-}
-
-/// Gives this process [`CPU_SECONDS`] from now on; after them the system ends it by a signal.
-pub(super) fn renew_cpu_time() -> io::Result<()> {
-    let used = clock_gettime(ClockId::ProcessCPUTime).tv_sec as u64;
-    let limit = getrlimit(Resource::Cpu);
-    let end = used + 1 + CPU_SECONDS;
-    let current = Some(limit.maximum.map_or(end, |maximum| end.min(maximum)));
-    Ok(setrlimit(Resource::Cpu, Rlimit { current, ..limit })?)
 }
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -110,9 +128,13 @@ mod filter {
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod filter {
-    /// There is no filter of system calls here; the limits alone keep files and sockets away.
+    /// Limits alone would leave a parser that was taken over with most of what this user may do.
     pub(super) fn apply() -> std::io::Result<()> {
-        Ok(())
+        Err(std::io::Error::new(
+            std::io::ErrorKind::Unsupported,
+            "Word and PDF documents are read on Linux on x86-64 and AArch64 alone, where system calls can be refused to \
+             what reads them; leave them out of the input",
+        ))
     }
 }
 
@@ -130,6 +152,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let file = std::env::temp_dir().join(format!("dedup-job-{}", std::process::id()));
+        let parent = rustix::process::getppid();
         let try_all = move || {
             [
                 File::open("/etc/hostname").map(drop),
@@ -139,7 +162,7 @@ mod tests {
                 Command::new("/bin/true").status().map(drop),
                 std::fs::read_link("/proc/self/exe").map(drop),
                 std::fs::remove_file(&file),
-                setrlimit_of_the_parent(),
+                setrlimit_of(parent),
             ]
             .map(|tried| tried.err().map(|error| error.kind()))
         };
@@ -156,8 +179,7 @@ mod tests {
         assert!(TcpStream::connect(address).is_ok(), "the filter has reached another thread");
     }
 
-    fn setrlimit_of_the_parent() -> io::Result<()> {
-        let parent = rustix::process::getppid();
+    fn setrlimit_of(parent: Option<rustix::process::Pid>) -> io::Result<()> {
         let limit = rustix::process::prlimit(parent, Resource::Core, getrlimit(Resource::Core));
         limit.map(drop).map_err(io::Error::from)
     }

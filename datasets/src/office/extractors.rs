@@ -4,15 +4,15 @@ use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use rustix::process::Signal;
 
 use super::child::{EXTRACT, READY, read_message, write_message};
-use super::confine::{CPU_SECONDS, memory_bytes};
+use super::confine::{Bounds, CPU_SECONDS};
 use super::extract;
 
 /// A document takes no more CPU time than [`CPU_SECONDS`]; this is for a process that was stopped.
@@ -20,16 +20,17 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Processes that read Word and PDF documents, so that one that explodes costs a document and not the job.
 ///
-/// Each is started when a reader needs one and none is idle, serves one document after the other, and is
-/// replaced when it dies. So there are never more than there are readers at one time, and each takes up to six times
-/// the longest document (768 MiB by default). They end with this value.
+/// Each reads one document and ends, so that no document can leave anything behind for the next. While it reads, the
+/// next one starts: so there are never more than two for each reader, one of which has read nothing, and each takes up to
+/// [`Bounds::memory_bytes`]. They end with this value.
 ///
 /// The default is none: then documents are read in this process, which a bomb can end.
 #[derive(Debug, Default)]
 pub struct Extractors {
     /// A program and its first arguments; none: this process.
     command: Vec<OsString>,
-    idle: Mutex<Vec<Extractor>>,
+    /// Started, and perhaps not ready yet.
+    waiting: Mutex<Vec<Extractor>>,
 }
 
 impl Extractors {
@@ -42,98 +43,67 @@ impl Extractors {
         Ok(Extractors { command: vec![program, EXTRACT.into()], ..Extractors::default() })
     }
 
-    /// The text of a document of up to `max_bytes`, or why there is none.
+    /// The text of a document, or why there is none.
     ///
     /// An error means that no extractor could be started.
-    pub(super) fn extract(&self, document: Vec<u8>, max_bytes: usize) -> io::Result<Result<String, String>> {
+    pub(super) fn extract(&self, document: Vec<u8>, bounds: Bounds) -> io::Result<Answer> {
         if self.command.is_empty() {
-            return Ok(extract(document, max_bytes));
+            return Ok(extract(document, bounds.max_bytes));
         }
-        let document = Arc::new(document);
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        if let Some(used) = idle {
-            match used.extract(&document) {
-                // What documents before it have left in memory must not decide about this one.
-                Err(Death { with_any: false, .. }) => {}
-                outcome => return Ok(self.put_back(outcome)),
-            }
-        }
-        let outcome = Extractor::start(&self.command, max_bytes)?.extract(&document);
-        Ok(self.put_back(outcome))
-    }
-
-    fn put_back(&self, outcome: Result<(Extractor, Answer), Death>) -> Answer {
-        let (extractor, answer) = outcome.map_err(|death| death.reason)?;
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(extractor);
-        answer
+        let next = || self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let start = || Extractor::start(&self.command, bounds);
+        let extractor = next().filter(|next| next.bounds == bounds).map_or_else(start, Ok)?;
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(start()?);
+        extractor.extract(document)
     }
 }
 
 type Answer = Result<String, String>;
 
-/// Why there is neither an answer nor an extractor any more.
-struct Death {
-    reason: String,
-    /// Whether an extractor that had read nothing before would have died too.
-    with_any: bool,
-}
-
-/// One process, and the thread that talks to it.
+/// One process, which reads one document.
 #[derive(Debug)]
 struct Extractor {
     process: Process,
-    max_bytes: usize,
-    documents: Sender<Arc<Vec<u8>>>,
-    answers: Receiver<io::Result<Answer>>,
+    bounds: Bounds,
+    stdin: ChildStdin,
+    stdout: ChildStdout,
 }
 
 impl Extractor {
-    fn start(command: &[OsString], max_bytes: usize) -> io::Result<Self> {
+    fn start(command: &[OsString], bounds: Bounds) -> io::Result<Self> {
         let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
         // No environment: it may hold keys, and nothing in it matters here.
-        command.args(arguments).arg(max_bytes.to_string()).env_clear().current_dir("/");
+        command.args(arguments).args(bounds.arguments()).env_clear().current_dir("/");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = Process(command.spawn()?);
-        let (Some(mut stdin), Some(mut stdout)) = (process.0.stdin.take(), process.0.stdout.take()) else {
-            return Err(io::Error::other("the extractor has no pipes"));
-        };
-        let mut ready = [0; READY.len()];
-        if stdout.read_exact(&mut ready).is_err() || &ready != READY {
-            let (status, said) = process.end();
-            return Err(io::Error::other(format!(
-                "the extractor did not start: {status}: {}",
-                said.trim_end()
-            )));
+        match (process.0.stdin.take(), process.0.stdout.take()) {
+            (Some(stdin), Some(stdout)) => Ok(Extractor { process, bounds, stdin, stdout }),
+            _ => Err(io::Error::other("the extractor has no pipes")),
         }
-        let (documents, waiting) = mpsc::channel::<Arc<Vec<u8>>>();
-        let (answered, answers) = mpsc::channel();
-        thread::Builder::new().name("extractor".to_owned()).spawn(move || {
-            for document in waiting {
-                if answered.send(ask(&mut stdin, &mut stdout, &document, max_bytes)).is_err() {
-                    return;
-                }
-            }
-        })?;
-        Ok(Extractor { process, max_bytes, documents, answers })
     }
 
-    /// Itself, ready for the next, with the answer; or why it died.
-    fn extract(mut self, document: &Arc<Vec<u8>>) -> Result<(Self, Answer), Death> {
-        // A thread that is gone has closed its side of the answers too.
-        let _gone = self.documents.send(document.clone());
-        match self.answers.recv_timeout(PATIENCE) {
-            Ok(Ok(answer)) => Ok((self, answer)),
+    fn extract(self, document: Vec<u8>) -> io::Result<Answer> {
+        let Extractor { mut process, bounds, mut stdin, mut stdout } = self;
+        let (answered, answers) = mpsc::channel();
+        thread::Builder::new().name("extractor".to_owned()).spawn(move || {
+            // Nobody waits any more for an answer that comes too late.
+            let _late = answered.send(ask(&mut stdin, &mut stdout, &document, bounds.max_bytes));
+        })?;
+        match answers.recv_timeout(PATIENCE) {
+            Ok(Ok(Some(answer))) => Ok(answer),
+            Ok(Ok(None)) => {
+                let (status, said) = process.end();
+                let said = said.trim_end();
+                Err(io::Error::other(format!("the extractor did not start: {status}: {said}")))
+            }
             Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => {
-                let (status, said) = self.process.end();
-                Err(why_died(status, &said, self.max_bytes))
+                let (status, said) = process.end();
+                Ok(Err(why_died(status, &said, bounds)))
             }
             Err(RecvTimeoutError::Timeout) => {
-                self.process.end();
-                Err(Death {
-                    reason: format!("the extractor gave no answer for {PATIENCE:?}"),
-                    with_any: true,
-                })
+                process.end();
+                Ok(Err(format!("the extractor gave no answer for {PATIENCE:?}")))
             }
         }
     }
@@ -164,38 +134,38 @@ impl Drop for Process {
     }
 }
 
+/// `None`: it is not ready to read documents.
 fn ask(
     stdin: &mut ChildStdin,
     stdout: &mut ChildStdout,
     document: &[u8],
     max_bytes: usize,
-) -> io::Result<Answer> {
+) -> io::Result<Option<Answer>> {
+    let mut ready = [0; READY.len()];
+    if stdout.read_exact(&mut ready).is_err() || &ready != READY {
+        return Ok(None);
+    }
     write_message(stdin, document)?;
     let mut sort = [0];
     stdout.read_exact(&mut sort)?;
     // A reason is short, but may be longer than the shortest records.
     let said = read_message(stdout, max_bytes.max(1 << 16))?;
     let said = String::from_utf8(said).map_err(io::Error::other)?;
-    Ok(if sort == [1] { Ok(said) } else { Err(said) })
+    Ok(Some(if sort == [1] { Ok(said) } else { Err(said) }))
 }
 
-fn why_died(status: ExitStatus, said: &str, max_bytes: usize) -> Death {
+fn why_died(status: ExitStatus, said: &str, bounds: Bounds) -> String {
     let signal = status.signal();
-    // Each document has its own CPU time, while memory is the process's.
-    let with_any = signal == Some(Signal::XCPU.as_raw());
-    let reason = if with_any {
+    if signal == Some(Signal::XCPU.as_raw()) {
         format!("reading it took more than {CPU_SECONDS} s of CPU time")
     } else if said.contains("memory allocation of") {
-        format!("reading it took more than {} bytes of memory", memory_bytes(max_bytes))
+        format!("reading it took more than {} bytes of memory", bounds.memory_bytes)
     } else if said.contains("has overflowed its stack") || signal == Some(Signal::SEGV.as_raw()) {
         "reading it went too deep: the extractor's stack overflowed".to_owned()
     } else {
-        format!(
-            "the extractor ended without an answer: {status}: {}",
-            said.lines().next().unwrap_or_default()
-        )
-    };
-    Death { reason, with_any }
+        let said = said.lines().next().unwrap_or_default();
+        format!("the extractor ended without an answer: {status}: {said}")
+    }
 }
 
 #[cfg(test)]
@@ -209,20 +179,22 @@ mod tests {
     }
 
     fn ask(extractors: &Extractors) -> io::Result<Answer> {
-        extractors.extract(b"x".to_vec(), 1000)
+        extractors.extract(b"x".to_vec(), Bounds { max_bytes: 1000, memory_bytes: 128 << 20 })
     }
 
     const TAKE: &str = "PATH=/usr/bin:/bin; echo ready; head -c 9 >/dev/null;";
 
     #[test]
-    fn what_came_before_does_not_decide_about_a_document() {
-        // It dies when it is asked for the second time.
-        let once = extractors(&format!(
-            "{TAKE} printf '\\001\\002\\000\\000\\000\\000\\000\\000\\000ab'; exec head -c 9 >/dev/null"
-        ));
+    fn a_process_reads_one_document_and_the_next_one_waits_for_the_next() {
+        // It answers with its number.
+        let number = "printf '\\001\\007\\000\\000\\000\\000\\000\\000\\000%07d' $$";
+        let once = extractors(&format!("{TAKE} {number}; exec head -c 9 >/dev/null"));
+        let mut processes = std::collections::BTreeSet::new();
         for _ in 0..4 {
-            assert_eq!(ask(&once).unwrap(), Ok("ab".to_owned()));
+            processes.insert(ask(&once).unwrap().unwrap());
+            assert_eq!(once.waiting.lock().unwrap().len(), 1);
         }
+        assert_eq!(processes.len(), 4);
     }
 
     #[test]

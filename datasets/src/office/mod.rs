@@ -10,6 +10,7 @@ mod extractors;
 mod pdf;
 
 pub use child::{EXTRACT, serve};
+pub use confine::Bounds;
 pub use extractors::Extractors;
 
 use std::sync::Arc;
@@ -60,8 +61,8 @@ impl Format for Office {
     }
 
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
-        let (extractors, max_bytes) = (reading.extractors.clone(), reading.max_record_bytes);
-        Ok(Box::new(DocumentReader { piece: piece.clone(), extractors, max_bytes }))
+        let (extractors, bounds) = (reading.extractors.clone(), Bounds::of(reading));
+        Ok(Box::new(DocumentReader { piece: piece.clone(), extractors, bounds }))
     }
 
     fn writer<'a>(&self, parts: &'a dyn Parts, _reading: &Reading) -> Box<dyn Writer + 'a> {
@@ -73,7 +74,7 @@ impl Format for Office {
 struct DocumentReader {
     piece: Piece,
     extractors: Arc<Extractors>,
-    max_bytes: usize,
+    bounds: Bounds,
 }
 
 impl Reader for DocumentReader {
@@ -82,13 +83,14 @@ impl Reader for DocumentReader {
             return Ok(false);
         }
         let (blob, path) = (&self.piece.blob, self.piece.blob.path());
-        let (bytes, too_long) = read_file(blob, self.max_bytes)?;
+        let max_bytes = self.bounds.max_bytes;
+        let (bytes, too_long) = read_file(blob, max_bytes)?;
         let head = bytes[..bytes.len().min(Reject::HEAD_BYTES)].to_vec();
         if too_long {
-            batch.reject(path, 0, format!("the file is longer than {} bytes", self.max_bytes), &head);
+            batch.reject(path, 0, format!("the file is longer than {max_bytes} bytes"), &head);
             return Ok(false);
         }
-        let answer = self.extractors.extract(bytes, self.max_bytes);
+        let answer = self.extractors.extract(bytes, self.bounds);
         match answer.map_err(|error| cluster::Error::io(path, "extract the text of", error))? {
             Ok(text) => batch.push(&self.piece.name, &text),
             Err(reason) => batch.reject(path, 0, reason, &head),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection, RowSelector};
 use parquet::arrow::{FieldLevels, ProjectionMask};
+use parquet::file::metadata::ColumnChunkMetaData;
 
 use super::chunks::Chunks;
 use super::file::{File, Group, decode};
@@ -16,10 +17,10 @@ use crate::{Error, Reading};
 /// About how much a record batch holds when it is decoded.
 const BATCH_BYTES: u64 = 4 << 20;
 const MAX_BATCH_ROWS: u64 = 8192;
-/// What a page may hold besides a longest record: writers end a page only after some number of rows.
-const PAGE_BYTES: u64 = 128 << 20;
-/// What each column may add to the pages of a record batch.
+/// What each column may add to the pages of a record batch...
 const COLUMN_BYTES: u64 = 4 << 20;
+/// ...and all of them together, in [`Reading::block_bytes`].
+const COLUMNS_BLOCKS: u64 = 8;
 
 /// What may be decoded in addition to pass over lists, where reading begins anew behind damage.
 const PASSING_BYTES: u64 = 1 << 30;
@@ -51,6 +52,7 @@ pub(super) struct Batches {
     group: Option<OpenGroup>,
     /// The largest page that is decoded.
     pub(super) page_bytes: u64,
+    block_bytes: u64,
 }
 
 struct OpenGroup {
@@ -89,8 +91,10 @@ impl Batches {
     pub(super) fn new(file: File, reading: &Reading) -> Self {
         let mut groups = file.groups.clone();
         groups.reverse();
-        let page_bytes = PAGE_BYTES + reading.max_record_bytes as u64;
-        Batches { file, groups, group: None, page_bytes }
+        // Writers end a page only after some number of rows.
+        let block_bytes = reading.block_bytes as u64;
+        let page_bytes = block_bytes + reading.max_record_bytes as u64;
+        Batches { file, groups, group: None, page_bytes, block_bytes }
     }
 
     /// The next rows; `None` at the end of the piece.
@@ -101,7 +105,7 @@ impl Batches {
         loop {
             let Some(open) = &mut self.group else {
                 let Some(group) = self.groups.pop() else { return Ok(None) };
-                match OpenGroup::new(&self.file, &group, self.page_bytes) {
+                match OpenGroup::new(&self.file, &group, self.page_bytes, self.block_bytes) {
                     Ok(open) => self.group = Some(open),
                     Err(reason) => {
                         let rows = 0..group.place.rows;
@@ -119,12 +123,18 @@ impl Batches {
 }
 
 impl OpenGroup {
-    fn new(file: &File, group: &Group, page_bytes: u64) -> Result<OpenGroup, String> {
+    fn new(file: &File, group: &Group, page_bytes: u64, block_bytes: u64) -> Result<OpenGroup, String> {
         let (metadata, ranges) = file.group(group)?;
         let levels = file.levels(ProjectionMask::all())?;
         let row_bytes = metadata.row_group(0).total_byte_size().max(0) as u64 / group.place.rows;
-        let batch_bytes = page_bytes + COLUMN_BYTES * ranges.len() as u64;
-        let chunks = Arc::new(Chunks::new(file.blob.clone(), ranges));
+        let columns_bytes = COLUMN_BYTES * ranges.len() as u64;
+        let batch_bytes = page_bytes + columns_bytes.min(COLUMNS_BLOCKS * block_bytes);
+        let fixed_bytes = metadata.row_group(0).columns().iter().map(fixed_bytes).sum::<u64>();
+        if fixed_bytes > batch_bytes {
+            return Err(format!("a row of {fixed_bytes} bytes, where at most {batch_bytes} are read"));
+        }
+        let row_bytes = row_bytes.max(fixed_bytes);
+        let chunks = Arc::new(Chunks::new(file.blob.clone(), ranges, block_bytes as usize / 4));
         let budget = Budget::new(page_bytes, batch_bytes);
         Ok(OpenGroup {
             columns: Columns { chunks, metadata, budget },
@@ -160,7 +170,7 @@ impl OpenGroup {
                 continue;
             }
             let row = reader.rows.start;
-            self.columns.budget.refill();
+            self.columns.budget.refill(self.batch_rows.min(reader.rows.end - reader.rows.start));
             match reader.next() {
                 Ok(records) => {
                     self.ready = Some((row, records));
@@ -184,7 +194,7 @@ impl OpenGroup {
             let (skipped, selected) = (rows.start as usize, (rows.end - rows.start) as usize);
             RowSelection::from(vec![RowSelector::skip(skipped), RowSelector::select(selected)])
         });
-        self.columns.budget.refill();
+        self.columns.budget.refill(self.batch_rows.min(rows.end - rows.start));
         let batch_rows = self.batch_rows as usize;
         let library = decode(|| {
             ParquetRecordBatchReader::try_new_with_row_groups(levels, &self.columns, batch_rows, selection)
@@ -268,6 +278,12 @@ impl OpenGroup {
             none => *none = Some(Loss { rows, reason }),
         }
     }
+}
+
+/// What a value of a column takes, null or not, where all are of one length.
+pub(super) fn fixed_bytes(column: &ColumnChunkMetaData) -> u64 {
+    let fixed = column.column_type() == parquet::basic::Type::FIXED_LEN_BYTE_ARRAY;
+    if fixed { u64::try_from(column.column_descr().type_length()).unwrap_or(0) } else { 0 }
 }
 
 impl SpanReader {

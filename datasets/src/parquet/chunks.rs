@@ -9,15 +9,13 @@ use cluster::Blob;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 
-/// What all windows of one row group may take together, in bytes, unless a page is larger than its window.
-const WINDOWS_BYTES: usize = 32 << 20;
 /// A window smaller than this would cost more in calls than it saves in memory.
 const LEAST_WINDOW_BYTES: usize = 16 << 10;
 
 /// Some ranges of a blob, such as the column chunks of a row group, each read from its start to its end.
 ///
 /// Pages are small and columns are read in turn, so each range has a window of its own that is fetched
-/// with the blob's read-ahead. Memory: at most [`WINDOWS_BYTES`] or one page per range.
+/// with the blob's read-ahead. Memory: at most what all windows may take, or one page per range.
 #[derive(Clone)]
 pub(super) struct Chunks(Arc<Inner>);
 
@@ -36,8 +34,9 @@ struct Window {
 }
 
 impl Chunks {
-    /// `ranges` lie within the blob.
-    pub(super) fn new(blob: Arc<dyn Blob>, mut ranges: Vec<Range<u64>>) -> Self {
+    /// `ranges` lie within the blob. `windows_bytes`: what all windows may take together, unless a page is larger than
+    /// its window.
+    pub(super) fn new(blob: Arc<dyn Blob>, mut ranges: Vec<Range<u64>>, windows_bytes: usize) -> Self {
         ranges.sort_unstable_by_key(|range| (range.start, range.end));
         let start = ranges.first().map_or(0, |range| range.start);
         let end = ranges.iter().map(|range| range.end).max().unwrap_or(0);
@@ -45,7 +44,7 @@ impl Chunks {
             ranges.clear(); // one read for a small row group
             ranges.push(start..end);
         }
-        let share = WINDOWS_BYTES / ranges.len().max(1);
+        let share = windows_bytes / ranges.len().max(1);
         let window_bytes = share.clamp(LEAST_WINDOW_BYTES, blob.read_ahead_bytes().max(LEAST_WINDOW_BYTES));
         let windows = Mutex::new(vec![Window::default(); ranges.len()]);
         Chunks(Arc::new(Inner { blob, ranges, window_bytes, windows, failure: Mutex::default() }))

@@ -39,7 +39,7 @@ impl File {
     /// Reads the footer, and chooses the columns and those row groups whose first page lies in the piece.
     pub(super) fn open(piece: &Piece, reading: &Reading) -> Result<File, Error> {
         let blob = piece.blob.clone();
-        let footer = Footer::read(&blob)?;
+        let footer = Footer::read(&blob, reading.block_bytes as u64)?;
         let usable = |name: &str, holds: fn(&_) -> bool| {
             schema::find(&footer.schema, name).filter(|&leaf| holds(footer.schema.column(leaf).as_ref()))
         };

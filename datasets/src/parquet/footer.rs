@@ -22,9 +22,12 @@ const MAGIC: &[u8; 4] = b"PAR1";
 const ENCRYPTED_MAGIC: &[u8; 4] = b"PARE";
 /// The length of the footer, then the magic.
 const TAIL_BYTES: u64 = 8;
-/// A footer is held as it is stored; this one would be that of some millions of column chunks.
-const MAX_FOOTER_BYTES: u64 = 256 << 20;
-/// The library decodes a schema into some hundred bytes a column, and a nested one by recursion.
+/// A footer is held as it is stored, and may take so many [`Reading::block_bytes`](crate::Reading::block_bytes): by
+/// default that of some millions of column chunks.
+const FOOTER_BLOCKS: u64 = 2;
+/// What of [`Reading::block_bytes`](crate::Reading::block_bytes) a column may take: the library decodes a schema into some
+/// hundred bytes a column, and a nested one by recursion.
+const SCHEMA_ELEMENT_BYTES: u64 = 1 << 10;
 const MAX_SCHEMA_ELEMENTS: u64 = 100_000;
 const MAX_SCHEMA_DEPTH: usize = 64;
 
@@ -56,10 +59,10 @@ pub(super) struct GroupPlace {
 
 impl Footer {
     /// Reads a file's footer.
-    pub(super) fn read(blob: &Arc<dyn Blob>) -> Result<Footer, Error> {
-        let (bytes, start) = read_footer(blob)?;
+    pub(super) fn read(blob: &Arc<dyn Blob>, block_bytes: u64) -> Result<Footer, Error> {
+        let (bytes, start) = read_footer(blob, FOOTER_BLOCKS * block_bytes)?;
         let bad = |reason: &str| Error::data(blob.path(), start, format!("bad footer: {reason}"));
-        let outline = Outline::of(&bytes).map_err(|error| match error {
+        let outline = Outline::of(&bytes, block_bytes).map_err(|error| match error {
             Bad::Short => bad("it does not end"),
             Bad::Invalid(reason) => bad(reason),
         })?;
@@ -128,16 +131,16 @@ struct Outline {
 }
 
 impl Outline {
-    fn of(footer: &[u8]) -> Result<Outline, Bad> {
+    fn of(footer: &[u8], block_bytes: u64) -> Result<Outline, Bad> {
         let mut outline = Outline { rows: -1, groups: Vec::new(), list: 0..0, encrypted: false };
         let (mut thrift, mut schema) = (Thrift::new(footer), false);
         thrift.fields(|thrift, number, kind| {
             match (number, kind) {
-                (2, Kind::List) => (check_schema(thrift)?, schema = true).0,
+                (2, Kind::List) => (check_schema(thrift, block_bytes)?, schema = true).0,
                 (3, Kind::Integer) => outline.rows = thrift.integer()?,
                 (4, Kind::List) => {
                     let start = thrift.position();
-                    outline.groups = groups(thrift)?;
+                    outline.groups = groups(thrift, block_bytes)?;
                     outline.list = start..thrift.position();
                 }
                 // The algorithm by which columns are encrypted where the footer itself is not.
@@ -158,13 +161,16 @@ impl Outline {
 }
 
 /// Passes over the schema: a tree in depth-first order, each element with the number of its children.
-fn check_schema(thrift: &mut Thrift) -> Result<(), Bad> {
+fn check_schema(thrift: &mut Thrift, block_bytes: u64) -> Result<(), Bad> {
     let (count, kind) = thrift.list()?;
     if kind != Kind::Struct {
         return Err(Bad::Invalid("no schema"));
     }
     if count > MAX_SCHEMA_ELEMENTS {
         return Err(Bad::Invalid("more than 100,000 columns"));
+    }
+    if count > block_bytes / SCHEMA_ELEMENT_BYTES {
+        return Err(Bad::Invalid("more columns than fit into the memory; give more --memory"));
     }
     let mut waiting: Vec<i64> = Vec::new(); // children to come of each open group
     for _ in 0..count {
@@ -192,8 +198,12 @@ fn check_schema(thrift: &mut Thrift) -> Result<(), Bad> {
     Ok(())
 }
 
-fn groups(thrift: &mut Thrift) -> Result<Vec<GroupPlace>, Bad> {
+fn groups(thrift: &mut Thrift, block_bytes: u64) -> Result<Vec<GroupPlace>, Bad> {
     let (count, kind) = thrift.list()?;
+    // They are listed twice: in the file and in the piece.
+    if count > block_bytes / (2 * size_of::<GroupPlace>() as u64) {
+        return Err(Bad::Invalid("more row groups than fit into the memory; give more --memory"));
+    }
     if count > 0 && kind != Kind::Struct {
         return Err(Bad::Invalid("row groups that are no structs"));
     }
@@ -245,10 +255,10 @@ fn first_page(thrift: &mut Thrift) -> Result<Option<u64>, Bad> {
 }
 
 /// The encoded footer and its offset.
-fn read_footer(blob: &Arc<dyn Blob>) -> Result<(Bytes, u64), Error> {
+fn read_footer(blob: &Arc<dyn Blob>, max_bytes: u64) -> Result<(Bytes, u64), Error> {
     let (path, bytes) = (blob.path(), blob.bytes());
     let read = |start: u64, length: u64| {
-        let chunks = Chunks::new(blob.clone(), std::iter::once(start..start + length).collect());
+        let chunks = Chunks::new(blob.clone(), std::iter::once(start..start + length).collect(), 0);
         chunks.get_bytes(start, length as usize).map_err(|error| {
             chunks.take_failure().map_or_else(|| Error::data(path, start, text(&error)), Error::Store)
         })
@@ -269,8 +279,9 @@ fn read_footer(blob: &Arc<dyn Blob>) -> Result<(Bytes, u64), Error> {
     let start = body_bytes
         .checked_sub(length)
         .ok_or_else(|| Error::data(path, body_bytes, format!("a footer of {length} bytes does not fit")))?;
-    if length > MAX_FOOTER_BYTES {
-        return Err(Error::data(path, start, format!("a footer of {length} bytes is too large to be read")));
+    if length > max_bytes {
+        let reason = format!("a footer of {length} bytes, where at most {max_bytes} are read");
+        return Err(Error::data(path, start, reason));
     }
     Ok((read(start, length)?, start))
 }

@@ -28,13 +28,16 @@ pub(super) struct Budget {
     page_bytes: u64,
     batch_bytes: Arc<AtomicU64>,
     left: Arc<AtomicU64>,
+    /// Of the batch.
+    rows: Arc<AtomicU64>,
     exceeded: Arc<AtomicBool>,
 }
 
 impl Budget {
     pub(super) fn new(page_bytes: u64, batch_bytes: u64) -> Self {
         let batch_bytes = Arc::new(AtomicU64::new(batch_bytes));
-        Budget { page_bytes, batch_bytes, left: Arc::default(), exceeded: Arc::default() }
+        let (left, rows, exceeded) = Default::default();
+        Budget { page_bytes, batch_bytes, left, rows, exceeded }
     }
 
     /// Allows a batch so much more from now on.
@@ -42,8 +45,9 @@ impl Budget {
         self.batch_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// The next record batch begins.
-    pub(super) fn refill(&self) {
+    /// The next record batch begins, with at most so many rows.
+    pub(super) fn refill(&self, rows: u64) {
+        self.rows.store(rows, Ordering::Relaxed);
         self.left.store(self.batch_bytes.load(Ordering::Relaxed), Ordering::Relaxed);
         self.exceeded.store(false, Ordering::Relaxed);
     }
@@ -53,12 +57,13 @@ impl Budget {
         self.exceeded.load(Ordering::Relaxed)
     }
 
-    fn take(&self, header: &Header, repeated: bool) -> Result<(), String> {
+    fn take(&self, header: &Header, repeated: bool, fixed_bytes: u64) -> Result<(), String> {
         let bytes = header.uncompressed_bytes.max(header.compressed_bytes);
         if bytes > self.page_bytes {
             return Err(format!("a page of {bytes} bytes, where at most {} are read", self.page_bytes));
         }
-        let left = self.left.load(Ordering::Relaxed).checked_sub(header.decoded_bytes(repeated));
+        let left =
+            self.left.load(Ordering::Relaxed).checked_sub(self.decoded_bytes(header, repeated, fixed_bytes));
         self.left.store(left.unwrap_or(0), Ordering::Relaxed);
         if left.is_none() {
             self.exceeded.store(true, Ordering::Relaxed);
@@ -66,6 +71,24 @@ impl Budget {
             return Err(format!("pages of more than {bytes} bytes for one batch of records"));
         }
         Ok(())
+    }
+}
+
+impl Budget {
+    /// What it takes to decode a page for the batch, as far as its header tells. `fixed_bytes`: of each value, if all are of
+    /// one length.
+    fn decoded_bytes(&self, header: &Header, repeated: bool, fixed_bytes: u64) -> u64 {
+        let rows = self.rows.load(Ordering::Relaxed);
+        let values = if repeated { header.values } else { header.values.min(rows) };
+        let mut bytes = header.decoded_bytes(repeated);
+        if repeated {
+            bytes = bytes.saturating_add(header.values.saturating_mul(fixed_bytes));
+        }
+        if header.encoding == Header::DELTA_BYTE_ARRAY {
+            // Each value may begin with all of the one before it.
+            bytes = bytes.saturating_add(header.uncompressed_bytes.saturating_mul(values));
+        }
+        bytes
     }
 }
 
@@ -131,9 +154,10 @@ impl RowGroups for Columns {
         let metadata = self.metadata.row_group(0).column(column);
         let library = SerializedPageReader::new(self.chunks.clone(), metadata, self.num_rows(), None)?;
         let name = metadata.column_path().string();
-        let headers = PageHeaders::of(self, column);
+        let (headers, budget) = (PageHeaders::of(self, column), self.budget.clone());
+        let fixed_bytes = super::batches::fixed_bytes(metadata);
         let pages: Box<dyn PageReader> =
-            Box::new(CheckedPages { name, headers, library, budget: self.budget.clone() });
+            Box::new(CheckedPages { name, headers, library, fixed_bytes, budget });
         Ok(Box::new(OneChunk(Some(pages))))
     }
 
@@ -165,6 +189,7 @@ struct CheckedPages {
     /// One page ahead of the library.
     headers: PageHeaders,
     library: SerializedPageReader<Chunks>,
+    fixed_bytes: u64,
     budget: Budget,
 }
 
@@ -181,7 +206,7 @@ impl CheckedPages {
         };
         let header = self.headers.next().map_err(|reason| bad(&self.name, start, &reason))?;
         if let Some(header) = header.filter(taken) {
-            let enough = self.budget.take(&header, self.headers.repeated);
+            let enough = self.budget.take(&header, self.headers.repeated, self.fixed_bytes);
             enough.map_err(|reason| bad(&self.name, start, &reason))?;
         }
         call(&mut self.library).map_err(|error| bad(&self.name, start, &super::file::text(&error)))
@@ -286,6 +311,8 @@ pub(super) struct Header {
     pub(super) compressed_bytes: u64,
     /// With nulls.
     values: u64,
+    /// Of the values of a data page.
+    encoding: i64,
     /// Pages of the second version say it.
     rows: Option<u64>,
 }
@@ -293,6 +320,8 @@ pub(super) struct Header {
 impl Header {
     const INDEX: i64 = 1;
     const DICTIONARY: i64 = 2;
+    /// The encoding of values that say how much they share with the one before.
+    const DELTA_BYTE_ARRAY: i64 = 7;
 
     pub(super) fn read(bytes: &[u8]) -> Result<Header, Bad> {
         let mut header = Header { page_type: -1, ..Header::default() };
@@ -306,6 +335,7 @@ impl Header {
                 5 | 7 | 8 => thrift.fields(|thrift, inner, _| {
                     match (number, inner) {
                         (_, 1) => header.values = positive(thrift.integer()?)?,
+                        (5, 2) | (8, 4) => header.encoding = thrift.integer()?,
                         (8, 3) => header.rows = Some(positive(thrift.integer()?)?),
                         _ => return Ok(false),
                     }

@@ -22,6 +22,7 @@ use crate::reasons::free_names;
 use crate::{Error, Fate, PartOutput, Parts, Piece, Reading, Removal, Writer};
 
 /// What a row group may hold, encoded, before it is written: a part keeps it in memory until then.
+/// With little memory it is [`Reading::block_bytes`].
 pub(super) const ROW_GROUP_BYTES: usize = 32 << 20;
 /// A file does not say at which level it was compressed. This one is the library's usual; level 1 makes the kept
 /// part of a corpus larger than the whole was (104 MB for 71 MB of mixed.parquet; level 3: 81 MB).
@@ -80,11 +81,14 @@ impl<'a> RowWriter<'a> {
 
     fn divide_batch(&mut self, batch: &RecordBatch, fates: &[Fate]) -> Result<(), Error> {
         let Some(layout) = &self.layout else { return Ok(()) };
+        let block_bytes = self.reading.block_bytes;
         let kept: BooleanArray = fates.iter().map(|fate| Some(*fate == Fate::Kept)).collect();
         if kept.true_count() > 0 {
             let part = match &mut self.kept {
                 Some(part) => part,
-                none => none.insert(layout.create(self.parts, "kept", batch.schema_ref(), None)?),
+                none => {
+                    none.insert(layout.create(self.parts, "kept", batch.schema_ref(), None, block_bytes)?)
+                }
             };
             part.write(&select(batch, &kept)?)?;
         }
@@ -101,9 +105,13 @@ impl<'a> RowWriter<'a> {
             let batch = with_removals(&select(batch, &removed)?, &names, &removals)?;
             let part = match &mut self.removed {
                 Some(part) => part,
-                none => {
-                    none.insert(layout.create(self.parts, "removed", batch.schema_ref(), Some(&names))?)
-                }
+                none => none.insert(layout.create(
+                    self.parts,
+                    "removed",
+                    batch.schema_ref(),
+                    Some(&names),
+                    block_bytes,
+                )?),
             };
             part.write(&batch)?;
         }
@@ -144,7 +152,7 @@ impl Writer for RowWriter<'_> {
         let file = File::open(piece, &self.reading)?;
         let layout = Layout::of_file(&file)?.map_or_else(|| Layout::without_rows(&file), Ok)?;
         let schema = Arc::new(Schema::new(file.fields.clone()));
-        self.kept = Some(layout.create(self.parts, "kept", &schema, None)?);
+        self.kept = Some(layout.create(self.parts, "kept", &schema, None, self.reading.block_bytes)?);
         Ok(true)
     }
 
@@ -197,13 +205,14 @@ impl Layout {
         folder: &str,
         arrow_schema: &Arc<Schema>,
         removal_names: Option<&[String; 4]>,
+        block_bytes: usize,
     ) -> Result<RowPart, Error> {
         let (schema, key_values) = match removal_names {
             None => (self.schema.clone(), self.key_values.clone()),
             Some(names) => self.with_removals(names).map_err(writing)?,
         };
         let mut properties = WriterProperties::builder()
-            .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
+            .set_max_row_group_bytes(Some(ROW_GROUP_BYTES.min(block_bytes)))
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_key_value_metadata(Some(key_values))
             .set_compression(

@@ -43,8 +43,9 @@ impl Block {
     /// `parts`: as they are stored, the lengths of the `count` keys, the keys, the lengths of the values, the values.
     pub(super) fn fill(&mut self, offset: u64, count: usize, parts: [&[u8]; 4]) -> Result<(), String> {
         let decompressor = &mut self.decompressor;
-        let keys = self.keys.measure(decompressor, count, parts[0], "key")?;
-        let values = self.values.measure(decompressor, count, parts[2], "value")?;
+        let most = LENGTHS_BYTES.min(self.max_bytes);
+        let keys = self.keys.measure(decompressor, count, parts[0], most, "key")?;
+        let values = self.values.measure(decompressor, count, parts[2], most, "value")?;
         let (bytes, limit) = (keys.saturating_add(values), self.max_bytes);
         if bytes > limit as u64 {
             return Err(format!("the keys and values of the block are {bytes} bytes, more than {limit}"));
@@ -71,11 +72,12 @@ impl Half {
         decompressor: &mut Decompressor,
         count: usize,
         lengths: &[u8],
+        most: usize,
         what: &str,
     ) -> Result<u64, String> {
         (self.lengths_at, self.at) = (0, 0);
         let bytes = decompressor
-            .decompress(lengths, LENGTHS_BYTES, &mut self.lengths)
+            .decompress(lengths, most, &mut self.lengths)
             .map_err(|reason| format!("the {what}s of the block: {reason}"))?;
         let lengths = &self.lengths[..bytes];
         let (mut sum, mut at) = (0u64, 0);

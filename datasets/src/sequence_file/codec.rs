@@ -5,9 +5,10 @@ use std::str::FromStr;
 
 use flate2::write::{GzEncoder, ZlibEncoder};
 use flate2::{Compression, Decompress, FlushDecompress, Status};
-use zstd::stream::raw::{CParameter, Decoder, InBuffer, Operation, OutBuffer};
+use zstd::stream::raw::{CParameter, DParameter, Decoder, InBuffer, Operation, OutBuffer};
 
 use super::framed::Frames;
+use crate::compression::window_too_long;
 
 /// How the compressed values or blocks of a SequenceFile are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +102,8 @@ impl FromStr for Codec {
 /// Decompresses values and blocks, with the state of the codec kept from one to the next.
 pub(super) struct Decompressor {
     codec: Codec,
+    /// Of the longest window of Zstandard.
+    window_log: u32,
     state: State,
 }
 
@@ -118,8 +121,8 @@ pub(super) const SHORT: &str = "compressed data ends too early";
 pub(super) const DAMAGED: &str = "compressed data is damaged";
 
 impl Decompressor {
-    pub(super) fn new(codec: Codec) -> Self {
-        Decompressor { codec, state: State::new(codec) }
+    pub(super) fn new(codec: Codec, window_log: u32) -> Self {
+        Decompressor { codec, window_log, state: State::new(codec) }
     }
 
     /// Puts what `input` holds at the start of `out`; how many bytes that is.
@@ -162,9 +165,7 @@ impl Decompressor {
                 out.resize(bytes, 0);
             }
             let room = out.len().min(most);
-            let Some((read, wrote, ended)) = self.step(input, &mut out[written..room]) else {
-                return Err(DAMAGED.to_owned());
-            };
+            let (read, wrote, ended) = self.step(input, &mut out[written..room])?;
             written += wrote;
             if written > limit {
                 return Err(format!("more than {limit} bytes decompressed"));
@@ -182,26 +183,31 @@ impl Decompressor {
 
     /// Goes on with a stream: how much was read and written, and whether the stream has ended. What a damaged one
     /// has written does not count: it would depend on how much room there was.
-    fn step(&mut self, input: &[u8], room: &mut [u8]) -> Option<(usize, usize, bool)> {
+    fn step(&mut self, input: &[u8], room: &mut [u8]) -> Result<(usize, usize, bool), String> {
+        let damaged = || DAMAGED.to_owned();
         match &mut self.state {
             State::Inflate(inflater) => {
                 let (read, written) = (inflater.total_in(), inflater.total_out());
-                let status = inflater.decompress(input, room, FlushDecompress::Finish).ok()?;
+                let status =
+                    inflater.decompress(input, room, FlushDecompress::Finish).map_err(|_| damaged())?;
                 let (read, written) = (inflater.total_in() - read, inflater.total_out() - written);
-                Some((read as usize, written as usize, status == Status::StreamEnd))
+                Ok((read as usize, written as usize, status == Status::StreamEnd))
             }
             State::Bzip2(decoder) => {
                 let (read, written) = (decoder.total_in(), decoder.total_out());
-                let status = decoder.decompress(input, room).ok()?;
+                let status = decoder.decompress(input, room).map_err(|_| damaged())?;
                 let (read, written) = (decoder.total_in() - read, decoder.total_out() - written);
-                Some((read as usize, written as usize, status == bzip2::Status::StreamEnd))
+                Ok((read as usize, written as usize, status == bzip2::Status::StreamEnd))
             }
             State::Zstd(decoder) => {
                 let (mut input, mut room) = (InBuffer::around(input), OutBuffer::around(room));
-                let hint = decoder.as_mut()?.run(&mut input, &mut room).ok()?;
-                Some((input.pos(), room.pos(), hint == 0))
+                let decoder = decoder.as_mut().ok_or_else(damaged)?;
+                let hint = decoder.run(&mut input, &mut room).map_err(|error| {
+                    window_too_long(&error.to_string(), self.window_log).unwrap_or_else(damaged)
+                })?;
+                Ok((input.pos(), room.pos(), hint == 0))
             }
-            State::Frames(_) => None,
+            State::Frames(_) => Err(damaged()),
         }
     }
 
@@ -211,7 +217,10 @@ impl Decompressor {
             (State::Inflate(inflater), Codec::Zlib) => inflater.reset(true),
             (State::Zstd(Some(decoder)), _) => decoder.reinit().map_err(|error| error.to_string())?,
             (State::Zstd(decoder), _) => {
-                *decoder = Some(Decoder::new().map_err(|error| error.to_string())?);
+                let mut new = Decoder::new().map_err(|error| error.to_string())?;
+                let set = new.set_parameter(DParameter::WindowLogMax(self.window_log));
+                set.map_err(|error| error.to_string())?;
+                *decoder = Some(new);
             }
             // A reset would make an inflater expect zlib's header, and bzip2 has none.
             _ => self.state = State::new(self.codec),
@@ -255,7 +264,7 @@ mod tests {
     fn what_is_compressed_comes_out_again_from_one_state() {
         let long: Vec<u8> = (0..700_000u32).map(|i| (i.wrapping_mul(i) >> 9) as u8).collect();
         for (codec, ..) in Codec::ALL {
-            let mut decompressor = Decompressor::new(codec);
+            let mut decompressor = Decompressor::new(codec, 27);
             for input in [&b""[..], b"x", &"新华社".as_bytes().repeat(9), &long, &[7; 500_000], b"y"] {
                 let bytes = compressed(codec, input);
                 let mut out = vec![9; 3];
@@ -275,7 +284,7 @@ mod tests {
         for (codec, ..) in Codec::ALL {
             let bytes = compressed(codec, &[7; 5 << 20]);
             for limit in [0, 1, 1 << 20, (5 << 20) - 1] {
-                let (mut decompressor, mut out) = (Decompressor::new(codec), Vec::new());
+                let (mut decompressor, mut out) = (Decompressor::new(codec, 27), Vec::new());
                 let error = decompressor.decompress(&bytes, limit, &mut out).unwrap_err();
                 assert_eq!(error, format!("more than {limit} bytes decompressed"), "{codec:?}");
                 assert!(out.capacity() <= limit + 1, "{codec:?}: {} for {limit}", out.capacity());
@@ -286,7 +295,7 @@ mod tests {
     #[test]
     fn a_stream_that_is_cut_is_an_error_wherever_it_is_cut() {
         for (codec, ..) in Codec::ALL {
-            let mut decompressor = Decompressor::new(codec);
+            let mut decompressor = Decompressor::new(codec, 27);
             let bytes = compressed(codec, "国家统计局十九日发布数据".repeat(40).as_bytes());
             for length in 1..bytes.len() {
                 let error = decompressor.decompress(&bytes[..length], 1 << 20, &mut Vec::new()).unwrap_err();
@@ -299,7 +308,7 @@ mod tests {
     fn damage_is_no_panic_and_no_other_text_and_costs_no_later_stream() {
         let text = "国家统计局十九日发布数据".repeat(40);
         for (codec, ..) in Codec::ALL {
-            let mut decompressor = Decompressor::new(codec);
+            let mut decompressor = Decompressor::new(codec, 27);
             let bytes = compressed(codec, text.as_bytes());
             let mut out = Vec::new();
             for (mutant, _) in mutants(&bytes, 300).filter(|(mutant, _)| !mutant.is_empty()) {

@@ -15,7 +15,8 @@ const VERSIONS: RangeInclusive<u8> = 1..=6;
 /// A sync marker: the escape (a record length of -1), then the 16 bytes of the file's own.
 pub(super) const MARKER_BYTES: usize = 4 + SYNC_BYTES;
 const SYNC_BYTES: usize = 16;
-/// How much is read in search of the header's end; only a file with very large metadata needs the second.
+/// How much is read in search of the header's end; only a file with very large metadata needs the second, or what a
+/// block may have, if that is less.
 const READ_BYTES: [usize; 2] = [1 << 16, 1 << 24];
 
 /// What of a file is compressed.
@@ -45,9 +46,10 @@ pub(super) struct Header {
 
 impl Header {
     /// Reads the header of a file: at most 64 KiB, unless its metadata is larger.
-    pub(super) fn read(blob: &dyn Blob) -> Result<Self, Error> {
+    pub(super) fn read(blob: &dyn Blob, block_bytes: usize) -> Result<Self, Error> {
         let mut bytes = Vec::new();
-        for limit in READ_BYTES {
+        let [little, much] = READ_BYTES.map(|bytes| bytes.min(block_bytes));
+        for limit in [little, much] {
             let old = bytes.len();
             bytes.resize(limit.min(blob.bytes() as usize).max(old), 0);
             let read = blob.read_full_at(old as u64, &mut bytes[old..])?;
@@ -60,10 +62,9 @@ impl Header {
                 }
             }
         }
-        let reason = if bytes.len() < READ_BYTES[1] {
-            "the file ends within its header"
-        } else {
-            "the header does not end within 16 MiB"
+        let reason = match bytes.len() < much {
+            true => "the file ends within its header".to_owned(),
+            false => format!("the header does not end within {} MiB", much >> 20),
         };
         Err(Error::data(blob.path(), bytes.len() as u64, reason))
     }

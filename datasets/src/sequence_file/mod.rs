@@ -61,7 +61,7 @@ impl Format for SequenceFile {
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
         let records = Records::open(piece, reading)?;
         let decompressor = match records.header.compression {
-            Compression::Record(codec) => Some(Decompressor::new(codec)),
+            Compression::Record(codec) => Some(Decompressor::new(codec, reading.window_log())),
             _ => None,
         };
         let documents = Documents {

@@ -75,7 +75,7 @@ impl Unpacker {
             return Err(Error::data(piece.blob.path(), 4, reason));
         }
         let decompressor = match records.header.compression {
-            Compression::Record(codec) => Some(Decompressor::new(codec)),
+            Compression::Record(codec) => Some(Decompressor::new(codec, reading.window_log())),
             _ => None,
         };
         let (decompressed, name) = (Vec::new(), String::new());

@@ -13,9 +13,6 @@ use super::header::{Compression, Header, MARKER_BYTES};
 use super::window::{AFTER_BYTES, Window};
 use crate::{Error, Piece, Reading};
 
-/// A block holds many records: it may be as long as one, and so much more. Writers close a block behind the record that
-/// fills it.
-const BLOCK_BYTES: usize = 128 << 20;
 /// A record's two lengths.
 const LENGTHS: usize = 8;
 /// How much of a bad stretch is kept for a reject.
@@ -78,7 +75,7 @@ enum Step {
 
 impl Records {
     pub(super) fn open(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
-        let header = Arc::new(Header::read(&*piece.blob)?);
+        let header = Arc::new(Header::read(&*piece.blob, reading.block_bytes)?);
         let start = piece.start.max(header.end);
         let (key, blocks) = (header.key, matches!(header.compression, Compression::Block(_)));
         let follows = Box::new(move |after: &[u8], rest| match blocks {
@@ -93,8 +90,9 @@ impl Records {
         }
         let block = match header.compression {
             Compression::Block(codec) => {
-                let max_bytes = reading.max_record_bytes + BLOCK_BYTES;
-                Some(Block::new(Decompressor::new(codec), max_bytes))
+                // Writers close a block behind the record that fills it.
+                let max_bytes = reading.max_record_bytes + reading.block_bytes;
+                Some(Block::new(Decompressor::new(codec, reading.window_log()), max_bytes))
             }
             _ => None,
         };

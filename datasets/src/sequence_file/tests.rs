@@ -102,7 +102,7 @@ fn raw(file: &[u8]) -> Vec<Option<(Vec<u8>, Vec<u8>)>> {
 }
 
 fn header(file: &[u8]) -> Header {
-    Header::read(&*MemoryBlob::shared("/in/a.seq", file, 256)).unwrap()
+    Header::read(&*MemoryBlob::shared("/in/a.seq", file, 256), 1 << 24).unwrap()
 }
 
 /// Numbers that look random and are the same in every run (xorshift).
