@@ -62,7 +62,7 @@ pub(crate) fn each_split<T: Send>(
 
 /// Reads a split batch by batch. Data that ends the reading of a piece is one more rejected record; a file that
 /// cannot be opened is one, however many pieces it has. Documents that are not in the split's sample are passed over.
-/// Gives the first error of a file without the fields asked for.
+/// Gives the first error of a file, or a record, without the fields asked for.
 pub(crate) fn read(
     number: u32,
     split: &Split,
@@ -104,6 +104,7 @@ pub(crate) fn read(
             each(&mut batch)?;
             batch = DocBatch::new(number, next);
         }
+        without_field = without_field.or_else(|| reader.without_field());
         at.done(unopened.bytes());
     }
     Ok(without_field)

@@ -123,10 +123,10 @@ fn a_field_that_parquet_does_not_have_names_those_there_are() {
 #[test]
 fn json_lines_without_the_text_field_are_rejects() {
     let here = small();
-    let run = here.run("dedup a.jsonl out --text-field body").ends(3);
+    here.write("b.jsonl", "{\"body\":\"another\"}\n");
+    let run = here.run("dedup a.jsonl b.jsonl out --text-field body").ends(3);
     assert!(run.stderr.contains("    Rejected=3\n"), "{run:?}");
-    assert_eq!(here.counter("out", "rejected"), 3);
-    assert!(here.bytes("out/kept", "").is_empty() && here.files("out/removed").is_empty());
+    assert_eq!((here.counter("out", "rejected"), here.counter("out", "kept")), (3, 1));
     let rejects = here.objects("out/rejects", ".jsonl");
     assert_eq!(rejects.len(), 3);
     assert_eq!(rejects[0]["uri"], here.path("a.jsonl").to_str().unwrap());
@@ -317,7 +317,8 @@ fn what_is_printed_is_what_was_asked_for() {
     let here = small();
     let quiet = here.run("dedup a.jsonl quiet --quiet").ends(0);
     assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("", ""));
-    let rejected = here.run("dedup a.jsonl rejected -q --text-field x").ends(3);
+    here.write("bad.jsonl", "bad\n");
+    let rejected = here.run("dedup a.jsonl bad.jsonl rejected -q").ends(3);
     assert_eq!((rejected.stdout.as_str(), rejected.stderr.as_str()), ("", ""));
     here.run("dedup none.jsonl missing --quiet").fails(2, &["none.jsonl"]);
 
@@ -420,4 +421,26 @@ fn of_a_gzip_file_that_breaks_off_all_before_the_damage_is_there() {
     assert_eq!((counter("kept"), counter("removed")), (2 + documents, 1));
     let rejects = here.objects("out/rejects", ".jsonl");
     assert!(rejects[0]["uri"].as_str().unwrap().ends_with("b.jsonl.gz"), "{rejects:?}");
+}
+
+#[test]
+fn a_field_that_no_record_has_is_wrong_use_in_every_format_and_the_old_output_stays() {
+    let here = Folder::new();
+    here.write("a.jsonl", json_line("1", "一") + &json_line("2", "二") + "{bad\n");
+    here.write("b.jsonl", "{\"body\":\"三\",\"id\":\"3\"}\n");
+    here.write("a.csv", "id,text\n1,一\n");
+    here.run("dedup a.jsonl out --quiet").ends(3);
+    let before = here.bytes("out", "");
+    for input in ["a.jsonl", "a.csv"] {
+        for option in ["--text-field wrong", "--id-field wrong"] {
+            let run = here.run(&format!("dedup {input} out --overwrite {option}"));
+            run.fails(2, &[input, "no field \"wrong\"", "id, text"]);
+            assert_eq!(here.bytes("out", ""), before);
+        }
+    }
+    // One that some records have is none of the user's fault, nor is a line that is damaged.
+    here.run("dedup a.jsonl b.jsonl out --overwrite --quiet --text-field body").ends(3);
+    assert_eq!((here.counter("out", "kept"), here.counter("out", "rejected")), (1, 3));
+    here.write("c.jsonl", "{bad\n");
+    here.run("dedup c.jsonl out --overwrite --quiet --text-field body").ends(3);
 }

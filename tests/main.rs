@@ -7,6 +7,7 @@
 //! `DEDUP_TEST_DATA`, without which they say that they skip.
 #![allow(clippy::unwrap_used, reason = "a test whose files cannot be written or read should fail")]
 
+mod bounds;
 mod brute;
 mod cli;
 mod codecs;

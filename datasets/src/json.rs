@@ -11,26 +11,50 @@ use crate::Reading;
 /// Objects and lists within each other; the readers that will read what we write stop there too.
 const MAX_DEPTH: usize = 128;
 
-/// Its id, if it has one, and its text; else why there is no document.
-pub(crate) type Document<'l> = Result<(Option<Cow<'l, str>>, Cow<'l, str>), String>;
+/// Its id, if it has one, and its text.
+pub(crate) type Document<'l> = (Option<Cow<'l, str>>, Cow<'l, str>);
+
+/// Why a line holds no document.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Refusal {
+    /// Its object lacks this field.
+    NoField(String),
+    /// Anything else.
+    Bad(String),
+}
+
+impl From<String> for Refusal {
+    fn from(reason: String) -> Self {
+        Refusal::Bad(reason)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::NoField(field) => write!(f, "no field \"{field}\""),
+            Refusal::Bad(reason) => f.write_str(reason),
+        }
+    }
+}
 
 /// The document that a line holds.
 ///
 /// Borrows from the line what holds no escapes. Of a name that occurs twice the last value counts.
-pub(crate) fn document<'l>(line: &'l str, reading: &Reading) -> Document<'l> {
+pub(crate) fn document<'l>(line: &'l str, reading: &Reading) -> Result<Document<'l>, Refusal> {
     let text = line.trim_ascii_end();
     if !text.trim_ascii_start().starts_with('{') {
-        return Err("not a JSON object at byte 0 of the line".to_owned());
+        return Err("not a JSON object at byte 0 of the line".to_owned().into());
     }
     if too_deep(text) {
-        return Err(format!("nested deeper than {MAX_DEPTH}"));
+        return Err(format!("nested deeper than {MAX_DEPTH}").into());
     }
     let (id_field, id_required) = reading.id();
     let wanted = Wanted { id: id_field, text: reading.text() };
     let mut json = serde_json::Deserializer::from_str(text);
     let found = wanted.deserialize(&mut json).and_then(|found| json.end().map(|()| found));
     let found = found.map_err(|error| reason(&error))?;
-    let text = found.text.ok_or_else(|| format!("no field \"{}\"", reading.text()))?;
+    let text = found.text.ok_or_else(|| Refusal::NoField(reading.text().to_owned()))?;
     let id = match found.id.map(RawValue::get) {
         Some(id) if id.starts_with('"') && !id.contains('\\') => Some(Cow::Borrowed(&id[1..id.len() - 1])),
         Some(id) if id.starts_with('"') => {
@@ -38,31 +62,34 @@ pub(crate) fn document<'l>(line: &'l str, reading: &Reading) -> Document<'l> {
             Some(Text(id_field).deserialize(&mut json).map_err(|error| reason(&error))?)
         }
         Some(id) if id.starts_with(|c: char| c == '-' || c.is_ascii_digit()) => Some(Cow::Borrowed(id)),
-        _ if id_required => return Err(format!("no string or number in the field \"{id_field}\"")),
+        None if id_required => return Err(Refusal::NoField(id_field.to_owned())),
+        _ if id_required => {
+            return Err(format!("no string or number in the field \"{id_field}\"").into());
+        }
         _ => None,
     };
     Ok((id, text))
 }
 
-/// The names of an object's members that begin as one of these; none where it is no object.
-pub(crate) fn names(object: &str, beginnings: &[&str]) -> Vec<String> {
+/// The names of an object's members that are `wanted`; none where it is no object.
+pub(crate) fn names(object: &str, wanted: impl FnMut(&str) -> bool) -> Vec<String> {
     let mut json = serde_json::Deserializer::from_str(object);
-    json.deserialize_map(Names(beginnings)).unwrap_or_default()
+    json.deserialize_map(Names(wanted)).unwrap_or_default()
 }
 
-struct Names<'b>(&'b [&'b str]);
+struct Names<W>(W);
 
-impl<'l> Visitor<'l> for Names<'_> {
+impl<'l, W: FnMut(&str) -> bool> Visitor<'l> for Names<W> {
     type Value = Vec<String>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON object")
     }
 
-    fn visit_map<M: MapAccess<'l>>(self, mut members: M) -> Result<Vec<String>, M::Error> {
+    fn visit_map<M: MapAccess<'l>>(mut self, mut members: M) -> Result<Vec<String>, M::Error> {
         let mut names = Vec::new();
         while let Some((name, IgnoredAny)) = members.next_entry::<Cow<str>, _>()? {
-            if self.0.iter().any(|beginning| name.starts_with(beginning)) {
+            if self.0(&name) {
                 names.push(name.into_owned());
             }
         }

@@ -206,6 +206,12 @@ pub trait Reader: Send {
     /// A record that cannot be read is a reject. An error means that nothing more of this piece can be
     /// read; the caller counts it as one more rejected record when it [is the data's fault](Error::is_data).
     fn fill(&mut self, batch: &mut DocBatch) -> Result<bool, Error>;
+
+    /// The [`Error::Field`] of the first record that was rejected because it lacks a field that was asked for, where each
+    /// record has fields of its own. It is no news to the ledger: the record is a reject already.
+    fn without_field(&mut self) -> Option<Error> {
+        None
+    }
 }
 
 /// Reads pieces once more and copies each record, untouched, to the part it belongs in.

@@ -48,12 +48,19 @@ fn write_line(line: &mut Vec<u8>, removal: &Removal) -> io::Result<()> {
 /// The fields that a removed record gets.
 pub(crate) const FIELDS: [&str; 4] = ["duplicate_of", "similarity", "cluster", "reason"];
 
+/// Whether [`free_names`] could choose this name.
+pub(crate) fn is_like_a_field(name: &str) -> bool {
+    FIELDS.contains(&name.trim_end_matches(SUFFIX))
+}
+
+const SUFFIX: &str = "_dedup";
+
 /// [`FIELDS`] under names that the record does not have: `…_dedup` where it has one of that name.
 pub(crate) fn free_names(taken: impl Fn(&str) -> bool) -> [String; 4] {
     FIELDS.map(|name| {
         let mut name = name.to_owned();
         while taken(&name) {
-            name.push_str("_dedup");
+            name.push_str(SUFFIX);
         }
         name
     })

@@ -53,7 +53,8 @@ impl Format for Jsonl {
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
         let lines = Lines::open(piece, reading)?;
         let reading = reading.clone();
-        Ok(Box::new(JsonlReader { lines, reading, buffer: Vec::new(), place: String::new() }))
+        let (buffer, place, without_field) = Default::default();
+        Ok(Box::new(JsonlReader { lines, reading, buffer, place, without_field }))
     }
 
     fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
@@ -83,7 +84,12 @@ struct JsonlReader {
     buffer: Vec<u8>,
     /// The id of a line that has none.
     place: String,
+    /// The first line without a field that was asked for.
+    without_field: Option<Error>,
 }
+
+/// So many names of a line's fields are told to whoever asked for another.
+const TOLD_NAMES: usize = 100;
 
 impl Reader for JsonlReader {
     fn fill(&mut self, batch: &mut DocBatch) -> Result<bool, Error> {
@@ -111,10 +117,21 @@ impl Reader for JsonlReader {
                     let id = id.as_deref().unwrap_or_else(|| place(path, line.offset, &mut self.place));
                     batch.push_decoded(id, &text, replaced);
                 }
-                Err(reason) => batch.reject(path, line.offset, reason, line.bytes),
+                Err(refusal) => {
+                    batch.reject(path, line.offset, &refusal, line.bytes);
+                    if let (None, json::Refusal::NoField(field)) = (&self.without_field, refusal) {
+                        let mut told = 0..TOLD_NAMES;
+                        let found = json::names(text, |_| told.next().is_some());
+                        self.without_field = Some(Error::Field { path: path.to_owned(), field, found });
+                    }
+                }
             }
         }
         Ok(true)
+    }
+
+    fn without_field(&mut self) -> Option<Error> {
+        self.without_field.take()
     }
 }
 
@@ -133,7 +150,7 @@ impl JsonlWriter<'_> {
         let Some(brace) = charset.last(line.bytes, b'}') else { return Ok(false) };
         let decoded = charset.decode(line.bytes, BadText::Replace, &mut self.buffer);
         let Ok((text, _)) = decoded else { return Ok(false) };
-        let taken = json::names(text, &reasons::FIELDS);
+        let taken = json::names(text, reasons::is_like_a_field);
         let names = reasons::free_names(|name| taken.iter().any(|taken| taken == name));
         let mut members = b",".to_vec();
         reasons::write_members(&mut members, &names, removal).map_err(|e| Error::writing("removed", e))?;
