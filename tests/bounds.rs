@@ -163,6 +163,15 @@ const ROWS: &[Row] = &[
         says: "",
     },
     Row {
+        holder: "such a value within a struct",
+        make: |here| {
+            here.write("in/a.parquet", made::parquet_of_nested_text(&"x".repeat(1 << 20), 1_000));
+        },
+        options: "",
+        exit: 0,
+        says: "",
+    },
+    Row {
         holder: "values of Parquet that repeat the one before",
         make: |here| {
             here.write("in/a.parquet", made::parquet_of_text(&"x".repeat(200 << 10), 1_000, "delta"));

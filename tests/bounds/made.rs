@@ -3,7 +3,7 @@
 use std::io::{Cursor, Write};
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, FixedSizeBinaryArray, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, FixedSizeBinaryArray, RecordBatch, StringArray, StructArray};
 use flate2::write::{GzEncoder, ZlibEncoder};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -183,4 +183,17 @@ pub fn pdf_bomb(mebibytes: usize) -> Vec<u8> {
     pdf.extend(page);
     pdf.extend(b"\nendstream endobj\ntrailer<</Size 5/Root 1 0 R>>\n%%EOF\n");
     pdf
+}
+
+/// The same text in every row of a column within a struct.
+pub fn parquet_of_nested_text(text: &str, rows: usize) -> Vec<u8> {
+    let (_, inner) = texts(&vec![text; 20]);
+    let nested = StructArray::try_from(vec![("inner", inner)]).unwrap();
+    let ids: Vec<String> = (0..20).map(|row| row.to_string()).collect();
+    let columns = [texts(&ids), ("nested".to_owned(), Arc::new(nested) as ArrayRef)];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let properties = WriterProperties::builder().set_dictionary_page_size_limit(4 << 20).build();
+    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).unwrap();
+    (0..rows / 20).for_each(|_| writer.write(&batch).unwrap());
+    writer.into_inner().unwrap()
 }

@@ -215,7 +215,9 @@ impl Rows {
     ) -> Result<(Cow<'b, str>, bool), Illegal> {
         let charset = self.lines.charset().of_one(self.lines.line().bytes);
         let Range { start, end } = self.scan.fields.get(field).cloned().unwrap_or_default();
-        let (start, end) = (charset.unit() * start, charset.unit() * end);
+        // Half a unit at the end of a file of UTF-16 counts as one.
+        let within = |unit: usize| (charset.unit() * unit).min(self.lines.line().bytes.len());
+        let (start, end) = (within(start), within(end));
         let bytes = &self.lines.line().bytes[start..end];
         let decoded = charset.decode(bytes, bad, buffer);
         let (text, replaced) =

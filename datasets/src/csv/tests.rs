@@ -254,3 +254,16 @@ fn shared_posts_of_weibo_give_their_known_counts() {
         }
     }
 }
+
+#[test]
+fn half_a_character_at_the_end_of_utf_16_is_a_reject() {
+    let mut file: Vec<u8> = "\u{feff}id,text\n1,一\n2,二".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    file.push(0x4e);
+    let blob = MemoryBlob::shared("/a.csv", &file, 100);
+    let (records, failed) = read(&CSV, &pieces(&blob, &[]), &Reading::default());
+    assert!(failed.is_none(), "{failed:?}");
+    let [Record::Doc { text, .. }, Record::Reject { reason, .. }] = &records[..] else {
+        panic!("{records:?}");
+    };
+    assert!(text == "一" && reason.contains("not valid UTF-16LE"), "{reason}");
+}

@@ -102,10 +102,14 @@ impl File {
 
 /// Views into the pages cost no copy, and have no limit of 2 GiB on what a batch holds.
 fn with_views(field: &Arc<Field>) -> Arc<Field> {
-    match field.data_type() {
-        DataType::Binary => Arc::new(field.as_ref().clone().with_data_type(DataType::BinaryView)),
-        _ => field.clone(),
-    }
+    let viewed = match field.data_type() {
+        DataType::Binary => DataType::BinaryView,
+        DataType::List(values) => DataType::List(with_views(values)),
+        DataType::Map(entries, sorted) => DataType::Map(with_views(entries), *sorted),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(with_views).collect()),
+        _ => return field.clone(),
+    };
+    Arc::new(field.as_ref().clone().with_data_type(viewed))
 }
 
 /// The bytes of a column chunk. The library asserts what is checked here.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use arrow_select::filter::filter_record_batch;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
@@ -24,6 +25,8 @@ use crate::{Error, Fate, PartOutput, Parts, Piece, Reading, Removal, Writer};
 /// What a row group may hold, encoded, before it is written: a part keeps it in memory until then.
 /// With little memory it is [`Reading::block_bytes`].
 pub(super) const ROW_GROUP_BYTES: usize = 32 << 20;
+/// How much is given to the library at once.
+const ROWS_BYTES: usize = 4 << 20;
 /// A file does not say at which level it was compressed. This one is the library's usual; level 1 makes the kept
 /// part of a corpus larger than the whole was (104 MB for 71 MB of mixed.parquet; level 3: 81 MB).
 pub(super) const ZSTD_LEVEL: i32 = 3;
@@ -45,9 +48,18 @@ struct RowPart {
 }
 
 impl RowPart {
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+    /// Writes the rows, a few at a time where they are long: the library looks at how large a page has become only behind
+    /// 1,024 of them, and rows that share a value of a dictionary take no memory until they are written.
+    fn write(&mut self, batch: &RecordBatch, block_bytes: usize) -> Result<(), Error> {
         self.rows += batch.num_rows() as u64;
-        self.writer.write(batch).map_err(writing)
+        let bytes = batch.columns().iter().map(|column| viewed_bytes(column.as_ref())).sum::<u64>();
+        let most = (ROWS_BYTES.min(block_bytes) as u64 * batch.num_rows() as u64).checked_div(bytes);
+        let most = most.map_or(batch.num_rows(), |rows| rows as usize).max(1);
+        for row in (0..batch.num_rows()).step_by(most) {
+            let rows = batch.slice(row, most.min(batch.num_rows() - row));
+            self.writer.write(&rows).map_err(writing)?;
+        }
+        Ok(())
     }
 }
 
@@ -90,7 +102,7 @@ impl<'a> RowWriter<'a> {
                     none.insert(layout.create(self.parts, "kept", batch.schema_ref(), None, block_bytes)?)
                 }
             };
-            part.write(&select(batch, &kept)?)?;
+            part.write(&select(batch, &kept)?, block_bytes)?;
         }
         let removals: Vec<&Removal> = fates
             .iter()
@@ -113,9 +125,24 @@ impl<'a> RowWriter<'a> {
                     block_bytes,
                 )?),
             };
-            part.write(&batch)?;
+            part.write(&batch, block_bytes)?;
         }
         Ok(())
+    }
+}
+
+/// What the values take that are views into pages, if each is copied.
+fn viewed_bytes(array: &dyn Array) -> u64 {
+    if let Some(views) = array.as_binary_view_opt() {
+        // The lower half of a view begins with the value's length.
+        return views.views().iter().map(|&view| u64::from(view as u32)).sum();
+    }
+    let below = |array: &ArrayRef| viewed_bytes(array.as_ref());
+    match array.data_type() {
+        DataType::List(_) => below(array.as_list::<i32>().values()),
+        DataType::Map(..) => array.as_map().entries().columns().iter().map(below).sum(),
+        DataType::Struct(_) => array.as_struct().columns().iter().map(below).sum(),
+        _ => 0,
     }
 }
 

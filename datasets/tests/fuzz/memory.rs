@@ -1,0 +1,79 @@
+//! Files in memory, through the library's public traits.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use cluster::{Blob, Output};
+use datasets::{Error, Parts, Piece};
+
+/// A file that is read in small steps.
+pub struct MemoryBlob {
+    path: String,
+    bytes: Vec<u8>,
+    read_ahead_bytes: usize,
+}
+
+impl MemoryBlob {
+    pub fn shared(path: &str, bytes: &[u8], read_ahead_bytes: usize) -> Arc<dyn Blob> {
+        Arc::new(MemoryBlob { path: path.to_owned(), bytes: bytes.to_vec(), read_ahead_bytes })
+    }
+}
+
+impl Blob for MemoryBlob {
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, cluster::Error> {
+        let rest = &self.bytes[self.bytes.len().min(offset as usize)..];
+        let read = rest.len().min(buffer.len());
+        buffer[..read].copy_from_slice(&rest[..read]);
+        Ok(read)
+    }
+
+    fn read_ahead_bytes(&self) -> usize {
+        self.read_ahead_bytes
+    }
+}
+
+/// The whole of a file.
+pub fn piece(blob: Arc<dyn Blob>) -> Piece {
+    let (name, end) = (blob.path().trim_start_matches('/').to_owned(), blob.bytes());
+    Piece { blob, name, start: 0, end }
+}
+
+/// Output files that nobody reads.
+#[derive(Default)]
+pub struct MemoryParts;
+
+struct Nowhere;
+
+impl Write for Nowhere {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Output for Nowhere {
+    fn finish(self: Box<Self>) -> Result<(), cluster::Error> {
+        Ok(())
+    }
+}
+
+impl Parts for MemoryParts {
+    fn part(&self, _folder: &str, _extension: &str) -> Result<Box<dyn Output>, Error> {
+        Ok(Box::new(Nowhere))
+    }
+
+    fn named(&self, _folder: &str, _name: &str) -> Result<Box<dyn Output>, Error> {
+        Ok(Box::new(Nowhere))
+    }
+}

@@ -1,0 +1,101 @@
+//! What valid files become.
+
+/// Numbers that are the same for the same parser and seed.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(parser: &str, seed: u64) -> Self {
+        let start = parser.bytes().fold(seed ^ 0x9e37_79b9_7f4a_7c15, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+        });
+        Random(start)
+    }
+
+    /// Source: splitmix64, Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// 0 where `end` is.
+    pub fn below(&mut self, end: usize) -> usize {
+        self.next().checked_rem(end as u64).unwrap_or(0) as usize
+    }
+}
+
+/// Numbers at which lengths and counts go wrong.
+const EXTREMES: [u64; 10] =
+    [0, 1, 0x7f, 0x80, 0xff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0x7fff_ffff_ffff_ffff, u64::MAX];
+
+/// One of the files, damaged in one to eight ways; now and then noise, or the file as it is.
+pub fn mutant(random: &mut Random, files: &[Vec<u8>]) -> Vec<u8> {
+    let chosen = random.below(files.len());
+    let mut bytes = files[chosen].clone();
+    match random.below(50) {
+        0 => return bytes,
+        1 => return (0..random.below(5_000)).map(|_| random.next() as u8).collect(),
+        _ => {}
+    }
+    for _ in 0..=random.below(8) {
+        damage(random, &mut bytes, files);
+    }
+    bytes
+}
+
+fn damage(random: &mut Random, bytes: &mut Vec<u8>, files: &[Vec<u8>]) {
+    // Headers and footers are short and matter most.
+    let at = match random.below(4) {
+        0 => random.below(bytes.len().min(200)),
+        1 => {
+            bytes.len()
+                - 1.min(bytes.len())
+                - random.below(bytes.len().min(400)).min(bytes.len().saturating_sub(1))
+        }
+        _ => random.below(bytes.len()),
+    };
+    let magnitude = random.below(10);
+    let length = 1 + random.below(1 << magnitude);
+    let end = (at + length).min(bytes.len());
+    match random.below(10) {
+        0 | 1 => {
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte ^= 1 << random.below(8);
+            }
+        }
+        2 => {
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte = random.next() as u8;
+            }
+        }
+        3 => bytes.truncate(at),
+        4 => drop(bytes.drain(at.min(end)..end)),
+        5 => {
+            let again = bytes[at.min(end)..end].to_vec();
+            let times = 1 + random.below(20);
+            bytes.splice(at..at, again.repeat(times));
+        }
+        6 => {
+            let other = &files[random.below(files.len())];
+            let from = random.below(other.len());
+            let piece = other[from..(from + length).min(other.len())].to_vec();
+            let to = if random.below(2) == 0 { at } else { end };
+            bytes.splice(at.min(to)..to, piece);
+        }
+        7 => {
+            let noise: Vec<u8> = (0..length).map(|_| random.next() as u8).collect();
+            bytes.splice(at..at, noise);
+        }
+        _ => {
+            let number = EXTREMES[random.below(EXTREMES.len())];
+            let width = 1 << random.below(4);
+            let number = match random.below(2) {
+                0 => number.to_le_bytes()[..width].to_vec(),
+                _ => number.to_be_bytes()[8 - width..].to_vec(),
+            };
+            let end = (at + width).min(bytes.len());
+            bytes.splice(at.min(end)..end, number);
+        }
+    }
+}
