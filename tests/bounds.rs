@@ -108,7 +108,7 @@ const ROWS: &[Row] = &[
         make: |here| here.write("in/class/a.txt", "字".repeat(20 << 20)),
         options: "--format tancorp",
         exit: 3,
-        says: "longer than 2097152 bytes",
+        says: "longer than the 2097152 bytes that a record may have",
     },
     Row {
         holder: "a document of SogouCS that does not end",
@@ -137,7 +137,7 @@ const ROWS: &[Row] = &[
         },
         options: "",
         exit: 3,
-        says: "the values of the block",
+        says: "of the block: more than 6291456 bytes decompressed",
     },
     Row {
         holder: "metadata of a SequenceFile",

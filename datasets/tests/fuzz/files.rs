@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use arrow_array::builder::{FixedSizeBinaryBuilder, ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use cluster::Output;
-use datasets::{Codec, Container, Content, FORMATS, Format};
+use datasets::{Codec, Container, Content, FORMATS, Format, PartOutput};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding};
 use parquet::file::properties::{WriterProperties, WriterVersion};
@@ -155,8 +154,8 @@ impl Write for Kept {
     }
 }
 
-impl Output for Kept {
-    fn finish(self: Box<Self>) -> Result<(), cluster::Error> {
+impl PartOutput for Kept {
+    fn finish(self: Box<Self>, _records: u64) -> Result<(), cluster::Error> {
         Ok(())
     }
 }
@@ -168,7 +167,7 @@ fn sequence_files() -> Vec<Vec<u8>> {
         .iter()
         .map(|&codec| {
             let kept = Kept::default();
-            let output: Box<dyn Output> = Box::new(kept.clone());
+            let output: Box<dyn PartOutput> = Box::new(kept.clone());
             let mut writer = Container::SequenceFile(codec).create(output, Content::Text, "seed").unwrap();
             (0..30).for_each(|at| writer.append(&at.to_string(), TEXT.repeat(at).as_bytes()).unwrap());
             writer.finish().unwrap();

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use cluster::{Blob, Output};
-use datasets::{Error, Parts, Piece};
+use cluster::Blob;
+use datasets::{Error, PartOutput, Parts, Piece};
 
 /// A file that is read in small steps.
 pub struct MemoryBlob {
@@ -62,18 +62,18 @@ impl Write for Nowhere {
     }
 }
 
-impl Output for Nowhere {
-    fn finish(self: Box<Self>) -> Result<(), cluster::Error> {
+impl PartOutput for Nowhere {
+    fn finish(self: Box<Self>, _records: u64) -> Result<(), cluster::Error> {
         Ok(())
     }
 }
 
 impl Parts for MemoryParts {
-    fn part(&self, _folder: &str, _extension: &str) -> Result<Box<dyn Output>, Error> {
+    fn part(&self, _folder: &str, _extension: &str) -> Result<Box<dyn PartOutput>, Error> {
         Ok(Box::new(Nowhere))
     }
 
-    fn named(&self, _folder: &str, _name: &str) -> Result<Box<dyn Output>, Error> {
+    fn named(&self, _folder: &str, _name: &str) -> Result<Box<dyn PartOutput>, Error> {
         Ok(Box::new(Nowhere))
     }
 }
