@@ -195,7 +195,7 @@ fn read(parser: &Parser, piece: &datasets::Piece, reading: &Reading) -> Result<R
 /// Divides the piece; the writer must see the records that the reader saw, and end as it did.
 fn divide(parser: &Parser, piece: &datasets::Piece, reading: &Reading, read: &Records) -> Result<(), String> {
     let (records, failed) = read;
-    let parts = MemoryParts::default();
+    let parts = MemoryParts;
     let mut removed = false;
     let mut fates = records.iter().map(|record| match record {
         Record::Reject(..) => Fate::Rejected,

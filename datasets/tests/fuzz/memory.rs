@@ -47,7 +47,6 @@ pub fn piece(blob: Arc<dyn Blob>) -> Piece {
 }
 
 /// Output files that nobody reads.
-#[derive(Default)]
 pub struct MemoryParts;
 
 struct Nowhere;
