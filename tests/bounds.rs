@@ -156,7 +156,7 @@ const ROWS: &[Row] = &[
     Row {
         holder: "a value of a dictionary that many rows of Parquet have",
         make: |here| {
-            here.write("in/a.parquet", made::parquet_of_text(&"x".repeat(1 << 20), 1_000, "dictionary"));
+            here.write("in/a.parquet", made::parquet_of_text(&"x".repeat(1 << 20), 300, "dictionary"));
         },
         options: "",
         exit: 0,
@@ -165,7 +165,7 @@ const ROWS: &[Row] = &[
     Row {
         holder: "such a value within a struct",
         make: |here| {
-            here.write("in/a.parquet", made::parquet_of_nested_text(&"x".repeat(1 << 20), 1_000));
+            here.write("in/a.parquet", made::parquet_of_nested_text(&"x".repeat(1 << 20), 300));
         },
         options: "",
         exit: 0,
