@@ -62,6 +62,7 @@ pub(crate) fn document<'l>(line: &'l str, reading: &Reading) -> Result<Document<
             Some(Text(id_field).deserialize(&mut json).map_err(|error| reason(&error))?)
         }
         Some(id) if id.starts_with(|c: char| c == '-' || c.is_ascii_digit()) => Some(Cow::Borrowed(id)),
+        None if id_required && id_field == reading.text() => Some(text.clone()),
         None if id_required => return Err(Refusal::NoField(id_field.to_owned())),
         _ if id_required => {
             return Err(format!("no string or number in the field \"{id_field}\"").into());
