@@ -51,7 +51,7 @@ pub(crate) fn while_running(error: Error) -> Error {
 /// Whether an input changed, so that what was made of it is of no use.
 pub(crate) fn is_change(error: &Error) -> bool {
     let changed = |error: &cluster::Error| matches!(error, cluster::Error::Changed { .. });
-    let read = |error| matches!(error, &datasets::Error::Store(ref store) if changed(store));
+    let read = |error: &_| matches!(error, datasets::Error::Store(store) if changed(store));
     error.downcast_ref().is_some_and(changed) || error.downcast_ref().is_some_and(read)
 }
 

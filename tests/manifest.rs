@@ -117,7 +117,7 @@ fn a_run_that_goes_on_passes_its_own_guards_first() {
     }
     // The same guards again have been passed.
     killed(&here, &format!("{dedup} --max-cluster 2"), "rename", 2);
-    let again = here.run(&format!("dedup in.jsonl out --method exact --workers 1 --max-cluster 2")).ends(0);
+    let again = here.run("dedup in.jsonl out --method exact --workers 1 --max-cluster 2").ends(0);
     assert!(again.stderr.contains("what an earlier run had decided"), "{again:?}");
     assert_eq!(here.bytes("out/kept", ""), usual);
 }

@@ -82,7 +82,7 @@ impl Shared {
         limit: Duration,
         work: impl Future<Output = Result<T, Failure>> + Send + 'static,
     ) -> Result<T, Failure> {
-        log::trace!(target: "request", "{}", self.prefix);
+        trace!(target: "request", "{}", self.prefix);
         remote::wait(&self.runtime, limit, work)?
     }
 
@@ -115,7 +115,6 @@ impl Shared {
         self.sign_in()?;
         let mut patience = Patience::new(self.limits.attempts);
         loop {
-            trace!(target: "request", "{action}");
             match self.wait(limit, work(self.connection.client.clone(), key.clone())) {
                 Ok(answer) => return Ok(answer),
                 Err(failure) if failure.may_pass() => patience.spend(failure.at(&self.name(path), action))?,
