@@ -289,7 +289,7 @@ fn a_connection_that_breaks_between_two_who_live_ends_all() {
     for (index, (code, said)) in job.ends(None, FROZEN).into_iter().enumerate() {
         assert_eq!(code, Some(1), "process {index}: {said}");
         assert!(said.starts_with("error: ") && said.lines().count() == 1, "{said}");
-        assert!(said.contains("the connection to process ") && said.ends_with(" was lost"), "{said}");
+        assert!(said.contains("the connection to process ") && said.contains(" was lost"), "{said}");
     }
 }
 
