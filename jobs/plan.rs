@@ -1,6 +1,6 @@
 //! The plan of a job: which bytes of which files make up each split.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -194,6 +194,11 @@ impl Plan {
             false => Path::new(&file.path).starts_with(folder),
         };
         self.files.iter().find(|file| file.store.prefix() == prefix && below(file))
+    }
+
+    /// What the paths of the stores of the input begin with, each once.
+    pub fn prefixes(&self) -> BTreeSet<&str> {
+        self.files.iter().map(|file| file.store.prefix()).collect()
     }
 
     /// The names of the input files that the output has under their own names.

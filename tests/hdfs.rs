@@ -84,8 +84,18 @@ fn a_corpus_on_hdfs_is_as_one_of_this_machine() {
     let both = Both::start();
     every_format_gives_the_same_bytes(&both);
     failures_have_their_codes_and_one_line(&both);
+    an_input_in_the_output_is_told_by_whatever_name(&both);
     the_default_file_system_is_that_of_the_configuration(&both);
     hadoop_reads_what_we_write_of_what_it_wrote(&both);
+}
+
+fn an_input_in_the_output_is_told_by_whatever_name(both: &Both) {
+    let there = &both.dfs.uri;
+    let alias = there.replace("127.0.0.1", "localhost");
+    assert_ne!(*there, alias);
+    let run = both.here.run(&format!("dedup {alias}/out/kept {there}/out --overwrite"));
+    run.fails(2, &[&alias, "lies in the output"]);
+    assert!(both.store.exists("/out/_SUCCESS").unwrap() && !both.store.exists("/out/_temporary").unwrap());
 }
 
 /// Documents in JSON lines, plain and compressed, Parquet, a tree of files; some lines and files are bad.

@@ -130,6 +130,14 @@ impl Lock {
         &self.held.owner.run
     }
 
+    /// Whether the lock is seen at the same path of another store, which then leads to the same place.
+    pub fn is_seen_by(&self, store: &dyn Store) -> bool {
+        let owner = read(store, &self.held.path()).ok().flatten();
+        owner
+            .and_then(|owner| serde_json::from_slice(&owner).ok())
+            .is_some_and(|owner: Owner| owner == self.held.owner)
+    }
+
     /// Shows from now on that this run lives. `lost` is called, with the reason, when another run has taken over.
     pub fn beat(&self, lost: impl Fn(&anyhow::Error) + Send + 'static) -> Result<()> {
         let (sender, stopped) = mpsc::channel();

@@ -140,9 +140,29 @@ impl OutputFolder {
         }
         let mut folder = OutputFolder::lock(store, path, uri, Owner::of_this_process())?;
         folder.stem = part_stem(plan);
+        if let Err(error) = folder.refuse_input_inside(plan) {
+            folder.release()?;
+            return Err(error);
+        }
         folder.beat(cluster)?;
         folder.take_over(overwrite, key)?;
         Ok(folder)
+    }
+
+    /// An error if an input lies in the output under another name of its store: a name node has several.
+    fn refuse_input_inside(&self, plan: &Plan) -> Result<()> {
+        let Some(lock) = &self.lock else { return Ok(()) };
+        for prefix in plan.prefixes().into_iter().filter(|prefix| *prefix != self.store.prefix()) {
+            if let Some(file) = plan.file_below(prefix, &self.path)
+                && lock.is_seen_by(file.store.as_ref())
+            {
+                bail!(WrongUse(format!(
+                    "the input \"{prefix}{}\" lies in the output \"{}\"",
+                    file.path, self.uri
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Shows from now on that this process lives. When another run takes over nevertheless, as it may after this process
