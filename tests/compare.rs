@@ -223,7 +223,7 @@ fn records_without_a_label_or_an_id_are_counted_and_cost_themselves() {
 fn wrong_use_is_one_line_and_leaves_no_output() {
     let here = corpus();
     for (arguments, words) in [
-        ("corpus.jsonl out --label-field clas", vec!["no document has a label", "\"clas\""]),
+        ("corpus.jsonl out --label-field clas", vec!["has no field \"clas\"", "class, id, of, text"]),
         (
             "corpus.jsonl out --label-field class --id-field nokey",
             vec!["no test document has an id", "\"nokey\""],

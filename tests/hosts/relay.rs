@@ -120,7 +120,7 @@ fn a_relay_learns_nothing_changes_nothing_and_ends_the_job_when_it_tries() {
         };
         assert!(ends.iter().any(|(_, said)| said.contains(reason)), "{what}");
         assert!(!here.path("out/_SUCCESS").exists(), "{what}");
-        // What is finished of it would not be done again.
-        std::fs::remove_dir_all(here.path("out")).unwrap();
+        // What is finished of it would not be done again. It may not have come so far as to claim its output.
+        drop(std::fs::remove_dir_all(here.path("out")));
     }
 }
