@@ -153,7 +153,16 @@ fn children(path: &str, hidden: bool) -> Result<Vec<Child>, Error> {
         let name = text_of_path(found.as_os_str());
         // Never "not found", which patterns pass over: a link to nothing is input that is lost.
         let failed = |source| Error::Io { path: name.clone(), action: "list", source };
-        let metadata = fs::metadata(&found).map_err(failed)?;
+        let metadata = match fs::metadata(&found) {
+            // It was removed after it was listed, as if it had been before. A link to nothing is still there.
+            Err(error)
+                if is_absent(&error)
+                    && fs::symlink_metadata(&found).is_err_and(|error| is_absent(&error)) =>
+            {
+                continue;
+            }
+            metadata => metadata.map_err(failed)?,
+        };
         let link = entry.file_type().map_err(failed)?.is_symlink();
         if metadata.is_dir() && link && leads_back(&found).map_err(failed)? {
             continue;
