@@ -1,16 +1,16 @@
 //! `check`: holds finished outputs against the lists of files that they were committed with.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io::Read as _;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use cluster::{BlobReader, Store, Stores, shown};
 
 use crate::options::paths;
-use crate::output::{Difference, FOLDERS, FileList, OutputFile, SUCCESS, SuccessList, found_below, read};
+use crate::output::{
+    Difference, FOLDERS, FileList, OutputFile, SUCCESS, SuccessList, each_at_once, found_below, read,
+};
 use crate::{Common, WrongUse, print, say};
 
 /// Bytes that are read and hashed at a time.
@@ -61,15 +61,12 @@ fn check(stores: &Stores, output: &str, full: bool, workers: usize) -> Result<Ve
             "the {SUCCESS} of \"{output}\" lists no files: an earlier version has written it"
         )));
     };
-    let file = |bytes, records, blake3| OutputFile { bytes, records, blake3, upload: None };
-    let files =
-        files.into_iter().map(|(name, listed)| (name, file(listed.bytes, listed.records, listed.blake3)));
-    let files = FileList(files.collect());
     let found = found_below(store.as_ref(), path, FOLDERS)?;
     let mut differences = files.differences(&found);
     let mut said = format!("{output}: {} files, {} bytes", files.0.len(), bytes(&files));
     if full {
-        let of_length = files.0.iter().filter(|(name, file)| found.get(*name) == Some(&file.bytes)).collect();
+        let of_length: Vec<_> =
+            files.0.iter().filter(|(name, file)| found.get(*name) == Some(&file.bytes)).collect();
         differences.extend(changed(store.as_ref(), path, &of_length, workers)?);
         said.push_str(", all read");
     }
@@ -87,27 +84,18 @@ fn bytes(files: &FileList) -> u64 {
 fn changed(
     store: &dyn Store,
     path: &str,
-    files: &BTreeMap<&String, &OutputFile>,
+    files: &[(&String, &OutputFile)],
     workers: usize,
 ) -> Result<Vec<Difference>> {
-    let files: Vec<_> = files.iter().collect();
-    let (next, changed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let work = || -> Result<()> {
-        while let Some((name, file)) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if hash(store, &format!("{path}/{name}"))? != file.blake3 {
-                let name = (**name).clone();
-                changed.lock().map_err(|_| anyhow!("a thread panicked"))?.push(Difference::Contents { name });
-            }
+    let changed = Mutex::new(BTreeSet::new());
+    each_at_once(workers, files, |(name, file)| {
+        if hash(store, &format!("{path}/{name}"))? != file.blake3 {
+            changed.lock().unwrap_or_else(PoisonError::into_inner).insert((*name).clone());
         }
         Ok(())
-    };
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..workers.max(1)).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| anyhow!("a thread panicked"))?)
     })?;
-    let mut changed = changed.into_inner().map_err(|_| anyhow!("a thread panicked"))?;
-    changed.sort_by(|a, b| a.name().cmp(b.name()));
-    Ok(changed)
+    let changed = changed.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter();
+    Ok(changed.map(|name| Difference::Contents { name }).collect())
 }
 
 /// The BLAKE3 hash of a file, in hexadecimal.

@@ -71,7 +71,7 @@ pub(super) fn decide(folder: &OutputFolder, uploads: &dyn Uploads, mut job: JobM
     let (replaced, removed) = found.partition::<Vec<_>, _>(|name| job.files.0.contains_key(name));
     job.earlier.removed = removed.into_iter().collect();
     let tags = Mutex::new(&mut job.earlier.replaced);
-    each_at_once(&replaced, |name| {
+    each_at_once(AT_ONCE, &replaced, |name| {
         if let Some(tag) = uploads.tag(&folder.at(name))? {
             tags.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), tag);
         }
@@ -98,7 +98,7 @@ pub(super) fn show(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManife
     folder.check()?;
     store.remove(&success)?;
     let files: Vec<_> = job.files.0.iter().collect();
-    each_at_once(&files, |(name, file)| {
+    each_at_once(AT_ONCE, &files, |(name, file)| {
         let Some(upload) = &file.upload else { bail!("no upload of \"{name}\" is known") };
         let replaced = job.earlier.replaced.get(*name).map(String::as_str);
         let completed = uploads.complete(upload, replaced);
@@ -109,7 +109,7 @@ pub(super) fn show(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManife
     })?;
     folder.check()?;
     let removed: Vec<_> = job.earlier.removed.iter().collect();
-    each_at_once(&removed, |name| Ok(store.remove(&folder.at(name))?))?;
+    each_at_once(AT_ONCE, &removed, |name| Ok(store.remove(&folder.at(name))?))?;
     let found = found_below(store, &folder.path, FOLDERS)?;
     job.files.compare(&found, &format!("the output \"{}\" is not whole", folder.uri))?;
     folder.check()?;
@@ -144,7 +144,7 @@ pub(super) fn clear(
     let notes = store.everything(&format!("{run}/{UPLOADS}"))?;
     let is_stray = |path: &str| !completed.contains(path.rsplit('/').next().unwrap_or_default());
     let strays: Vec<_> = notes.iter().filter(|note| is_stray(&note.path)).collect();
-    each_at_once(&strays, |note| {
+    each_at_once(AT_ONCE, &strays, |note| {
         let upload = read(store, &note.path)?.and_then(|note| serde_json::from_slice(&note).ok());
         upload.map_or(Ok(()), |upload: Upload| Ok(uploads.abort(&upload)?))
     })?;
@@ -164,8 +164,12 @@ pub(super) fn remove_temporary(folder: &OutputFolder) -> Result<()> {
     Ok(store.remove(&folder.at("_temporary"))?)
 }
 
-/// Does `work` for each of `items`, some at a time, until one fails.
-fn each_at_once<T: Sync>(items: &[T], work: impl Fn(&T) -> Result<()> + Sync) -> Result<()> {
+/// Does `work` for each of `items`, so many at a time, until one fails.
+pub(crate) fn each_at_once<T: Sync>(
+    at_once: usize,
+    items: &[T],
+    work: impl Fn(&T) -> Result<()> + Sync,
+) -> Result<()> {
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
     let each = || -> Result<()> {
         while !failed.load(Ordering::Relaxed) {
@@ -174,11 +178,11 @@ fn each_at_once<T: Sync>(items: &[T], work: impl Fn(&T) -> Result<()> + Sync) ->
         }
         Ok(())
     };
-    if AT_ONCE == 1 {
+    if at_once == 1 {
         return each();
     }
     thread::scope(|scope| {
-        let threads: Vec<_> = (0..AT_ONCE.min(items.len())).map(|_| scope.spawn(each)).collect();
+        let threads: Vec<_> = (0..at_once.min(items.len())).map(|_| scope.spawn(each)).collect();
         threads.into_iter().try_for_each(|thread| {
             thread.join().map_err(|_| anyhow!("a thread that talked to the store panicked"))?
         })

@@ -21,7 +21,8 @@ pub(crate) struct OutputFile {
     pub records: u64,
     /// The BLAKE3 hash of its bytes, in hexadecimal.
     pub blake3: String,
-    /// In an object store: the upload that the commit completes.
+    /// In an object store: the upload that the commit completes. `_SUCCESS` does not name it.
+    #[serde(default)]
     pub upload: Option<Upload>,
 }
 
@@ -44,18 +45,6 @@ pub(crate) enum Difference {
     Unexpected { name: String },
     Length { name: String, listed: u64, found: u64 },
     Contents { name: String },
-}
-
-impl Difference {
-    /// The file's path below the output.
-    pub fn name(&self) -> &str {
-        match self {
-            Difference::Missing { name }
-            | Difference::Unexpected { name }
-            | Difference::Length { name, .. }
-            | Difference::Contents { name } => name,
-        }
-    }
 }
 
 impl fmt::Display for Difference {

@@ -26,6 +26,7 @@ use datasets::PartOutput;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
+pub(crate) use self::by_upload::each_at_once;
 pub(crate) use self::commit::{FOLDERS, JobManifest};
 use self::files::SharedFiles;
 pub(crate) use self::files::{Difference, FileList, OutputFile, found_below};

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, PoisonError};
 
 use anyhow::Result;
-use cluster::{Output, Showing, UploadOutput};
+use cluster::{NameBelow, Output, Showing, UploadOutput};
 use datasets::{PartOutput, Parts};
 use serde::{Deserialize, Serialize};
 
@@ -94,10 +94,7 @@ impl OutputFolder {
         files: &SharedFiles,
     ) -> Result<Box<dyn PartOutput>, cluster::Error> {
         self.still_owned()?;
-        if name.split('/').any(|part| matches!(part, "" | "." | "..")) {
-            let reason = "it would lie outside of the output".to_owned();
-            return Err(cluster::Error::BadName { name, reason });
-        }
+        NameBelow::new(&name)?;
         let target = match self.store.showing() {
             _ if self.is_rehearsal() => Target::Nowhere,
             Showing::Rename(_) => {

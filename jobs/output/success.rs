@@ -1,26 +1,23 @@
 //! The text of `_SUCCESS`: what the run was and did, and the list of its files.
 
-use std::collections::BTreeMap;
-
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
 
 use super::files::FileList;
 
-/// A file in the list of `_SUCCESS`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct ListedFile {
-    pub bytes: u64,
-    pub records: u64,
-    /// In hexadecimal.
-    pub blake3: String,
+/// A file in the list of `_SUCCESS`: an [`OutputFile`](super::OutputFile) without its upload.
+#[derive(Serialize)]
+struct ListedFile<'a> {
+    bytes: u64,
+    records: u64,
+    blake3: &'a str,
 }
 
 /// What is read again of `_SUCCESS`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct SuccessList {
     /// `None` in an output of a version that did not list its files.
-    pub files: Option<BTreeMap<String, ListedFile>>,
+    pub files: Option<FileList>,
 }
 
 /// The JSON object `summary` with two members more: `run`, which no two runs have in common, and `files`.
@@ -31,7 +28,7 @@ pub(super) fn success_text(summary: &impl Serialize, run: &str, files: &FileList
     let mut success = format!("{body},\n  \"run\": {},\n  \"files\": {{", serde_json::to_string(run)?);
     let mut separator = "\n";
     for (name, file) in &files.0 {
-        let (bytes, records, blake3) = (file.bytes, file.records, file.blake3.clone());
+        let (bytes, records, blake3) = (file.bytes, file.records, file.blake3.as_str());
         // One line for each: there may be very many.
         success.push_str(separator);
         success.push_str(&format!("    {}: ", serde_json::to_string(name)?));
@@ -57,14 +54,14 @@ mod tests {
         let value: Value = serde_json::from_str(&text).unwrap();
         assert_eq!((&value["counters"]["kept"], &value["run"]), (&json!(2), &json!("7-x")));
         let SuccessList { files } = serde_json::from_str(&text).unwrap();
-        let listed = ListedFile { bytes: 5, records: 2, blake3: "ab".to_owned() };
-        assert_eq!(files, Some([("kept/\"文\"".to_owned(), listed)].into()));
+        let listed = OutputFile { bytes: 5, records: 2, blake3: "ab".to_owned(), upload: None };
+        assert_eq!(files, Some(FileList([("kept/\"文\"".to_owned(), listed)].into())));
     }
 
     #[test]
     fn an_output_without_files_has_an_empty_list() {
         let text = success_text(&json!({"a": 1}), "r", &FileList::default()).unwrap();
         let SuccessList { files } = serde_json::from_str(&text).unwrap();
-        assert_eq!(files, Some(BTreeMap::new()));
+        assert_eq!(files, Some(FileList::default()));
     }
 }

@@ -32,10 +32,10 @@ const REMOVED_AT_ONCE: usize = 1_000;
 
 /// One bucket of S3 or Google Cloud Storage, or one container of Azure.
 ///
-/// There is no renaming: what is to be seen at one moment is uploaded before, and shown by completing the uploads. Empty objects that end with `/`, with which some tools mark a directory, are listed as one that is empty;
-/// nothing else sees them, and they stay where they are. Names that the
-/// client library cannot express (control characters, nothing between two slashes, `.` and `..`) are
-/// [`Error::BadName`].
+/// There is no renaming: what is to be seen at one moment is uploaded before, and shown by completing the uploads. Empty
+/// objects that end with `/`, with which some tools mark a directory, are listed as one that is empty; nothing else sees
+/// them, and they stay where they are. Names that the client library cannot express (control characters, nothing between
+/// two slashes, `.` and `..`) are [`Error::BadName`].
 pub struct Bucket {
     shared: Arc<Shared>,
 }

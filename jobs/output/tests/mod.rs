@@ -110,7 +110,7 @@ fn check_reader(mut files: Files, splits: u32, allowed: &[&str], when: &str) -> 
     let name = name["name"].as_str().unwrap();
     assert!(allowed.contains(&name) && expected(name, splits) == files, "{when}: {name} {files:?}");
     let SuccessList { files: listed } = serde_json::from_slice(&success).unwrap();
-    let listed = listed.unwrap().into_iter().map(|(path, file)| {
+    let listed = listed.unwrap().0.into_iter().map(|(path, file)| {
         assert_eq!((file.records, file.blake3.len()), (1, 64));
         (format!("/{path}"), file.bytes)
     });
