@@ -1,8 +1,9 @@
 //! Random bytes at every parser: damaged copies of valid files and pure noise, for as many seconds as asked for.
 //!
-//! `cargo test -p dedup-datasets --test fuzz -- --seconds 600 --parser csv --seed 7`; by default half a minute for all
-//! parsers together. Each input is read twice and divided once, on a thread that is watched. A failure is printed with
-//! its parser and its seed, which make the same input again; it becomes a named test of the format.
+//! `cargo test -p dedup-datasets --test fuzz -- --seconds 600 --parser csv --seed 7`; by default a minute for all parsers
+//! together. Each parser begins with seed 0, or with that of `--from`, where an earlier run ended (`scripts/fuzz` keeps
+//! count). Each input is read twice and divided once, on a thread that is watched. A failure is printed with its parser
+//! and its seed, which make the same input again; it becomes a named test of the format.
 #![allow(clippy::unwrap_used, reason = "a harness whose files cannot be made should fail")]
 #![allow(missing_docs, reason = "it is no library")]
 
@@ -40,6 +41,7 @@ struct Asked {
     seconds: u64,
     parser: Option<String>,
     seed: Option<u64>,
+    from: u64,
 }
 
 fn main() -> ExitCode {
@@ -54,7 +56,7 @@ fn main() -> ExitCode {
     let share = Duration::from_secs(asked.seconds) / parsers.len() as u32;
     let mut failed = false;
     for parser in parsers {
-        match fuzz(parser, share, asked.seed) {
+        match fuzz(parser, share, &asked) {
             Ok(inputs) => println!("{}: {inputs} inputs", parser.name),
             Err((seed, why)) => {
                 println!("{}: FAILED with --parser {} --seed {seed}: {why}", parser.name, parser.name);
@@ -67,7 +69,7 @@ fn main() -> ExitCode {
 
 /// What the command line says; `None` if it asks for tests of other names.
 fn asked() -> Option<Asked> {
-    let mut asked = Asked { seconds: 30, parser: None, seed: None };
+    let mut asked = Asked { seconds: 60, parser: None, seed: None, from: 0 };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().expect("an option has a value");
@@ -75,7 +77,12 @@ fn asked() -> Option<Asked> {
             "--seconds" => asked.seconds = value().parse().expect("seconds are a number"),
             "--parser" => asked.parser = Some(value()),
             "--seed" => asked.seed = Some(value().parse().expect("a seed is a number")),
-            // Of the usual harness.
+            "--parsers" => {
+                PARSERS.iter().for_each(|parser| println!("{}", parser.name));
+                return None;
+            }
+            "--from" => asked.from = value().parse().expect("a seed is a number"),
+            // The usual harness asks for the names of tests.
             "--list" => return None,
             option if option.starts_with("--") => {}
             name if "fuzz".contains(name) => {}
@@ -85,12 +92,12 @@ fn asked() -> Option<Asked> {
     Some(asked)
 }
 
-/// Tries inputs until the time is over; how many. With a seed that one alone.
-fn fuzz(parser: &'static Parser, time: Duration, only: Option<u64>) -> Result<u64, (u64, String)> {
+/// Tries inputs until the time is over, and returns how many it tried. With a seed it tries that one alone.
+fn fuzz(parser: &'static Parser, time: Duration, asked: &Asked) -> Result<u64, (u64, String)> {
     let files: Arc<Vec<Vec<u8>>> = Arc::new((parser.files)());
     let (start, mut inputs) = (Instant::now(), 0);
-    while inputs == 0 || only.is_none() && start.elapsed() < time {
-        let seed = only.unwrap_or(inputs);
+    while inputs == 0 || asked.seed.is_none() && start.elapsed() < time {
+        let seed = asked.seed.unwrap_or(asked.from + inputs);
         let (done, outcome) = mpsc::channel();
         let files = Arc::clone(&files);
         let watched = move || {
