@@ -148,6 +148,7 @@ impl Finish<'_> {
         let mut claimed = None;
         let (key, cluster) = (self.key.as_ref(), &self.cluster);
         let shared = cluster.meet((), |_| -> Result<_> {
+            self.plan.refuse_hidden_names()?;
             let mut folder = OutputFolder::claim(stores, output, overwrite, &self.plan, key, cluster)?;
             let decided = folder.decided().map(|job| job.guards == self.limits);
             if decided == Some(false) {

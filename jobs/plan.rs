@@ -1,6 +1,6 @@
 //! The plan of a job: which bytes of which files make up each split.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -207,6 +207,17 @@ impl Plan {
         keep.flat_map(|split| split.pieces.iter().map(UnopenedPiece::name))
     }
 
+    /// An error if a file would have its name in the output and every reader of the output would skip it there.
+    pub fn refuse_hidden_names(&self) -> Result<()> {
+        match self.kept_names().find(|name| name.split('/').any(|part| part.starts_with(['_', '.']))) {
+            Some(name) => bail!(WrongUse(format!(
+                "the output would hold \"{name}\" under this name, and every reader would skip it, since a part of it begins \
+                 with \"_\" or \".\": rename it, or name the folder that holds it as the input"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// Reads only a sample from now on.
     pub fn sample(&mut self, sample: &Sample) {
         self.splits.iter_mut().for_each(|split| split.sample = Some(sample.clone()));
@@ -218,20 +229,39 @@ impl Plan {
     }
 }
 
-/// Gives files of different inputs that have one name their paths as names: ids and parts are named after them.
+/// If files of different inputs meet under one name, names all files by their paths below the deepest folder that holds them
+/// all: ids and parts are named after them.
 fn name_apart(files: &mut [Found]) -> Result<()> {
-    let mut names = HashMap::new();
-    files.iter().for_each(|file| *names.entry(file.name.clone()).or_insert(0) += 1);
-    for file in files.iter_mut().filter(|file| names[&file.name] > 1) {
-        file.name = NameBelow::new(file.path.trim_start_matches('/'))?;
+    if first_meeting(files).is_none() {
+        return Ok(());
     }
-    let mut names = HashSet::new();
-    match files.iter().find(|file| !names.insert(&file.name)) {
-        Some(Found { name, .. }) => {
-            bail!(WrongUse(format!("two input files would both be called \"{}\"", &**name)))
+    let paths: Vec<String> =
+        files.iter().map(|file| format!("{}{}", file.store.prefix(), file.path)).collect();
+    // The paths are sorted, so what the first and the last share is shared by all.
+    let (first, last) = (paths[0].split_inclusive('/'), paths[paths.len() - 1].split_inclusive('/'));
+    let shared = first.zip(last).take_while(|(one, other)| one == other).map(|(one, _)| one.len()).sum();
+    for (file, path) in files.iter_mut().zip(&paths) {
+        // A scheme has an empty part behind it.
+        let parts: Vec<_> = path[shared..].split('/').filter(|part| !part.is_empty()).collect();
+        file.name = NameBelow::new(&parts.join("/"))?;
+    }
+    match first_meeting(files) {
+        Some(name) => {
+            bail!(WrongUse(format!("two input files would both be called \"{name}\", or lie in it")))
         }
         None => Ok(()),
     }
+}
+
+/// The first name that two files have, or that is that of a folder in the name of another.
+fn first_meeting(files: &[Found]) -> Option<&str> {
+    let mut names = HashSet::new();
+    if let Some(twice) = files.iter().find(|file| !names.insert(&*file.name)) {
+        return Some(&twice.name);
+    }
+    let mut folders =
+        files.iter().flat_map(|file| file.name.match_indices('/').map(|(at, _)| &file.name[..at]));
+    folders.find(|folder| names.contains(folder))
 }
 
 fn named(name: &str) -> Result<&'static dyn Format> {

@@ -118,3 +118,65 @@ fn patterns_and_errors_name_files_of_any_bytes() {
     run(folder.command("dedup --overwrite --").arg(OsStr::from_bytes(b"in/x\xe9.jsonl")).arg(output))
         .fails(2, &["in/x\\xE9.jsonl\" lies in the output"]);
 }
+
+#[test]
+fn files_of_one_name_from_several_inputs_are_all_seen_in_the_output() {
+    for inputs in [["h/_work/a", "h/_work/b"], [".h/a", ".h/b"], ["x/1/y", "x/2/y"], ["h/a", "h/b/1.txt"]] {
+        let folder = Folder::new();
+        for (input, text) in inputs.iter().zip(["文章一", "另一篇文字"]) {
+            let file = folder.path(input).join("1.txt");
+            let file = if input.ends_with(".txt") { folder.path(input) } else { file };
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
+        folder.run(&format!("dedup --method exact --quiet {} {} out", inputs[0], inputs[1])).ends(0);
+        folder.run("dedup --method exact --quiet out/kept again").ends(0);
+        assert_eq!(folder.counter("again", "input_files"), 2, "{inputs:?}");
+    }
+}
+
+#[test]
+fn a_file_that_is_the_folder_of_another_input_is_told_apart() {
+    let folder = Folder::new();
+    for name in ["a/x.txt", "b/x.txt/y.txt"] {
+        let file = folder.path(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, name).unwrap();
+    }
+    folder.run("dedup --method exact --quiet a b out").ends(0);
+    let kept = tree(&folder.path("out/kept"));
+    assert!(kept.keys().map(Vec::as_slice).eq([b"a/x.txt".as_slice(), b"b/x.txt/y.txt"]), "{kept:?}");
+}
+
+#[test]
+fn a_name_that_every_reader_would_skip_is_refused_before_anything_is_written() {
+    let folder = Folder::new();
+    for name in ["in/_9.txt", "in/a/_x/1.txt"] {
+        let file = folder.path(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, name).unwrap();
+    }
+    for input in ["in/_9.txt", "in/*/_x/1.txt"] {
+        folder.run(&format!("dedup --quiet {input} out")).fails(2, &["every reader would skip", "rename"]);
+        assert!(!folder.path("out").exists());
+    }
+    folder.run("dedup --quiet in/a/_x out").ends(0);
+}
+
+#[test]
+fn the_name_of_the_working_directory_is_no_pattern() {
+    let folder = Folder::new();
+    for (name, text) in [("run[1]", "here"), ("run1", "elsewhere"), ("{run1,b}", "here"), ("ru*", "here")] {
+        fs::create_dir(folder.path(name)).unwrap();
+        fs::write(folder.path(name).join("x.jsonl"), format!("{{\"text\":\"{text}\"}}\n")).unwrap();
+    }
+    for name in ["run[1]", "{run1,b}", "ru*"] {
+        let mut command = folder.command("dedup --method exact --quiet *.jsonl out");
+        run(command.current_dir(folder.path(name))).ends(0);
+        let kept = tree(&folder.path(name).join("out/kept"));
+        let text = kept.values().next().map(|text| String::from_utf8_lossy(text).into_owned());
+        assert_eq!(text.as_deref(), Some("{\"text\":\"here\"}\n"), "{name}");
+        let mut command = folder.command("dedup --method exact --quiet");
+        run(command.arg(folder.path(name).join("*.jsonl")).arg(folder.path("out of").join(name))).ends(0);
+    }
+}

@@ -231,24 +231,23 @@ impl Stores {
 
     fn expand_one(&self, input: &str, found: &mut Vec<Found>) -> Result<(), Error> {
         let (store, path) = self.locate(input)?;
+        let (base, pattern) = literal_head(store.as_ref(), &path)?;
         let mut files = Vec::new();
-        let mut base = path.clone();
-        if !is_pattern(&path) || store.exists(&path)? {
+        if pattern.is_empty() {
             files = store.list(&path)?;
             if files.is_empty() {
                 return Err(Error::BadName { name: input.to_owned(), reason: "no files in it".to_owned() });
             }
         } else {
             let bad = |reason| Error::BadName { name: input.to_owned(), reason };
-            for pattern in alternatives(&path).map_err(bad)? {
+            for pattern in alternatives(pattern).map_err(bad)? {
                 // A choice in braces may bring empty ones along.
                 let names: Vec<_> = pattern.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
                 if names.contains(&"..") {
                     return Err(bad("a \"..\" in braces is not resolved".to_owned()));
                 }
-                matching(store.as_ref(), "", &names, &bad, &mut files)?;
+                matching(store.as_ref(), base, &names, &bad, &mut files)?;
             }
-            base = path.split('/').take_while(|name| !is_pattern(name)).collect::<Vec<_>>().join("/");
         }
         if files.is_empty() {
             return Err(Error::NotFound { path: input.to_owned() });
@@ -263,6 +262,20 @@ impl Stores {
         }
         Ok(())
     }
+}
+
+/// Divides an absolute path into the part that is meant as it is written and the pattern behind it. What exists under a name
+/// is meant by it, so a working directory that is called `run[1]` is no pattern.
+fn literal_head<'a>(store: &dyn Store, path: &'a str) -> Result<(&'a str, &'a str), Error> {
+    let mut start = 0;
+    for name in path.split('/') {
+        let end = start + name.len();
+        if is_pattern(name) && !store.exists(&path[..end])? {
+            return Ok((&path[..start.saturating_sub(1)], &path[start..]));
+        }
+        start = end + 1;
+    }
+    Ok((path, ""))
 }
 
 fn full_path(file: &Found) -> String {
