@@ -46,7 +46,7 @@ impl Finish<'_> {
         let Found { docs, matches, names, rejects, .. } = found;
         drop(matches);
         write_clusters(folder, &members, &names, measured)?;
-        rejects.write(folder, &outputs, &self.plan, &self.reading)?;
+        rejects.write(folder, 0, &outputs, &self.plan, &self.reading)?;
         members.retain(|member| member.removed.is_some());
         Ok((summary, Fates { removed: members, names, measured, keeps_none: docs == 0 }))
     }

@@ -37,6 +37,11 @@ impl MapOutputs {
         MapOutputs { store, folder }
     }
 
+    /// Those in a folder inside this one.
+    pub fn inside(&self, folder: &str) -> Self {
+        MapOutputs { store: Arc::clone(&self.store), folder: format!("{}/{folder}", self.folder) }
+    }
+
     /// The secret of the run, which is kept beside its map outputs. Process 0 makes or finds it.
     pub fn secret(&self, cluster: &Cluster) -> Result<Secret> {
         let path = format!("{}/secret", self.folder);

@@ -13,6 +13,7 @@ use crate::options::{OnBadText, output_and_inputs, paths, record_size, size};
 use crate::output::OutputFolder;
 use crate::plan::{Plan, Split, UnopenedPiece};
 use crate::progress::{At, Stage};
+use crate::rejects::SplitRejectsWriter;
 use crate::repack::{Copied, Repack};
 use crate::{Common, WrongUse, drive};
 
@@ -117,9 +118,9 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         stage: Stage::Pack,
         configuration,
     };
-    repack.run(&stores, &plan, &reading, |folder, at, number, split| {
+    repack.run(&stores, &plan, &reading, |folder, at, number, split, rejects| {
         let packing = Packing { container, content, reading: &reading, folder, at };
-        packing.split(number, split)
+        packing.split(number, split, rejects)
     })
 }
 
@@ -133,7 +134,7 @@ struct Packing<'a> {
 
 impl Packing<'_> {
     /// One split becomes one packed file, even where all of its files are rejected.
-    fn split(&self, number: u32, split: &Split) -> Result<Copied> {
+    fn split(&self, number: u32, split: &Split, rejects: &mut SplitRejectsWriter) -> Result<Copied> {
         let name = format!("packed/part-{number:05}{}", self.container.extension());
         let output = self.folder.file(&name)?;
         let mut writer = self.container.create(output, self.content, &seed(split))?;
@@ -144,7 +145,7 @@ impl Packing<'_> {
             let before = copied.bytes;
             self.file(split, &piece, ahead, &mut batch, writer.as_mut(), &mut copied)?;
             next = batch.next_record();
-            copied.rejects.append(&mut batch.take_rejects());
+            rejects.take(&mut batch)?;
             self.at.read(1, copied.bytes - before);
             self.at.done(unopened.bytes());
             Ok(())

@@ -8,11 +8,11 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Result, bail};
 
 use datasets::{LineNumbers, PartOutput, Reading};
-use operators::Reject;
+use operators::{DocBatch, Reject};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Guarded;
-use crate::map_output::MapOutputs;
+use crate::map_output::{self, MapOutputs};
 use crate::output::OutputFolder;
 use crate::plan::Plan;
 
@@ -33,13 +33,6 @@ impl Rejects {
         Rejects { numbered: true, ..Rejects::default() }
     }
 
-    /// Those of records that are held.
-    pub fn of<'r>(rejects: impl IntoIterator<Item = &'r Reject>) -> Self {
-        let mut all = Rejects::default();
-        rejects.into_iter().for_each(|reject| all.add(reject));
-        all
-    }
-
     /// Counts a record.
     pub fn add(&mut self, reject: &Reject) {
         *self.by_split.entry(reject.doc.split()).or_default() += 1;
@@ -48,9 +41,11 @@ impl Rejects {
         }
     }
 
-    /// Adds those of other splits.
+    /// Adds others.
     pub fn join(&mut self, other: Rejects) {
-        self.by_split.extend(other.by_split);
+        for (split, count) in other.by_split {
+            *self.by_split.entry(split).or_default() += count;
+        }
         let both = self.first.take().into_iter().chain(other.first);
         self.first = both.min_by_key(|reject| reject.doc);
         self.numbered |= other.numbered;
@@ -80,15 +75,16 @@ impl Rejects {
         }
     }
 
-    /// Writes `rejects/`, if there are any, in the order of the corpus.
+    /// Writes this part of `rejects/`, if there are any, in the order of the corpus.
     pub fn write(
         &self,
         folder: &OutputFolder,
+        part: u32,
         outputs: &MapOutputs,
         plan: &Plan,
         reading: &Reading,
     ) -> Result<()> {
-        let (mut table, mut lines) = (RejectsTable::new(folder), Lines::new(plan, reading));
+        let (mut table, mut lines) = (RejectsTable::new(folder, part), Lines::new(plan, reading));
         for &split in self.by_split.keys() {
             outputs.open_rejects(split)?.read(|mut reject| {
                 if !self.numbered {
@@ -109,14 +105,41 @@ fn too_many(count: u64, max: u64, first: &Reject) -> Guarded {
     ))
 }
 
-/// Writes rejects that are held.
-pub(crate) fn write_rejects(
-    folder: &OutputFolder,
-    rejects: impl IntoIterator<Item = Result<Reject>>,
-) -> Result<()> {
-    let mut table = RejectsTable::new(folder);
-    rejects.into_iter().try_for_each(|reject| table.push(&reject?))?;
-    table.finish()
+/// Keeps the rejects of a split in a map output, which is made with the first of them, so that none is held.
+pub(crate) struct SplitRejectsWriter<'a> {
+    outputs: &'a MapOutputs,
+    split: u32,
+    writer: Option<map_output::Writer>,
+    rejects: Rejects,
+}
+
+impl<'a> SplitRejectsWriter<'a> {
+    /// Begins those of this split.
+    pub fn new(outputs: &'a MapOutputs, split: u32) -> Self {
+        SplitRejectsWriter { outputs, split, writer: None, rejects: Rejects::default() }
+    }
+
+    /// Takes the rejects of a batch; they follow those that were taken before.
+    pub fn take(&mut self, batch: &mut DocBatch) -> Result<()> {
+        batch.take_rejects().iter().try_for_each(|reject| self.push(reject))
+    }
+
+    /// Adds one, which follows those before.
+    pub fn push(&mut self, reject: &Reject) -> Result<()> {
+        self.rejects.add(reject);
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            none => none.insert(self.outputs.create(self.split, 0)?),
+        };
+        writer.reject(reject)?;
+        writer.write()
+    }
+
+    /// Ends the map output, and says what there is to be said of all.
+    pub fn finish(self) -> Result<Rejects> {
+        self.writer.map_or(Ok(()), |writer| writer.finish(()))?;
+        Ok(self.rejects)
+    }
 }
 
 /// Counts the rejects of a process while it reads, so that a run with too many of them stops early.
@@ -196,9 +219,10 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// `rejects/`, which is made with the first record.
+/// A part of `rejects/`, which is made with the first record.
 struct RejectsTable<'a> {
     folder: &'a OutputFolder,
+    part: u32,
     file: Option<Box<dyn PartOutput>>,
     lines: u64,
 }
@@ -213,14 +237,14 @@ struct Line<'a> {
 }
 
 impl<'a> RejectsTable<'a> {
-    fn new(folder: &'a OutputFolder) -> Self {
-        RejectsTable { folder, file: None, lines: 0 }
+    fn new(folder: &'a OutputFolder, part: u32) -> Self {
+        RejectsTable { folder, part, file: None, lines: 0 }
     }
 
     fn push(&mut self, reject: &Reject) -> Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
-            none => none.insert(self.folder.file("rejects/part-00000.jsonl")?),
+            none => none.insert(self.folder.file(&format!("rejects/part-{:05}.jsonl", self.part))?),
         };
         let Reject { path, offset, reason, head, doc } = reject;
         let mut line = serde_json::to_vec(&Line { uri: path, offset: *offset, reason, head, place: doc.0 })?;

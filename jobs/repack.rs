@@ -8,13 +8,12 @@ use std::time::Instant;
 use anyhow::Result;
 use cluster::{Cluster, Stores};
 use datasets::Reading;
-use operators::Reject;
 use serde::Serialize;
 
 use crate::output::{FileList, OutputFolder};
 use crate::plan::{Plan, Split};
 use crate::progress::{At, Progress, Stage, StageRow, Table, Watched, watch};
-use crate::rejects::{RejectLimit, write_rejects};
+use crate::rejects::{RejectLimit, Rejects, SplitRejectsWriter};
 use crate::summary::{Clock, Process};
 use crate::{Common, drive, say};
 
@@ -36,7 +35,6 @@ pub(crate) struct Copied {
     pub bytes: u64,
     pub recoded: u64,
     pub replaced: u64,
-    pub rejects: Vec<Reject>,
 }
 
 #[derive(Debug, Serialize)]
@@ -75,7 +73,7 @@ impl Repack<'_> {
         stores: &Stores,
         plan: &Plan,
         reading: &Reading,
-        copy: impl Fn(&OutputFolder, &At, u32, &Split) -> Result<Copied> + Sync,
+        copy: impl Fn(&OutputFolder, &At, u32, &Split, &mut SplitRejectsWriter) -> Result<Copied> + Sync,
     ) -> Result<u8> {
         let start = Instant::now();
         let (common, output) = (self.common, self.output);
@@ -101,15 +99,18 @@ impl Repack<'_> {
         folder: &OutputFolder,
         progress: &Progress,
         start: Instant,
-        copy: impl Fn(&OutputFolder, &At, u32, &Split) -> Result<Copied> + Sync,
+        copy: impl Fn(&OutputFolder, &At, u32, &Split, &mut SplitRejectsWriter) -> Result<Copied> + Sync,
     ) -> Result<Summary> {
         let workers = self.common.workers();
         let stage = (progress, self.stage);
         let limit = RejectLimit::new(self.max_rejects, plan, reading);
+        let outputs = folder.map_outputs();
         let copied = drive::each_split(plan, &Cluster::alone(workers), stage, |at, number, split| {
-            let copied = copy(folder, at, number, split)?;
-            limit.count(copied.rejects.len() as u64, copied.rejects.first())?;
-            Ok(copied)
+            let mut rejects = SplitRejectsWriter::new(&outputs, number);
+            let copied = copy(folder, at, number, split, &mut rejects)?;
+            let rejects = rejects.finish()?;
+            limit.count(rejects.count(), rejects.first())?;
+            Ok((copied, rejects))
         })?;
         let mut counters = Counters {
             input_files: plan.files.len() as u64,
@@ -117,16 +118,16 @@ impl Repack<'_> {
             splits: plan.splits.len() as u64,
             ..Counters::default()
         };
-        let mut rejects = Vec::new();
-        for copied in copied {
+        let mut rejects = Rejects::default();
+        for (copied, of_split) in copied {
             counters.files += copied.files;
             counters.bytes += copied.bytes;
             counters.recoded += copied.recoded;
             counters.replaced += copied.replaced;
-            rejects.extend(copied.rejects);
+            rejects.join(of_split);
         }
-        counters.rejected = rejects.len() as u64;
-        write_rejects(folder, rejects.into_iter().map(Ok))?;
+        counters.rejected = rejects.count();
+        rejects.write(folder, 0, &outputs, plan, reading)?;
         let mut clock = Clock::default();
         clock.add("whole", start.elapsed());
         let mut configuration = self.configuration.clone();

@@ -13,6 +13,7 @@ use crate::options::{output_and_inputs, paths, record_size, size};
 use crate::output::OutputFolder;
 use crate::plan::{Plan, Split};
 use crate::progress::{At, Stage};
+use crate::rejects::SplitRejectsWriter;
 use crate::repack::{Copied, Repack};
 use crate::{Common, WrongUse, drive};
 
@@ -61,8 +62,8 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         configuration,
     };
     let names = Mutex::default();
-    repack.run(&stores, &plan, &reading, |folder, at, number, split| {
-        Unpacking { reading: &reading, names: &names, folder, at }.split(number, split)
+    repack.run(&stores, &plan, &reading, |folder, at, number, split, rejects| {
+        Unpacking { reading: &reading, names: &names, folder, at }.split(number, split, rejects)
     })
 }
 
@@ -74,15 +75,15 @@ struct Unpacking<'a> {
 }
 
 impl Unpacking<'_> {
-    fn split(&self, number: u32, split: &Split) -> Result<Copied> {
+    fn split(&self, number: u32, split: &Split, rejects: &mut SplitRejectsWriter) -> Result<Copied> {
         let mut copied = Copied::default();
         let mut next = 0;
         for unopened in &split.pieces {
             let piece = unopened.open()?;
             let mut batch = DocBatch::new(number, next);
-            self.piece(split, &piece, unopened.speaks_for_file(), &mut batch, &mut copied)?;
+            self.piece(split, &piece, unopened.speaks_for_file(), &mut batch, rejects, &mut copied)?;
             next = batch.next_record();
-            copied.rejects.append(&mut batch.take_rejects());
+            rejects.take(&mut batch)?;
             self.at.done(unopened.bytes());
         }
         Ok(copied)
@@ -94,6 +95,7 @@ impl Unpacking<'_> {
         piece: &Piece,
         speaks_for_file: bool,
         batch: &mut DocBatch,
+        rejects: &mut SplitRejectsWriter,
         copied: &mut Copied,
     ) -> Result<()> {
         let path = piece.blob.path();
@@ -106,6 +108,7 @@ impl Unpacking<'_> {
             Err(error) => return drive::end(error, speaks_for_file.then_some(batch)).map(drop),
         };
         loop {
+            rejects.take(batch)?;
             match reader.next() {
                 Ok(None) => return Ok(()),
                 Ok(Some(Packed::Lost { offset, reason, head })) => batch.reject(path, offset, reason, head),

@@ -17,6 +17,7 @@ struct Row {
     holder: &'static str,
     /// Makes the input in the folder `in`.
     make: fn(&Folder),
+    job: &'static str,
     options: &'static str,
     exit: i32,
     /// In a line of `rejects/`, or of stderr.
@@ -27,6 +28,7 @@ const ROWS: &[Row] = &[
     Row {
         holder: "rejects",
         make: |here| here.write("in/a.jsonl", "{bad}\n".repeat(200_000)),
+        job: "dedup",
         options: "",
         exit: 3,
         says: "line 200000: key must be a string",
@@ -34,6 +36,7 @@ const ROWS: &[Row] = &[
     Row {
         holder: "rejects of a compressed file, between good records",
         make: |here| here.write("in/a.jsonl.gz", made::gzip("1\n{\"text\":\"a\"}\n".repeat(100_000))),
+        job: "dedup",
         options: "",
         exit: 3,
         says: "line 199999: not a JSON object",
@@ -41,6 +44,7 @@ const ROWS: &[Row] = &[
     Row {
         holder: "a window of Zstandard",
         make: |here| here.write("in/a.jsonl.zst", made::zstd_frame(31, b"{\"text\":\"a\"}\n", 12_000)),
+        job: "dedup",
         options: "",
         exit: 3,
         says: "its Zstandard window is longer than the 4 MiB",
@@ -48,6 +52,7 @@ const ROWS: &[Row] = &[
     Row {
         holder: "a line",
         make: |here| here.write("in/a.jsonl", format!("{{\"text\":\"{}\"}}\n", "x".repeat(100 << 20))),
+        job: "dedup",
         options: "",
         exit: 3,
         says: "longer than the 2097152 bytes that a record may have",
@@ -58,6 +63,7 @@ const ROWS: &[Row] = &[
             here.write("in/a.jsonl.gz", made::gzip("x".repeat(100 << 20)));
             here.write("in/b.jsonl.bz2", made::bzip2("x".repeat(20 << 20)));
         },
+        job: "dedup",
         options: "",
         exit: 3,
         says: "longer than the 2097152 bytes that a record may have",
@@ -69,6 +75,7 @@ const ROWS: &[Row] = &[
             let lines = (0..8).map(|_| format!("{{\"text\":\"{}\"}}\n", random.text(300_000)));
             here.write("in/a.jsonl", lines.collect::<String>());
         },
+        job: "dedup",
         options: "--verify none --method simhash:features=char:5",
         exit: 0,
         says: "",
@@ -82,6 +89,7 @@ const ROWS: &[Row] = &[
             let same = format!("{{{names}\"text\":\"c\"}}\n");
             here.write("in/a.jsonl", format!("{same}{same}{deep}\n{number}\n"));
         },
+        job: "dedup",
         options: "",
         exit: 3,
         says: "nested deeper than 128",
@@ -89,6 +97,7 @@ const ROWS: &[Row] = &[
     Row {
         holder: "a record of CSV whose quote is never closed",
         make: |here| here.write("in/a.csv", format!("id,text\n1,\"{}", "x\n".repeat(5 << 20))),
+        job: "dedup",
         options: "",
         exit: 3,
         says: "longer than the 2097152 bytes that a record may have",
@@ -99,6 +108,7 @@ const ROWS: &[Row] = &[
             here.write("in/a.csv", format!("text{}\n", ",a".repeat(1_000_000)));
             here.write("in/b.csv", format!("text\n{}\n", ",a".repeat(1_000_000)));
         },
+        job: "dedup",
         options: "",
         exit: 3,
         says: "1000001 fields, where at most 100000 are read",
@@ -106,6 +116,7 @@ const ROWS: &[Row] = &[
     Row {
         holder: "a text file that is a document",
         make: |here| here.write("in/class/a.txt", "字".repeat(20 << 20)),
+        job: "dedup",
         options: "--format tancorp",
         exit: 3,
         says: "longer than the 2097152 bytes that a record may have",
@@ -113,6 +124,7 @@ const ROWS: &[Row] = &[
     Row {
         holder: "a document of SogouCS that does not end",
         make: |here| here.write("in/a.dat", format!("<doc>\n{}", "<content>x</content>\n".repeat(1 << 20))),
+        job: "dedup",
         options: "--format sogoucs",
         exit: 3,
         says: "2097152",
@@ -124,6 +136,7 @@ const ROWS: &[Row] = &[
                 here.write(&format!("in/{codec}.seq"), made::sequence_of_values(codec, &value));
             }
         },
+        job: "dedup",
         options: "",
         exit: 3,
         says: "the value: more than 2097152 bytes decompressed",
@@ -135,6 +148,7 @@ const ROWS: &[Row] = &[
                 here.write(&format!("in/{codec}.seq"), made::sequence_of_a_block(codec, &value));
             }
         },
+        job: "dedup",
         options: "",
         exit: 3,
         says: "of the block: more than 6291456 bytes decompressed",
@@ -142,6 +156,7 @@ const ROWS: &[Row] = &[
     Row {
         holder: "metadata of a SequenceFile",
         make: |here| here.write("in/a.seq", made::sequence_with_metadata(40 << 20)),
+        job: "dedup",
         options: "",
         exit: 3,
         says: "the header does not end within 4 MiB",
@@ -149,6 +164,7 @@ const ROWS: &[Row] = &[
     Row {
         holder: "a page of Parquet",
         make: |here| here.write("in/a.parquet", made::parquet_of_text(&"x".repeat(100 << 20), 1, "zstd")),
+        job: "dedup",
         options: "",
         exit: 3,
         says: "where at most 6291456 are read",
@@ -158,6 +174,7 @@ const ROWS: &[Row] = &[
         make: |here| {
             here.write("in/a.parquet", made::parquet_of_text(&"x".repeat(1 << 20), 300, "dictionary"));
         },
+        job: "dedup",
         options: "",
         exit: 0,
         says: "",
@@ -167,6 +184,7 @@ const ROWS: &[Row] = &[
         make: |here| {
             here.write("in/a.parquet", made::parquet_of_nested_text(&"x".repeat(1 << 20), 300));
         },
+        job: "dedup",
         options: "",
         exit: 0,
         says: "",
@@ -176,6 +194,7 @@ const ROWS: &[Row] = &[
         make: |here| {
             here.write("in/a.parquet", made::parquet_of_text(&"x".repeat(200 << 10), 1_000, "delta"));
         },
+        job: "dedup",
         options: "",
         exit: 0,
         says: "",
@@ -183,6 +202,7 @@ const ROWS: &[Row] = &[
     Row {
         holder: "values of Parquet of one length",
         make: |here| here.write("in/a.parquet", made::parquet_of_nulls(1 << 20, 5_000)),
+        job: "dedup",
         options: "",
         exit: 0,
         says: "",
@@ -190,6 +210,7 @@ const ROWS: &[Row] = &[
     Row {
         holder: "columns of Parquet",
         make: |here| here.write("in/a.parquet", made::parquet_of_columns(20_000)),
+        job: "dedup",
         options: "",
         exit: 3,
         says: "more columns than fit into the memory",
@@ -197,6 +218,7 @@ const ROWS: &[Row] = &[
     Row {
         holder: "the footer of Parquet",
         make: |here| here.write("in/a.parquet", made::parquet_with_metadata(60 << 20)),
+        job: "dedup",
         options: "",
         exit: 3,
         says: "a footer of",
@@ -207,9 +229,34 @@ const ROWS: &[Row] = &[
             here.write("in/a.docx", made::docx_bomb(200 << 20));
             here.write("in/b.pdf", made::pdf_bomb(200));
         },
+        job: "dedup",
         options: "",
         exit: 3,
         says: "more than",
+    },
+    Row {
+        holder: "rejects of compare",
+        make: |here| {
+            let good = |at| format!("{{\"text\":\"文章{at}\",\"class\":\"{}\"}}\n", at % 2);
+            let good: String = (0..40).map(good).collect();
+            here.write("in/a.jsonl", good + &"{bad}\n".repeat(600_000));
+            fs::remove_file(here.path("in/0.txt")).unwrap();
+        },
+        job: "compare",
+        options: "--label-field class --features char:1",
+        exit: 3,
+        says: "line 600040: key must be a string",
+    },
+    Row {
+        holder: "rejects of unpack",
+        make: |here| {
+            here.write("in/a.seq", made::sequence_of_keys("/", 400_000));
+            fs::remove_file(here.path("in/0.txt")).unwrap();
+        },
+        job: "unpack",
+        options: "",
+        exit: 3,
+        says: "the name begins with /",
     },
 ];
 
@@ -231,8 +278,11 @@ impl Row {
         // So that no file is all that there is.
         here.write("in/0.txt", "一\n");
         (self.make)(&here);
-        let method = if self.options.contains("--method") { "" } else { "--method exact" };
-        let line = format!("dedup in out --quiet --workers 2 --memory {MEMORY} {method} {}", self.options);
+        let mut line = format!("{} in out --quiet --workers 2 {}", self.job, self.options);
+        if self.job == "dedup" {
+            line += &format!(" --memory {MEMORY}");
+            line += if self.options.contains("--method") { "" } else { " --method exact" };
+        }
         let mut command = here.command(&line);
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut peak = 0;

@@ -24,7 +24,6 @@ use crate::options::{output_and_inputs, paths};
 use crate::output::{FileList, OutputFolder};
 use crate::plan::Plan;
 use crate::progress::{Progress, Stage, Table, Watched, watch};
-use crate::rejects::{Lines, Rejects, write_rejects};
 use crate::summary::{Clock, InputFile, Process};
 use crate::tables::{LabelRow, write_labels};
 use crate::{Common, WrongUse, print, say};
@@ -123,6 +122,7 @@ impl Job<'_> {
         let cleaner = Cleaner::new(Clean::default());
         // A folder is that of the id.
         let field = args.label_field.clone().or_else(|| ids.id.clone());
+        let outputs = ["training", "testing"].map(|reading| self.folder.map_outputs().inside(reading));
         let labels = Reading { id: field, ..ids.clone() };
         let training = Training {
             plan: Arc::clone(plan),
@@ -132,6 +132,7 @@ impl Job<'_> {
             cleaner: cleaner.clone(),
             division: Division::new(args.seed, args.test_share),
             progress: Arc::clone(&self.progress),
+            outputs: outputs[0].clone(),
         };
         let mut trained = training.run(self.workers)?;
         clock.add("training", self.start.elapsed());
@@ -144,9 +145,10 @@ impl Job<'_> {
             features: &features,
             cleaner: &cleaner,
             progress: &self.progress,
+            outputs: &outputs[1],
         };
         let tested = testing.run(self.workers)?;
-        if tested.rows.len() + tested.rejects.len() != trained.tests.len() {
+        if tested.rows.len() as u64 + tested.rejects.count() != trained.tests.len() as u64 {
             match tested.without_field {
                 Some(error) => bail!(error),
                 None => bail!(
@@ -155,12 +157,11 @@ impl Job<'_> {
             }
         }
         if tested.rows.is_empty() {
-            bail!(none("test document has an id", "nothing can be said of them", &tested.rejects));
+            bail!(none("test document has an id", "nothing can be said of them", tested.rejects.first()));
         }
-        let mut rejects = std::mem::take(&mut trained.rejects);
-        rejects.extend_from_slice(&tested.rejects);
-        rejects.sort_by_key(|reject| reject.doc);
-        Rejects::of(&rejects).check(args.max_rejects, plan, &labels)?;
+        let mut rejects = trained.rejects.clone();
+        rejects.join(tested.rejects.clone());
+        rejects.check(args.max_rejects, plan, &labels)?;
 
         let at = self.progress.worker(0);
         at.enter(Stage::Write);
@@ -171,9 +172,8 @@ impl Job<'_> {
             nearest: row.nearest.map(name),
         });
         write_labels(self.folder, rows)?;
-        let (rejected, mut lines) = (rejects.len(), Lines::new(plan, &labels));
-        let numbered = rejects.into_iter().map(|mut reject| lines.number(&mut reject).map(|()| reject));
-        write_rejects(self.folder, numbered)?;
+        trained.rejects.write(self.folder, 0, &outputs[0], plan, &labels)?;
+        tested.rejects.write(self.folder, 1, &outputs[1], plan, &ids)?;
         drop(at);
         clock.add("whole", self.start.elapsed());
         let (measures, classes) = tables(&trained.labels, &tested);
@@ -184,13 +184,13 @@ impl Job<'_> {
                 input_files: plan.files.len() as u64,
                 input_bytes: plan.bytes(),
                 splits: plan.splits.len() as u64,
-                records_read: trained.read.docs + (rejected - tested.rejects.len()) as u64,
+                records_read: trained.read.docs + trained.rejects.count(),
                 text_bytes: trained.read.text_bytes,
                 replaced: trained.read.replaced,
                 training: trained.labels.iter().map(|label| label.training).sum(),
                 tested: tested.rows.len() as u64,
                 unlabelled: trained.read.unlabelled,
-                rejected: rejected as u64,
+                rejected: rejects.count(),
                 features: trained.classes.features() as u64,
             },
             measures,
@@ -242,7 +242,7 @@ fn check_trained(trained: &mut Trained) -> Result<()> {
     let tests = trained.tests.len() as u64;
     if labelled == 0 {
         let why = "the first folder of its id is one, or the field that --label-field names";
-        bail!(none("document has a label", why, &trained.rejects));
+        bail!(none("document has a label", why, trained.rejects.first()));
     }
     if tests == 0 || tests == labelled {
         bail!(WrongUse(format!(
@@ -253,8 +253,8 @@ fn check_trained(trained: &mut Trained) -> Result<()> {
 }
 
 /// Nothing is as it should be: the user's fault, who will want to know why the first record is not.
-fn none(such: &str, why: &str, rejects: &[Reject]) -> WrongUse {
-    let first = rejects.first().map(|Reject { path, offset, reason, .. }| {
+fn none(such: &str, why: &str, reject: Option<&Reject>) -> WrongUse {
+    let first = reject.map(|Reject { path, offset, reason, .. }| {
         format!("; the first reject: \"{path}\" at {offset}: {reason}")
     });
     WrongUse(format!("no {such}: {why}{}", first.unwrap_or_default()))

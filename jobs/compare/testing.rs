@@ -5,7 +5,6 @@ use std::time::Duration;
 use anyhow::Result;
 use cluster::Cluster;
 use datasets::{Error, Reading};
-use operators::Reject;
 use operators::features::Features;
 use operators::text::Cleaner;
 use operators::vector::{Measure, counts, simhash};
@@ -13,8 +12,10 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::training::Trained;
 use crate::drive;
+use crate::map_output::MapOutputs;
 use crate::plan::{Plan, Split};
 use crate::progress::{At, Progress, Stage};
+use crate::rejects::{Rejects, SplitRejectsWriter};
 
 /// The second reading of a planned corpus.
 pub(super) struct Testing<'a> {
@@ -24,6 +25,8 @@ pub(super) struct Testing<'a> {
     pub features: &'a Features,
     pub cleaner: &'a Cleaner,
     pub progress: &'a Progress,
+    /// Where the rejects go.
+    pub outputs: &'a MapOutputs,
 }
 
 /// What came of the test documents.
@@ -31,8 +34,8 @@ pub(super) struct Testing<'a> {
 pub(super) struct Tested {
     /// In the order of the corpus.
     pub rows: Vec<Labelled>,
-    /// Test documents whose id cannot be read, in the order of the corpus.
-    pub rejects: Vec<Reject>,
+    /// Test documents whose id cannot be read.
+    pub rejects: Rejects,
     /// The first file without the field of the id.
     pub without_field: Option<Error>,
     /// CPU time that each measure took to find the nearest class of all test documents, in the order of [`Measure::ALL`].
@@ -56,13 +59,11 @@ impl Testing<'_> {
     pub fn run(&self, workers: usize) -> Result<Tested> {
         let stage = (self.progress, Stage::Compare);
         let mut all = Tested::default();
-        for mut tested in
-            drive::each_split(self.plan, &Cluster::alone(workers), stage, |at, number, split| {
-                self.split(at, number, split)
-            })?
-        {
-            all.rows.append(&mut tested.rows);
-            all.rejects.append(&mut tested.rejects);
+        for tested in drive::each_split(self.plan, &Cluster::alone(workers), stage, |at, number, split| {
+            self.split(at, number, split)
+        })? {
+            all.rows.extend(tested.rows);
+            all.rejects.join(tested.rejects);
             all.without_field = all.without_field.or(tested.without_field);
             all.measures.iter_mut().zip(tested.measures).for_each(|(all, spent)| *all += spent);
             all.fingerprints += tested.fingerprints;
@@ -81,8 +82,13 @@ impl Testing<'_> {
         let label = |doc| tests.binary_search_by_key(&doc, |test| test.0).ok().map(|at| tests[at].1);
         let mut cleaner = self.cleaner.clone();
         let classes = &self.trained.classes;
+        let mut rejects = SplitRejectsWriter::new(self.outputs, number);
         let without_field = drive::read(number, split, self.reading, at, |batch| {
-            tested.rejects.extend(batch.take_rejects().into_iter().filter(|r| label(r.doc).is_some()));
+            let unread = batch.take_rejects();
+            unread
+                .iter()
+                .filter(|reject| label(reject.doc).is_some())
+                .try_for_each(|reject| rejects.push(reject))?;
             let docs: Vec<_> = batch.docs().filter_map(|doc| Some((doc, label(doc.doc)?))).collect();
             let all: Vec<_> =
                 docs.iter().map(|(doc, _)| counts(self.features, cleaner.clean(doc.text))).collect();
@@ -109,6 +115,7 @@ impl Testing<'_> {
             Ok(())
         })?;
         tested.without_field = without_field;
+        tested.rejects = rejects.finish()?;
         Ok(tested)
     }
 }

@@ -10,12 +10,14 @@ use operators::features::Features;
 use operators::flow::ClassSums;
 use operators::text::Cleaner;
 use operators::vector::{ClassSum, Classes, Division, counts};
-use operators::{DocBatch, DocId, Reject, hash};
+use operators::{DocBatch, DocId, hash};
 use timely::worker::Worker;
 
 use crate::drive;
+use crate::map_output::MapOutputs;
 use crate::plan::Plan;
 use crate::progress::{Progress, Stage};
+use crate::rejects::{Rejects, SplitRejectsWriter};
 
 /// The first reading of a planned corpus.
 pub(super) struct Training {
@@ -28,6 +30,8 @@ pub(super) struct Training {
     pub cleaner: Cleaner,
     pub division: Division,
     pub progress: Arc<Progress>,
+    /// Where the rejects go.
+    pub outputs: MapOutputs,
 }
 
 /// What all workers found together.
@@ -38,8 +42,7 @@ pub(super) struct Trained {
     pub labels: Vec<Label>,
     /// The documents for testing and the numbers of their labels, sorted.
     pub tests: Vec<(DocId, u32)>,
-    /// Sorted by place.
-    pub rejects: Vec<Reject>,
+    pub rejects: Rejects,
     pub read: Read,
 }
 
@@ -69,7 +72,7 @@ struct Part {
     /// Its name, and how many training documents have it.
     labels: HashMap<u64, (String, u64)>,
     tests: Vec<(DocId, u64)>,
-    rejects: Vec<Reject>,
+    rejects: Rejects,
     read: Read,
 }
 
@@ -89,11 +92,12 @@ impl Training {
         let at = self.progress.worker(index);
         at.enter(Stage::Map);
         for (number, split) in drive::splits_of(&self.plan, index, peers) {
+            let mut rejects = SplitRejectsWriter::new(&self.outputs, number);
             let each = |batch: &mut DocBatch| {
                 part.read.docs += batch.docs().len() as u64;
                 part.read.text_bytes += batch.text_bytes() as u64;
                 part.read.replaced += batch.replaced();
-                part.rejects.append(&mut batch.take_rejects());
+                rejects.take(batch)?;
                 for doc in batch.docs() {
                     let Some(label) = label(doc.id, self.folders) else {
                         part.read.unlabelled += 1;
@@ -113,6 +117,7 @@ impl Training {
             };
             let read = || drive::read(number, split, &self.reading, &at, each);
             let without = at.split(number, split, read)?;
+            part.rejects.join(rejects.finish()?);
             let without = without.map(|error| (number, error));
             part.read.without_field = part.read.without_field.take().or(without);
         }
@@ -140,12 +145,13 @@ fn join(parts: Vec<Part>) -> Trained {
     let labels: Vec<_> = labels.into_iter().map(|(name, training)| Label { name, training }).collect();
     let numbers: HashMap<u64, u32> =
         labels.iter().map(|label| hash::bytes(label.name.as_bytes())).zip(0..).collect();
-    let (mut sums, mut tests, mut rejects, mut read) = (Vec::new(), Vec::new(), Vec::new(), Read::default());
-    for mut part in parts {
+    let (mut sums, mut tests, mut rejects, mut read) =
+        (Vec::new(), Vec::new(), Rejects::default(), Read::default());
+    for part in parts {
         let sum = |(feature, class, count)| ClassSum { feature, class: numbers[&class], count };
         sums.extend(part.sums.into_iter().map(sum));
         tests.extend(part.tests.iter().map(|(doc, class)| (*doc, numbers[class])));
-        rejects.append(&mut part.rejects);
+        rejects.join(part.rejects);
         read.docs += part.read.docs;
         read.text_bytes += part.read.text_bytes;
         read.replaced += part.read.replaced;
@@ -154,7 +160,6 @@ fn join(parts: Vec<Part>) -> Trained {
         read.without_field = both.min_by_key(|(split, _)| *split);
     }
     tests.sort_unstable();
-    rejects.sort_by_key(|reject| reject.doc);
     Trained { classes: Classes::new(labels.len() as u32, sums), labels, tests, rejects, read }
 }
 

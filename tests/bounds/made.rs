@@ -97,6 +97,15 @@ pub fn sequence_of_a_block(codec: &str, values: &[u8]) -> Vec<u8> {
     [&sequence_head(codec, true)[..], &[0xff; 4], &SYNC, &vint(1), &parts].concat()
 }
 
+/// A SequenceFile of so many empty texts, each of which has this key.
+pub fn sequence_of_keys(key: &str, records: usize) -> Vec<u8> {
+    let text = string("org.apache.hadoop.io.Text");
+    let number = |number: usize| (number as u32).to_be_bytes();
+    let key = string(key);
+    let record = [&number(key.len() + 1)[..], &number(key.len()), &key, &[0]].concat();
+    [b"SEQ\x06", &text[..], &text, &[0, 0], &[0; 4], &SYNC, &record.repeat(records)].concat()
+}
+
 /// A SequenceFile with an entry of metadata of so many bytes.
 pub fn sequence_with_metadata(bytes: usize) -> Vec<u8> {
     let text = string("org.apache.hadoop.io.Text");
