@@ -2,6 +2,7 @@
 
 mod batches;
 mod chunks;
+mod deltas;
 mod file;
 mod footer;
 mod pack;

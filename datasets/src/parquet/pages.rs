@@ -8,8 +8,10 @@ use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, SerializedPageReader};
+use parquet::schema::types::ColumnDescPtr;
 
 use super::chunks::Chunks;
+use super::deltas::bytes_of_lengths;
 use super::thrift::{Bad, Thrift};
 
 /// Where a page header is looked for at first; longer ones are read again, with four times as much.
@@ -62,8 +64,21 @@ impl Budget {
         if bytes > self.page_bytes {
             return Err(format!("a page of {bytes} bytes, where at most {} are read", self.page_bytes));
         }
-        let left =
-            self.left.load(Ordering::Relaxed).checked_sub(self.decoded_bytes(header, repeated, fixed_bytes));
+        self.take_bytes(self.decoded_bytes(header, repeated, fixed_bytes))
+    }
+
+    /// What a page takes however few of its rows are read. That of one page which is more than a batch may take is no
+    /// matter of too many pages.
+    fn take_lengths(&self, bytes: u64) -> Result<(), String> {
+        let most = self.batch_bytes.load(Ordering::Relaxed);
+        if bytes > most {
+            return Err(format!("a page with {bytes} bytes of lengths, where at most {most} are read"));
+        }
+        self.take_bytes(bytes)
+    }
+
+    fn take_bytes(&self, bytes: u64) -> Result<(), String> {
+        let left = self.left.load(Ordering::Relaxed).checked_sub(bytes);
         self.left.store(left.unwrap_or(0), Ordering::Relaxed);
         if left.is_none() {
             self.exceeded.store(true, Ordering::Relaxed);
@@ -156,8 +171,9 @@ impl RowGroups for Columns {
         let name = metadata.column_path().string();
         let (headers, budget) = (PageHeaders::of(self, column), self.budget.clone());
         let fixed_bytes = super::batches::fixed_bytes(metadata);
+        let descriptor = metadata.column_descr_ptr();
         let pages: Box<dyn PageReader> =
-            Box::new(CheckedPages { name, headers, library, fixed_bytes, budget });
+            Box::new(CheckedPages { name, descriptor, headers, library, fixed_bytes, budget });
         Ok(Box::new(OneChunk(Some(pages))))
     }
 
@@ -186,6 +202,7 @@ impl PageIterator for OneChunk {}
 /// The pages of a column chunk, each held against the budget before the library sees it.
 struct CheckedPages {
     name: String,
+    descriptor: ColumnDescPtr,
     /// One page ahead of the library.
     headers: PageHeaders,
     library: SerializedPageReader<Chunks>,
@@ -201,15 +218,16 @@ impl CheckedPages {
         call: impl FnOnce(&mut SerializedPageReader<Chunks>) -> Result<T>,
     ) -> Result<T> {
         let start = self.headers.offset;
-        let bad = |name: &str, start: u64, reason: &dyn std::fmt::Display| {
-            ParquetError::General(format!("column \"{name}\", page at byte {start}: {reason}"))
-        };
-        let header = self.headers.next().map_err(|reason| bad(&self.name, start, &reason))?;
+        let header = self.headers.next().map_err(|reason| self.bad(start, &reason))?;
         if let Some(header) = header.filter(taken) {
             let enough = self.budget.take(&header, self.headers.repeated, self.fixed_bytes);
-            enough.map_err(|reason| bad(&self.name, start, &reason))?;
+            enough.map_err(|reason| self.bad(start, &reason))?;
         }
-        call(&mut self.library).map_err(|error| bad(&self.name, start, &super::file::text(&error)))
+        call(&mut self.library).map_err(|error| self.bad(start, &super::file::text(&error)))
+    }
+
+    fn bad(&self, page: u64, reason: &str) -> ParquetError {
+        ParquetError::General(format!("column \"{}\", page at byte {page}: {reason}", self.name))
     }
 }
 
@@ -223,7 +241,11 @@ impl Iterator for CheckedPages {
 
 impl PageReader for CheckedPages {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
-        self.page(|_| true, PageReader::get_next_page)
+        let start = self.headers.offset;
+        let page = self.page(|_| true, PageReader::get_next_page)?;
+        let lengths = page.as_ref().map_or(0, |page| bytes_of_lengths(page, &self.descriptor));
+        self.budget.take_lengths(lengths).map_err(|reason| self.bad(start, &reason))?;
+        Ok(page)
     }
 
     fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {

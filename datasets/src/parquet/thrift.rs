@@ -61,13 +61,13 @@ impl<'a> Thrift<'a> {
         self.at
     }
 
-    fn byte(&mut self) -> Result<u8, Bad> {
+    pub(super) fn byte(&mut self) -> Result<u8, Bad> {
         let byte = *self.bytes.get(self.at).ok_or(Bad::Short)?;
         self.at += 1;
         Ok(byte)
     }
 
-    fn pass(&mut self, count: u64) -> Result<(), Bad> {
+    pub(super) fn pass(&mut self, count: u64) -> Result<(), Bad> {
         if count > (self.bytes.len() - self.at) as u64 {
             return Err(Bad::Short);
         }
@@ -75,7 +75,8 @@ impl<'a> Thrift<'a> {
         Ok(())
     }
 
-    fn varint(&mut self) -> Result<u64, Bad> {
+    /// A number without a sign, seven bits to a byte.
+    pub(super) fn varint(&mut self) -> Result<u64, Bad> {
         let (mut value, mut shift) = (0, 0);
         loop {
             let byte = self.byte()?;

@@ -375,6 +375,31 @@ fn a_column_that_claims_the_bytes_of_another_costs_its_row_group() {
     assert_eq!(read.rejects[0].reason, expected);
 }
 
+/// Found by random bytes: the library made room for two billion lengths.
+#[test]
+fn a_page_that_claims_more_lengths_than_it_may_take_is_refused() {
+    let texts = StringArray::from_iter_values((0..20_000).map(|row| format!("正文{row:05}")));
+    let properties = WriterProperties::builder()
+        .set_dictionary_enabled(false)
+        .set_encoding(::parquet::basic::Encoding::DELTA_BYTE_ARRAY)
+        .build();
+    let file = encoded(&batch_of(vec![("text", Arc::new(texts))]), properties);
+    // Blocks of 128 in 4 miniblocks, 20,000 numbers: once for what texts share, once for the rest of each.
+    let header = [0x80, 0x01, 0x04, 0xa0, 0x9c, 0x01];
+    let places: Vec<_> = (0..file.len()).filter(|&at| file[at..].starts_with(&header)).collect();
+    assert_eq!(places.len(), 2);
+    for place in places {
+        let mut damaged = file.to_vec();
+        damaged[place + 3..place + 6].copy_from_slice(&[0xff, 0xff, 0x7f]);
+        let reading = Reading { max_record_bytes: 1 << 16, block_bytes: 1 << 20, ..Reading::default() };
+        let read = read(&pieces(&damaged.into(), 1), &reading).unwrap();
+        assert_eq!((read.docs.len(), read.rejects.len()), (0, 1), "{:?}", read.rejects.first());
+        let reason = &read.rejects[0].reason;
+        assert!(reason.contains("bytes of lengths, where at most"), "{reason}");
+    }
+    assert_eq!(read_file(&file).docs.len(), 20_000);
+}
+
 #[test]
 fn a_footer_that_would_explode_is_refused() {
     let footer_of = |thrift: &[u8]| {

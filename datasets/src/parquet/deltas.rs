@@ -1,0 +1,176 @@
+//! The lengths of delta-encoded texts: how many of them a page claims to have.
+//!
+//! The library makes room for all of them before it reads one, and a run of equal lengths takes next to no bytes, so that
+//! a page of some bytes can claim two billion.
+//!
+//! Source: apache/parquet-format, Encodings.md, "Delta Encoding", "Delta-length byte array" and "Delta Strings".
+
+use parquet::basic::Encoding;
+use parquet::column::page::Page;
+use parquet::schema::types::ColumnDescriptor;
+
+use super::thrift::{Bad, Thrift};
+
+/// The bytes that the library takes for the lengths of a page's values, before it decodes the values.
+///
+/// Where the page is damaged, it is what the library takes until it meets the damage. Cost: reads the lengths of what values
+/// share with the one before, if they are delta-encoded, without decoding them.
+pub(super) fn bytes_of_lengths(page: &Page, column: &ColumnDescriptor) -> u64 {
+    let shares = match page.encoding() {
+        Encoding::DELTA_BYTE_ARRAY => true,
+        Encoding::DELTA_LENGTH_BYTE_ARRAY => false,
+        _ => return 0,
+    };
+    let mut claimed = 0;
+    // An error is for the library to tell.
+    let _damaged = count(page, column, shares, &mut claimed);
+    claimed.saturating_mul(size_of::<i32>() as u64)
+}
+
+fn count(page: &Page, column: &ColumnDescriptor, shares: bool, claimed: &mut u64) -> Result<(), Bad> {
+    let start = start_of_values(page, column)?;
+    let mut values = Thrift::new(page.buffer().get(start..).ok_or(Bad::Short)?);
+    let mut lengths = Lengths::read(&mut values)?;
+    *claimed = lengths.left;
+    if shares {
+        lengths.pass(&mut values)?;
+        *claimed = claimed.saturating_add(Lengths::read(&mut values)?.left);
+    }
+    Ok(())
+}
+
+/// Where the values begin: behind the levels.
+fn start_of_values(page: &Page, column: &ColumnDescriptor) -> Result<usize, Bad> {
+    match page {
+        Page::DataPageV2 { def_levels_byte_len, rep_levels_byte_len, .. } => {
+            Ok(*def_levels_byte_len as usize + *rep_levels_byte_len as usize)
+        }
+        Page::DataPage { buf, num_values, def_level_encoding, rep_level_encoding, .. } => {
+            let repetition = (column.max_rep_level(), rep_level_encoding);
+            let definition = (column.max_def_level(), def_level_encoding);
+            let mut start = 0;
+            for (most, encoding) in [repetition, definition].into_iter().filter(|(most, _)| *most > 0) {
+                start += match encoding {
+                    Encoding::RLE => {
+                        let length = buf.get(start..start + 4).and_then(|bytes| bytes.try_into().ok());
+                        4 + u32::from_le_bytes(length.ok_or(Bad::Short)?) as usize
+                    }
+                    // Bits one after the other, which is deprecated.
+                    _ => (*num_values as usize * (i16::BITS - most.leading_zeros()) as usize).div_ceil(8),
+                };
+            }
+            Ok(start)
+        }
+        Page::DictionaryPage { .. } => Ok(0),
+    }
+}
+
+/// Numbers as the encoding `DELTA_BINARY_PACKED` has them: blocks of miniblocks, each of which has a width in bits.
+struct Lengths {
+    per_miniblock: u64,
+    miniblocks: u64,
+    /// How many are still to come.
+    left: u64,
+}
+
+impl Lengths {
+    /// Reads the header, and the first number.
+    fn read(values: &mut Thrift) -> Result<Self, Bad> {
+        let (per_block, miniblocks, left) = (values.varint()?, values.varint()?, values.varint()?);
+        values.varint()?;
+        let per_miniblock = per_block.checked_div(miniblocks).ok_or(Bad::Invalid("no miniblocks"))?;
+        Ok(Lengths { per_miniblock, miniblocks, left })
+    }
+
+    /// Passes over the others.
+    fn pass(&mut self, values: &mut Thrift) -> Result<(), Bad> {
+        let mut left = self.left.saturating_sub(1);
+        while left > 0 {
+            values.varint()?; // the least number of the block
+            let mut bytes = 0_u64;
+            for _ in 0..self.miniblocks {
+                let width = u64::from(values.byte()?);
+                // Behind the last number a width means nothing.
+                let used = if left > 0 { width } else { 0 };
+                bytes = bytes.saturating_add(used.saturating_mul(self.per_miniblock) / 8);
+                left = left.saturating_sub(self.per_miniblock);
+            }
+            values.pass(bytes)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::builder::{ListBuilder, StringBuilder};
+    use arrow_array::{ArrayRef, RecordBatch, StringArray};
+    use bytes::Bytes;
+    use parquet::arrow::ArrowWriter;
+    use parquet::file::properties::{WriterProperties, WriterVersion};
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+
+    use super::*;
+
+    /// Texts that share something, with nulls between, by themselves and in lists.
+    fn columns(rows: usize) -> [ArrayRef; 3] {
+        let text = |row: usize| format!("正文 {} {}", row / 100, "x".repeat(row * 7919 % 61));
+        let mut lists = ListBuilder::new(StringBuilder::new());
+        for row in 0..rows {
+            (0..row % 4).for_each(|at| lists.values().append_option((at != 1).then(|| text(row + at))));
+            lists.append(row % 5 > 0);
+        }
+        [
+            Arc::new(StringArray::from_iter_values((0..rows).map(text))),
+            Arc::new((0..rows).map(|row| (row % 3 > 0).then(|| text(row))).collect::<StringArray>()),
+            Arc::new(lists.finish()),
+        ]
+    }
+
+    #[test]
+    fn the_lengths_of_each_page_are_counted_as_they_were_written() {
+        for rows in [1, 2, 32, 33, 128, 129, 130, 257, 5000] {
+            for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+                for (encoding, each) in
+                    [(Encoding::DELTA_BYTE_ARRAY, 2), (Encoding::DELTA_LENGTH_BYTE_ARRAY, 1)]
+                {
+                    for (number, column) in columns(rows).into_iter().enumerate() {
+                        let nullable = number > 0;
+                        let batch =
+                            RecordBatch::try_from_iter_with_nullable([("c", column, nullable)]).unwrap();
+                        let properties = WriterProperties::builder()
+                            .set_writer_version(version)
+                            .set_dictionary_enabled(false)
+                            .set_encoding(encoding)
+                            .build();
+                        let mut writer =
+                            ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).unwrap();
+                        writer.write(&batch).unwrap();
+                        let file =
+                            SerializedFileReader::new(Bytes::from(writer.into_inner().unwrap())).unwrap();
+                        let group = file.get_row_group(0).unwrap();
+                        let descriptor = group.metadata().column(0).column_descr();
+                        let mut pages = group.get_column_page_reader(0).unwrap();
+                        let mut lengths = 0;
+                        while let Some(page) = pages.get_next_page().unwrap() {
+                            assert_eq!(page.encoding(), encoding);
+                            lengths += bytes_of_lengths(&page, descriptor) / 4;
+                        }
+                        let values = match number {
+                            0 => rows,
+                            1 => rows - rows.div_ceil(3),
+                            // Arrow keeps what lies in a list that is null; the file does not.
+                            _ => (0..rows)
+                                .filter(|row| row % 5 > 0)
+                                .map(|row| row % 4 - usize::from(row % 4 > 1))
+                                .sum(),
+                        };
+                        assert_eq!(lengths, (each * values) as u64, "{rows} {version:?} {encoding} {number}");
+                    }
+                }
+            }
+        }
+    }
+}
