@@ -213,6 +213,8 @@ impl Layout {
             path: column.column_path().clone(),
             compression: match column.compression() {
                 Compression::ZSTD(_) => Compression::ZSTD(level),
+                // The library neither reads nor writes it, but other row groups of the file may be read.
+                Compression::LZO => Compression::UNCOMPRESSED,
                 other => other,
             },
             dictionary: column.dictionary_page_offset().is_some()

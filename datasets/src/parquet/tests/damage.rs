@@ -349,26 +349,46 @@ fn rows_behind_damage_are_read_however_long_the_lists_are_that_must_be_passed_ov
     assert!(read == 39 && lost.len() == 1 && lost[0].0 == 3, "{read} {lost:?}");
 }
 
-#[test]
-fn a_column_that_claims_the_bytes_of_another_costs_its_row_group() {
-    let (file, _) = checked(WriterVersion::PARQUET_1_0);
-    let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).unwrap();
+/// The file with another footer.
+fn with_columns(file: &Bytes, group: usize, change: impl Fn(&mut Vec<ColumnChunkMetaData>)) -> Bytes {
+    let metadata = ParquetMetaDataReader::new().parse_and_finish(file).unwrap();
     let mut groups = metadata.row_groups().to_vec();
-    // The words of the second row group would be its texts, with checksums that are right.
-    let mut columns = groups[1].columns().to_vec();
-    let text = columns[1].clone().into_builder();
-    let other = columns[3].clone();
-    columns[1] = text
-        .set_dictionary_page_offset(other.dictionary_page_offset())
-        .set_data_page_offset(other.data_page_offset())
-        .set_total_compressed_size(other.compressed_size())
-        .build()
-        .unwrap();
-    groups[1] = groups[1].clone().into_builder().set_column_metadata(columns).build().unwrap();
+    let mut columns = groups[group].columns().to_vec();
+    change(&mut columns);
+    groups[group] = groups[group].clone().into_builder().set_column_metadata(columns).build().unwrap();
     let metadata = ParquetMetaData::new(metadata.file_metadata().clone(), groups);
     let mut bytes = file.to_vec();
     ParquetMetaDataWriter::new(&mut bytes, &metadata).finish().unwrap();
-    let read = read_and_divide(&Bytes::from(bytes), "");
+    Bytes::from(bytes)
+}
+
+/// Found by random bytes: the library panicked when it was to write parts in this codec.
+#[test]
+fn a_codec_that_nobody_knows_costs_its_row_group() {
+    let (file, _) = checked(WriterVersion::PARQUET_1_0);
+    let file = with_columns(&file, 0, |columns| {
+        columns[0] = columns[0].clone().into_builder().set_compression(Compression::LZO).build().unwrap();
+    });
+    let read = read_and_divide(&file, "");
+    assert_eq!((read.docs.len(), read.rejects.len()), (45, 1));
+    assert!(read.rejects[0].reason.contains("LZO"), "{}", read.rejects[0].reason);
+}
+
+#[test]
+fn a_column_that_claims_the_bytes_of_another_costs_its_row_group() {
+    let (file, _) = checked(WriterVersion::PARQUET_1_0);
+    // The words of the second row group would be its texts, with checksums that are right.
+    let file = with_columns(&file, 1, |columns| {
+        let text = columns[1].clone().into_builder();
+        let other = columns[3].clone();
+        columns[1] = text
+            .set_dictionary_page_offset(other.dictionary_page_offset())
+            .set_data_page_offset(other.data_page_offset())
+            .set_total_compressed_size(other.compressed_size())
+            .build()
+            .unwrap();
+    });
+    let read = read_and_divide(&file, "");
     assert_eq!((read.docs.len(), read.rejects.len()), (45, 1));
     let expected =
         "rows 15 to 29, in row group 1: two columns claim the same bytes; the offset is the row's number";
