@@ -70,6 +70,11 @@ impl MapOutputs {
         Ok(whole.then(|| [word(0), word(8)]))
     }
 
+    /// The paths of the map outputs of so many splits.
+    pub fn paths(&self, splits: u32) -> Vec<String> {
+        (0..splits).map(|split| self.path(split)).collect()
+    }
+
     fn path(&self, split: u32) -> String {
         format!("{}/{split:05}", self.folder)
     }

@@ -53,6 +53,7 @@ pub(crate) fn write(
         folder.task(number, &task)?;
         Ok(task)
     })?;
+    folder.write_held()?;
     let (mut all, mut all_files) = (Written::default(), FileList::default());
     for TaskManifest { kept, removed, rejected, files, .. } in results {
         all.add(Written { kept, removed, rejected });

@@ -162,11 +162,13 @@ fn without_credentials_the_run_ends_in_seconds(both: &Both) {
 #[ignore = "needs scripts/s3/build"]
 fn a_run_and_the_one_that_takes_over_may_die_at_any_request() {
     let both = Both::start();
-    both.here.run("demo demo --documents 600 --seed 7").ends(0);
+    // Kept parts are long enough to be uploads, removed ones and tables are small and wait in bundles.
+    both.here.run("demo demo --documents 1500 --seed 7").ends(0);
     both.write("in/a.jsonl", &fs::read(both.here.path("demo/corpus.jsonl")).unwrap());
-    let dedup = "dedup @/in @/out --split-size 64K --method exact --workers 1 -q --overwrite";
+    let dedup = "dedup @/in @/out --split-size 350K --method exact --workers 1 -q --overwrite";
     both.run(dedup).ends(0);
     let usual = both.output_there("out");
+    assert!(usual["kept/part-00000.jsonl"].len() > 256 << 10);
     let die = |request: usize| {
         let run = both.run_with(dedup, &[("DEDUP_FAULT", &format!("0 request {request} kill"))]);
         if both.store.exists("/out/_SUCCESS").unwrap() {
@@ -175,7 +177,7 @@ fn a_run_and_the_one_that_takes_over_may_die_at_any_request() {
         run.code.is_none()
     };
     let mut deaths = 0;
-    for request in (3..).step_by(9) {
+    for request in (3..).step_by(7) {
         if !die(request) {
             break;
         }

@@ -27,9 +27,24 @@ pub trait Store: Send + Sync {
     fn exists(&self, path: &str) -> Result<bool, Error>;
     /// Removes a file, or a directory with all in it; nothing there is fine.
     fn remove(&self, path: &str) -> Result<(), Error>;
+    /// Removes files; those that are not there are fine.
+    fn remove_files(&self, paths: &[String]) -> Result<(), Error> {
+        paths.iter().try_for_each(|path| self.remove(path))
+    }
     /// Every file below a directory, those with hidden names (`_x`, `.x`) too, in any order. A directory that does not
     /// exist has none.
     fn everything(&self, path: &str) -> Result<Vec<Entry>, Error>;
+    /// Those of [`Store::everything`] whose paths come after `after`, if it is given, and not after `until`, by their bytes.
+    fn everything_between(
+        &self,
+        path: &str,
+        after: Option<&str>,
+        until: Option<&str>,
+    ) -> Result<Vec<Entry>, Error> {
+        let is_between =
+            |at: &str| after.is_none_or(|after| at > after) && until.is_none_or(|until| at <= until);
+        Ok(self.everything(path)?.into_iter().filter(|entry| is_between(&entry.path)).collect())
+    }
     /// How finished files are shown to readers.
     fn showing(&self) -> Showing<'_>;
 

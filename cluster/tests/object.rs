@@ -105,6 +105,21 @@ fn a_listing_of_several_pages_is_whole_and_so_is_what_is_done_to_it() {
     rest.iter().for_each(|name| std::fs::write(server.file(&name[1..]), name).unwrap());
     assert_eq!(listed(&store, "/many"), names);
     assert_eq!(store.everything("/many").unwrap().len(), names.len());
+    for (after, until) in [(None, Some(99)), (Some(99), Some(1_099)), (Some(50), None), (Some(1_099), None)] {
+        let entries = store.everything_between(
+            "/many",
+            after.map(|after: usize| names[after].as_str()),
+            until.map(|until: usize| names[until].as_str()),
+        );
+        let mut found: Vec<_> = entries.unwrap().into_iter().map(|entry| entry.path).collect();
+        found.sort();
+        let (first, last) = (after.map_or(0, |after| after + 1), until.unwrap_or(1_099));
+        assert_eq!(found, names[first..=last], "{after:?} {until:?}");
+    }
+    let (some, others) = names.split_at(1_050);
+    store.remove_files(some).unwrap();
+    store.remove_files(some).unwrap();
+    assert_eq!(listed(&store, "/many"), others);
     store.remove("/many").unwrap();
     assert!(store.list("/").unwrap().is_empty());
 }

@@ -1,5 +1,6 @@
 //! The commit on a store of uploads (S3, Google Cloud Storage, Azure): each file is uploaded to its final name, where
-//! nobody sees it until the commit completes the upload. Nothing is copied or renamed.
+//! nobody sees it until the commit completes the upload; small files are held back in bundles (`bundles.rs`), and the
+//! commit writes them. Nothing is copied or renamed.
 //!
 //! Every step can be done again, and by several: an upload is completed once, and a job is decided by creating the job
 //! manifest if it is absent, which one of several succeeds in.
@@ -12,38 +13,49 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use cluster::{Store, Upload, UploadOutput, Uploads};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::bundles::{self, BUNDLES, TASKS};
 use super::commit::{FOLDERS, JOB, JobManifest};
-use super::files::found_below;
+use super::files::{found_below, found_in_ranges};
 use super::{OutputFolder, SUCCESS, put, read};
 
 /// In a run's folder: the uploads that it has begun, so that those of a dead run can be aborted.
 const UPLOADS: &str = "uploads";
 /// In place of a job manifest, says that the run may not decide any more.
 pub(super) const ABANDONED: &[u8] = b"abandoned";
+/// How many files one request removes (S3: up to 1,000).
+const REMOVED_AT_ONCE: usize = 1_000;
 /// How many requests are on their way at a time. In a test they come one after the other, so that each can fail.
-const AT_ONCE: usize = if cfg!(test) { 1 } else { 32 };
+pub(super) const AT_ONCE: usize = if cfg!(test) { 1 } else { 32 };
 
 /// What an earlier output has under the folders of an output, when a job is decided.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Earlier {
-    /// The tags of files that the job replaces.
+    /// The files that the job replaces: their tags, where the new ones are uploads; else empty.
     replaced: BTreeMap<String, String>,
     /// Files that go.
     removed: BTreeSet<String>,
 }
 
-/// Begins the upload of a file of the output, and notes it.
+impl Earlier {
+    /// Whether the job replaces a file of that name.
+    pub fn has(&self, name: &str) -> bool {
+        self.replaced.contains_key(name)
+    }
+}
+
+/// Begins the upload of a file of the output to `path`, and notes it in the folder of the run.
 pub(super) fn begin(
-    folder: &OutputFolder,
+    store: &dyn Store,
     uploads: &dyn Uploads,
-    name: &str,
+    path: &str,
+    run: &str,
 ) -> Result<Box<dyn UploadOutput>, cluster::Error> {
-    let output = uploads.begin(&folder.at(name))?;
+    let output = uploads.begin(path)?;
     let upload = output.begun();
     // Azure gives no name to an upload, and forgets its parts by itself.
     if !upload.id.is_empty() {
@@ -52,7 +64,7 @@ pub(super) fn begin(
             action: "note the upload of",
             source: error.into(),
         })?;
-        put(folder.store.as_ref(), &folder.temporary(&format!("{UPLOADS}/{}", note_name(&upload))), &note)?;
+        put(store, &format!("{run}/{UPLOADS}/{}", note_name(&upload)), &note)?;
     }
     Ok(output)
 }
@@ -72,7 +84,11 @@ pub(super) fn decide(folder: &OutputFolder, uploads: &dyn Uploads, mut job: JobM
     job.earlier.removed = removed.into_iter().collect();
     let tags = Mutex::new(&mut job.earlier.replaced);
     each_at_once(AT_ONCE, &replaced, |name| {
-        if let Some(tag) = uploads.tag(&folder.at(name))? {
+        let tag = match job.files.0[name].upload {
+            Some(_) => uploads.tag(&folder.at(name))?,
+            None => Some(String::new()),
+        };
+        if let Some(tag) = tag {
             tags.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), tag);
         }
         Ok(())
@@ -97,21 +113,18 @@ pub(super) fn show(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManife
     // From here to the end no output is to be seen.
     folder.check()?;
     store.remove(&success)?;
-    let files: Vec<_> = job.files.0.iter().collect();
-    each_at_once(AT_ONCE, &files, |(name, file)| {
-        let Some(upload) = &file.upload else { bail!("no upload of \"{name}\" is known") };
-        let replaced = job.earlier.replaced.get(*name).map(String::as_str);
-        let completed = uploads.complete(upload, replaced);
-        completed.map_err(|error| {
-            let temporary = folder.at("_temporary");
-            anyhow!(error).context(format!("the commit cannot go on; to begin anew, remove \"{temporary}\""))
-        })
+    let shown = complete(uploads, job).and_then(|()| bundles::show(folder, job));
+    shown.with_context(|| {
+        format!("the commit cannot go on; to begin anew, remove \"{}\"", folder.at("_temporary"))
     })?;
     folder.check()?;
-    let removed: Vec<_> = job.earlier.removed.iter().collect();
-    each_at_once(AT_ONCE, &removed, |name| Ok(store.remove(&folder.at(name))?))?;
-    let found = found_below(store, &folder.path, FOLDERS)?;
-    job.files.compare(&found, &format!("the output \"{}\" is not whole", folder.uri))?;
+    remove_files(store, job.earlier.removed.iter().map(|name| folder.at(name)).collect())?;
+    // A store that lists in another order is asked for all at once.
+    let found = found_in_ranges(store, &folder.path, &job.files);
+    if !found.is_ok_and(|found| job.files.differences(&found).is_empty()) {
+        let found = found_below(store, &folder.path, FOLDERS)?;
+        job.files.compare(&found, &format!("the output \"{}\" is not whole", folder.uri))?;
+    }
     folder.check()?;
     if !store.create_new(&success, job.success.as_bytes())?
         && read(store, &success)?.as_deref() != Some(job.success.as_bytes())
@@ -119,6 +132,22 @@ pub(super) fn show(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManife
         bail!("\"{success}\" was written by another run; run again");
     }
     Ok(())
+}
+
+/// Completes the uploads of a decided job.
+fn complete(uploads: &dyn Uploads, job: &JobManifest) -> Result<()> {
+    let files: Vec<_> = job.files.0.iter().filter(|(_, file)| file.place.is_none()).collect();
+    each_at_once(AT_ONCE, &files, |(name, file)| {
+        let Some(upload) = &file.upload else { bail!("no upload of \"{name}\" is known") };
+        let replaced = job.earlier.replaced.get(*name).map(String::as_str);
+        Ok(uploads.complete(upload, replaced)?)
+    })
+}
+
+/// Removes files, many with one request.
+fn remove_files(store: &dyn Store, paths: Vec<String>) -> Result<()> {
+    let requests: Vec<_> = paths.chunks(REMOVED_AT_ONCE).collect();
+    each_at_once(AT_ONCE, &requests, |paths| Ok(store.remove_files(paths)?))
 }
 
 /// Keeps the run in that folder from deciding. If it has decided before, says what.
@@ -148,7 +177,11 @@ pub(super) fn clear(
         let upload = read(store, &note.path)?.and_then(|note| serde_json::from_slice(&note).ok());
         upload.map_or(Ok(()), |upload: Upload| Ok(uploads.abort(&upload)?))
     })?;
-    for name in ["map", "tasks", UPLOADS, super::KEY] {
+    if run == folder.run {
+        // The names are known. To list very many files takes longer than to remove them.
+        remove_files(store, folder.map_outputs().paths(folder.splits))?;
+    }
+    for name in ["map", TASKS, BUNDLES, UPLOADS, super::KEY] {
         store.remove(&format!("{run}/{name}"))?;
     }
     Ok(())

@@ -48,6 +48,7 @@ impl OutputFolder {
     /// After a failure the next run finishes it, if the job manifest is written.
     pub fn commit(&self, summary: &impl Serialize, written: FileList, guards: &str) -> Result<String> {
         self.check()?;
+        self.write_held()?;
         let mut files = noted(&self.files);
         files.add(written)?;
         let success = success_text(summary, self.run_name(), &files)?;

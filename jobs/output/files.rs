@@ -10,6 +10,12 @@ use anyhow::{Result, bail};
 use cluster::{Store, Upload};
 use serde::{Deserialize, Serialize};
 
+use super::bundles::Place;
+use super::by_upload::{AT_ONCE, each_at_once};
+use super::commit::FOLDERS;
+
+/// How many names a range of a listing has: a page of most services.
+const LISTED_AT_ONCE: usize = if cfg!(test) { 2 } else { 1_000 };
 /// How many differences an error names.
 const NAMED: usize = 3;
 
@@ -24,6 +30,9 @@ pub(crate) struct OutputFile {
     /// In an object store: the upload that the commit completes. `_SUCCESS` does not name it.
     #[serde(default)]
     pub upload: Option<Upload>,
+    /// In an object store, of a small file: the place of its contents until the commit. `_SUCCESS` does not name it.
+    #[serde(default)]
+    pub place: Option<Place>,
 }
 
 /// The files of an output, by their paths below it, such as `kept/part-00000.jsonl`.
@@ -122,9 +131,59 @@ pub(crate) fn found_below<'a>(
     Ok(found)
 }
 
+/// The files below all folders of an output, as [`found_below`] gives them, by several listings at once: `listed` says where
+/// one ends and the next begins. For stores that list in the order of the names.
+pub(super) fn found_in_ranges(
+    store: &dyn Store,
+    base: &str,
+    listed: &FileList,
+) -> Result<BTreeMap<String, u64>> {
+    let mut ranges = Vec::new();
+    for folder in FOLDERS {
+        let prefix = format!("{folder}/");
+        let names = listed.0.range(prefix.clone()..).map(|(name, _)| name);
+        let names: Vec<_> = names.take_while(|name| name.starts_with(&prefix)).collect();
+        let mut after = None;
+        for names in names.chunks(LISTED_AT_ONCE).rev().skip(1).rev() {
+            let until = names.last().map(|name| format!("{base}/{name}"));
+            ranges.push((folder, after, until.clone()));
+            after = until;
+        }
+        ranges.push((folder, after, None));
+    }
+    let found = Mutex::new(BTreeMap::new());
+    each_at_once(AT_ONCE, &ranges, |(folder, after, until)| {
+        let folder = format!("{base}/{folder}");
+        let entries = store.everything_between(&folder, after.as_deref(), until.as_deref())?;
+        let files = entries.into_iter().map(|entry| (entry.path[base.len() + 1..].to_owned(), entry.bytes));
+        found.lock().unwrap_or_else(PoisonError::into_inner).extend(files);
+        Ok(())
+    })?;
+    Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_found_in_ranges_is_what_is_found() {
+        let (store, folder) = (cluster::Local, tempfile::tempdir().unwrap());
+        let base = folder.path().to_str().unwrap();
+        let files = list(&["kept/b", "kept/d", "kept/f", "kept/h", "removed/b"].map(|name| (name, 0)));
+        for found in ["abcdefghi", "bdfh", "acegi", "i", "a", "e", ""] {
+            for folder in ["kept", "removed", "pairs"] {
+                store.remove(&format!("{base}/{folder}")).unwrap();
+                store.create_dir(&format!("{base}/{folder}")).unwrap();
+                for name in found.chars() {
+                    store.create_new(&format!("{base}/{folder}/{name}"), &[b'x'; 3]).unwrap();
+                }
+            }
+            let all = found_below(&store, base, FOLDERS).unwrap();
+            assert_eq!(all.len(), 3 * found.len());
+            assert_eq!(found_in_ranges(&store, base, &files).unwrap(), all, "{found}");
+        }
+    }
 
     fn list(files: &[(&str, u64)]) -> FileList {
         let file = |bytes| OutputFile { bytes, ..OutputFile::default() };

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Result, bail};
 use chrono::{DateTime, Utc};
@@ -97,6 +97,8 @@ struct Held {
     number: u64,
     owner: Owner,
     lost: AtomicBool,
+    /// When this run was last found to be the owner.
+    checked: Mutex<Instant>,
 }
 
 impl Lock {
@@ -116,7 +118,15 @@ impl Lock {
         let unique = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), &me.since);
         let owner = Owner { run: format!("{number:08}-{unique:016x}"), ..me };
         let (store, folder, uri) = (Arc::clone(store), folder.to_owned(), uri.to_owned());
-        let held = Held { store, folder, uri, number, owner, lost: AtomicBool::new(false) };
+        let held = Held {
+            store,
+            folder,
+            uri,
+            number,
+            owner,
+            lost: AtomicBool::new(false),
+            checked: Mutex::new(Instant::now()),
+        };
         let contents = serde_json::to_vec(&held.owner)?;
         // Who is told that something was there may have created it: the answer to a first attempt was lost.
         if !held.store.create_new(&held.path(), &contents)? && !held.is_highest()? {
@@ -177,6 +187,12 @@ impl Lock {
         self.held.check()
     }
 
+    /// The same, but asks only if this was not found for longer than two beats: the process was stopped, or is not answered.
+    pub fn check_lately(&self) -> Result<()> {
+        let checked = *self.held.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        if checked.elapsed() < 2 * BEAT && !self.is_lost() { Ok(()) } else { self.check() }
+    }
+
     /// Removes the locks and beats that came before.
     pub fn remove_earlier(&self) -> Result<()> {
         let held = &self.held;
@@ -218,10 +234,12 @@ impl Held {
     }
 
     fn check(&self) -> Result<()> {
+        let asked = Instant::now();
         if self.lost.load(Ordering::Relaxed) || !self.is_highest()? {
             self.lost.store(true, Ordering::Relaxed);
             bail!("another run has taken over the output \"{}\"", self.uri);
         }
+        *self.checked.lock().unwrap_or_else(PoisonError::into_inner) = asked;
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 //! `lock.rs` says who may write, `take_over.rs` what becomes of earlier runs, `parts.rs` what a split leaves for a run that
 //! resumes this one, `files.rs` which files belong to the output, `commit.rs` how they become visible (docs/design/0020).
 
+mod bundles;
 mod by_rename;
 mod by_upload;
 mod commit;
@@ -26,6 +27,7 @@ use datasets::PartOutput;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
+use self::bundles::Bundles;
 pub(crate) use self::by_upload::each_at_once;
 pub(crate) use self::commit::{FOLDERS, JobManifest};
 use self::files::SharedFiles;
@@ -84,6 +86,10 @@ pub(crate) struct OutputFolder {
     stem: String,
     /// What this process has written outside of splits.
     files: SharedFiles,
+    /// Small files and tasks that this process has finished, in a store of uploads.
+    bundles: Arc<Bundles>,
+    /// How many splits the input has.
+    splits: u32,
 }
 
 /// What another process of the job needs to write to the output that process 0 has claimed.
@@ -140,7 +146,7 @@ impl OutputFolder {
             bail!(WrongUse(format!("the input \"{}\" lies in the output \"{uri}\"", file.path)));
         }
         let mut folder = OutputFolder::lock(store, path, uri, Owner::of_this_process())?;
-        folder.stem = part_stem(plan);
+        (folder.stem, folder.splits) = (part_stem(plan), plan.splits.len() as u32);
         if let Err(error) = folder.refuse_input_inside(plan) {
             folder.release()?;
             return Err(error);
@@ -203,8 +209,22 @@ impl OutputFolder {
             thread::sleep(LOOK);
         }
         let (stem, files) = (part_stem(plan), SharedFiles::default());
-        let (lock, decided) = (None, None);
-        Ok(OutputFolder { store, uri, path, run, lock, resumable: true, decided, rehearsal, stem, files })
+        let (lock, decided, bundles) = (None, None, Arc::default());
+        let (resumable, splits) = (true, plan.splits.len() as u32);
+        Ok(OutputFolder {
+            store,
+            uri,
+            path,
+            run,
+            lock,
+            resumable,
+            decided,
+            rehearsal,
+            stem,
+            files,
+            bundles,
+            splits,
+        })
     }
 
     /// For [`OutputFolder::of_shared`]. `key`: with which the folder was claimed.
@@ -250,7 +270,21 @@ impl OutputFolder {
         let (uri, run, lock) = (uri.to_owned(), format!("{temporary}/{}", lock.run()), Some(lock));
         let (stem, files) = ("part".to_owned(), SharedFiles::default());
         let (resumable, decided, rehearsal) = (false, None, false);
-        Ok(OutputFolder { store, uri, path, run, lock, resumable, decided, rehearsal, stem, files })
+        let (bundles, splits) = (Arc::default(), 0);
+        Ok(OutputFolder {
+            store,
+            uri,
+            path,
+            run,
+            lock,
+            resumable,
+            decided,
+            rehearsal,
+            stem,
+            files,
+            bundles,
+            splits,
+        })
     }
 
     fn at(&self, name: &str) -> String {
@@ -284,6 +318,11 @@ impl OutputFolder {
     /// An error if another run has taken over.
     fn check(&self) -> Result<()> {
         self.lock.as_ref().map_or(Ok(()), Lock::check)
+    }
+
+    /// The same, of what was known at most seconds ago: asks only if this process was stopped since.
+    fn check_lately(&self) -> Result<()> {
+        self.lock.as_ref().map_or(Ok(()), Lock::check_lately)
     }
 
     /// Why a run failed: whatever was not found once another run had taken over is no wonder.

@@ -6,10 +6,11 @@ use std::io::{self, Write};
 use std::sync::{Arc, PoisonError};
 
 use anyhow::Result;
-use cluster::{NameBelow, Output, Showing, UploadOutput};
+use cluster::{NameBelow, Output, Rename, Showing, Store, UploadOutput};
 use datasets::{PartOutput, Parts};
 use serde::{Deserialize, Serialize};
 
+use super::bundles::{Bundles, SMALL_BYTES};
 use super::files::{FileList, OutputFile, SharedFiles, noted};
 use super::{EARLIER, OutputFolder, PARTS, by_upload, put, read};
 use crate::map_output::MapOutputs;
@@ -36,23 +37,37 @@ impl OutputFolder {
         self.temporary(&format!("tasks/{split:05}"))
     }
 
-    /// Notes that all files of a split are written. Cost: what was written becomes durable first.
+    /// Notes that all files of a split are written. Cost: what was written becomes durable first; in a store of uploads
+    /// a short while later, or with [`OutputFolder::write_held`].
     pub fn task(&self, split: u32, task: &TaskManifest) -> Result<()> {
         self.still_owned()?;
-        if !task.files.0.is_empty() && matches!(self.store.showing(), Showing::Rename(_)) {
+        if let Showing::Uploads(_) = self.store.showing() {
+            return Ok(self.bundles.add_task(self, split, task)?);
+        }
+        if !task.files.0.is_empty() {
             self.store.settle(&self.temporary(PARTS))?;
         }
         // One that is cut short is no JSON, and so none.
         Ok(put(self.store.as_ref(), &self.task_path(split), &serde_json::to_vec(task)?)?)
     }
 
+    /// Writes what this process holds of finished files and tasks. To be called when all of its splits are written.
+    pub fn write_held(&self) -> Result<(), cluster::Error> {
+        self.bundles.write_all(self)
+    }
+
     /// What a run that this one resumes has written of a split, if it had decided the same and its files are whole: they
     /// are in the output then. To be asked once for each split, before anything is written for it.
     pub fn finished_task(&self, split: u32, decided: u64) -> Result<Option<TaskManifest>> {
+        let renamer = match self.store.showing() {
+            Showing::Rename(renamer) => renamer,
+            // Nobody can see whether an upload is still there: completing it will tell.
+            Showing::Uploads(_) => return self.bundles.take_found(self, split, decided),
+        };
         let Some(task) = read(self.store.as_ref(), &self.task_path(split))? else { return Ok(None) };
         let task: Option<TaskManifest> = serde_json::from_slice(&task).ok();
         if let Some(task) = task.filter(|task| task.decided == decided)
-            && self.adopt(&task.files)?
+            && self.adopt(renamer, &task.files)?
         {
             return Ok(Some(task));
         }
@@ -61,11 +76,7 @@ impl OutputFolder {
     }
 
     /// Takes files of the run before for those of this one, if all are there. Nothing else of it gets into the output.
-    fn adopt(&self, files: &FileList) -> Result<bool> {
-        let Showing::Rename(renamer) = self.store.showing() else {
-            // Nobody can see whether an upload is still there: completing it will tell.
-            return Ok(files.0.values().all(|file| file.upload.is_some()));
-        };
+    fn adopt(&self, renamer: &dyn Rename, files: &FileList) -> Result<bool> {
         let earlier = |name: &str| self.temporary(&format!("{EARLIER}/{name}"));
         for (name, OutputFile { bytes, .. }) in &files.0 {
             let file = match self.store.open(&earlier(name)) {
@@ -100,7 +111,12 @@ impl OutputFolder {
             Showing::Rename(_) => {
                 Target::Aside(self.store.create(&self.temporary(&format!("{PARTS}/{name}")))?)
             }
-            Showing::Uploads(uploads) => Target::Upload(by_upload::begin(self, uploads, &name)?),
+            Showing::Uploads(_) => {
+                self.bundles.write_long(self)?;
+                let (store, bundles) = (Arc::clone(&self.store), Arc::clone(&self.bundles));
+                let (path, run) = (self.at(&name), self.run.clone());
+                Target::Held(Held { contents: Vec::new(), store, path, run, bundles })
+            }
         };
         let (hasher, files) = (blake3::Hasher::new(), Arc::clone(files));
         Ok(Box::new(Part { name, bytes: 0, hasher: Box::new(hasher), target, files }))
@@ -156,16 +172,46 @@ struct Part {
 enum Target {
     /// To a file in the run's own folder, which the commit renames.
     Aside(Box<dyn Output>),
+    /// To memory, as long as the file is small.
+    Held(Held),
     /// To an upload, which the commit completes.
     Upload(Box<dyn UploadOutput>),
     /// A rehearsal writes nothing.
     Nowhere,
 }
 
+/// A file that may turn out to be small, in a store of uploads.
+struct Held {
+    contents: Vec<u8>,
+    store: Arc<dyn Store>,
+    /// The path at which the file will be seen.
+    path: String,
+    /// The folder of the run.
+    run: String,
+    bundles: Arc<Bundles>,
+}
+
+impl Held {
+    /// Begins an upload of the file, which is not small.
+    fn upload(&self) -> Result<Box<dyn UploadOutput>, cluster::Error> {
+        let Showing::Uploads(uploads) = self.store.showing() else { unreachable!("nothing else is held") };
+        let mut upload = by_upload::begin(self.store.as_ref(), uploads, &self.path, &self.run)?;
+        let written = upload.write_all(&self.contents);
+        written.map_err(|error| cluster::Error::io(&self.path, "write", error))?;
+        Ok(upload)
+    }
+}
+
 impl Write for Part {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Target::Held(held) = &self.target
+            && held.contents.len() + bytes.len() > SMALL_BYTES
+        {
+            self.target = Target::Upload(held.upload()?);
+        }
         let written = match &mut self.target {
             Target::Aside(file) => file.write(bytes)?,
+            Target::Held(held) => held.contents.write(bytes)?,
             Target::Upload(upload) => upload.write(bytes)?,
             Target::Nowhere => bytes.len(),
         };
@@ -178,7 +224,7 @@ impl Write for Part {
         match &mut self.target {
             Target::Aside(file) => file.flush(),
             Target::Upload(upload) => upload.flush(),
-            Target::Nowhere => Ok(()),
+            Target::Held(_) | Target::Nowhere => Ok(()),
         }
     }
 }
@@ -186,12 +232,15 @@ impl Write for Part {
 impl PartOutput for Part {
     fn finish(self: Box<Self>, records: u64) -> Result<(), cluster::Error> {
         let Part { name, bytes, hasher, target, files } = *self;
-        let upload = match target {
-            Target::Aside(file) => file.finish().map(|()| None)?,
-            Target::Upload(upload) => Some(upload.finish()?),
-            Target::Nowhere => None,
-        };
-        let file = OutputFile { bytes, records, blake3: hasher.finalize().to_hex().to_string(), upload };
+        let (mut upload, mut place) = (None, None);
+        match target {
+            Target::Aside(file) => file.finish()?,
+            Target::Held(held) => place = Some(held.bundles.add(&held.contents)),
+            Target::Upload(sent) => upload = Some(sent.finish()?),
+            Target::Nowhere => {}
+        }
+        let file =
+            OutputFile { bytes, records, blake3: hasher.finalize().to_hex().to_string(), upload, place };
         match files.lock().unwrap_or_else(PoisonError::into_inner).0.insert(name.clone(), file) {
             None => Ok(()),
             Some(_) => {

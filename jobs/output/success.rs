@@ -48,13 +48,13 @@ mod tests {
 
     #[test]
     fn the_list_is_read_back_beside_what_the_run_says() {
-        let file = OutputFile { bytes: 5, records: 2, blake3: "ab".to_owned(), upload: None };
+        let file = OutputFile { bytes: 5, records: 2, blake3: "ab".to_owned(), ..OutputFile::default() };
         let files = FileList([("kept/\"文\"".to_owned(), file)].into());
         let text = success_text(&json!({"version": "1", "counters": {"kept": 2}}), "7-x", &files).unwrap();
         let value: Value = serde_json::from_str(&text).unwrap();
         assert_eq!((&value["counters"]["kept"], &value["run"]), (&json!(2), &json!("7-x")));
         let SuccessList { files } = serde_json::from_str(&text).unwrap();
-        let listed = OutputFile { bytes: 5, records: 2, blake3: "ab".to_owned(), upload: None };
+        let listed = OutputFile { bytes: 5, records: 2, blake3: "ab".to_owned(), ..OutputFile::default() };
         assert_eq!(files, Some(FileList([("kept/\"文\"".to_owned(), listed)].into())));
     }
 

@@ -56,7 +56,7 @@ impl Bucket {
         let (mut children, mut any) = (Vec::new(), false);
         let key = self.shared.key(path)?;
         let mut marker = None;
-        self.shared.pages(path, true, |page| {
+        self.shared.pages(path, |page| {
             any |= !page.objects.is_empty() || !page.common_prefixes.is_empty();
             marker = marker.take().or(page.objects.iter().find(|object| object.location == key).cloned());
             let directories = page.common_prefixes.into_iter();
@@ -177,16 +177,39 @@ impl Store for Bucket {
         Ok(())
     }
 
+    fn remove_files(&self, paths: &[String]) -> Result<(), Error> {
+        paths.chunks(REMOVED_AT_ONCE).try_for_each(|paths| {
+            let keys = paths.iter().map(|path| self.shared.key(path)).collect::<Result<_, _>>()?;
+            self.delete(&paths[0], keys)
+        })
+    }
+
     /// Not the path's own mark.
     fn everything(&self, path: &str) -> Result<Vec<Entry>, Error> {
+        self.everything_between(path, None, None)
+    }
+
+    fn everything_between(
+        &self,
+        path: &str,
+        after: Option<&str>,
+        until: Option<&str>,
+    ) -> Result<Vec<Entry>, Error> {
         let (key, mut entries) = (self.shared.key(path)?, Vec::new());
-        self.shared.pages(path, false, |page| {
+        let offset = after.map(|after| self.shared.key(after)).transpose()?;
+        let is_after = |at: &str| after.is_none_or(|after| at > after);
+        let is_until = |at: &str| until.is_none_or(|until| at <= until);
+        self.shared.pages_after(path, offset, |page| {
+            let last = page.objects.last().map(|last| format!("/{}", last.location));
+            let more = last.is_none_or(|last| until.is_none_or(|until| *last < *until));
             let objects = page.objects.into_iter().filter(|object| !is_mark(object, &key));
-            entries.extend(objects.map(|object| Entry {
+            let objects = objects.map(|object| Entry {
                 path: format!("/{}", object.location),
                 bytes: object.size,
                 version: version(&object),
-            }));
+            });
+            entries.extend(objects.filter(|entry| is_after(&entry.path) && is_until(&entry.path)));
+            more
         })?;
         Ok(entries)
     }

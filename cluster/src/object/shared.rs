@@ -144,22 +144,38 @@ impl Shared {
         self.ask(path, action, self.limits.call, head)
     }
 
-    /// Gives every page of what lies below a path to `each`; of directories only the names, if `delimited`.
-    pub(super) fn pages(
+    /// Gives every page of what lies directly below a path to `each`; of directories only the names.
+    pub(super) fn pages(&self, path: &str, mut each: impl FnMut(ListResult)) -> Result<(), Error> {
+        let options = PaginatedListOptions { delimiter: Some("/".into()), ..PaginatedListOptions::default() };
+        self.pages_while(path, options, |page| {
+            each(page);
+            true
+        })
+    }
+
+    /// Gives every page of what lies below a path and comes after a key to `each`, until that returns false.
+    pub(super) fn pages_after(
         &self,
         path: &str,
-        delimited: bool,
-        mut each: impl FnMut(ListResult),
+        after: Option<Path>,
+        each: impl FnMut(ListResult) -> bool,
     ) -> Result<(), Error> {
-        let options = PaginatedListOptions {
-            delimiter: delimited.then(|| "/".into()),
-            ..PaginatedListOptions::default()
-        };
+        let offset = after.map(|after| after.to_string());
+        self.pages_while(path, PaginatedListOptions { offset, ..PaginatedListOptions::default() }, each)
+    }
+
+    fn pages_while(
+        &self,
+        path: &str,
+        options: PaginatedListOptions,
+        mut each: impl FnMut(ListResult) -> bool,
+    ) -> Result<(), Error> {
         let mut token = None;
         loop {
-            let options = PaginatedListOptions { page_token: token.clone(), ..options.clone() };
-            let next = self.page(path, options, &mut each)?;
-            if next.is_none() || next == token {
+            let (mut more, page_token) = (true, token.clone());
+            let options = PaginatedListOptions { page_token, ..options.clone() };
+            let next = self.page(path, options, &mut |page| more = each(page))?;
+            if !more || next.is_none() || next == token {
                 return Ok(());
             }
             token = next;

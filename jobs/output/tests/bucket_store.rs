@@ -190,6 +190,10 @@ impl Store for BucketStore {
         self.state().request(&keys, true, |state, key| drop(state.objects.remove(key)))
     }
 
+    fn remove_files(&self, paths: &[String]) -> Result<(), Error> {
+        self.state().request(paths, true, |state, key| drop(state.objects.remove(key)))
+    }
+
     fn everything(&self, path: &str) -> Result<Vec<Entry>, Error> {
         self.listed(path)
     }

@@ -51,6 +51,7 @@ fn expected(name: &str, splits: u32) -> Files {
 /// Does what a run does; `counts` the splits that were mapped and written, and not found finished.
 fn run(store: &Arc<dyn Store>, job: Job, counts: &mut [u32; 2]) -> Result<()> {
     let mut folder = OutputFolder::lock(Arc::clone(store), OUT.to_owned(), OUT, owner())?;
+    folder.splits = job.splits;
     folder.take_over(job.overwrite, Some(&Key(job.name.to_owned())))?;
     folder.work(|folder| work(folder, job, counts))
 }
@@ -94,6 +95,7 @@ fn work(folder: &OutputFolder, Job { name, splits, .. }: Job, counts: &mut [u32;
         };
         written.add(task.files)?;
     }
+    folder.write_held()?;
     let table = if name == "old" { "statistics" } else { "pairs" };
     let mut file = folder.file(&format!("{table}/part-00000"))?;
     file.write_all(format!("table {name}").as_bytes())?;
