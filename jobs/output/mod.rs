@@ -1,7 +1,8 @@
 //! The output folder: one owner, everything under `_temporary` or in uploads, shown last, `_SUCCESS` after that.
 //!
 //! `lock.rs` says who may write, `take_over.rs` what becomes of earlier runs, `parts.rs` what a split leaves for a run that
-//! resumes this one, `files.rs` which files belong to the output, `commit.rs` how they become visible (docs/design/0020).
+//! resumes this one, `bundles.rs` where small files wait in a bucket, `files.rs` which files belong to the output,
+//! `commit.rs` how they become visible (docs/design/0020).
 
 mod bundles;
 mod by_rename;
