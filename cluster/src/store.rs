@@ -95,6 +95,12 @@ pub trait Uploads: Sync {
     /// fine. `replaced`: the tag of the file that had this name when the upload was decided to be completed, if there was
     /// one; without it, a lost upload could be taken for a completed one.
     fn complete(&self, upload: &Upload, replaced: Option<&str>) -> Result<(), Error>;
+    /// Writes a small file in one step: where there is none, or in place of the one that has the tag `replaced`. One with
+    /// these contents that is there already is fine.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when another file is there.
+    fn write(&self, path: &str, contents: &[u8], replaced: Option<&str>) -> Result<(), Error>;
     /// Gives up an upload and the space that it takes. One that is completed, or not known any more, is fine.
     fn abort(&self, upload: &Upload) -> Result<(), Error>;
     /// The store's tag for the contents of a file, which differs when the file is replaced; `None` where there is no file.

@@ -11,6 +11,8 @@ use s3::S3;
 
 #[path = "../../tests/s3.rs"]
 mod s3;
+#[path = "shared/writes.rs"]
+mod writes;
 
 const QUICK: ObjectLimits = ObjectLimits {
     sign_in: Duration::from_secs(1),
@@ -311,6 +313,14 @@ fn an_upload_is_seen_once_it_is_completed_by_whoever_knows_it() {
     }
     let left: Vec<_> = std::fs::read_dir(server.file("")).unwrap().map(|e| e.unwrap().path()).collect();
     assert_eq!(left, [""; 0].map(std::path::PathBuf::from), "parts were left behind");
+}
+
+#[test]
+#[ignore = "needs scripts/s3/build"]
+fn a_small_file_replaces_only_what_it_is_to_replace() {
+    let server = S3::start();
+    let store = bucket(&server, ObjectLimits::default());
+    writes::a_small_file_replaces_only_what_it_is_to_replace(&store);
 }
 
 /// An upload that is finished and not completed.

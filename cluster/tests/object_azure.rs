@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 use cluster::{BlobReader, Bucket, Error, ObjectLimits, Store, Uploads};
 use tempfile::TempDir;
 
+#[path = "shared/writes.rs"]
+mod writes;
+
 const START: Duration = Duration::from_secs(60);
 const STOP: Duration = Duration::from_secs(20);
 /// A server that everybody forgot ends after this many seconds.
@@ -130,6 +133,8 @@ fn a_container_of_azure_is_as_a_bucket_of_s3() {
     assert_eq!(store.everything("/数据").unwrap().len(), names.len());
     store.remove("/数据").unwrap();
     assert!(!store.exists("/数据").unwrap());
+
+    writes::a_small_file_replaces_only_what_it_is_to_replace(&store);
 
     // Two uploads to one name: the parts of one are not those of the other.
     write(&store, "/neu/twice", b"before");

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use cluster::Store;
+use cluster::Uploads;
 use serde::{Deserialize, Serialize};
 
 use super::by_upload::{AT_ONCE, each_at_once};
@@ -150,7 +150,7 @@ fn find_tasks(folder: &OutputFolder) -> Result<BTreeMap<(u32, u64), TaskManifest
 }
 
 /// Writes each small file of a decided job to its name. Can be done again. Holds one bundle.
-pub(super) fn show(folder: &OutputFolder, job: &JobManifest) -> Result<()> {
+pub(super) fn show(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManifest) -> Result<()> {
     let store = folder.store.as_ref();
     let mut bundles = BTreeMap::<&str, Vec<(&String, &OutputFile, u64)>>::new();
     for (name, file) in &job.files.0 {
@@ -166,17 +166,8 @@ pub(super) fn show(folder: &OutputFolder, job: &JobManifest) -> Result<()> {
             let contents = contents.filter(|bytes| blake3::hash(bytes).to_hex().as_str() == file.blake3);
             let contents = contents.with_context(|| format!("\"{path}\" does not hold \"{name}\""))?;
             folder.check_lately()?;
-            show_one(store, &folder.at(name), contents, job.earlier.has(name))
+            Ok(uploads.write(&folder.at(name), contents, job.earlier.tag(name))?)
         })?;
-    }
-    Ok(())
-}
-
-/// Where nothing was there before, whatever is there now is the same file, which this run or another one has written.
-fn show_one(store: &dyn Store, path: &str, contents: &[u8], replaces: bool) -> Result<()> {
-    match replaces {
-        true => put(store, path, contents)?,
-        false => drop(store.create_new(path, contents)?),
     }
     Ok(())
 }

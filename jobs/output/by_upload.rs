@@ -35,16 +35,16 @@ pub(super) const AT_ONCE: usize = if cfg!(test) { 1 } else { 32 };
 /// What an earlier output has under the folders of an output, when a job is decided.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Earlier {
-    /// The files that the job replaces: their tags, where the new ones are uploads; else empty.
+    /// The files that the job replaces: their tags.
     replaced: BTreeMap<String, String>,
     /// Files that go.
     removed: BTreeSet<String>,
 }
 
 impl Earlier {
-    /// Whether the job replaces a file of that name.
-    pub fn has(&self, name: &str) -> bool {
-        self.replaced.contains_key(name)
+    /// The tag of the file of that name which the job replaces.
+    pub fn tag(&self, name: &str) -> Option<&str> {
+        self.replaced.get(name).map(String::as_str)
     }
 }
 
@@ -84,11 +84,7 @@ pub(super) fn decide(folder: &OutputFolder, uploads: &dyn Uploads, mut job: JobM
     job.earlier.removed = removed.into_iter().collect();
     let tags = Mutex::new(&mut job.earlier.replaced);
     each_at_once(AT_ONCE, &replaced, |name| {
-        let tag = match job.files.0[name].upload {
-            Some(_) => uploads.tag(&folder.at(name))?,
-            None => Some(String::new()),
-        };
-        if let Some(tag) = tag {
+        if let Some(tag) = uploads.tag(&folder.at(name))? {
             tags.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), tag);
         }
         Ok(())
@@ -113,7 +109,7 @@ pub(super) fn show(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManife
     // From here to the end no output is to be seen.
     folder.check()?;
     store.remove(&success)?;
-    let shown = complete(uploads, job).and_then(|()| bundles::show(folder, job));
+    let shown = complete(uploads, job).and_then(|()| bundles::show(folder, uploads, job));
     shown.with_context(|| {
         format!("the commit cannot go on; to begin anew, remove \"{}\"", folder.at("_temporary"))
     })?;
@@ -139,8 +135,7 @@ fn complete(uploads: &dyn Uploads, job: &JobManifest) -> Result<()> {
     let files: Vec<_> = job.files.0.iter().filter(|(_, file)| file.place.is_none()).collect();
     each_at_once(AT_ONCE, &files, |(name, file)| {
         let Some(upload) = &file.upload else { bail!("no upload of \"{name}\" is known") };
-        let replaced = job.earlier.replaced.get(*name).map(String::as_str);
-        Ok(uploads.complete(upload, replaced)?)
+        Ok(uploads.complete(upload, job.earlier.tag(name))?)
     })
 }
 

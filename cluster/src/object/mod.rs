@@ -9,6 +9,7 @@ mod failure;
 mod shared;
 mod upload;
 
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use futures::StreamExt;
@@ -24,7 +25,8 @@ pub use self::shared::ObjectLimits;
 use self::shared::{Shared, is_mark};
 use self::upload::ObjectWriter;
 use crate::store::{
-    Blob, Child, Entry, Error, Output, Showing, Store, Upload, UploadOutput, Uploads, Version, is_hidden,
+    Blob, BlobReader, Child, Entry, Error, Output, Showing, Store, Upload, UploadOutput, Uploads, Version,
+    is_hidden,
 };
 
 /// How many objects one request may remove (S3: 1,000).
@@ -85,6 +87,29 @@ impl Bucket {
         }
     }
 
+    /// Writes an object if nothing is there, or if what is there is to be updated; whether it did.
+    fn put_if(
+        &self,
+        path: &str,
+        action: &'static str,
+        contents: &[u8],
+        mode: PutMode,
+    ) -> Result<bool, Error> {
+        let payload = PutPayload::from(contents.to_vec());
+        let put = |client: Arc<dyn Client>, key: Path| {
+            let (payload, mode) = (payload.clone(), mode.clone());
+            async move {
+                match client.put_opts(&key, payload, mode.into()).await {
+                    Err(
+                        object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. },
+                    ) => Ok(false),
+                    written => Ok(written.map(|_| true)?),
+                }
+            }
+        };
+        self.shared.ask(path, action, self.shared.limits.transfer, put)
+    }
+
     fn delete(&self, path: &str, keys: Vec<Path>) -> Result<(), Error> {
         let delete = |client: Arc<dyn Client>, _| {
             let keys = keys.clone();
@@ -141,17 +166,7 @@ impl Store for Bucket {
     }
 
     fn create_new(&self, path: &str, contents: &[u8]) -> Result<bool, Error> {
-        let payload = PutPayload::from(contents.to_vec());
-        let create = |client: Arc<dyn Client>, key: Path| {
-            let payload = payload.clone();
-            async move {
-                match client.put_opts(&key, payload, PutMode::Create.into()).await {
-                    Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
-                    created => Ok(created.map(|_| true)?),
-                }
-            }
-        };
-        self.shared.ask(path, "create", self.shared.limits.transfer, create)
+        self.put_if(path, "create", contents, PutMode::Create)
     }
 
     /// Nothing: an object brings its directories along.
@@ -259,6 +274,22 @@ impl Uploads for Bucket {
         upload::complete(&self.shared, upload, replaced)
     }
 
+    fn write(&self, path: &str, contents: &[u8], replaced: Option<&str>) -> Result<(), Error> {
+        let mode = replaced.map_or(PutMode::Create, |tag| PutMode::Update(upload::version_of_tag(tag)));
+        if self.put_if(path, "write", contents, mode)? {
+            return Ok(());
+        }
+        let (there, mut found) = (self.open(path)?, Vec::new());
+        if there.bytes() == contents.len() as u64 {
+            let read = BlobReader::new(there, 0, u64::MAX).read_to_end(&mut found);
+            read.map_err(|error| Error::io(path, "read", error))?;
+        }
+        match found == contents {
+            true => Ok(()),
+            false => Err(Error::io(path, "write", io::Error::other("another file is there by now"))),
+        }
+    }
+
     fn abort(&self, upload: &Upload) -> Result<(), Error> {
         let abort = |client: Arc<dyn Client>, key: Path| {
             let id = upload.id.clone();
@@ -273,7 +304,7 @@ impl Uploads for Bucket {
     }
 
     fn tag(&self, path: &str) -> Result<Option<String>, Error> {
-        Ok(self.shared.head(path, "look for")?.and_then(|meta| meta.e_tag))
+        Ok(self.shared.head(path, "look for")?.and_then(|meta| upload::tag(&meta)))
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use object_store::multipart::PartId;
 use object_store::path::Path;
-use object_store::{PutOptions, PutPayload};
+use object_store::{ObjectMeta, PutOptions, PutPayload, UpdateVersion};
 
 use super::connect::Client;
 use super::failure::Failure;
@@ -98,6 +98,18 @@ impl ObjectWriter {
     }
 }
 
+/// The tag of an object: its ETag, and behind a space its version if the service has one.
+pub(super) fn tag(object: &ObjectMeta) -> Option<String> {
+    let tag = object.e_tag.as_ref()?;
+    Some(object.version.as_ref().map_or_else(|| tag.clone(), |version| format!("{tag} {version}")))
+}
+
+/// What a tag says of the object that is to be replaced.
+pub(super) fn version_of_tag(tag: &str) -> UpdateVersion {
+    let (tag, version) = tag.split_once(' ').map_or((tag, None), |(tag, version)| (tag, Some(version)));
+    UpdateVersion { e_tag: Some(tag.to_owned()), version: version.map(str::to_owned) }
+}
+
 /// Makes one object of the parts of an upload; see [`Uploads::complete`](crate::Uploads::complete).
 pub(super) fn complete(shared: &Shared, upload: &Upload, replaced: Option<&str>) -> Result<(), Error> {
     let part = |name: &String| PartId { content_id: name.clone() };
@@ -116,7 +128,7 @@ pub(super) fn complete(shared: &Shared, upload: &Upload, replaced: Option<&str>)
     }
     // An attempt before has completed it, whose answer was lost or which another process made.
     match shared.head(&upload.path, "look for")? {
-        Some(meta) if meta.size == upload.bytes && meta.e_tag.as_deref() != replaced => Ok(()),
+        Some(meta) if meta.size == upload.bytes && tag(&meta).as_deref() != replaced => Ok(()),
         _ => {
             let lost = io::Error::other("the service does not know the upload any more");
             Err(Error::Io { path: shared.name(&upload.path), action: "complete the upload of", source: lost })

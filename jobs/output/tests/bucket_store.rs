@@ -236,6 +236,20 @@ impl Uploads for BucketStore {
         }
     }
 
+    fn write(&self, path: &str, contents: &[u8], replaced: Option<&str>) -> Result<(), Error> {
+        let mut written = false;
+        self.state().request(&[path.to_owned()], true, |state, path| {
+            if state.objects.get(path).map(|(_, tag)| tag.to_string()).as_deref() == replaced {
+                state.put(path, contents);
+                written = true;
+            }
+        })?;
+        match written || self.look(path)?.is_some_and(|(found, _)| *found == *contents) {
+            true => Ok(()),
+            false => Err(broken(path)),
+        }
+    }
+
     fn abort(&self, upload: &Upload) -> Result<(), Error> {
         self.state()
             .request(slice::from_ref(&upload.path), true, |state, _| drop(state.uploads.remove(&upload.id)))
