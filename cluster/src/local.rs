@@ -133,6 +133,16 @@ impl Rename for Local {
             _ => Error::io(from, "rename", source),
         })
     }
+
+    fn remove_empty(&self, path: &str) -> Result<(), Error> {
+        trace!(target: "remove", "{path}");
+        match fs::remove_dir(path_of_text(path)) {
+            Err(error) if !is_absent(&error) && error.kind() != io::ErrorKind::DirectoryNotEmpty => {
+                Err(Error::io(path, "remove", error))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What lies directly in a directory, with hidden names if they are asked for; of a file, the file alone.
@@ -192,14 +202,21 @@ fn version(metadata: &Metadata) -> Version {
 /// A hidden file beside the one that it will be, and the directories above it.
 fn temporary(path: &str) -> io::Result<NamedTempFile> {
     let folder = path_of_text(parent(path));
-    fs::create_dir_all(&folder)?;
     let name = path.rsplit('/').next().unwrap_or_default();
     let name: String = name.chars().take(TEMPORARY_NAME_CHARS).collect();
-    tempfile::Builder::new()
-        .prefix(&path_of_text(&format!(".{name}.tmp")))
-        // As any other new file, and not private as temporary files are: the umask still applies.
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder)
+    let create = || {
+        fs::create_dir_all(&folder)?;
+        tempfile::Builder::new()
+            .prefix(&path_of_text(&format!(".{name}.tmp")))
+            // As any other new file, and not private as temporary files are: the umask still applies.
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(&folder)
+    };
+    // Another process may remove an empty directory that this one wants to use.
+    match create() {
+        Err(error) if is_absent(&error) => create(),
+        created => created,
+    }
 }
 
 /// Below a file there is nothing either.
@@ -454,6 +471,14 @@ mod tests {
         Local.create_dir(&path("d/e")).unwrap();
         assert!(Local.exists(&path("d/e")).unwrap());
         assert!(!Local.exists(&path("b")).unwrap());
+        for name in ["d", "d/e", "d", "none"] {
+            Local.remove_empty(&path(name)).unwrap();
+        }
+        write(&path("d/x"), "1");
+        Local.remove_empty(&path("d")).unwrap();
+        assert_eq!(listed(&folder), ["/d/x"]);
+        Local.remove_empty(&path("d/x")).unwrap();
+        assert_eq!(listed(&folder), ["/d/x"]);
     }
 
     #[test]

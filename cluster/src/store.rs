@@ -70,6 +70,8 @@ pub enum Showing<'a> {
 pub trait Rename {
     /// Moves a file or directory; `to` must not exist.
     fn rename(&self, from: &str, to: &str) -> Result<(), Error>;
+    /// Removes a directory in which nothing lies. Anything else stays, and nothing there is fine.
+    fn remove_empty(&self, path: &str) -> Result<(), Error>;
 }
 
 /// A store that keeps an upload until it is completed: object stores. There a rename would be a copy of every object.

@@ -8,7 +8,7 @@ use cluster::Rename;
 
 use super::commit::{FOLDERS, JOB, JobManifest};
 use super::files::found_below;
-use super::{EARLIER, OutputFolder, PARTS, SUCCESS, put};
+use super::{EARLIER, KEY, OutputFolder, PARTS, SUCCESS, put};
 
 /// What an earlier output had, until the new one is whole.
 const REPLACED: &str = "replaced";
@@ -75,19 +75,26 @@ fn displace(folder: &OutputFolder, renamer: &dyn Rename, name: &str) -> Result<(
     Ok(())
 }
 
-/// Removes what the run has left besides the job manifest.
+/// Removes what the run has left besides the job manifest. The key goes first: nobody goes on with what is left then.
 pub(super) fn clear(folder: &OutputFolder) -> Result<()> {
-    for name in ["map", PARTS, EARLIER, "tasks", REPLACED] {
+    for name in [KEY, "map", PARTS, EARLIER, "tasks", REPLACED] {
         folder.store.remove(&folder.temporary(name))?;
     }
     Ok(())
 }
 
-/// Moves `_temporary` out of sight at one moment, with the lock and the job manifest in it, and removes it.
-pub(super) fn remove_temporary(folder: &OutputFolder, renamer: &dyn Rename) -> Result<()> {
-    let aside = folder.at("_temporary.old");
-    folder.store.remove(&aside)?;
+/// Removes locks and beats. They are moved to the run's own folder first: the names of locks come again, and an owner that
+/// was asleep must not remove that of another run.
+pub(super) fn discard(folder: &OutputFolder, renamer: &dyn Rename, paths: &[String]) -> Result<()> {
+    let aside = folder.temporary("discarded");
+    // It is made before the look at the lock: whoever takes over later removes it or gives it another name.
+    folder.store.create_dir(&folder.temporary(""))?;
     folder.check()?;
-    renamer.rename(&folder.at("_temporary"), &aside)?;
+    for path in paths {
+        if folder.store.exists(path)? {
+            folder.store.remove(&aside)?;
+            renamer.rename(path, &aside)?;
+        }
+    }
     Ok(folder.store.remove(&aside)?)
 }

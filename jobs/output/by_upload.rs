@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use anyhow::{Result, anyhow, bail};
-use cluster::{Store, Upload, UploadOutput, Uploads};
+use cluster::{Upload, UploadOutput, Uploads};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -152,16 +152,6 @@ pub(super) fn clear(
         store.remove(&format!("{run}/{name}"))?;
     }
     Ok(())
-}
-
-/// Removes `_temporary`; the locks go last.
-pub(super) fn remove_temporary(folder: &OutputFolder) -> Result<()> {
-    let store: &dyn Store = folder.store.as_ref();
-    for child in store.children(&folder.at("_temporary"))?.iter().filter(|child| child.directory) {
-        folder.check()?;
-        store.remove(&child.path)?;
-    }
-    Ok(store.remove(&folder.at("_temporary"))?)
 }
 
 /// Does `work` for each of `items`, so many at a time, until one fails.

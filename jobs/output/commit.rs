@@ -100,7 +100,7 @@ impl OutputFolder {
         job.map(Some)
     }
 
-    /// Removes `_temporary`. The lock goes last, so that a run which finds an output without it finds it whole.
+    /// Removes what is of no use any more.
     fn clear(&self, job: &JobManifest) -> Result<()> {
         if let Some(lock) = &self.lock {
             lock.stop();
@@ -110,15 +110,6 @@ impl OutputFolder {
             Showing::Rename(_) => by_rename::clear(self)?,
             Showing::Uploads(uploads) => by_upload::clear(self, uploads, &self.run, Some(job))?,
         }
-        self.remove_temporary()
-    }
-
-    /// Removes `_temporary`, with the lock in it.
-    pub(super) fn remove_temporary(&self) -> Result<()> {
-        self.check()?;
-        match self.store.showing() {
-            Showing::Rename(renamer) => by_rename::remove_temporary(self, renamer),
-            Showing::Uploads(_) => by_upload::remove_temporary(self),
-        }
+        self.release(false)
     }
 }

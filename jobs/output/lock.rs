@@ -177,13 +177,16 @@ impl Lock {
         self.held.check()
     }
 
-    /// Removes the locks and beats that came before.
-    pub fn remove_earlier(&self) -> Result<()> {
+    /// The paths of this lock and of its beat, the lock last.
+    pub fn paths(&self) -> [String; 2] {
+        paths(&self.held.folder, self.held.number)
+    }
+
+    /// The paths of the locks and beats that came before.
+    pub fn earlier_paths(&self) -> Result<Vec<String>, cluster::Error> {
         let held = &self.held;
-        for number in numbers(held.store.as_ref(), &held.folder)?.into_iter().filter(|n| *n < held.number) {
-            remove(held.store.as_ref(), &held.folder, number)?;
-        }
-        Ok(())
+        let numbers = numbers(held.store.as_ref(), &held.folder)?.into_iter();
+        Ok(numbers.filter(|number| *number < held.number).flat_map(|n| paths(&held.folder, n)).collect())
     }
 
     /// Ends the beat; one that is just being written is waited for.
@@ -192,12 +195,6 @@ impl Lock {
             drop(sender);
             drop(thread.join());
         }
-    }
-
-    /// Leaves the output to others, once the beat is stopped.
-    pub fn release(&self) -> Result<()> {
-        self.check()?;
-        Ok(remove(self.held.store.as_ref(), &self.held.folder, self.held.number)?)
     }
 }
 
@@ -239,14 +236,8 @@ fn beat_path(folder: &str, number: u64) -> String {
     format!("{}.beat", path(folder, number))
 }
 
-fn remove(store: &dyn Store, folder: &str, number: u64) -> Result<(), cluster::Error> {
-    store.remove(&beat_path(folder, number))?;
-    store.remove(&path(folder, number))
-}
-
-/// Whether this path is that of a lock or of a beat.
-pub(super) fn is_of_lock(path: &str) -> bool {
-    path.rsplit('/').next().is_some_and(|name| name.starts_with(LOCK))
+fn paths(folder: &str, number: u64) -> [String; 2] {
+    [beat_path(folder, number), path(folder, number)]
 }
 
 /// The numbers of all locks there.

@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use cluster::{Blob, Child, Entry, Error, Output, Showing, Store, Upload, UploadOutput, Uploads};
 
-use super::Files;
-use super::power_store::Content;
+use super::{Content, Files};
 
 /// What becomes of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
