@@ -6,7 +6,8 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{Folder, Run, signal};
+use crate::faults::Whole;
+use crate::support::{Folder, Run, run, signal};
 
 const DEDUP: &str = "dedup in out --workers 1 -q --format jsonl --split-size 8K";
 
@@ -221,4 +222,35 @@ fn an_output_inside_of_the_input_is_no_corpus() {
     here.write("spark/out/_SUCCESS", "");
     let run = here.run("dedup spark other --workers 1 -q --method exact").ends(0);
     assert_eq!(run.stderr, "");
+}
+
+/// A run that is killed in the middle of its commit shows a part of its output, here in the folder that it reads.
+#[test]
+fn a_killed_run_goes_on_where_its_output_lies_in_its_input() {
+    let (here, dedup) = (Folder::new(), "dedup in in/sub/out --workers 1 -q --method exact --split-size 8K");
+    corpus(&here, 'o');
+    here.run(dedup).ends(0);
+    let whole = Whole::read(&here.path("in/sub/out")).unwrap();
+    fs::remove_dir_all(here.path("in/sub")).unwrap();
+    let mut seen_in_part = 0;
+    let points = [("create", 1), ("create", 9), ("write", 5), ("settle", 2), ("settle", 4)];
+    for (point, count) in points.into_iter().chain((1..=8).map(|count| ("rename", count))) {
+        let mut command = here.command(dedup);
+        command.env("DEDUP_FAULT", format!("0 {point} {count} kill"));
+        assert_eq!(run(&mut command).code, None, "not killed at {point} {count}");
+        let parts = here
+            .files("in/sub/out")
+            .into_iter()
+            .filter(|file| !file.to_str().unwrap().contains("/_temporary"));
+        seen_in_part += u32::from(parts.count() > 0 && !here.path("in/sub/out/_SUCCESS").exists());
+        // Another job does not take what is seen of it for a part of the corpus.
+        here.run("dedup in other --workers 1 -q --method exact --overwrite").ends(0);
+        assert_eq!(here.counter("other", "records_read"), 600, "{point} {count}");
+        let again = here.run(dedup);
+        let done = again.code == Some(2) && again.stderr.contains("exists");
+        assert!(again.code == Some(0) || done, "{point} {count}: {again:?}");
+        assert!(Whole::read(&here.path("in/sub/out")).unwrap() == whole, "{point} {count}: another output");
+        fs::remove_dir_all(here.path("in/sub")).unwrap();
+    }
+    assert!(seen_in_part >= 2, "{seen_in_part}");
 }

@@ -250,6 +250,26 @@ fn numbers(store: &dyn Store, folder: &str) -> Result<Vec<u64>, cluster::Error> 
     Ok(children.iter().filter_map(|child| number(&child.path)).collect())
 }
 
+/// Whether a run of this program has begun an output in that folder, and has not finished it: `_temporary` holds its lock, or
+/// its own folder.
+pub(crate) fn is_begun(store: &dyn Store, output: &str) -> Result<bool, cluster::Error> {
+    let children = match store.children(&format!("{output}/_temporary")) {
+        Err(cluster::Error::NotFound { .. }) => Vec::new(),
+        children => children?,
+    };
+    let is_number = |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_ours = |path: &str| {
+        let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        match name.strip_prefix(LOCK) {
+            Some(lock) => is_number(lock.strip_suffix(".beat").unwrap_or(lock)),
+            None => {
+                name.split_once('-').is_some_and(|(number, unique)| is_number(number) && unique.len() == 16)
+            }
+        }
+    };
+    Ok(children.iter().any(|child| is_ours(&child.path)))
+}
+
 /// Whether the owner of a lock lives, as far as can be seen.
 fn lives(store: &dyn Store, folder: &str, number: u64, me: &Owner) -> Result<bool> {
     let owner = read(store, &path(folder, number))?;

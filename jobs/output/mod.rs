@@ -31,6 +31,7 @@ use self::commit::JOB;
 pub(crate) use self::commit::{FOLDERS, JobManifest};
 use self::files::SharedFiles;
 pub(crate) use self::files::{Difference, FileList, OutputFile, found_below};
+pub(crate) use self::lock::is_begun;
 use self::lock::{Lock, Owner};
 pub(crate) use self::parts::{SplitParts, TaskManifest};
 pub(crate) use self::success::SuccessList;
