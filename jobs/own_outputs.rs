@@ -1,17 +1,23 @@
 //! Outputs of this program inside of an input folder, finished or not, which are no corpus.
 
-use std::collections::BTreeSet;
-use std::io::Read;
+use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use cluster::{BlobReader, Found, Store, shown};
-use serde_json::Value;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
-use crate::output::{FOLDERS, is_begun};
+use crate::output::{FOLDERS, SUCCESS, is_begun};
 use crate::say;
 
-/// How much of a `_SUCCESS` is read; one of ours begins with what it is known by.
-const SUCCESS_BYTES: u64 = 64 << 20;
+/// What tells a `_SUCCESS` of this program from one of Spark, which is empty or says nothing of a configuration.
+#[derive(Deserialize)]
+struct OwnSuccess {
+    #[serde(rename = "counters")]
+    _counters: BTreeMap<String, IgnoredAny>,
+    #[serde(rename = "configuration")]
+    _configuration: BTreeMap<String, IgnoredAny>,
+}
 
 /// Leaves out what lies in an output below the folder that an input names, and says so: in a finished one, in one that a
 /// killed run has shown in part, and so in that of the run itself which goes on. An output that is named itself is read,
@@ -68,13 +74,14 @@ fn is_output(store: &dyn Store, folder: &str) -> Result<bool> {
     if is_begun(store, folder.trim_end_matches('/'))? {
         return Ok(true);
     }
-    let blob = match store.open(&format!("{folder}_SUCCESS")) {
+    let path = format!("{folder}{SUCCESS}");
+    let blob = match store.open(&path) {
         Err(cluster::Error::NotFound { .. }) => return Ok(false),
         blob => blob?,
     };
-    let mut text = Vec::new();
-    BlobReader::new(blob, 0, SUCCESS_BYTES).read_to_end(&mut text)?;
-    // That of Spark is empty, or says nothing of a configuration.
-    let success: Value = serde_json::from_slice(&text).unwrap_or_default();
-    Ok(success["counters"].is_object() && success["configuration"].is_object())
+    // The list of files in it may be longer than memory.
+    match serde_json::from_reader::<_, OwnSuccess>(BlobReader::new(blob, 0, u64::MAX)) {
+        Err(error) if error.is_io() => Err(error).with_context(|| format!("could not read \"{path}\"")),
+        success => Ok(success.is_ok()),
+    }
 }

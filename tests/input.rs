@@ -254,3 +254,20 @@ fn a_killed_run_goes_on_where_its_output_lies_in_its_input() {
     }
     assert!(seen_in_part >= 2, "{seen_in_part}");
 }
+
+#[test]
+fn an_output_of_very_many_files_is_no_corpus_either() {
+    let here = Folder::new();
+    corpus(&here, 'o');
+    here.run("dedup in in/old/out --workers 1 -q --method exact").ends(0);
+    let success = fs::read_to_string(here.path("in/old/out/_SUCCESS")).unwrap();
+    let (head, list) = success.split_once("\"files\": {").unwrap();
+    let file = format!("\"kept/{}\": {{\"bytes\": 1}},\n", "x".repeat(1 << 16));
+    here.write("in/old/out/_SUCCESS", format!("{head}\"files\": {{\n{}{list}", file.repeat(1100)));
+    let run = here.run("dedup in out --workers 1 -q --method exact").ends(0);
+    assert!(run.stderr.contains("/in/old/out/\" is an output of this program"), "{run:?}");
+    // One that cannot be read is not passed over.
+    fs::remove_file(here.path("in/old/out/_SUCCESS")).unwrap();
+    fs::create_dir(here.path("in/old/out/_SUCCESS")).unwrap();
+    here.run("dedup in other --workers 1 -q --method exact").fails(1, &["in/old/out/_SUCCESS"]);
+}
