@@ -142,6 +142,32 @@ fn a_commit_that_was_cut_is_finished_by_whoever_comes_next() {
 }
 
 #[test]
+fn a_commit_that_cannot_be_finished_is_given_up_where_the_output_may_be_replaced() {
+    let here = corpus(300, 100);
+    let dedup = "dedup in.jsonl out --method exact --workers 1 --split-size 4K";
+    here.run(&format!("{dedup} -q")).ends(0);
+    let usual = here.bytes("out/kept", "");
+    // Before anything is shown, and in the middle.
+    for count in [2, 4] {
+        fs::remove_dir_all(here.path("out")).unwrap();
+        killed(&here, &format!("{dedup} -q"), "rename", count);
+        let lost = here
+            .files("out/_temporary")
+            .into_iter()
+            .find(|file| file.to_str().unwrap().contains("/parts/kept/"));
+        fs::remove_file(lost.unwrap()).unwrap();
+        for _ in 0..2 {
+            here.run(&format!("{dedup} -q")).fails(1, &["/out/_temporary\"", "--overwrite", "is missing"]);
+        }
+        let run = here.run(&format!("{dedup} --overwrite")).ends(0);
+        assert!(run.stderr.contains("is given up"), "{run:?}");
+        assert_eq!(here.bytes("out/kept", ""), usual);
+        assert!(!here.path("out/_temporary").exists());
+        says(&here.run("check --full out"), 0, &[]);
+    }
+}
+
+#[test]
 fn an_owner_that_lost_its_lock_ends_and_leaves_nothing() {
     let here = lock::corpus(6000);
     let mut asleep = lock::stopped(&here);

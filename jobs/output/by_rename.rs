@@ -53,7 +53,7 @@ pub(super) fn show(folder: &OutputFolder, renamer: &dyn Rename, job: &JobManifes
             folder.check()?;
             renamer.rename(&finished, &folder.at(name))?;
         } else if !store.exists(&folder.at(name))? {
-            bail!("\"{}\" is lost; remove \"{}\" and run again", folder.at(name), folder.at("_temporary"));
+            bail!("\"{}\" is lost: \"{finished}\" is not there either", folder.at(name));
         }
     }
     store.settle(&folder.path)?;

@@ -101,11 +101,7 @@ pub(super) fn show(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManife
     each_at_once(AT_ONCE, &files, |(name, file)| {
         let Some(upload) = &file.upload else { bail!("no upload of \"{name}\" is known") };
         let replaced = job.earlier.replaced.get(*name).map(String::as_str);
-        let completed = uploads.complete(upload, replaced);
-        completed.map_err(|error| {
-            let temporary = folder.at("_temporary");
-            anyhow!(error).context(format!("the commit cannot go on; to begin anew, remove \"{temporary}\""))
-        })
+        Ok(uploads.complete(upload, replaced)?)
     })?;
     folder.check()?;
     let removed: Vec<_> = job.earlier.removed.iter().collect();

@@ -74,10 +74,19 @@ impl OutputFolder {
 
     /// Makes a decided output visible.
     pub(super) fn show(&self, job: &JobManifest) -> Result<()> {
-        match self.store.showing() {
+        let shown = match self.store.showing() {
             Showing::Rename(renamer) => by_rename::show(self, renamer, job),
             Showing::Uploads(uploads) => by_upload::show(self, uploads, job),
-        }
+        };
+        shown.with_context(|| {
+            format!(
+                "the commit of the output \"{}\" is not finished: run again, and if it fails again, give it up with \
+                 --overwrite or by removing \"{}{}\"",
+                self.uri,
+                self.store.prefix(),
+                self.at("_temporary")
+            )
+        })
     }
 
     /// What the run in that folder had decided, if it had.

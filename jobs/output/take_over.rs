@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use cluster::{Showing, shown};
 
-use super::commit::JobManifest;
+use super::commit::{JOB, JobManifest};
 use super::{EARLIER, KEY, Key, OutputFolder, PARTS, by_upload, put, read, refuse_existing};
 use crate::say;
 
@@ -75,6 +75,30 @@ impl OutputFolder {
             by_upload::clear(self, uploads, &theirs, Some(job).filter(|_| finished))?;
         }
         Ok(self.store.remove(&theirs)?)
+    }
+
+    /// Makes visible what an earlier run of the same key has decided. Where that cannot be done, it is given up, and all begins
+    /// anew: for who wants to replace the output anyway.
+    pub fn show_or_give_up(&mut self, key: Option<&Key>) -> Result<()> {
+        let Some(job) = &self.decided else { return Ok(()) };
+        let Err(error) = self.show(job) else { return Ok(()) };
+        self.check()?;
+        say(shown(&format!(
+            "warning: an earlier commit of this job is given up, and all is done anew: {error:#}"
+        )));
+        // It must not be taken for a decision any more while the rest is removed.
+        let given_up = self.run.clone();
+        if let Showing::Uploads(uploads) = self.store.showing() {
+            by_upload::clear(self, uploads, &given_up, None)?;
+        }
+        self.store.remove(&format!("{given_up}/{JOB}"))?;
+        self.store.settle(&self.at("_temporary"))?;
+        self.store.remove(&given_up)?;
+        if let Some(lock) = &self.lock {
+            self.run = format!("{}/{}", self.at("_temporary"), lock.run());
+        }
+        (self.decided, self.resumable) = (None, false);
+        self.begin(Vec::new(), key)
     }
 
     /// Takes the folder of a dead run for this one's. False if it is gone: its owner was only asleep, and just about to end.

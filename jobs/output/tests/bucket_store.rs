@@ -116,6 +116,11 @@ impl BucketStore {
         state.uploads.keys().filter(|id| state.noted.contains(*id)).cloned().collect()
     }
 
+    /// The service forgets all uploads that are not completed, as some do after a week.
+    pub fn forget_uploads(&self) {
+        self.state().uploads.clear();
+    }
+
     fn listed(&self, path: &str) -> Result<Vec<Entry>, Error> {
         let mut state = self.state();
         state.request(&[path.to_owned()], false, |_, _| ())?;

@@ -77,7 +77,11 @@ fn expected(name: &str, splits: u32) -> Files {
 /// Does what a run does; `counts` the splits that were mapped and written, and not found finished.
 fn run(store: &Arc<dyn Store>, job: Job, counts: &mut [u32; 2]) -> Result<()> {
     let mut folder = OutputFolder::lock(Arc::clone(store), OUT.to_owned(), OUT, owner())?;
-    folder.take_over(job.overwrite, Some(&Key(job.name.to_owned())))?;
+    let key = Key(job.name.to_owned());
+    folder.take_over(job.overwrite, Some(&key))?;
+    if job.overwrite {
+        folder.show_or_give_up(Some(&key))?;
+    }
     folder.work(|folder| work(folder, job, counts))
 }
 
