@@ -1,9 +1,10 @@
 //! The list of files that decides what an output is: what is written is what is seen, and what is checked later.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use crate::lock;
-use crate::support::{Folder, Random, Run, run, signal};
+use crate::support::{Folder, Random, Run, run, signal, unshare};
 
 /// Documents of which the last `copies` are those before them again.
 fn corpus(documents: usize, copies: usize) -> Folder {
@@ -177,5 +178,33 @@ fn an_owner_that_lost_its_lock_ends_and_leaves_nothing() {
     assert_eq!(asleep.wait().unwrap().code(), Some(1));
     let left = here.files("out").into_iter().filter(|file| file.to_str().unwrap().contains("/_temporary/"));
     assert_eq!(left.collect::<Vec<_>>(), [""; 0].map(std::path::PathBuf::from));
+    says(&here.run("check --full out"), 0, &[]);
+}
+
+/// What is on another file system cannot be moved into the output when all is done: that is found before.
+#[test]
+fn an_output_on_two_file_systems_is_refused_before_the_work() {
+    let here = corpus(200, 50);
+    let dedup = "dedup in.jsonl out -q --method exact --overwrite";
+    here.run(dedup).ends(0);
+    let before = here.bytes("out", "");
+    here.write("elsewhere/x", "");
+    symlink(here.path("elsewhere"), here.path("out/_temporary")).unwrap();
+    here.run(dedup).fails(2, &["out/_temporary\"", "is a link", "remove"]);
+    fs::remove_file(here.path("out/_temporary")).unwrap();
+    for folder in ["_temporary", "kept"] {
+        fs::create_dir_all(here.path("out").join(folder)).unwrap();
+        let mut command = unshare(&["--mount", "--map-root-user"]);
+        let program = here.command("").get_program().to_owned();
+        let script = format!("mount -t tmpfs none out/{folder} && exec \"$0\" {dedup}");
+        command.args(["sh", "-c", &script]).arg(program).current_dir(here.path(""));
+        run(&mut command).fails(2, &[&format!("out/{folder}\""), "another file system", "unmount"]);
+    }
+    fs::remove_dir(here.path("out/_temporary")).unwrap();
+    assert!(here.bytes("out", "") == before, "{:?}", here.files("out"));
+    // A link to where the whole output is to lie is fine, and so is a folder of an old output that is one.
+    fs::rename(here.path("out"), here.path("elsewhere/out")).unwrap();
+    symlink(here.path("elsewhere/out"), here.path("out")).unwrap();
+    here.run(dedup).ends(0);
     says(&here.run("check --full out"), 0, &[]);
 }

@@ -3,15 +3,46 @@
 //! Whatever a step moves comes from or goes to the run's own folder, also what it replaces: a run that takes over renames
 //! that folder first, and so none of the steps of an owner that was only asleep can succeed.
 
+use std::os::unix::fs::MetadataExt;
+use std::{fs, io};
+
 use anyhow::{Result, bail};
-use cluster::Rename;
+use cluster::{Rename, path_of_text};
 
 use super::commit::{FOLDERS, JOB, JobManifest};
 use super::files::found_below;
 use super::{EARLIER, KEY, OutputFolder, PARTS, SUCCESS, put};
+use crate::WrongUse;
 
 /// What an earlier output had, until the new one is whole.
 const REPLACED: &str = "replaced";
+
+/// An error if the folders of a local output, whose path this is, do not lie on one file system, or `_temporary` is a link:
+/// the commit could not rename them. A folder of an old output that is a link is renamed as such. Folders of HDFS lie on one
+/// name node.
+pub(super) fn refuse_several_file_systems(path: &str) -> Result<()> {
+    let failed = |source| cluster::Error::io(path, "look for", source);
+    let device = fs::metadata(path_of_text(path)).map_err(failed)?.dev();
+    for name in ["_temporary"].into_iter().chain(FOLDERS) {
+        let folder = format!("{path}/{name}");
+        let metadata = match fs::symlink_metadata(path_of_text(&folder)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            metadata => metadata.map_err(failed)?,
+        };
+        if name == "_temporary" && metadata.is_symlink() {
+            bail!(WrongUse(format!(
+                "\"{folder}\" is a link, but what is written there is renamed into the output: remove the link and run again"
+            )));
+        }
+        if metadata.is_dir() && metadata.dev() != device {
+            bail!(WrongUse(format!(
+                "\"{folder}\" lies on another file system than the output, so that nothing could be renamed into or out of it: \
+                 unmount it, or choose another output"
+            )));
+        }
+    }
+    Ok(())
+}
 
 /// Writes the job manifest, once all files that it names are seen and durable.
 pub(super) fn decide(folder: &OutputFolder, renamer: &dyn Rename, job: &JobManifest) -> Result<()> {

@@ -138,6 +138,9 @@ impl OutputFolder {
         }
         // It must be there for its name to be told from others that lead to it.
         store.create_dir(&path)?;
+        if store.prefix().is_empty() {
+            by_rename::refuse_several_file_systems(&path)?;
+        }
         if let Some(file) = plan.file_below(store.prefix(), &path) {
             bail!(WrongUse(format!("the input \"{}\" lies in the output \"{uri}\"", file.path)));
         }
