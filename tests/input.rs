@@ -2,7 +2,8 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
-use std::process::{Child, Stdio};
+use std::os::unix::net::UnixListener;
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -270,4 +271,28 @@ fn an_output_of_very_many_files_is_no_corpus_either() {
     fs::remove_file(here.path("in/old/out/_SUCCESS")).unwrap();
     fs::create_dir(here.path("in/old/out/_SUCCESS")).unwrap();
     here.run("dedup in other --workers 1 -q --method exact").fails(1, &["in/old/out/_SUCCESS"]);
+}
+
+#[test]
+fn what_is_no_file_is_refused_where_it_is_named_and_passed_over_with_a_word_in_a_folder() {
+    let here = Folder::new();
+    corpus(&here, 'o');
+    let _socket = UnixListener::bind(here.path("in/socket")).unwrap();
+    assert!(Command::new("mkfifo").arg(here.path("in/pipe")).status().unwrap().success());
+    here.write("in/empty.jsonl", "");
+    for input in ["in", "in/*"] {
+        let run = here.run(&format!("dedup {input} out --workers 1 -q --method exact --overwrite")).ends(0);
+        let words: Vec<_> = run.stderr.lines().collect();
+        assert!(words.len() == 2 && words[0].contains("in/pipe\" is a FIFO"), "{words:?}");
+        assert!(words[1].contains("in/socket\" is a socket"), "{words:?}");
+        assert_eq!(here.counter("out", "records_read"), 600);
+    }
+    // What no pattern means is not spoken of.
+    assert_eq!(here.run("dedup in/*.jsonl other -q --method exact").ends(0).stderr, "");
+    here.run("dedup in/0.jsonl,in/pipe new -q").fails(2, &["\"in/pipe\"", "a FIFO"]);
+    here.run("dedup /dev/null new -q").fails(2, &["\"/dev/null\"", "a device"]);
+    fs::remove_file(here.path("in/socket")).unwrap();
+    here.write("only/x", "");
+    fs::rename(here.path("in/pipe"), here.path("only/x")).unwrap();
+    here.run("dedup only new -q").fails(2, &["no files in it"]);
 }

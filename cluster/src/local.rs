@@ -3,7 +3,7 @@
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -177,7 +177,8 @@ fn children(path: &str, hidden: bool) -> Result<Vec<Child>, Error> {
         if metadata.is_dir() && link && leads_back(&found).map_err(failed)? {
             continue;
         }
-        if metadata.is_dir() || metadata.is_file() {
+        // What is no file is for whoever asks for inputs to speak of, and nothing that an output has.
+        if !hidden || metadata.is_dir() || metadata.is_file() {
             children.push(child(name, &metadata));
         }
     }
@@ -186,6 +187,18 @@ fn children(path: &str, hidden: bool) -> Result<Vec<Child>, Error> {
 
 fn child(path: String, metadata: &Metadata) -> Child {
     Child { path, bytes: metadata.len(), version: version(metadata), directory: metadata.is_dir() }
+}
+
+/// What lies at a path, if it is neither a file nor a directory.
+pub(crate) fn special(path: &str) -> Result<Option<&'static str>, Error> {
+    let metadata = fs::metadata(path_of_text(path)).map_err(|source| Error::io(path, "look for", source))?;
+    let kind = metadata.file_type();
+    Ok(match () {
+        () if kind.is_fifo() => Some("a FIFO"),
+        () if kind.is_socket() => Some("a socket"),
+        () if kind.is_block_device() || kind.is_char_device() => Some("a device"),
+        () => None,
+    })
 }
 
 /// Without the time of the last change (ctime), which a chmod or a backup by hard links also moves: where a time was set

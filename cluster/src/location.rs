@@ -8,7 +8,7 @@ use std::{env, fs, io};
 
 use crate::checked::{Checked, Noted, Sums};
 use crate::hdfs::{Hdfs, HdfsLimits, one_spelling};
-use crate::local::Local;
+use crate::local::{self, Local};
 use crate::name::{NameBelow, path_of_text, text_of_path};
 use crate::object::{Bucket, ObjectLimits};
 use crate::pattern::{alternatives, is_pattern, matching, split};
@@ -22,6 +22,8 @@ pub struct Stores {
     directory: PathBuf,
     /// By what their paths begin with, such as `hdfs://host:8020` or `s3://bucket`.
     remote: Mutex<BTreeMap<String, Arc<dyn Store>>>,
+    /// What inputs have led to that is no file, by its path, and what it is.
+    passed_over: Mutex<BTreeMap<String, &'static str>>,
 }
 
 /// An input file.
@@ -87,7 +89,17 @@ impl Stores {
 
     /// The same, where relative local paths are relative to `directory` (text of a path).
     pub fn below(directory: &str) -> Self {
-        Stores { local: Arc::new(Local), directory: path_of_text(directory), remote: Mutex::default() }
+        Stores {
+            local: Arc::new(Local),
+            directory: path_of_text(directory),
+            remote: Mutex::default(),
+            passed_over: Mutex::default(),
+        }
+    }
+
+    /// What [`Stores::expand`] has passed over in folders and behind patterns, by its path, and what it is, such as `a FIFO`.
+    pub fn passed_over(&self) -> BTreeMap<String, &'static str> {
+        self.passed_over.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The store and the absolute path that `uri` names: `hdfs://host:port/path`, `hdfs:///path` (on
@@ -229,14 +241,39 @@ impl Stores {
         Ok(found)
     }
 
+    /// Takes out what is no file, and notes it.
+    fn pass_over(&self, store: &dyn Store, files: &mut Vec<Entry>) -> Result<(), Error> {
+        let mut special = BTreeMap::new();
+        // All of them have no length.
+        for file in files.iter().filter(|file| store.prefix().is_empty() && file.bytes == 0) {
+            if let Some(kind) = local::special(&file.path)? {
+                special.insert(file.path.clone(), kind);
+            }
+        }
+        files.retain(|file| !special.contains_key(&file.path));
+        self.passed_over.lock().unwrap_or_else(PoisonError::into_inner).append(&mut special);
+        Ok(())
+    }
+
     fn expand_one(&self, input: &str, found: &mut Vec<Found>) -> Result<(), Error> {
         let (store, path) = self.locate(input)?;
         let mut files = Vec::new();
         let mut base = path.clone();
         if !is_pattern(&path) || store.exists(&path)? {
             files = store.list(&path)?;
-            if files.is_empty() {
-                return Err(Error::BadName { name: input.to_owned(), reason: "no files in it".to_owned() });
+            self.pass_over(store.as_ref(), &mut files)?;
+            match self.passed_over().get(&path) {
+                Some(kind) => {
+                    let reason = format!("it is {kind} and not a file");
+                    return Err(Error::BadName { name: input.to_owned(), reason });
+                }
+                None if files.is_empty() => {
+                    return Err(Error::BadName {
+                        name: input.to_owned(),
+                        reason: "no files in it".to_owned(),
+                    });
+                }
+                None => {}
             }
         } else {
             let bad = |reason| Error::BadName { name: input.to_owned(), reason };
@@ -248,6 +285,7 @@ impl Stores {
                 }
                 matching(store.as_ref(), "", &names, &bad, &mut files)?;
             }
+            self.pass_over(store.as_ref(), &mut files)?;
             base = path.split('/').take_while(|name| !is_pattern(name)).collect::<Vec<_>>().join("/");
         }
         if files.is_empty() {

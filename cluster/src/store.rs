@@ -13,7 +13,8 @@ pub trait Store: Send + Sync {
     fn prefix(&self) -> &str;
     /// Opens a file for reading.
     fn open(&self, path: &str) -> Result<Arc<dyn Blob>, Error>;
-    /// What lies directly in a directory, in any order, without hidden names (`_x`, `.x`); of a file, the file alone.
+    /// What lies directly in a directory, in any order, without hidden names (`_x`, `.x`); of a file, the file alone. What
+    /// this machine has beside files and directories, such as a FIFO, is listed as a file of no bytes.
     fn children(&self, path: &str) -> Result<Vec<Child>, Error>;
     /// Creates a file, and the directories above it. It is whole only after [`Output::finish`]; some stores show
     /// it before, so write where nobody looks and rename.
