@@ -208,3 +208,21 @@ fn an_output_on_two_file_systems_is_refused_before_the_work() {
     here.run(dedup).ends(0);
     says(&here.run("check --full out"), 0, &[]);
 }
+
+#[test]
+fn the_root_of_a_file_system_is_no_output_and_folders_above_one_are_made() {
+    let here = corpus(200, 50);
+    // Refused whatever is decided of the root: the input lies below it.
+    for root in ["/", "//.", "/tmp/..", "file:///"] {
+        here.run(&format!("dedup in.jsonl {root} -q --overwrite"))
+            .fails(2, &[&format!("\"{root}\""), "is the root"]);
+    }
+    here.run("dedup in.jsonl a/b/c -q").ends(0);
+    let mut inside = here.command("dedup ../../in.jsonl . -q");
+    fs::create_dir_all(here.path("d/e")).unwrap();
+    assert_eq!(run(inside.current_dir(here.path("d/e"))).code, Some(0));
+    assert_eq!(here.bytes("d/e/kept", ""), here.bytes("a/b/c/kept", ""));
+    run(inside.current_dir(here.path("d/e"))).fails(2, &["\".\" exists", "--overwrite"]);
+    here.run("dedup in.jsonl in.jsonl/x -q").fails(1, &["in.jsonl/x", "Not a directory"]);
+    here.run("dedup in.jsonl . -q --overwrite").fails(2, &["in.jsonl\" lies in the output \".\""]);
+}

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::{fs, io};
 
 use anyhow::{Result, bail};
-use cluster::{Rename, path_of_text};
+use cluster::{Rename, Showing, Store, path_of_text};
 
 use super::commit::{FOLDERS, JOB, JobManifest};
 use super::files::found_below;
@@ -128,4 +128,17 @@ pub(super) fn discard(folder: &OutputFolder, renamer: &dyn Rename, paths: &[Stri
         }
     }
     Ok(folder.store.remove(&aside)?)
+}
+
+/// Removes what a run that lost its lock has written since, where runs have folders that no other run uses: who took over has
+/// given the folder another name. It gets a new one here as well, so that only one of the two has it, and one that was decided
+/// is left to whoever took over.
+pub(super) fn vanish(store: &dyn Store, run: &str) -> Result<(), cluster::Error> {
+    let Showing::Rename(renamer) = store.showing() else { return Ok(()) };
+    if store.exists(run)? && !store.exists(&format!("{run}/{JOB}"))? {
+        let gone = format!("{run}.gone");
+        renamer.rename(run, &gone)?;
+        store.remove(&gone)?;
+    }
+    renamer.remove_empty(run.rsplit_once('/').map_or("", |(temporary, _)| temporary))
 }

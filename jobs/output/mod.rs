@@ -27,7 +27,6 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 pub(crate) use self::by_upload::each_at_once;
-use self::commit::JOB;
 pub(crate) use self::commit::{FOLDERS, JobManifest};
 use self::files::SharedFiles;
 pub(crate) use self::files::{Difference, FileList, OutputFile, found_below};
@@ -127,6 +126,11 @@ impl OutputFolder {
     ) -> Result<Self> {
         let (store, path) = stores.locate(uri)?;
         let path = path.trim_end_matches('/').to_owned();
+        if path.is_empty() && matches!(store.showing(), Showing::Rename(_)) {
+            bail!(WrongUse(format!(
+                "the output \"{uri}\" is the root of a file system: name a folder in it"
+            )));
+        }
         if store.exists(&path)? {
             if store.children(&path)?.first().is_some_and(|file| file.path == path) {
                 bail!(WrongUse(format!("the output \"{uri}\" is a file")));
@@ -179,7 +183,7 @@ impl OutputFolder {
         lock.beat(move |taken: &anyhow::Error| {
             cluster.fail(&format!("{taken:#}"));
             // The first error is the one to report.
-            drop(vanish(store.as_ref(), &run));
+            drop(by_rename::vanish(store.as_ref(), &run));
             say(cluster::shown(&format!("error: {taken:#}")));
             std::process::exit(1);
         })
@@ -313,7 +317,7 @@ impl OutputFolder {
         lock.stop();
         if let Err(error) = self.check() {
             if lock.is_lost() {
-                drop(vanish(self.store.as_ref(), &self.run));
+                drop(by_rename::vanish(self.store.as_ref(), &self.run));
             }
             return Err(error);
         }
@@ -342,19 +346,6 @@ impl OutputFolder {
             Showing::Uploads(_) => Ok(paths.iter().try_for_each(|path| self.store.remove(path))?),
         }
     }
-}
-
-/// Removes what a run that lost its lock has written since, where runs have folders that no other run uses: who took over has
-/// given the folder another name. It gets a new one here as well, so that only one of the two has it, and one that was decided
-/// is left to whoever took over.
-fn vanish(store: &dyn Store, run: &str) -> Result<(), cluster::Error> {
-    let Showing::Rename(renamer) = store.showing() else { return Ok(()) };
-    if store.exists(run)? && !store.exists(&format!("{run}/{JOB}"))? {
-        let gone = format!("{run}.gone");
-        renamer.rename(run, &gone)?;
-        store.remove(&gone)?;
-    }
-    renamer.remove_empty(run.rsplit_once('/').map_or("", |(temporary, _)| temporary))
 }
 
 /// What the names of parts begin with: `part`, unless a file that keeps its own name could have the name of a part.
