@@ -150,6 +150,9 @@ impl Finish<'_> {
         let shared = cluster.meet((), |_| -> Result<_> {
             self.plan.refuse_hidden_names()?;
             let mut folder = OutputFolder::claim(stores, output, overwrite, &self.plan, key, cluster)?;
+            if overwrite && folder.decided().is_some_and(|job| job.guards == self.limits) {
+                folder.show_or_give_up(key)?;
+            }
             let decided = folder.decided().map(|job| job.guards == self.limits);
             if decided == Some(false) {
                 // It passed other guards than those that are asked for now.

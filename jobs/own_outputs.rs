@@ -1,25 +1,34 @@
-//! Finished outputs of this program inside of an input folder, which are no corpus.
+//! Outputs of this program inside of an input folder, finished or not, which are no corpus.
 
-use std::collections::BTreeSet;
-use std::io::Read;
+use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use cluster::{BlobReader, Found, Store, shown};
-use serde_json::Value;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
+use crate::output::{FOLDERS, SUCCESS, is_begun};
 use crate::say;
 
-/// Folders that an output has; a folder without one of these is not looked at.
-const FOLDERS: [&str; 4] = ["kept", "removed", "packed", "unpacked"];
-/// How much of a `_SUCCESS` is read; one of ours begins with what it is known by.
-const SUCCESS_BYTES: u64 = 64 << 20;
+/// What tells a `_SUCCESS` of this program from one of Spark, which is empty or says nothing of a configuration.
+#[derive(Deserialize)]
+struct OwnSuccess {
+    #[serde(rename = "counters")]
+    _counters: BTreeMap<String, IgnoredAny>,
+    #[serde(rename = "configuration")]
+    _configuration: BTreeMap<String, IgnoredAny>,
+}
 
-/// Leaves out what lies in a finished output below the folder that an input names, and says so. An output that is named
-/// itself is read, and so is one of which such a folder is written out.
+/// Leaves out what lies in an output below the folder that an input names, and says so: in a finished one, in one that a
+/// killed run has shown in part, and so in that of the run itself which goes on. An output that is named itself is read,
+/// and so is one of which such a folder is written out behind a pattern.
 ///
-/// Cost: one small file is read for each folder that has one of [`FOLDERS`].
+/// Cost: for each folder that has one of [`FOLDERS`] its `_SUCCESS` is read, in little memory, and its `_temporary` listed.
 pub(crate) fn leave_out(inputs: &[String], files: &mut Vec<Found>) -> Result<()> {
-    let names = |input: &String| input.split(['/', '{', ',', '}']).any(|name| FOLDERS.contains(&name));
+    let names = |input: &String| {
+        input.contains(['*', '?', '[', '{'])
+            && input.split(['/', '{', ',', '}']).any(|name| FOLDERS.contains(&name))
+    };
     if inputs.iter().any(names) {
         return Ok(());
     }
@@ -60,14 +69,19 @@ fn key(file: &Found, end: usize) -> (String, String) {
     (file.store.prefix().to_owned(), file.path[..end].to_owned())
 }
 
+/// `folder` ends with a slash.
 fn is_output(store: &dyn Store, folder: &str) -> Result<bool> {
-    let blob = match store.open(&format!("{folder}_SUCCESS")) {
+    if is_begun(store, folder.trim_end_matches('/'))? {
+        return Ok(true);
+    }
+    let path = format!("{folder}{SUCCESS}");
+    let blob = match store.open(&path) {
         Err(cluster::Error::NotFound { .. }) => return Ok(false),
         blob => blob?,
     };
-    let mut text = Vec::new();
-    BlobReader::new(blob, 0, SUCCESS_BYTES).read_to_end(&mut text)?;
-    // That of Spark is empty, or says nothing of a configuration.
-    let success: Value = serde_json::from_slice(&text).unwrap_or_default();
-    Ok(success["counters"].is_object() && success["configuration"].is_object())
+    // The list of files in it may be longer than memory.
+    match serde_json::from_reader::<_, OwnSuccess>(BlobReader::new(blob, 0, u64::MAX)) {
+        Err(error) if error.is_io() => Err(error).with_context(|| format!("could not read \"{path}\"")),
+        success => Ok(success.is_ok()),
+    }
 }

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Result, anyhow, bail};
-use cluster::{Found, NameBelow, Noted, Stores, path_of_text};
+use cluster::{Found, NameBelow, Noted, Stores, path_of_text, shown};
 use datasets::{FORMATS, Format, Piece, UNKNOWN};
 use operators::text::{Clean, Cleaner};
 use operators::{Doc, DocId, hash};
 
-use crate::{WrongUse, own_outputs};
+use crate::{WrongUse, own_outputs, say};
 
 /// How much of a file is looked at to recognise its format.
 const HEAD_BYTES: usize = 4096;
@@ -143,6 +143,9 @@ impl Plan {
     pub fn new(stores: &Stores, inputs: &[String], format: Option<&str>, split_bytes: u64) -> Result<Self> {
         let forced = format.map(named).transpose()?;
         let mut files = stores.expand(inputs)?;
+        for (path, kind) in stores.passed_over() {
+            say(shown(&format!("warning: \"{path}\" is {kind} and not a file: it is passed over")));
+        }
         own_outputs::leave_out(inputs, &mut files)?;
         if files.is_empty() {
             bail!(WrongUse("the input holds nothing but finished outputs: name one to read it".to_owned()));

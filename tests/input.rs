@@ -2,11 +2,13 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
-use std::process::{Child, Stdio};
+use std::os::unix::net::UnixListener;
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{Folder, Run, signal};
+use crate::faults::Whole;
+use crate::support::{Folder, Run, run, signal};
 
 const DEDUP: &str = "dedup in out --workers 1 -q --format jsonl --split-size 8K";
 
@@ -221,4 +223,76 @@ fn an_output_inside_of_the_input_is_no_corpus() {
     here.write("spark/out/_SUCCESS", "");
     let run = here.run("dedup spark other --workers 1 -q --method exact").ends(0);
     assert_eq!(run.stderr, "");
+}
+
+/// A run that is killed in the middle of its commit shows a part of its output, here in the folder that it reads.
+#[test]
+fn a_killed_run_goes_on_where_its_output_lies_in_its_input() {
+    let (here, dedup) = (Folder::new(), "dedup in in/sub/out --workers 1 -q --method exact --split-size 8K");
+    corpus(&here, 'o');
+    here.run(dedup).ends(0);
+    let whole = Whole::read(&here.path("in/sub/out")).unwrap();
+    fs::remove_dir_all(here.path("in/sub")).unwrap();
+    let mut seen_in_part = 0;
+    let points = [("create", 1), ("create", 9), ("write", 5), ("settle", 2), ("settle", 4)];
+    for (point, count) in points.into_iter().chain((1..=8).map(|count| ("rename", count))) {
+        let mut command = here.command(dedup);
+        command.env("DEDUP_FAULT", format!("0 {point} {count} kill"));
+        assert_eq!(run(&mut command).code, None, "not killed at {point} {count}");
+        let parts = here
+            .files("in/sub/out")
+            .into_iter()
+            .filter(|file| !file.to_str().unwrap().contains("/_temporary"));
+        seen_in_part += u32::from(parts.count() > 0 && !here.path("in/sub/out/_SUCCESS").exists());
+        // Another job does not take what is seen of it for a part of the corpus.
+        here.run("dedup in other --workers 1 -q --method exact --overwrite").ends(0);
+        assert_eq!(here.counter("other", "records_read"), 600, "{point} {count}");
+        let again = here.run(dedup);
+        let done = again.code == Some(2) && again.stderr.contains("exists");
+        assert!(again.code == Some(0) || done, "{point} {count}: {again:?}");
+        assert!(Whole::read(&here.path("in/sub/out")).unwrap() == whole, "{point} {count}: another output");
+        fs::remove_dir_all(here.path("in/sub")).unwrap();
+    }
+    assert!(seen_in_part >= 2, "{seen_in_part}");
+}
+
+#[test]
+fn an_output_of_very_many_files_is_no_corpus_either() {
+    let here = Folder::new();
+    corpus(&here, 'o');
+    here.run("dedup in in/old/out --workers 1 -q --method exact").ends(0);
+    let success = fs::read_to_string(here.path("in/old/out/_SUCCESS")).unwrap();
+    let (head, list) = success.split_once("\"files\": {").unwrap();
+    let file = format!("\"kept/{}\": {{\"bytes\": 1}},\n", "x".repeat(1 << 16));
+    here.write("in/old/out/_SUCCESS", format!("{head}\"files\": {{\n{}{list}", file.repeat(1100)));
+    let run = here.run("dedup in out --workers 1 -q --method exact").ends(0);
+    assert!(run.stderr.contains("/in/old/out/\" is an output of this program"), "{run:?}");
+    // One that cannot be read is not passed over.
+    fs::remove_file(here.path("in/old/out/_SUCCESS")).unwrap();
+    fs::create_dir(here.path("in/old/out/_SUCCESS")).unwrap();
+    here.run("dedup in other --workers 1 -q --method exact").fails(1, &["in/old/out/_SUCCESS"]);
+}
+
+#[test]
+fn what_is_no_file_is_refused_where_it_is_named_and_passed_over_with_a_word_in_a_folder() {
+    let here = Folder::new();
+    corpus(&here, 'o');
+    let _socket = UnixListener::bind(here.path("in/socket")).unwrap();
+    assert!(Command::new("mkfifo").arg(here.path("in/pipe")).status().unwrap().success());
+    here.write("in/empty.jsonl", "");
+    for input in ["in", "in/*"] {
+        let run = here.run(&format!("dedup {input} out --workers 1 -q --method exact --overwrite")).ends(0);
+        let words: Vec<_> = run.stderr.lines().collect();
+        assert!(words.len() == 2 && words[0].contains("in/pipe\" is a FIFO"), "{words:?}");
+        assert!(words[1].contains("in/socket\" is a socket"), "{words:?}");
+        assert_eq!(here.counter("out", "records_read"), 600);
+    }
+    // What no pattern means is not spoken of.
+    assert_eq!(here.run("dedup in/*.jsonl other -q --method exact").ends(0).stderr, "");
+    here.run("dedup in/0.jsonl,in/pipe new -q").fails(2, &["\"in/pipe\"", "a FIFO"]);
+    here.run("dedup /dev/null new -q").fails(2, &["\"/dev/null\"", "a device"]);
+    fs::remove_file(here.path("in/socket")).unwrap();
+    here.write("only/x", "");
+    fs::rename(here.path("in/pipe"), here.path("only/x")).unwrap();
+    here.run("dedup only new -q").fails(2, &["no files in it"]);
 }

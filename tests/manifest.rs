@@ -1,9 +1,10 @@
 //! The list of files that decides what an output is: what is written is what is seen, and what is checked later.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use crate::lock;
-use crate::support::{Folder, Random, Run, run, signal};
+use crate::support::{Folder, Random, Run, run, signal, unshare};
 
 /// Documents of which the last `copies` are those before them again.
 fn corpus(documents: usize, copies: usize) -> Folder {
@@ -142,6 +143,32 @@ fn a_commit_that_was_cut_is_finished_by_whoever_comes_next() {
 }
 
 #[test]
+fn a_commit_that_cannot_be_finished_is_given_up_where_the_output_may_be_replaced() {
+    let here = corpus(300, 100);
+    let dedup = "dedup in.jsonl out --method exact --workers 1 --split-size 4K";
+    here.run(&format!("{dedup} -q")).ends(0);
+    let usual = here.bytes("out/kept", "");
+    // Before anything is shown, and in the middle.
+    for count in [2, 4] {
+        fs::remove_dir_all(here.path("out")).unwrap();
+        killed(&here, &format!("{dedup} -q"), "rename", count);
+        let lost = here
+            .files("out/_temporary")
+            .into_iter()
+            .find(|file| file.to_str().unwrap().contains("/parts/kept/"));
+        fs::remove_file(lost.unwrap()).unwrap();
+        for _ in 0..2 {
+            here.run(&format!("{dedup} -q")).fails(1, &["/out/_temporary\"", "--overwrite", "is missing"]);
+        }
+        let run = here.run(&format!("{dedup} --overwrite")).ends(0);
+        assert!(run.stderr.contains("is given up"), "{run:?}");
+        assert_eq!(here.bytes("out/kept", ""), usual);
+        assert!(!here.path("out/_temporary").exists());
+        says(&here.run("check --full out"), 0, &[]);
+    }
+}
+
+#[test]
 fn an_owner_that_lost_its_lock_ends_and_leaves_nothing() {
     let here = lock::corpus(6000);
     let mut asleep = lock::stopped(&here);
@@ -152,4 +179,50 @@ fn an_owner_that_lost_its_lock_ends_and_leaves_nothing() {
     let left = here.files("out").into_iter().filter(|file| file.to_str().unwrap().contains("/_temporary/"));
     assert_eq!(left.collect::<Vec<_>>(), [""; 0].map(std::path::PathBuf::from));
     says(&here.run("check --full out"), 0, &[]);
+}
+
+/// What is on another file system cannot be moved into the output when all is done: that is found before.
+#[test]
+fn an_output_on_two_file_systems_is_refused_before_the_work() {
+    let here = corpus(200, 50);
+    let dedup = "dedup in.jsonl out -q --method exact --overwrite";
+    here.run(dedup).ends(0);
+    let before = here.bytes("out", "");
+    here.write("elsewhere/x", "");
+    symlink(here.path("elsewhere"), here.path("out/_temporary")).unwrap();
+    here.run(dedup).fails(2, &["out/_temporary\"", "is a link", "remove"]);
+    fs::remove_file(here.path("out/_temporary")).unwrap();
+    for folder in ["_temporary", "kept"] {
+        fs::create_dir_all(here.path("out").join(folder)).unwrap();
+        let mut command = unshare(&["--mount", "--map-root-user"]);
+        let program = here.command("").get_program().to_owned();
+        let script = format!("mount -t tmpfs none out/{folder} && exec \"$0\" {dedup}");
+        command.args(["sh", "-c", &script]).arg(program).current_dir(here.path(""));
+        run(&mut command).fails(2, &[&format!("out/{folder}\""), "another file system", "unmount"]);
+    }
+    fs::remove_dir(here.path("out/_temporary")).unwrap();
+    assert!(here.bytes("out", "") == before, "{:?}", here.files("out"));
+    // A link to where the whole output is to lie is fine, and so is a folder of an old output that is one.
+    fs::rename(here.path("out"), here.path("elsewhere/out")).unwrap();
+    symlink(here.path("elsewhere/out"), here.path("out")).unwrap();
+    here.run(dedup).ends(0);
+    says(&here.run("check --full out"), 0, &[]);
+}
+
+#[test]
+fn the_root_of_a_file_system_is_no_output_and_folders_above_one_are_made() {
+    let here = corpus(200, 50);
+    // Refused whatever is decided of the root: the input lies below it.
+    for root in ["/", "//.", "/tmp/..", "file:///"] {
+        here.run(&format!("dedup in.jsonl {root} -q --overwrite"))
+            .fails(2, &[&format!("\"{root}\""), "is the root"]);
+    }
+    here.run("dedup in.jsonl a/b/c -q").ends(0);
+    let mut inside = here.command("dedup ../../in.jsonl . -q");
+    fs::create_dir_all(here.path("d/e")).unwrap();
+    assert_eq!(run(inside.current_dir(here.path("d/e"))).code, Some(0));
+    assert_eq!(here.bytes("d/e/kept", ""), here.bytes("a/b/c/kept", ""));
+    run(inside.current_dir(here.path("d/e"))).fails(2, &["\".\" exists", "--overwrite"]);
+    here.run("dedup in.jsonl in.jsonl/x -q").fails(1, &["in.jsonl/x", "Not a directory"]);
+    here.run("dedup in.jsonl . -q --overwrite").fails(2, &["in.jsonl\" lies in the output \".\""]);
 }

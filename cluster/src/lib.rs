@@ -3,6 +3,7 @@
 //! Arrows: this crate uses none of ours, and does not know what a document is.
 
 mod checked;
+mod found;
 mod guard;
 mod hdfs;
 mod local;
@@ -15,10 +16,11 @@ mod remote;
 mod store;
 
 pub use checked::Noted;
+pub use found::Found;
 pub use guard::{catch, exit_on_panic};
 pub use hdfs::{Hdfs, HdfsLimits};
 pub use local::Local;
-pub use location::{Found, Stores};
+pub use location::Stores;
 pub use name::{NameBelow, path_of_text, shown, text_of_path};
 pub use object::{Bucket, ObjectLimits};
 pub use processes::{Cluster, Limits, Place};

@@ -6,13 +6,14 @@ use std::path::{self, Component, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{env, fs, io};
 
-use crate::checked::{Checked, Noted, Sums};
+use crate::checked::Sums;
+use crate::found::Found;
 use crate::hdfs::{Hdfs, HdfsLimits, one_spelling};
-use crate::local::Local;
+use crate::local::{self, Local};
 use crate::name::{NameBelow, path_of_text, text_of_path};
 use crate::object::{Bucket, ObjectLimits};
 use crate::pattern::{alternatives, is_pattern, matching, split};
-use crate::store::{Blob, Entry, Error, Store, Version, parent};
+use crate::store::{Entry, Error, Store, parent};
 
 /// Every store that a job has spoken of: this machine's files, and one HDFS per name node and one object store per
 /// bucket, met on first use.
@@ -22,55 +23,8 @@ pub struct Stores {
     directory: PathBuf,
     /// By what their paths begin with, such as `hdfs://host:8020` or `s3://bucket`.
     remote: Mutex<BTreeMap<String, Arc<dyn Store>>>,
-}
-
-/// An input file.
-#[derive(Clone)]
-pub struct Found {
-    /// Where it lies.
-    pub store: Arc<dyn Store>,
-    /// Absolute, as the store names it.
-    pub path: String,
-    /// Relative to the input that led to it, or to the part of a pattern that stands before any `*`, `?`,
-    /// `[` or `{`; an input that is a file gives its last name.
-    pub name: NameBelow,
-    /// Length in bytes.
-    pub bytes: u64,
-    /// What the store says of its contents.
-    pub version: Version,
-    /// Of all who open it.
-    sums: Arc<Sums>,
-}
-
-impl Found {
-    /// Opens the file. It must be what was found, and what is read is compared with what was read before through this
-    /// [`Found`] or a clone of it. The cells that are read are noted in `noted`.
-    ///
-    /// # Errors
-    /// Those of the store, and [`Error::Changed`].
-    pub fn open(&self, noted: Option<Arc<Noted>>) -> Result<Arc<dyn Blob>, Error> {
-        Ok(Arc::new(Checked::open(&self.store, &self.path, &self.sums, noted)?))
-    }
-
-    /// The sums of what was noted: what is read later is compared with them, in another process if they are given to
-    /// [`Found::restore`] there.
-    pub fn sums(&self, noted: &Noted) -> Vec<(u64, u64)> {
-        noted.take(&self.sums)
-    }
-
-    /// Takes the sums of what an earlier process has read.
-    ///
-    /// # Errors
-    /// [`Error::Changed`] when something else was read since.
-    pub fn restore(&self, sums: &[(u64, u64)]) -> Result<(), Error> {
-        match self.sums.restore(sums) {
-            true => Ok(()),
-            false => Err(Error::Changed {
-                path: full_path(self),
-                reason: "its bytes differ from those that an earlier run has read".to_owned(),
-            }),
-        }
-    }
+    /// What inputs have led to that is no file, by its path, and what it is.
+    passed_over: Mutex<BTreeMap<String, &'static str>>,
 }
 
 impl Default for Stores {
@@ -87,7 +41,17 @@ impl Stores {
 
     /// The same, where relative local paths are relative to `directory` (text of a path).
     pub fn below(directory: &str) -> Self {
-        Stores { local: Arc::new(Local), directory: path_of_text(directory), remote: Mutex::default() }
+        Stores {
+            local: Arc::new(Local),
+            directory: path_of_text(directory),
+            remote: Mutex::default(),
+            passed_over: Mutex::default(),
+        }
+    }
+
+    /// What [`Stores::expand`] has passed over in folders and behind patterns, by its path, and what it is, such as `a FIFO`.
+    pub fn passed_over(&self) -> BTreeMap<String, &'static str> {
+        self.passed_over.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The store and the absolute path that `uri` names: `hdfs://host:port/path`, `hdfs:///path` (on
@@ -224,9 +188,18 @@ impl Stores {
             }
         }
         // Of two inputs that lead to a file the outer one names it, whichever came first.
-        found.sort_by_cached_key(|file| (full_path(file), Reverse(file.name.len())));
-        found.dedup_by_key(|file| full_path(file));
+        found.sort_by_cached_key(|file| (file.full_path(), Reverse(file.name.len())));
+        found.dedup_by_key(|file| file.full_path());
         Ok(found)
+    }
+
+    /// Takes out what is no file, and notes it.
+    fn pass_over(&self, store: &dyn Store, files: &mut Vec<Entry>) -> Result<(), Error> {
+        if store.prefix().is_empty() {
+            let mut passed_over = self.passed_over.lock().unwrap_or_else(PoisonError::into_inner);
+            passed_over.append(&mut local::take_special(files)?);
+        }
+        Ok(())
     }
 
     fn expand_one(&self, input: &str, found: &mut Vec<Found>) -> Result<(), Error> {
@@ -235,8 +208,19 @@ impl Stores {
         let mut files = Vec::new();
         if pattern.is_empty() {
             files = store.list(&path)?;
-            if files.is_empty() {
-                return Err(Error::BadName { name: input.to_owned(), reason: "no files in it".to_owned() });
+            self.pass_over(store.as_ref(), &mut files)?;
+            match self.passed_over().get(&path) {
+                Some(kind) => {
+                    let reason = format!("it is {kind} and not a file");
+                    return Err(Error::BadName { name: input.to_owned(), reason });
+                }
+                None if files.is_empty() => {
+                    return Err(Error::BadName {
+                        name: input.to_owned(),
+                        reason: "no files in it".to_owned(),
+                    });
+                }
+                None => {}
             }
         } else {
             let bad = |reason| Error::BadName { name: input.to_owned(), reason };
@@ -248,6 +232,7 @@ impl Stores {
                 }
                 matching(store.as_ref(), base, &names, &bad, &mut files)?;
             }
+            self.pass_over(store.as_ref(), &mut files)?;
         }
         if files.is_empty() {
             return Err(Error::NotFound { path: input.to_owned() });
@@ -276,10 +261,6 @@ fn literal_head<'a>(store: &dyn Store, path: &'a str) -> Result<(&'a str, &'a st
         start = end + 1;
     }
     Ok((path, ""))
-}
-
-fn full_path(file: &Found) -> String {
-    format!("{}{}", file.store.prefix(), file.path)
 }
 
 fn is_scheme(text: &str) -> bool {

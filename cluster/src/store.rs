@@ -13,7 +13,8 @@ pub trait Store: Send + Sync {
     fn prefix(&self) -> &str;
     /// Opens a file for reading.
     fn open(&self, path: &str) -> Result<Arc<dyn Blob>, Error>;
-    /// What lies directly in a directory, in any order, without hidden names (`_x`, `.x`); of a file, the file alone.
+    /// What lies directly in a directory, in any order, without hidden names (`_x`, `.x`); of a file, the file alone. What
+    /// this machine has beside files and directories, such as a FIFO, is listed as a file of no bytes.
     fn children(&self, path: &str) -> Result<Vec<Child>, Error>;
     /// Creates a file, and the directories above it. It is whole only after [`Output::finish`]; some stores show
     /// it before, so write where nobody looks and rename.
@@ -85,6 +86,8 @@ pub enum Showing<'a> {
 pub trait Rename {
     /// Moves a file or directory; `to` must not exist.
     fn rename(&self, from: &str, to: &str) -> Result<(), Error>;
+    /// Removes a directory in which nothing lies. Anything else stays, and nothing there is fine.
+    fn remove_empty(&self, path: &str) -> Result<(), Error>;
 }
 
 /// A store that keeps an upload until it is completed: object stores. There a rename would be a copy of every object.

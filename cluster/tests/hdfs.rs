@@ -90,6 +90,12 @@ fn files_are_written_found_renamed_and_removed() {
     store.create_dir(&path("d/e")).unwrap();
     store.create_dir(&path("d/e")).unwrap();
     assert!(store.exists(&path("d/e")).unwrap());
+    renamer.remove_empty(&path("d")).unwrap();
+    assert!(store.exists(&path("d/e")).unwrap());
+    for name in ["d/e", "d", "none"] {
+        renamer.remove_empty(&path(name)).unwrap();
+    }
+    assert!(!store.exists(&path("d")).unwrap());
 
     let mut half = store.create(&path("half")).unwrap();
     half.write_all(&content(3 << 20)).unwrap();

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use cluster::{Store, Upload, UploadOutput, Uploads};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
@@ -109,10 +109,8 @@ pub(super) fn show(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManife
     // From here to the end no output is to be seen.
     folder.check()?;
     store.remove(&success)?;
-    let shown = complete(uploads, job).and_then(|()| bundles::show(folder, uploads, job));
-    shown.with_context(|| {
-        format!("the commit cannot go on; to begin anew, remove \"{}\"", folder.at("_temporary"))
-    })?;
+    complete(uploads, job)?;
+    bundles::show(folder, uploads, job)?;
     folder.check()?;
     remove_files(store, job.earlier.removed.iter().map(|name| folder.at(name)).collect())?;
     // A store that lists in another order is asked for all at once.
@@ -180,16 +178,6 @@ pub(super) fn clear(
         store.remove(&format!("{run}/{name}"))?;
     }
     Ok(())
-}
-
-/// Removes `_temporary`; the locks go last.
-pub(super) fn remove_temporary(folder: &OutputFolder) -> Result<()> {
-    let store: &dyn Store = folder.store.as_ref();
-    for child in store.children(&folder.at("_temporary"))?.iter().filter(|child| child.directory) {
-        folder.check()?;
-        store.remove(&child.path)?;
-    }
-    Ok(store.remove(&folder.at("_temporary"))?)
 }
 
 /// Does `work` for each of `items`, so many at a time, until one fails.

@@ -75,10 +75,19 @@ impl OutputFolder {
 
     /// Makes a decided output visible.
     pub(super) fn show(&self, job: &JobManifest) -> Result<()> {
-        match self.store.showing() {
+        let shown = match self.store.showing() {
             Showing::Rename(renamer) => by_rename::show(self, renamer, job),
             Showing::Uploads(uploads) => by_upload::show(self, uploads, job),
-        }
+        };
+        shown.with_context(|| {
+            format!(
+                "the commit of the output \"{}\" is not finished: run again, and if it fails again, give it up with \
+                 --overwrite or by removing \"{}{}\"",
+                self.uri,
+                self.store.prefix(),
+                self.at("_temporary")
+            )
+        })
     }
 
     /// What the run in that folder had decided, if it had.
@@ -101,7 +110,7 @@ impl OutputFolder {
         job.map(Some)
     }
 
-    /// Removes `_temporary`. The lock goes last, so that a run which finds an output without it finds it whole.
+    /// Removes what is of no use any more.
     fn clear(&self, job: &JobManifest) -> Result<()> {
         if let Some(lock) = &self.lock {
             lock.stop();
@@ -111,15 +120,6 @@ impl OutputFolder {
             Showing::Rename(_) => by_rename::clear(self)?,
             Showing::Uploads(uploads) => by_upload::clear(self, uploads, &self.run, Some(job))?,
         }
-        self.remove_temporary()
-    }
-
-    /// Removes `_temporary`, with the lock in it.
-    pub(super) fn remove_temporary(&self) -> Result<()> {
-        self.check()?;
-        match self.store.showing() {
-            Showing::Rename(renamer) => by_rename::remove_temporary(self, renamer),
-            Showing::Uploads(_) => by_upload::remove_temporary(self),
-        }
+        self.release(false)
     }
 }

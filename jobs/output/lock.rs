@@ -193,13 +193,16 @@ impl Lock {
         if checked.elapsed() < 2 * BEAT && !self.is_lost() { Ok(()) } else { self.check() }
     }
 
-    /// Removes the locks and beats that came before.
-    pub fn remove_earlier(&self) -> Result<()> {
+    /// The paths of this lock and of its beat, the lock last.
+    pub fn paths(&self) -> [String; 2] {
+        paths(&self.held.folder, self.held.number)
+    }
+
+    /// The paths of the locks and beats that came before.
+    pub fn earlier_paths(&self) -> Result<Vec<String>, cluster::Error> {
         let held = &self.held;
-        for number in numbers(held.store.as_ref(), &held.folder)?.into_iter().filter(|n| *n < held.number) {
-            remove(held.store.as_ref(), &held.folder, number)?;
-        }
-        Ok(())
+        let numbers = numbers(held.store.as_ref(), &held.folder)?.into_iter();
+        Ok(numbers.filter(|number| *number < held.number).flat_map(|n| paths(&held.folder, n)).collect())
     }
 
     /// Ends the beat; one that is just being written is waited for.
@@ -208,12 +211,6 @@ impl Lock {
             drop(sender);
             drop(thread.join());
         }
-    }
-
-    /// Leaves the output to others, once the beat is stopped.
-    pub fn release(&self) -> Result<()> {
-        self.check()?;
-        Ok(remove(self.held.store.as_ref(), &self.held.folder, self.held.number)?)
     }
 }
 
@@ -257,14 +254,8 @@ fn beat_path(folder: &str, number: u64) -> String {
     format!("{}.beat", path(folder, number))
 }
 
-fn remove(store: &dyn Store, folder: &str, number: u64) -> Result<(), cluster::Error> {
-    store.remove(&beat_path(folder, number))?;
-    store.remove(&path(folder, number))
-}
-
-/// Whether this path is that of a lock or of a beat.
-pub(super) fn is_of_lock(path: &str) -> bool {
-    path.rsplit('/').next().is_some_and(|name| name.starts_with(LOCK))
+fn paths(folder: &str, number: u64) -> [String; 2] {
+    [beat_path(folder, number), path(folder, number)]
 }
 
 /// The numbers of all locks there.
@@ -275,6 +266,26 @@ fn numbers(store: &dyn Store, folder: &str) -> Result<Vec<u64>, cluster::Error> 
     };
     let number = |path: &str| path.rsplit('/').next()?.strip_prefix(LOCK)?.parse().ok();
     Ok(children.iter().filter_map(|child| number(&child.path)).collect())
+}
+
+/// Whether a run of this program has begun an output in that folder, and has not finished it: `_temporary` holds its lock, or
+/// its own folder.
+pub(crate) fn is_begun(store: &dyn Store, output: &str) -> Result<bool, cluster::Error> {
+    let children = match store.children(&format!("{output}/_temporary")) {
+        Err(cluster::Error::NotFound { .. }) => Vec::new(),
+        children => children?,
+    };
+    let is_number = |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_ours = |path: &str| {
+        let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        match name.strip_prefix(LOCK) {
+            Some(lock) => is_number(lock.strip_suffix(".beat").unwrap_or(lock)),
+            None => {
+                name.split_once('-').is_some_and(|(number, unique)| is_number(number) && unique.len() == 16)
+            }
+        }
+    };
+    Ok(children.iter().any(|child| is_ours(&child.path)))
 }
 
 /// Whether the owner of a lock lives, as far as can be seen.

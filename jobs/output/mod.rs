@@ -33,7 +33,8 @@ pub(crate) use self::by_upload::each_at_once;
 pub(crate) use self::commit::{FOLDERS, JobManifest};
 use self::files::SharedFiles;
 pub(crate) use self::files::{Difference, FileList, OutputFile, found_below};
-use self::lock::{Lock, Owner, is_of_lock};
+pub(crate) use self::lock::is_begun;
+use self::lock::{Lock, Owner};
 pub(crate) use self::parts::{SplitParts, TaskManifest};
 pub(crate) use self::success::SuccessList;
 use crate::failure::{is_change, while_running};
@@ -132,6 +133,11 @@ impl OutputFolder {
     ) -> Result<Self> {
         let (store, path) = stores.locate(uri)?;
         let path = path.trim_end_matches('/').to_owned();
+        if path.is_empty() && matches!(store.showing(), Showing::Rename(_)) {
+            bail!(WrongUse(format!(
+                "the output \"{uri}\" is the root of a file system: name a folder in it"
+            )));
+        }
         if store.exists(&path)? {
             if store.children(&path)?.first().is_some_and(|file| file.path == path) {
                 bail!(WrongUse(format!("the output \"{uri}\" is a file")));
@@ -143,13 +149,16 @@ impl OutputFolder {
         }
         // It must be there for its name to be told from others that lead to it.
         store.create_dir(&path)?;
+        if store.prefix().is_empty() {
+            by_rename::refuse_several_file_systems(&path)?;
+        }
         if let Some(file) = plan.file_below(store.prefix(), &path) {
             bail!(WrongUse(format!("the input \"{}\" lies in the output \"{uri}\"", file.path)));
         }
         let mut folder = OutputFolder::lock(store, path, uri, Owner::of_this_process())?;
         (folder.stem, folder.splits) = (part_stem(plan), plan.splits.len() as u32);
         if let Err(error) = folder.refuse_input_inside(plan) {
-            folder.release()?;
+            folder.release(false)?;
             return Err(error);
         }
         folder.beat(cluster)?;
@@ -180,10 +189,8 @@ impl OutputFolder {
         let (cluster, store, run) = (Arc::clone(cluster), Arc::clone(&self.store), self.run.clone());
         lock.beat(move |taken: &anyhow::Error| {
             cluster.fail(&format!("{taken:#}"));
-            // Who took over has renamed the folder, or has taken it for its own where there is no renaming.
-            if let Showing::Rename(_) = store.showing() {
-                drop(store.remove(&run));
-            }
+            // The first error is the one to report.
+            drop(by_rename::vanish(store.as_ref(), &run));
             say(cluster::shown(&format!("error: {taken:#}")));
             std::process::exit(1);
         })
@@ -336,25 +343,47 @@ impl OutputFolder {
 
     /// The end of a run that failed. What it has finished stays for a run that resumes it, unless it is `useless`.
     fn leave(&self, useless: bool) -> Result<()> {
-        if self.decided_in(&self.run)?.is_none() && (useless || !self.resumable) {
+        let keeps = self.decided_in(&self.run)?.is_some() || (self.resumable && !useless);
+        if let (false, Showing::Uploads(uploads)) = (keeps, self.store.showing()) {
             self.check()?;
-            if let Showing::Uploads(uploads) = self.store.showing() {
-                by_upload::clear(self, uploads, &self.run, None)?;
-            }
-            self.store.remove(&self.run)?;
+            by_upload::clear(self, uploads, &self.run, None)?;
         }
-        self.release()
+        self.release(keeps)
     }
 
-    /// Leaves the output to others, with what lies in `_temporary` if anything but locks does.
-    fn release(&self) -> Result<()> {
+    /// Leaves the output to others. What other runs have left in `_temporary` stays, and this one's folder if it `keeps` it.
+    fn release(&self, keeps: bool) -> Result<()> {
         let Some(lock) = &self.lock else { return Ok(()) };
         lock.stop();
-        let left = self.store.children(&self.at("_temporary"))?;
-        if left.iter().all(|child| is_of_lock(&child.path)) {
-            self.remove_temporary()
-        } else {
-            lock.release()
+        if let Err(error) = self.check() {
+            if lock.is_lost() {
+                drop(by_rename::vanish(self.store.as_ref(), &self.run));
+            }
+            return Err(error);
+        }
+        // A lock stays as long as the folder of its run does: it fences an owner that was asleep.
+        let mut locks = if self.other_runs()?.is_empty() { lock.earlier_paths()? } else { Vec::new() };
+        locks.extend(lock.paths());
+        let own = || if keeps { Ok(()) } else { self.store.remove(&self.run) };
+        match self.store.showing() {
+            Showing::Rename(renamer) => {
+                self.discard(&locks)?;
+                own()?;
+                renamer.remove_empty(&self.at("_temporary"))?;
+            }
+            Showing::Uploads(_) => {
+                own()?;
+                self.discard(&locks)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes locks and beats.
+    fn discard(&self, paths: &[String]) -> Result<()> {
+        match self.store.showing() {
+            Showing::Rename(renamer) => by_rename::discard(self, renamer, paths),
+            Showing::Uploads(_) => Ok(paths.iter().try_for_each(|path| self.store.remove(path))?),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use cluster::{Showing, shown};
 
-use super::commit::JobManifest;
+use super::commit::{JOB, JobManifest};
 use super::{EARLIER, KEY, Key, OutputFolder, PARTS, by_upload, put, read, refuse_existing};
 use crate::say;
 
@@ -29,14 +29,13 @@ impl OutputFolder {
         }
         if let Some(at) = others.iter().rposition(|(_, same)| *same) {
             let (other, _) = others.remove(at);
-            self.adopt_run(other)?;
-            self.resumable = true;
+            self.resumable = self.adopt_run(other)?;
             self.decided = self.decided_in(&self.run)?;
         }
         if self.decided.is_none()
             && let Err(error) = refuse_existing(self.store.as_ref(), &self.path, &self.uri, overwrite)
         {
-            self.release()?;
+            self.release(self.resumable)?;
             return Err(error);
         }
         self.begin(others.into_iter().map(|(other, _)| other).collect(), key)
@@ -44,7 +43,7 @@ impl OutputFolder {
     }
 
     /// The folders of other runs, the earliest first.
-    fn other_runs(&self) -> Result<Vec<String>> {
+    pub(super) fn other_runs(&self) -> Result<Vec<String>> {
         let children = self.store.children(&self.at("_temporary"))?;
         let directories = children.into_iter().filter(|child| child.directory);
         let mut runs: Vec<_> = directories
@@ -59,7 +58,9 @@ impl OutputFolder {
     /// claims the output wants to replace it anyway.
     fn finish_for(&mut self, other: String, job: &JobManifest, overwrite: bool) -> Result<()> {
         let mine = self.run.clone();
-        self.adopt_run(other)?;
+        if !self.adopt_run(other)? {
+            return Ok(());
+        }
         let finished = self.show(job);
         let theirs = std::mem::replace(&mut self.run, mine);
         let finished = match finished {
@@ -76,15 +77,42 @@ impl OutputFolder {
         Ok(self.store.remove(&theirs)?)
     }
 
-    /// Takes the folder of a dead run for this one's.
-    fn adopt_run(&mut self, other: String) -> Result<()> {
+    /// Makes visible what an earlier run of the same key has decided. Where that cannot be done, it is given up, and all begins
+    /// anew: for who wants to replace the output anyway.
+    pub fn show_or_give_up(&mut self, key: Option<&Key>) -> Result<()> {
+        let Some(job) = &self.decided else { return Ok(()) };
+        let Err(error) = self.show(job) else { return Ok(()) };
+        self.check()?;
+        say(shown(&format!(
+            "warning: an earlier commit of this job is given up, and all is done anew: {error:#}"
+        )));
+        // It must not be taken for a decision any more while the rest is removed.
+        let given_up = self.run.clone();
+        if let Showing::Uploads(uploads) = self.store.showing() {
+            by_upload::clear(self, uploads, &given_up, None)?;
+        }
+        self.store.remove(&format!("{given_up}/{JOB}"))?;
+        self.store.settle(&self.at("_temporary"))?;
+        self.store.remove(&given_up)?;
+        if let Some(lock) = &self.lock {
+            self.run = format!("{}/{}", self.at("_temporary"), lock.run());
+        }
+        (self.decided, self.resumable) = (None, false);
+        self.begin(Vec::new(), key)
+    }
+
+    /// Takes the folder of a dead run for this one's. False if it is gone: its owner was only asleep, and just about to end.
+    fn adopt_run(&mut self, other: String) -> Result<bool> {
         match self.store.showing() {
             // The new name takes the floor from under an owner that was only asleep.
-            Showing::Rename(renamer) => renamer.rename(&other, &self.run)?,
+            Showing::Rename(renamer) => match renamer.rename(&other, &self.run) {
+                Err(_) if !self.store.exists(&other)? => return Ok(false),
+                renamed => renamed?,
+            },
             // Such an owner goes on with the same work until it looks at the lock; only one can decide.
             Showing::Uploads(_) => self.run = other,
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Removes the runs that nobody resumes, and prepares this one's folder.
@@ -102,7 +130,9 @@ impl OutputFolder {
             }
             store.remove(&other)?;
         }
-        self.lock.as_ref().map_or(Ok(()), super::lock::Lock::remove_earlier)?;
+        if let Some(lock) = &self.lock {
+            self.discard(&lock.earlier_paths()?)?;
+        }
         if self.decided.is_some() {
             return Ok(());
         }

@@ -63,6 +63,7 @@ impl Failure {
                 // The directory of the new name is missing; the old name may well be there.
                 "FileNotFoundException" if message.starts_with("rename destination") => io::ErrorKind::Other,
                 "FileNotFoundException" => io::ErrorKind::NotFound,
+                "PathIsNotEmptyDirectoryException" => io::ErrorKind::DirectoryNotEmpty,
                 "AccessControlException" | "AuthorizationException" => io::ErrorKind::PermissionDenied,
                 "InvalidPathException" => {
                     return Error::BadName { name: name.to_owned(), reason: first_line(message) };

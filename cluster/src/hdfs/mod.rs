@@ -9,7 +9,7 @@ mod calls;
 mod failure;
 mod output;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -186,6 +186,15 @@ impl Rename for Hdfs {
             // Only the answer may have been lost. Nobody else renames what is ours.
             Err(failure) if failure.is_silence() && self.was_renamed(from, to) => Ok(()),
             answer => answer.map_err(|failure| failure.error(&self.calls.name(from), "rename")),
+        }
+    }
+
+    fn remove_empty(&self, path: &str) -> Result<(), Error> {
+        let remove = |client: Client, path: String| async move { client.delete(&path, false).await };
+        match self.calls.tell(path, remove).map_err(|failure| failure.error(&self.calls.name(path), "remove"))
+        {
+            Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+            removed => removed.map(|_existed| ()),
         }
     }
 }

@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use cluster::{Blob, Child, Entry, Error, Output, Showing, Store, Upload, UploadOutput, Uploads};
 
-use super::Files;
-use super::power_store::Content;
+use super::{Content, Files};
 
 /// What becomes of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +114,11 @@ impl BucketStore {
     pub fn forgotten_uploads(&self) -> Vec<String> {
         let state = self.state();
         state.uploads.keys().filter(|id| state.noted.contains(*id)).cloned().collect()
+    }
+
+    /// The service forgets all uploads that are not completed, as some do after a week.
+    pub fn forget_uploads(&self) {
+        self.state().uploads.clear();
     }
 
     fn listed(&self, path: &str) -> Result<Vec<Entry>, Error> {

@@ -1,5 +1,7 @@
-//! Runs on stores that fail: a file system that loses power, and a bucket of which any request may fail.
+//! Runs on stores that fail: a file system that loses power, and a bucket of which any request may fail; and runs that sleep
+//! while others take over.
 
+mod asleep;
 mod bucket_store;
 mod power_loss;
 mod power_store;
@@ -10,7 +12,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use anyhow::Result;
-use cluster::Store;
+use cluster::{Blob, Error, Store};
 use datasets::Parts;
 use serde_json::json;
 
@@ -21,6 +23,30 @@ const OUT: &str = "/out";
 
 /// The files of an output, by their paths below it.
 type Files = BTreeMap<String, Vec<u8>>;
+
+/// A file, as it was when it was opened.
+struct Content(String, Arc<[u8]>);
+
+impl Blob for Content {
+    fn path(&self) -> &str {
+        &self.0
+    }
+
+    fn bytes(&self) -> u64 {
+        self.1.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
+        let rest = self.1.get(offset as usize..).unwrap_or_default();
+        let read = rest.len().min(buffer.len());
+        buffer[..read].copy_from_slice(&rest[..read]);
+        Ok(read)
+    }
+
+    fn read_ahead_bytes(&self) -> usize {
+        1 << 16
+    }
+}
 
 /// The process of a machine that was stopped: it does not live any more.
 fn owner() -> Owner {
@@ -52,7 +78,11 @@ fn expected(name: &str, splits: u32) -> Files {
 fn run(store: &Arc<dyn Store>, job: Job, counts: &mut [u32; 2]) -> Result<()> {
     let mut folder = OutputFolder::lock(Arc::clone(store), OUT.to_owned(), OUT, owner())?;
     folder.splits = job.splits;
-    folder.take_over(job.overwrite, Some(&Key(job.name.to_owned())))?;
+    let key = Key(job.name.to_owned());
+    folder.take_over(job.overwrite, Some(&key))?;
+    if job.overwrite {
+        folder.show_or_give_up(Some(&key))?;
+    }
     folder.work(|folder| work(folder, job, counts))
 }
 

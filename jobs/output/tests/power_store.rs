@@ -10,6 +10,9 @@ use std::sync::{Arc, Mutex};
 
 use cluster::{Blob, Child, Entry, Error, Output, Rename, Showing, Store};
 
+use super::Content;
+use super::asleep::Pause;
+
 type Id = u64;
 
 /// Names of a file system. Every directory and file has an id that its names lead to; 0 is the root.
@@ -53,9 +56,9 @@ struct Disk {
     changes: u64,
 }
 
-/// The disk is shared by its clones.
+/// The disk is shared by its clones, of which one may pause before one of its steps.
 #[derive(Clone)]
-pub(super) struct PowerStore(Arc<Mutex<Disk>>);
+pub(super) struct PowerStore(Arc<Mutex<Disk>>, Option<Arc<Pause>>);
 
 impl Names {
     fn find(&self, path: &str) -> Option<Id> {
@@ -172,7 +175,17 @@ impl PowerStore {
         let mut disk = Disk::default();
         disk.live.entries.insert(0, BTreeMap::new());
         disk.durable = disk.live.clone();
-        PowerStore(Arc::new(Mutex::new(disk)))
+        PowerStore(Arc::new(Mutex::new(disk)), None)
+    }
+
+    /// The same disk, for a process that falls asleep.
+    pub fn pausing(&self, pause: Pause) -> Self {
+        PowerStore(Arc::clone(&self.0), Some(Arc::new(pause)))
+    }
+
+    /// To be called before each step that changes something.
+    fn step(&self) {
+        self.1.iter().for_each(|pause| pause.step());
     }
 
     /// Changes so far, those that failed too.
@@ -256,6 +269,7 @@ impl Store for PowerStore {
     }
 
     fn create_new(&self, path: &str, contents: &[u8]) -> Result<bool, Error> {
+        self.step();
         let mut disk = self.0.lock().unwrap();
         if disk.live.find(path).is_some() {
             return Ok(false);
@@ -264,6 +278,7 @@ impl Store for PowerStore {
     }
 
     fn create_dir(&self, path: &str) -> Result<(), Error> {
+        self.step();
         self.0.lock().unwrap().directory(&format!("{path}/x")).map(|_| ())
     }
 
@@ -272,6 +287,7 @@ impl Store for PowerStore {
     }
 
     fn remove(&self, path: &str) -> Result<(), Error> {
+        self.step();
         self.0.lock().unwrap().remove(path)
     }
 
@@ -324,6 +340,7 @@ impl Store for PowerStore {
 
 impl Rename for PowerStore {
     fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
+        self.step();
         let mut disk = self.0.lock().unwrap();
         let above = to.rsplit_once('/').map_or("", |(above, _)| above);
         let id = disk.live.find(from).filter(|_| disk.live.find(above).is_some());
@@ -334,29 +351,15 @@ impl Rename for PowerStore {
         let (directory, name) = disk.directory(to)?;
         disk.change(Step::Entry { directory, name, to: Some(id), from: None })
     }
-}
 
-/// A file, as it was when it was opened.
-pub(super) struct Content(pub String, pub Arc<[u8]>);
-
-impl Blob for Content {
-    fn path(&self) -> &str {
-        &self.0
-    }
-
-    fn bytes(&self) -> u64 {
-        self.1.len() as u64
-    }
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
-        let rest = self.1.get(offset as usize..).unwrap_or_default();
-        let read = rest.len().min(buffer.len());
-        buffer[..read].copy_from_slice(&rest[..read]);
-        Ok(read)
-    }
-
-    fn read_ahead_bytes(&self) -> usize {
-        1 << 16
+    fn remove_empty(&self, path: &str) -> Result<(), Error> {
+        self.step();
+        let mut disk = self.0.lock().unwrap();
+        let id = disk.live.find(path);
+        match id.and_then(|id| disk.live.entries.get(&id)).is_some_and(BTreeMap::is_empty) {
+            true => disk.remove(path),
+            false => Ok(()),
+        }
     }
 }
 
@@ -379,6 +382,7 @@ impl Write for Writing {
 
 impl Output for Writing {
     fn finish(self: Box<Self>) -> Result<(), Error> {
+        self.store.step();
         self.store.0.lock().unwrap().write(&self.path, &self.bytes)
     }
 }

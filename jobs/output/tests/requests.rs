@@ -92,3 +92,27 @@ fn any_two_requests_may_fail_where_an_output_is_replaced() {
 fn any_two_requests_may_fail_where_another_job_takes_over() {
     every_two_faults(true, "new", "other");
 }
+
+#[test]
+fn a_commit_whose_uploads_are_gone_is_given_up_where_the_output_may_be_replaced() {
+    let store = start(true);
+    let mut given_up = 0;
+    for fault in faults(&store, || run(&store, "new", true)) {
+        let store = after(true, "new", fault);
+        store.forget_uploads();
+        store.restart(None);
+        let refused = run(&store, "new", false).is_err_and(|error| !error.is::<WrongUse>());
+        store.restart(None);
+        let when = format!("{fault:?}");
+        // Only when they are completed can it be seen that the uploads of a run that is resumed are gone.
+        if run(&store, "new", true).is_err() {
+            store.restart(None);
+            if let Err(error) = run(&store, "new", true) {
+                panic!("{when}: {error:#}");
+            }
+        }
+        check_files(store.files(OUT), SPLITS, "new", &when);
+        given_up += u32::from(refused);
+    }
+    assert!(given_up > 5, "{given_up}");
+}
