@@ -20,6 +20,8 @@ const HEADER_BYTES: usize = 256;
 const MAX_HEADER_BYTES: u64 = 16 << 20;
 /// What a value or level of a repeated column takes in memory, at the least that is known before it is decoded.
 const LEVEL_BYTES: u64 = 8;
+/// What a value of a dictionary takes, besides its bytes.
+const ENTRY_BYTES: u64 = 16;
 
 /// What the parquet library may be given to decode: the bounds of a page, and of all pages that one record batch
 /// makes it decode.
@@ -60,6 +62,10 @@ impl Budget {
     }
 
     fn take(&self, header: &Header, repeated: bool, fixed_bytes: u64) -> Result<(), String> {
+        if header.is_dictionary() && header.values > header.uncompressed_bytes {
+            let Header { values, uncompressed_bytes, .. } = header;
+            return Err(format!("a dictionary of {values} values in {uncompressed_bytes} bytes"));
+        }
         let bytes = header.uncompressed_bytes.max(header.compressed_bytes);
         if bytes > self.page_bytes {
             return Err(format!("a page of {bytes} bytes, where at most {} are read", self.page_bytes));
@@ -381,8 +387,13 @@ impl Header {
 
     /// What it takes to decode the page, as far as the header tells.
     fn decoded_bytes(&self, repeated: bool) -> u64 {
-        let levels = if repeated { self.values.saturating_mul(LEVEL_BYTES) } else { 0 };
-        self.uncompressed_bytes.max(self.compressed_bytes).saturating_add(levels)
+        let value_bytes = match (self.is_dictionary(), repeated) {
+            (true, _) => ENTRY_BYTES,
+            (false, true) => LEVEL_BYTES,
+            (false, false) => 0,
+        };
+        let bytes = self.uncompressed_bytes.max(self.compressed_bytes);
+        bytes.saturating_add(self.values.saturating_mul(value_bytes))
     }
 
     /// How many records a data page begins.

@@ -362,6 +362,27 @@ fn with_columns(file: &Bytes, group: usize, change: impl Fn(&mut Vec<ColumnChunk
     Bytes::from(bytes)
 }
 
+/// Found by random bytes: the library made room for as many values as the header of a dictionary said.
+#[test]
+fn a_dictionary_of_more_values_than_bytes_is_refused() {
+    let words: DictionaryArray<arrow_array::types::Int32Type> =
+        (0..20_000).map(|row| Some(if row % 2 == 0 { "甲" } else { "乙" })).collect();
+    let file = encoded(&batch_of(vec![("text", Arc::new(words))]), WriterProperties::default());
+    let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).unwrap();
+    let start = metadata.row_group(0).column(0).dictionary_page_offset().unwrap() as usize;
+    let header = Header::read(&file[start..]).unwrap();
+    assert!(header.is_dictionary());
+    // Field 7 is the header of the dictionary, a struct, whose first field is the number of values.
+    let mut own = start..start + header.own_bytes as usize;
+    let at = own.find(|&at| file[at..].starts_with(&[0x4c, 0x15, 4])).unwrap();
+    let mut damaged = file.to_vec();
+    damaged[at + 2] = 2 * 63;
+    let read = read_file(&damaged.into());
+    assert_eq!((read.docs.len(), read.rejects.len()), (0, 1));
+    let reason = &read.rejects[0].reason;
+    assert!(reason.contains("a dictionary of 63 values in 14 bytes"), "{reason}");
+}
+
 /// Found by random bytes: the library panicked when it was to write parts in this codec.
 #[test]
 fn a_codec_that_nobody_knows_costs_its_row_group() {
