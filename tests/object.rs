@@ -1,4 +1,4 @@
-//! The program on a real S3 server. Needs `scripts/s3/build`.
+//! The program on real object stores. Needs `scripts/s3/build` and `scripts/azurite/build`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,21 +9,24 @@ use std::time::{Duration, Instant};
 use cluster::{BlobReader, Bucket, ObjectLimits, Store};
 use flate2::write::GzEncoder;
 
+use crate::azurite::{Azurite, KEY};
 use crate::s3::S3;
 use crate::support::{Folder, Run, run};
 
-/// An S3 server, and a folder of this machine whose files lie in its bucket too.
+/// A bucket, and a folder of this machine whose files lie in the bucket too.
 struct Both {
-    server: S3,
+    /// Such as `s3://bucket`.
+    uri: &'static str,
+    /// What the environment of a client must say.
+    settings: Vec<(String, String)>,
     here: Folder,
     store: Bucket,
 }
 
 impl Both {
-    fn start() -> Self {
-        let server = S3::start();
-        let store = Bucket::new("s3://bucket", &server.settings(), ObjectLimits::default()).unwrap();
-        Both { server, here: Folder::new(), store }
+    fn of(uri: &'static str, settings: Vec<(String, String)>) -> Self {
+        let store = Bucket::new(uri, &settings, ObjectLimits::default()).unwrap();
+        Both { uri, settings, here: Folder::new(), store }
     }
 
     fn write(&self, name: &str, bytes: &[u8]) {
@@ -63,8 +66,8 @@ impl Both {
 
     /// Runs the program with the settings of the server, and `more`; `@` in `line` is the bucket.
     fn run_with(&self, line: &str, more: &[(&str, &str)]) -> Run {
-        let mut command = self.here.command(&line.replace('@', "s3://bucket"));
-        run(command.envs(self.server.settings()).envs(more.iter().copied()))
+        let mut command = self.here.command(&line.replace('@', self.uri));
+        run(command.envs(self.settings.clone()).envs(more.iter().copied()))
     }
 
     fn run(&self, line: &str) -> Run {
@@ -75,7 +78,8 @@ impl Both {
 #[test]
 #[ignore = "needs scripts/s3/build"]
 fn a_corpus_on_s3_is_as_one_of_this_machine() {
-    let both = Both::start();
+    let server = S3::start();
+    let both = Both::of("s3://bucket", server.settings());
     every_format_gives_the_same_bytes(&both);
     failures_have_their_codes_and_one_line(&both);
     without_credentials_the_run_ends_in_seconds(&both);
@@ -158,10 +162,7 @@ fn without_credentials_the_run_ends_in_seconds(both: &Both) {
 }
 
 /// A sample of what `jobs/output/tests/requests.rs` does with every combination, on a real server.
-#[test]
-#[ignore = "needs scripts/s3/build"]
-fn a_run_and_the_one_that_takes_over_may_die_at_any_request() {
-    let both = Both::start();
+fn die_at_any_request(both: &Both) {
     // Kept parts are long enough to be uploads, removed ones and tables are small and wait in bundles.
     both.here.run("demo demo --documents 1500 --seed 7").ends(0);
     both.write("in/a.jsonl", &fs::read(both.here.path("demo/corpus.jsonl")).unwrap());
@@ -189,11 +190,24 @@ fn a_run_and_the_one_that_takes_over_may_die_at_any_request() {
         assert!(both.output_there("out") == usual, "after a death at request {request}");
     }
     assert!(deaths > 10, "{deaths} deaths");
-    let left =
-        fs::read_dir(both.server.file("")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+}
+
+#[test]
+#[ignore = "needs scripts/s3/build"]
+fn a_run_and_the_one_that_takes_over_may_die_at_any_request() {
+    let server = S3::start();
+    die_at_any_request(&Both::of("s3://bucket", server.settings()));
+    let left = fs::read_dir(server.file("")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
     let (marks, mut left): (Vec<_>, Vec<_>) = left.partition(|name| name.starts_with('.'));
     left.sort();
     assert_eq!(left, ["in", "out"]);
     // An upload whose id the process could not note before it died is found by nobody.
     assert!(marks.len() <= 4, "{marks:?}");
+}
+
+#[test]
+#[ignore = "needs scripts/azurite/build"]
+fn the_same_on_azure() {
+    let server = Azurite::start();
+    die_at_any_request(&Both::of("az://bucket", server.settings(KEY)));
 }

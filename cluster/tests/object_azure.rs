@@ -1,101 +1,19 @@
 //! The object store against Azurite, Microsoft's emulator of Azure Blob Storage. Needs `scripts/azurite/build`.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::io::{Read, Write};
 
+use azurite::{Azurite, KEY};
 use cluster::{BlobReader, Bucket, Error, ObjectLimits, Store, Uploads};
-use tempfile::TempDir;
 
+#[path = "../../tests/azurite.rs"]
+mod azurite;
 #[path = "shared/writes.rs"]
 mod writes;
 
-const START: Duration = Duration::from_secs(60);
-const STOP: Duration = Duration::from_secs(20);
-/// A server that everybody forgot ends after this many seconds.
-const LIFE_SECONDS: &str = "1800";
-const ACCOUNT: &str = "devstoreaccount1";
-/// The emulator's key, which everybody knows: https://learn.microsoft.com/azure/storage/common/storage-use-azurite
-const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
-
-/// A server with one container, `bucket`.
-struct Azurite {
-    endpoint: String,
-    child: Child,
-    _folder: TempDir,
-}
-
-impl Azurite {
-    fn start() -> Self {
-        let scripts = scripts();
-        let program = scripts.join("target/node_modules/azurite/dist/src/blob/main.js");
-        assert!(program.exists(), "run scripts/azurite/build");
-        let folder = tempfile::tempdir().unwrap();
-        let mut child = Command::new("timeout")
-            .args(["-k", "10", LIFE_SECONDS, "node"])
-            .arg(program)
-            .args(["--silent", "--disableTelemetry", "--skipApiVersionCheck"])
-            .args(["--blobHost", "127.0.0.1", "--blobPort", "0", "--location"])
-            .arg(folder.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
-        let (sender, lines) = mpsc::channel();
-        thread::spawn(move || {
-            for line in stdout.lines().map_while(Result::ok) {
-                if let Some((_, address)) = line.split_once("successfully listens on ") {
-                    sender.send(address.to_owned()).unwrap();
-                }
-            }
-        });
-        let address = lines.recv_timeout(START).unwrap_or_default();
-        let server = Azurite { endpoint: format!("{address}/{ACCOUNT}"), child, _folder: folder };
-        assert!(!address.is_empty(), "no Azurite");
-        let mut create = Command::new("timeout");
-        create
-            .args(["-k", "10", "60", "node"])
-            .arg(scripts.join("container.js"))
-            .args([&server.endpoint, "bucket"]);
-        assert!(create.status().unwrap().success());
-        server
-    }
-
-    fn bucket(&self, prefix: &str, key: &str) -> Bucket {
-        let settings = [
-            ("AZURE_STORAGE_ENDPOINT", self.endpoint.as_str()),
-            ("AZURE_ALLOW_HTTP", "true"),
-            ("AZURE_STORAGE_ACCOUNT_NAME", ACCOUNT),
-            ("AZURE_STORAGE_ACCOUNT_KEY", key),
-        ];
-        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let limits = ObjectLimits { part_bytes: 1 << 20, ..ObjectLimits::default() };
-        Bucket::new(prefix, &settings, limits).unwrap()
-    }
-}
-
-impl Drop for Azurite {
-    fn drop(&mut self) {
-        // Not SIGKILL, which would leave the server to itself: `timeout` hands this one on.
-        Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
-        let end = Instant::now() + STOP;
-        while self.child.try_wait().unwrap().is_none() {
-            if Instant::now() > end {
-                self.child.kill().unwrap();
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-    }
-}
-
-fn scripts() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors().map(|folder| folder.join("scripts/azurite")).find(|folder| folder.exists()).unwrap()
+fn bucket(server: &Azurite, prefix: &str, key: &str) -> Bucket {
+    let limits = ObjectLimits { part_bytes: 1 << 20, ..ObjectLimits::default() };
+    Bucket::new(prefix, &server.settings(key), limits).unwrap()
 }
 
 fn write(store: &dyn Store, path: &str, bytes: &[u8]) {
@@ -118,7 +36,7 @@ fn listed(store: &dyn Store, path: &str) -> Vec<String> {
 #[ignore = "needs scripts/azurite/build"]
 fn a_container_of_azure_is_as_a_bucket_of_s3() {
     let server = Azurite::start();
-    let store = server.bucket("az://bucket", KEY);
+    let store = bucket(&server, "az://bucket", KEY);
     assert!(store.list("/").unwrap().is_empty());
     let names = ["a b%20+中文.txt", "b/.hidden", "b/x", "c", "d/1/y", "_temporary/0/part"];
     for name in names {
@@ -169,9 +87,9 @@ fn a_container_of_azure_is_as_a_bucket_of_s3() {
     store.remove("/neu").unwrap();
     assert!(store.list("/").unwrap().is_empty());
 
-    let missing = server.bucket("az://missing", KEY);
+    let missing = bucket(&server, "az://missing", KEY);
     assert!(matches!(missing.exists("/x"), Err(Error::NotFound { path }) if path == "az://missing"));
-    let stranger = server.bucket("az://bucket", "AAAA");
+    let stranger = bucket(&server, "az://bucket", "AAAA");
     let error = stranger.list("/").err().unwrap();
     assert!(matches!(error, Error::Io { .. } | Error::Denied { .. }), "{error:?}");
     println!("a wrong key: {error:?}");

@@ -311,7 +311,8 @@ impl Uploads for Bucket {
 /// The time in whole seconds: a listing may say more than a request for the object itself.
 fn version(object: &ObjectMeta) -> Version {
     let seconds = u64::try_from(object.last_modified.timestamp()).ok();
-    let tag = object.e_tag.as_ref().map(|tag| xxh3_64(tag.as_bytes()));
+    // Azure leaves the quotes out in listings.
+    let tag = object.e_tag.as_ref().map(|tag| xxh3_64(tag.trim_matches('"').as_bytes()));
     Version { modified: seconds.map(|seconds| seconds * 1000), tag }
 }
 
