@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as PhysicalType};
 use parquet::errors::Result;
-use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor, Type, TypePtr};
+use parquet::schema::types::{BasicTypeInfo, ColumnDescriptor, SchemaDescriptor, Type, TypePtr};
 
 /// How many columns an error names.
 const NAMED_COLUMNS: usize = 40;
@@ -31,12 +31,23 @@ pub(super) fn bare(root: &Type) -> Result<TypePtr> {
     })
 }
 
-/// The schema that is written: the input's, except that nothing writes INT96, Spark's old timestamp.
+/// The schema that is written: the input's, except that nothing writes INT96, Spark's old timestamp, and that the library
+/// cannot write a meaning which it does not know.
 pub(super) fn written(root: &Type) -> Result<TypePtr> {
-    map_columns(root, &|column, physical_type, _| {
+    map_columns(root, &|column, physical_type, type_length| {
         let info = column.get_basic_info();
         if physical_type != PhysicalType::INT96 {
-            return Ok(column.clone());
+            if !is_unknown(info) {
+                return Ok(column.clone());
+            }
+            return Type::primitive_type_builder(info.name(), physical_type)
+                .with_repetition(info.repetition())
+                .with_converted_type(info.converted_type())
+                .with_length(type_length)
+                .with_precision(column.get_precision())
+                .with_scale(column.get_scale())
+                .with_id(info.has_id().then(|| info.id()))
+                .build();
         }
         Type::primitive_type_builder(info.name(), PhysicalType::INT64)
             .with_repetition(info.repetition())
@@ -48,12 +59,25 @@ pub(super) fn written(root: &Type) -> Result<TypePtr> {
 
 fn map_columns(node: &Type, change: &impl Fn(&Type, PhysicalType, i32) -> Result<Type>) -> Result<TypePtr> {
     Ok(Arc::new(match node {
-        Type::GroupType { basic_info, fields } => Type::GroupType {
-            basic_info: basic_info.clone(),
-            fields: fields.iter().map(|field| map_columns(field, change)).collect::<Result<_>>()?,
-        },
+        Type::GroupType { basic_info, fields } => {
+            let fields = fields.iter().map(|field| map_columns(field, change)).collect::<Result<_>>()?;
+            match is_unknown(basic_info) && basic_info.has_repetition() {
+                true => Type::group_type_builder(basic_info.name())
+                    .with_repetition(basic_info.repetition())
+                    .with_converted_type(basic_info.converted_type())
+                    .with_id(basic_info.has_id().then(|| basic_info.id()))
+                    .with_fields(fields)
+                    .build()?,
+                false => Type::GroupType { basic_info: basic_info.clone(), fields },
+            }
+        }
         Type::PrimitiveType { physical_type, type_length, .. } => change(node, *physical_type, *type_length)?,
     }))
+}
+
+/// Whether a column or group has a meaning that a later version of the format has brought.
+fn is_unknown(info: &BasicTypeInfo) -> bool {
+    matches!(info.logical_type_ref(), Some(LogicalType::_Unknown { .. }))
 }
 
 /// The column that a user's name means: one of the file's own columns by its whole name, whatever is in it, else one

@@ -362,3 +362,19 @@ fn a_cut_file_is_an_error() {
         assert!(error.is_some_and(|error| error.is_data()), "{length} bytes");
     }
 }
+
+/// Found by random bytes: the library reads a meaning that it does not know and cannot write it.
+#[test]
+fn a_meaning_that_a_later_version_has_brought_is_left_out() {
+    let texts = StringArray::from_iter_values(["甲", "乙"]);
+    let file = encoded(&batch_of(vec![("text", Arc::new(texts))]), WriterProperties::default());
+    // The name, the old kind of meaning, and the new kind, a union whose first field is that of a text.
+    let text = b"text\x25\x00\x4c\x1c\x00\x00";
+    let at = (0..file.len()).find(|&at| file[at..].starts_with(text)).unwrap();
+    // A scale of 0 instead of the old kind, and field 9 of the union, which is reserved.
+    let mut later = file.to_vec();
+    later[at..at + text.len()].copy_from_slice(b"text\x35\x00\x3c\x9c\x00\x00");
+    let parts = divide(&pieces(&later.into(), 1), vec![Fate::Kept; 2]).unwrap();
+    assert_eq!(parts.len(), 1);
+    assert_eq!(decoded(parts.into_iter().next().unwrap().1.into()), decoded(file));
+}

@@ -222,7 +222,7 @@ fn divide(parser: &Parser, piece: &datasets::Piece, reading: &Reading, read: &Re
     let ended = match writer.divide(piece, &mut fates) {
         Ok(()) => None,
         Err(error) if error.is_data() => Some(error.to_string()),
-        Err(error) => return Err(format!("could not be divided: {error}")),
+        Err(error) => return Err(format!("could not be divided: {error:?}")),
     };
     let left = fates.count();
     if left > 0 || ended.is_some() != failed.is_some() {
@@ -230,5 +230,5 @@ fn divide(parser: &Parser, piece: &datasets::Piece, reading: &Reading, read: &Re
             "the reader ended with {failed:?}, the writer with {ended:?}, {left} records before"
         ));
     }
-    writer.finish().map_err(|error: Error| format!("could not be finished: {error}"))
+    writer.finish().map_err(|error: Error| format!("could not be finished: {error:?}"))
 }
