@@ -9,6 +9,7 @@ use parquet::basic::Encoding;
 use parquet::column::page::Page;
 use parquet::schema::types::ColumnDescriptor;
 
+use super::levels::Levels;
 use super::thrift::{Bad, Thrift};
 
 /// The bytes that the library takes for the lengths of a page's values, before it decodes the values.
@@ -28,7 +29,7 @@ pub(super) fn bytes_of_lengths(page: &Page, column: &ColumnDescriptor) -> u64 {
 }
 
 fn count(page: &Page, column: &ColumnDescriptor, shares: bool, claimed: &mut u64) -> Result<(), Bad> {
-    let start = start_of_values(page, column)?;
+    let start = Levels::of(page, column)?.values;
     let mut values = Thrift::new(page.buffer().get(start..).ok_or(Bad::Short)?);
     let mut lengths = Lengths::read(&mut values)?;
     *claimed = lengths.left;
@@ -37,32 +38,6 @@ fn count(page: &Page, column: &ColumnDescriptor, shares: bool, claimed: &mut u64
         *claimed = claimed.saturating_add(Lengths::read(&mut values)?.left);
     }
     Ok(())
-}
-
-/// Where the values begin: behind the levels.
-fn start_of_values(page: &Page, column: &ColumnDescriptor) -> Result<usize, Bad> {
-    match page {
-        Page::DataPageV2 { def_levels_byte_len, rep_levels_byte_len, .. } => {
-            Ok(*def_levels_byte_len as usize + *rep_levels_byte_len as usize)
-        }
-        Page::DataPage { buf, num_values, def_level_encoding, rep_level_encoding, .. } => {
-            let repetition = (column.max_rep_level(), rep_level_encoding);
-            let definition = (column.max_def_level(), def_level_encoding);
-            let mut start = 0;
-            for (most, encoding) in [repetition, definition].into_iter().filter(|(most, _)| *most > 0) {
-                start += match encoding {
-                    Encoding::RLE => {
-                        let length = buf.get(start..start + 4).and_then(|bytes| bytes.try_into().ok());
-                        4 + u32::from_le_bytes(length.ok_or(Bad::Short)?) as usize
-                    }
-                    // Bits one after the other, which is deprecated.
-                    _ => (*num_values as usize * (i16::BITS - most.leading_zeros()) as usize).div_ceil(8),
-                };
-            }
-            Ok(start)
-        }
-        Page::DictionaryPage { .. } => Ok(0),
-    }
 }
 
 /// Numbers as the encoding `DELTA_BINARY_PACKED` has them: blocks of miniblocks, each of which has a width in bits.

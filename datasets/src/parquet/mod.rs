@@ -5,6 +5,7 @@ mod chunks;
 mod deltas;
 mod file;
 mod footer;
+mod levels;
 mod pack;
 mod pages;
 mod reader;

@@ -12,6 +12,7 @@ use parquet::schema::types::ColumnDescPtr;
 
 use super::chunks::Chunks;
 use super::deltas::bytes_of_lengths;
+use super::levels::check_repetition;
 use super::thrift::{Bad, Thrift};
 
 /// Where a page header is looked for at first; longer ones are read again, with four times as much.
@@ -249,8 +250,12 @@ impl PageReader for CheckedPages {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
         let start = self.headers.offset;
         let page = self.page(|_| true, PageReader::get_next_page)?;
-        let lengths = page.as_ref().map_or(0, |page| bytes_of_lengths(page, &self.descriptor));
-        self.budget.take_lengths(lengths).map_err(|reason| self.bad(start, &reason))?;
+        if let Some(page) = &page {
+            let lengths = bytes_of_lengths(page, &self.descriptor);
+            let fine =
+                self.budget.take_lengths(lengths).and_then(|()| check_repetition(page, &self.descriptor));
+            fine.map_err(|reason| self.bad(start, &reason))?;
+        }
         Ok(page)
     }
 
