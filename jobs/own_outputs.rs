@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use cluster::{BlobReader, Found, Store, shown};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::output::{FOLDERS, SUCCESS, is_begun};
-use crate::say;
+use crate::{WrongUse, say};
 
 /// What tells a `_SUCCESS` of this program from one of Spark, which is empty or says nothing of a configuration.
 #[derive(Deserialize)]
@@ -59,6 +59,31 @@ pub(crate) fn leave_out(inputs: &[String], files: &mut Vec<Found>) -> Result<()>
                  to read it, name it as an input",
                 before - files.len()
             )));
+        }
+    }
+    Ok(())
+}
+
+/// An error if what is left lies in an output that a run of this program has begun and not finished: it would be read as if
+/// it were all.
+///
+/// Cost: for each folder that has one of [`FOLDERS`] its `_temporary` is listed.
+pub(crate) fn refuse_unfinished(files: &[Found]) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for file in files {
+        for (at, _) in file.path.match_indices('/') {
+            let name = file.path[at + 1..].split('/').next().unwrap_or_default();
+            let (prefix, output) = (file.store.prefix(), &file.path[..at]);
+            if FOLDERS.contains(&name)
+                && seen.insert((prefix, output))
+                && is_begun(file.store.as_ref(), output)?
+                && !file.store.exists(&format!("{output}/{SUCCESS}"))?
+            {
+                bail!(WrongUse(format!(
+                    "the input \"{prefix}{}\" lies in \"{prefix}{output}\", an output that is not finished: run that job again first",
+                    file.path
+                )));
+            }
         }
     }
     Ok(())

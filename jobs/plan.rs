@@ -147,6 +147,7 @@ impl Plan {
             say(shown(&format!("warning: \"{path}\" is {kind} and not a file: it is passed over")));
         }
         own_outputs::leave_out(inputs, &mut files)?;
+        own_outputs::refuse_unfinished(&files)?;
         if files.is_empty() {
             bail!(WrongUse("the input holds nothing but finished outputs: name one to read it".to_owned()));
         }

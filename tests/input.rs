@@ -296,3 +296,18 @@ fn what_is_no_file_is_refused_where_it_is_named_and_passed_over_with_a_word_in_a
     fs::rename(here.path("in/pipe"), here.path("only/x")).unwrap();
     here.run("dedup only new -q").fails(2, &["no files in it"]);
 }
+
+#[test]
+fn an_output_that_is_not_finished_is_no_input() {
+    let here = Folder::new();
+    here.write("in/a.jsonl", "{\"text\":\"文章\"}\n");
+    here.run("dedup in out --quiet").ends(0);
+    // What a run that was killed in its commit leaves.
+    here.write("out/_temporary/lock-00000001", "{}");
+    here.run("dedup out/kept again --quiet").ends(0);
+    fs::remove_file(here.path("out/_SUCCESS")).unwrap();
+    for input in ["out", "out/kept", "out/kept/part-00000.jsonl", "out/k*"] {
+        here.run(&format!("dedup {input} other --quiet")).fails(2, &["not finished", "run that job again"]);
+    }
+    assert!(!here.path("other").exists());
+}
