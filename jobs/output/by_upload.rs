@@ -39,6 +39,9 @@ pub(crate) struct Earlier {
     replaced: BTreeMap<String, String>,
     /// Files that go.
     removed: BTreeSet<String>,
+    /// The BLAKE3 hash of the `_SUCCESS` that the job replaces.
+    #[serde(default)]
+    success: Option<String>,
 }
 
 impl Earlier {
@@ -89,6 +92,7 @@ pub(super) fn decide(folder: &OutputFolder, uploads: &dyn Uploads, mut job: JobM
         }
         Ok(())
     })?;
+    job.earlier.success = success_hash(folder)?;
     let (path, contents) = (folder.temporary(JOB), serde_json::to_vec(&job)?);
     folder.check()?;
     let created = folder.store.create_new(&path, &contents)?;
@@ -105,6 +109,11 @@ pub(super) fn show(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManife
     let success = folder.at(SUCCESS);
     if read(store, &success)?.as_deref() == Some(job.success.as_bytes()) {
         return Ok(());
+    }
+    // A request to create the manifest may have come late, when another run had taken over and finished.
+    let there = success_hash(folder)?;
+    if there.is_some() && there != job.earlier.success {
+        bail!("another run has finished this output since that commit was decided");
     }
     // From here to the end no output is to be seen.
     folder.check()?;
@@ -126,6 +135,12 @@ pub(super) fn show(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManife
         bail!("\"{success}\" was written by another run; run again");
     }
     Ok(())
+}
+
+/// The BLAKE3 hash of the `_SUCCESS` that is there.
+fn success_hash(folder: &OutputFolder) -> Result<Option<String>> {
+    let success = read(folder.store.as_ref(), &folder.at(SUCCESS))?;
+    Ok(success.map(|success| blake3::hash(&success).to_hex().to_string()))
 }
 
 /// Completes the uploads of a decided job.

@@ -1,13 +1,16 @@
 //! A bucket of which any request of a run fails, and any of the run that takes over: what a reader sees, and what comes
 //! out at last. Every combination of two such requests is tried.
 
+use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::Result;
+use cluster::Store;
 
 use super::bucket_store::{BucketStore, Fault};
 use super::{Job, OUT, check_files, check_reader};
 use crate::WrongUse;
+use crate::output::SUCCESS;
 
 /// Three files, of which a request for several keys can do some.
 const SPLITS: u32 = 1;
@@ -115,4 +118,24 @@ fn a_commit_whose_uploads_are_gone_is_given_up_where_the_output_may_be_replaced(
         given_up += u32::from(refused);
     }
     assert!(given_up > 5, "{given_up}");
+}
+
+/// The request that decides a job may come late: when another run has taken over and finished.
+#[test]
+fn a_commit_never_replaces_what_another_run_has_finished_since() {
+    let store = start(true);
+    let mut decided = 0;
+    for fault in faults(&store, || run(&store, "new", true)) {
+        let store = after(true, "new", fault);
+        store.restart(None);
+        let mut output = store.create(&format!("{OUT}/{SUCCESS}")).unwrap();
+        output.write_all(b"of another run").unwrap();
+        output.finish().unwrap();
+        decided += u32::from(store.files(OUT).keys().any(|name| name.ends_with("/job")));
+        assert!(run(&store, "other", false).is_err(), "{fault:?}");
+        let left = store.files(OUT);
+        let success = left.iter().find(|(name, _)| name.ends_with(SUCCESS));
+        assert_eq!(success.map(|(_, contents)| &contents[..]), Some(&b"of another run"[..]), "{fault:?}");
+    }
+    assert!(decided > 5, "{decided}");
 }
