@@ -230,7 +230,10 @@ impl Stores {
                 if names.contains(&"..") {
                     return Err(bad("a \"..\" in braces is not resolved".to_owned()));
                 }
-                matching(store.as_ref(), base, &names, &bad, &mut files)?;
+                let path = format!("{base}/{}", names.join("/"));
+                let (head, rest) = literal_head(store.as_ref(), &path)?;
+                let names: Vec<_> = rest.split('/').filter(|name| !name.is_empty()).collect();
+                matching(store.as_ref(), head, &names, &bad, &mut files)?;
             }
             self.pass_over(store.as_ref(), &mut files)?;
         }
@@ -441,6 +444,7 @@ mod tests {
         assert_eq!(names(&folder, "b,c"), ["b,c"]);
         assert_eq!(names(&folder, "d{1,2}"), ["d{1,2}"]);
         assert_eq!(names(&folder, "a[[]*"), ["a[1].txt"]);
+        assert_eq!(names(&folder, "{a[1],b}{.txt,}"), ["a[1].txt", "b"]);
     }
 
     #[test]
