@@ -118,10 +118,10 @@ pub(super) fn show(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManife
     // From here to the end no output is to be seen.
     folder.check()?;
     store.remove(&success)?;
-    complete(uploads, job)?;
+    complete(folder, uploads, job)?;
     bundles::show(folder, uploads, job)?;
     folder.check()?;
-    remove_files(store, job.earlier.removed.iter().map(|name| folder.at(name)).collect())?;
+    remove_files(folder, job.earlier.removed.iter().map(|name| folder.at(name)).collect())?;
     // A store that lists in another order is asked for all at once.
     let found = found_in_ranges(store, &folder.path, &job.files);
     if !found.is_ok_and(|found| job.files.differences(&found).is_empty()) {
@@ -144,18 +144,22 @@ fn success_hash(folder: &OutputFolder) -> Result<Option<String>> {
 }
 
 /// Completes the uploads of a decided job.
-fn complete(uploads: &dyn Uploads, job: &JobManifest) -> Result<()> {
+fn complete(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManifest) -> Result<()> {
     let files: Vec<_> = job.files.0.iter().filter(|(_, file)| file.place.is_none()).collect();
     each_at_once(AT_ONCE, &files, |(name, file)| {
         let Some(upload) = &file.upload else { bail!("no upload of \"{name}\" is known") };
+        folder.check_lately()?;
         Ok(uploads.complete(upload, job.earlier.tag(name))?)
     })
 }
 
 /// Removes files, many with one request.
-fn remove_files(store: &dyn Store, paths: Vec<String>) -> Result<()> {
+fn remove_files(folder: &OutputFolder, paths: Vec<String>) -> Result<()> {
     let requests: Vec<_> = paths.chunks(REMOVED_AT_ONCE).collect();
-    each_at_once(AT_ONCE, &requests, |paths| Ok(store.remove_files(paths)?))
+    each_at_once(AT_ONCE, &requests, |paths| {
+        folder.check_lately()?;
+        Ok(folder.store.remove_files(paths)?)
+    })
 }
 
 /// Keeps the run in that folder from deciding. If it has decided before, says what.
@@ -187,7 +191,7 @@ pub(super) fn clear(
     })?;
     if run == folder.run {
         // The names are known. To list very many files takes longer than to remove them.
-        remove_files(store, folder.map_outputs().paths(folder.splits))?;
+        remove_files(folder, folder.map_outputs().paths(folder.splits))?;
     }
     for name in ["map", TASKS, BUNDLES, UPLOADS, super::KEY] {
         store.remove(&format!("{run}/{name}"))?;
