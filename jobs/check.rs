@@ -1,20 +1,16 @@
 //! `check`: holds finished outputs against the lists of files that they were committed with.
 
 use std::collections::BTreeSet;
-use std::io::Read as _;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
-use cluster::{BlobReader, Store, Stores, shown};
+use cluster::{Store, Stores, shown};
 
 use crate::options::paths;
 use crate::output::{
-    Difference, FOLDERS, FileList, OutputFile, SUCCESS, SuccessList, each_at_once, found_below, read,
+    Difference, FOLDERS, FileList, OutputFile, SUCCESS, SuccessList, each_at_once, found_below, hash, read,
 };
 use crate::{Common, WrongUse, print, say};
-
-/// Bytes that are read and hashed at a time.
-const BUFFER_BYTES: usize = 1 << 20;
 
 /// Compare finished outputs with the lists of files in their _SUCCESS
 ///
@@ -96,16 +92,4 @@ fn changed(
     })?;
     let changed = changed.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter();
     Ok(changed.map(|name| Difference::Contents { name }).collect())
-}
-
-/// The BLAKE3 hash of a file, in hexadecimal.
-fn hash(store: &dyn Store, path: &str) -> Result<String> {
-    let mut reader = BlobReader::new(store.open(path)?, 0, u64::MAX);
-    let (mut hasher, mut buffer) = (blake3::Hasher::new(), vec![0; BUFFER_BYTES]);
-    loop {
-        match reader.read(&mut buffer).map_err(|error| cluster::Error::io(path, "read", error))? {
-            0 => return Ok(hasher.finalize().to_hex().to_string()),
-            read => drop(hasher.update(&buffer[..read])),
-        }
-    }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Result, anyhow, bail};
-use cluster::{Found, NameBelow, Noted, Stores, path_of_text, shown};
+use cluster::{Found, NameBelow, Noted, Stores, has_hidden_part, path_of_text, shown};
 use datasets::{FORMATS, Format, Piece, UNKNOWN};
 use operators::text::{Clean, Cleaner};
 use operators::{Doc, DocId, hash};
@@ -213,7 +213,7 @@ impl Plan {
 
     /// An error if a file would have its name in the output and every reader of the output would skip it there.
     pub fn refuse_hidden_names(&self) -> Result<()> {
-        match self.kept_names().find(|name| name.split('/').any(|part| part.starts_with(['_', '.']))) {
+        match self.kept_names().find(|name| has_hidden_part(name)) {
             Some(name) => bail!(WrongUse(format!(
                 "the output would hold \"{name}\" under this name, and every reader would skip it, since a part of it begins \
                  with \"_\" or \".\": rename it, or name the folder that holds it as the input"

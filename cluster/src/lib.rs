@@ -26,5 +26,5 @@ pub use object::{Bucket, ObjectLimits};
 pub use processes::{Cluster, Limits, Place};
 pub use store::{
     Blob, BlobReader, Child, Entry, Error, Output, Rename, Showing, Store, Upload, UploadOutput, Uploads,
-    Version,
+    Version, has_hidden_part,
 };

@@ -42,9 +42,8 @@ pub trait Store: Send + Sync {
         after: Option<&str>,
         until: Option<&str>,
     ) -> Result<Vec<Entry>, Error> {
-        let is_between =
-            |at: &str| after.is_none_or(|after| at > after) && until.is_none_or(|until| at <= until);
-        Ok(self.everything(path)?.into_iter().filter(|entry| is_between(&entry.path)).collect())
+        let everything = self.everything(path)?.into_iter();
+        Ok(everything.filter(|entry| is_between(&entry.path, after, until)).collect())
     }
     /// How finished files are shown to readers.
     fn showing(&self) -> Showing<'_>;
@@ -94,10 +93,9 @@ pub trait Rename {
 pub trait Uploads: Sync {
     /// Begins the upload of a file. Nobody sees it before [`Uploads::complete`].
     fn begin(&self, path: &str) -> Result<Box<dyn UploadOutput>, Error>;
-    /// Shows an uploaded file in one step, in place of one that has its name. An upload that was completed before is
-    /// fine. `replaced`: the tag of the file that had this name when the upload was decided to be completed, if there was
-    /// one; without it, a lost upload could be taken for a completed one.
-    fn complete(&self, upload: &Upload, replaced: Option<&str>) -> Result<(), Error>;
+    /// Shows an uploaded file in one step, in place of one that has its name. False if the store does not know the upload
+    /// any more: it was completed before, or given up; what the file holds tells which.
+    fn complete(&self, upload: &Upload) -> Result<bool, Error>;
     /// Writes a small file in one step: where there is none, or in place of the one that has the tag `replaced`. One with
     /// these contents that is there already is fine.
     ///
@@ -134,6 +132,16 @@ pub trait UploadOutput: Write + Send {
 /// Whether names like this one are skipped where they were not asked for.
 pub(crate) fn is_hidden(name: &[u8]) -> bool {
     matches!(name.first(), Some(b'_' | b'.'))
+}
+
+/// Whether readers of a folder skip the file with this path below it: a part of the path begins with `_` or `.`.
+pub fn has_hidden_part(path: &str) -> bool {
+    path.split('/').any(|part| is_hidden(part.as_bytes()))
+}
+
+/// Whether a path comes after `after`, if it is given, and not after `until`, by their bytes.
+pub(crate) fn is_between(path: &str, after: Option<&str>, until: Option<&str>) -> bool {
+    after.is_none_or(|after| path > after) && until.is_none_or(|until| path <= until)
 }
 
 /// Every file below a directory, of which `children` lists one level. A directory that does not exist has none.

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, anyhow};
 use cluster::Uploads;
 use serde::{Deserialize, Serialize};
 
-use super::by_upload::{AT_ONCE, each_at_once};
+use super::by_upload::{AT_ONCE, each_at_once, hash_of};
 use super::commit::JobManifest;
 use super::{OutputFile, OutputFolder, TaskManifest, put, read};
 
@@ -163,7 +163,7 @@ pub(super) fn show(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManife
         let contents = read(store, &path)?.ok_or_else(|| anyhow!("\"{path}\" is missing"))?;
         each_at_once(AT_ONCE, &files, |(name, file, offset)| {
             let contents = contents.get(*offset as usize..(offset + file.bytes) as usize);
-            let contents = contents.filter(|bytes| blake3::hash(bytes).to_hex().as_str() == file.blake3);
+            let contents = contents.filter(|bytes| hash_of(bytes) == file.blake3);
             let contents = contents.with_context(|| format!("\"{path}\" does not hold \"{name}\""))?;
             folder.check_lately()?;
             Ok(uploads.write(&folder.at(name), contents, job.earlier.tag(name))?)

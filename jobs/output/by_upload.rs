@@ -20,13 +20,13 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::bundles::{self, BUNDLES, TASKS};
 use super::commit::{FOLDERS, JOB, JobManifest};
-use super::files::{found_below, found_in_ranges};
-use super::{OutputFolder, SUCCESS, put, read};
+use super::files::{found_below, found_in_ranges, hash};
+use super::{KEY, OutputFolder, SUCCESS, put, read};
 
 /// In a run's folder: the uploads that it has begun, so that those of a dead run can be aborted.
 const UPLOADS: &str = "uploads";
 /// In place of a job manifest, says that the run may not decide any more.
-pub(super) const ABANDONED: &[u8] = b"abandoned";
+const ABANDONED: &[u8] = b"abandoned";
 /// How many files one request removes (S3: up to 1,000).
 const REMOVED_AT_ONCE: usize = 1_000;
 /// How many requests are on their way at a time. In a test they come one after the other, so that each can fail.
@@ -92,7 +92,7 @@ pub(super) fn decide(folder: &OutputFolder, uploads: &dyn Uploads, mut job: JobM
         }
         Ok(())
     })?;
-    job.earlier.success = success_hash(folder)?;
+    job.earlier.success = read(folder.store.as_ref(), &folder.at(SUCCESS))?.as_deref().map(hash_of);
     let (path, contents) = (folder.temporary(JOB), serde_json::to_vec(&job)?);
     folder.check()?;
     let created = folder.store.create_new(&path, &contents)?;
@@ -106,18 +106,17 @@ pub(super) fn decide(folder: &OutputFolder, uploads: &dyn Uploads, mut job: JobM
 /// Completes all uploads, then writes `_SUCCESS`.
 pub(super) fn show(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManifest) -> Result<()> {
     let store = folder.store.as_ref();
-    let success = folder.at(SUCCESS);
-    if read(store, &success)?.as_deref() == Some(job.success.as_bytes()) {
-        return Ok(());
-    }
-    // A request to create the manifest may have come late, when another run had taken over and finished.
-    let there = success_hash(folder)?;
-    if there.is_some() && there != job.earlier.success {
-        bail!("another run has finished this output since that commit was decided");
+    match read(store, &folder.at(SUCCESS))? {
+        Some(there) if there == job.success.as_bytes() => return Ok(()),
+        // A request to create the manifest may have come late, when another run had taken over and finished.
+        Some(there) if Some(hash_of(&there)) != job.earlier.success => {
+            bail!("another run has finished this output since that commit was decided")
+        }
+        _ => {}
     }
     // From here to the end no output is to be seen.
     folder.check()?;
-    store.remove(&success)?;
+    store.remove(&folder.at(SUCCESS))?;
     complete(folder, uploads, job)?;
     bundles::show(folder, uploads, job)?;
     folder.check()?;
@@ -128,28 +127,45 @@ pub(super) fn show(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManife
         let found = found_below(store, &folder.path, FOLDERS)?;
         job.files.compare(&found, &format!("the output \"{}\" is not whole", folder.uri))?;
     }
-    folder.check()?;
-    if !store.create_new(&success, job.success.as_bytes())?
-        && read(store, &success)?.as_deref() != Some(job.success.as_bytes())
-    {
-        bail!("\"{success}\" was written by another run; run again");
+    show_success(folder, job)
+}
+
+/// Creates `_SUCCESS`. One that is there was written by a request of an earlier run that came late, and is replaced.
+fn show_success(folder: &OutputFolder, job: &JobManifest) -> Result<()> {
+    let (store, success) = (folder.store.as_ref(), folder.at(SUCCESS));
+    for _ in 0..2 {
+        folder.check()?;
+        if store.create_new(&success, job.success.as_bytes())? {
+            return Ok(());
+        }
+        if read(store, &success)?.as_deref() == Some(job.success.as_bytes()) {
+            return Ok(());
+        }
+        folder.check()?;
+        store.remove(&success)?;
     }
-    Ok(())
+    bail!("\"{success}\" was written by another run; run again")
 }
 
-/// The BLAKE3 hash of the `_SUCCESS` that is there.
-fn success_hash(folder: &OutputFolder) -> Result<Option<String>> {
-    let success = read(folder.store.as_ref(), &folder.at(SUCCESS))?;
-    Ok(success.map(|success| blake3::hash(&success).to_hex().to_string()))
+/// The BLAKE3 hash of bytes, in hexadecimal.
+pub(super) fn hash_of(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
 }
 
-/// Completes the uploads of a decided job.
+/// Completes the uploads of a decided job. Of one that the store does not know any more, the file must be there.
 fn complete(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManifest) -> Result<()> {
     let files: Vec<_> = job.files.0.iter().filter(|(_, file)| file.place.is_none()).collect();
     each_at_once(AT_ONCE, &files, |(name, file)| {
         let Some(upload) = &file.upload else { bail!("no upload of \"{name}\" is known") };
         folder.check_lately()?;
-        Ok(uploads.complete(upload, job.earlier.tag(name))?)
+        if uploads.complete(upload)? {
+            return Ok(());
+        }
+        match hash(folder.store.as_ref(), &folder.at(name)) {
+            Ok(hash) if hash == file.blake3 => Ok(()),
+            Ok(_) | Err(cluster::Error::NotFound { .. }) => bail!("the upload of \"{name}\" is lost"),
+            Err(error) => Err(error.into()),
+        }
     })
 }
 
@@ -170,8 +186,14 @@ pub(super) fn abandon(folder: &OutputFolder, run: &str) -> Result<Option<JobMani
     folder.decided_in(run)
 }
 
-/// Aborts the uploads that a run has begun and that are not those of `job`, and removes the run's folder; its job manifest
-/// goes last.
+/// Whether the job manifest of a run decides nothing: the run was kept from deciding, or its request came when the key was gone.
+pub(super) fn is_void(folder: &OutputFolder, run: &str, manifest: &[u8]) -> Result<bool> {
+    Ok(manifest == ABANDONED || !folder.store.exists(&format!("{run}/{KEY}"))?)
+}
+
+/// Aborts the uploads that a run has begun and that are not those of `job`, and removes what is in the run's folder but for
+/// the job manifest. Where the run did not come to its end (no `job`), its key goes first: what it has decided, or decides by
+/// a request that comes late, is void then.
 pub(super) fn clear(
     folder: &OutputFolder,
     uploads: &dyn Uploads,
@@ -179,6 +201,9 @@ pub(super) fn clear(
     job: Option<&JobManifest>,
 ) -> Result<()> {
     let store = folder.store.as_ref();
+    if job.is_none() {
+        store.remove(&format!("{run}/{KEY}"))?;
+    }
     let completed: BTreeSet<String> = job.map_or_else(BTreeSet::new, |job| {
         job.files.0.values().filter_map(|file| file.upload.as_ref()).map(note_name).collect()
     });
@@ -193,7 +218,7 @@ pub(super) fn clear(
         // The names are known. To list very many files takes longer than to remove them.
         remove_files(folder, folder.map_outputs().paths(folder.splits))?;
     }
-    for name in ["map", TASKS, BUNDLES, UPLOADS, super::KEY] {
+    for name in ["map", TASKS, BUNDLES, UPLOADS, KEY] {
         store.remove(&format!("{run}/{name}"))?;
     }
     Ok(())

@@ -3,7 +3,7 @@
 //! The job manifest is the decision: before it is there nothing of the run can be seen, and once it is there, whoever
 //! claims the output next finishes the commit. `by_rename.rs` and `by_upload.rs` have the steps that differ by store.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use cluster::Showing;
 use serde::{Deserialize, Serialize};
 
@@ -64,7 +64,9 @@ impl OutputFolder {
 
     /// Does what is left of a commit that is decided, and removes what is then of no use.
     pub fn finish_decided(&self) -> Result<()> {
-        let Some(job) = self.decided_in(&self.run)? else { return Ok(()) };
+        let Some(job) = self.decided_in(&self.run)? else {
+            bail!("another run has taken over the output \"{}\"", self.uri);
+        };
         self.show(&job)?;
         // All is committed, whatever is left beside it.
         if let Err(error) = self.clear(&job) {
@@ -97,7 +99,9 @@ impl OutputFolder {
     pub(super) fn decided_in(&self, run: &str) -> Result<Option<JobManifest>> {
         let path = format!("{run}/{JOB}");
         let Some(job) = read(self.store.as_ref(), &path)? else { return Ok(None) };
-        if job == by_upload::ABANDONED {
+        if let Showing::Uploads(_) = self.store.showing()
+            && by_upload::is_void(self, run, &job)?
+        {
             return Ok(None);
         }
         let job = serde_json::from_slice(&job).with_context(|| {

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
+use std::io::Read as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Result, bail};
-use cluster::{Store, Upload};
+use cluster::{BlobReader, Store, Upload, has_hidden_part};
 use serde::{Deserialize, Serialize};
 
 use super::bundles::Place;
@@ -16,6 +17,8 @@ use super::commit::FOLDERS;
 
 /// How many names a range of a listing has: a page of most services.
 const LISTED_AT_ONCE: usize = if cfg!(test) { 2 } else { 1_000 };
+/// Bytes that are read and hashed at a time.
+const HASHED_BYTES: usize = 1 << 20;
 /// How many differences an error names.
 const NAMED: usize = 3;
 
@@ -96,8 +99,7 @@ impl FileList {
             }
             Some(_) => None,
         });
-        let is_hidden = |name: &str| name.split('/').any(|part| part.starts_with(['_', '.']));
-        let unlisted = found.keys().filter(|name| !self.0.contains_key(*name) && !is_hidden(name));
+        let unlisted = found.keys().filter(|name| !self.0.contains_key(*name) && !has_hidden_part(name));
         listed.chain(unlisted.map(|name| Difference::Unexpected { name: name.clone() })).collect()
     }
 
@@ -160,6 +162,18 @@ pub(super) fn found_in_ranges(
         Ok(())
     })?;
     Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The BLAKE3 hash of a file, in hexadecimal.
+pub(crate) fn hash(store: &dyn Store, path: &str) -> Result<String, cluster::Error> {
+    let mut reader = BlobReader::new(store.open(path)?, 0, u64::MAX);
+    let (mut hasher, mut buffer) = (blake3::Hasher::new(), vec![0; HASHED_BYTES]);
+    loop {
+        match reader.read(&mut buffer).map_err(|error| cluster::Error::io(path, "read", error))? {
+            0 => return Ok(hasher.finalize().to_hex().to_string()),
+            read => drop(hasher.update(&buffer[..read])),
+        }
+    }
 }
 
 #[cfg(test)]

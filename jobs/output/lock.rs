@@ -20,7 +20,7 @@ use super::{put, read};
 use crate::failure::Locked;
 use crate::say;
 
-const BEAT: Duration = Duration::from_secs(3);
+pub(super) const BEAT: Duration = if cfg!(test) { Duration::from_millis(2) } else { Duration::from_secs(3) };
 /// For so many looks an owner that lives shows it, and so far apart are they: 10 seconds in all. Not a deadline, for
 /// whoever was itself stopped meanwhile must look again.
 const LOOKS: u32 = 20;

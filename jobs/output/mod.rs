@@ -32,7 +32,7 @@ use self::bundles::Bundles;
 pub(crate) use self::by_upload::each_at_once;
 pub(crate) use self::commit::{FOLDERS, JobManifest};
 use self::files::SharedFiles;
-pub(crate) use self::files::{Difference, FileList, OutputFile, found_below};
+pub(crate) use self::files::{Difference, FileList, OutputFile, found_below, hash};
 pub(crate) use self::lock::is_begun;
 use self::lock::{Lock, Owner};
 pub(crate) use self::parts::{SplitParts, TaskManifest};
@@ -216,23 +216,28 @@ impl OutputFolder {
             }
             thread::sleep(LOOK);
         }
-        let (stem, files) = (part_stem(plan), SharedFiles::default());
-        let (lock, decided, bundles) = (None, None, Arc::default());
-        let (resumable, splits) = (true, plan.splits.len() as u32);
-        Ok(OutputFolder {
+        let mut folder = OutputFolder::new(store, uri, path, run);
+        (folder.stem, folder.splits) = (part_stem(plan), plan.splits.len() as u32);
+        (folder.resumable, folder.rehearsal) = (true, rehearsal);
+        Ok(folder)
+    }
+
+    /// The folder of a run that has not written anything yet. `path`: of the output; `run`: of the run's own folder.
+    fn new(store: Arc<dyn Store>, uri: String, path: String, run: String) -> Self {
+        OutputFolder {
             store,
             uri,
             path,
             run,
-            lock,
-            resumable,
-            decided,
-            rehearsal,
-            stem,
-            files,
-            bundles,
-            splits,
-        })
+            lock: None,
+            resumable: false,
+            decided: None,
+            rehearsal: false,
+            stem: "part".to_owned(),
+            files: SharedFiles::default(),
+            bundles: Arc::default(),
+            splits: 0,
+        }
     }
 
     /// For [`OutputFolder::of_shared`]. `key`: with which the folder was claimed.
@@ -275,24 +280,10 @@ impl OutputFolder {
             }
             _ => error,
         })?;
-        let (uri, run, lock) = (uri.to_owned(), format!("{temporary}/{}", lock.run()), Some(lock));
-        let (stem, files) = ("part".to_owned(), SharedFiles::default());
-        let (resumable, decided, rehearsal) = (false, None, false);
-        let (bundles, splits) = (Arc::default(), 0);
-        Ok(OutputFolder {
-            store,
-            uri,
-            path,
-            run,
-            lock,
-            resumable,
-            decided,
-            rehearsal,
-            stem,
-            files,
-            bundles,
-            splits,
-        })
+        let mut folder =
+            OutputFolder::new(store, uri.to_owned(), path, format!("{temporary}/{}", lock.run()));
+        folder.lock = Some(lock);
+        Ok(folder)
     }
 
     fn at(&self, name: &str) -> String {

@@ -115,6 +115,20 @@ impl OutputFolder {
         Ok(true)
     }
 
+    /// Removes the folder of a dead run.
+    fn remove_run(&self, other: &str) -> Result<()> {
+        let Showing::Rename(renamer) = self.store.showing() else { return Ok(self.store.remove(other)?) };
+        // Its owner may only be asleep, and write there while it is removed.
+        let gone = self.temporary("gone");
+        self.store.remove(&gone)?;
+        self.store.create_dir(&self.run)?;
+        match renamer.rename(other, &gone) {
+            Err(_) if !self.store.exists(other)? => return Ok(()),
+            renamed => renamed?,
+        }
+        Ok(self.store.remove(&gone)?)
+    }
+
     /// Removes the runs that nobody resumes, and prepares this one's folder.
     fn begin(&mut self, others: Vec<String>, key: Option<&Key>) -> Result<()> {
         let store = Arc::clone(&self.store);
@@ -128,7 +142,7 @@ impl OutputFolder {
                 }
                 by_upload::clear(self, uploads, &other, None)?;
             }
-            store.remove(&other)?;
+            self.remove_run(&other)?;
         }
         if let Some(lock) = &self.lock {
             self.discard(&lock.earlier_paths()?)?;
@@ -137,10 +151,9 @@ impl OutputFolder {
             return Ok(());
         }
         if !self.resumable {
-            if let Some(key) = key {
-                put(store.as_ref(), &self.temporary(KEY), key.0.as_bytes())?;
-                self.resumable = true;
-            }
+            // Without a key, one like no other.
+            put(store.as_ref(), &self.temporary(KEY), key.map_or(b"", |key| key.0.as_bytes()))?;
+            self.resumable = key.is_some();
         } else if let Showing::Rename(renamer) = store.showing() {
             store.remove(&self.temporary(EARLIER))?;
             if store.exists(&self.temporary(PARTS))? {

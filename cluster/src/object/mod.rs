@@ -26,7 +26,7 @@ use self::shared::{Shared, is_mark};
 use self::upload::ObjectWriter;
 use crate::store::{
     Blob, BlobReader, Child, Entry, Error, Output, Showing, Store, Upload, UploadOutput, Uploads, Version,
-    is_hidden,
+    is_between, is_hidden,
 };
 
 /// How many objects one request may remove (S3: 1,000).
@@ -212,8 +212,6 @@ impl Store for Bucket {
     ) -> Result<Vec<Entry>, Error> {
         let (key, mut entries) = (self.shared.key(path)?, Vec::new());
         let offset = after.map(|after| self.shared.key(after)).transpose()?;
-        let is_after = |at: &str| after.is_none_or(|after| at > after);
-        let is_until = |at: &str| until.is_none_or(|until| at <= until);
         self.shared.pages_after(path, offset, |page| {
             let last = page.objects.last().map(|last| format!("/{}", last.location));
             let more = last.is_none_or(|last| until.is_none_or(|until| *last < *until));
@@ -223,7 +221,7 @@ impl Store for Bucket {
                 bytes: object.size,
                 version: version(&object),
             });
-            entries.extend(objects.filter(|entry| is_after(&entry.path) && is_until(&entry.path)));
+            entries.extend(objects.filter(|entry| is_between(&entry.path, after, until)));
             more
         })?;
         Ok(entries)
@@ -270,8 +268,8 @@ impl Uploads for Bucket {
         Ok(Box::new(writer))
     }
 
-    fn complete(&self, upload: &Upload, replaced: Option<&str>) -> Result<(), Error> {
-        upload::complete(&self.shared, upload, replaced)
+    fn complete(&self, upload: &Upload) -> Result<bool, Error> {
+        upload::complete(&self.shared, upload)
     }
 
     fn write(&self, path: &str, contents: &[u8], replaced: Option<&str>) -> Result<(), Error> {

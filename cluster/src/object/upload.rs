@@ -111,7 +111,7 @@ pub(super) fn version_of_tag(tag: &str) -> UpdateVersion {
 }
 
 /// Makes one object of the parts of an upload; see [`Uploads::complete`](crate::Uploads::complete).
-pub(super) fn complete(shared: &Shared, upload: &Upload, replaced: Option<&str>) -> Result<(), Error> {
+pub(super) fn complete(shared: &Shared, upload: &Upload) -> Result<bool, Error> {
     let part = |name: &String| PartId { content_id: name.clone() };
     let parts: Vec<PartId> = upload.parts.iter().map(part).collect();
     let join = |client: Arc<dyn Client>, key: Path| {
@@ -123,17 +123,7 @@ pub(super) fn complete(shared: &Shared, upload: &Upload, replaced: Option<&str>)
             }
         }
     };
-    if shared.ask(&upload.path, "complete the upload of", shared.limits.service, join)? {
-        return Ok(());
-    }
-    // An attempt before has completed it, whose answer was lost or which another process made.
-    match shared.head(&upload.path, "look for")? {
-        Some(meta) if meta.size == upload.bytes && tag(&meta).as_deref() != replaced => Ok(()),
-        _ => {
-            let lost = io::Error::other("the service does not know the upload any more");
-            Err(Error::Io { path: shared.name(&upload.path), action: "complete the upload of", source: lost })
-        }
-    }
+    shared.ask(&upload.path, "complete the upload of", shared.limits.service, join)
 }
 
 impl Write for ObjectWriter {
@@ -158,9 +148,15 @@ impl Output for ObjectWriter {
     fn finish(mut self: Box<Self>) -> Result<(), Error> {
         if self.id.is_some() || self.failed {
             let upload = self.send_rest()?;
-            complete(&self.shared, &upload, None)?;
             self.id = None;
-            return Ok(());
+            // An attempt whose answer was lost has completed it, if an object of its length is there.
+            if complete(&self.shared, &upload)?
+                || self.shared.head(&upload.path, "look for")?.is_some_and(|meta| meta.size == upload.bytes)
+            {
+                return Ok(());
+            }
+            let lost = io::Error::other("the service does not know its upload any more");
+            return Err(Error::io(&self.shared.name(&upload.path), "write", lost));
         }
         let payload = PutPayload::from(std::mem::take(&mut self.buffer));
         let put = |client: Arc<dyn Client>, key: Path| {

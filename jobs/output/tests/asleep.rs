@@ -1,22 +1,29 @@
 //! A run that sleeps just before any of its steps, for so long that others take over: when it wakes, in the middle of what
 //! they do or after it, the run that is the owner then comes to its end.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
 use anyhow::Result;
+use cluster::{Local, Store};
 
+use super::super::lock::BEAT;
+use super::super::{OutputFolder, SUCCESS};
+use super::bucket_store::BucketStore;
 use super::power_store::PowerStore;
-use super::{Job, OUT, check_reader};
+use super::{Files, Job, OUT, check_reader, expected, owner};
+use crate::WrongUse;
 
 const SPLITS: u32 = 1;
 
 /// Where a run falls asleep, and how it is woken.
 pub(super) struct Pause {
     steps_left: AtomicUsize,
-    asleep: Sender<()>,
+    asleep: Sender<&'static str>,
     wake: Mutex<Receiver<()>>,
 }
 
@@ -28,9 +35,10 @@ impl Pause {
         (Pause { steps_left, asleep, wake: Mutex::new(woken) }, Sleeper { is_asleep, wake })
     }
 
-    pub fn step(&self) {
+    /// `what`: what the step is.
+    pub fn step(&self, what: &'static str) {
         if self.steps_left.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.asleep.send(()).unwrap();
+            self.asleep.send(what).unwrap();
             self.wake.lock().unwrap().recv().unwrap();
         }
     }
@@ -38,14 +46,14 @@ impl Pause {
 
 /// The other end of a [`Pause`].
 struct Sleeper {
-    is_asleep: Receiver<()>,
+    is_asleep: Receiver<&'static str>,
     wake: Sender<()>,
 }
 
 impl Sleeper {
-    /// Waits until the run sleeps; false if it came to its end before.
-    fn sleeps(&self) -> bool {
-        self.is_asleep.recv().is_ok()
+    /// Waits until the run sleeps, before what; `None` if it came to its end before.
+    fn sleeps(&self) -> Option<&'static str> {
+        self.is_asleep.recv().ok()
     }
 
     fn wake(&self) {
@@ -53,9 +61,13 @@ impl Sleeper {
     }
 }
 
-fn run(store: PowerStore, name: &'static str) -> Result<()> {
-    let job = Job { name, splits: SPLITS, overwrite: true };
-    super::run(&(Arc::new(store) as Arc<dyn cluster::Store>), job, &mut [0; 2])
+fn run(store: impl Store + 'static, name: &'static str) -> Result<()> {
+    run_over(store, name, true)
+}
+
+fn run_over(store: impl Store + 'static, name: &'static str, overwrite: bool) -> Result<()> {
+    let job = Job { name, splits: SPLITS, overwrite };
+    super::run(&(Arc::new(store) as Arc<dyn Store>), job, &mut [0; 2])
 }
 
 /// One run sleeps before its step `first`, others come to their end, and the last one sleeps before its step `second` while
@@ -68,7 +80,7 @@ fn one_sleeps(first: usize, second: usize, others: &[&'static str], last: &'stat
         let (pause, sleeper) = Pause::before(first);
         let sleeping = store.pausing(pause);
         let one = scope.spawn(move || run(sleeping, "new"));
-        if !sleeper.sleeps() {
+        if sleeper.sleeps().is_none() {
             return [false; 2];
         }
         for other in others {
@@ -77,7 +89,7 @@ fn one_sleeps(first: usize, second: usize, others: &[&'static str], last: &'stat
         let (pause, last_sleeper) = Pause::before(second);
         let sleeping = store.pausing(pause);
         let owner = scope.spawn(move || run(sleeping, last));
-        let slept = last_sleeper.sleeps();
+        let slept = last_sleeper.sleeps().is_some();
         sleeper.wake();
         let ended = one.join().unwrap();
         if slept {
@@ -121,4 +133,119 @@ fn a_run_that_slept_before_any_step_disturbs_no_other() {
         }
         assert!(combinations > 400, "{combinations}");
     }
+}
+
+/// What is written into a folder while it is removed would keep it from being removed.
+#[test]
+fn the_folder_of_a_run_that_still_writes_there_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    for round in 0..100 {
+        let dead = format!("{out}/_temporary/00000001-{round:016x}");
+        Local.create_new(&format!("{dead}/map/begun"), b"").unwrap();
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 0.. {
+                    // It fails once the folder has another name.
+                    if stop.load(Ordering::Relaxed) || fs::write(format!("{dead}/map/{number}"), b"").is_err()
+                    {
+                        break;
+                    }
+                }
+            });
+            let store: Arc<dyn Store> = Arc::new(Local);
+            let mut folder = OutputFolder::lock(store, out.to_owned(), out, owner()).unwrap();
+            let taken = folder.take_over(false, None);
+            stop.store(true, Ordering::Relaxed);
+            taken.unwrap();
+            folder.release(false).unwrap();
+        });
+        assert!(!Local.exists(&dead).unwrap(), "round {round}");
+    }
+}
+
+/// One run sleeps before its request `first` to a bucket, others come to their end, and the last one sleeps before its request
+/// `second` while the first one wakes and ends. What request the first one slept before, whether the last one slept, and
+/// whether its output is whole at the end.
+fn one_is_late(
+    first: usize,
+    second: usize,
+    others: &[&'static str],
+    last: &'static str,
+) -> Option<(&'static str, bool, bool)> {
+    let store = BucketStore::default();
+    run(store.clone(), "old").unwrap();
+    thread::scope(|scope| {
+        let (pause, sleeper) = Pause::before(first);
+        let sleeping = store.pausing(pause);
+        let one = scope.spawn(move || run(sleeping, "new"));
+        let what = sleeper.sleeps()?;
+        for other in others {
+            run(store.clone(), other).unwrap();
+        }
+        let (pause, last_sleeper) = Pause::before(second);
+        let sleeping = store.pausing(pause);
+        let owner = scope.spawn(move || run(sleeping, last));
+        let slept = last_sleeper.sleeps().is_some();
+        // So that the sleeper looks at the lock where it does so only after a while.
+        thread::sleep(2 * BEAT);
+        sleeper.wake();
+        let ended = one.join().unwrap();
+        if slept {
+            last_sleeper.wake();
+        }
+        let when =
+            format!("before request {first}, {what}, then {others:?}, and before request {second} of {last}");
+        let owned = owner.join().unwrap();
+        let allowed = if ended.is_ok() { vec!["new", last] } else { vec![last] };
+        let whole = allowed.iter().any(|name| is_whole(store.files(OUT), name));
+        if whole {
+            let refused = run_over(store.clone(), "fourth", false).unwrap_err();
+            assert!(refused.is::<WrongUse>(), "{when}: {refused:#}");
+        }
+        run(store.clone(), "fourth").unwrap();
+        assert!(check_reader(store.files(OUT), SPLITS, &["fourth"], &when), "{when}");
+        Some((what, slept, whole && owned.is_ok()))
+    })
+}
+
+/// A bucket has no request that depends on another object. So one that was on its way while others took over and finished
+/// can remove what they have written, or write a file that they have not; then the list tells, and the next run mends it.
+#[test]
+fn a_request_that_comes_late_to_a_bucket_does_only_what_is_known() {
+    // Removes `_SUCCESS` or a lock; and, of a last run that has files which the sleeper removes and not those that it writes.
+    let known = ["remove", "remove files", "write"];
+    for (others, last, known) in [
+        (&[][..], "other", &known[..1]),
+        (&["new"], "other", &known[..1]),
+        (&["other"], "third", &known[..1]),
+        (&[], "old", &known),
+    ] {
+        let (mut done, mut combinations) = (BTreeSet::new(), 0);
+        'first: for first in 0.. {
+            for second in 0.. {
+                let Some((what, slept, whole)) = one_is_late(first, second, others, last) else {
+                    break 'first;
+                };
+                if !whole {
+                    done.insert(what);
+                }
+                combinations += 1;
+                if !slept {
+                    break;
+                }
+            }
+        }
+        assert_eq!(done, known.iter().copied().collect(), "{others:?} {last}");
+        assert!(combinations > 800, "{combinations}");
+    }
+}
+
+/// Whether the output is that of a job, as its list says.
+fn is_whole(mut files: Files, name: &str) -> bool {
+    files.retain(|path, _| !path.starts_with("/_temporary"));
+    let success = files.remove(&format!("/{SUCCESS}"));
+    success.is_some_and(|text| String::from_utf8_lossy(&text).contains(name))
+        && files == expected(name, SPLITS)
 }

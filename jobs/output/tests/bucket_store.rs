@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use cluster::{Blob, Child, Entry, Error, Output, Showing, Store, Upload, UploadOutput, Uploads};
 
+use super::asleep::Pause;
 use super::{Content, Files};
 
 /// What becomes of one request.
@@ -20,8 +21,8 @@ pub(super) enum Fault {
     Last,
 }
 
-/// The contents of an object, and the number of the request that brought them, as a tag.
-type Object = (Arc<[u8]>, u64);
+/// The contents of an object, and a tag: as in S3, equal contents have equal tags.
+type Object = (Arc<[u8]>, String);
 
 #[derive(Default)]
 struct State {
@@ -32,7 +33,7 @@ struct State {
     noted: BTreeSet<String>,
     /// Since the last restart.
     requests: u64,
-    /// Those before, so that tags and ids are not given twice.
+    /// Those before, so that ids are not given twice.
     before: u64,
     /// Whether each request so far has changed something.
     changing: Vec<bool>,
@@ -40,9 +41,9 @@ struct State {
     dead: bool,
 }
 
-/// The bucket is shared by its clones.
+/// The bucket is shared by its clones, and by a process that falls asleep before one of its requests.
 #[derive(Clone, Default)]
-pub(super) struct BucketStore(Arc<Mutex<State>>);
+pub(super) struct BucketStore(Arc<Mutex<State>>, Option<Arc<Pause>>);
 
 fn broken(path: &str) -> Error {
     Error::io(path, "reach", io::Error::other("the request failed"))
@@ -79,13 +80,29 @@ impl State {
         {
             self.noted.insert(upload.id);
         }
-        self.objects.insert(path.to_owned(), (contents.into(), self.before + self.requests));
+        self.objects.insert(path.to_owned(), (contents.into(), blake3::hash(contents).to_string()));
     }
 }
 
 impl BucketStore {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap()
+    }
+
+    /// The same bucket, for a process that falls asleep.
+    pub fn pausing(&self, pause: Pause) -> Self {
+        BucketStore(Arc::clone(&self.0), Some(Arc::new(pause)))
+    }
+
+    /// Makes a request that changes something.
+    fn change(
+        &self,
+        what: &'static str,
+        keys: &[String],
+        work: impl FnMut(&mut State, &str),
+    ) -> Result<(), Error> {
+        self.1.iter().for_each(|pause| pause.step(what));
+        self.state().request(keys, true, work)
     }
 
     /// A new process talks to the bucket; the request of that number, counted from now on, gets the fault.
@@ -171,7 +188,7 @@ impl Store for BucketStore {
 
     fn create_new(&self, path: &str, contents: &[u8]) -> Result<bool, Error> {
         let mut created = false;
-        self.state().request(&[path.to_owned()], true, |state, path| {
+        self.change("create", &[path.to_owned()], |state, path| {
             created = !state.objects.contains_key(path);
             if created {
                 state.put(path, contents);
@@ -191,11 +208,11 @@ impl Store for BucketStore {
     fn remove(&self, path: &str) -> Result<(), Error> {
         let below = self.listed(path)?.into_iter().map(|entry| entry.path);
         let keys: Vec<_> = [path.to_owned()].into_iter().chain(below).collect();
-        self.state().request(&keys, true, |state, key| drop(state.objects.remove(key)))
+        self.change("remove", &keys, |state, key| drop(state.objects.remove(key)))
     }
 
     fn remove_files(&self, paths: &[String]) -> Result<(), Error> {
-        self.state().request(paths, true, |state, key| drop(state.objects.remove(key)))
+        self.change("remove files", paths, |state, key| drop(state.objects.remove(key)))
     }
 
     fn everything(&self, path: &str) -> Result<Vec<Entry>, Error> {
@@ -210,7 +227,7 @@ impl Store for BucketStore {
 impl Uploads for BucketStore {
     fn begin(&self, path: &str) -> Result<Box<dyn UploadOutput>, Error> {
         let mut begun = String::new();
-        self.state().request(&[path.to_owned()], true, |state, path| {
+        self.change("begin", &[path.to_owned()], |state, path| {
             begun = (state.before + state.requests).to_string();
             state.uploads.insert(begun.clone(), (path.to_owned(), Vec::new()));
         })?;
@@ -218,32 +235,22 @@ impl Uploads for BucketStore {
         Ok(Box::new(Sending { store: self.clone(), upload, contents: Vec::new(), sent: false }))
     }
 
-    fn complete(&self, upload: &Upload, replaced: Option<&str>) -> Result<(), Error> {
+    fn complete(&self, upload: &Upload) -> Result<bool, Error> {
         let mut known = false;
-        self.state().request(slice::from_ref(&upload.path), true, |state, path| {
+        self.change("complete", slice::from_ref(&upload.path), |state, path| {
             if let Some((to, contents)) = state.uploads.remove(&upload.id) {
                 assert_eq!(to, path);
                 state.put(path, &contents);
                 known = true;
             }
         })?;
-        if known {
-            return Ok(());
-        }
-        match self.look(&upload.path)? {
-            Some((contents, tag))
-                if contents.len() as u64 == upload.bytes && Some(tag.to_string().as_str()) != replaced =>
-            {
-                Ok(())
-            }
-            _ => Err(broken(&upload.path)),
-        }
+        Ok(known)
     }
 
     fn write(&self, path: &str, contents: &[u8], replaced: Option<&str>) -> Result<(), Error> {
         let mut written = false;
-        self.state().request(&[path.to_owned()], true, |state, path| {
-            if state.objects.get(path).map(|(_, tag)| tag.to_string()).as_deref() == replaced {
+        self.change("write", &[path.to_owned()], |state, path| {
+            if state.objects.get(path).map(|(_, tag)| tag.as_str()) == replaced {
                 state.put(path, contents);
                 written = true;
             }
@@ -255,12 +262,12 @@ impl Uploads for BucketStore {
     }
 
     fn abort(&self, upload: &Upload) -> Result<(), Error> {
-        self.state()
-            .request(slice::from_ref(&upload.path), true, |state, _| drop(state.uploads.remove(&upload.id)))
+        let keys = slice::from_ref(&upload.path);
+        self.change("abort", keys, |state, _| drop(state.uploads.remove(&upload.id)))
     }
 
     fn tag(&self, path: &str) -> Result<Option<String>, Error> {
-        Ok(self.look(path)?.map(|(_, tag)| tag.to_string()))
+        Ok(self.look(path)?.map(|(_, tag)| tag))
     }
 }
 
@@ -283,7 +290,7 @@ impl Write for Put {
 impl Output for Put {
     fn finish(self: Box<Self>) -> Result<(), Error> {
         let keys = [self.path.clone()];
-        self.store.state().request(&keys, true, |state, path| state.put(path, &self.contents))
+        self.store.change("put", &keys, |state, path| state.put(path, &self.contents))
     }
 }
 
@@ -312,7 +319,7 @@ impl UploadOutput for Sending {
     fn finish(mut self: Box<Self>) -> Result<Upload, Error> {
         let bytes = self.contents.len() as u64;
         let keys = [self.upload.path.clone()];
-        self.store.state().request(&keys, true, |state, _| {
+        self.store.change("send", &keys, |state, _| {
             if let Some((_, contents)) = state.uploads.get_mut(&self.upload.id) {
                 contents.clone_from(&self.contents);
             }

@@ -20,6 +20,8 @@ use super::lock::Owner;
 use super::{FileList, Key, OutputFolder, SUCCESS, SplitParts, SuccessList, TaskManifest};
 
 const OUT: &str = "/out";
+/// The contents of a file that all jobs write.
+const SAME: &str = "the same in all outputs";
 
 /// The files of an output, by their paths below it.
 type Files = BTreeMap<String, Vec<u8>>;
@@ -71,6 +73,7 @@ fn expected(name: &str, splits: u32) -> Files {
     }
     let table = if name == "old" { "statistics" } else { "pairs" };
     files.insert(format!("/{table}/part-00000"), format!("table {name}"));
+    files.insert("/clusters/part-00000".to_owned(), SAME.to_owned());
     files.into_iter().map(|(path, text)| (path, text.into_bytes())).collect()
 }
 
@@ -127,9 +130,11 @@ fn work(folder: &OutputFolder, Job { name, splits, .. }: Job, counts: &mut [u32;
     }
     folder.write_held()?;
     let table = if name == "old" { "statistics" } else { "pairs" };
-    let mut file = folder.file(&format!("{table}/part-00000"))?;
-    file.write_all(format!("table {name}").as_bytes())?;
-    file.finish(1)?;
+    for (name, text) in [(table, format!("table {name}")), ("clusters", SAME.to_owned())] {
+        let mut file = folder.file(&format!("{name}/part-00000"))?;
+        file.write_all(text.as_bytes())?;
+        file.finish(1)?;
+    }
     folder.commit(&json!({"name": name}), written, "").map(drop)
 }
 

@@ -185,7 +185,7 @@ impl PowerStore {
 
     /// To be called before each step that changes something.
     fn step(&self) {
-        self.1.iter().for_each(|pause| pause.step());
+        self.1.iter().for_each(|pause| pause.step("step"));
     }
 
     /// Changes so far, those that failed too.

@@ -97,6 +97,23 @@ fn any_two_requests_may_fail_where_another_job_takes_over() {
 }
 
 #[test]
+fn a_decided_commit_is_finished_by_whoever_comes_next() {
+    let (store, mut finished) = (start(true), 0);
+    for fault in faults(&store, || run(&store, "new", true)) {
+        let (store, when) = (after(true, "new", fault), format!("{fault:?}"));
+        store.restart(None);
+        match run(&store, "new", false) {
+            Ok(()) => {
+                check_files(store.files(OUT), SPLITS, "new", &when);
+                finished += 1;
+            }
+            Err(error) => assert!(error.is::<WrongUse>(), "{when}: {error:#}"),
+        }
+    }
+    assert!(finished > 10, "{finished}");
+}
+
+#[test]
 fn a_commit_whose_uploads_are_gone_is_given_up_where_the_output_may_be_replaced() {
     let store = start(true);
     let mut given_up = 0;
