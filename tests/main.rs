@@ -15,6 +15,7 @@ mod codecs;
 mod compare;
 mod corpora;
 mod faults;
+mod golden;
 mod guards;
 mod hadoop;
 mod hdfs;

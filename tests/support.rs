@@ -64,7 +64,23 @@ impl Folder {
 
     /// The program with the arguments of `line`, which are separated by spaces; names are those of this folder.
     pub fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_dedup-job"));
+        let mut command = self.start(env!("CARGO_BIN_EXE_dedup-job"));
+        command.args(line.split_whitespace());
+        command
+    }
+
+    /// A shell with `line`, in which the program is `dedup-job`.
+    pub fn shell(&self, line: &str) -> Command {
+        let mut command = self.start("sh");
+        let program = Path::new(env!("CARGO_BIN_EXE_dedup-job")).parent().unwrap().display().to_string();
+        let path = env::var("PATH").unwrap();
+        command.args(["-c", line]).env("PATH", format!("{program}:{path}"));
+        command
+    }
+
+    /// Another program in this folder.
+    fn start(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
         // The clusters, clouds and colours of whoever runs the tests are none of our business.
         for (name, _) in env::vars_os() {
             if ["HADOOP_", "AWS_", "GOOGLE_", "AZURE_", "NO_COLOR", "CLICOLOR"]
@@ -74,7 +90,7 @@ impl Folder {
                 command.env_remove(name);
             }
         }
-        command.args(line.split_whitespace()).current_dir(self.0.path());
+        command.current_dir(self.0.path());
         command
     }
 
