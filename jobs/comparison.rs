@@ -1,7 +1,7 @@
 //! Two texts compared as a method compares them, step by step.
 
+use operators::method::zhou::retrieval::meet;
 use operators::method::{Method, MethodJob, SetMethod, SetSearch, Zhou};
-use operators::retrieval::meet;
 use operators::sets::{Kind, Packed, Sets};
 use operators::text::Cleaner;
 use operators::{DocId, Record, Similarity, jaccard};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use cluster::{Cluster, Local, text_of_path};
-use operators::features::Lexicon;
 use operators::hash::Secret;
 use operators::method::Spec;
+use operators::text::features::Lexicon;
 use operators::{Cost, Curve, DocId, Scratch};
 
 use crate::dedup::default_verification;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use cluster::{Cluster, Stores};
 use datasets::{Encoding, Error, Extractors, Reading};
-use operators::features::Lexicon;
+use operators::text::features::Lexicon;
 
 use crate::finished::Input;
 use crate::options::{OnBadText, lexicon, record_size, size};

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use cluster::{path_of_text, text_of_path};
 use datasets::BadText;
-use operators::features::Lexicon;
+use operators::text::features::Lexicon;
 
 use crate::WrongUse;
 

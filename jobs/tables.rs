@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use datasets::PartOutput;
-use operators::vector::Measure;
+use operators::classify::Measure;
 use operators::{DocId, Matches, Member, Pair, Similarity};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;

@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 
-use operators::features::Lexicon;
 use operators::method::{Method, MethodJob, SetMethod, Spec, Zhou};
 use operators::sets::{Packed, Sets};
-use operators::statistics::Statistics;
 use operators::text::Cleaner;
+use operators::text::document_frequencies::Statistics;
+use operators::text::features::Lexicon;
 
 /// A document of a test's own corpus.
 #[derive(Clone, Debug)]

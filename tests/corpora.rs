@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 
-use operators::features::{FeatureSpec, Features, Lexicon};
+use operators::text::features::{FeatureSpec, Features, Lexicon};
 use operators::text::{Clean, Cleaner};
 use operators::{Similarity, jaccard};
 use serde_json::Value;

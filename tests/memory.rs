@@ -5,9 +5,9 @@ use std::io::{BufWriter, Write};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use operators::features::Features;
 use operators::method::{Method, SimHash, SimHashSpec};
-use operators::statistics::Statistics;
+use operators::text::document_frequencies::Statistics;
+use operators::text::features::Features;
 use serde_json::Value;
 
 use crate::support::{Folder, Random, json_line, run, sorted, unshare};

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use operators::DocId;
-use operators::features::Features;
 use operators::method::{Zhou, ZhouSpec};
+use operators::text::features::Features;
 
 use crate::support::{Folder, Random, json_line, sorted};
 

@@ -12,9 +12,9 @@ use anyhow::{Result, bail};
 use cluster::Stores;
 use datasets::{Encoding, Reading};
 use operators::Reject;
-use operators::features::{FeatureSpec, Features};
+use operators::classify::Division;
+use operators::text::features::{FeatureSpec, Features};
 use operators::text::{Clean, Cleaner};
-use operators::vector::Division;
 
 use self::report::{Counters, Report, milliseconds, tables};
 use self::testing::Testing;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use operators::vector::Measure;
+use operators::classify::Measure;
 use serde::Serialize;
 
 use super::testing::Tested;

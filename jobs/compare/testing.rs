@@ -5,9 +5,9 @@ use std::time::Duration;
 use anyhow::Result;
 use cluster::Cluster;
 use datasets::{Error, Reading};
-use operators::features::Features;
+use operators::classify::{Measure, counts, simhash};
 use operators::text::Cleaner;
-use operators::vector::{Measure, counts, simhash};
+use operators::text::features::Features;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::training::Trained;

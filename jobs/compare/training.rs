@@ -6,10 +6,10 @@ use std::sync::Arc;
 use anyhow::Result;
 use cluster::Cluster;
 use datasets::{Error, Reading};
-use operators::features::Features;
+use operators::classify::{ClassSum, Classes, Division, counts};
 use operators::flow::ClassSums;
 use operators::text::Cleaner;
-use operators::vector::{ClassSum, Classes, Division, counts};
+use operators::text::features::Features;
 use operators::{DocBatch, DocId, hash};
 use timely::worker::Worker;
 

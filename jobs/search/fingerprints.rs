@@ -1,9 +1,10 @@
 //! By fingerprints: those that match are candidates, which their features confirm.
 
 use anyhow::Result;
-use operators::flow::{Compared, RowSpool, Skew, compare};
-use operators::mapped::Identity;
+use operators::flow::compare;
+use operators::flow::{Compared, RowSpool, Skew};
 use operators::method::Method;
+use operators::method::map_records::Identity;
 use operators::text::Cleaner;
 use operators::{Row, jaccard};
 use timely::worker::Worker;

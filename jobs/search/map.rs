@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use operators::flow::collapse;
-use operators::mapped::{Identity, Mapper, Text, Texts, records};
+use operators::method::map_records::{Identity, Mapper, Text, Texts, records};
 use operators::{DocId, Record, Runs};
 use serde::{Deserialize, Serialize};
 use timely::worker::Worker;

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use operators::flow::{Retrieve, Retrieved};
-use operators::mapped::Words;
 use operators::method::Zhou;
+use operators::method::map_records::Words;
 use timely::worker::Worker;
 
 use super::{Found, Search};

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use operators::flow::{BandJoin, Compared, Matching, PrefixJoin, Skew, sum};
-use operators::mapped::{Bands, Identity, records};
-use operators::minhash::MinHash;
+use operators::flow::sum;
+use operators::flow::{BandJoin, Compared, Matching, PrefixJoin, Skew};
+use operators::method::map_records::{Bands, Identity, records};
+use operators::sets::minhash::MinHash;
 use operators::sets::{Packed, Rule, Sets};
 use operators::text::Cleaner;
 use operators::{Counting, DocId, Sketch};

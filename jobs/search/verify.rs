@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use operators::flow::{Matching, Needs, Verify};
-use operators::mapped::Text;
+use operators::method::map_records::Text;
 use operators::{Matches, Pair, Sorted};
 use timely::worker::Worker;
 

@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::record::{DocId, Pair};
-use crate::similarity::Similarity;
+use crate::sets::similarity::Similarity;
 
 /// How it is decided which documents stay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! `auto` cleans and compares as docs/design/0013 says: cases worked out by another implementation of the rule.
 
-use operators::features::Lexicon;
 use operators::method::{Method, MethodJob, SetMethod, Spec, Zhou};
 use operators::sets::{Packed, Sets};
-use operators::statistics::Statistics;
 use operators::text::Cleaner;
+use operators::text::document_frequencies::Statistics;
+use operators::text::features::Lexicon;
 
 /// The cleaned texts and whether they match, with their similarity.
 struct Compare<'a>(&'a str, &'a str);

@@ -14,14 +14,14 @@ use std::sync::Barrier;
 use cluster::{Cluster, Limits, Place, Stores};
 use datasets::{FORMATS, Piece, Reading};
 use jieba_rs::Jieba;
-use operators::block_join::BlockJoin;
-use operators::features::{Features, Lexicon};
+use operators::fingerprint::block_join::BlockJoin;
+use operators::fingerprint::hamming::Kernel;
 use operators::flow::{RowSpool, Skew, compare, shuffle};
-use operators::hamming::Kernel;
 use operators::method::{Method, MethodJob, SetMethod, SimHash, SimHashSpec, Spec, Zhou};
 use operators::sets::Sets;
-use operators::statistics::Statistics;
 use operators::text::Cleaner;
+use operators::text::document_frequencies::Statistics;
+use operators::text::features::{Features, Lexicon};
 use operators::{DocBatch, DocId, Pair, Row, Runs, Scratch, hash};
 use rustix::time::{ClockId, clock_gettime};
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use timely::worker::Worker;
 
-use super::shuffle::Shuffle;
+use super::exchange::shuffle::Shuffle;
 
 /// Feature, class, count.
 type Counted = (u64, (u64, u64));

@@ -2,10 +2,10 @@
 
 use timely::worker::Worker;
 
+use super::exchange::shuffle::{SortingShuffle, shuffle};
 use super::owner;
-use super::shuffle::{SortingShuffle, shuffle};
 use crate::hash;
-use crate::mapped::Mapped;
+use crate::method::map_records::Mapped;
 use crate::record::{DocId, Record};
 use crate::{Error, Runs, Scratch, Sorted};
 
@@ -69,7 +69,7 @@ fn firsts<K: Record + Ord>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::twins::Twin;
+    use crate::spill::budget::twins::Twin;
 
     #[test]
     fn the_first_of_identical_documents_stays() {

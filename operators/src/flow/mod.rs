@@ -4,35 +4,24 @@
 //! the modules beside it. Reading and writing happen in the worker loop of `jobs`, where errors can be
 //! returned; nothing here can fail but what is kept on disk because it does not fit into memory.
 
-mod bands;
-mod buffer;
-mod bundles;
 mod class_sums;
 mod collapse;
-mod compare;
-mod meet;
-mod needs;
-mod parts;
-mod prefix;
-mod shuffle;
+mod exchange;
+mod join;
 mod skew;
-mod sum;
-mod tiles;
 mod verify;
-mod way;
-mod zhou;
 
-pub use bands::BandJoin;
 pub use class_sums::ClassSums;
 pub use collapse::collapse;
-pub use compare::{BlockLoad, Compared, RowSpool, compare};
-pub use needs::Needs;
-pub use prefix::PrefixJoin;
-pub use shuffle::{Shuffle, shuffle};
-pub use skew::Skew;
-pub use sum::sum;
+pub use exchange::shuffle::{Shuffle, shuffle};
+pub use exchange::sum::sum;
+pub use join::bands::BandJoin;
+pub use join::fingerprints::{BlockLoad, Compared, RowSpool, compare};
+pub use join::prefix::PrefixJoin;
+pub use join::zhou::{Retrieve, Retrieved};
+pub use skew::heavy::Skew;
+pub use verify::wanted::Needs;
 pub use verify::{Matching, Verify};
-pub use zhou::{Retrieve, Retrieved};
 
 use crate::record::DocId;
 

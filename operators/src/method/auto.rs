@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use super::sets::{SetMethod, SetSearch, store_least};
+use super::jaccard::{SetMethod, SetSearch, store_least};
 use super::{Parameters, Wrong, store};
 use crate::Error;
-use crate::features::{FeatureSpec, Features, Lexicon};
-use crate::minhash::MinHash;
+use crate::sets::minhash::MinHash;
+use crate::sets::similarity::{Overlap, Similarity};
 use crate::sets::{Rule, Short};
-use crate::similarity::{Overlap, Similarity};
+use crate::text::features::{FeatureSpec, Features, Lexicon};
 use crate::text::{Clean, Cleaner};
 
 /// A pair whose smaller text has fewer bigrams of units is compared by bigrams.

@@ -3,10 +3,10 @@
 use std::fmt;
 
 use super::{Method, Parameters, Wrong, store_clean};
-use crate::features::Features;
 use crate::hash::{Identity, Secret};
 use crate::record::{Pair, Row};
 use crate::text::Clean;
+use crate::text::features::Features;
 
 /// The parameters of `exact`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,11 +4,13 @@
 //! an arm in each `match`, and an entry of [`Spec::ALL`]; and its line in the help of `--method`.
 
 mod auto;
+pub(crate) mod curve;
 mod exact;
-mod judge;
-mod sets;
+mod jaccard;
+pub mod map_records;
+mod pair;
 mod simhash;
-mod zhou;
+pub mod zhou;
 
 use std::fmt;
 use std::hash::Hash;
@@ -16,17 +18,17 @@ use std::str::FromStr;
 
 pub use auto::AutoSpec;
 pub use exact::{Exact, ExactSpec};
-pub use judge::{Judge, Judgement};
-pub use sets::{JaccardSpec, MinHashSpec, SetMethod, SetSearch};
+pub use jaccard::{JaccardSpec, MinHashSpec, SetMethod, SetSearch};
+pub use pair::{Judge, Judgement};
 pub use simhash::{SimHash, SimHashSpec, Weights};
 pub use zhou::{Zhou, ZhouSpec};
 
 use crate::Error;
-use crate::features::{FeatureSpec, Features, Lexicon};
 use crate::hash::Secret;
 use crate::record::{Pair, Record, Row};
-use crate::similarity::Similarity;
-use crate::statistics::Statistics;
+use crate::sets::similarity::Similarity;
+use crate::text::document_frequencies::Statistics;
+use crate::text::features::{FeatureSpec, Features, Lexicon};
 use crate::text::{Clean, Cleaner};
 use simhash::MANKU2007;
 

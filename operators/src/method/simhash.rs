@@ -6,15 +6,15 @@
 use std::fmt;
 
 use super::{Method, Parameters, Wrong, number, store, store_clean, store_features};
-use crate::block_join::BlockJoin;
-use crate::features::{FeatureSpec, Features};
-use crate::hamming::Kernel;
+use crate::fingerprint::bit_counts::Tally;
+use crate::fingerprint::bits::Word;
+use crate::fingerprint::block_join::BlockJoin;
+use crate::fingerprint::block_tables::{MAX_TABLES, Table, tables};
+use crate::fingerprint::hamming::Kernel;
 use crate::record::{Pair, Row};
-use crate::statistics::{Rarities, Statistics};
-use crate::tables::{MAX_TABLES, Table, tables};
-use crate::tally::Tally;
 use crate::text::Clean;
-use crate::word::Word;
+use crate::text::document_frequencies::{Rarities, Statistics};
+use crate::text::features::{FeatureSpec, Features};
 
 /// What the preset `manku2007` stands for: the setting of the paper, with features weighted as information retrieval
 /// does.
@@ -218,8 +218,8 @@ impl<W: Word> Method for SimHash<W> {
 mod tests {
     use super::*;
     use crate::record::DocBatch;
-    use crate::statistics::Count;
     use crate::text::Cleaner;
+    use crate::text::document_frequencies::Count;
 
     fn method<W: Word>(spec: &str, corpus: &[&str]) -> SimHash<W> {
         let spec = super::super::parse::<SimHashSpec>("simhash", spec).unwrap();

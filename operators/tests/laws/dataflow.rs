@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use operators::flow::{BandJoin, PrefixJoin, RowSpool, Skew, Verify, collapse, compare, sum};
+use operators::flow::compare;
+use operators::flow::sum;
+use operators::flow::{BandJoin, PrefixJoin, RowSpool, Skew, Verify, collapse};
 use operators::hash::Secret;
-use operators::mapped::{Bands, Fingerprints, Identity, Texts};
+use operators::method::map_records::{Bands, Fingerprints, Identity, Texts};
 use operators::method::{Method, MethodJob, SetMethod, SetSearch, Zhou};
 use operators::sets::{Packed, Sets};
 use operators::text::Cleaner;

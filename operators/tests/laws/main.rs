@@ -5,17 +5,18 @@
 mod dataflow;
 mod mapped;
 
-use operators::features::{Features, Lexicon};
-use operators::flow::{BlockLoad, Compared, Retrieve, RowSpool, Skew, Verify, compare};
+use operators::fingerprint::block_tables::tables;
+use operators::flow::compare;
+use operators::flow::{BlockLoad, Compared, Retrieve, RowSpool, Skew, Verify};
 use operators::hash;
-use operators::mapped::Words;
+use operators::method::map_records::Words;
+use operators::method::zhou::retrieval::{COPIES, Comparisons, Retrieval, Sizes};
 use operators::method::{
     Method, MethodJob, SetMethod, SetSearch, SimHash, SimHashSpec, Spec, Zhou, ZhouSpec,
 };
-use operators::retrieval::{COPIES, Comparisons, Retrieval, Sizes};
 use operators::sets::{Packed, Sets};
-use operators::statistics::{Count, Statistics};
-use operators::tables::tables;
+use operators::text::document_frequencies::{Count, Statistics};
+use operators::text::features::{Features, Lexicon};
 use operators::text::{Clean, Cleaner};
 use operators::{DocBatch, DocId, Pair, Row, Scratch, Similarity, Sorted, Word, jaccard};
 use proptest::collection::vec;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use operators::Record;
-use operators::mapped::{Mapper, records};
+use operators::method::map_records::{Mapper, records};
 use timely::worker::Worker;
 
 use super::{SPLITS, batch};

@@ -1,0 +1,163 @@
+//! Labelled pairs in the order of their similarity: what each threshold would find.
+
+use crate::sets::similarity::Similarity;
+
+/// Labelled pairs, the most similar ones first, as the thresholds at which something changes.
+#[derive(Clone, Debug)]
+pub struct Ranking {
+    points: Vec<Point>,
+    same: usize,
+}
+
+/// What a threshold finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// The least similarity of a pair that is found.
+    pub least: Similarity,
+    /// Pairs found that are labelled the same.
+    pub right: usize,
+    /// Pairs found that are not.
+    pub wrong: usize,
+}
+
+impl Point {
+    /// Which part of what is found is labelled the same.
+    pub fn precision(&self) -> f64 {
+        self.right as f64 / (self.right + self.wrong) as f64
+    }
+}
+
+impl Ranking {
+    /// Pairs with their similarity, and whether they are labelled the same. Cost: sorting them.
+    pub fn new(mut pairs: Vec<(Similarity, bool)>) -> Self {
+        pairs.sort_unstable_by(|a, b| b.cmp(a));
+        let (mut right, mut wrong) = (0, 0);
+        let equal = pairs.chunk_by(|a, b| a.0 == b.0);
+        let points = equal.map(|equal| {
+            let same = equal.iter().filter(|pair| pair.1).count();
+            right += same;
+            wrong += equal.len() - same;
+            Point { least: equal[0].0, right, wrong }
+        });
+        Ranking { points: points.collect(), same: pairs.iter().filter(|pair| pair.1).count() }
+    }
+
+    /// From the highest threshold to the lowest.
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    /// Which part of all pairs that are labelled the same is found.
+    pub fn recall(&self, point: &Point) -> f64 {
+        if self.same == 0 { 0.0 } else { point.right as f64 / self.same as f64 }
+    }
+
+    /// The harmonic mean of precision and recall.
+    pub fn f1(&self, point: &Point) -> f64 {
+        2.0 * point.right as f64 / (point.right + point.wrong + self.same) as f64
+    }
+
+    /// The mean of the precisions at which each pair labelled the same is found: the area under the stairs of the
+    /// precision-recall curve, without interpolation. Pairs of equal similarity are found together.
+    pub fn average_precision(&self) -> f64 {
+        let mut before = 0;
+        let steps = self.points.iter().map(|point| {
+            let found = point.right - std::mem::replace(&mut before, point.right);
+            found as f64 * point.precision()
+        });
+        steps.sum::<f64>() / self.same.max(1) as f64
+    }
+
+    /// The point of the greatest recall whose precision is at least this, and of equal ones the highest threshold;
+    /// none if there is no such.
+    pub fn at_precision(&self, least: f64) -> Option<&Point> {
+        let precise = self.points.iter().rev().filter(|point| point.precision() >= least);
+        precise.max_by_key(|point| point.right)
+    }
+
+    /// The highest threshold whose recall is at least this.
+    pub fn at_recall(&self, least: f64) -> Option<&Point> {
+        self.points.iter().find(|point| self.recall(point) >= least)
+    }
+
+    /// The point of the greatest harmonic mean of precision and recall, and of equal ones the highest threshold.
+    pub fn best(&self) -> Option<&Point> {
+        self.points.iter().rev().max_by(|a, b| self.f1(a).total_cmp(&self.f1(b)))
+    }
+
+    /// The shortest number that finds the same pairs as this point does: above the next lower similarity of any
+    /// pair, and of equally short ones the nearest to the middle between the two.
+    pub fn threshold(&self, point: &Point) -> Similarity {
+        let at = self.points.partition_point(|other| other.least >= point.least);
+        let low = self.points.get(at).map_or(0, |next| next.least.as_millionths());
+        let high = point.least.as_millionths();
+        let middle = (low + high) / 2;
+        for step in [100_000, 10_000, 1_000, 100, 10] {
+            let multiples = (low / step + 1..=high / step).map(|times| times * step);
+            if let Some(nearest) = multiples.min_by_key(|number| number.abs_diff(middle)) {
+                return Similarity::millionths(nearest);
+            }
+        }
+        point.least
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ranking(pairs: &[(u32, bool)]) -> Ranking {
+        Ranking::new(pairs.iter().map(|&(at, same)| (Similarity::millionths(at), same)).collect())
+    }
+
+    /// Similarities .9 same, .8 same, .7 not, .6 same and not (equal), .1 not.
+    fn example() -> Ranking {
+        ranking(&[
+            (600_000, true),
+            (700_000, false),
+            (900_000, true),
+            (800_000, true),
+            (600_000, false),
+            (100_000, false),
+        ])
+    }
+
+    #[test]
+    fn pairs_of_equal_similarity_are_found_together() {
+        let counts: Vec<_> = example().points().iter().map(|p| (p.right, p.wrong)).collect();
+        assert_eq!(counts, [(1, 0), (2, 0), (2, 1), (3, 2), (3, 3)]);
+    }
+
+    #[test]
+    fn average_precision_is_the_area_under_the_stairs() {
+        // A third of the recall each at precision 1, 1 and 3/5.
+        assert!((example().average_precision() - (1.0 + 1.0 + 0.6) / 3.0).abs() < 1e-12);
+        assert_eq!(ranking(&[(1, false)]).average_precision(), 0.0);
+    }
+
+    #[test]
+    fn a_point_is_found_for_a_wanted_precision_or_recall() {
+        let example = example();
+        let least = |point: Option<&Point>| point.map(|point| point.least.as_millionths());
+        assert_eq!(least(example.at_precision(0.9)), Some(800_000));
+        assert_eq!(least(example.at_precision(0.6)), Some(600_000));
+        assert_eq!(least(example.at_recall(0.6)), Some(800_000));
+        assert_eq!(least(example.at_recall(0.7)), Some(600_000));
+        assert_eq!(least(example.best()), Some(800_000)); // F1 .8, and .75 at .6
+        assert_eq!(least(example.at_precision(0.5)), Some(600_000)); // and not 0.1, which finds no more
+        assert_eq!(ranking(&[(5, false)]).at_precision(0.5), None);
+    }
+
+    #[test]
+    fn the_threshold_is_the_shortest_number_that_finds_the_same() {
+        let threshold = |pairs: &[(u32, bool)]| {
+            let ranking = ranking(pairs);
+            ranking.threshold(&ranking.points()[0]).as_millionths()
+        };
+        assert_eq!(threshold(&[(741_935, true), (680_000, false)]), 700_000);
+        assert_eq!(threshold(&[(741_935, true), (700_000, false)]), 720_000);
+        assert_eq!(threshold(&[(741_935, true), (741_934, false)]), 741_935);
+        assert_eq!(threshold(&[(800_000, true), (790_000, false)]), 800_000);
+        assert_eq!(threshold(&[(750_000, true)]), 400_000);
+    }
+}

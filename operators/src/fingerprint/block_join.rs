@@ -1,0 +1,396 @@
+//! The block join: every pair of fingerprints within a Hamming distance, each once.
+//!
+//! Fingerprints meet in tables (`fingerprint/block_tables.rs`). A bucket of a table that is too large to compare all pairs is split over
+//! bits that are not yet fixed: within `k` bits two fingerprints agree on at least one of `k + 1` groups of bits, and the
+//! pair is looked for in the first (Zhou's remedy for skew made general; docs/design/0002).
+
+use super::bits::Word;
+use super::block_tables::Table;
+use super::hamming::Kernel;
+use crate::record::{Pair, Row};
+
+/// Buckets up to this size are compared pair by pair, per part that a split would have.
+const SMALL: usize = 128;
+/// Splitting aims at buckets of this size, or up to twice as many.
+const TARGET: usize = 16;
+/// At most this many bits are split over at once: 256 buckets are filled without missing the address cache.
+const MAX_WIDTH: u32 = 8;
+/// Rows of a bucket that are compared with the rest at once; bounds the list of hits.
+const STRIP: usize = 256;
+
+/// Joins rows table by table. Keeps its buffers between calls: one copy of the rows (16 bytes each, 32 for 128 bits)
+/// and small change.
+#[derive(Clone, Debug)]
+pub struct BlockJoin<W> {
+    kernel: Kernel,
+    distance: u32,
+    tables: Vec<Table<W>>,
+    levels: Vec<Level<W>>,
+    differ: Vec<W>,
+    fingerprints: Vec<W>,
+    hits: Vec<(u32, u32)>,
+    compared: u64,
+}
+
+/// The buffers of one level of splitting.
+#[derive(Clone, Debug, Default)]
+struct Level<W> {
+    rows: Vec<Row<W>>,
+    /// For each group of bits, where its buckets end.
+    ends: Vec<Vec<usize>>,
+}
+
+/// What is known of every pair that is wanted from a bucket.
+#[derive(Clone, Copy, Debug)]
+struct Bounds<W> {
+    /// It agrees on these bits.
+    equal: W,
+    /// It differs in at most `budget` of these bits, ...
+    zone: W,
+    /// ... in bits.
+    budget: u32,
+}
+
+impl<W: Word> BlockJoin<W> {
+    /// A join of fingerprints of `bits` bits within `distance` bits, by so many blocks: `distance + 1` make as many
+    /// tables, more blocks make more tables of smaller buckets (see [`super::block_tables`]).
+    ///
+    /// # Panics
+    /// When there are more bits than the word has, fewer bits than blocks, or no more blocks than `distance`.
+    pub fn new(bits: u32, distance: u32, blocks: u32, kernel: Kernel) -> Self {
+        BlockJoin {
+            kernel,
+            distance,
+            tables: Table::all(bits, distance, blocks),
+            levels: Vec::new(),
+            differ: Vec::new(),
+            fingerprints: Vec::new(),
+            hits: Vec::new(),
+            compared: 0,
+        }
+    }
+
+    /// The tables.
+    pub fn tables(&self) -> &[Table<W>] {
+        &self.tables
+    }
+
+    /// Emits every pair of rows that are within the distance and belong to the table; returns how many pairs it compared.
+    ///
+    /// Cost: close to linear in the rows for spread fingerprints, and in the pairs where they are many.
+    pub fn join(&mut self, table: &Table<W>, rows: &[Row<W>], emit: &mut impl FnMut(Pair)) -> u64 {
+        self.compared = 0;
+        let Table { equal, differ, zone } = table.clone();
+        let left = self.distance - differ.len() as u32;
+        let bounds = narrower(zone, left, differ.first(), left + 1);
+        self.differ = differ;
+        self.split(0, rows, Bounds { equal: bounds.equal | equal, ..bounds }, emit);
+        self.compared
+    }
+
+    fn split(&mut self, depth: usize, rows: &[Row<W>], bounds: Bounds<W>, emit: &mut impl FnMut(Pair)) {
+        let none = W::default();
+        let parts = bounds.budget as usize + 1;
+        if rows.len() <= if bounds.equal == none { SMALL * parts } else { SMALL } {
+            return self.compare(rows, bounds.equal, emit);
+        }
+        // Bits on which all rows agree tell nothing apart, and cannot be where a pair differs.
+        let varying = rows.iter().fold(none, |bits, row| bits | (row.fingerprint ^ rows[0].fingerprint));
+        if self.differ.iter().any(|&bits| bits & varying == none) {
+            return;
+        }
+        let (equal, zone) = (bounds.equal & varying, bounds.zone & varying);
+        let wanted = (rows.len() / TARGET).ilog2().clamp(1, MAX_WIDTH);
+        if self.levels.len() == depth {
+            self.levels.push(Level::default());
+        }
+        let mut level = std::mem::take(&mut self.levels[depth]);
+        if equal != none {
+            let mut rest = equal;
+            let group = rest.take_lowest(wanted.min(equal.count_ones()));
+            level.count(rows, &[group]);
+            self.split_by(depth, &mut level, rows, (0, group), Bounds { equal: rest, zone, ..bounds }, emit);
+        } else {
+            let mut rest = zone;
+            let width = wanted.min(zone.count_ones() / parts as u32);
+            let groups: Vec<W> = (0..parts).map(|_| rest.take_lowest(width)).collect();
+            level.count(rows, &groups);
+            // Crowded fingerprints may stay together in every part. Halving the work at least bounds it all by a
+            // small multiple of comparing all pairs.
+            if width == 0 || 2 * level.pairs() > rows.len().pow(2) {
+                self.compare(rows, none, emit);
+            } else {
+                self.split_zone(depth, &mut level, rows, &groups, Bounds { equal, zone, ..bounds }, emit);
+            }
+        }
+        self.levels[depth] = level;
+    }
+
+    /// Looks for each pair in the first group of bits of the zone on which it agrees.
+    fn split_zone(
+        &mut self,
+        depth: usize,
+        level: &mut Level<W>,
+        rows: &[Row<W>],
+        groups: &[W],
+        bounds: Bounds<W>,
+        emit: &mut impl FnMut(Pair),
+    ) {
+        let known = self.differ.len();
+        let mut rest = bounds.zone;
+        for (part, &group) in groups.iter().enumerate() {
+            rest = rest & !group;
+            let left = bounds.budget - part as u32;
+            let below = narrower(rest, left, self.differ.get(known), left + 1);
+            self.split_by(depth, level, rows, (part, group), below, emit);
+            self.differ.push(group);
+        }
+        self.differ.truncate(known);
+    }
+
+    /// Sorts rows into buckets by the bits of a group, whose ends are counted, and splits each bucket further.
+    fn split_by(
+        &mut self,
+        depth: usize,
+        level: &mut Level<W>,
+        rows: &[Row<W>],
+        (part, group): (usize, W),
+        bounds: Bounds<W>,
+        emit: &mut impl FnMut(Pair),
+    ) {
+        level.scatter(rows, part, group);
+        let mut start = 0;
+        for &end in &level.ends[part] {
+            if end - start > 1 {
+                self.split(depth + 1, &level.rows[start..end], bounds, emit);
+            }
+            start = end;
+        }
+    }
+
+    /// Compares all pairs of a bucket.
+    fn compare(&mut self, rows: &[Row<W>], equal: W, emit: &mut impl FnMut(Pair)) {
+        let none = W::default();
+        self.compared += (rows.len() * rows.len().saturating_sub(1) / 2) as u64;
+        self.fingerprints.clear();
+        self.fingerprints.extend(rows.iter().map(|row| row.fingerprint));
+        let mut start = 0;
+        while start < rows.len() {
+            let end = rows.len().min(start + STRIP);
+            self.kernel.pairs_within(&self.fingerprints, start..end, self.distance, &mut self.hits);
+            for &(one, other) in &self.hits {
+                let (one, other) = (&rows[one as usize], &rows[other as usize]);
+                let differing = one.fingerprint ^ other.fingerprint;
+                if differing & equal == none && self.differ.iter().all(|&bits| differing & bits != none) {
+                    emit(Pair::new(one.doc, other.doc, differing.count_ones()));
+                }
+            }
+            start = end;
+        }
+    }
+}
+
+impl<W: Word> Level<W> {
+    /// Counts the rows of each bucket of each group.
+    fn count(&mut self, rows: &[Row<W>], groups: &[W]) {
+        self.ends.resize_with(self.ends.len().max(groups.len()), Vec::new);
+        for (ends, &group) in self.ends.iter_mut().zip(groups) {
+            ends.clear();
+            ends.resize(1 << group.count_ones(), 0);
+            let bits = Bits::new(group);
+            rows.iter().for_each(|row| ends[bits.of(row.fingerprint)] += 1);
+        }
+        self.ends[groups.len()..].iter_mut().for_each(Vec::clear);
+    }
+
+    /// Twice the pairs that share a bucket of a group, each row with itself included.
+    fn pairs(&self) -> usize {
+        self.ends.iter().flatten().map(|count| count * count).sum()
+    }
+
+    /// Orders rows by their bits in a group; its counts become its buckets' ends.
+    fn scatter(&mut self, rows: &[Row<W>], part: usize, group: W) {
+        self.rows.resize(rows.len(), Row::default());
+        let (ends, to) = (&mut self.ends[part], &mut self.rows);
+        let mut start = 0;
+        for end in &mut *ends {
+            start += std::mem::replace(end, start);
+        }
+        let bits = Bits::new(group);
+        for row in rows {
+            let end = &mut ends[bits.of(row.fingerprint)];
+            to[*end] = *row;
+            *end += 1;
+        }
+    }
+}
+
+/// The tighter of two bounds on where a pair differs: `zone` with its budget, or the first group known to
+/// differ, with what the groups after it leave.
+fn narrower<W: Word>(zone: W, budget: u32, first: Option<&W>, first_budget: u32) -> Bounds<W> {
+    let share = |bits: W, budget: u32| bits.count_ones() / (budget + 1);
+    match first {
+        Some(&group) if share(group, first_budget) > share(zone, budget) => {
+            Bounds { equal: W::default(), zone: group, budget: first_budget }
+        }
+        _ if budget == 0 => Bounds { equal: zone, zone: W::default(), budget: 0 },
+        _ => Bounds { equal: W::default(), zone, budget },
+    }
+}
+
+/// Packs some bits of a fingerprint into a number.
+struct Bits {
+    shift: u32,
+    mask: u64,
+    /// Nearly always the bits lie side by side. Else: the other runs of them, each with its shift, its mask once
+    /// shifted, and its place in the number.
+    others: Vec<(u32, u64, u32)>,
+}
+
+impl Bits {
+    fn new<W: Word>(mut bits: W) -> Self {
+        let (mut runs, mut place) = (Vec::new(), 0);
+        while bits != W::default() {
+            let shift = bits.trailing_zeros();
+            let length = (!(bits >> shift)).trailing_zeros();
+            runs.push((shift, u64::lowest(length), place));
+            place += length;
+            bits.take_lowest(length);
+        }
+        let (shift, mask, _) = if runs.is_empty() { (0, 0, 0) } else { runs.remove(0) };
+        Bits { shift, mask, others: runs }
+    }
+
+    #[inline]
+    fn of(&self, fingerprint: impl Word) -> usize {
+        let first = (fingerprint >> self.shift).halves()[0] & self.mask;
+        if self.others.is_empty() {
+            return first as usize;
+        }
+        let others = self
+            .others
+            .iter()
+            .map(|&(shift, mask, place)| ((fingerprint >> shift).halves()[0] & mask) << place);
+        others.fold(first, |value, bits| value | bits) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::block_tables::tables;
+    use super::*;
+    use crate::record::DocId;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn rows<W: Word>(fingerprints: &[W]) -> Vec<Row<W>> {
+        fingerprints.iter().enumerate().map(|(i, &f)| Row { fingerprint: f, doc: DocId(i as u64) }).collect()
+    }
+
+    fn joined<W: Word>(bits: u32, distance: u32, blocks: u32, rows: &[Row<W>]) -> Vec<Pair> {
+        let mut join = BlockJoin::new(bits, distance, blocks, Kernel::widest());
+        let mut pairs = Vec::new();
+        for table in join.tables().to_vec() {
+            join.join(&table, rows, &mut |pair| pairs.push(pair));
+        }
+        pairs.sort_unstable();
+        pairs
+    }
+
+    fn brute_force<W: Word>(distance: u32, rows: &[Row<W>]) -> Vec<Pair> {
+        let mut pairs = Vec::new();
+        for (i, one) in rows.iter().enumerate() {
+            for other in &rows[i + 1..] {
+                let differing = (one.fingerprint ^ other.fingerprint).count_ones();
+                if differing <= distance {
+                    pairs.push(Pair::new(one.doc, other.doc, differing));
+                }
+            }
+        }
+        pairs.sort_unstable();
+        pairs
+    }
+
+    #[test]
+    fn three_differing_bits_still_share_a_block() {
+        let rows = rows(&[0u64, 1 | 1 << 20 | 1 << 40]); // blocks 0, 1 and 2 differ
+        assert_eq!(joined(64, 3, 4, &rows), [Pair::new(DocId(0), DocId(1), 3)]);
+    }
+
+    /// Distances of up to 15 bits, and for each the numbers of blocks that make tables enough for a test.
+    fn designs() -> impl Strategy<Value = (u32, u32)> {
+        let blocks = |distance| (distance + 1..=32).filter(move |&blocks| tables(distance, blocks) <= 60);
+        let designs = (0..=15).flat_map(|distance| blocks(distance).map(move |blocks| (distance, blocks)));
+        prop::sample::select(designs.collect::<Vec<_>>())
+    }
+
+    /// Fingerprints crowded into a few places, so that every bucket is split several times.
+    fn skewed() -> impl Strategy<Value = Vec<u128>> {
+        let near = (any::<prop::sample::Index>(), vec(0u32..128, 0..9));
+        (vec(any::<u128>(), 1..4), vec(near, 0..1500)).prop_map(|(centres, near)| {
+            let flip = |(centre, flips): (prop::sample::Index, Vec<u32>)| {
+                flips.iter().fold(*centre.get(&centres), |f, bit| f ^ 1 << bit)
+            };
+            near.into_iter().map(flip).collect()
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        #[test]
+        fn crowded_fingerprints_give_each_pair_once(
+            fingerprints in skewed(),
+            (distance, blocks) in designs(),
+            bits in prop::sample::select(vec![32u32, 64, 128]),
+        ) {
+            let masked = fingerprints.iter().map(|f| f & u128::lowest(bits));
+            if bits > 64 {
+                let rows = rows(&masked.collect::<Vec<u128>>());
+                prop_assert_eq!(joined(bits, distance, blocks, &rows), brute_force(distance, &rows));
+            } else {
+                let rows = rows(&masked.map(|f| f as u64).collect::<Vec<u64>>());
+                prop_assert_eq!(joined(bits, distance, blocks, &rows), brute_force(distance, &rows));
+            }
+        }
+    }
+
+    #[test]
+    fn dense_fingerprints_give_each_pair_once() {
+        for distance in [0, 1, 3, 5] {
+            let rows = rows(&(0..3000u64).map(|i| i << 7 | 5).collect::<Vec<_>>());
+            for blocks in [distance + 1, distance + 3] {
+                let found = joined(64, distance, blocks, &rows);
+                assert_eq!(found, brute_force(distance, &rows), "within {distance}, {blocks} blocks");
+            }
+        }
+    }
+
+    /// Many rows that share their last block: pairs of it differ in exactly one bit of each other block, so it is
+    /// split over the first block, twice.
+    #[test]
+    fn pairs_that_share_only_their_last_block_are_found_in_a_crowd() {
+        let random = |i: u64| crate::hash::spread(i) >> 16 | 7 << 48;
+        let crowd = (0..80_000).map(random);
+        let near = (0..2_000).map(|i| {
+            let flips = crate::hash::spread(!i);
+            let bit = |block: u64| 1 << (16 * block + (flips >> (8 * block) & 15));
+            random(i) ^ bit(0) ^ bit(1) ^ bit(2)
+        });
+        let rows = rows(&crowd.chain(near).collect::<Vec<_>>());
+        let found = joined(64, 3, 4, &rows);
+        let fingerprints: Vec<u64> = rows.iter().map(|row| row.fingerprint).collect();
+        let mut hits = Vec::new();
+        Kernel::widest().pairs_within(&fingerprints, 0..fingerprints.len(), 3, &mut hits);
+        let mut expected: Vec<Pair> = hits
+            .iter()
+            .map(|&(i, j)| {
+                let (a, b) = (&rows[i as usize], &rows[j as usize]);
+                Pair::new(a.doc, b.doc, (a.fingerprint ^ b.fingerprint).count_ones())
+            })
+            .collect();
+        expected.sort_unstable();
+        assert!(expected.len() >= 2_000);
+        assert_eq!(found, expected);
+    }
+}

@@ -1,0 +1,315 @@
+//! Pairs of fingerprints within a Hamming distance: one kernel in three widths, picked at run time.
+//!
+//! The only file with `unsafe`: wide loads, and calls of functions that need a processor feature.
+#![expect(unsafe_code, reason = "see above; every block says why it is sound")]
+
+use super::bits::Word;
+
+/// How wide the compare kernel works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernel {
+    /// One pair at a time, on any machine.
+    Portable,
+    /// Four pairs at a time, two of 128 bits.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// Thirty-two pairs at a time, sixteen of 128 bits.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Kernel {
+    /// Every kernel that this machine can run, the widest last.
+    pub fn available() -> Vec<Kernel> {
+        let mut kernels = vec![Kernel::Portable];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx2") {
+                kernels.push(Kernel::Avx2);
+            }
+            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq") {
+                kernels.push(Kernel::Avx512);
+            }
+        }
+        kernels
+    }
+
+    /// The widest kernel that this machine can run.
+    pub fn widest() -> Kernel {
+        Kernel::available().pop().unwrap_or(Kernel::Portable)
+    }
+
+    /// Finds all pairs `i < j` with `i` in `ones` whose fingerprints differ in at most `limit` bits.
+    ///
+    /// `many`: fingerprints, any order, fewer than 2^32. `hits`: cleared, then filled with `(i, j)`, in no
+    /// order. Cost: `ones.len() * many.len()` compares at most, less the half below the diagonal;
+    /// with AVX-512 some 6 billion a second in the buckets of docs/design/0002.
+    ///
+    /// # Panics
+    /// When `ones` reaches past the end of `many`, or this machine cannot run the kernel.
+    pub fn pairs_within<W: Word>(
+        self,
+        many: &[W],
+        ones: std::ops::Range<usize>,
+        limit: u32,
+        hits: &mut Vec<(u32, u32)>,
+    ) {
+        assert!(ones.end <= many.len(), "ones reach past the end");
+        hits.clear();
+        match self {
+            Kernel::Portable => portable(many, ones, limit, hits),
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => {
+                assert!(is_x86_feature_detected!("avx2"), "this machine has no AVX2");
+                // SAFETY: the feature was just found to be there.
+                unsafe { x86::avx2(many, ones, limit, hits) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => {
+                let there =
+                    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq");
+                assert!(there, "this machine has no AVX-512 popcount");
+                // SAFETY: the features were just found to be there.
+                unsafe { x86::avx512(many, ones, limit, hits) }
+            }
+        }
+    }
+}
+
+fn portable<W: Word>(many: &[W], ones: std::ops::Range<usize>, limit: u32, hits: &mut Vec<(u32, u32)>) {
+    for i in ones {
+        for j in i + 1..many.len() {
+            if (many[i] ^ many[j]).count_ones() <= limit {
+                hits.push((i as u32, j as u32));
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+    use std::ops::Range;
+
+    use super::super::bits::Word;
+
+    /// The lanes of 64 bits that a word takes: one or two.
+    const fn lanes<W: Word>() -> usize {
+        W::BITS as usize / 64
+    }
+
+    /// Sweeps four ones at a time, and what is left one at a time.
+    #[target_feature(enable = "avx512f,avx512vpopcntdq")]
+    pub fn avx512<W: Word>(many: &[W], ones: Range<usize>, limit: u32, hits: &mut Vec<(u32, u32)>) {
+        let mut i = ones.start;
+        while i + 4 <= ones.end {
+            sweep::<4, W>(many, i, limit, hits);
+            i += 4;
+        }
+        while i < ones.end {
+            sweep::<1, W>(many, i, limit, hits);
+            i += 1;
+        }
+    }
+
+    /// `ONES` fingerprints from `i` on against all after them, eight at a time, or four of 128 bits: one compare of the
+    /// least distance decides for `8 * ONES` pairs, and almost always says no.
+    #[target_feature(enable = "avx512f,avx512vpopcntdq")]
+    fn sweep<const ONES: usize, W: Word>(many: &[W], i: usize, limit: u32, hits: &mut Vec<(u32, u32)>) {
+        let step = 8 / lanes::<W>();
+        let most = _mm512_set1_epi64(i64::from(limit));
+        let one: [__m512i; ONES] = std::array::from_fn(|of| everywhere(many[i + of]));
+        // The first eight hold the later ones themselves, so each of the ones looks at its own part of them.
+        let mut j = i + 1;
+        let first = load(many, j);
+        let near = one.iter().enumerate().fold(0, |near, (of, &one)| {
+            near | _mm512_mask_cmple_epu64_mask(live(many, i + of, j), distances::<W>(one, first), most)
+        });
+        if near != 0 {
+            note_hits::<ONES, W>(many, i, j, limit, hits);
+        }
+        j += step;
+        while j + step <= many.len() {
+            // SAFETY: `step` fingerprints from `j` on lie inside `many`, and are 64 bytes: a word is a u64 or a u128.
+            let block = unsafe { _mm512_loadu_epi64(many.as_ptr().add(j).cast()) };
+            if any_near::<ONES, W>(&one, block, most) {
+                note_hits::<ONES, W>(many, i, j, limit, hits);
+            }
+            j += step;
+        }
+        // Lanes behind the end hold zeros, which may look near; `note_hits` does not take them.
+        if j < many.len() && any_near::<ONES, W>(&one, load(many, j), most) {
+            note_hits::<ONES, W>(many, i, j, limit, hits);
+        }
+    }
+
+    /// Whether any of the ones is near any of the eight.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vpopcntdq")]
+    fn any_near<const ONES: usize, W: Word>(one: &[__m512i; ONES], block: __m512i, most: __m512i) -> bool {
+        let distance = one.map(|one| distances::<W>(one, block));
+        let least = distance[1..].iter().fold(distance[0], |least, &d| _mm512_min_epu64(least, d));
+        _mm512_cmple_epu64_mask(least, most) != 0
+    }
+
+    /// One fingerprint, again and again.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn everywhere<W: Word>(one: W) -> __m512i {
+        let [low, high] = one.halves().map(|half| half as i64);
+        _mm512_set_epi64(high, low, high, low, high, low, high, low)
+    }
+
+    /// How many bits the fingerprints of two blocks differ in; all lanes of a fingerprint say the same.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vpopcntdq")]
+    fn distances<W: Word>(one: __m512i, other: __m512i) -> __m512i {
+        let distance = _mm512_popcnt_epi64(_mm512_xor_si512(one, other));
+        match lanes::<W>() {
+            1 => distance,
+            _ => _mm512_add_epi64(distance, _mm512_shuffle_epi32::<SWAP>(distance)),
+        }
+    }
+
+    /// Swaps the two lanes of 128 bits.
+    const SWAP: i32 = 0b01_00_11_10;
+
+    /// The lanes of a block from `j` on that lie before the end.
+    #[inline]
+    fn inside<W: Word>(many: &[W], j: usize) -> __mmask8 {
+        let left = lanes::<W>() * (many.len() - j);
+        if left >= 8 { 0xFF } else { (1 << left) - 1 }
+    }
+
+    /// The fingerprints of a block from `j` on, zeros behind the last.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn load<W: Word>(many: &[W], j: usize) -> __m512i {
+        // SAFETY: the mask admits only lanes inside `many`, whose words are of one or two lanes; masked-out lanes are
+        // not read.
+        unsafe { _mm512_maskz_loadu_epi64(inside(many, j), many.as_ptr().add(j).cast()) }
+    }
+
+    /// Of the block from `j` on, the lanes that lie behind `one` and before the end.
+    #[inline]
+    fn live<W: Word>(many: &[W], one: usize, j: usize) -> __mmask8 {
+        let passed = if one >= j { lanes::<W>() * (one - j + 1) } else { 0 };
+        inside(many, j) & 0xFF << passed
+    }
+
+    /// Appends the hits of `ONES` fingerprints from `i` on in the block from `j` on.
+    #[cold]
+    #[inline(never)]
+    #[target_feature(enable = "avx512f,avx512vpopcntdq")]
+    fn note_hits<const ONES: usize, W: Word>(
+        many: &[W],
+        i: usize,
+        j: usize,
+        limit: u32,
+        hits: &mut Vec<(u32, u32)>,
+    ) {
+        let most = _mm512_set1_epi64(i64::from(limit));
+        let block = load(many, j);
+        let first_lanes = if lanes::<W>() == 1 { 0xFF } else { 0x55 };
+        for i in i..i + ONES {
+            let distance = distances::<W>(everywhere(many[i]), block);
+            let mut near = _mm512_mask_cmple_epu64_mask(live(many, i, j) & first_lanes, distance, most);
+            while near != 0 {
+                hits.push((i as u32, (j + near.trailing_zeros() as usize / lanes::<W>()) as u32));
+                near &= near - 1;
+            }
+        }
+    }
+
+    /// One against four of the many at a time, or two of 128 bits, counting bits by nibbles.
+    #[target_feature(enable = "avx2")]
+    pub fn avx2<W: Word>(many: &[W], ones: Range<usize>, limit: u32, hits: &mut Vec<(u32, u32)>) {
+        #[rustfmt::skip]
+        let bits_of_nibble = _mm256_setr_epi8(
+            0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
+            0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
+        );
+        let nibble = _mm256_set1_epi8(0x0F);
+        let most = _mm256_set1_epi64x(i64::from(limit) + 1);
+        let step = 4 / lanes::<W>();
+        let first_lanes = if lanes::<W>() == 1 { 0xF } else { 0x5 };
+        for i in ones {
+            let [low, high] = many[i].halves().map(|half| half as i64);
+            let one = _mm256_set_epi64x(high, low, high, low);
+            let mut j = i + 1;
+            while j + step <= many.len() {
+                // SAFETY: `step` fingerprints from `j` on lie inside `many`, and are 32 bytes: a word is a u64 or a u128.
+                let block = unsafe { _mm256_loadu_si256(many.as_ptr().add(j).cast()) };
+                let differing = _mm256_xor_si256(one, block);
+                let low = _mm256_shuffle_epi8(bits_of_nibble, _mm256_and_si256(differing, nibble));
+                let high = _mm256_srli_epi16::<4>(differing);
+                let high = _mm256_shuffle_epi8(bits_of_nibble, _mm256_and_si256(high, nibble));
+                let mut distance = _mm256_sad_epu8(_mm256_add_epi8(low, high), _mm256_setzero_si256());
+                if lanes::<W>() == 2 {
+                    distance = _mm256_add_epi64(distance, _mm256_shuffle_epi32::<SWAP>(distance));
+                }
+                let near = _mm256_cmpgt_epi64(most, distance);
+                let mut near = _mm256_movemask_pd(_mm256_castsi256_pd(near)) as u32 & first_lanes;
+                while near != 0 {
+                    hits.push((i as u32, (j + near.trailing_zeros() as usize / lanes::<W>()) as u32));
+                    near &= near - 1;
+                }
+                j += step;
+            }
+            for (j, &other) in many.iter().enumerate().skip(j) {
+                if (many[i] ^ other).count_ones() <= limit {
+                    hits.push((i as u32, j as u32));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn sorted<W: Word>(
+        kernel: Kernel,
+        many: &[W],
+        ones: std::ops::Range<usize>,
+        limit: u32,
+    ) -> Vec<(u32, u32)> {
+        let mut hits = vec![(9, 9)];
+        kernel.pairs_within(many, ones, limit, &mut hits);
+        hits.sort_unstable();
+        hits
+    }
+
+    #[test]
+    fn this_machine_tests_more_than_the_portable_kernel_on_x86() {
+        assert!(cfg!(not(target_arch = "x86_64")) || Kernel::available().len() > 1);
+    }
+
+    proptest! {
+        #[test]
+        fn every_kernel_equals_its_portable_twin(
+            many in vec(prop_oneof![any::<u64>(), (0u64..64).prop_map(|x| x * 0x0101)], 0..70),
+            limit in 0u32..=64,
+            cut in any::<[prop::sample::Index; 2]>(),
+        ) {
+            let mut ends = cut.map(|index| index.index(many.len() + 1));
+            ends.sort_unstable();
+            // Of 128 bits: those of the high half decide, those of the low half do, or both.
+            let wide = many.iter().enumerate().map(|(i, &f)| match i % 3 {
+                0 => u128::from(f) << 64 | u128::from(many[0]),
+                1 => u128::from(many[0]) << 64 | u128::from(f),
+                _ => u128::from(f) << 64 | u128::from(f),
+            });
+            let wide: Vec<u128> = wide.collect();
+            let narrowly = sorted(Kernel::Portable, &many, ends[0]..ends[1], limit);
+            let widely = sorted(Kernel::Portable, &wide, ends[0]..ends[1], limit);
+            for kernel in Kernel::available() {
+                prop_assert_eq!(&sorted(kernel, &many, ends[0]..ends[1], limit), &narrowly, "{:?}", kernel);
+                prop_assert_eq!(&sorted(kernel, &wide, ends[0]..ends[1], limit), &widely, "{:?} of 128 bits", kernel);
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! One way of records to the workers, by the engine's channels.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use timely::Accountable;
+use timely::bytes::arc::Bytes;
+use timely::communication::Push;
+use timely::container::NoopBuilder;
+use timely::dataflow::channels::pact::DistributorPact;
+use timely::dataflow::channels::pushers::exchange::Distributor;
+use timely::dataflow::channels::{ContainerBytes, Message};
+use timely::dataflow::operators::generic::Operator;
+use timely::dataflow::operators::probe::Probe;
+use timely::dataflow::{InputHandle, ProbeHandle};
+use timely::worker::Worker;
+
+use super::buffer::Buffer;
+
+/// How many rounds a worker may send ahead of what its peers have taken in: the engine's queues have no end.
+pub(crate) const AHEAD: u64 = 8;
+/// What a worker sends in a round.
+pub(crate) const ROUND_BYTES: usize = 1 << 20;
+
+/// The same, or less if all rounds that are on their way must not take more than `most`.
+pub(crate) fn round_bytes(most: Option<usize>) -> usize {
+    most.map_or(ROUND_BYTES, |most| ROUND_BYTES.min(most / (AHEAD as usize + 1)))
+}
+
+/// A buffer and the worker that it is for, which is known where it arrives.
+#[derive(Clone, Default)]
+struct Parcel<C> {
+    to: usize,
+    buffer: C,
+}
+
+impl<C: Accountable> Accountable for Parcel<C> {
+    fn record_count(&self) -> i64 {
+        self.buffer.record_count()
+    }
+}
+
+impl<C: ContainerBytes> ContainerBytes for Parcel<C> {
+    fn from_bytes(bytes: Bytes) -> Self {
+        Parcel { to: 0, buffer: C::from_bytes(bytes) }
+    }
+
+    fn length_in_bytes(&self) -> usize {
+        self.buffer.length_in_bytes()
+    }
+
+    fn into_bytes<W: std::io::Write>(&self, writer: &mut W) {
+        self.buffer.into_bytes(writer);
+    }
+}
+
+/// Brings parcels to their workers.
+struct Deliver;
+
+impl<C: Default> Distributor<Parcel<C>> for Deliver {
+    fn partition<T: Clone, P>(&mut self, parcel: &mut Parcel<C>, time: &T, workers: &mut [P])
+    where
+        P: Push<Message<T, Parcel<C>>>,
+    {
+        let to = parcel.to;
+        Message::push_at(parcel, time.clone(), &mut workers[to]);
+    }
+
+    fn flush<T: Clone, P: Push<Message<T, Parcel<C>>>>(&mut self, _time: &T, _workers: &mut [P]) {}
+}
+
+/// A way to the other workers: each record goes where its key says, and there into what takes it.
+///
+/// Records are put into the buffer of their worker as they are sent: the engine's own exchange would take them from one
+/// buffer and put them into another, at twice the cost.
+pub(crate) struct Way<T, C: Buffer<T>> {
+    input: InputHandle<u64, NoopBuilder<Parcel<C>>>,
+    /// For each worker.
+    parcels: Vec<Parcel<C>>,
+    /// How many records each has room for.
+    room: usize,
+    key: Box<dyn Fn(&T) -> u64>,
+    /// In records.
+    round: usize,
+    /// In the round at hand.
+    sent: usize,
+    taken: ProbeHandle<u64>,
+}
+
+impl<T: 'static, C: Buffer<T>> Way<T, C> {
+    /// `round`: so many records make a round, unless the caller says where one ends.
+    pub fn new<A>(
+        worker: &mut Worker,
+        name: &str,
+        key: impl Fn(&T) -> u64 + 'static,
+        round: usize,
+        arrived: &Rc<RefCell<A>>,
+    ) -> Self
+    where
+        A: Extend<T> + 'static,
+    {
+        let mut input = InputHandle::new_with_builder();
+        let taken = ProbeHandle::new();
+        log::trace!(target: "exchange", "{name}");
+        let arrived = Rc::clone(arrived);
+        worker.dataflow(|scope| {
+            input
+                .to_stream(scope)
+                .unary::<NoopBuilder<Vec<()>>, _, _, _>(
+                    DistributorPact(|_workers| Deliver),
+                    name,
+                    // The operator takes its input at once and holds no capability, so the probe behind it
+                    // says what has been taken in.
+                    |_capability, _info| {
+                        move |input, _output| {
+                            input.for_each(|_time, parcel: &mut Parcel<C>| {
+                                parcel.buffer.unload(&mut *arrived.borrow_mut());
+                            });
+                        }
+                    },
+                )
+                .probe_with(&taken);
+        });
+        let parcels = (0..worker.peers()).map(|to| Parcel { to, buffer: C::default() }).collect();
+        // Some workers get more of a round than others.
+        let room = round.div_ceil(worker.peers()).saturating_mul(2).min(C::RECORDS);
+        Way { input, parcels, room, key: Box::new(key), round, sent: 0, taken }
+    }
+
+    /// Sends a record; where a round ends lets the engine work, and waits while the peers are too far behind.
+    #[inline]
+    pub fn send(&mut self, worker: &mut Worker, record: T) {
+        self.put(record);
+        self.sent += 1;
+        if self.sent == self.round {
+            self.round(worker);
+        }
+    }
+
+    /// Sends a record; the caller ends the rounds.
+    #[inline]
+    pub fn put(&mut self, record: T) {
+        let key = (self.key)(&record);
+        let workers = self.parcels.len() as u64;
+        // To divide takes as long as all the rest.
+        let to = if workers.is_power_of_two() { key & (workers - 1) } else { key % workers } as usize;
+        if self.parcels[to].buffer.push(record, self.room) {
+            self.dispatch(to);
+        }
+    }
+
+    fn dispatch(&mut self, to: usize) {
+        let parcel = &mut self.parcels[to];
+        self.input.send_batch(parcel);
+        // What goes to another process leaves its buffer behind.
+        parcel.to = to;
+        parcel.buffer.clear();
+    }
+
+    fn dispatch_all(&mut self) {
+        (0..self.parcels.len()).for_each(|to| self.dispatch(to));
+    }
+
+    pub fn round(&mut self, worker: &mut Worker) {
+        self.sent = 0;
+        self.dispatch_all();
+        let now = self.input.time() + 1;
+        self.input.advance_to(now);
+        worker.step();
+        worker.step_or_park_while(None, || self.taken.less_than(&now.saturating_sub(AHEAD)));
+    }
+
+    /// Sends no more. What it returns is done when all workers have taken in what was sent to them.
+    pub fn end(mut self) -> ProbeHandle<u64> {
+        self.dispatch_all();
+        self.input.close();
+        self.taken
+    }
+
+    pub fn close(self, worker: &mut Worker) {
+        let taken = self.end();
+        worker.step_or_park_while(None, || !taken.done());
+    }
+}

@@ -1,0 +1,90 @@
+//! The sum of the sketches of several processes.
+
+use timely::worker::Worker;
+
+use super::shuffle::{Shuffle, shuffle};
+use crate::sets::feature_counts::{Piece, Sketch};
+
+/// After so many pieces of 1 KiB the engine gets to work.
+const ROUND: usize = 64;
+
+/// Waits until all workers are done counting, and gives every process the counts of all. `threads`: the workers of
+/// each process, which share its sketch.
+///
+/// Each piece is added up on one worker of one process, and goes from there to the others. One process only waits.
+/// Memory: what is on its way, some 600 pieces.
+pub fn sum(worker: &mut Worker, sketch: &Sketch, threads: usize) {
+    wait(worker);
+    let (index, peers) = (worker.index(), worker.peers());
+    if peers == threads {
+        return;
+    }
+    // A piece is read and written by one thread of each process: peers is a multiple of threads.
+    let mine = (index % threads..sketch.pieces()).step_by(threads);
+    let elsewhere = mine.filter(|at| at % peers != index).filter_map(|at| sketch.piece(at));
+    let to_owners = elsewhere.map(|piece| (piece.at % peers as u64, piece));
+    exchange(worker, to_owners, |piece| sketch.add(piece));
+    let owned = (index..sketch.pieces()).step_by(peers).filter_map(|at| sketch.piece(at));
+    let others = (index % threads..peers).step_by(threads).filter(|&other| other != index);
+    let to_others = owned.flat_map(|piece| others.clone().map(move |other| (other as u64, piece)));
+    exchange(worker, to_others, |piece| sketch.put(piece));
+    wait(worker);
+}
+
+/// Sends pieces to workers, and gives those that arrive to `take`.
+fn exchange(worker: &mut Worker, pieces: impl Iterator<Item = (u64, Piece)>, take: impl Fn(&Piece)) {
+    let mut shuffle = Shuffle::<(u64, Piece)>::new(worker, "Sketch", |&(to, _)| to);
+    for (sent, piece) in pieces.enumerate() {
+        shuffle.send(piece);
+        if sent % ROUND == ROUND - 1 {
+            shuffle.round(worker);
+            shuffle.take().iter().for_each(|(_, piece)| take(piece));
+        }
+    }
+    shuffle.finish_each(worker, |(_, piece)| take(&piece));
+}
+
+/// Waits for all workers.
+fn wait(worker: &mut Worker) {
+    shuffle(worker, "Wait", [], |&nothing: &u64| nothing);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::sets::feature_counts::Counting;
+    use crate::{Scratch, hash};
+
+    #[test]
+    fn every_process_has_the_counts_of_all() {
+        const THREADS: usize = 2;
+        const PROCESSES: usize = 3;
+        let sketches: Vec<_> = (0..PROCESSES).map(|_| Arc::new(Sketch::of_corpus(1 << 20, None))).collect();
+        let whole = Arc::new(Sketch::of_corpus(1 << 20, None));
+        let (shared, all) = (sketches.clone(), Arc::clone(&whole));
+        let guards = timely::execute(timely::Config::process(THREADS * PROCESSES), move |worker| {
+            let own = &shared[worker.index() / THREADS];
+            let mut counts = [own, &all].map(|sketch| Counting::new(Arc::clone(sketch), &Scratch::unused()));
+            // Some of one worker only, some of all, some of all so often that no counter holds it.
+            let features = (0..20_000_u64).filter(|i| i % 7 == worker.index() as u64 || i % 7 == 6);
+            for feature in features.chain([1; 100]) {
+                counts.iter_mut().for_each(|count| count.add([hash::spread(feature)].into_iter()));
+            }
+            counts.into_iter().for_each(Counting::finish);
+            sum(worker, own, THREADS);
+        });
+        guards.unwrap().join().into_iter().for_each(|worker| worker.unwrap());
+        for sketch in &sketches {
+            let [ranks, of_whole] = [sketch, &whole].map(|sketch| {
+                let features = (0..40_000).map(hash::spread);
+                let mut counted: Vec<_> = features.map(|feature| (sketch.count(feature), feature)).collect();
+                sketch.rank(&mut counted, usize::MAX);
+                counted
+            });
+            assert_eq!(ranks, of_whole);
+        }
+        assert_eq!(whole.count(hash::spread(1)), 3);
+    }
+}

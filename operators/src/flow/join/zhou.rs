@@ -1,0 +1,102 @@
+//! `zhou2017`: documents travel from copy to copy of the corpus, until a copy deletes them.
+
+use timely::worker::Worker;
+
+use super::fingerprints::BlockLoad;
+use crate::flow::exchange::shuffle::{Shuffle, shuffle};
+use crate::hash;
+use crate::method::Zhou;
+use crate::method::zhou::retrieval::{COPIES, Comparisons, Retrieval, Sizes, WordRow};
+use crate::record::{DocId, Pair};
+use crate::sets::similarity::Similarity;
+
+/// A document on its way: its place, fingerprint and words.
+type Travelling = (u64, u32, Vec<u64>);
+
+/// How many documents are sent between two looks at what the peers have taken in.
+const ROUND: usize = 1 << 12;
+
+/// Searches documents. Holds the words of all, 8 bytes each, each document on one worker at a time.
+pub struct Retrieve {
+    method: Zhou,
+    first_copy: Shuffle<Travelling, Vec<Travelling>>,
+}
+
+/// What was found on one worker.
+#[derive(Debug, Default)]
+pub struct Retrieved {
+    /// Each deleted document, with the earlier one that it is a duplicate of.
+    pub pairs: Vec<(Pair, Similarity)>,
+    /// In all copies.
+    pub comparisons: Comparisons,
+    /// For each copy.
+    pub loads: Vec<BlockLoad>,
+}
+
+impl Retrieve {
+    /// Of no document yet.
+    pub fn new(worker: &mut Worker, method: Zhou) -> Self {
+        let first_copy = to_copy(worker, method.retrieval, 0);
+        Retrieve { method, first_copy }
+    }
+
+    /// Sends a document on its way.
+    pub fn add(&mut self, row: WordRow) {
+        self.first_copy.send((row.doc.0, row.fingerprint, row.words));
+    }
+
+    /// Ends a round of adding.
+    pub fn round(&mut self, worker: &mut Worker) {
+        self.first_copy.round(worker);
+    }
+
+    /// Waits for all workers, and searches the copies one after another.
+    pub fn finish(self, worker: &mut Worker) -> Retrieved {
+        let Retrieve { method, first_copy } = self;
+        let mut found = Retrieved::default();
+        let mut rows = arrived(first_copy, worker);
+        let original = on_all_workers(worker, rows.len());
+        for copy in 0..COPIES {
+            if copy > 0 {
+                let mut next = to_copy(worker, method.retrieval, copy);
+                for (sent, WordRow { doc, fingerprint, words }) in rows.into_iter().enumerate() {
+                    next.send((doc.0, fingerprint, words));
+                    if sent % ROUND == ROUND - 1 {
+                        next.round(worker);
+                    }
+                }
+                rows = arrived(next, worker);
+            }
+            found.loads.push(BlockLoad::of(&rows, |row| key(method.retrieval, copy, row.fingerprint)));
+            let sizes = Sizes { copy: on_all_workers(worker, rows.len()), original };
+            found.comparisons = found.comparisons
+                + method.retrieval.search(copy, sizes, &mut rows, |kept, row| {
+                    let pair = method.duplicates(kept, row);
+                    found.pairs.extend(pair);
+                    pair.is_some()
+                });
+        }
+        found
+    }
+}
+
+/// The shuffle of a copy.
+fn to_copy(worker: &mut Worker, retrieval: Retrieval, copy: usize) -> Shuffle<Travelling, Vec<Travelling>> {
+    Shuffle::new(worker, "Copy", move |row: &Travelling| key(retrieval, copy, row.1))
+}
+
+/// Where the rows that one search needs meet.
+fn key(retrieval: Retrieval, copy: usize, fingerprint: u32) -> u64 {
+    hash::spread(retrieval.key(copy, fingerprint).into())
+}
+
+fn arrived(shuffle: Shuffle<Travelling, Vec<Travelling>>, worker: &mut Worker) -> Vec<WordRow> {
+    let rows = shuffle.finish(worker).into_iter();
+    rows.map(|(doc, fingerprint, words)| WordRow { doc: DocId(doc), fingerprint, words }).collect()
+}
+
+/// The sum of what all workers have.
+fn on_all_workers(worker: &mut Worker, count: usize) -> u64 {
+    let to_each = (0..worker.peers() as u64).map(|to| (to, count as u64));
+    shuffle(worker, "Count", to_each, |&(to, _): &(u64, u64)| to).into_iter().map(|(_, count)| count).sum()
+}

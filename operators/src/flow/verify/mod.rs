@@ -1,0 +1,226 @@
+//! Verification: candidate pairs, by their features.
+
+mod bundles;
+mod partitions;
+pub(crate) mod wanted;
+
+use std::collections::HashMap;
+
+use timely::worker::Worker;
+
+use self::partitions::Parts;
+use self::wanted::Needs;
+use super::exchange::channel::{ROUND_BYTES, round_bytes};
+use super::exchange::shuffle::Shuffle;
+use crate::record::{DocId, Pair};
+use crate::sets::similarity::Similarity;
+use crate::{Error, Runs, Scratch, Sorted};
+
+/// How alike two documents with these features are, if they match.
+pub type Matching = Box<dyn Fn(&[u64], &[u64]) -> Option<Similarity>>;
+
+/// A part, a document, its features.
+type Features = (u64, u64, Vec<u64>);
+
+/// Compares candidate pairs by the features of their documents.
+///
+/// Without a budget pairs stay where they are, and are decided as features arrive. With one they are decided in
+/// parts once all features are here. On their way are at most nine rounds of each worker: 9 MiB, or with a budget one
+/// holder's part of it if that is less.
+pub struct Verify {
+    shuffle: Shuffle<Features, Vec<Features>>,
+    arrived: Arrived,
+    matching: Matching,
+    /// In bytes, in this round.
+    sent: usize,
+    /// The same of the documents that were read.
+    read: usize,
+    round: usize,
+}
+
+enum Arrived {
+    Decided(Waiting),
+    Kept(Parts),
+}
+
+/// Pairs that wait for features. Memory: 48 bytes a pair, some 200 a document with pairs, and its features (8 bytes each)
+/// from when they arrive until its last pair is decided.
+#[derive(Default)]
+struct Waiting {
+    /// For each document, its partners with the distances, and how many of these pairs are not yet decided.
+    pairs: HashMap<DocId, (Vec<Pair>, usize)>,
+    features: HashMap<DocId, Vec<u64>>,
+    candidates: u64,
+    near: Vec<(Pair, Similarity)>,
+}
+
+impl Verify {
+    /// Of a budget: pairs in parts, their features in two, two bundles of documents, their features on disk, pairs sorted by
+    /// their bundles, and one for the names that the caller keeps. Before there are bundles, what is wanted and what is on its
+    /// way take less.
+    pub const HOLDERS: usize = 8;
+
+    /// `pairs`: each once, on any worker. Also says whose features are to be sent, and which documents are in a group of
+    /// identical ones.
+    pub fn new(
+        worker: &mut Worker,
+        mut pairs: Sorted<Pair>,
+        copies: &[(DocId, DocId)],
+        matching: Matching,
+        scratch: &Scratch,
+    ) -> Result<(Self, Needs), Error> {
+        let scratch = scratch.shared_by(Verify::HOLDERS);
+        let mut wanted = Runs::new(&scratch).once();
+        let arrived = match scratch.budget() {
+            None => {
+                let (mut waiting, here) = (Waiting::default(), worker.index() as u64);
+                pairs.each(|pair| {
+                    waiting.add(pair);
+                    wanted.extend([(pair.low.0, here), (pair.high.0, here)]);
+                })?;
+                drop(pairs);
+                Arrived::Decided(waiting)
+            }
+            Some(bytes) => Arrived::Kept(Parts::new(worker, pairs, &mut wanted, (&scratch, bytes))?),
+        };
+        let round = round_bytes(scratch.budget());
+        let needs = Needs::exchange(worker, wanted, copies, &scratch)?;
+        let shuffle = Shuffle::new(worker, "Features", |features: &Features| features.0);
+        Ok((Verify { shuffle, arrived, matching, sent: 0, read: 0, round }, needs))
+    }
+
+    /// Sends a document's features to a part that wants them. After a round of them lets the engine work.
+    pub fn send(&mut self, worker: &mut Worker, part: u64, doc: DocId, features: &[u64]) {
+        self.shuffle.send((part, doc.0, features.to_vec()));
+        self.sent += size_of::<Features>() + size_of_val(features);
+        if self.sent >= self.round {
+            self.round(worker);
+        }
+    }
+
+    /// Says that a document of so many bytes was read, whether it was sent or not: a round ends after a round's bytes of
+    /// them too, so that others need not wait for one who has little to send.
+    pub fn read(&mut self, worker: &mut Worker, bytes: usize) {
+        self.read += bytes;
+        if self.read >= ROUND_BYTES {
+            self.round(worker);
+        }
+    }
+
+    fn round(&mut self, worker: &mut Worker) {
+        (self.sent, self.read) = (0, 0);
+        self.shuffle.round(worker);
+        let arrived = self.shuffle.take();
+        arrived.into_iter().for_each(|features| self.arrived.add(features, &self.matching));
+    }
+
+    /// Waits for all workers, and decides what is not decided yet. Gives those that match to `each`, and says how many pairs
+    /// there were.
+    pub fn finish(self, worker: &mut Worker, mut each: impl FnMut(Pair, Similarity)) -> Result<u64, Error> {
+        let Verify { shuffle, mut arrived, matching, .. } = self;
+        shuffle.finish_each(worker, |features| arrived.add(features, &matching));
+        let mut candidates = 0;
+        match arrived {
+            Arrived::Decided(waiting) => {
+                candidates = waiting.candidates;
+                waiting.near.into_iter().for_each(|(pair, similarity)| each(pair, similarity));
+            }
+            Arrived::Kept(parts) => parts.decide(|pair, features| {
+                candidates += 1;
+                if let Some(similarity) = features.and_then(|[low, high]| matching(low, high)) {
+                    each(pair, similarity);
+                }
+            })?,
+        }
+        Ok(candidates)
+    }
+}
+
+impl Arrived {
+    fn add(&mut self, (part, doc, features): Features, matching: &Matching) {
+        match self {
+            Arrived::Decided(waiting) => waiting.arrived(DocId(doc), features, matching),
+            Arrived::Kept(parts) => parts.push(part, DocId(doc), &features),
+        }
+    }
+}
+
+impl Waiting {
+    fn add(&mut self, pair: Pair) {
+        self.candidates += 1;
+        for doc in [pair.low, pair.high] {
+            let (pairs, undecided) = self.pairs.entry(doc).or_default();
+            pairs.push(pair);
+            *undecided += 1;
+        }
+    }
+
+    /// Decides the document's pairs with those that are here. Every document arrives once.
+    fn arrived(&mut self, doc: DocId, features: impl AsRef<[u64]> + Into<Vec<u64>>, matching: &Matching) {
+        let Some((pairs, undecided)) = self.pairs.get_mut(&doc) else { return };
+        let pairs = std::mem::take(pairs);
+        let mut left = *undecided;
+        for pair in pairs {
+            let other = if pair.low == doc { pair.high } else { pair.low };
+            let Some(others) = self.features.get(&other) else { continue };
+            if let Some(similarity) = matching(features.as_ref(), others) {
+                self.near.push((pair, similarity));
+            }
+            left -= 1;
+            self.decided(other);
+        }
+        self.pairs.insert(doc, (Vec::new(), left));
+        if left > 0 {
+            self.features.insert(doc, features.into());
+        }
+    }
+
+    fn decided(&mut self, doc: DocId) {
+        if let Some((_, undecided)) = self.pairs.get_mut(&doc) {
+            *undecided -= 1;
+            if *undecided == 0 {
+                self.features.remove(&doc);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+    use crate::record::Record;
+    use crate::spill::budget::twins::Twin;
+
+    #[test]
+    fn documents_that_are_all_alike_are_read_as_often_as_they_fill_the_memory_and_not_once_for_some_pairs() {
+        const DOCS: u64 = 300;
+        const NUMBERS: u64 = 1000;
+        const HOLDER_BYTES: usize = 256 << 10;
+        let twin = Twin::default();
+        let read = twin.read.clone();
+        let scratch = twin.scratch(Verify::HOLDERS * HOLDER_BYTES);
+        timely::execute_directly(move |worker| {
+            let pairs = (0..DOCS).flat_map(|a| (a + 1..DOCS).map(move |b| Pair::new(DocId(a), DocId(b), 0)));
+            let alike: Similarity = "0.5".parse().unwrap();
+            let matching: Matching =
+                Box::new(move |a, b| (a[0] + 1 == b[0] || b[0] + 1 == a[0]).then_some(alike));
+            let pairs = Sorted::InMemory(pairs.collect());
+            let (mut verify, mut needs) = Verify::new(worker, pairs, &[], matching, &scratch).unwrap();
+            for doc in (0..DOCS).map(DocId) {
+                let features: Vec<u64> = (doc.0..doc.0 + NUMBERS).collect();
+                for &part in needs.of(doc).unwrap().into_iter().flatten() {
+                    verify.send(worker, part, doc, &features);
+                }
+            }
+            let mut near = Vec::new();
+            assert_eq!(verify.finish(worker, |pair, _| near.push(pair)).unwrap(), DOCS * (DOCS - 1) / 2);
+            near.sort_unstable();
+            assert!(near.iter().map(|pair| (pair.low.0, pair.high.0)).eq((1..DOCS).map(|b| (b - 1, b))));
+        });
+        let features_bytes = (DOCS * NUMBERS) as usize * u64::BYTES;
+        let times = read.load(Ordering::Relaxed) / features_bytes;
+        assert!(times < features_bytes / HOLDER_BYTES, "the features were read {times} times");
+    }
+}

@@ -1,0 +1,68 @@
+//! Which documents are to be read again, and where their features are wanted.
+
+use timely::worker::Worker;
+
+use crate::flow::exchange::shuffle::SortingShuffle;
+use crate::flow::owner;
+use crate::record::DocId;
+use crate::spill::merge::Cursor;
+use crate::{Error, Matches, Runs, Scratch};
+
+/// Which of this worker's documents have to be read again, and in which parts of the pairs their features are wanted.
+///
+/// They are asked for in the order of the corpus. Memory: 16 bytes for each document and part, or a holder's budget.
+pub struct Needs {
+    needs: Cursor<(u64, u64)>,
+    /// A buffer.
+    parts: Vec<u64>,
+}
+
+/// In place of a part: nobody wants the features.
+const NOBODY: u64 = u64::MAX;
+
+impl Needs {
+    /// Of documents that are only to be named: those of pairs and of groups of identical ones, found by all workers.
+    pub fn of_matches(worker: &mut Worker, matches: &Matches, scratch: &Scratch) -> Result<Self, Error> {
+        let mut wanted = Runs::new(scratch).once();
+        for (pair, _) in &matches.pairs {
+            wanted.extend([(pair.low.0, NOBODY), (pair.high.0, NOBODY)]);
+        }
+        Needs::exchange(worker, wanted, &matches.copies, scratch)
+    }
+
+    /// Tells every worker which of its documents are wanted, each with its part, and which are in a group of identical
+    /// ones.
+    pub(crate) fn exchange(
+        worker: &mut Worker,
+        mut wanted: Runs<(u64, u64)>,
+        copies: &[(DocId, DocId)],
+        scratch: &Scratch,
+    ) -> Result<Self, Error> {
+        for &(doc, first) in copies {
+            wanted.extend([(doc.0, NOBODY), (first.0, NOBODY)]);
+        }
+        let arrived = Runs::new(scratch).once();
+        let mut shuffle =
+            SortingShuffle::new(worker, "Need", |need: &(u64, u64)| owner(DocId(need.0)), arrived);
+        wanted.finish()?.each(|need| shuffle.send(worker, need))?;
+        Ok(Needs { needs: Cursor::new(shuffle.finish(worker)?), parts: Vec::new() })
+    }
+
+    /// If the document is needed at all, the parts that want its features. It comes after those asked for before it.
+    pub fn of(&mut self, doc: DocId) -> Result<Option<&[u64]>, Error> {
+        self.parts.clear();
+        while self.needs.next_if(|need| need.0 < doc.0)?.is_some() {}
+        let mut any = false;
+        while let Some((_, part)) = self.needs.next_if(|need| need.0 == doc.0)? {
+            any = true;
+            self.parts.extend(Some(part).filter(|&part| part != NOBODY));
+        }
+        Ok(any.then_some(&self.parts))
+    }
+
+    /// Whether any document of the split is needed, which comes after those asked for before it.
+    pub fn any_of(&mut self, split: u32) -> Result<bool, Error> {
+        while self.needs.next_if(|need| DocId(need.0).split() < split)?.is_some() {}
+        Ok(self.needs.peek()?.is_some_and(|need| DocId(need.0).split() == split))
+    }
+}

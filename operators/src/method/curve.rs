@@ -1,0 +1,169 @@
+//! What is known of a method before it runs: with what chance it compares two texts, and what it holds of each.
+
+use std::f64::consts::PI;
+
+use super::{SetSearch, Spec};
+use crate::sets::minhash::MinHash;
+use crate::sets::similarity::Similarity;
+
+/// The chance that a pair becomes a candidate, by its similarity.
+pub struct Curve {
+    /// The similarity that is meant.
+    pub of: &'static str,
+    /// Why the chance is what it is.
+    pub because: String,
+    chance: Chance,
+}
+
+type Chance = Box<dyn Fn(f64) -> f64>;
+
+impl Curve {
+    /// The chance for a similarity between 0 and 1.
+    pub fn at(&self, similarity: f64) -> f64 {
+        (self.chance)(similarity.clamp(0.0, 1.0))
+    }
+}
+
+/// What a search holds of a corpus, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// Of each document.
+    pub document: u64,
+    /// Of each feature that others have, too, of a document that may have a partner.
+    pub feature: u64,
+}
+
+impl Spec {
+    /// What a search holds. Sources: what [`crate::flow`] says of its parts.
+    pub fn cost(&self) -> Cost {
+        let of_sets = |search| match search {
+            SetSearch::Prefix => Cost { document: 112, feature: 4 },
+            SetSearch::Bands(MinHash { bands, .. }) => {
+                Cost { document: 64 + 8 * u64::from(bands), feature: 0 }
+            }
+        };
+        match self {
+            Spec::SimHash(_) | Spec::Exact(_) => Cost { document: 64, feature: 0 },
+            Spec::Auto(spec) => of_sets(spec.search()),
+            Spec::Jaccard(_) => of_sets(SetSearch::Prefix),
+            Spec::MinHash(spec) => of_sets(SetSearch::Bands(spec.minhash)),
+            // It holds those words, too, that no other document has.
+            Spec::Zhou(_) => Cost { document: 64, feature: 8 },
+        }
+    }
+
+    /// The S-curve of the method.
+    pub fn curve(&self) -> Curve {
+        match self {
+            Spec::SimHash(spec) => {
+                let (bits, limit) = (spec.bits, spec.hamming);
+                Curve {
+                    of: "cosine of the texts' weighted features",
+                    because: "each bit differs with the chance of the angle over pi (exact for random hyperplanes; \
+                              features that are few make it coarser)"
+                        .to_owned(),
+                    chance: Box::new(move |cosine| within(bits, limit, cosine)),
+                }
+            }
+            Spec::Auto(spec) => {
+                let short = format!("pairs with a short text: from {} on", spec.short);
+                let (because, chance): (_, Chance) = match spec.search() {
+                    SetSearch::Prefix => (EXACT.to_owned(), step(spec.long)),
+                    SetSearch::Bands(minhash) => {
+                        (banded(&minhash), Box::new(move |similarity| minhash.probability(similarity)))
+                    }
+                };
+                Curve { of: "similarity of two long texts", because: format!("{because}; {short}"), chance }
+            }
+            Spec::Jaccard(spec) => Curve { of: JACCARD, because: EXACT.to_owned(), chance: step(spec.least) },
+            Spec::MinHash(spec) => {
+                let minhash = spec.minhash;
+                Curve {
+                    of: JACCARD,
+                    because: banded(&minhash),
+                    chance: Box::new(move |similarity| minhash.probability(similarity)),
+                }
+            }
+            Spec::Zhou(_) => Curve {
+                of: "cosine of the texts' words, by their number in the text",
+                because: "two are compared if they agree on 8 bits of a copy (of 32 independent bits; the upper half \
+                          nearly repeats the lower, so rather less), and kept if Sim reaches the threshold"
+                    .to_owned(),
+                chance: Box::new(|cosine| 1.0 - (1.0 - within(8, 0, cosine)).powi(4)),
+            },
+            Spec::Exact(_) => Curve {
+                of: "similarity of the cleaned texts",
+                because: "only equal texts match".to_owned(),
+                chance: step(Similarity::ONE),
+            },
+        }
+    }
+}
+
+const JACCARD: &str = "Jaccard similarity of the texts' sets of features";
+
+const EXACT: &str = "the join is exact: it finds every pair of at least the threshold, and keeps no other";
+
+fn banded(minhash: &MinHash) -> String {
+    let MinHash { bands, rows, .. } = minhash;
+    format!("1 - (1 - s^{rows})^{bands}; of the candidates, pairs of at least the threshold are kept")
+}
+
+fn step(least: Similarity) -> Chance {
+    Box::new(move |similarity| f64::from(similarity >= least.as_f64()))
+}
+
+/// The chance that two SimHash fingerprints of so many bits differ in at most `limit` of them.
+///
+/// Source: Charikar, "Similarity Estimation Techniques from Rounding Algorithms", STOC 2002, section 3: a random
+/// hyperplane parts two vectors with the chance of their angle over pi. Bits are independent; the rest is binomial.
+fn within(bits: u32, limit: u32, cosine: f64) -> f64 {
+    let differs = cosine.acos() / PI;
+    if differs == 0.0 {
+        return 1.0;
+    }
+    let odds = differs / (1.0 - differs);
+    let mut exactly = (1.0 - differs).powi(bits as i32);
+    let mut at_most = exactly;
+    for count in 1..=limit.min(bits) {
+        exactly *= odds * f64::from(bits - count + 1) / f64::from(count);
+        at_most += exactly;
+    }
+    at_most.min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chance(spec: &str, similarity: f64) -> f64 {
+        spec.parse::<Spec>().unwrap().curve().at(similarity)
+    }
+
+    /// Printed by Python: the sum of `comb(bits, i) * p**i * (1 - p)**(bits - i)` for `i` up to the limit.
+    #[test]
+    fn simhash_differs_in_as_many_bits_as_the_angle_says() {
+        for (bits, limit, cosine, expected) in BINOMIAL {
+            let got = chance(&format!("simhash:bits={bits},hamming={limit}"), cosine);
+            assert!((got / expected - 1.0).abs() < 1e-9, "{bits} {limit} {cosine}: {got}");
+        }
+    }
+
+    const BINOMIAL: [(u32, u32, f64, f64); 6] = [
+        (64, 3, 0.5, 3.086380408037482e-8),
+        (64, 3, 0.9, 0.013033433267061087),
+        (64, 3, 0.99, 0.6739798322708903),
+        (32, 2, 0.95, 0.3591460870618196),
+        (64, 10, 0.8, 0.21262534257504467),
+        (64, 0, 0.999, 0.39944473829092836),
+    ];
+
+    #[test]
+    fn every_curve_rises_from_0_to_1() {
+        for spec in Spec::ALL {
+            let chances: Vec<f64> =
+                (0..=100).map(|percent| chance(spec, f64::from(percent) / 100.0)).collect();
+            assert!(chances.is_sorted() && chances[0] < 0.5 && chances[100] == 1.0, "{spec}: {chances:?}");
+        }
+    }
+}

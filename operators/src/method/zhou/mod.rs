@@ -1,0 +1,238 @@
+//! `zhou2017`: SimHash of 32 bits and the words that two posts share, together.
+//!
+//! Source: Zhou Chunhui, "An improved algorithm of big data deduplication based on Simhash", Computer and
+//! Modernization 2017(7). What we read in it, and where we differ: docs/papers/zhou2017.md.
+
+pub mod retrieval;
+
+use std::fmt;
+
+use self::retrieval::{Retrieval, WordRow};
+use super::{Parameters, Wrong, number, store, store_clean, store_features};
+use crate::fingerprint::bit_counts::Tally;
+use crate::hash;
+use crate::record::{DocId, Pair};
+use crate::sets::similarity::{Similarity, shared};
+use crate::text::Clean;
+use crate::text::features::{FeatureSpec, Features};
+
+/// The parameters of `zhou2017`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ZhouSpec {
+    /// The weight of the words that two texts share: 2 to 8.
+    pub k: u32,
+    /// The least Sim of a duplicate, in millionths; by default 1 + 0.2 K.
+    pub threshold: Option<u64>,
+    /// Which documents are compared.
+    pub retrieval: Retrieval,
+    /// Which half of a word's hash the other one is or-ed onto.
+    pub fold: Half,
+    /// What the fingerprint is made from.
+    pub features: FeatureSpec,
+    /// What is done to the text first.
+    pub clean: Clean,
+}
+
+/// A half of a word's 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Half {
+    /// The most significant 16: the paper's bits 1 to 16, as we read it.
+    Upper,
+    /// The least significant 16: those bits, if bit 1 is the least significant one.
+    Lower,
+}
+
+impl Default for ZhouSpec {
+    fn default() -> Self {
+        let (features, clean) = (FeatureSpec::Jieba, Clean::Weibo);
+        ZhouSpec {
+            k: 4,
+            threshold: None,
+            retrieval: Retrieval::Recursive,
+            fold: Half::Upper,
+            features,
+            clean,
+        }
+    }
+}
+
+impl ZhouSpec {
+    /// The least Sim of a duplicate, in millionths.
+    fn threshold(&self) -> u64 {
+        self.threshold.unwrap_or(1_000_000 + 200_000 * u64::from(self.k))
+    }
+}
+
+impl Parameters for ZhouSpec {
+    fn set(&mut self, key: &str, value: &str) -> Result<(), Wrong> {
+        match key {
+            "k" => number(&mut self.k, value, 2..=8, "2 to 8"),
+            "threshold" => {
+                let sim = value.parse().ok().filter(|sim| (0.0..=9.0).contains(sim));
+                let millionths = sim.map(|sim: f64| Some((sim * 1e6).round() as u64));
+                store(&mut self.threshold, millionths, "a number from 0 to 9")
+            }
+            "retrieval" => store(&mut self.retrieval, Retrieval::parse(value), "linear, bucket or recursive"),
+            "fold" => {
+                let half = match value {
+                    "upper" => Some(Half::Upper),
+                    "lower" => Some(Half::Lower),
+                    _ => None,
+                };
+                store(&mut self.fold, half, "upper or lower")
+            }
+            "features" => store_features(&mut self.features, value),
+            "clean" => store_clean(&mut self.clean, value),
+            _ => Err(Wrong::Unknown),
+        }
+    }
+}
+
+impl fmt::Display for ZhouSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ZhouSpec { k, threshold, retrieval, fold, features, clean } = self;
+        let fold = if *fold == Half::Upper { "upper" } else { "lower" };
+        write!(f, "k={k},")?;
+        if let Some(millionths) = threshold {
+            write!(f, "threshold={},", *millionths as f64 / 1e6)?;
+        }
+        write!(f, "retrieval={retrieval},fold={fold},features={features},clean={clean}")
+    }
+}
+
+/// Fingerprints, words, and when two documents are duplicates.
+#[derive(Clone)]
+pub struct Zhou {
+    features: Features,
+    k: u64,
+    threshold: u64,
+    fold: Half,
+    /// Which documents are compared.
+    pub retrieval: Retrieval,
+}
+
+impl Zhou {
+    /// As the parameters say, with the features that they name.
+    pub fn new(spec: &ZhouSpec, features: Features) -> Self {
+        let ZhouSpec { k, retrieval, fold, .. } = *spec;
+        Zhou { features, k: k.into(), threshold: spec.threshold(), fold, retrieval }
+    }
+
+    /// The row of a cleaned text. A word counts for the fingerprint as often as it stands in the text.
+    pub fn row(&self, doc: DocId, text: &str) -> WordRow {
+        let (mut tally, mut words) = (Tally::<u64>::default(), Vec::new());
+        self.features.slices(text, |word| {
+            tally.add(word_hash(word, self.fold).into());
+            words.push(hash::word(word.as_bytes(), 0, word.len()));
+        });
+        words.sort_unstable();
+        words.dedup();
+        WordRow { doc, fingerprint: tally.majority() as u32, words }
+    }
+
+    /// The pair, with its Hamming distance and Dup, if the two are duplicates: if Sim reaches the threshold.
+    pub fn duplicates(&self, a: &WordRow, b: &WordRow) -> Option<(Pair, Similarity)> {
+        let distance = (a.fingerprint ^ b.fingerprint).count_ones();
+        // They share at most the words of the one that has fewer, which spares most counts.
+        let (fewer, more) = (a.words.len().min(b.words.len()), a.words.len().max(b.words.len()));
+        if !self.reached(distance, fewer as u64, more as u64) {
+            return None;
+        }
+        let both = shared(&a.words, &b.words);
+        let all = a.words.len() + b.words.len() - both;
+        let reached = self.reached(distance, both as u64, all as u64);
+        reached.then(|| (Pair::new(a.doc, b.doc, distance), Similarity::ratio(both, all)))
+    }
+
+    /// Whether Sim = 1 / (Ham + 1) + K * Dup, the paper's formula 2, is at least the threshold, in whole numbers:
+    /// both sides times the denominators.
+    fn reached(&self, distance: u32, shared: u64, all: u64) -> bool {
+        let ham = u64::from(distance) + 1;
+        1_000_000 * (all + self.k * shared * ham) >= self.threshold * all * ham
+    }
+}
+
+/// A word's 32 bits: `String.hashCode` of Java, with one half or-ed onto the other.
+///
+/// The paper names no hash. It says that words of two or three characters leave most of theirs unfilled, so that
+/// nearly everything falls into one bucket of the *first* copy, and or-s bits 17 to 32 onto bits 1 to 16: such a hash is
+/// Java's, whose Lucene it uses, if bit 1 is the most significant.
+///
+/// Source: Java SE API, `java.lang.String.hashCode`: s[0] * 31^(n-1) + ... + s[n-1] over UTF-16.
+fn word_hash(word: &str, fold: Half) -> u32 {
+    let java = word.encode_utf16().fold(0u32, |hash, unit| hash.wrapping_mul(31).wrapping_add(unit.into()));
+    match fold {
+        Half::Upper => java | java << 16,
+        Half::Lower => java | java >> 16,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn zhou(k: u32, threshold: Option<u64>) -> Zhou {
+        Zhou::new(&ZhouSpec { k, threshold, ..ZhouSpec::default() }, Features::Chars(1))
+    }
+
+    /// "hello" from Java's own documentation of `hashCode`, the others worked out by hand.
+    #[test]
+    fn a_word_of_two_characters_has_its_bits_in_both_halves() {
+        for (word, upper, lower) in [
+            ("hello", 0x1DFB_18D2, 0x05E9_1DFB), // 99162322 = 0x05E9_18D2
+            ("今天", 0xE39F_E39F, 0x0009_E39F),  // 31 * 0x4ECA + 0x5929 = 0x0009_E39F
+            ("😀", 0x0D7B_0D63, 0x001B_0D7B),    // 31 * 0xD83D + 0xDE00 = 0x001B_0D63
+            ("", 0, 0),
+        ] {
+            assert_eq!(
+                [Half::Upper, Half::Lower].map(|half| word_hash(word, half)),
+                [upper, lower],
+                "{word}"
+            );
+        }
+    }
+
+    #[test]
+    fn sim_is_measured_against_the_threshold_without_rounding() {
+        let default = zhou(4, None);
+        assert!(default.reached(0, 1, 5) && !default.reached(0, 199, 1000)); // 1 + 4 * 1/5 = 1.8
+        assert!(default.reached(3, 31, 80) && !default.reached(3, 30, 80)); // 1/4 + 4 * 31/80 = 1.8
+        assert!(zhou(3, None).reached(2, 19, 45)); // 1/3 + 3 * 19/45 = 1.6
+        assert!(!zhou(3, Some(1_600_001)).reached(2, 19, 45));
+        assert!(zhou(8, Some(9_000_000)).reached(0, 7, 7) && !zhou(8, Some(9_000_000)).reached(1, 7, 7));
+        assert!(default.reached(32, 1 << 30, 1 << 30), "millions of words do not overflow");
+    }
+
+    #[test]
+    fn duplicates_share_words_or_have_near_fingerprints_and_some_words() {
+        let row =
+            |doc, fingerprint, words: &[u64]| WordRow { doc: DocId(doc), fingerprint, words: words.to_vec() };
+        let (a, b) = (row(1, 0b1011, &[1, 2, 3]), row(2, 0b1000, &[2, 3, 9]));
+        let found = zhou(4, None).duplicates(&a, &b);
+        assert_eq!(found, Some((Pair::new(DocId(1), DocId(2), 2), Similarity::ratio(2, 4)))); // 1/3 + 4 * 1/2
+        assert_eq!(zhou(4, None).duplicates(&a, &row(3, 0b1011, &[4])), None); // 1 + 0
+    }
+
+    #[test]
+    fn what_is_left_uncounted_is_no_duplicate() {
+        let set = |of: u64| (1..=5).filter(|word| of >> word & 1 == 1).collect::<Vec<u64>>();
+        let zhou = zhou(4, None);
+        for (a, b) in (2..64u64).step_by(2).flat_map(|a| (2..64u64).step_by(2).map(move |b| (a, b))) {
+            for fingerprint in [0, 1, 0b111, 0xFF_FFFF] {
+                let row = |doc, fingerprint, of| WordRow { doc: DocId(doc), fingerprint, words: set(of) };
+                let (both, all) = ((a & b).count_ones().into(), (a | b).count_ones().into());
+                let found = zhou.duplicates(&row(1, 0, a), &row(2, fingerprint, b));
+                assert_eq!(found.is_some(), zhou.reached(fingerprint.count_ones(), both, all), "{a:b} {b:b}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_repeated_word_counts_once_in_dup_and_often_in_the_fingerprint() {
+        let zhou = zhou(4, None);
+        let (once, often) = (zhou.row(DocId(1), "天气"), zhou.row(DocId(2), "天天气天"));
+        assert_eq!(once.words, often.words);
+        assert_eq!(often.fingerprint, word_hash("天", Half::Upper));
+        assert_ne!(once.fingerprint, often.fingerprint);
+    }
+}

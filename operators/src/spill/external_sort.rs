@@ -1,0 +1,344 @@
+//! Records to be sorted, more than fit into memory: over a budget they go to disk as sorted runs.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::budget::{FRAME_BYTES, Frames, Scratch};
+use super::merge::{Merge, Sorted};
+use crate::Error;
+use crate::record::Record;
+
+/// So many runs are merged at once at the most.
+const FAN_IN: usize = 64;
+/// Equal records are dropped for the first time when there are so many.
+const FIRST_SORT: usize = 1 << 20;
+
+/// Takes records in any order and gives them back sorted.
+///
+/// Memory: of a budget of `b` bytes, records fill all but two frames of `b / 320` bytes (at the most 64 KiB) before they
+/// are sorted, in place, and written as a run. Later up to 64 runs are merged. At the most a fifth of `b` each is for a
+/// frame of every run, for what is merged of them at once, for sorting that, for what waits to be given, and for
+/// records with the same key, of which more are given in pieces; mostly it is much less. Without a budget: the records,
+/// and no more.
+///
+/// Disk: the records as they travel and 16 bytes for each frame; from 65 runs on, what has to be merged to fewer runs
+/// is there twice.
+///
+/// Adding cannot fail: the first error is kept, the records after it are dropped, and [`Runs::check`] and
+/// [`Runs::finish`] return it.
+#[must_use = "only `finish` says whether all records are there"]
+pub struct Runs<R> {
+    scratch: Scratch,
+    plan: Plan,
+    once: bool,
+    held: Vec<R>,
+    /// When so many are held, they are sorted.
+    limit: usize,
+    runs: VecDeque<Range<u64>>,
+    frames: Option<Frames>,
+    failed: Option<Error>,
+}
+
+/// How a budget is spent, in records.
+#[derive(Clone, Copy)]
+pub(crate) struct Plan {
+    /// In memory before they are spilled.
+    held: usize,
+    pub frame: usize,
+    /// Of one key, given as one piece.
+    pub group: usize,
+}
+
+impl Plan {
+    fn new(budget: Option<usize>, record_bytes: usize) -> Self {
+        let bytes = budget.unwrap_or(usize::MAX);
+        let frame_bytes = (bytes / (5 * FAN_IN)).min(FRAME_BYTES);
+        let records = |bytes: usize| (bytes / record_bytes).max(1);
+        let held = budget.map_or(usize::MAX, |bytes| records(bytes - 2 * frame_bytes));
+        Plan { held, frame: records(frame_bytes), group: records(bytes / 5) }
+    }
+}
+
+impl<R: Record + Ord> Runs<R> {
+    /// Of no record yet.
+    pub fn new(scratch: &Scratch) -> Self {
+        let plan = Plan::new(scratch.budget(), size_of::<R>());
+        Runs {
+            scratch: scratch.clone(),
+            plan,
+            once: false,
+            held: Vec::new(),
+            limit: plan.held,
+            runs: VecDeque::new(),
+            frames: None,
+            failed: None,
+        }
+    }
+
+    /// Equal records are given back once: dropped as soon as they meet in memory.
+    pub fn once(mut self) -> Self {
+        self.once = true;
+        self.limit = self.plan.held.min(FIRST_SORT);
+        self
+    }
+
+    /// Uses memory again, whose contents are dropped: new memory has to be cleared by the system first.
+    pub fn reusing(mut self, memory: Vec<R>) -> Self {
+        self.held = memory;
+        self.held.clear();
+        self
+    }
+
+    /// In bytes.
+    pub fn budget(&self) -> Option<usize> {
+        self.scratch.budget()
+    }
+
+    /// Adds a record. Cost: 2 ns, and its share of sorting and writing.
+    #[inline]
+    pub fn push(&mut self, record: R) {
+        if self.held.len() >= self.limit {
+            self.full();
+        }
+        self.held.push(record);
+    }
+
+    /// The first error so far.
+    pub fn check(&self) -> Result<(), Error> {
+        self.failed.clone().map_or(Ok(()), Err)
+    }
+
+    /// All records, sorted.
+    pub fn finish(mut self) -> Result<Sorted<R>, Error> {
+        self.check()?;
+        self.sort();
+        if self.frames.is_some() {
+            self.spill()?;
+        }
+        let Runs { frames, held, mut runs, plan, once, .. } = self;
+        let Some(mut frames) = frames else { return Ok(Sorted::InMemory(held)) };
+        drop(held);
+        while runs.len() > FAN_IN {
+            // Of 65 runs two are merged, and not 64.
+            let some = FAN_IN.min(runs.len() - FAN_IN + 1);
+            let mut merge = Merge::<R>::new(runs.drain(..some), once);
+            let whole = merge.bytes();
+            let start = frames.end();
+            let mut merged = Vec::new();
+            while merge.fill(&frames, &mut merged)? {
+                let full = merged.len() - merged.len() % plan.frame;
+                write(&mut frames, plan, &merged[..full], whole)?;
+                merged.drain(..full);
+            }
+            write(&mut frames, plan, &merged, whole)?;
+            runs.push_back(start..frames.end());
+        }
+        Ok(Sorted::spilled(frames, Merge::new(runs, once), plan.group))
+    }
+
+    #[cold]
+    fn full(&mut self) {
+        if self.failed.is_some() {
+            return self.held.clear();
+        }
+        self.sort();
+        // Of few different ones there may be many more.
+        if self.once && self.held.len() <= self.plan.held / 2 {
+            self.limit = (2 * self.held.len()).max(FIRST_SORT).min(self.plan.held);
+            return;
+        }
+        self.failed = self.spill().err();
+        self.held.clear();
+    }
+
+    fn sort(&mut self) {
+        self.held.sort_unstable();
+        if self.once {
+            self.held.dedup();
+        }
+    }
+
+    /// Writes a run of what is held, which is sorted.
+    fn spill(&mut self) -> Result<(), Error> {
+        let frames = match &mut self.frames {
+            Some(frames) => frames,
+            none => none.insert(self.scratch.frames()?),
+        };
+        let start = frames.end();
+        write(frames, self.plan, &self.held, self.held.len() * R::BYTES)?;
+        self.runs.push_back(start..frames.end());
+        Ok(())
+    }
+}
+
+impl<R: Record + Ord> Extend<R> for Runs<R> {
+    fn extend<I: IntoIterator<Item = R>>(&mut self, records: I) {
+        let records = records.into_iter();
+        let room = self.limit.saturating_sub(self.held.len());
+        if records.size_hint().1.is_some_and(|most| most <= room) {
+            self.held.extend(records);
+        } else {
+            records.for_each(|record| self.push(record));
+        }
+    }
+}
+
+/// `whole`: the bytes of the run.
+fn write<R: Record>(frames: &mut Frames, plan: Plan, records: &[R], whole: usize) -> Result<(), Error> {
+    for records in records.chunks(plan.frame) {
+        frames.append(records.len() * R::BYTES, whole, |bytes| {
+            bytes.chunks_exact_mut(R::BYTES).zip(records).for_each(|(to, record)| record.write(to));
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::budget::twins::Twin;
+    use super::*;
+
+    type Pieces = Vec<(Vec<(u64, u64)>, bool, bool)>;
+
+    fn sorted(records: &[(u64, u64)], scratch: &Scratch, once: bool) -> Result<Pieces, Error> {
+        let mut runs = if once { Runs::new(scratch).once() } else { Runs::new(scratch) };
+        let (first, rest) = records.split_at(records.len() / 2);
+        first.iter().for_each(|&record| runs.push(record));
+        runs.extend(rest.iter().copied());
+        let mut sorted = runs.finish()?;
+        let mut pieces = Vec::new();
+        let mut chunks = sorted.chunks(|a, b| a.0 == b.0);
+        while let Some(chunk) = chunks.next_chunk()? {
+            pieces.push((chunk.records.to_vec(), chunk.starts, chunk.ends));
+        }
+        Ok(pieces)
+    }
+
+    /// Checks that chunks end where keys do, but those of one key, and returns all records.
+    #[track_caller]
+    fn joined(pieces: &Pieces) -> Vec<(u64, u64)> {
+        for (records, starts, ends) in pieces {
+            assert!(!records.is_empty());
+            assert!((*starts && *ends) || records.iter().all(|record| record.0 == records[0].0));
+        }
+        for two in pieces.windows(2) {
+            let [(one, _, ends), (next, starts, _)] = two else { unreachable!() };
+            assert_eq!(ends, starts);
+            assert_eq!(*ends, one.last().unwrap().0 != next[0].0);
+        }
+        assert!(pieces.first().is_none_or(|first| first.1) && pieces.last().is_none_or(|last| last.2));
+        pieces.iter().flat_map(|piece| piece.0.iter().copied()).collect()
+    }
+
+    fn record() -> impl Strategy<Value = (u64, u64)> {
+        // Few keys and few documents: large groups, equal records.
+        (prop_oneof![0..3_u64, 0..200_u64, any::<u64>()], 0..40_u64)
+    }
+
+    proptest! {
+        #[test]
+        fn runs_are_a_sort(
+            mut records in proptest::collection::vec(record(), 0..1500),
+            budget in prop_oneof![Just(None), (0_usize..200).prop_map(Some), (0_usize..30_000).prop_map(Some)],
+            once in any::<bool>(),
+        ) {
+            let scratch = Twin::default().scratch(budget);
+            let found = joined(&sorted(&records, &scratch, once).unwrap());
+            records.sort();
+            if once {
+                records.dedup();
+            }
+            prop_assert_eq!(found, records);
+            prop_assert!(budget.is_some() || scratch.spilled().files == 0);
+        }
+    }
+
+    /// SplitMix64's step, as a source of keys.
+    fn records(count: u64) -> Vec<(u64, u64)> {
+        (0..count).map(|i| (crate::hash::spread(i) % 1000, i)).collect()
+    }
+
+    #[test]
+    fn more_runs_than_are_merged_at_once_are_merged_in_passes() {
+        let mut all = records(20_000);
+        for in_memory in [300, 100, 20, 1] {
+            let scratch = Twin::default().scratch(in_memory * 16);
+            let found = joined(&sorted(&all, &scratch, false).unwrap());
+            assert!(all.len() / in_memory > FAN_IN);
+            all.sort();
+            assert!(found == all, "{in_memory} records in memory");
+            // Each record is a frame of its own here, with its head, and some were written again.
+            assert!(scratch.spilled().bytes > 20_000 * 32);
+        }
+    }
+
+    #[test]
+    fn a_group_that_does_not_fit_is_given_in_pieces() {
+        let mut all: Vec<(u64, u64)> =
+            (0..5000).rev().map(|i| (u64::from(i >= 1000) + u64::from(i >= 4000), i)).collect();
+        let pieces = sorted(&all, &Twin::default().scratch(4096), false).unwrap();
+        let found = joined(&pieces);
+        all.sort();
+        assert_eq!(found, all);
+        // A fifth of the budget, and what is merged at once.
+        assert!(pieces.len() > 20 && pieces.iter().all(|piece| piece.0.len() <= 128), "{}", pieces.len());
+    }
+
+    #[test]
+    fn few_different_records_never_spill() {
+        let scratch = Twin::full_after(0).scratch(1600);
+        let all: Vec<(u64, u64)> = (0..100_000).map(|i| (i % 40, 7)).collect();
+        let found = joined(&sorted(&all, &scratch, true).unwrap());
+        assert_eq!(found, (0..40).map(|i| (i, 7)).collect::<Vec<_>>());
+        assert_eq!(scratch.spilled().files, 0);
+    }
+
+    #[test]
+    fn without_a_budget_nothing_is_written_and_the_memory_is_used_again() {
+        let scratch = Scratch::new("/no/such".as_ref(), None);
+        let memory: Vec<(u64, u64)> = Vec::with_capacity(5000);
+        let place = memory.as_ptr();
+        let mut runs = Runs::new(&scratch).reusing(memory);
+        runs.extend(records(5000));
+        let memory = runs.finish().unwrap().into_memory();
+        assert!(memory.is_sorted() && memory.len() == 5000);
+        assert_eq!(memory.as_ptr(), place);
+    }
+
+    #[test]
+    fn a_disk_that_is_full_at_any_write_is_an_error() {
+        let all = records(1000);
+        let whole = Twin::default().scratch(200);
+        sorted(&all, &whole, false).unwrap();
+        let needed = whole.spilled().bytes as usize;
+        assert!(needed > 2 * 16_000, "runs are merged to runs too");
+        for room in (0..needed).step_by(16) {
+            let error = sorted(&all, &Twin::full_after(room).scratch(200), false).unwrap_err();
+            assert!(matches!(error, Error::DiskFull { .. }), "{room}: {error}");
+        }
+        sorted(&all, &Twin::full_after(needed).scratch(200), false).unwrap();
+    }
+
+    #[test]
+    fn what_was_lost_after_an_error_is_never_taken_for_all() {
+        let mut runs = Runs::new(&Twin::full_after(20).scratch(200));
+        runs.extend(records(100));
+        assert!(runs.check().is_err());
+        assert!(runs.check().is_err() && runs.finish().is_err());
+    }
+
+    #[test]
+    fn a_damaged_or_short_file_is_an_error() {
+        let all = records(200);
+        let whole = Twin::default().scratch(1000);
+        sorted(&all, &whole, false).unwrap();
+        for at in 0..whole.spilled().bytes as usize {
+            for twin in [Twin { damaged: Some(at), ..Twin::default() }, Twin { cut: at, ..Twin::default() }] {
+                let error = sorted(&all, &twin.scratch(1000), false).unwrap_err();
+                assert!(matches!(error, Error::ScratchLost { .. }), "{at}: {error}");
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Sorted runs on disk, read as one.
+
+use std::ops::Range;
+
+use super::budget::Frames;
+use crate::Error;
+use crate::record::Record;
+
+/// Sorted records, in memory or not.
+pub enum Sorted<R> {
+    /// All of them.
+    InMemory(Vec<R>),
+    /// To be merged as they are read, once.
+    Spilled(Box<Merging<R>>),
+}
+
+/// Sorted records that are on disk.
+pub struct Merging<R> {
+    frames: Frames,
+    merge: Merge<R>,
+    most: usize,
+    held: Vec<R>,
+    /// So many of those held were given.
+    given: usize,
+    /// Whether the next one has the key of the last one that was given.
+    inside: bool,
+}
+
+/// Some of the records of a [`Sorted`], next to each other.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Chunk<'a, R> {
+    /// At least one. They may be reordered and changed.
+    pub records: &'a mut [R],
+    /// Whether all records with the key of the first one begin here. If not, all have that key.
+    pub starts: bool,
+    /// Whether all records with the key of the last one end here. If not, all have that key.
+    pub ends: bool,
+}
+
+/// Reads a [`Sorted`].
+pub(crate) struct Chunks<'a, R, S> {
+    sorted: &'a mut Sorted<R>,
+    same: S,
+    done: bool,
+}
+
+impl<R: Record + Ord> Sorted<R> {
+    pub(crate) fn spilled(frames: Frames, merge: Merge<R>, most: usize) -> Self {
+        Sorted::Spilled(Box::new(Merging { frames, merge, most, held: Vec::new(), given: 0, inside: false }))
+    }
+
+    /// All records, in chunks that end where a group of records ends that have the `same` key, by which they are sorted
+    /// first. A group that does not fit into the budget is given in pieces, by itself.
+    pub(crate) fn chunks<S: Fn(&R, &R) -> bool>(&mut self, same: S) -> Chunks<'_, R, S> {
+        Chunks { sorted: self, same, done: false }
+    }
+
+    /// Calls `each` with whole groups of records that have the `same` key, at least `least` records at a time if there are
+    /// so many. What is in pieces is put together.
+    pub fn each_group(
+        &mut self,
+        least: usize,
+        same: impl Fn(&R, &R) -> bool,
+        mut each: impl FnMut(&mut [R]),
+    ) -> Result<(), Error> {
+        let mut held = Vec::new();
+        let mut chunks = self.chunks(same);
+        while let Some(chunk) = chunks.next_chunk()? {
+            if held.is_empty() && chunk.ends && chunk.records.len() >= least {
+                each(chunk.records);
+                continue;
+            }
+            held.extend_from_slice(chunk.records);
+            if chunk.ends && held.len() >= least {
+                each(&mut held);
+                held.clear();
+            }
+        }
+        if !held.is_empty() {
+            each(&mut held);
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with every record.
+    pub fn each(&mut self, mut each: impl FnMut(R)) -> Result<(), Error> {
+        self.each_group(0, |a, b| a == b, |records| records.iter().for_each(|record| each(*record)))
+    }
+
+    /// The memory that it took, if any, to be used again.
+    pub fn into_memory(self) -> Vec<R> {
+        match self {
+            Sorted::InMemory(records) => records,
+            Sorted::Spilled(spilled) => spilled.held,
+        }
+    }
+}
+
+impl<R: Record + Ord, S: Fn(&R, &R) -> bool> Chunks<'_, R, S> {
+    /// The next ones, until there are no more. The error of a disk that does not give back what it was given.
+    pub fn next_chunk(&mut self) -> Result<Option<Chunk<'_, R>>, Error> {
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(None);
+        }
+        let chunk = match self.sorted {
+            Sorted::InMemory(records) if records.is_empty() => None,
+            Sorted::InMemory(records) => Some(Chunk { records, starts: true, ends: true }),
+            Sorted::Spilled(spilled) => {
+                let chunk = spilled.next_chunk(&self.same)?;
+                self.done = chunk.is_none();
+                chunk
+            }
+        };
+        Ok(chunk)
+    }
+}
+
+impl<R: Record + Ord> Merging<R> {
+    fn next_chunk(&mut self, same: impl Fn(&R, &R) -> bool) -> Result<Option<Chunk<'_, R>>, Error> {
+        self.held.drain(..self.given);
+        self.given = 0;
+        let mut more = true;
+        loop {
+            let whole = match self.held.last() {
+                Some(last) if more => self.held.partition_point(|record| !same(record, last)),
+                Some(_) => self.held.len(),
+                None => 0,
+            };
+            let starts = !self.inside;
+            if whole > 0 {
+                let first = &self.held[0];
+                let end =
+                    if starts { whole } else { self.held.partition_point(|record| same(first, record)) };
+                return Ok(Some(self.give(end, starts, true)));
+            }
+            // One stays, so that the last piece is known to be the last.
+            if self.held.len() > self.most {
+                return Ok(Some(self.give(self.held.len() - 1, starts, false)));
+            }
+            if !more {
+                return Ok(None);
+            }
+            more = self.merge.fill(&self.frames, &mut self.held)?;
+        }
+    }
+
+    fn give(&mut self, end: usize, starts: bool, ends: bool) -> Chunk<'_, R> {
+        self.given = end;
+        self.inside = !ends;
+        Chunk { records: &mut self.held[..end], starts, ends }
+    }
+}
+
+/// Reads a [`Sorted`] record by record.
+pub(crate) struct Cursor<R> {
+    sorted: Sorted<R>,
+    held: Vec<R>,
+    /// So many of those held were taken.
+    taken: usize,
+}
+
+impl<R: Record + Ord> Cursor<R> {
+    /// From its first record on.
+    pub fn new(sorted: Sorted<R>) -> Self {
+        Cursor { sorted, held: Vec::new(), taken: 0 }
+    }
+
+    /// The next record, `None` after the last one.
+    pub fn peek(&mut self) -> Result<Option<R>, Error> {
+        let mut more = true;
+        while more && self.taken == self.held.len() {
+            self.taken = 0;
+            self.held.clear();
+            more = match &mut self.sorted {
+                Sorted::InMemory(records) => {
+                    std::mem::swap(&mut self.held, records);
+                    !self.held.is_empty()
+                }
+                Sorted::Spilled(spilled) => spilled.merge.fill(&spilled.frames, &mut self.held)?,
+            };
+        }
+        Ok(self.held.get(self.taken).copied())
+    }
+
+    /// Takes the next record if `wanted` says so.
+    pub fn next_if(&mut self, wanted: impl FnOnce(&R) -> bool) -> Result<Option<R>, Error> {
+        let next = self.peek()?.filter(wanted);
+        self.taken += usize::from(next.is_some());
+        Ok(next)
+    }
+}
+
+/// Some runs being merged.
+pub(crate) struct Merge<R> {
+    runs: Vec<Run<R>>,
+    once: bool,
+    /// What was merged last, before it goes to the others.
+    fresh: Vec<R>,
+    frame: Vec<u8>,
+}
+
+/// A run: a frame of it in memory, and where the others are.
+struct Run<R> {
+    records: Vec<R>,
+    /// So many of the records were taken.
+    taken: usize,
+    rest: Range<u64>,
+}
+
+impl<R: Record + Ord> Merge<R> {
+    pub fn new(runs: impl IntoIterator<Item = Range<u64>>, once: bool) -> Self {
+        let runs = runs.into_iter().map(|rest| Run { records: Vec::new(), taken: 0, rest }).collect();
+        Merge { runs, once, fresh: Vec::new(), frame: Vec::new() }
+    }
+
+    /// That are not in memory yet.
+    pub fn bytes(&self) -> usize {
+        self.runs.iter().map(|run| (run.rest.end - run.rest.start) as usize).sum()
+    }
+
+    /// Appends the next records to `to`; says whether there were any.
+    ///
+    /// A whole frame of some run is taken, and of each other run what is not greater than its last record: pieces that
+    /// are sorted already, which the standard library's sort finds and merges.
+    pub fn fill(&mut self, frames: &Frames, to: &mut Vec<R>) -> Result<bool, Error> {
+        for run in &mut self.runs {
+            if run.taken == run.records.len() && !run.rest.is_empty() {
+                run.rest.start = frames.read(run.rest.start, &mut self.frame)?;
+                run.taken = 0;
+                run.records.clear();
+                run.records.extend(self.frame.chunks_exact(R::BYTES).map(R::read));
+            }
+        }
+        self.runs.retain(|run| run.taken < run.records.len());
+        let unfinished = self.runs.iter().filter(|run| !run.rest.is_empty());
+        let bound = unfinished.filter_map(|run| run.records.last()).min().copied();
+        self.fresh.clear();
+        for run in &mut self.runs {
+            let records = &run.records[run.taken..];
+            let count =
+                bound.map_or(records.len(), |bound| records.partition_point(|record| *record <= bound));
+            self.fresh.extend_from_slice(&records[..count]);
+            run.taken += count;
+        }
+        self.fresh.sort();
+        // Equal ones are here together: each run has a record once, and of none is anything left up to the bound.
+        if self.once {
+            self.fresh.dedup();
+        }
+        to.extend_from_slice(&self.fresh);
+        Ok(!self.runs.is_empty())
+    }
+}

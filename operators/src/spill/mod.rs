@@ -1,0 +1,13 @@
+//! Data beyond the memory budget: what is spilled to local files, sorted there, and read again in order.
+//!
+//! The only room of this crate that opens files. Uses `record` and `error` alone; `flow`, `sets` and the jobs use it.
+
+pub(crate) mod budget;
+pub(crate) mod external_sort;
+pub(crate) mod merge;
+pub(crate) mod spool;
+
+pub use budget::{Scratch, Spilled};
+pub use external_sort::Runs;
+pub use merge::Sorted;
+pub use spool::Spool;

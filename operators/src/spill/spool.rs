@@ -1,0 +1,160 @@
+//! Documents with their features, read in order as often as wanted: over a budget they go to disk.
+
+use super::budget::{FRAME_BYTES, Frames, Scratch};
+use crate::Error;
+use crate::record::{DocId, Record};
+
+/// A list of documents with numbers of each, which only grows.
+///
+/// Memory: 8 bytes a number and 16 a document for the first ones, as many as fit into the budget; of the others up to a frame, a
+/// quarter of the budget but between 4 and 64 KiB, or the largest document if it is larger, and twice as much again while they
+/// are read.
+///
+/// Adding cannot fail: the first error is kept, the documents after it are dropped, and [`Spool::check`] and [`Spool::scan`] return it.
+#[must_use = "only `check` and `scan` say whether all documents are there"]
+pub struct Spool {
+    scratch: Scratch,
+    /// How many numbers a frame has at least.
+    frame: usize,
+    /// The first documents: for each its id, how many numbers it has, and these.
+    held: Vec<u64>,
+    frames: Option<Frames>,
+    /// The last documents, since the last frame was written.
+    last: Vec<u64>,
+    failed: Option<Error>,
+}
+
+/// A frame is not shorter: each is a write, and a read.
+const LEAST_FRAME_BYTES: usize = 4 << 10;
+
+impl Spool {
+    /// Of no document yet.
+    pub fn new(scratch: &Scratch) -> Self {
+        let frame_bytes = scratch.budget().map_or(FRAME_BYTES, |bytes| bytes / 4);
+        Spool {
+            scratch: scratch.clone(),
+            frame: frame_bytes.clamp(LEAST_FRAME_BYTES, FRAME_BYTES) / u64::BYTES,
+            held: Vec::new(),
+            frames: None,
+            last: Vec::new(),
+            failed: None,
+        }
+    }
+
+    /// Adds a document.
+    pub fn push(&mut self, doc: DocId, numbers: &[u64]) {
+        let most =
+            self.scratch.budget().map_or(usize::MAX, |bytes| (bytes / u64::BYTES).saturating_sub(self.frame));
+        let fits =
+            self.frames.is_none() && self.last.is_empty() && self.held.len() + numbers.len() + 2 <= most;
+        let to = if fits { &mut self.held } else { &mut self.last };
+        to.extend([doc.0, numbers.len() as u64]);
+        to.extend_from_slice(numbers);
+        if self.last.len() >= self.frame {
+            if self.failed.is_none() {
+                self.failed = self.spill().err();
+            }
+            self.last.clear();
+            // Of a long document nothing stays.
+            self.last.shrink_to(2 * self.frame);
+        }
+    }
+
+    /// The first error so far.
+    pub fn check(&self) -> Result<(), Error> {
+        self.failed.clone().map_or(Ok(()), Err)
+    }
+
+    /// Calls `each` with all documents, in the order in which they were added, until it fails.
+    pub fn scan<E: From<Error>>(
+        &self,
+        mut each: impl FnMut(DocId, &[u64]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.check()?;
+        scan(&self.held, &mut each)?;
+        if let Some(frames) = &self.frames {
+            let (mut bytes, mut numbers) = (Vec::new(), Vec::new());
+            let mut offset = 0;
+            while offset < frames.end() {
+                offset = frames.read(offset, &mut bytes)?;
+                numbers.clear();
+                numbers.extend(bytes.chunks_exact(u64::BYTES).map(u64::read));
+                scan(&numbers, &mut each)?;
+            }
+        }
+        scan(&self.last, &mut each)
+    }
+
+    fn spill(&mut self) -> Result<(), Error> {
+        let frames = match &mut self.frames {
+            Some(frames) => frames,
+            none => none.insert(self.scratch.frames()?),
+        };
+        let bytes = self.last.len() * u64::BYTES;
+        frames.append(bytes, bytes, |bytes| {
+            bytes.chunks_exact_mut(u64::BYTES).zip(&self.last).for_each(|(to, number)| number.write(to));
+        })
+    }
+}
+
+fn scan<E>(mut packed: &[u64], each: &mut impl FnMut(DocId, &[u64]) -> Result<(), E>) -> Result<(), E> {
+    while let [doc, count, rest @ ..] = packed {
+        let (numbers, rest) = rest.split_at(*count as usize);
+        each(DocId(*doc), numbers)?;
+        packed = rest;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::budget::twins::Twin;
+    use super::*;
+
+    type Docs = Vec<(u64, Vec<u64>)>;
+
+    fn spool(docs: &Docs, scratch: &Scratch) -> Spool {
+        let mut spool = Spool::new(scratch);
+        docs.iter().for_each(|(doc, numbers)| spool.push(DocId(*doc), numbers));
+        spool
+    }
+
+    fn scanned(spool: &Spool) -> Result<Docs, Error> {
+        let mut docs = Vec::new();
+        spool.scan(|doc, numbers| {
+            docs.push((doc.0, numbers.to_vec()));
+            Ok::<(), Error>(())
+        })?;
+        Ok(docs)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn documents_come_back_in_order_as_often_as_wanted(
+            sizes in proptest::collection::vec(prop_oneof![0_usize..3, 0_usize..3000, 9000..20_000_usize], 0..30),
+            budget in prop_oneof![Just(None), (0_usize..1_000_000).prop_map(Some)],
+        ) {
+            let docs: Docs = sizes.iter().zip(1..).map(|(&size, doc)| (doc, (doc..).take(size).collect())).collect();
+            let scratch = Twin::default().scratch(budget);
+            let spool = spool(&docs, &scratch);
+            prop_assert_eq!(scanned(&spool).unwrap(), &docs[..]);
+            prop_assert_eq!(scanned(&spool).unwrap(), docs);
+            prop_assert!(spool.held.len() * 8 <= budget.unwrap_or(usize::MAX));
+            prop_assert!(budget.is_some() || scratch.spilled().files == 0);
+        }
+    }
+
+    #[test]
+    fn a_full_disk_or_a_damaged_file_is_an_error() {
+        let docs: Docs = (0..200).map(|doc| (doc, vec![doc; 300])).collect();
+        let full = spool(&docs, &Twin::full_after(100_000).scratch(400_000));
+        assert!(matches!(full.check(), Err(Error::DiskFull { bytes: 65_536.., .. })));
+        assert!(full.scan(|_, _| -> Result<(), Error> { panic!("not all documents") }).is_err());
+        let damaged = spool(&docs, &Twin { damaged: Some(70_000), ..Twin::default() }.scratch(400_000));
+        damaged.check().unwrap();
+        assert!(matches!(scanned(&damaged), Err(Error::ScratchLost { .. })));
+    }
+}

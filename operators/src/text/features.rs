@@ -1,0 +1,332 @@
+//! Features: what a fingerprint is made from and what two texts are compared by.
+
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use jieba_rs::Jieba;
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::letters::{is_letter, is_of_spaced_script};
+use crate::{Error, hash};
+
+/// Which features a method takes from a cleaned text. No text is without: where there would be none, the
+/// whole text is the one feature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FeatureSpec {
+    /// Words as jieba cuts them, without stop words and without those of punctuation alone.
+    Jieba,
+    /// Every `n` neighbouring characters.
+    Chars(usize),
+    /// Every `n` neighbouring words by Unicode's word boundaries; a Chinese character is a word.
+    Words(usize),
+    /// Every `n` neighbouring units: words of scripts that put spaces between them, and single characters of all
+    /// others. For texts cleaned as posts.
+    Units(usize),
+}
+
+impl FeatureSpec {
+    /// Parses `jieba`, `char:N`, `word:N` or `unit:N`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let size = |n: &str| n.parse().ok().filter(|n| (1..=64).contains(n));
+        match text.split_once(':') {
+            None if text == "jieba" => Some(FeatureSpec::Jieba),
+            Some(("char", n)) => size(n).map(FeatureSpec::Chars),
+            Some(("word", n)) => size(n).map(FeatureSpec::Words),
+            Some(("unit", n)) => size(n).map(FeatureSpec::Units),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for FeatureSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FeatureSpec::Jieba => f.write_str("jieba"),
+            FeatureSpec::Chars(n) => write!(f, "char:{n}"),
+            FeatureSpec::Words(n) => write!(f, "word:{n}"),
+            FeatureSpec::Units(n) => write!(f, "unit:{n}"),
+        }
+    }
+}
+
+/// Words of the user's own, as text: one a line.
+#[derive(Clone, Debug, Default)]
+pub struct Lexicon {
+    /// Words that are no features.
+    pub stop_words: String,
+    /// jieba's user dictionary: a word, then its frequency and its tag if it has them.
+    pub user_words: String,
+}
+
+/// Takes features from texts. Clones share the dictionary: some 20 MB for jieba, nothing for the others.
+#[derive(Clone)]
+pub enum Features {
+    /// See [`FeatureSpec::Jieba`].
+    Jieba(Arc<JiebaWords>),
+    /// See [`FeatureSpec::Chars`].
+    Chars(usize),
+    /// See [`FeatureSpec::Words`].
+    Words(usize),
+    /// See [`FeatureSpec::Units`].
+    Units(usize),
+}
+
+/// jieba's dictionary, the user's words and stop words.
+pub struct JiebaWords {
+    jieba: Jieba,
+    stop_words: HashSet<String>,
+}
+
+impl Features {
+    /// Loads what the features need. Cost: about 0.3 CPU seconds for jieba.
+    pub fn new(spec: FeatureSpec, lexicon: &Lexicon) -> Result<Self, Error> {
+        Ok(match spec {
+            FeatureSpec::Chars(n) => Features::Chars(n),
+            FeatureSpec::Words(n) => Features::Words(n),
+            FeatureSpec::Units(n) => Features::Units(n),
+            FeatureSpec::Jieba => Features::Jieba(Arc::new(JiebaWords::new(lexicon)?)),
+        })
+    }
+
+    /// Calls `emit` with the hash of each feature, in the order of the text, repeated ones repeatedly.
+    pub fn each(&self, text: &str, mut emit: impl FnMut(u64)) {
+        let none = Cell::new(true);
+        let mut emit = |feature| {
+            none.set(false);
+            emit(feature);
+        };
+        match self {
+            Features::Jieba(words) => {
+                words.cut(text, |start, end| emit(hash::word(text.as_bytes(), start, end)))
+            }
+            Features::Chars(n) if *n <= PACKED_CHARS => packed_grams(text, *n, &mut emit),
+            Features::Chars(n) => {
+                char_grams(text, *n).for_each(|(start, end)| emit(hash::word(text.as_bytes(), start, end)));
+            }
+            Features::Words(n) => {
+                let words = text.unicode_words();
+                grams(words.map(|word| hash::word(word.as_bytes(), 0, word.len())), *n, &mut emit)
+            }
+            Features::Units(n) => grams(unit_numbers(text), *n, &mut emit),
+        }
+        if none.get() {
+            emit(hash::word(text.as_bytes(), 0, text.len()));
+        }
+    }
+
+    /// Calls `emit` with each feature as it stands in the text, in order, repeated ones repeatedly.
+    pub fn slices<'t>(&self, text: &'t str, mut emit: impl FnMut(&'t str)) {
+        let mut none = true;
+        let mut found = |start: usize, end: usize| {
+            none = false;
+            emit(&text[start..end]);
+        };
+        let runs = |places: Vec<(usize, usize)>, n: usize, found: &mut dyn FnMut(usize, usize)| {
+            places.iter().zip(places.iter().skip(n - 1)).for_each(|(first, last)| found(first.0, last.1));
+        };
+        match self {
+            Features::Jieba(words) => words.cut(text, found),
+            Features::Chars(n) => char_grams(text, *n).for_each(|(start, end)| found(start, end)),
+            Features::Words(n) => {
+                let words = text.unicode_word_indices().map(|(start, word)| (start, start + word.len()));
+                runs(words.collect(), *n, &mut found);
+            }
+            Features::Units(n) => {
+                runs(units(text).map(|(_, start, end)| (start, end)).collect(), *n, &mut found);
+            }
+        }
+        if none {
+            emit(text);
+        }
+    }
+
+    /// Replaces `all` by the features of a text in its order, repeated ones repeatedly.
+    pub fn all(&self, text: &str, all: &mut Vec<u64>) {
+        all.clear();
+        self.each(text, |feature| all.push(feature));
+    }
+
+    /// Replaces `set` by the features of a text, sorted, each once.
+    pub fn set(&self, text: &str, set: &mut Vec<u64>) {
+        self.all(text, set);
+        set.sort_unstable();
+        set.dedup();
+    }
+}
+
+impl JiebaWords {
+    fn new(lexicon: &Lexicon) -> Result<Self, Error> {
+        let mut jieba = Jieba::new();
+        for (line, text) in lexicon.user_words.lines().enumerate() {
+            let mut fields = text.trim_start_matches('\u{FEFF}').split_whitespace();
+            let Some(word) = fields.next() else { continue };
+            let bad = |reason: &str| Error::BadDictionary { line: line + 1, reason: reason.to_owned() };
+            let (frequency, tag) = match (fields.next(), fields.next(), fields.next()) {
+                (None, ..) => (None, None),
+                (Some(one), None, _) if one.parse::<u32>().is_err() => (None, Some(one)),
+                (Some(frequency), tag, None) => {
+                    let frequency = frequency.parse::<u32>();
+                    (Some(frequency.map_err(|_| bad("the frequency is not a whole number below 2^32"))?), tag)
+                }
+                _ => return Err(bad("expected a word, a frequency and a tag")),
+            };
+            jieba.add_word(word, frequency.map(|f| f as usize), tag);
+        }
+        let stop_words = lexicon.stop_words.lines().map(str::trim).filter(|word| !word.is_empty());
+        Ok(JiebaWords { jieba, stop_words: stop_words.map(str::to_owned).collect() })
+    }
+
+    /// Calls `emit` with where each word begins and ends.
+    fn cut(&self, text: &str, mut emit: impl FnMut(usize, usize)) {
+        for token in self.jieba.cut(text, false) {
+            let counts = token.word.contains(is_letter);
+            if counts && (self.stop_words.is_empty() || !self.stop_words.contains(token.word)) {
+                emit(token.byte_start, token.byte_end);
+            }
+        }
+    }
+}
+
+const CHAR_BITS: usize = 21;
+const PACKED_CHARS: usize = 128 / CHAR_BITS;
+
+/// Grams of up to six characters, packed into one number that rolls along.
+fn packed_grams(text: &str, n: usize, emit: &mut impl FnMut(u64)) {
+    let mask = u128::MAX >> (128 - n * CHAR_BITS);
+    let mut packed = 0;
+    let mut chars = text.chars();
+    for c in chars.by_ref().take(n - 1) {
+        packed = packed << CHAR_BITS | c as u128;
+    }
+    for c in chars {
+        packed = (packed << CHAR_BITS | c as u128) & mask;
+        emit(hash::gram(packed));
+    }
+}
+
+/// Where every `n` neighbouring characters begin and end.
+fn char_grams(text: &str, n: usize) -> impl Iterator<Item = (usize, usize)> {
+    let starts = text.char_indices().map(|(at, _)| at);
+    starts.zip(text.char_indices().map(|(at, _)| at).chain([text.len()]).skip(n))
+}
+
+/// Every `n` neighbouring numbers.
+fn grams(mut items: impl Iterator<Item = u64>, n: usize, emit: &mut impl FnMut(u64)) {
+    if n == 2 {
+        // As below, of which this is a shorter way.
+        let Some(mut before) = items.next() else { return };
+        return items.for_each(|item| {
+            emit(hash::gram(u128::from(item) << 64 | u128::from(before)));
+            before = item;
+        });
+    }
+    let mut bytes = Vec::new();
+    items.for_each(|item| bytes.extend_from_slice(&item.to_le_bytes()));
+    for gram in bytes.chunks_exact(8).enumerate().filter_map(|(i, _)| bytes.get(8 * i..8 * (i + n))) {
+        emit(hash::bytes(gram));
+    }
+}
+
+/// The units of a text, as numbers: a character's own, a word's hash.
+fn unit_numbers(text: &str) -> impl Iterator<Item = u64> {
+    units(text).map(|(first, start, end)| match is_of_spaced_script(first) {
+        true => hash::word(text.as_bytes(), start, end),
+        false => first as u64,
+    })
+}
+
+/// The units of a text: the first character of each, where it begins and where it ends.
+fn units(text: &str) -> impl Iterator<Item = (char, usize, usize)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let (start, first) = loop {
+            let c = text[at..].chars().next()?;
+            at += c.len_utf8();
+            if c != ' ' {
+                break (at - c.len_utf8(), c);
+            }
+        };
+        if is_of_spaced_script(first) {
+            let rest = &text[at..];
+            at += rest.find(|c| !is_of_spaced_script(c)).unwrap_or(rest.len());
+        }
+        Some((first, start, at))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn features(spec: &str, lexicon: &Lexicon, text: &str) -> Vec<u64> {
+        let features = Features::new(FeatureSpec::parse(spec).unwrap(), lexicon).unwrap();
+        let mut all = Vec::new();
+        features.each(text, |feature| all.push(feature));
+        all
+    }
+
+    fn words(words: &[&str]) -> Vec<u64> {
+        words.iter().map(|word| hash::word(word.as_bytes(), 0, word.len())).collect()
+    }
+
+    #[test]
+    fn grams_are_every_n_neighbours() {
+        let none = Lexicon::default();
+        assert_eq!(features("char:2", &none, "中文中文").len(), 3);
+        assert_eq!(features("char:2", &none, "中文中文")[0], features("char:2", &none, "中文中文")[2]);
+        assert_eq!(features("char:7", &none, "今天是星期六吗"), words(&["今天是星期六吗"]));
+        assert_eq!(features("char:7", &none, "今天是星期六吗?").len(), 2);
+        assert_eq!(features("word:2", &none, "one two, three").len(), 2);
+    }
+
+    #[test]
+    fn a_text_shorter_than_its_gram_is_its_own_feature() {
+        for spec in ["char:5", "char:9", "word:5", "jieba"] {
+            for text in ["", "。", "。。"] {
+                assert_eq!(features(spec, &Lexicon::default(), text), words(&[text]), "{spec} of {text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn slices_are_the_features_as_they_stand_in_the_text() {
+        let text = "今天天气很好, 大家 today 都去公园。今天天气很好";
+        for (spec, first, last) in [
+            ("jieba", "今天天气", "好"),
+            ("char:2", "今天", "很好"),
+            ("char:9", "今天天气很好, 大", "公园。今天天气很好"),
+            ("word:2", "今天", "很好"),
+            ("unit:2", "今天", "很好"),
+            ("word:64", text, text),
+        ] {
+            let hashes = features(spec, &Lexicon::default(), text);
+            let of_spec = Features::new(FeatureSpec::parse(spec).unwrap(), &Lexicon::default()).unwrap();
+            let mut slices = Vec::new();
+            of_spec.slices(text, |slice| slices.push(slice));
+            assert_eq!(
+                (slices.first(), slices.last(), slices.len()),
+                (Some(&first), Some(&last), hashes.len()),
+                "{spec}"
+            );
+            for (a, b) in (0..slices.len()).flat_map(|a| (0..a).map(move |b| (a, b))) {
+                assert_eq!(slices[a] == slices[b], hashes[a] == hashes[b], "{spec}");
+            }
+        }
+    }
+
+    #[test]
+    fn jieba_words_leave_out_stop_words_and_punctuation() {
+        let lexicon = Lexicon { stop_words: "\n的\n".into(), user_words: "石墨烯材料 9999 n\n".into() };
+        let got = features("jieba", &lexicon, "石墨烯材料的研究,  好");
+        assert_eq!(got, words(&["石墨烯材料", "研究", "好"]));
+    }
+
+    #[test]
+    fn a_bad_line_of_a_dictionary_is_named() {
+        let lexicon = Lexicon { stop_words: String::new(), user_words: "好\n坏 x y\n".into() };
+        let error = Features::new(FeatureSpec::Jieba, &lexicon).err().unwrap();
+        assert!(error.to_string().contains("line 2"), "{error}");
+    }
+}

@@ -1,0 +1,164 @@
+//! What of a post, or of any text, its author wrote: the cleaning of `auto`. Why so: docs/design/0013.
+
+use std::sync::Arc;
+
+use memchr::{memchr2, memchr3, memmem};
+
+use super::letters::{Letters, two_units};
+use super::{lower_rules, normalise};
+
+/// From the tag's second character on: a formula's `<` is no tag.
+const MAX_TAG_CHARS: usize = 702;
+const MAX_TOPIC_CHARS: usize = 40;
+const MAX_NAME_CHARS: usize = 30;
+const MAX_EMOJI_CHARS: usize = 8;
+
+/// Cleans posts. Its clones share tables of 192 KiB.
+#[derive(Clone)]
+pub(crate) struct Post {
+    rules: Arc<[u16]>,
+    letters: Letters,
+    /// In lower case, by NFKC.
+    normal: String,
+    /// Without markup.
+    plain: String,
+    /// Without links, topics and names.
+    own: String,
+    out: String,
+}
+
+impl Post {
+    pub fn new() -> Self {
+        let [normal, plain, own, out] = Default::default();
+        Post { rules: lower_rules(), letters: Letters::new(), normal, plain, own, out }
+    }
+
+    /// Letters, digits, and a space between words; never nothing of a text that is more than white space.
+    pub fn clean(&mut self, text: &str) -> &str {
+        self.normal.clear();
+        normalise(&self.rules, text, &mut self.normal, |out, c| match c.is_ascii() {
+            true => out.push(c.to_ascii_lowercase()),
+            false => out.extend(c.to_lowercase()),
+        });
+        let normal = self.normal.as_bytes();
+        let tag = |from: usize| memchr2(b'<', b'&', &normal[from..]).map(|at| from + at);
+        let marked = replace(&self.normal, &mut self.plain, tag, markup_bytes);
+        let plain = if marked { &self.plain } else { &self.normal };
+        let mut addresses = Addresses::new(plain);
+        let cut = replace(plain, &mut self.own, |from| addresses.next(from), address_bytes);
+        let own = if cut { &self.own } else { plain };
+        for text in [Some(own), cut.then_some(plain)].into_iter().flatten() {
+            for particles in [false, true] {
+                self.letters.take(text, particles, &mut self.out);
+                if two_units(&self.out) {
+                    return &self.out;
+                }
+            }
+        }
+        if self.out.is_empty() {
+            self.out.extend(self.normal.chars().filter(|c| !c.is_whitespace()));
+        }
+        &self.out
+    }
+}
+
+/// Copies a text with a space for each part that `length` measures, in bytes, or 0, at the places that `next` finds. If
+/// there is none, says so and copies nothing.
+fn replace(
+    text: &str,
+    out: &mut String,
+    mut next: impl FnMut(usize) -> Option<usize>,
+    length: impl Fn(&str) -> usize,
+) -> bool {
+    out.clear();
+    let (mut start, mut from) = (0, 0);
+    while let Some(at) = next(from) {
+        let bytes = length(&text[at..]);
+        if bytes > 0 {
+            out.push_str(&text[start..at]);
+            out.push(' ');
+            start = at + bytes;
+        }
+        from = (at + 1).max(start);
+    }
+    if start > 0 {
+        out.push_str(&text[start..]);
+    }
+    start > 0
+}
+
+/// The length of the tag or entity that the text begins with, or 0.
+fn markup_bytes(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let run = |from: usize, most: usize, of: fn(&u8) -> bool| {
+        bytes[from.min(bytes.len())..].iter().take(most).take_while(|&byte| of(byte)).count()
+    };
+    if bytes[0] == b'<' {
+        let tag = bytes.get(1).is_some_and(|byte| byte.is_ascii_lowercase() || matches!(byte, b'/' | b'!'));
+        let mut inside = text.char_indices().skip(1).take(MAX_TAG_CHARS);
+        let end = inside.find(|&(_, c)| matches!(c, '<' | '>')).map(|(at, _)| at);
+        return end.filter(|&end| tag && bytes[end] == b'>').map_or(0, |end| end + 1);
+    }
+    let closed = |end: usize| if bytes.get(end) == Some(&b';') { end + 1 } else { 0 };
+    if bytes.starts_with(b"&nbsp") {
+        return closed(5).max(5);
+    }
+    if bytes.get(1) == Some(&b'#') {
+        let digits = run(2, 7, u8::is_ascii_digit);
+        return if digits > 0 { closed(2 + digits) } else { 0 };
+    }
+    let letters = run(1, 8, u8::is_ascii_lowercase);
+    if letters >= 2 { closed(1 + letters) } else { 0 }
+}
+
+/// Where URLs, topics, names and emoji's names may begin: the next mark and the next `http`, as far as they are known.
+struct Addresses<'a> {
+    text: &'a [u8],
+    mark: Option<usize>,
+    http: Option<usize>,
+}
+
+impl<'a> Addresses<'a> {
+    fn new(text: &'a str) -> Self {
+        let text = text.as_bytes();
+        Addresses { text, mark: memchr3(b'#', b'@', b'[', text), http: memmem::find(text, b"http") }
+    }
+
+    /// The first at `from` or behind it. Each is looked for once, so all together cost one pass.
+    fn next(&mut self, from: usize) -> Option<usize> {
+        if self.mark.is_some_and(|at| at < from) {
+            self.mark = memchr3(b'#', b'@', b'[', &self.text[from..]).map(|at| from + at);
+        }
+        if self.http.is_some_and(|at| at < from) {
+            self.http = memmem::find(&self.text[from..], b"http").map(|at| from + at);
+        }
+        self.mark.into_iter().chain(self.http).min()
+    }
+}
+
+/// The length of the URL, topic, name or emoji's name that the text begins with, or 0.
+fn address_bytes(text: &str) -> usize {
+    let named =
+        |most: usize, of: fn(char) -> bool| text.char_indices().skip(1).take(most + 1).find(|&(_, c)| !of(c));
+    match text.as_bytes()[0] {
+        b'h' => {
+            let scheme = ["http:", "https:"].into_iter().find(|scheme| text.starts_with(scheme));
+            let in_url = |c: char| c.is_ascii_graphic();
+            scheme.map_or(0, |_| text.find(|c| !in_url(c)).unwrap_or(text.len()))
+        }
+        b'#' => match named(MAX_TOPIC_CHARS, |c| c != '#' && c != '\n') {
+            Some((end, '#')) if end > 1 => end + 1,
+            _ => 0,
+        },
+        b'[' => match named(MAX_EMOJI_CHARS, char::is_alphanumeric) {
+            Some((end, ']')) if end > 1 => end + 1,
+            _ => 0,
+        },
+        _ => {
+            let name = text.chars().skip(1).take(MAX_NAME_CHARS);
+            let name: usize =
+                name.take_while(|&c| c.is_alphanumeric() || matches!(c, '_' | '-')).map(char::len_utf8).sum();
+            if name > 0 { 1 + name } else { 0 }
+        }
+    }
+}
