@@ -228,7 +228,7 @@ pub(crate) mod twins {
             room.map_err(|_| io::ErrorKind::StorageFull)?;
             file.extend_from_slice(bytes);
             if let Some(byte) =
-                twin.damaged.and_then(|at| file[offset as usize..].get_mut(at - offset as usize))
+                twin.damaged.and_then(|at| file[offset as usize..].get_mut(at.checked_sub(offset as usize)?))
             {
                 *byte ^= 4;
             }
