@@ -2,29 +2,20 @@
 //!
 //! Arrows: this crate uses none of ours, and does not know what a document is.
 
-mod checked;
-mod found;
-mod guard;
-mod hdfs;
-mod local;
-mod location;
-mod name;
-mod object;
-mod pattern;
+mod panics;
 mod processes;
-mod remote;
-mod store;
+mod stores;
 
-pub use checked::Noted;
-pub use found::Found;
-pub use guard::{catch, exit_on_panic};
-pub use hdfs::{Hdfs, HdfsLimits};
-pub use local::Local;
-pub use location::Stores;
-pub use name::{NameBelow, path_of_text, shown, text_of_path};
-pub use object::{Bucket, ObjectLimits};
+pub use panics::{catch, exit_on_panic};
 pub use processes::{Cluster, Limits, Place};
-pub use store::{
+pub use stores::checked::Noted;
+pub use stores::found::Found;
+pub use stores::hdfs::{Hdfs, HdfsLimits};
+pub use stores::local::Local;
+pub use stores::location::Stores;
+pub use stores::name::{NameBelow, path_of_text, shown, text_of_path};
+pub use stores::object::{Bucket, ObjectLimits};
+pub use stores::store::{
     Blob, BlobReader, Child, Entry, Error, Output, Rename, Showing, Store, Upload, UploadOutput, Uploads,
     Version, has_hidden_part,
 };

@@ -3,38 +3,23 @@
 //! Arrows: `datasets` uses `operators` for records and `cluster` for bytes; it knows no method and no dataflow.
 //! A new format is one file here and one line in [`FORMATS`].
 
-mod compression;
-mod csv;
-mod encoding;
 mod error;
-mod gb18030;
-mod json;
-mod jsonl;
-mod lines;
-mod office;
+mod formats;
 mod pack;
-mod parquet;
-mod part;
-mod reasons;
-mod recognition;
-mod sequence_file;
-mod sogou;
+mod parts;
 mod synthetic;
-mod tancorp;
 #[cfg(test)]
 mod testing;
-mod text_lines;
-mod tree;
-mod unknown;
+mod text;
 
-pub use encoding::Encoding;
 pub use error::Error;
-pub use lines::LineNumbers;
-pub use office::{Bounds, EXTRACT, Extractors, serve};
+pub use formats::office::{Bounds, EXTRACT, Extractors, serve};
+pub use formats::sequence_file::Codec;
+pub use formats::unknown::UNKNOWN;
 pub use pack::{Container, Content, PackReader, PackWriter, Packed};
-pub use sequence_file::Codec;
 pub use synthetic::{Synthetic, SyntheticDoc};
-pub use unknown::UNKNOWN;
+pub use text::encoding::Encoding;
+pub use text::line_reader::LineNumbers;
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -46,15 +31,15 @@ use serde::{Deserialize, Serialize};
 
 /// Every format that can be read, in the order in which they are tried on a file.
 pub static FORMATS: &[&dyn Format] = &[
-    &parquet::PARQUET,
-    &sequence_file::SEQUENCE_FILE,
-    &office::OFFICE,
-    &jsonl::JSONL,
-    &csv::WEIBO_CSV,
-    &csv::CSV,
-    &sogou::SOGOUCS,
-    &tancorp::TANCORP,
-    &text_lines::LINES,
+    &formats::parquet::PARQUET,
+    &formats::sequence_file::SEQUENCE_FILE,
+    &formats::office::OFFICE,
+    &formats::jsonl::JSONL,
+    &formats::csv::WEIBO_CSV,
+    &formats::csv::CSV,
+    &formats::sogou::SOGOUCS,
+    &formats::tancorp::TANCORP,
+    &formats::plain_lines::LINES,
 ];
 
 /// How records become documents: what a user may say about a corpus.

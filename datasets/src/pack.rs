@@ -1,6 +1,7 @@
 //! Many small files as the records of a few large ones: a record's key, or id, is a file's name, its text what is in it.
 
-use crate::{Codec, Error, PartOutput, parquet, sequence_file};
+use crate::formats::{parquet, sequence_file};
+use crate::{Codec, Error, PartOutput};
 
 /// What files are packed into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

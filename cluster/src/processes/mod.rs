@@ -3,10 +3,10 @@
 //! docs/design/0019 says why it is like this.
 
 mod channel;
-mod cluster;
 mod control;
 mod data;
 mod frame;
+mod group;
 mod handshake;
 mod start;
 #[cfg(test)]
@@ -14,8 +14,8 @@ mod tests;
 
 use std::time::Duration;
 
-pub use cluster::Cluster;
 pub(crate) use control::Control;
+pub use group::Cluster;
 
 /// Where the processes of a job are, and which of them this is.
 #[derive(Clone, Debug, PartialEq, Eq)]

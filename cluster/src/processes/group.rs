@@ -1,0 +1,343 @@
+//! What a job sees of its processes.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use timely::WorkerConfig;
+use timely::communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
+use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
+use timely::communication::{Hooks, WorkerGuards};
+use timely::worker::Worker;
+
+use super::control::Control;
+use super::data::Data;
+use super::{Limits, Place, start};
+use crate::{Error, panics};
+
+/// The processes of a job, seen from one of them.
+///
+/// All processes take the same steps: each calls `run`, `gather`, `broadcast`, `meet` and `meet_apart` in the same order. When another
+/// process fails, `on_lost` ends this one; should it return, what waits for that process gets an error. Dropped without [`Cluster::leave`], it counts as lost at the others.
+pub struct Cluster {
+    workers: usize,
+    /// `None`: this process is alone.
+    others: Option<Others>,
+}
+
+struct Others {
+    control: Arc<Control>,
+    /// A connection to each other process, until the engine takes them.
+    data: Mutex<Option<Vec<Option<Data>>>>,
+}
+
+impl Cluster {
+    /// One process, of so many threads.
+    pub fn alone(workers: usize) -> Cluster {
+        Cluster { workers, others: None }
+    }
+
+    /// Meets the other processes. When it returns, all have come, and no port is open any more.
+    ///
+    /// `job`: a hash of all that must be the same in every process. `token`: what only processes of this user know; may
+    /// be empty on loopback. `on_lost` is called at most once, from another thread, with the line that says why the
+    /// job cannot go on because of another process; it must show that and end this process.
+    ///
+    /// # Errors
+    /// [`Error::Processes`] when a process does not come in time, or one with another `job` does, when the own address
+    /// cannot be used, or when it is not loopback and the token is empty.
+    pub fn join(
+        place: Place,
+        job: [u8; 32],
+        token: &[u8],
+        limits: Limits,
+        on_lost: Box<dyn Fn(&str) + Send + Sync>,
+    ) -> Result<Cluster, Error> {
+        let workers = place.workers;
+        if place.index >= place.addresses.len() {
+            let (index, processes) = (place.index, place.addresses.len());
+            return Err(Error::Processes { reason: format!("process {index} is not one of {processes}") });
+        }
+        if place.addresses.len() == 1 {
+            return Ok(Cluster::alone(workers));
+        }
+        let control = Arc::new(Control::new(place, limits, on_lost));
+        match start::meet(&control, job, token) {
+            Ok(data) => {
+                let data = Mutex::new(Some(data));
+                Ok(Cluster { workers, others: Some(Others { control, data }) })
+            }
+            Err(reason) => {
+                control.fail(&reason);
+                control.close();
+                Err(Error::Processes { reason })
+            }
+        }
+    }
+
+    /// Of this process.
+    pub fn index(&self) -> usize {
+        self.others.as_ref().map_or(0, |others| others.control.place.index)
+    }
+
+    /// How many there are.
+    pub fn processes(&self) -> usize {
+        self.others.as_ref().map_or(1, |others| others.control.place.addresses.len())
+    }
+
+    /// Threads of this process.
+    pub fn workers(&self) -> usize {
+        self.workers
+    }
+
+    /// Threads of all processes.
+    pub fn all_workers(&self) -> usize {
+        self.workers * self.processes()
+    }
+
+    /// Makes a panic of this process known to the others before the process ends, and lets an engine thread whose
+    /// connection broke say what it broke from. To be called once, after [`exit_on_panic`](crate::exit_on_panic).
+    pub fn report_panics(&self) {
+        if let Some(others) = &self.others {
+            panics::report_panics(Arc::clone(&others.control));
+        }
+    }
+
+    /// Runs `work` on the workers of all processes and returns the results of this one's, in their order, when
+    /// all are done. With several processes, once.
+    ///
+    /// The first error of this process ends the wait: the others could be waiting for the worker that failed, so they are
+    /// left behind, and the caller is expected to [`fail`](Cluster::fail) and to end the process.
+    pub fn run<T, E>(
+        &self,
+        work: impl Fn(&mut Worker) -> Result<T, E> + Send + Sync + 'static,
+    ) -> Result<Vec<T>, E>
+    where
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        let first = self.index() * self.workers;
+        let (sender, results) = mpsc::channel();
+        let guards = self.start(move |worker| {
+            let result = work(worker);
+            // Nobody listens once another worker has failed.
+            let _ = sender.send((worker.index() - first, result));
+        })?;
+        let mut done: Vec<Option<T>> = (0..self.workers).map(|_| None).collect();
+        for (index, result) in results.iter().take(self.workers) {
+            match result {
+                Ok(result) => done[index] = Some(result),
+                Err(error) => {
+                    std::mem::forget(guards);
+                    return Err(error);
+                }
+            }
+        }
+        drop(guards);
+        Ok(done.into_iter().flatten().collect())
+    }
+
+    fn start(&self, work: impl Fn(&mut Worker) + Send + Sync + 'static) -> Result<WorkerGuards<()>, Error> {
+        let failed = |message| Error::Io {
+            path: "workers".to_owned(),
+            action: "start",
+            source: io::Error::other(message),
+        };
+        let Some(others) = &self.others else {
+            return timely::execute(timely::Config::process(self.workers), work).map_err(failed);
+        };
+        let sockets = others.data();
+        let sockets = sockets.ok_or_else(|| failed("they ran before".to_owned()))?;
+        let hooks = Hooks::default();
+        let threads =
+            ProcessBuilder::new_typed_vector(self.workers, hooks.refill.clone(), hooks.spill.clone());
+        let (builders, comms) =
+            initialize_networking_from_sockets(threads, sockets, self.index(), self.workers, hooks)
+                .map_err(|error| failed(error.to_string()))?;
+        let builders = builders.into_iter().map(AllocatorBuilder::Tcp).collect();
+        let guards = timely::execute::execute_from(builders, Box::new(comms), WorkerConfig::default(), work);
+        guards.map_err(failed)
+    }
+
+    /// Brings the bytes of every process to process 0, in their order; the others get `None`.
+    ///
+    /// # Errors
+    /// When the job cannot go on.
+    pub fn gather(&self, mine: Vec<u8>) -> Result<Option<Vec<Vec<u8>>>, Error> {
+        let Some(Others { control, .. }) = &self.others else { return Ok(Some(vec![mine])) };
+        if self.index() > 0 {
+            control.send(0, mine.into());
+            return Ok(None);
+        }
+        let theirs = (1..self.processes()).map(|from| control.take(from));
+        std::iter::once(Ok(mine)).chain(theirs).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// Brings bytes of process 0, the only one that gives `Some`, to all.
+    ///
+    /// # Errors
+    /// When the job cannot go on.
+    pub fn broadcast(&self, of_first: Option<Vec<u8>>) -> Result<Vec<u8>, Error> {
+        match (&self.others, of_first) {
+            (Some(others), None) => others.control.take(0),
+            (None, None) => Err(nothing()),
+            (None, Some(bytes)) => Ok(bytes),
+            (Some(_), Some(bytes)) => {
+                self.send_all(bytes.clone().into());
+                Ok(bytes)
+            }
+        }
+    }
+
+    fn send_all(&self, bytes: Bytes) {
+        if let Some(Others { control, .. }) = &self.others {
+            (1..self.processes()).for_each(|to| control.send(to, bytes.clone()));
+        }
+    }
+
+    /// Merges what all processes have, in their order, at process 0, and brings the result to all. Alone, nothing is
+    /// encoded.
+    ///
+    /// # Errors
+    /// At process 0 that of `merge`; everywhere when the job cannot go on.
+    pub fn meet<T, U, E>(&self, mine: T, merge: impl FnOnce(Vec<T>) -> Result<U, E>) -> Result<U, E>
+    where
+        T: Serialize + DeserializeOwned,
+        U: Serialize + DeserializeOwned,
+        E: From<Error>,
+    {
+        let Some(all) = self.bring(mine)? else { return Ok(self.receive()?) };
+        let merged = merge(all)?;
+        if self.others.is_some() {
+            self.send_all(encode(&merged)?.into());
+        }
+        Ok(merged)
+    }
+
+    /// The same, but brings each process its own part of the result: `merge` gives as many as there are processes, in
+    /// their order. That of process 0 is not encoded.
+    ///
+    /// # Errors
+    /// Those of [`meet`](Cluster::meet).
+    pub fn meet_apart<T, U, E>(
+        &self,
+        mine: T,
+        merge: impl FnOnce(Vec<T>) -> Result<Vec<U>, E>,
+    ) -> Result<U, E>
+    where
+        T: Serialize + DeserializeOwned,
+        U: Serialize + DeserializeOwned,
+        E: From<Error>,
+    {
+        let Some(all) = self.bring(mine)? else { return Ok(self.receive()?) };
+        let mut parts = merge(all)?.into_iter();
+        let own = parts.next();
+        if let Some(Others { control, .. }) = &self.others {
+            for (to, part) in (1..self.processes()).zip(parts) {
+                control.send(to, encode(&part)?.into());
+            }
+        }
+        Ok(own.ok_or_else(nothing)?)
+    }
+
+    /// Brings a value of every process to process 0, in their order; the others get `None`.
+    fn bring<T: Serialize + DeserializeOwned>(&self, mine: T) -> Result<Option<Vec<T>>, Error> {
+        let Some(Others { control, .. }) = &self.others else { return Ok(Some(vec![mine])) };
+        if self.index() > 0 {
+            control.send(0, encode(&mine)?.into());
+            return Ok(None);
+        }
+        let theirs = (1..self.processes()).map(|from| decode(&control.take(from)?));
+        std::iter::once(Ok(mine)).chain(theirs).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// A value that process 0 has sent.
+    fn receive<U: DeserializeOwned>(&self) -> Result<U, Error> {
+        decode(&self.broadcast(None)?)
+    }
+
+    /// Tells the others that this process gives up, and why; they end. Returns when they were told, or after a second.
+    pub fn fail(&self, reason: &str) {
+        if let Some(others) = &self.others {
+            others.control.fail(reason);
+        }
+    }
+
+    /// For process 0, when it has all that it needs of the others: from here on it ends well without them. They
+    /// still end when it fails.
+    pub fn settle(&self) {
+        if let Some(others) = &self.others {
+            others.control.settle();
+        }
+    }
+
+    /// Ends well, when all processes do: each waits for the others. At process 0, returns why others have ended since it
+    /// has settled, a line each.
+    ///
+    /// # Errors
+    /// When one of them fails before it gets here.
+    pub fn leave(&self) -> Result<Vec<String>, Error> {
+        let Some(others) = &self.others else { return Ok(Vec::new()) };
+        let gone = others.control.leave()?;
+        others.data().into_iter().flatten().flatten().for_each(|data| data.close());
+        Ok(gone)
+    }
+}
+
+impl Others {
+    /// The connections, unless somebody has taken them.
+    fn data(&self) -> Option<Vec<Option<Data>>> {
+        self.data.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if let Some(others) = &self.others {
+            others.control.close();
+            others.data().into_iter().flatten().flatten().for_each(|data| data.cut());
+        }
+    }
+}
+
+fn encode(value: &impl Serialize) -> Result<Vec<u8>, Error> {
+    postcard::to_stdvec(value).map_err(|error| codec("encode", &error))
+}
+
+fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+    postcard::from_bytes(bytes).map_err(|error| codec("decode", &error))
+}
+
+fn nothing() -> Error {
+    Error::Processes { reason: "process 0 has nothing to tell".to_owned() }
+}
+
+fn codec(action: &str, error: &postcard::Error) -> Error {
+    Error::Processes { reason: format!("could not {action} what the processes say to each other: {error}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_the_order_of_the_workers() {
+        let squares = Cluster::alone(3).run(|worker| Ok::<_, Error>(worker.index() * worker.index()));
+        assert_eq!(squares.unwrap(), [0, 1, 4]);
+    }
+
+    #[test]
+    fn one_failing_worker_fails_the_run_without_waiting_for_the_others() {
+        let result: Result<Vec<()>, Error> = Cluster::alone(3).run(|worker| {
+            if worker.index() == 1 {
+                return Err(Error::NotFound { path: "x".to_owned() });
+            }
+            loop {
+                worker.step_or_park(None);
+            }
+        });
+        assert!(matches!(result, Err(Error::NotFound { .. })));
+    }
+}

@@ -1,0 +1,443 @@
+//! Reads that are compared with what was read before.
+//!
+//! A job reads its input three times, and what is written must be what was compared: what one reading got is held
+//! against the next, in this process or in one that resumes its work. A local file may be written over meanwhile, with
+//! its length and its times set back. A remote file crosses software that is not ours, and a fault in it can give wrong
+//! bytes in good faith: a damaged packet header, for example, which no checksum of HDFS covers, shifts what is read.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::{io, mem};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::remote::Patience;
+use super::store::{Blob, Error, Store, Version};
+
+/// As long as a packet of HDFS: longer cells would cost less memory, but readers of many columns would fetch more
+/// than they use. Also a multiple of the 512 bytes that HDFS sends at the least: a range that begins elsewhere
+/// is cut out of what is sent by the unprotected offset in the packet's header.
+const CELL_BYTES: usize = 1 << 16;
+/// The cells at the ends of ranges that are kept for the range next to them. 512 KiB an open file.
+const KEPT_CELLS: usize = 8;
+/// How often a cell is read before its bytes count as changed.
+const ATTEMPTS: u32 = 4;
+
+/// What the cells of a file held when they were first read: 8 bytes for each 64 KiB of it, once it is read.
+///
+/// There is one for each file and job, shared by all who open it.
+pub(crate) struct Sums {
+    cells: OnceLock<Vec<AtomicU64>>,
+    bytes: u64,
+    version: Version,
+}
+
+impl Sums {
+    /// Of a file of this length and version, as the job was planned with.
+    pub(crate) fn new(bytes: u64, version: Version) -> Self {
+        Sums { cells: OnceLock::new(), bytes, version }
+    }
+
+    fn cells(&self) -> &[AtomicU64] {
+        let cells = self.bytes.div_ceil(CELL_BYTES as u64);
+        self.cells.get_or_init(|| (0..cells).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    /// Whether the cell held the same before. The first one to ask says what that is.
+    fn agree(&self, index: u64, cell: &[u8]) -> bool {
+        // 0 says that it was never read.
+        self.set(index, xxh3_64(cell).max(1))
+    }
+
+    fn set(&self, index: u64, sum: u64) -> bool {
+        let Some(cell) = self.cells().get(index as usize) else { return false };
+        match cell.compare_exchange(0, sum, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => true,
+            Err(before) => before == sum,
+        }
+    }
+
+    /// Takes what an earlier run has read, as [`Noted::take`] gave it. Whether nothing that was read since says otherwise.
+    pub(crate) fn restore(&self, sums: &[(u64, u64)]) -> bool {
+        sums.iter().all(|&(index, sum)| self.set(index, sum))
+    }
+}
+
+/// Which cells of a file one reader has read: for what is kept of its work.
+#[derive(Debug, Default)]
+pub struct Noted(Mutex<BTreeSet<u64>>);
+
+impl Noted {
+    /// The numbers of the cells and their sums, in order; none of them is noted any more.
+    pub(crate) fn take(&self, sums: &Sums) -> Vec<(u64, u64)> {
+        let noted = mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let cells = sums.cells();
+        noted.into_iter().map(|index| (index, cells[index as usize].load(Ordering::Relaxed))).collect()
+    }
+}
+
+/// A file of which every byte that is read is compared with what was read there before.
+///
+/// It is read in whole cells. A cell that differs is read again by a newly opened blob, in case it is this
+/// reading that went wrong; when it keeps differing, that is an error.
+pub(crate) struct Checked {
+    store: Arc<dyn Store>,
+    /// For people.
+    path: String,
+    /// For the store.
+    file: String,
+    bytes: u64,
+    read_ahead_bytes: usize,
+    blob: Mutex<Arc<dyn Blob>>,
+    sums: Arc<Sums>,
+    noted: Option<Arc<Noted>>,
+    kept: Mutex<VecDeque<(u64, Arc<[u8]>)>>,
+}
+
+impl Checked {
+    /// `noted` gets the cells that are read.
+    ///
+    /// # Errors
+    /// Those of the store, and [`Error::Changed`] when the file has not the length and the version that `sums` were
+    /// made for.
+    pub(crate) fn open(
+        store: &Arc<dyn Store>,
+        path: &str,
+        sums: &Arc<Sums>,
+        noted: Option<Arc<Noted>>,
+    ) -> Result<Self, Error> {
+        let blob = Self::open_as_planned(store, path, sums)?;
+        Ok(Checked {
+            store: Arc::clone(store),
+            path: blob.path().to_owned(),
+            file: path.to_owned(),
+            bytes: blob.bytes(),
+            read_ahead_bytes: blob.read_ahead_bytes(),
+            blob: Mutex::new(blob),
+            sums: Arc::clone(sums),
+            noted,
+            kept: Mutex::default(),
+        })
+    }
+
+    fn open_as_planned(store: &Arc<dyn Store>, path: &str, sums: &Sums) -> Result<Arc<dyn Blob>, Error> {
+        let blob = store.open(path)?;
+        let changed = |reason: String| Error::Changed { path: blob.path().to_owned(), reason };
+        if blob.bytes() != sums.bytes {
+            return Err(changed(format!("it had {} bytes and has {}", sums.bytes, blob.bytes())));
+        }
+        if !blob.version()?.agrees(&sums.version) {
+            return Err(changed("it was written anew or replaced".to_owned()));
+        }
+        Ok(blob)
+    }
+
+    fn changed(&self, reason: String) -> Error {
+        Error::Changed { path: self.path.clone(), reason }
+    }
+
+    fn fetch(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        let blob = Arc::clone(&self.blob.lock().unwrap_or_else(PoisonError::into_inner));
+        match blob.read_full_at(offset, buffer)? == buffer.len() {
+            true => Ok(()),
+            false => Err(self.changed("it is shorter than it was".to_owned())),
+        }
+    }
+
+    /// Reads whole cells; `buffer` ends where a cell or the file does.
+    fn read_cells(&self, first: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        self.fetch(first * CELL_BYTES as u64, buffer)?;
+        for (index, cell) in (first..).zip(buffer.chunks_mut(CELL_BYTES)) {
+            let offset = index * CELL_BYTES as u64;
+            let mut patience = Patience::new(ATTEMPTS);
+            while !self.sums.agree(index, cell) {
+                let reason = format!("its bytes from {offset} on differ from those read before");
+                // It may have been this reading that went wrong.
+                let passing = Error::io(&self.path, "read", io::Error::other("it differs"));
+                patience.spend(passing).map_err(|_| self.changed(reason))?;
+                let blob = Self::open_as_planned(&self.store, &self.file, &self.sums)?;
+                *self.blob.lock().unwrap_or_else(PoisonError::into_inner) = blob;
+                self.fetch(offset, cell)?;
+            }
+        }
+        if let Some(Noted(cells)) = self.noted.as_deref() {
+            let count = buffer.len().div_ceil(CELL_BYTES) as u64;
+            cells.lock().unwrap_or_else(PoisonError::into_inner).extend(first..first + count);
+        }
+        Ok(())
+    }
+
+    fn cell(&self, index: u64, bytes: usize) -> Result<Arc<[u8]>, Error> {
+        let kept = |cells: &VecDeque<(u64, Arc<[u8]>)>| {
+            cells.iter().find(|(at, _)| *at == index).map(|(_, cell)| Arc::clone(cell))
+        };
+        if let Some(cell) = kept(&self.kept.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(cell);
+        }
+        let mut cell = vec![0; bytes];
+        self.read_cells(index, &mut cell)?;
+        let cell: Arc<[u8]> = cell.into();
+        let mut cells = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        cells.truncate(KEPT_CELLS - 1);
+        cells.push_front((index, Arc::clone(&cell)));
+        Ok(cell)
+    }
+}
+
+impl Blob for Checked {
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Ends at the end of a cell where it can, so that who reads on asks for whole cells.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
+        let left = self.bytes.saturating_sub(offset);
+        let wanted = left.min(buffer.len() as u64) as usize;
+        if wanted == 0 {
+            return Ok(0);
+        }
+        let (index, skip) = (offset / CELL_BYTES as u64, offset as usize % CELL_BYTES);
+        let cell_bytes = CELL_BYTES.min(left as usize + skip);
+        if skip == 0 && wanted >= cell_bytes {
+            let most = wanted.min(self.read_ahead_bytes.max(CELL_BYTES));
+            let whole = if most as u64 == left { most } else { most - most % CELL_BYTES };
+            self.read_cells(index, &mut buffer[..whole])?;
+            return Ok(whole);
+        }
+        let cell = self.cell(index, cell_bytes)?;
+        let part = &cell[skip..(skip + wanted).min(cell_bytes)];
+        buffer[..part.len()].copy_from_slice(part);
+        Ok(part.len())
+    }
+
+    fn read_ahead_bytes(&self) -> usize {
+        self.read_ahead_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::sync::atomic::AtomicUsize;
+
+    use super::super::store::{BlobReader, Child, Entry, Output, Showing};
+    use super::*;
+
+    /// A file in memory, of which some readings lie.
+    #[derive(Default)]
+    struct Liar {
+        bytes: Vec<u8>,
+        /// `(reading, offset)`: that reading of the byte there is wrong. Readings are counted from 0.
+        lies: Vec<(usize, u64)>,
+        version: Version,
+        /// How often each cell was read.
+        readings: Mutex<std::collections::BTreeMap<u64, usize>>,
+        opened: AtomicUsize,
+    }
+
+    struct LiarBlob(Arc<Liar>);
+
+    impl Blob for LiarBlob {
+        fn path(&self) -> &str {
+            "liar:/x"
+        }
+
+        fn bytes(&self) -> u64 {
+            self.0.bytes.len() as u64
+        }
+
+        fn version(&self) -> Result<Version, Error> {
+            Ok(self.0.version)
+        }
+
+        fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
+            assert_eq!(offset as usize % CELL_BYTES, 0, "not on the grid");
+            let end = offset + buffer.len() as u64;
+            assert!((end as usize).is_multiple_of(CELL_BYTES) || end == self.bytes(), "not on the grid");
+            buffer.copy_from_slice(&self.0.bytes[offset as usize..end as usize]);
+            let mut readings = self.0.readings.lock().unwrap();
+            for (i, cell) in buffer.chunks_mut(CELL_BYTES).enumerate() {
+                let cell_offset = offset + (i * CELL_BYTES) as u64;
+                let reading = readings.entry(cell_offset).or_default();
+                for (_, lie) in self.0.lies.iter().filter(|(at, _)| at == reading) {
+                    let at = lie.wrapping_sub(cell_offset) as usize;
+                    cell.get_mut(at).into_iter().for_each(|byte| *byte ^= 1);
+                }
+                *reading += 1;
+            }
+            Ok(buffer.len())
+        }
+
+        fn read_ahead_bytes(&self) -> usize {
+            1 << 20
+        }
+    }
+
+    struct LiarStore(Arc<Liar>);
+
+    impl Store for LiarStore {
+        fn prefix(&self) -> &str {
+            "liar:"
+        }
+
+        fn open(&self, _path: &str) -> Result<Arc<dyn Blob>, Error> {
+            self.0.opened.fetch_add(1, Ordering::Relaxed);
+            Ok(Arc::new(LiarBlob(Arc::clone(&self.0))))
+        }
+
+        fn children(&self, _path: &str) -> Result<Vec<Child>, Error> {
+            unreachable!()
+        }
+
+        fn create(&self, _path: &str) -> Result<Box<dyn Output>, Error> {
+            unreachable!()
+        }
+
+        fn create_new(&self, _path: &str, _contents: &[u8]) -> Result<bool, Error> {
+            unreachable!()
+        }
+
+        fn create_dir(&self, _path: &str) -> Result<(), Error> {
+            unreachable!()
+        }
+
+        fn exists(&self, _path: &str) -> Result<bool, Error> {
+            unreachable!()
+        }
+
+        fn remove(&self, _path: &str) -> Result<(), Error> {
+            unreachable!()
+        }
+
+        fn everything(&self, _path: &str) -> Result<Vec<Entry>, Error> {
+            unreachable!()
+        }
+
+        fn showing(&self) -> Showing<'_> {
+            unreachable!()
+        }
+    }
+
+    fn sums(bytes: usize) -> Sums {
+        Sums::new(bytes as u64, Version::default())
+    }
+
+    /// Bytes that differ from place to place.
+    fn content(bytes: usize) -> Vec<u8> {
+        (0..bytes as u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect()
+    }
+
+    /// Reads the file through from `start`, as often as there are results, each time newly opened.
+    fn read<const N: usize>(liar: &Arc<Liar>, start: u64) -> [Result<Vec<u8>, String>; N] {
+        let store: Arc<dyn Store> = Arc::new(LiarStore(Arc::clone(liar)));
+        let sums = Arc::new(sums(liar.bytes.len()));
+        std::array::from_fn(|_| {
+            let mut bytes = Vec::new();
+            let blob = Arc::new(Checked::open(&store, "/x", &sums, None).unwrap());
+            let read = BlobReader::new(blob, start, u64::MAX).read_to_end(&mut bytes);
+            read.map(|_| bytes).map_err(|error| format!("{:?}", error.downcast::<Error>().unwrap()))
+        })
+    }
+
+    #[test]
+    fn any_range_has_the_bytes_of_the_file() {
+        let liar = Arc::new(Liar { bytes: content(300_000), ..Liar::default() });
+        let store: Arc<dyn Store> = Arc::new(LiarStore(Arc::clone(&liar)));
+        let sums = Arc::new(sums(300_000));
+        let blob = Checked::open(&store, "/x", &sums, None).unwrap();
+        let mut buffer = vec![0; 300_100];
+        for start in [0, 1, 65_535, 65_536, 65_537, 131_072, 262_144, 299_999, 300_000, 300_001] {
+            for length in [0, 1, 37_856, 65_535, 65_536, 65_537, 131_072, 200_000, 300_100] {
+                let read = blob.read_full_at(start as u64, &mut buffer[..length]).unwrap();
+                let expected = &liar.bytes[start.min(300_000)..(start + length).min(300_000)];
+                assert!(buffer[..read] == *expected, "{length} at {start}");
+            }
+        }
+        assert_eq!(blob.read_at(u64::MAX, &mut buffer).unwrap(), 0);
+    }
+
+    #[test]
+    fn one_who_reads_on_reads_each_cell_once() {
+        let liar = Arc::new(Liar { bytes: content(5 << 20), ..Liar::default() });
+        let [read] = read(&liar, 100_000);
+        assert!(read.unwrap() == liar.bytes[100_000..]);
+        assert!(liar.readings.lock().unwrap().values().all(|&readings| readings == 1));
+        // In windows that end anywhere, too.
+        let liar = Arc::new(Liar { bytes: content(5 << 20), ..Liar::default() });
+        let store: Arc<dyn Store> = Arc::new(LiarStore(Arc::clone(&liar)));
+        let blob = Checked::open(&store, "/x", &Arc::new(sums(5 << 20)), None).unwrap();
+        for start in (7..5_000_000).step_by(250_000) {
+            blob.read_full_at(start, &mut vec![0; 250_000]).unwrap();
+        }
+        assert!(liar.readings.lock().unwrap().values().all(|&readings| readings == 1));
+    }
+
+    #[test]
+    fn a_later_reading_that_differs_is_made_again() {
+        let lies = vec![(1, 0), (1, 70_000), (2, 70_001), (1, 299_999)];
+        let liar = Arc::new(Liar { bytes: content(300_000), lies, ..Liar::default() });
+        let [one, two, three] = read(&liar, 0);
+        for read in [one, two, three] {
+            assert!(read.unwrap() == liar.bytes);
+        }
+        assert!(liar.opened.load(Ordering::Relaxed) > 3, "it was not opened anew");
+    }
+
+    #[test]
+    fn a_first_reading_that_was_wrong_ends_in_an_error_that_says_where() {
+        let liar = Arc::new(Liar { bytes: content(300_000), lies: vec![(0, 140_000)], ..Liar::default() });
+        let [one, two] = read(&liar, 0);
+        assert!(one.unwrap() != liar.bytes);
+        let error = two.unwrap_err();
+        assert!(error.contains("from 131072 on differ") && error.contains("liar:/x"), "{error}");
+    }
+
+    #[test]
+    fn a_file_of_another_length_is_an_error() {
+        let store: Arc<dyn Store> = Arc::new(LiarStore(Arc::default()));
+        let open = |sums| Checked::open(&store, "/x", &Arc::new(sums), None).map(drop);
+        assert!(matches!(open(sums(1)), Err(Error::Changed { .. })));
+        open(sums(0)).unwrap();
+    }
+
+    #[test]
+    fn a_file_of_another_version_is_an_error() {
+        let version = |modified, tag| Version { modified, tag };
+        let liar = Arc::new(Liar { version: version(Some(7), Some(8)), ..Liar::default() });
+        let store: Arc<dyn Store> = Arc::new(LiarStore(liar));
+        let open = |version| Checked::open(&store, "/x", &Arc::new(Sums::new(0, version)), None).is_ok();
+        assert!(open(version(Some(7), Some(8))) && open(version(Some(6), Some(8))));
+        assert!(open(version(Some(7), None)) && open(version(None, None)));
+        assert!(!open(version(Some(7), Some(9))) && !open(version(Some(6), None)));
+    }
+
+    #[test]
+    fn what_a_dead_process_has_read_is_compared_with_what_is_read_now() {
+        let bytes = content(300_000);
+        let liar = Arc::new(Liar { bytes: bytes.clone(), ..Liar::default() });
+        let store: Arc<dyn Store> = Arc::new(LiarStore(liar));
+        let (before, noted) = (Arc::new(sums(300_000)), Arc::new(Noted::default()));
+        let blob = Checked::open(&store, "/x", &before, Some(Arc::clone(&noted))).unwrap();
+        blob.read_full_at(70_000, &mut [0; 100_000]).unwrap();
+        let kept = noted.take(&before);
+        assert_eq!(kept.iter().map(|cell| cell.0).collect::<Vec<_>>(), [1, 2]);
+        assert!(noted.take(&before).is_empty());
+
+        let mut bytes = bytes;
+        bytes[131_072] ^= 1;
+        let store: Arc<dyn Store> = Arc::new(LiarStore(Arc::new(Liar { bytes, ..Liar::default() })));
+        let now = Arc::new(sums(300_000));
+        assert!(now.restore(&kept));
+        let blob = Checked::open(&store, "/x", &now, None).unwrap();
+        blob.read_full_at(0, &mut [0; 131_072]).unwrap();
+        assert!(matches!(blob.read_full_at(131_072, &mut [0; 10]), Err(Error::Changed { .. })));
+        assert!(!sums(70_000).restore(&kept), "there is no third cell");
+        let other = sums(300_000);
+        assert!(other.restore(&[(1, 5)]) && !other.restore(&kept), "the first reading was another");
+    }
+}

@@ -1,0 +1,211 @@
+//! A file of HDFS, read range by range.
+
+use std::io;
+use std::pin::pin;
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures::StreamExt;
+use hdfs_native::Client;
+use hdfs_native::file::FileReader;
+
+use super::calls::{Calls, lock};
+use super::failure::Failure;
+use crate::stores::remote::Patience;
+use crate::stores::store::{Blob, Error, Version};
+
+/// The most that is asked of the library at once, in bytes; what has arrived of it waits in memory.
+pub(super) const RANGE_BYTES: usize = 8 << 20;
+
+pub(super) struct HdfsBlob {
+    /// For people.
+    path: String,
+    /// For the store.
+    file: String,
+    bytes: u64,
+    /// Holds the places of all blocks. `None` after a failure: it also holds which data nodes it believes
+    /// dead, and never takes that back.
+    reader: Mutex<Option<Arc<FileReader>>>,
+    /// Once somebody has asked.
+    version: OnceLock<Version>,
+    calls: Arc<Calls>,
+}
+
+impl HdfsBlob {
+    pub fn open(calls: &Arc<Calls>, path: &str) -> Result<Self, Error> {
+        let reader = calls.ask(path, "open", open)?;
+        Ok(HdfsBlob {
+            path: calls.name(path),
+            file: path.to_owned(),
+            bytes: reader.file_length() as u64,
+            reader: Mutex::new(Some(Arc::new(reader))),
+            version: OnceLock::new(),
+            calls: Arc::clone(calls),
+        })
+    }
+
+    fn reader(&self) -> Result<Arc<FileReader>, Error> {
+        let known = lock(&self.reader).clone();
+        if let Some(reader) = known {
+            return Ok(reader);
+        }
+        let reader =
+            self.calls.tell(&self.file, open).map_err(|failure| failure.error(&self.path, "read"))?;
+        if reader.file_length() as u64 != self.bytes {
+            return Err(self.changed("it has another length"));
+        }
+        // After opening, so that what was opened is no newer than what is compared.
+        if let Some(known) = self.version.get()
+            && *known != self.ask_version()?
+        {
+            return Err(self.changed("it was written at another time"));
+        }
+        let reader = Arc::new(reader);
+        *lock(&self.reader) = Some(reader.clone());
+        Ok(reader)
+    }
+
+    fn ask_version(&self) -> Result<Version, Error> {
+        let look = |client: Client, path: String| async move { client.get_file_info(&path).await };
+        let status = self.calls.ask(&self.file, "look for", look)?;
+        Ok(Version { modified: Some(status.modification_time), tag: None })
+    }
+
+    fn changed(&self, reason: &str) -> Error {
+        Error::Changed { path: self.path.clone(), reason: reason.to_owned() }
+    }
+
+    /// Reads on from `offset + *filled`, which it moves, until `buffer` is full or `end` has come. It must lie
+    /// in the file.
+    fn attempt(&self, offset: u64, buffer: &mut [u8], filled: &mut usize, end: Instant) -> Result<(), Error> {
+        let reader = self.reader()?;
+        let (start, length) = (offset as usize + *filled, buffer.len() - *filled);
+        let (sender, items) = mpsc::channel();
+        let task = self.calls.runtime.spawn(async move {
+            let mut stream = pin!(reader.read_range_stream(start, length));
+            while let Some(item) = stream.next().await {
+                if sender.send(item).is_err() {
+                    return;
+                }
+            }
+        });
+        let before = *filled;
+        let read = self.fill(&items, buffer, filled, end);
+        task.abort();
+        read.map_err(|failure| {
+            // Told a wrong offset, the library leaves some bytes out and waits for the rest at the end. So what came
+            // before a silence is not trusted, unless it was our own patience that ended.
+            if !matches!(failure, Failure::Library(_)) && Instant::now() < end {
+                *filled = before;
+            }
+            failure.error(&self.path, "read")
+        })
+    }
+
+    fn fill(
+        &self,
+        items: &Receiver<hdfs_native::Result<Bytes>>,
+        buffer: &mut [u8],
+        filled: &mut usize,
+        end: Instant,
+    ) -> Result<(), Failure> {
+        while *filled < buffer.len() {
+            let limit = self.calls.limits.item.min(end.saturating_duration_since(Instant::now()));
+            let item = self.calls.receive(items, limit)?;
+            // More than was asked for: the library's fault, and no reason to panic.
+            let place = buffer.get_mut(*filled..*filled + item.len()).ok_or(Failure::Broken)?;
+            place.copy_from_slice(&item);
+            *filled += item.len();
+        }
+        Ok(())
+    }
+
+    fn too_slow(&self, filled: usize, wanted: usize, limit: Duration) -> Error {
+        let text = format!("only {filled} of {wanted} bytes within {limit:?}");
+        Error::io(&self.path, "read", io::Error::new(io::ErrorKind::TimedOut, text))
+    }
+}
+
+async fn open(client: Client, path: String) -> hdfs_native::Result<FileReader> {
+    client.read(&path).await
+}
+
+impl Blob for HdfsBlob {
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn version(&self) -> Result<Version, Error> {
+        if let Some(&version) = self.version.get() {
+            return Ok(version);
+        }
+        let version = self.ask_version()?;
+        Ok(*self.version.get_or_init(|| version))
+    }
+
+    /// Up to 8 MiB. What has arrived when an attempt fails is kept, and the next one goes on from there with a fresh
+    /// reader: it finds the good copy that the last one had given up on, and leaves a slow data node if the
+    /// name node puts another one first.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
+        let limits = self.calls.limits;
+        let left = self.bytes.saturating_sub(offset).min(RANGE_BYTES as u64) as usize;
+        let wanted = left.min(buffer.len());
+        let buffer = &mut buffer[..wanted];
+        let mut filled = 0;
+        let mut patience = Patience::new(limits.attempts);
+        let end = Instant::now() + limits.whole;
+        while filled < wanted {
+            let before = filled;
+            let until = end.min(Instant::now() + limits.range);
+            if let Err(error) = self.attempt(offset, buffer, &mut filled, until) {
+                *lock(&self.reader) = None;
+                if Instant::now() >= end {
+                    return Err(self.too_slow(filled, wanted, limits.whole));
+                }
+                if filled > before {
+                    patience = Patience::new(limits.attempts);
+                }
+                patience.spend(error)?;
+            }
+        }
+        Ok(wanted)
+    }
+
+    fn read_ahead_bytes(&self) -> usize {
+        RANGE_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::HdfsLimits;
+    use super::*;
+
+    #[test]
+    fn what_was_delivered_before_a_failure_is_kept_and_no_more_than_asked_for_is_taken() {
+        let calls = Arc::new(Calls::new("hdfs://127.0.0.1:1", HdfsLimits::default(), &[]).unwrap());
+        let (path, file) = (String::new(), String::new());
+        let blob =
+            HdfsBlob { path, file, bytes: 9, reader: Mutex::new(None), version: OnceLock::new(), calls };
+        let read = |items: &[&'static [u8]], filled: &mut usize| {
+            let (sender, receiver) = mpsc::channel();
+            items.iter().for_each(|item| sender.send(Ok(Bytes::from_static(item))).unwrap());
+            drop(sender);
+            let mut buffer = [0; 9];
+            let end = Instant::now() + Duration::from_secs(60);
+            (blob.fill(&receiver, &mut buffer, filled, end).is_ok(), buffer)
+        };
+        let mut filled = 0;
+        assert_eq!(read(&[b"012", b"34"], &mut filled), (false, *b"01234\0\0\0\0"));
+        assert_eq!(filled, 5);
+        assert_eq!(read(&[b"5", b"678"], &mut filled), (true, *b"\0\0\0\0\x005678"));
+        let mut filled = 5;
+        assert!(!read(&[b"56789"], &mut filled).0);
+    }
+}

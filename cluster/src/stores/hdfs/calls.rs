@@ -1,0 +1,224 @@
+//! Calls of the name node: each has a deadline, and is made again where that can do no harm.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hdfs_native::{Client, ClientBuilder, HdfsError};
+use tokio::runtime::{self, Runtime};
+
+use super::HdfsLimits;
+use super::failure::Failure;
+use crate::stores::remote;
+use crate::stores::remote::{Patience, Silence};
+use crate::stores::store::Error;
+
+/// Where Hadoop looks for a name node when it is told only the host.
+const DEFAULT_PORT: u16 = 8020;
+
+/// What a store, its open files and its files being written have in common.
+pub(super) struct Calls {
+    pub prefix: String,
+    pub limits: HdfsLimits,
+    pub runtime: Runtime,
+    settings: Vec<(String, String)>,
+    /// Whether a name node kept us waiting in vain; of several it is perhaps not the one to ask first.
+    was_late: AtomicBool,
+    /// `None` after a deadline has passed: its connection may be the one that hangs.
+    client: Mutex<Option<Client>>,
+}
+
+impl Calls {
+    pub fn new(prefix: &str, limits: HdfsLimits, settings: &[(&str, &str)]) -> Result<Self, Error> {
+        let (prefix, runtime) = (prefix.to_owned(), remote::runtime("hdfs")?);
+        let settings = settings.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+        let was_late = AtomicBool::new(false);
+        Ok(Calls { prefix, limits, runtime, settings, was_late, client: Mutex::new(None) })
+    }
+
+    /// A path for people.
+    pub fn name(&self, path: &str) -> String {
+        format!("{}{path}", self.prefix)
+    }
+
+    pub fn client(&self) -> Result<Client, Failure> {
+        if let Some(client) = lock(&self.client).as_ref() {
+            return Ok(client.clone());
+        }
+        let (prefix, handle) = (self.prefix.clone(), self.runtime.handle().clone());
+        let mut settings = self.settings.clone();
+        let data_node_ms = self.limits.data_node.as_millis().max(1).to_string();
+        settings.push(("dfs.client.socket-timeout".to_owned(), data_node_ms));
+        if self.was_late.load(Ordering::Relaxed) {
+            let service = prefix.rsplit('/').next().unwrap_or_default();
+            settings.push((format!("dfs.client.failover.random.order.{service}"), "true".to_owned()));
+        }
+        // In a task, for it may panic, and look up hosts.
+        let client = self.wait(self.limits.call, async move { build(&prefix, &handle, settings) })?;
+        Ok(lock(&self.client).insert(client).clone())
+    }
+
+    /// Runs `work` in a task of its own, for at most `limit`.
+    pub fn wait<T: Send + 'static>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = hdfs_native::Result<T>> + Send + 'static,
+    ) -> Result<T, Failure> {
+        log::trace!(target: "request", "{}", self.prefix);
+        self.heard(remote::wait(&self.runtime, limit, work))
+    }
+
+    /// The library's next message, or why there is none.
+    pub fn receive<T>(
+        &self,
+        messages: &Receiver<hdfs_native::Result<T>>,
+        limit: Duration,
+    ) -> Result<T, Failure> {
+        self.heard(remote::receive(messages, limit))
+    }
+
+    /// A client that was late once is not asked again.
+    fn heard<T>(&self, answer: Result<hdfs_native::Result<T>, Silence>) -> Result<T, Failure> {
+        if let Err(Silence::Late(_)) = answer {
+            self.was_late.store(true, Ordering::Relaxed);
+            *lock(&self.client) = None;
+        }
+        answer?.map_err(Failure::Library)
+    }
+
+    fn once<T: Send + 'static, F>(
+        &self,
+        path: &str,
+        work: impl FnOnce(Client, String) -> F,
+    ) -> Result<T, Failure>
+    where
+        F: Future<Output = hdfs_native::Result<T>> + Send + 'static,
+    {
+        self.client().and_then(|client| self.wait(self.limits.call, work(client, path.to_owned())))
+    }
+
+    /// A call that changes something. It is made again only where the failure says that nothing was changed:
+    /// a name node that wakes up after the deadline may still do what it was asked, and must not find
+    /// there what was done since.
+    pub fn tell<T: Send + 'static, F>(
+        &self,
+        path: &str,
+        work: impl Fn(Client, String) -> F,
+    ) -> Result<T, Failure>
+    where
+        F: Future<Output = hdfs_native::Result<T>> + Send + 'static,
+    {
+        let mut patience = Patience::new(self.limits.attempts);
+        loop {
+            match self.once(path, &work) {
+                Err(failure) if failure.changed_nothing() => {
+                    let spent = patience.spend(failure.error(path, "ask for"));
+                    spent.map_err(|_| failure)?;
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// A call that changes nothing, or nothing more when it is made twice, and so is made again when it fails.
+    pub fn ask<T: Send + 'static, F>(
+        &self,
+        path: &str,
+        action: &'static str,
+        work: impl Fn(Client, String) -> F,
+    ) -> Result<T, Error>
+    where
+        F: Future<Output = hdfs_native::Result<T>> + Send + 'static,
+    {
+        let mut patience = Patience::new(self.limits.attempts);
+        loop {
+            match self.once(path, &work) {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => patience.spend(failure.error(&self.name(path), action))?,
+            }
+        }
+    }
+}
+
+/// A client with the settings of `HADOOP_CONF_DIR`, and `settings` on top of them.
+fn build(
+    prefix: &str,
+    handle: &runtime::Handle,
+    settings: Vec<(String, String)>,
+) -> hdfs_native::Result<Client> {
+    // A single name node has no other to turn to; without this a wrong port takes minutes to be noticed.
+    let single = ("dfs.client.failover.max.attempts".to_owned(), "1".to_owned());
+    let builder = |url: &str, more: Option<(String, String)>| {
+        let settings = settings.iter().cloned().chain(more);
+        let builder = ClientBuilder::new().with_io_runtime(handle.clone()).with_config(settings);
+        if url.ends_with("//") { builder } else { builder.with_url(url) }
+    };
+    let authority = prefix.rsplit('/').next().unwrap_or_default();
+    if authority.contains(':') {
+        return builder(prefix, Some(single)).build();
+    }
+    match builder(prefix, None).build() {
+        // Neither a name service of the settings nor with a port of its own.
+        Err(HdfsError::InvalidArgument(_)) if !authority.is_empty() && prefix.starts_with("hdfs:") => {
+            builder(&format!("{prefix}:{DEFAULT_PORT}"), Some(single)).build()
+        }
+        client => client,
+    }
+}
+
+/// A thread that panicked while it held one of our locks left nothing half done.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future;
+    use std::io;
+    use std::sync::atomic::AtomicU32;
+
+    use super::*;
+
+    /// Of a name node that is not there.
+    fn calls() -> Calls {
+        let limits = HdfsLimits { attempts: 3, ..HdfsLimits::default() };
+        Calls::new("hdfs://127.0.0.1:1", limits, &[]).unwrap()
+    }
+
+    #[test]
+    fn a_panic_of_the_library_is_an_error() {
+        let answer = calls().wait(Duration::from_secs(60), async { panic!("as a malformed packet does") });
+        assert!(matches!(answer, Err::<(), _>(Failure::Broken)));
+    }
+
+    #[test]
+    fn a_late_answer_is_an_error_and_ends_the_client() {
+        let calls = calls();
+        calls.client().unwrap();
+        let late = || calls.wait(Duration::from_millis(20), future::pending::<hdfs_native::Result<()>>());
+        assert!(lock(&calls.client).is_some());
+        assert!(matches!(late(), Err(Failure::Late(_))));
+        assert!(lock(&calls.client).is_none());
+        assert!(calls.client().is_ok());
+    }
+
+    #[test]
+    fn a_change_is_asked_for_again_only_when_it_was_certainly_not_made() {
+        let calls = calls();
+        let asked = |failure: fn() -> HdfsError| {
+            let count = AtomicU32::new(0);
+            let told = calls.tell("/x", |_, _| {
+                count.fetch_add(1, Ordering::Relaxed);
+                async move { Err::<(), _>(failure()) }
+            });
+            assert!(told.is_err());
+            count.into_inner()
+        };
+        assert_eq!(asked(|| HdfsError::RPCError("org.x.SafeModeException".into(), "wait".into())), 3);
+        assert_eq!(asked(|| io::Error::from(io::ErrorKind::ConnectionRefused).into()), 3);
+        assert_eq!(asked(|| io::Error::from(io::ErrorKind::ConnectionAborted).into()), 1);
+        assert_eq!(asked(|| HdfsError::RPCError("java.io.IOException".into(), "no".into())), 1);
+    }
+}

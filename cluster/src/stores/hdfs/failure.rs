@@ -1,0 +1,154 @@
+//! Why the HDFS client library gave no answer, what that is to our callers, and whether to ask again.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use hdfs_native::HdfsError;
+
+use crate::stores::remote::Silence;
+use crate::stores::store::Error;
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) enum Failure {
+    Library(HdfsError),
+    Late(Duration),
+    /// Its task ended without one: it panicked, or a read was shorter than the file.
+    Broken,
+}
+
+impl From<Silence> for Failure {
+    fn from(silence: Silence) -> Self {
+        match silence {
+            Silence::Late(limit) => Failure::Late(limit),
+            Silence::Broken => Failure::Broken,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // The exception's name without its package, and its message without the stack.
+            Failure::Library(
+                HdfsError::RPCError(class, message) | HdfsError::FatalRPCError(class, message),
+            ) => {
+                write!(f, "{}: {}", short(class), first_line(message))
+            }
+            // What follows is the library's picture of each data node.
+            Failure::Library(HdfsError::DataTransferError(text)) => {
+                write!(f, "{}", first_line(text.split(": [").next().unwrap_or_default()))
+            }
+            Failure::Library(error) => write!(f, "{}", first_line(&error.to_string())),
+            Failure::Late(limit) => write!(f, "no answer within {limit:?}"),
+            Failure::Broken => write!(f, "the HDFS client broke off"),
+        }
+    }
+}
+
+impl Failure {
+    /// What it is to our callers, who did `action` to `name`.
+    pub(super) fn error(&self, name: &str, action: &'static str) -> Error {
+        let kind = match self {
+            Failure::Library(HdfsError::FileNotFound(_)) => io::ErrorKind::NotFound,
+            Failure::Library(HdfsError::IsADirectoryError(_)) => io::ErrorKind::IsADirectory,
+            Failure::Library(HdfsError::AlreadyExists(_)) => io::ErrorKind::AlreadyExists,
+            Failure::Library(
+                HdfsError::RPCError(class, message) | HdfsError::FatalRPCError(class, message),
+            ) => match short(class) {
+                "FileNotFoundException" if message.starts_with("Path is not a file") => {
+                    io::ErrorKind::IsADirectory
+                }
+                // The directory of the new name is missing; the old name may well be there.
+                "FileNotFoundException" if message.starts_with("rename destination") => io::ErrorKind::Other,
+                "FileNotFoundException" => io::ErrorKind::NotFound,
+                "PathIsNotEmptyDirectoryException" => io::ErrorKind::DirectoryNotEmpty,
+                "AccessControlException" | "AuthorizationException" => io::ErrorKind::PermissionDenied,
+                "InvalidPathException" => {
+                    return Error::BadName { name: name.to_owned(), reason: first_line(message) };
+                }
+                _ => io::ErrorKind::Other,
+            },
+            Failure::Library(_) | Failure::Broken => io::ErrorKind::Other,
+            Failure::Late(_) => io::ErrorKind::TimedOut,
+        };
+        Error::io(name, action, io::Error::new(kind, self.to_string()))
+    }
+
+    /// Whether the call certainly did nothing, and may do better later: nobody could be asked, or the name node
+    /// said "not now". After a broken connection or a deadline it may have been done all the same.
+    pub(super) fn changed_nothing(&self) -> bool {
+        match self {
+            Failure::Library(HdfsError::IOError(error)) => matches!(
+                error.kind(),
+                io::ErrorKind::ConnectionRefused
+                    | io::ErrorKind::HostUnreachable
+                    | io::ErrorKind::NetworkUnreachable
+            ),
+            Failure::Library(HdfsError::RPCError(class, _) | HdfsError::FatalRPCError(class, _)) => matches!(
+                short(class),
+                "SafeModeException" | "StandbyException" | "RetriableException" | "ServerTooBusyException"
+            ),
+            _ => false,
+        }
+    }
+
+    /// Whether nobody knows what became of the call: the name node gave no answer.
+    pub(super) fn is_silence(&self) -> bool {
+        let unanswered =
+            matches!(self, Failure::Late(_) | Failure::Broken | Failure::Library(HdfsError::IOError(_)));
+        unanswered && !self.changed_nothing()
+    }
+}
+
+fn short(class: &str) -> &str {
+    class.rsplit('.').next().unwrap_or_default()
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(class: &str, message: &str) -> Error {
+        Failure::Library(HdfsError::RPCError(class.to_owned(), message.to_owned()))
+            .error("hdfs://n/x", "open")
+    }
+
+    #[test]
+    fn both_ways_of_saying_that_a_file_is_missing_are_one() {
+        let missing = Failure::Library(HdfsError::FileNotFound("/x".to_owned())).error("hdfs://n/x", "open");
+        assert!(matches!(missing, Error::NotFound { path } if path == "hdfs://n/x"));
+        let missing = sorted("java.io.FileNotFoundException", "File does not exist: /x\n\tat org.apache");
+        assert!(matches!(missing, Error::NotFound { .. }));
+    }
+
+    #[test]
+    fn exceptions_of_one_name_are_told_apart_by_what_they_say() {
+        let class = "java.io.FileNotFoundException";
+        for message in ["Path is not a file: /x", "rename destination parent /y not found."] {
+            assert!(matches!(sorted(class, message), Error::Io { .. }), "{message}");
+        }
+        let class = "org.apache.hadoop.security.AccessControlException";
+        assert!(matches!(sorted(class, "Permission denied: user=me"), Error::Denied { .. }));
+    }
+
+    #[test]
+    fn no_picture_of_data_nodes_reaches_the_user() {
+        let text = "All DataNodes failed: [DatanodeInfoProto { id: 1 }]".to_owned();
+        assert_eq!(Failure::Library(HdfsError::DataTransferError(text)).to_string(), "All DataNodes failed");
+    }
+
+    #[test]
+    fn no_stack_reaches_the_user() {
+        let Error::Io { source, .. } = sorted("org.apache.hadoop.SafeModeException", "safe\n\tat x.y\n")
+        else {
+            panic!("not an i/o error");
+        };
+        assert_eq!(source.to_string(), "SafeModeException: safe");
+    }
+}

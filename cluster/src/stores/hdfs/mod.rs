@@ -1,0 +1,233 @@
+//! Files in HDFS.
+//!
+//! The client library may hang for ever (a frozen name node), panic (a malformed packet), or give up
+//! though a good copy exists: so each call has a deadline (`stores/remote.rs`), and a late one is given up together with
+//! its client.
+
+mod blob;
+mod calls;
+mod failure;
+mod output;
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hdfs_native::client::FileStatus;
+use hdfs_native::{Client, HdfsError, WriteOptions};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::store::{
+    Blob, Child, Entry, Error, Output, Rename, Showing, Store, Version, everything, is_hidden,
+};
+use blob::HdfsBlob;
+use calls::Calls;
+use failure::Failure;
+use output::HdfsOutput;
+
+/// How long HDFS may take before it counts as failed.
+///
+/// A read of up to 8 MiB ends, one way or the other, within `whole` and one `call`; any other call within
+/// `attempts * call` and the pauses between, which begin at 0.2 to 0.3 seconds and double.
+#[derive(Clone, Copy, Debug)]
+pub struct HdfsLimits {
+    /// For an answer of the name node, and for writing a megabyte or closing a file.
+    pub call: Duration,
+    /// How long the library waits for a data node before it turns to another one that holds the block.
+    pub data_node: Duration,
+    /// For the next bytes of a read; longer than a data node or two may stall.
+    pub item: Duration,
+    /// For one attempt at reading up to 8 MiB. The next one goes on where it ended.
+    pub range: Duration,
+    /// For all attempts at those together: the least rate is 8 MiB in this time.
+    pub whole: Duration,
+    /// How many attempts at a read, each without a single new byte, or at a call may fail before it does.
+    pub attempts: u32,
+}
+
+impl Default for HdfsLimits {
+    fn default() -> Self {
+        HdfsLimits {
+            call: Duration::from_secs(60),
+            data_node: Duration::from_secs(10),
+            item: Duration::from_secs(30),
+            range: Duration::from_secs(60),
+            whole: Duration::from_secs(240),
+            attempts: 4,
+        }
+    }
+}
+
+/// An authority of HDFS: letters of host names have no case, and a name may end with its root's dot. Without a port it is
+/// a name service, which is spelled as the settings do. Other names of one host are not known to be its.
+pub(crate) fn one_spelling(authority: &str) -> String {
+    match authority.split_once(':') {
+        Some((host, port)) => format!("{}:{port}", host.strip_suffix('.').unwrap_or(host).to_lowercase()),
+        None => authority.to_owned(),
+    }
+}
+
+/// One HDFS. Settings come from the folder that `HADOOP_CONF_DIR` names.
+///
+/// Names without a temporary twin: a file being written is there at once, empty or not, so write where
+/// nobody looks and rename.
+pub struct Hdfs {
+    calls: Arc<Calls>,
+}
+
+impl Hdfs {
+    /// `prefix`: such as `hdfs://host:8020`, `hdfs://nameservice`, `viewfs://cluster`, or `hdfs://` for the name
+    /// node in `fs.defaultFS`. Connects to nothing yet.
+    ///
+    /// # Errors
+    /// [`Error::BadName`] when the settings do not lead to a name node.
+    pub fn new(prefix: &str, limits: HdfsLimits) -> Result<Self, Error> {
+        Self::with_settings(prefix, limits, &[])
+    }
+
+    /// As [`Hdfs::new`], with Hadoop's `settings` (name and value) on top of those of `HADOOP_CONF_DIR`.
+    ///
+    /// # Errors
+    /// As in [`Hdfs::new`].
+    pub fn with_settings(prefix: &str, limits: HdfsLimits, settings: &[(&str, &str)]) -> Result<Self, Error> {
+        let calls = Calls::new(prefix, limits, settings)?;
+        calls.client().map_err(|failure| {
+            let reason = match failure {
+                Failure::Library(HdfsError::InvalidArgument(_)) if prefix.ends_with("//") => {
+                    "it names no host, and HADOOP_CONF_DIR leads to no fs.defaultFS".to_owned()
+                }
+                failure => failure.to_string(),
+            };
+            Error::BadName { name: prefix.to_owned(), reason }
+        })?;
+        Ok(Hdfs { calls: Arc::new(calls) })
+    }
+}
+
+impl Store for Hdfs {
+    fn prefix(&self) -> &str {
+        &self.calls.prefix
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn Blob>, Error> {
+        Ok(Arc::new(HdfsBlob::open(&self.calls, path)?))
+    }
+
+    fn children(&self, path: &str) -> Result<Vec<Child>, Error> {
+        let seen = |child: &Child| {
+            let name = child.path.rsplit('/').next().unwrap_or_default();
+            child.path == path || !is_hidden(name.as_bytes())
+        };
+        Ok(self.all_children(path)?.into_iter().filter(seen).collect())
+    }
+
+    fn create(&self, path: &str) -> Result<Box<dyn Output>, Error> {
+        let create = |client: Client, path: String| async move {
+            client.create(&path, WriteOptions::default().overwrite(true)).await
+        };
+        let writer = self.calls.tell(path, create);
+        let writer = writer.map_err(|failure| failure.error(&self.calls.name(path), "create"))?;
+        Ok(Box::new(HdfsOutput::new(&self.calls, path, writer)))
+    }
+
+    fn create_new(&self, path: &str, contents: &[u8]) -> Result<bool, Error> {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let temporary = format!("{folder}/.{name}.{:016x}", xxh3_64(contents));
+        let mut output = self.create(&temporary)?;
+        let written = output.write_all(contents);
+        written.map_err(|source| Error::io(&self.calls.name(path), "create", source))?;
+        output.finish()?;
+        // It does not replace what is there: the name node refuses.
+        match self.rename(&temporary, path) {
+            Ok(()) => Ok(true),
+            Err(error) => {
+                self.remove(&temporary)?;
+                if self.exists(path)? { Ok(false) } else { Err(error) }
+            }
+        }
+    }
+
+    fn create_dir(&self, path: &str) -> Result<(), Error> {
+        let create = |client: Client, path: String| async move { client.mkdirs(&path, 0o755, true).await };
+        self.calls.ask(path, "create", create)
+    }
+
+    fn exists(&self, path: &str) -> Result<bool, Error> {
+        let look = |client: Client, path: String| async move { client.get_file_info(&path).await };
+        match self.calls.ask(path, "look for", look) {
+            Ok(_) => Ok(true),
+            Err(Error::NotFound { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn remove(&self, path: &str) -> Result<(), Error> {
+        let remove = |client: Client, path: String| async move { client.delete(&path, true).await };
+        let removed = self.calls.tell(path, remove).map(|_existed| ());
+        removed.map_err(|failure| failure.error(&self.calls.name(path), "remove"))
+    }
+
+    fn everything(&self, path: &str) -> Result<Vec<Entry>, Error> {
+        everything(path, |directory| self.all_children(directory))
+    }
+
+    fn showing(&self) -> Showing<'_> {
+        Showing::Rename(self)
+    }
+}
+
+impl Rename for Hdfs {
+    fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
+        let rename = |client: Client, from: String| {
+            let to = to.to_owned();
+            async move { client.rename(&from, &to, false).await }
+        };
+        match self.calls.tell(from, rename) {
+            // Only the answer may have been lost. Nobody else renames what is ours.
+            Err(failure) if failure.is_silence() && self.was_renamed(from, to) => Ok(()),
+            answer => answer.map_err(|failure| failure.error(&self.calls.name(from), "rename")),
+        }
+    }
+
+    fn remove_empty(&self, path: &str) -> Result<(), Error> {
+        let remove = |client: Client, path: String| async move { client.delete(&path, false).await };
+        match self.calls.tell(path, remove).map_err(|failure| failure.error(&self.calls.name(path), "remove"))
+        {
+            Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+            removed => removed.map(|_existed| ()),
+        }
+    }
+}
+
+impl Hdfs {
+    /// What lies directly in a directory, hidden names too.
+    fn all_children(&self, path: &str) -> Result<Vec<Child>, Error> {
+        let list = |client: Client, path: String| async move { client.list_status(&path, false).await };
+        let child = |status: FileStatus| Child {
+            bytes: status.length as u64,
+            version: Version { modified: Some(status.modification_time), tag: None },
+            directory: status.isdir,
+            path: status.path,
+        };
+        Ok(self.calls.ask(path, "list", list)?.into_iter().map(child).collect())
+    }
+
+    fn was_renamed(&self, from: &str, to: &str) -> bool {
+        matches!(self.exists(from), Ok(false)) && matches!(self.exists(to), Ok(true))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn a_closed_port_is_noticed_in_seconds() {
+        let start = Instant::now();
+        let limits = HdfsLimits { attempts: 2, ..HdfsLimits::default() };
+        let error = Hdfs::new("hdfs://127.0.0.1:1", limits).unwrap().open("/x").err().unwrap();
+        assert!(matches!(error, Error::Io { .. }) && start.elapsed() < Duration::from_secs(20), "{error:?}");
+    }
+}

@@ -1,0 +1,88 @@
+//! A file of HDFS being written.
+
+use std::future::Future;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hdfs_native::file::FileWriter;
+
+use super::calls::Calls;
+use super::failure::Failure;
+use crate::stores::store::{Error, Output};
+
+const WRITE_BYTES: usize = 1 << 20;
+const DROP_WAIT: Duration = Duration::from_secs(5);
+
+pub(super) struct HdfsOutput {
+    path: String,
+    buffer: Vec<u8>,
+    /// `None` once a write has failed.
+    writer: Option<FileWriter>,
+    finished: bool,
+    calls: Arc<Calls>,
+}
+
+impl HdfsOutput {
+    pub fn new(calls: &Arc<Calls>, path: &str, writer: FileWriter) -> Self {
+        let (path, calls) = (path.to_owned(), Arc::clone(calls));
+        HdfsOutput { path, buffer: Vec::new(), writer: Some(writer), finished: false, calls }
+    }
+
+    /// Hands what is in the buffer to the library.
+    fn send(&mut self) -> Result<(), Error> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let bytes = Bytes::from(std::mem::take(&mut self.buffer));
+        self.with_writer(|mut writer| async move { writer.write_bytes(bytes).await.map(|_| writer) })
+    }
+
+    fn with_writer<F>(&mut self, work: impl FnOnce(FileWriter) -> F) -> Result<(), Error>
+    where
+        F: Future<Output = hdfs_native::Result<FileWriter>> + Send + 'static,
+    {
+        let writer = self.writer.take().ok_or(Failure::Broken);
+        let written = writer.and_then(|writer| self.calls.wait(self.calls.limits.call, work(writer)));
+        self.writer = Some(written.map_err(|failure| failure.error(&self.calls.name(&self.path), "write"))?);
+        Ok(())
+    }
+}
+
+impl Write for HdfsOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= WRITE_BYTES {
+            self.send()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(self.send()?)
+    }
+}
+
+impl Output for HdfsOutput {
+    fn finish(mut self: Box<Self>) -> Result<(), Error> {
+        self.send()?;
+        self.with_writer(|mut writer| async move { writer.close().await.map(|()| writer) })?;
+        self.finished = true;
+        Ok(())
+    }
+}
+
+impl Drop for HdfsOutput {
+    fn drop(&mut self) {
+        if self.finished {
+            return;
+        }
+        self.writer = None;
+        if let Ok(client) = self.calls.client() {
+            let path = self.path.clone();
+            // Best effort: what is left behind lies under a temporary name.
+            drop(self.calls.wait(DROP_WAIT, async move { client.delete(&path, false).await }));
+        }
+    }
+}

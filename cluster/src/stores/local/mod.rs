@@ -1,0 +1,344 @@
+//! Files of this machine.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, Metadata, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use log::trace;
+use tempfile::NamedTempFile;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::name::{path_of_text, text_of_path};
+use super::store::{
+    Blob, Child, Entry, Error, Output, Rename, Showing, Store, Version, everything, is_hidden, parent,
+};
+
+const READ_AHEAD_BYTES: usize = 1 << 20;
+const WRITE_BYTES: usize = 1 << 17;
+/// How much of its name a file keeps while it is temporary: file systems allow 255 bytes in all.
+const TEMPORARY_NAME_CHARS: usize = 50;
+
+/// The file system of this machine.
+///
+/// Paths are text as in `stores/name.rs`, so that a name may have any bytes.
+///
+/// Links are followed, those to a directory only where that does not lead back to where one came from.
+#[derive(Debug, Default)]
+pub struct Local;
+
+impl Store for Local {
+    fn prefix(&self) -> &str {
+        ""
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn Blob>, Error> {
+        let open = || {
+            let file = path_of_text(path);
+            // Before opening: a pipe would wait for its other end.
+            let metadata = fs::metadata(&file)?;
+            if metadata.is_dir() {
+                return Err(io::ErrorKind::IsADirectory.into());
+            }
+            if !metadata.is_file() {
+                return Err(io::Error::other("it is not a regular file"));
+            }
+            let file = File::open(file)?;
+            let metadata = file.metadata()?;
+            Ok(LocalBlob { path: path.to_owned(), bytes: metadata.len(), version: version(&metadata), file })
+        };
+        let blob = open().map_err(|source| Error::io(path, "open", source))?;
+        Ok(Arc::new(blob))
+    }
+
+    fn children(&self, path: &str) -> Result<Vec<Child>, Error> {
+        children(path, false)
+    }
+
+    fn create(&self, path: &str) -> Result<Box<dyn Output>, Error> {
+        trace!(target: "create", "{path}");
+        let file = temporary(path).map_err(|source| Error::io(path, "create", source))?;
+        let file = BufWriter::with_capacity(WRITE_BYTES, file);
+        Ok(Box::new(LocalOutput { path: path.to_owned(), file }))
+    }
+
+    fn create_new(&self, path: &str, contents: &[u8]) -> Result<bool, Error> {
+        let create = || {
+            let mut file = temporary(path)?;
+            file.write_all(contents)?;
+            match file.persist_noclobber(path_of_text(path)) {
+                Err(failure) if failure.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+                created => created.map(|_| true).map_err(|failure| failure.error),
+            }
+        };
+        create().map_err(|source| Error::io(path, "create", source))
+    }
+
+    fn create_dir(&self, path: &str) -> Result<(), Error> {
+        fs::create_dir_all(path_of_text(path)).map_err(|source| Error::io(path, "create", source))
+    }
+
+    fn exists(&self, path: &str) -> Result<bool, Error> {
+        match fs::symlink_metadata(path_of_text(path)) {
+            Ok(_) => Ok(true),
+            Err(error) if is_absent(&error) => Ok(false),
+            Err(error) => Err(Error::io(path, "look for", error)),
+        }
+    }
+
+    /// Of the whole file system that it lies on: a flush for each file takes some milliseconds.
+    fn settle(&self, path: &str) -> Result<(), Error> {
+        trace!(target: "settle", "{path}");
+        let settle = || Ok(rustix::fs::syncfs(File::open(path_of_text(path))?)?);
+        settle().map_err(|source| Error::io(path, "write", source))
+    }
+
+    fn remove(&self, path: &str) -> Result<(), Error> {
+        trace!(target: "remove", "{path}");
+        let remove = || {
+            let path = path_of_text(path);
+            if fs::symlink_metadata(&path)?.is_dir() {
+                fs::remove_dir_all(path)
+            } else {
+                fs::remove_file(path)
+            }
+        };
+        match remove() {
+            Err(error) if !is_absent(&error) => Err(Error::io(path, "remove", error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn everything(&self, path: &str) -> Result<Vec<Entry>, Error> {
+        everything(path, |directory| children(directory, true))
+    }
+
+    fn showing(&self) -> Showing<'_> {
+        Showing::Rename(self)
+    }
+}
+
+impl Rename for Local {
+    fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
+        trace!(target: "rename", "{from}");
+        if self.exists(to)? {
+            return Err(Error::io(to, "rename to", io::ErrorKind::AlreadyExists.into()));
+        }
+        // It is the new name's directory that is missing when the old name is there.
+        fs::rename(path_of_text(from), path_of_text(to)).map_err(|source| match self.exists(from) {
+            Ok(true) => Error::io(to, "rename to", source),
+            _ => Error::io(from, "rename", source),
+        })
+    }
+
+    fn remove_empty(&self, path: &str) -> Result<(), Error> {
+        trace!(target: "remove", "{path}");
+        match fs::remove_dir(path_of_text(path)) {
+            Err(error) if !is_absent(&error) && error.kind() != io::ErrorKind::DirectoryNotEmpty => {
+                Err(Error::io(path, "remove", error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What lies directly in a directory, with hidden names if they are asked for; of a file, the file alone.
+fn children(path: &str, hidden: bool) -> Result<Vec<Child>, Error> {
+    let failed = |source| Error::io(path, "list", source);
+    let folder = path_of_text(path);
+    let metadata = fs::metadata(&folder).map_err(failed)?;
+    if !metadata.is_dir() {
+        return Ok(vec![child(path.to_owned(), &metadata)]);
+    }
+    let mut children = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if !hidden && is_hidden(entry.file_name().as_bytes()) {
+            continue;
+        }
+        let found = entry.path();
+        let name = text_of_path(found.as_os_str());
+        // Never "not found", which patterns pass over: a link to nothing is input that is lost.
+        let failed = |source| Error::Io { path: name.clone(), action: "list", source };
+        let metadata = match fs::metadata(&found) {
+            // It was removed after it was listed, as if it had been before. A link to nothing is still there.
+            Err(error)
+                if is_absent(&error)
+                    && fs::symlink_metadata(&found).is_err_and(|error| is_absent(&error)) =>
+            {
+                continue;
+            }
+            metadata => metadata.map_err(failed)?,
+        };
+        let link = entry.file_type().map_err(failed)?.is_symlink();
+        if metadata.is_dir() && link && leads_back(&found).map_err(failed)? {
+            continue;
+        }
+        // What is no file is for whoever asks for inputs to speak of, and nothing that an output has.
+        if !hidden || metadata.is_dir() || metadata.is_file() {
+            children.push(child(name, &metadata));
+        }
+    }
+    Ok(children)
+}
+
+fn child(path: String, metadata: &Metadata) -> Child {
+    Child { path, bytes: metadata.len(), version: version(metadata), directory: metadata.is_dir() }
+}
+
+/// What lies at a path, if it is neither a file nor a directory.
+fn special(path: &str) -> Result<Option<&'static str>, Error> {
+    let metadata = fs::metadata(path_of_text(path)).map_err(|source| Error::io(path, "look for", source))?;
+    let kind = metadata.file_type();
+    Ok(match () {
+        () if kind.is_fifo() => Some("a FIFO"),
+        () if kind.is_socket() => Some("a socket"),
+        () if kind.is_block_device() || kind.is_char_device() => Some("a device"),
+        () => None,
+    })
+}
+
+/// Takes out what is neither a file nor a directory: its path, and what it is.
+pub(crate) fn take_special(files: &mut Vec<Entry>) -> Result<BTreeMap<String, &'static str>, Error> {
+    let mut taken = BTreeMap::new();
+    // All of them have no length.
+    for file in files.iter().filter(|file| file.bytes == 0) {
+        if let Some(kind) = special(&file.path)? {
+            taken.insert(file.path.clone(), kind);
+        }
+    }
+    files.retain(|file| !taken.contains_key(&file.path));
+    Ok(taken)
+}
+
+/// Without the time of the last change (ctime), which a chmod or a backup by hard links also moves: where a time was set
+/// back, what was read tells (`stores/checked.rs`).
+fn version(metadata: &Metadata) -> Version {
+    let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let numbers = [metadata.dev(), metadata.ino(), metadata.mtime() as u64, metadata.mtime_nsec() as u64];
+    Version {
+        modified: modified.map(|since| since.as_millis() as u64),
+        tag: Some(xxh3_64(&numbers.map(u64::to_le_bytes).concat())),
+    }
+}
+
+/// A hidden file beside the one that it will be, and the directories above it.
+fn temporary(path: &str) -> io::Result<NamedTempFile> {
+    let folder = path_of_text(parent(path));
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let name: String = name.chars().take(TEMPORARY_NAME_CHARS).collect();
+    let create = || {
+        fs::create_dir_all(&folder)?;
+        tempfile::Builder::new()
+            .prefix(&path_of_text(&format!(".{name}.tmp")))
+            // As any other new file, and not private as temporary files are: the umask still applies.
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(&folder)
+    };
+    // Another process may remove an empty directory that this one wants to use.
+    match create() {
+        Err(error) if is_absent(&error) => create(),
+        created => created,
+    }
+}
+
+/// Below a file there is nothing either.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Whether the link names a directory that it lies in, by whatever names one came there.
+fn leads_back(link: &Path) -> io::Result<bool> {
+    let target = fs::canonicalize(link)?;
+    for above in link.ancestors().skip(1) {
+        if fs::canonicalize(above)? == target {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+struct LocalBlob {
+    path: String,
+    file: File,
+    bytes: u64,
+    version: Version,
+}
+
+impl Blob for LocalBlob {
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn version(&self) -> Result<Version, Error> {
+        Ok(self.version)
+    }
+
+    /// Looks at the file after each reading: what was written to it meanwhile is part of what it was not.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
+        let wanted = self.bytes.saturating_sub(offset).min(buffer.len() as u64) as usize;
+        if wanted == 0 {
+            return Ok(0); // the system refuses offsets past 2^63
+        }
+        let read = loop {
+            match self.file.read_at(&mut buffer[..wanted], offset) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // A file cut short under our hands must not pass for one that ends there.
+                Ok(0) => break Err(io::ErrorKind::UnexpectedEof.into()),
+                read => break read,
+            }
+        };
+        let failed = |source| Error::io(&self.path, "read", source);
+        let now = self.file.metadata().map_err(failed)?;
+        if now.len() != self.bytes || version(&now) != self.version {
+            let reason = "it was written to while it was open".to_owned();
+            return Err(Error::Changed { path: self.path.clone(), reason });
+        }
+        read.map_err(failed)
+    }
+
+    fn read_ahead_bytes(&self) -> usize {
+        READ_AHEAD_BYTES
+    }
+}
+
+/// A hidden file beside the one it will be; it is removed when dropped.
+struct LocalOutput {
+    path: String,
+    file: BufWriter<NamedTempFile>,
+}
+
+impl Write for LocalOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        trace!(target: "write", "{}", self.path);
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Output for LocalOutput {
+    fn finish(self: Box<Self>) -> Result<(), Error> {
+        let LocalOutput { path, file } = *self;
+        trace!(target: "finish", "{path}");
+        let finish = || {
+            let file = file.into_inner().map_err(|error| error.into_error())?;
+            file.persist(path_of_text(&path)).map_err(|error| error.error)?;
+            Ok(())
+        };
+        finish().map_err(|source| Error::io(&path, "write", source))
+    }
+}
+
+#[cfg(test)]
+mod tests;

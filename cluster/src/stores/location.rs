@@ -1,0 +1,492 @@
+//! From what a user writes to files in stores: URIs, comma lists, patterns.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::path::{self, Component, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::{env, fs, io};
+
+use super::checked::Sums;
+use super::found::Found;
+use super::hdfs::{Hdfs, HdfsLimits, one_spelling};
+use super::local;
+use super::local::Local;
+use super::name::{NameBelow, path_of_text, text_of_path};
+use super::object::{Bucket, ObjectLimits};
+use super::pattern::{alternatives, is_pattern, matching, split};
+use super::store::{Entry, Error, Store, parent};
+
+/// Every store that a job has spoken of: this machine's files, and one HDFS per name node and one object store per
+/// bucket, met on first use.
+pub struct Stores {
+    local: Arc<Local>,
+    /// What relative local paths are relative to; empty: the directory that the process is in.
+    directory: PathBuf,
+    /// By what their paths begin with, such as `hdfs://host:8020` or `s3://bucket`.
+    remote: Mutex<BTreeMap<String, Arc<dyn Store>>>,
+    /// What inputs have led to that is no file, by its path, and what it is.
+    passed_over: Mutex<BTreeMap<String, &'static str>>,
+}
+
+impl Default for Stores {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Stores {
+    /// Connects to nothing yet.
+    pub fn new() -> Self {
+        Stores::below("")
+    }
+
+    /// The same, where relative local paths are relative to `directory` (text of a path).
+    pub fn below(directory: &str) -> Self {
+        Stores {
+            local: Arc::new(Local),
+            directory: path_of_text(directory),
+            remote: Mutex::default(),
+            passed_over: Mutex::default(),
+        }
+    }
+
+    /// What [`Stores::expand`] has passed over in folders and behind patterns, by its path, and what it is, such as `a FIFO`.
+    pub fn passed_over(&self) -> BTreeMap<String, &'static str> {
+        self.passed_over.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The store and the absolute path that `uri` names: `hdfs://host:port/path`, `hdfs:///path` (on
+    /// `fs.defaultFS`), `s3://bucket/path` (`s3a` is the same), `gs://bucket/path`, `az://container/path`,
+    /// `abfs://container@account.dfs.core.windows.net/path`, `file:///path`, or a plain path. It need not exist.
+    ///
+    /// The path has no empty parts, no `.` and no `..`. Where a local `..` stands behind a link, it is the folder above
+    /// that which the link names, as for everyone who opens the path.
+    ///
+    /// # Errors
+    /// [`Error::BadName`] for other schemes, when no name node or bucket is known, and for a `..` that leads nowhere: in a
+    /// bucket, above a root, or behind a pattern.
+    pub fn locate(&self, uri: &str) -> Result<(Arc<dyn Store>, String), Error> {
+        let bad = |reason: String| Err(Error::BadName { name: uri.to_owned(), reason });
+        let (scheme, rest) = match uri.split_once(':') {
+            // Hadoop writes file:/path. Other names with a colon are files.
+            Some((scheme @ ("file" | "hdfs" | "viewfs"), rest)) if rest.starts_with('/') => (scheme, rest),
+            Some((scheme, rest)) if is_scheme(scheme) && rest.starts_with("//") => (scheme, rest),
+            _ => ("", uri),
+        };
+        let (authority, path) = match rest.strip_prefix("//") {
+            Some(rest) if !scheme.is_empty() => rest.split_at(rest.find('/').unwrap_or(rest.len())),
+            _ => ("", rest),
+        };
+        if path.split('/').skip_while(|name| !is_pattern(name)).any(|name| name == "..") {
+            return bad(
+                "a \"..\" behind a pattern is not resolved: write the folder that it leads to".to_owned()
+            );
+        }
+        match scheme {
+            "" if path.is_empty() => bad("it is empty".to_owned()),
+            "" => Ok((self.local.clone(), self.absolute(path)?)),
+            "file" if authority.is_empty() || authority == "localhost" => {
+                Ok((self.local.clone(), self.absolute(path)?))
+            }
+            "file" => bad("file:// takes no host: write file:///path".to_owned()),
+            "hdfs" | "viewfs" => {
+                let mut names = Vec::new();
+                for name in path.split('/').filter(|name| !matches!(*name, "" | ".")) {
+                    match name {
+                        ".." if names.pop().is_none() => return bad("it leads above the root".to_owned()),
+                        ".." => {}
+                        name => names.push(name),
+                    }
+                }
+                let prefix = format!("{scheme}://{}", one_spelling(authority));
+                let meet = || Ok(Arc::new(Hdfs::new(&prefix, HdfsLimits::default())?) as Arc<dyn Store>);
+                Ok((self.remote(&prefix, meet)?, format!("/{}", names.join("/"))))
+            }
+            "s3" | "s3a" | "gs" | "az" | "abfs" | "abfss" if authority.is_empty() => {
+                bad(format!("it names no bucket: write {scheme}://bucket/path"))
+            }
+            "s3" | "s3a" | "gs" | "az" | "abfs" | "abfss" => {
+                let names: Vec<_> = path.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
+                if names.contains(&"..") {
+                    return bad("there is no \"..\" in a bucket".to_owned());
+                }
+                // One name for one bucket, whatever way it is spelled.
+                let scheme = match scheme {
+                    "s3a" => "s3",
+                    "abfs" => "abfss",
+                    scheme => scheme,
+                };
+                let prefix = format!("{scheme}://{authority}");
+                let meet = || {
+                    let settings: Vec<_> = env::vars_os()
+                        .filter_map(|(name, value)| {
+                            Some((name.into_string().ok()?, value.into_string().ok()?))
+                        })
+                        .collect();
+                    Ok(Arc::new(Bucket::new(&prefix, &settings, ObjectLimits::default())?) as Arc<dyn Store>)
+                };
+                Ok((self.remote(&prefix, meet)?, format!("/{}", names.join("/"))))
+            }
+            _ => bad(format!(
+                "{scheme} is not known; hdfs, viewfs, s3, gs, az, abfs, file and plain paths are"
+            )),
+        }
+    }
+
+    fn absolute(&self, path: &str) -> Result<String, Error> {
+        let below = self.directory.join(path_of_text(path));
+        let failed = |source| Error::io(path, "find", source);
+        let mut resolved = PathBuf::new();
+        for part in path::absolute(below).map_err(failed)?.components() {
+            if part != Component::ParentDir {
+                resolved.push(part);
+                continue;
+            }
+            match fs::canonicalize(&resolved) {
+                Ok(target) => resolved = target,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(failed(error)),
+            }
+            resolved.pop();
+        }
+        Ok(text_of_path(resolved.as_os_str()))
+    }
+
+    /// The store of that prefix; `meet` makes it the first time.
+    fn remote(
+        &self,
+        prefix: &str,
+        meet: impl FnOnce() -> Result<Arc<dyn Store>, Error>,
+    ) -> Result<Arc<dyn Store>, Error> {
+        let mut stores = self.remote.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(store) = stores.get(prefix) {
+            return Ok(store.clone());
+        }
+        let store = meet()?;
+        stores.insert(prefix.to_owned(), store.clone());
+        Ok(store)
+    }
+
+    /// The files that `inputs` name, sorted by full path, each once.
+    ///
+    /// Each of `inputs`: files, directories (all files below) and patterns, separated by commas outside of `{}`.
+    /// `*`, `?` and `[a-z]` never match a `/`; `{a,b}` may contain some. Names that begin with `_` or `.`
+    /// are skipped unless they are written out. What exists under a name is meant by it, even where the name
+    /// could be a pattern, or, of a local file, a list. Cost: one listing per directory that a pattern may reach into.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] with the input that leads to no file, [`Error::BadName`] with a pattern that
+    /// cannot be read or a directory without files.
+    pub fn expand<S: AsRef<str>>(&self, inputs: &[S]) -> Result<Vec<Found>, Error> {
+        let mut found = Vec::new();
+        for inputs in inputs.iter().map(AsRef::as_ref) {
+            if inputs.contains(',') && !self.local.exists(&self.absolute(inputs)?)? {
+                for input in split(inputs).into_iter().filter(|input| !input.is_empty()) {
+                    self.expand_one(input, &mut found)?;
+                }
+            } else {
+                self.expand_one(inputs, &mut found)?;
+            }
+        }
+        // Of two inputs that lead to a file the outer one names it, whichever came first.
+        found.sort_by_cached_key(|file| (file.full_path(), Reverse(file.name.len())));
+        found.dedup_by_key(|file| file.full_path());
+        Ok(found)
+    }
+
+    /// Takes out what is no file, and notes it.
+    fn pass_over(&self, store: &dyn Store, files: &mut Vec<Entry>) -> Result<(), Error> {
+        if store.prefix().is_empty() {
+            let mut passed_over = self.passed_over.lock().unwrap_or_else(PoisonError::into_inner);
+            passed_over.append(&mut local::take_special(files)?);
+        }
+        Ok(())
+    }
+
+    fn expand_one(&self, input: &str, found: &mut Vec<Found>) -> Result<(), Error> {
+        let (store, path) = self.locate(input)?;
+        let (base, pattern) = literal_head(store.as_ref(), &path)?;
+        let mut files = Vec::new();
+        if pattern.is_empty() {
+            files = store.list(&path)?;
+            self.pass_over(store.as_ref(), &mut files)?;
+            match self.passed_over().get(&path) {
+                Some(kind) => {
+                    let reason = format!("it is {kind} and not a file");
+                    return Err(Error::BadName { name: input.to_owned(), reason });
+                }
+                None if files.is_empty() => {
+                    return Err(Error::BadName {
+                        name: input.to_owned(),
+                        reason: "no files in it".to_owned(),
+                    });
+                }
+                None => {}
+            }
+        } else {
+            let bad = |reason| Error::BadName { name: input.to_owned(), reason };
+            for pattern in alternatives(pattern).map_err(bad)? {
+                // A choice in braces may bring empty ones along.
+                let names: Vec<_> = pattern.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
+                if names.contains(&"..") {
+                    return Err(bad("a \"..\" in braces is not resolved".to_owned()));
+                }
+                let path = format!("{base}/{}", names.join("/"));
+                let (head, rest) = literal_head(store.as_ref(), &path)?;
+                let names: Vec<_> = rest.split('/').filter(|name| !name.is_empty()).collect();
+                matching(store.as_ref(), head, &names, &bad, &mut files)?;
+            }
+            self.pass_over(store.as_ref(), &mut files)?;
+        }
+        if files.is_empty() {
+            return Err(Error::NotFound { path: input.to_owned() });
+        }
+        for Entry { path, bytes, version } in files {
+            let below =
+                path.strip_prefix(base.trim_end_matches('/')).and_then(|below| below.strip_prefix('/'));
+            let last = path[parent(&path).len()..].trim_start_matches('/');
+            let name = NameBelow::new(below.unwrap_or(last))?;
+            let sums = Arc::new(Sums::new(bytes, version));
+            found.push(Found { store: store.clone(), path, name, bytes, version, sums });
+        }
+        Ok(())
+    }
+}
+
+/// Divides an absolute path into the part that is meant as it is written and the pattern behind it. What exists under a name
+/// is meant by it, so a working directory that is called `run[1]` is no pattern.
+fn literal_head<'a>(store: &dyn Store, path: &'a str) -> Result<(&'a str, &'a str), Error> {
+    let mut start = 0;
+    for name in path.split('/') {
+        let end = start + name.len();
+        if is_pattern(name) && !store.exists(&path[..end])? {
+            return Ok((&path[..start.saturating_sub(1)], &path[start..]));
+        }
+        start = end + 1;
+    }
+    Ok((path, ""))
+}
+
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn folder(names: &[&str]) -> (TempDir, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_str().unwrap().to_owned();
+        for name in names {
+            let file = folder.path().join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, name).unwrap();
+        }
+        (folder, path)
+    }
+
+    /// Names found by a pattern below `folder`.
+    fn names(folder: &str, pattern: &str) -> Vec<String> {
+        let found = Stores::new().expand(&[format!("{folder}/{pattern}")]).unwrap();
+        found.iter().map(|file| file.path[folder.len() + 1..].to_owned()).collect()
+    }
+
+    #[test]
+    fn every_kind_of_uri_leads_to_its_store_and_path() {
+        let stores = Stores::new();
+        let located = |uri| {
+            let (store, path) = stores.locate(uri).unwrap();
+            format!("{} {path}", store.prefix())
+        };
+        assert_eq!(located("/a//b/./c/"), " /a/b/c");
+        assert_eq!(located("file:///a/b"), " /a/b");
+        assert_eq!(located("file:/a/b"), " /a/b");
+        assert_eq!(located("/"), " /");
+        assert_eq!(located("a:b"), format!(" {}/a:b", std::env::current_dir().unwrap().display()));
+        assert_eq!(located("hdfs://127.0.0.1:9000/a//b/"), "hdfs://127.0.0.1:9000 /a/b");
+        assert_eq!(located("hdfs://127.0.0.1:9000"), "hdfs://127.0.0.1:9000 /");
+        assert_eq!(located("hdfs://127.0.0.1/文"), "hdfs://127.0.0.1 /文");
+        assert_eq!(located("hdfs://LocalHost.:9000/a"), located("hdfs://localhost:9000/a"));
+        assert_eq!(located("hdfs://LOCALHOST:9000/a"), "hdfs://localhost:9000 /a");
+        assert_eq!(located("s3://bucket/a//b c%20/"), "s3://bucket /a/b c%20");
+        assert_eq!(located("s3a://bucket"), "s3://bucket /");
+        assert_eq!(located("gs://bucket/文"), "gs://bucket /文");
+        let account = "container@account.dfs.core.windows.net";
+        assert_eq!(located(&format!("abfs://{account}/x")), format!("abfss://{account} /x"));
+    }
+
+    #[test]
+    fn relative_names_lie_below_the_directory() {
+        let (_guard, folder) = folder(&["a/x", "a,b"]);
+        let stores = Stores::below(&folder);
+        assert_eq!(stores.locate("a/x").unwrap().1, format!("{folder}/a/x"));
+        assert_eq!(stores.locate("/b").unwrap().1, "/b");
+        let found = stores.expand(&["a", "a,b"]).unwrap();
+        let names: Vec<_> = found.iter().map(|file| &file.path[folder.len()..]).collect();
+        assert_eq!(names, ["/a,b", "/a/x"]);
+    }
+
+    #[test]
+    fn dots_are_resolved_as_their_store_would() {
+        let (_guard, folder) = folder(&["a/b/x", "c"]);
+        std::os::unix::fs::symlink("a/b", format!("{folder}/link")).unwrap();
+        let stores = Stores::below(&folder);
+        let located = |uri: &str| Ok::<_, String>(stores.locate(uri).map_err(|error| error.to_string())?.1);
+        assert_eq!(located("a/../c/."), Ok(format!("{folder}/c")));
+        assert_eq!(located("link/../b/x"), Ok(format!("{folder}/a/b/x")), "as cat link/../b/x has it");
+        assert_eq!(located("new/../c"), Ok(format!("{folder}/c")));
+        assert_eq!(located("/../.."), Ok("/".to_owned()));
+        assert_eq!(located("hdfs://127.0.0.1/a/./b/../../c"), Ok("/c".to_owned()));
+        for (uri, hint) in [
+            ("hdfs://127.0.0.1/a/../../b", "above the root"),
+            ("s3://bucket/a/../b", "in a bucket"),
+            ("*/../c", "behind a pattern"),
+            ("a/b[1]/x/../c", "behind a pattern"),
+            ("hdfs://127.0.0.1/{a,b}/../c", "behind a pattern"),
+        ] {
+            let error = located(uri).unwrap_err();
+            assert!(error.contains(hint), "{uri}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_name_node_is_met_once() {
+        let stores = Stores::new();
+        let (one, _) = stores.locate("hdfs://127.0.0.1:9000/a").unwrap();
+        assert!(Arc::ptr_eq(&one, &stores.locate("hdfs://127.0.0.1:9000/b").unwrap().0));
+        let (other, _) = stores.locate("hdfs://127.0.0.1:9001/a").unwrap();
+        assert!(!Arc::ptr_eq(&one, &other));
+    }
+
+    #[test]
+    fn unknown_schemes_name_the_known_ones() {
+        for (uri, hint) in [
+            ("ftp://host/x", "hdfs"),
+            ("s3:///x", "s3://bucket/path"),
+            ("file://host/x", "file:///path"),
+            ("", "empty"),
+        ] {
+            let error = Stores::new().locate(uri).err().unwrap().to_string();
+            assert!(error.contains(hint), "{error}");
+        }
+    }
+
+    #[test]
+    fn patterns_match_level_by_level() {
+        let (_guard, folder) = folder(&[
+            "2023/01/a.txt",
+            "2023/02/b.txt",
+            "2024/01/c.txt",
+            "2024/01/d.gz",
+            "e.txt",
+            "2024/_x/f.txt",
+            "2024/01/.g.txt",
+            "中文/一.txt",
+        ]);
+        assert_eq!(names(&folder, "*.txt"), ["e.txt"]);
+        assert_eq!(names(&folder, "*/*/*.txt"), ["2023/01/a.txt", "2023/02/b.txt", "2024/01/c.txt"]);
+        assert_eq!(names(&folder, "*/01"), ["2023/01/a.txt", "2024/01/c.txt", "2024/01/d.gz"]);
+        assert_eq!(names(&folder, "202[!3]"), ["2024/01/c.txt", "2024/01/d.gz"]);
+        assert_eq!(
+            names(&folder, "{2023/02,2024/{01,09}}/?.*"),
+            ["2023/02/b.txt", "2024/01/c.txt", "2024/01/d.gz"]
+        );
+        assert_eq!(names(&folder, "?文/[一二].*"), ["中文/一.txt"]);
+        assert_eq!(names(&folder, "2024/_x/*"), ["2024/_x/f.txt"]);
+    }
+
+    #[test]
+    fn a_link_to_nothing_is_never_passed_over() {
+        let (_guard, folder) = folder(&["a/x", "a/y"]);
+        std::os::unix::fs::symlink("nowhere", format!("{folder}/a/z")).unwrap();
+        for pattern in ["a", "*", "a/*"] {
+            let error = Stores::new().expand(&[format!("{folder}/{pattern}")]).err().unwrap();
+            assert!(matches!(error, Error::Io { path, .. } if path.ends_with("/a/z")), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn lists_are_sorted_and_name_every_file_once() {
+        let (_guard, folder) = folder(&["b/x", "a/x", "a/y"]);
+        assert_eq!(names(&folder, &format!("b,{folder}/a/{{y,x}},,{folder}/a")), ["a/x", "a/y", "b/x"]);
+        let relative = |inputs: [&str; 2]| {
+            let found = Stores::new().expand(&inputs.map(|input| format!("{folder}/{input}"))).unwrap();
+            found.into_iter().map(|file| file.name.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(relative(["", "a"]), relative(["a", ""]));
+    }
+
+    #[test]
+    fn names_are_relative_to_the_input() {
+        let (_guard, folder) = folder(&["art/1.txt", "art/old/2.txt"]);
+        let names = |pattern: &str| {
+            let found = Stores::new().expand(&[format!("{folder}/{pattern}")]).unwrap();
+            found.into_iter().map(|file| file.name.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(names("art"), ["1.txt", "old/2.txt"]);
+        assert_eq!(names("art/"), ["1.txt", "old/2.txt"]);
+        assert_eq!(names("art/1.txt"), ["1.txt"]);
+        assert_eq!(names("a*/*.txt"), ["art/1.txt"]);
+        assert_eq!(names("art/{old,new}"), ["old/2.txt"]);
+    }
+
+    #[test]
+    fn what_exists_under_a_name_is_meant_by_it() {
+        let (_guard, folder) = folder(&["a[1].txt", "a1.txt", "b,c", "b", "d{1,2}"]);
+        assert_eq!(names(&folder, "a[1].txt"), ["a[1].txt"]);
+        assert_eq!(names(&folder, "a[1]*"), ["a1.txt"]);
+        assert_eq!(names(&folder, "b,c"), ["b,c"]);
+        assert_eq!(names(&folder, "d{1,2}"), ["d{1,2}"]);
+        assert_eq!(names(&folder, "a[[]*"), ["a[1].txt"]);
+        assert_eq!(names(&folder, "{a[1],b}{.txt,}"), ["a[1].txt", "b"]);
+    }
+
+    #[test]
+    fn an_input_that_leads_to_nothing_is_an_error_that_names_it() {
+        let (_guard, folder) = folder(&["a", "d/_SUCCESS"]);
+        let error = |input: &str| Stores::new().expand(&[format!("{folder}/{input}")]).err().unwrap();
+        assert!(matches!(error("*.txt"), Error::NotFound { path } if path.ends_with("/*.txt")));
+        assert!(matches!(error(&format!("a,{folder}/b")), Error::NotFound { path } if path.ends_with("/b")));
+        assert!(matches!(error("a/*"), Error::NotFound { .. }));
+        assert!(matches!(error("d"), Error::BadName { .. }));
+        assert!(matches!(error("{a"), Error::BadName { .. }));
+        assert!(matches!(error("a[*"), Error::BadName { .. }));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_the_input_a_file_lies_where_its_name_says_and_the_name_leads_nowhere_else(
+            files in vec(vec(select(vec!["a", "b", "ab", "...", "c d"]), 1..4), 1..6),
+            pattern in vec(select(vec![
+                "a", "b", "ab", "...", "c d", "*", "?", "[ab]", "a*", "{a,b}", "{a,..}", "{a,}", "{b,a/../b}", "..", ".", "",
+            ]), 1..6),
+        ) {
+            let outer = tempfile::tempdir().unwrap();
+            let root = outer.path().join("x/y/root");
+            fs::create_dir_all(&root).unwrap();
+            for names in files {
+                let file = root.join(names.join("/"));
+                // One name may be a file and a folder; the first stays.
+                if fs::create_dir_all(file.parent().unwrap()).is_ok() && !file.exists() {
+                    fs::write(file, "").unwrap();
+                }
+            }
+            fs::write(outer.path().join("x/a"), "").unwrap();
+            let root = fs::canonicalize(root).unwrap();
+            let uri = format!("{}/{}", root.display(), pattern.join("/"));
+            for file in Stores::new().expand(&[uri]).unwrap_or_default() {
+                prop_assert!(!file.name.is_empty() && !file.name.starts_with('/'), "{:?}", file.name);
+                prop_assert!(file.name.split('/').all(|part| !["", ".", ".."].contains(&part)), "{:?}", file.name);
+                prop_assert!(file.path.ends_with(&format!("/{}", &*file.name)), "{} {:?}", file.path, file.name);
+                prop_assert_eq!(fs::canonicalize(&file.path).unwrap(), PathBuf::from(&file.path));
+            }
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Stores: local files, HDFS and object stores behind one trait, `Store`, and how their addresses and names are read.
+//!
+//! Uses nothing of the other room, `processes`, nor it of this one. Async code stays in `hdfs`, `object` and `remote`.
+
+pub(crate) mod checked;
+pub(crate) mod found;
+pub(crate) mod hdfs;
+pub(crate) mod local;
+pub(crate) mod location;
+pub(crate) mod name;
+pub(crate) mod object;
+mod pattern;
+mod remote;
+pub(crate) mod store;

@@ -1,0 +1,274 @@
+//! Why an object store gave no answer, what that is to our callers, and whether to ask again.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use object_store::path;
+
+use crate::stores::remote::Silence;
+use crate::stores::store::Error;
+
+/// The longest that a service may say of an error to a user.
+const MESSAGE_CHARS: usize = 200;
+/// What the library writes before the status of an answer; its type for it is private.
+const STATUS: &str = "Server returned non-2xx status code: ";
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Library(object_store::Error),
+    Late(Duration),
+    /// Its task ended without one: it panicked.
+    Broken,
+    /// Other than as many bytes as were asked for.
+    Length {
+        wanted: usize,
+        got: usize,
+    },
+    /// It is not the object that was opened.
+    Changed,
+}
+
+impl From<Silence> for Failure {
+    fn from(silence: Silence) -> Self {
+        match silence {
+            Silence::Late(limit) => Failure::Late(limit),
+            Silence::Broken => Failure::Broken,
+        }
+    }
+}
+
+impl From<object_store::Error> for Failure {
+    fn from(error: object_store::Error) -> Self {
+        match error {
+            // Only reads have a condition: the tag that the object had when it was opened.
+            object_store::Error::Precondition { .. } => Failure::Changed,
+            error => Failure::Library(error),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Library(error) => f.write_str(&readable(error)),
+            Failure::Late(limit) => write!(f, "no answer within {limit:?}"),
+            Failure::Broken => write!(f, "the client broke off"),
+            Failure::Length { wanted, got } => write!(f, "{got} bytes came where {wanted} were asked for"),
+            Failure::Changed => write!(f, "it changed while it was read"),
+        }
+    }
+}
+
+impl Failure {
+    /// Whether there is no such object, or no such bucket.
+    pub(crate) fn is_absence(&self) -> bool {
+        match self {
+            Failure::Library(object_store::Error::NotFound { .. }) => true,
+            Failure::Library(error) => Answer::of(error).is_some_and(|answer| answer.status == 404),
+            _ => false,
+        }
+    }
+
+    /// Whether the service does not know an upload that was to be completed: it was completed or aborted before.
+    pub(crate) fn is_lost_upload(&self) -> bool {
+        let Failure::Library(error) = self else { return false };
+        self.is_absence() || Answer::of(error).is_some_and(|answer| answer.code == "InvalidBlockList")
+    }
+
+    /// Whether the service refused for good, without a word.
+    pub(crate) fn is_unexplained(&self) -> bool {
+        let Failure::Library(error) = self else { return false };
+        let wordless = |answer: Answer| (400..500).contains(&answer.status) && answer.code.is_empty();
+        Answer::of(error).is_some_and(wordless) && !self.may_pass()
+    }
+
+    /// Whether the same question may well be answered the next time.
+    pub(crate) fn may_pass(&self) -> bool {
+        use object_store::Error as E;
+        let error = match self {
+            Failure::Late(_) | Failure::Broken | Failure::Length { .. } => return true,
+            Failure::Changed => return false,
+            Failure::Library(error) => error,
+        };
+        if !matches!(error, E::Generic { .. } | E::AlreadyExists { .. } | E::JoinError { .. }) {
+            return false;
+        }
+        // S3 says 400 RequestTimeout when a request came too slowly, 409 while another one is at work, and 200 before
+        // it knows that it will fail.
+        Answer::of(error).is_none_or(|answer| {
+            answer.status >= 500
+                || matches!(answer.status, 200 | 408 | 409 | 429)
+                || answer.code == "RequestTimeout"
+        })
+    }
+
+    /// What it is to our callers, who did `action` to `name`.
+    pub(crate) fn at(self, name: &str, action: &'static str) -> Error {
+        use object_store::Error as E;
+        let kind = match &self {
+            Failure::Library(E::InvalidPath { source }) => {
+                return Error::BadName { name: name.to_owned(), reason: unusable(source) };
+            }
+            Failure::Library(E::Unauthenticated { .. } | E::PermissionDenied { .. }) => self.denial(),
+            Failure::Library(_) if self.is_absence() => io::ErrorKind::NotFound,
+            Failure::Library(error) => match Answer::of(error) {
+                Some(answer) if matches!(answer.status, 401 | 403) => self.denial(),
+                // The library's way of saying so for one of many objects that were to be removed.
+                None if error.to_string().contains("(code: AccessDenied)") => io::ErrorKind::PermissionDenied,
+                _ => io::ErrorKind::Other,
+            },
+            Failure::Late(_) => io::ErrorKind::TimedOut,
+            Failure::Broken => io::ErrorKind::Other,
+            Failure::Length { .. } | Failure::Changed => io::ErrorKind::InvalidData,
+        };
+        Error::io(name, action, io::Error::new(kind, self.to_string()))
+    }
+
+    /// A wrong key or clock is told apart from a missing permission: the remedy is another one.
+    fn denial(&self) -> io::ErrorKind {
+        let Failure::Library(error) = self else { return io::ErrorKind::Other };
+        match Answer::of(error).map(|answer| answer.code).unwrap_or_default().as_str() {
+            "" | "AccessDenied" | "Forbidden" | "AuthorizationPermissionMismatch" => {
+                io::ErrorKind::PermissionDenied
+            }
+            _ => io::ErrorKind::Other,
+        }
+    }
+}
+
+/// Of an object's name that the library cannot express.
+fn unusable(error: &path::Error) -> String {
+    match error {
+        path::Error::EmptySegment { path } => {
+            format!("the object name {path:?} has nothing between two slashes")
+        }
+        path::Error::BadSegment { path, .. } => {
+            format!("the object name {path:?} has a control character, or a part that is . or ..")
+        }
+        error => error.to_string(),
+    }
+}
+
+/// What a service said of an error.
+struct Answer {
+    status: u16,
+    /// Such as `NoSuchBucket`; empty where it has none.
+    code: String,
+    message: String,
+}
+
+impl Answer {
+    fn of(error: &object_store::Error) -> Option<Self> {
+        let mut cause: Option<&dyn std::error::Error> = Some(error);
+        while let Some(error) = cause {
+            let text = error.to_string();
+            if let Some(rest) = text.strip_prefix(STATUS) {
+                let body = rest.split_once(": ").map_or("", |(_, body)| body);
+                return Some(Answer {
+                    status: rest.get(..3)?.parse().ok()?,
+                    code: element(body, "Code"),
+                    message: element(body, "Message"),
+                });
+            }
+            cause = error.source();
+        }
+        None
+    }
+}
+
+/// The text of the first element of this name.
+fn element(xml: &str, name: &str) -> String {
+    let text = xml.split_once(&format!("<{name}>")).and_then(|(_, rest)| rest.split_once("</"));
+    shortened(text.map_or("", |(text, _)| text))
+}
+
+/// What a person needs to know of an error: without keys, addresses with signatures, or pages of XML.
+pub(crate) fn readable(error: &object_store::Error) -> String {
+    if let Some(Answer { status, code, message }) = Answer::of(error) {
+        return match (code.as_str(), message.as_str()) {
+            ("", _) if matches!(status, 301 | 307) => WRONG_REGION.to_owned(),
+            ("", _) => format!("the service answered {status}"),
+            (code, "") => format!("{code} ({status})"),
+            (code, message) => format!("{code} ({status}): {message}"),
+        };
+    }
+    let mut last: &dyn std::error::Error = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    let text = last.to_string();
+    if text.contains("redirect without LOCATION") { WRONG_REGION.to_owned() } else { shortened(&text) }
+}
+
+const WRONG_REGION: &str = "the service sent us elsewhere: AWS_REGION must be the region of the bucket";
+
+/// The first line, not too long, without what follows `?` in an address: a signature may be there.
+fn shortened(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default().trim_end();
+    let mut words: Vec<&str> = Vec::new();
+    for word in line.split(' ') {
+        words.push(if word.contains("://") { word.split('?').next().unwrap_or_default() } else { word });
+    }
+    words.join(" ").chars().take(MESSAGE_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn generic(text: &str) -> Failure {
+        Failure::Library(object_store::Error::Generic { store: "S3", source: text.to_owned().into() })
+    }
+
+    #[test]
+    fn what_may_pass_is_told_from_what_will_not() {
+        for status in ["500 Internal Server Error", "503 Slow Down", "429 Too Many Requests", "409 Conflict"]
+        {
+            assert!(generic(&format!("{STATUS}{status}: ")).may_pass(), "{status}");
+        }
+        for status in ["400 Bad Request", "403 Forbidden", "404 Not Found", "416 Range Not Satisfiable"] {
+            assert!(!generic(&format!("{STATUS}{status}: ")).may_pass(), "{status}");
+        }
+        assert!(generic(&format!("{STATUS}400 Bad Request: <Code>RequestTimeout</Code>")).may_pass());
+        assert!(generic("connection reset by peer").may_pass());
+        assert!(!Failure::Changed.may_pass());
+    }
+
+    #[test]
+    fn a_service_is_quoted_in_one_short_line() {
+        let body = "<?xml version=\"1.0\"?>\n<Error><Code>NoSuchBucket</Code><Message>no bucket\nof that name</Message>\
+                    <HostId>secret</HostId></Error>";
+        let error = generic(&format!("{STATUS}404 Not Found: {body}"));
+        assert_eq!(error.to_string(), "NoSuchBucket (404): no bucket");
+        assert!(matches!(error.at("s3://b", "list"), Error::NotFound { .. }));
+        let long = generic(&format!(
+            "{STATUS}400 Bad Request: <Code>X</Code><Message>{}</Message>",
+            "y".repeat(9999)
+        ));
+        assert!(long.to_string().len() < 300);
+        assert_eq!(
+            generic(&format!("{STATUS}502 Bad Gateway: <html>")).to_string(),
+            "the service answered 502"
+        );
+    }
+
+    #[test]
+    fn no_signature_of_an_address_is_shown() {
+        let text = generic("error sending request for url (https://a.b/c?sig=secret&x=y)").to_string();
+        assert!(text.contains("https://a.b/c") && !text.contains("secret"), "{text}");
+    }
+
+    #[test]
+    fn a_wrong_key_is_not_called_a_missing_permission() {
+        let answer = |code: &str| {
+            let source = format!("{STATUS}403 Forbidden: <Code>{code}</Code><Message>m</Message>").into();
+            let error = object_store::Error::PermissionDenied { path: "x".to_owned(), source };
+            Failure::Library(error).at("s3://b/x", "open")
+        };
+        assert!(matches!(answer("AccessDenied"), Error::Denied { .. }));
+        let Error::Io { source, .. } = answer("SignatureDoesNotMatch") else { panic!("not said") };
+        assert_eq!(source.to_string(), "SignatureDoesNotMatch (403): m");
+    }
+}

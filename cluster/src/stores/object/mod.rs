@@ -1,0 +1,323 @@
+//! Files in object stores: S3 and what speaks like it, Google Cloud Storage, Azure Blob Storage.
+//!
+//! There are no directories: a path is one if objects lie below it, and `/` separates names as elsewhere. An object is
+//! seen whole or not at all, from the moment in which its writing ends.
+
+mod blob;
+mod connect;
+mod failure;
+mod shared;
+mod upload;
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::stream;
+use object_store::path::Path;
+use object_store::{ObjectMeta, PutMode, PutPayload};
+use xxhash_rust::xxh3::xxh3_64;
+
+use self::blob::Object;
+use self::connect::Client;
+use self::failure::Failure;
+pub use self::shared::ObjectLimits;
+use self::shared::{Shared, is_mark};
+use self::upload::ObjectWriter;
+use super::store::{
+    Blob, BlobReader, Child, Entry, Error, Output, Showing, Store, Upload, UploadOutput, Uploads, Version,
+    is_between, is_hidden,
+};
+
+/// How many objects one request may remove (S3: 1,000).
+const REMOVED_AT_ONCE: usize = 1_000;
+
+/// One bucket of S3 or Google Cloud Storage, or one container of Azure.
+///
+/// There is no renaming: what is to be seen at one moment is uploaded before, and shown by completing the uploads. Empty
+/// objects that end with `/`, with which some tools mark a directory, are listed as one that is empty; nothing else sees
+/// them, and they stay where they are. Names that the client library cannot express (control characters, nothing between
+/// two slashes, `.` and `..`) are [`Error::BadName`].
+pub struct Bucket {
+    shared: Arc<Shared>,
+}
+
+impl Bucket {
+    /// `prefix`: such as `s3://bucket`, `gs://bucket`, `az://container` or
+    /// `abfss://container@account.dfs.core.windows.net`. `settings`: names and values as in the environment, such as
+    /// `AWS_REGION`. Connects to nothing yet.
+    ///
+    /// # Errors
+    /// [`Error::BadName`] when the settings do not lead to a bucket.
+    pub fn new(prefix: &str, settings: &[(String, String)], limits: ObjectLimits) -> Result<Self, Error> {
+        Ok(Bucket { shared: Arc::new(Shared::new(prefix, settings, limits)?) })
+    }
+
+    /// What lies directly below a path, and whether anything does, hidden or not.
+    fn below(&self, path: &str) -> Result<(Vec<Child>, bool), Error> {
+        let (mut children, mut any) = (Vec::new(), false);
+        let key = self.shared.key(path)?;
+        let mut marker = None;
+        self.shared.pages(path, |page| {
+            any |= !page.objects.is_empty() || !page.common_prefixes.is_empty();
+            marker = marker.take().or(page.objects.iter().find(|object| object.location == key).cloned());
+            let directories = page.common_prefixes.into_iter();
+            let directories = directories.map(|at| Child {
+                path: format!("/{at}"),
+                bytes: 0,
+                version: Version::default(),
+                directory: true,
+            });
+            let files = page.objects.into_iter().filter(|object| object.location != key);
+            let files = files.map(|object| Child {
+                path: format!("/{}", object.location),
+                bytes: object.size,
+                version: version(&object),
+                directory: false,
+            });
+            let seen = |child: &Child| !is_hidden(last_name(&child.path).as_bytes());
+            children.extend(directories.chain(files).filter(seen));
+        })?;
+        match marker {
+            Some(ObjectMeta { size, .. }) if size > 0 => {
+                let name = self.shared.name(path);
+                Err(Error::BadName { name, reason: "an object of this name ends with a slash".to_owned() })
+            }
+            _ => Ok((children, any)),
+        }
+    }
+
+    /// Writes an object if nothing is there, or if what is there is to be updated; whether it did.
+    fn put_if(
+        &self,
+        path: &str,
+        action: &'static str,
+        contents: &[u8],
+        mode: PutMode,
+    ) -> Result<bool, Error> {
+        let payload = PutPayload::from(contents.to_vec());
+        let put = |client: Arc<dyn Client>, key: Path| {
+            let (payload, mode) = (payload.clone(), mode.clone());
+            async move {
+                match client.put_opts(&key, payload, mode.into()).await {
+                    Err(
+                        object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. },
+                    ) => Ok(false),
+                    written => Ok(written.map(|_| true)?),
+                }
+            }
+        };
+        self.shared.ask(path, action, self.shared.limits.transfer, put)
+    }
+
+    fn delete(&self, path: &str, keys: Vec<Path>) -> Result<(), Error> {
+        let delete = |client: Arc<dyn Client>, _| {
+            let keys = keys.clone();
+            async move {
+                let keys = stream::iter(keys.into_iter().map(Ok)).boxed();
+                let results: Vec<_> = client.delete_stream(keys).collect().await;
+                for result in results {
+                    match result.map_err(Failure::from) {
+                        Err(failure) if !failure.is_absence() => return Err(failure),
+                        _ => {}
+                    }
+                }
+                Ok(())
+            }
+        };
+        self.shared.ask(path, "remove", self.shared.limits.call, delete)
+    }
+}
+
+impl Store for Bucket {
+    fn prefix(&self) -> &str {
+        &self.shared.prefix
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn Blob>, Error> {
+        let meta = self.shared.head(path, "open")?;
+        let Some(meta) = meta else { return Err(Error::NotFound { path: self.shared.name(path) }) };
+        Ok(Arc::new(Object {
+            path: self.shared.name(path),
+            file: path.to_owned(),
+            meta,
+            shared: self.shared.clone(),
+        }))
+    }
+
+    fn children(&self, path: &str) -> Result<Vec<Child>, Error> {
+        let (children, any) = self.below(path)?;
+        if any || is_root(path) {
+            return Ok(children);
+        }
+        match self.shared.head(path, "list")? {
+            Some(meta) => Ok(vec![Child {
+                path: path.to_owned(),
+                bytes: meta.size,
+                version: version(&meta),
+                directory: false,
+            }]),
+            None => Err(Error::NotFound { path: self.shared.name(path) }),
+        }
+    }
+
+    fn create(&self, path: &str) -> Result<Box<dyn Output>, Error> {
+        Ok(Box::new(ObjectWriter::new(self.shared.clone(), path)?))
+    }
+
+    fn create_new(&self, path: &str, contents: &[u8]) -> Result<bool, Error> {
+        self.put_if(path, "create", contents, PutMode::Create)
+    }
+
+    /// Nothing: an object brings its directories along.
+    fn create_dir(&self, path: &str) -> Result<(), Error> {
+        self.shared.key(path).map(drop)
+    }
+
+    fn exists(&self, path: &str) -> Result<bool, Error> {
+        if !is_root(path) && self.shared.head(path, "look for")?.is_some() {
+            return Ok(true);
+        }
+        Ok(self.shared.any_below(path)? || is_root(path))
+    }
+
+    fn remove(&self, path: &str) -> Result<(), Error> {
+        let mut keys = if is_root(path) { Vec::new() } else { vec![self.shared.key(path)?] };
+        for entry in self.everything(path)? {
+            keys.push(self.shared.key(&entry.path)?);
+        }
+        for keys in keys.chunks(REMOVED_AT_ONCE) {
+            self.delete(path, keys.to_vec())?;
+        }
+        Ok(())
+    }
+
+    fn remove_files(&self, paths: &[String]) -> Result<(), Error> {
+        paths.chunks(REMOVED_AT_ONCE).try_for_each(|paths| {
+            let keys = paths.iter().map(|path| self.shared.key(path)).collect::<Result<_, _>>()?;
+            self.delete(&paths[0], keys)
+        })
+    }
+
+    /// Not the path's own mark.
+    fn everything(&self, path: &str) -> Result<Vec<Entry>, Error> {
+        self.everything_between(path, None, None)
+    }
+
+    fn everything_between(
+        &self,
+        path: &str,
+        after: Option<&str>,
+        until: Option<&str>,
+    ) -> Result<Vec<Entry>, Error> {
+        let (key, mut entries) = (self.shared.key(path)?, Vec::new());
+        let offset = after.map(|after| self.shared.key(after)).transpose()?;
+        self.shared.pages_after(path, offset, |page| {
+            let last = page.objects.last().map(|last| format!("/{}", last.location));
+            let more = last.is_none_or(|last| until.is_none_or(|until| *last < *until));
+            let objects = page.objects.into_iter().filter(|object| !is_mark(object, &key));
+            let objects = objects.map(|object| Entry {
+                path: format!("/{}", object.location),
+                bytes: object.size,
+                version: version(&object),
+            });
+            entries.extend(objects.filter(|entry| is_between(&entry.path, after, until)));
+            more
+        })?;
+        Ok(entries)
+    }
+
+    fn showing(&self) -> Showing<'_> {
+        Showing::Uploads(self)
+    }
+
+    /// Both, where an object and a directory have the same name.
+    fn list(&self, path: &str) -> Result<Vec<Entry>, Error> {
+        let mut files = Vec::new();
+        if !is_root(path)
+            && let Some(meta) = self.shared.head(path, "list")?
+        {
+            files.push(Entry { path: path.to_owned(), bytes: meta.size, version: version(&meta) });
+        }
+        let mut directories = vec![path.to_owned()];
+        let mut any = !files.is_empty();
+        while let Some(directory) = directories.pop() {
+            let (children, some) = self.below(&directory)?;
+            any |= some || is_root(path);
+            for child in children {
+                match child.directory {
+                    true => directories.push(child.path),
+                    false => {
+                        files.push(Entry { path: child.path, bytes: child.bytes, version: child.version })
+                    }
+                }
+            }
+        }
+        if !any {
+            return Err(Error::NotFound { path: self.shared.name(path) });
+        }
+        files.sort();
+        Ok(files)
+    }
+}
+
+impl Uploads for Bucket {
+    fn begin(&self, path: &str) -> Result<Box<dyn UploadOutput>, Error> {
+        let mut writer = ObjectWriter::new(self.shared.clone(), path)?;
+        writer.begin()?;
+        Ok(Box::new(writer))
+    }
+
+    fn complete(&self, upload: &Upload) -> Result<bool, Error> {
+        upload::complete(&self.shared, upload)
+    }
+
+    fn write(&self, path: &str, contents: &[u8], replaced: Option<&str>) -> Result<(), Error> {
+        let mode = replaced.map_or(PutMode::Create, |tag| PutMode::Update(upload::version_of_tag(tag)));
+        if self.put_if(path, "write", contents, mode)? {
+            return Ok(());
+        }
+        let (there, mut found) = (self.open(path)?, Vec::new());
+        if there.bytes() == contents.len() as u64 {
+            let read = BlobReader::new(there, 0, u64::MAX).read_to_end(&mut found);
+            read.map_err(|error| Error::io(path, "read", error))?;
+        }
+        match found == contents {
+            true => Ok(()),
+            false => Err(Error::io(path, "write", io::Error::other("another file is there by now"))),
+        }
+    }
+
+    fn abort(&self, upload: &Upload) -> Result<(), Error> {
+        let abort = |client: Arc<dyn Client>, key: Path| {
+            let id = upload.id.clone();
+            async move {
+                match client.abort_multipart(&key, &id).await.map_err(Failure::from) {
+                    Err(failure) if !failure.is_lost_upload() => Err(failure),
+                    _ => Ok(()),
+                }
+            }
+        };
+        self.shared.ask(&upload.path, "abort the upload of", self.shared.limits.call, abort)
+    }
+
+    fn tag(&self, path: &str) -> Result<Option<String>, Error> {
+        Ok(self.shared.head(path, "look for")?.and_then(|meta| upload::tag(&meta)))
+    }
+}
+
+/// The time in whole seconds: a listing may say more than a request for the object itself.
+fn version(object: &ObjectMeta) -> Version {
+    let seconds = u64::try_from(object.last_modified.timestamp()).ok();
+    // Azure leaves the quotes out in listings.
+    let tag = object.e_tag.as_ref().map(|tag| xxh3_64(tag.trim_matches('"').as_bytes()));
+    Version { modified: seconds.map(|seconds| seconds * 1000), tag }
+}
+
+fn is_root(path: &str) -> bool {
+    matches!(path, "" | "/")
+}
+
+fn last_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}

@@ -1,0 +1,223 @@
+//! Calls to a bucket: each with credentials, a deadline, and patience.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use log::trace;
+use object_store::list::PaginatedListOptions;
+use object_store::path::Path;
+use object_store::{GetOptions, GetResult, ListResult, ObjectMeta};
+use tokio::runtime::Runtime;
+
+use super::connect::{Client, Connection, connect};
+use super::failure::Failure;
+use crate::stores::remote;
+use crate::stores::remote::Patience;
+use crate::stores::store::Error;
+
+/// How long an object store may take before it counts as failed.
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectLimits {
+    /// For fetching credentials, before the first call.
+    pub sign_in: Duration,
+    /// For a page of a listing, and other calls that carry little.
+    pub call: Duration,
+    /// For one attempt at reading a range of up to 8 MiB, or at writing a part.
+    pub transfer: Duration,
+    /// For what the service does by itself: joining the parts of an object.
+    pub service: Duration,
+    /// How many attempts at any of these may fail before it does.
+    pub attempts: u32,
+    /// Length of the first parts of an object being written, in bytes; S3 asks for 5 MiB.
+    pub part_bytes: usize,
+}
+
+impl Default for ObjectLimits {
+    fn default() -> Self {
+        ObjectLimits {
+            sign_in: Duration::from_secs(5),
+            call: Duration::from_secs(30),
+            transfer: Duration::from_secs(60),
+            service: Duration::from_secs(600),
+            attempts: 6,
+            part_bytes: 8 << 20,
+        }
+    }
+}
+
+/// What a bucket, its open objects and its objects being written have in common.
+pub(super) struct Shared {
+    pub prefix: String,
+    pub limits: ObjectLimits,
+    runtime: Runtime,
+    pub connection: Connection,
+    signed_in: Mutex<bool>,
+}
+
+impl Shared {
+    /// Connects to nothing yet.
+    pub(super) fn new(
+        prefix: &str,
+        settings: &[(String, String)],
+        limits: ObjectLimits,
+    ) -> Result<Self, Error> {
+        let connection = connect(prefix, settings)?;
+        let (prefix, runtime) = (prefix.to_owned(), remote::runtime("objects")?);
+        Ok(Shared { prefix, limits, runtime, connection, signed_in: Mutex::new(false) })
+    }
+
+    pub(super) fn name(&self, path: &str) -> String {
+        format!("{}{path}", self.prefix)
+    }
+
+    pub(super) fn key(&self, path: &str) -> Result<Path, Error> {
+        Path::parse(path).map_err(|error| {
+            Failure::Library(object_store::Error::InvalidPath { source: error }).at(&self.name(path), "use")
+        })
+    }
+
+    /// Runs `work` in a task of its own, for at most `limit`.
+    pub(super) fn wait<T: Send + 'static>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = Result<T, Failure>> + Send + 'static,
+    ) -> Result<T, Failure> {
+        trace!(target: "request", "{}", self.prefix);
+        remote::wait(&self.runtime, limit, work)?
+    }
+
+    /// Asks for credentials before anything else: without any, the library asks a machine that only clouds have.
+    fn sign_in(&self) -> Result<(), Error> {
+        let mut signed_in = self.signed_in.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*signed_in {
+            let answer = self.wait(self.limits.sign_in, (self.connection.sign_in)());
+            answer.map_err(|failure| Error::BadName {
+                name: self.prefix.clone(),
+                reason: format!("no credentials ({failure}): {}", self.connection.sources),
+            })?;
+            *signed_in = true;
+        }
+        Ok(())
+    }
+
+    /// Makes a call until it is answered, or patience is at its end. Each may be made more than once.
+    pub(super) fn ask<T: Send + 'static, F>(
+        &self,
+        path: &str,
+        action: &'static str,
+        limit: Duration,
+        work: impl Fn(Arc<dyn Client>, Path) -> F,
+    ) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Failure>> + Send + 'static,
+    {
+        let key = self.key(path)?;
+        self.sign_in()?;
+        let mut patience = Patience::new(self.limits.attempts);
+        loop {
+            match self.wait(limit, work(self.connection.client.clone(), key.clone())) {
+                Ok(answer) => return Ok(answer),
+                Err(failure) if failure.may_pass() => patience.spend(failure.at(&self.name(path), action))?,
+                Err(failure) => return Err(failure.at(&self.name(path), action)),
+            }
+        }
+    }
+
+    /// What is known of an object, if there is one.
+    pub(super) fn head(&self, path: &str, action: &'static str) -> Result<Option<ObjectMeta>, Error> {
+        let options = || GetOptions { head: true, ..GetOptions::default() };
+        let head = |client: Arc<dyn Client>, key: Path| async move {
+            match client.get_opts(&key, options()).await.map_err(Failure::from) {
+                Ok(GetResult { meta, .. }) => Ok(Some(meta)),
+                Err(failure) if failure.is_absence() => Ok(None),
+                // The answer to such a request has no text, but that to a listing has, and may say that the key is wrong.
+                Err(failure) if failure.is_unexplained() => {
+                    let page = PaginatedListOptions { max_keys: Some(1), ..PaginatedListOptions::default() };
+                    match client.list_paginated(Some(key.as_ref()), page).await {
+                        Ok(_) => Err(failure),
+                        Err(explained) => Err(explained.into()),
+                    }
+                }
+                Err(failure) => Err(failure),
+            }
+        };
+        self.ask(path, action, self.limits.call, head)
+    }
+
+    /// Gives every page of what lies directly below a path to `each`; of directories only the names.
+    pub(super) fn pages(&self, path: &str, mut each: impl FnMut(ListResult)) -> Result<(), Error> {
+        let options = PaginatedListOptions { delimiter: Some("/".into()), ..PaginatedListOptions::default() };
+        self.pages_while(path, options, |page| {
+            each(page);
+            true
+        })
+    }
+
+    /// Gives every page of what lies below a path and comes after a key to `each`, until that returns false.
+    pub(super) fn pages_after(
+        &self,
+        path: &str,
+        after: Option<Path>,
+        each: impl FnMut(ListResult) -> bool,
+    ) -> Result<(), Error> {
+        let offset = after.map(|after| after.to_string());
+        self.pages_while(path, PaginatedListOptions { offset, ..PaginatedListOptions::default() }, each)
+    }
+
+    fn pages_while(
+        &self,
+        path: &str,
+        options: PaginatedListOptions,
+        mut each: impl FnMut(ListResult) -> bool,
+    ) -> Result<(), Error> {
+        let mut token = None;
+        loop {
+            let (mut more, page_token) = (true, token.clone());
+            let options = PaginatedListOptions { page_token, ..options.clone() };
+            let next = self.page(path, options, &mut |page| more = each(page))?;
+            if !more || next.is_none() || next == token {
+                return Ok(());
+            }
+            token = next;
+        }
+    }
+
+    /// Whether any object lies below a path.
+    pub(super) fn any_below(&self, path: &str) -> Result<bool, Error> {
+        let (key, mut any) = (self.key(path)?, false);
+        // One of the two may be its mark.
+        let options = PaginatedListOptions { max_keys: Some(2), ..PaginatedListOptions::default() };
+        self.page(path, options, &mut |page| {
+            any |= !page.objects.iter().all(|object| is_mark(object, &key))
+        })?;
+        Ok(any)
+    }
+
+    /// Returns the token of the next page.
+    fn page(
+        &self,
+        path: &str,
+        options: PaginatedListOptions,
+        each: &mut impl FnMut(ListResult),
+    ) -> Result<Option<String>, Error> {
+        let list = |client: Arc<dyn Client>, key: Path| {
+            let options = options.clone();
+            let prefix = (!key.is_root()).then(|| format!("{key}/"));
+            async move { Ok(client.list_paginated(prefix.as_deref(), options).await?) }
+        };
+        let page = self.ask(path, "list", self.limits.call, list).map_err(|error| match error {
+            // A listing finds nothing rather than fail, unless the bucket itself is missing.
+            Error::NotFound { .. } => Error::NotFound { path: self.prefix.clone() },
+            error => error,
+        })?;
+        each(page.result);
+        Ok(page.page_token)
+    }
+}
+
+/// Whether this, found below the directory of that key, is no more than a mark of it: an empty object whose key is the
+/// directory's with a slash at its end, which the library leaves out. It can neither be read nor removed.
+pub(super) fn is_mark(object: &ObjectMeta, directory: &Path) -> bool {
+    object.size == 0 && object.location == *directory
+}

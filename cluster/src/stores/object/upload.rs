@@ -1,0 +1,191 @@
+//! An object being written: parts that become one object at the end, when the upload is completed, or never.
+
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::multipart::PartId;
+use object_store::path::Path;
+use object_store::{ObjectMeta, PutOptions, PutPayload, UpdateVersion};
+
+use super::connect::Client;
+use super::failure::Failure;
+use super::last_name;
+use super::shared::Shared;
+use crate::stores::store::{Error, Output, Upload, UploadOutput};
+
+/// S3 takes 10,000 parts: so many of each length, which then doubles. 8 MiB at first are 300 GB in all.
+const PARTS_OF_A_LENGTH: usize = 2_500;
+const MAX_PARTS: usize = 10_000;
+const DROP_WAIT: Duration = Duration::from_secs(5);
+
+/// Writes an object in parts, of which it holds one in memory.
+pub(super) struct ObjectWriter {
+    shared: Arc<Shared>,
+    path: String,
+    buffer: Vec<u8>,
+    bytes: u64,
+    /// `None` until an upload is begun; what fits into one part needs none.
+    id: Option<String>,
+    parts: Vec<PartId>,
+    /// The number of the first part. Azure names the parts of all uploads to one object by these numbers alone, so they
+    /// must differ between uploads; elsewhere an upload has an id, and numbers begin with 0.
+    first_part: usize,
+    /// A part was lost: there can be no whole object.
+    failed: bool,
+}
+
+impl ObjectWriter {
+    /// Asks for nothing yet.
+    pub(super) fn new(shared: Arc<Shared>, path: &str) -> Result<Self, Error> {
+        if shared.key(path)?.is_root() || last_name(path).is_empty() {
+            let reason = "a file needs a name".to_owned();
+            return Err(Error::BadName { name: shared.name(path), reason });
+        }
+        let random = || RandomState::new().hash_one(path) as u32 as usize;
+        let first_part = if shared.connection.numbers_name_parts { random() * MAX_PARTS } else { 0 };
+        let path = path.to_owned();
+        let (buffer, parts) = (Vec::new(), Vec::new());
+        Ok(ObjectWriter { shared, path, buffer, bytes: 0, id: None, parts, first_part, failed: false })
+    }
+
+    /// Begins an upload, if that is not done.
+    pub(super) fn begin(&mut self) -> Result<String, Error> {
+        if let Some(id) = &self.id {
+            return Ok(id.clone());
+        }
+        let begin =
+            |client: Arc<dyn Client>, key: Path| async move { Ok(client.create_multipart(&key).await?) };
+        let id = self.shared.ask(&self.path, "create", self.shared.limits.call, begin)?;
+        Ok(self.id.insert(id).clone())
+    }
+
+    fn part_bytes(&self) -> usize {
+        self.shared.limits.part_bytes << (self.parts.len() / PARTS_OF_A_LENGTH)
+    }
+
+    /// Sends what is in the buffer as one part.
+    fn send(&mut self) -> Result<(), Error> {
+        if std::mem::replace(&mut self.failed, true) {
+            return Err(Failure::Broken.at(&self.shared.name(&self.path), "write"));
+        }
+        if self.parts.len() == MAX_PARTS {
+            let source = io::Error::other(format!("it has more than {} bytes", self.bytes));
+            return Err(Error::io(&self.shared.name(&self.path), "write", source));
+        }
+        let id = self.begin()?;
+        let number = self.first_part + self.parts.len();
+        let payload = PutPayload::from(std::mem::take(&mut self.buffer));
+        // The same number again replaces what an attempt before may have brought.
+        let send = |client: Arc<dyn Client>, key: Path| {
+            let (id, payload) = (id.clone(), payload.clone());
+            async move { Ok(client.put_part(&key, &id, number, payload).await?) }
+        };
+        self.parts.push(self.shared.ask(&self.path, "write", self.shared.limits.transfer, send)?);
+        self.failed = false;
+        Ok(())
+    }
+
+    /// Sends the rest as the last part. An empty object has no part.
+    fn send_rest(&mut self) -> Result<Upload, Error> {
+        if !self.buffer.is_empty() || self.failed {
+            self.send()?;
+        }
+        let parts = self.parts.iter().map(|part| part.content_id.clone()).collect();
+        let (path, id) = (self.path.clone(), self.id.clone().unwrap_or_default());
+        Ok(Upload { path, id, parts, bytes: self.bytes })
+    }
+}
+
+/// The tag of an object: its ETag, and behind a space its version if the service has one.
+pub(super) fn tag(object: &ObjectMeta) -> Option<String> {
+    let tag = object.e_tag.as_ref()?;
+    Some(object.version.as_ref().map_or_else(|| tag.clone(), |version| format!("{tag} {version}")))
+}
+
+/// What a tag says of the object that is to be replaced.
+pub(super) fn version_of_tag(tag: &str) -> UpdateVersion {
+    let (tag, version) = tag.split_once(' ').map_or((tag, None), |(tag, version)| (tag, Some(version)));
+    UpdateVersion { e_tag: Some(tag.to_owned()), version: version.map(str::to_owned) }
+}
+
+/// Makes one object of the parts of an upload; see [`Uploads::complete`](crate::Uploads::complete).
+pub(super) fn complete(shared: &Shared, upload: &Upload) -> Result<bool, Error> {
+    let part = |name: &String| PartId { content_id: name.clone() };
+    let parts: Vec<PartId> = upload.parts.iter().map(part).collect();
+    let join = |client: Arc<dyn Client>, key: Path| {
+        let (id, parts) = (upload.id.clone(), parts.clone());
+        async move {
+            match client.complete_multipart(&key, &id, parts).await.map_err(Failure::from) {
+                Err(failure) if failure.is_lost_upload() => Ok(false),
+                completed => completed.map(|_| true),
+            }
+        }
+    };
+    shared.ask(&upload.path, "complete the upload of", shared.limits.service, join)
+}
+
+impl Write for ObjectWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // Not when it is full: what fits into one part is written with one call.
+        if self.buffer.len() >= self.part_bytes() {
+            self.send()?;
+        }
+        let taken = bytes.len().min(self.part_bytes() - self.buffer.len());
+        self.buffer.extend_from_slice(&bytes[..taken]);
+        self.bytes += taken as u64;
+        Ok(taken)
+    }
+
+    /// Nothing: parts have a least length, and nobody sees them.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Output for ObjectWriter {
+    fn finish(mut self: Box<Self>) -> Result<(), Error> {
+        if self.id.is_some() || self.failed {
+            let upload = self.send_rest()?;
+            self.id = None;
+            // An attempt whose answer was lost has completed it, if an object of its length is there.
+            if complete(&self.shared, &upload)?
+                || self.shared.head(&upload.path, "look for")?.is_some_and(|meta| meta.size == upload.bytes)
+            {
+                return Ok(());
+            }
+            let lost = io::Error::other("the service does not know its upload any more");
+            return Err(Error::io(&self.shared.name(&upload.path), "write", lost));
+        }
+        let payload = PutPayload::from(std::mem::take(&mut self.buffer));
+        let put = |client: Arc<dyn Client>, key: Path| {
+            let payload = payload.clone();
+            async move { Ok(client.put_opts(&key, payload, PutOptions::default()).await?) }
+        };
+        self.shared.ask(&self.path, "write", self.shared.limits.transfer, put).map(drop)
+    }
+}
+
+impl UploadOutput for ObjectWriter {
+    fn begun(&self) -> Upload {
+        let (path, id) = (self.path.clone(), self.id.clone().unwrap_or_default());
+        Upload { path, id, ..Upload::default() }
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Upload, Error> {
+        let upload = self.send_rest()?;
+        self.id = None;
+        Ok(upload)
+    }
+}
+
+impl Drop for ObjectWriter {
+    fn drop(&mut self) {
+        let (Some(id), Ok(key)) = (self.id.take(), self.shared.key(&self.path)) else { return };
+        let client = self.shared.connection.client.clone();
+        // Best effort: nobody sees parts, but their space costs until the bucket's own rules remove them.
+        let abort = async move { Ok(client.abort_multipart(&key, &id).await?) };
+        drop(self.shared.wait(DROP_WAIT, abort));
+    }
+}

@@ -1,0 +1,82 @@
+//! Patterns of names: `*`, `?`, `[a-z]` and `{a,b}`.
+
+use glob::Pattern;
+
+use super::store::{Entry, Error, Store};
+
+/// Whether a name stands for others.
+pub(crate) fn is_pattern(name: &str) -> bool {
+    name.contains(['*', '?', '[', '{'])
+}
+
+/// Splits at the commas outside of braces.
+pub(crate) fn split(list: &str) -> Vec<&str> {
+    let mut depth = 0usize;
+    let separates = |c| {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    };
+    list.split(separates).collect()
+}
+
+/// The patterns without braces that a pattern stands for: `a{b,c}d` is `abd` and `acd`.
+pub(crate) fn alternatives(pattern: &str) -> Result<Vec<String>, String> {
+    let Some(open) = pattern.find('{') else {
+        return Ok(vec![pattern.to_owned()]);
+    };
+    let mut depth = 0;
+    let closes = |c| {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        depth == 0
+    };
+    let close = pattern[open..].find(closes).ok_or("a { is never closed")? + open;
+    let mut patterns = Vec::new();
+    for choice in split(&pattern[open + 1..close]) {
+        patterns.extend(alternatives(&format!("{}{choice}{}", &pattern[..open], &pattern[close + 1..]))?);
+    }
+    Ok(patterns)
+}
+
+/// Adds the files below `directory` whose path, or a directory on whose path, matches `names`, one per level.
+pub(crate) fn matching(
+    store: &dyn Store,
+    directory: &str,
+    names: &[&str],
+    bad: &dyn Fn(String) -> Error,
+    files: &mut Vec<Entry>,
+) -> Result<(), Error> {
+    let Some((first, rest)) = names.split_first() else {
+        // A pattern may lead to nothing here and to something there, but what is here must be read whole.
+        if store.exists(directory)? {
+            files.extend(store.list(directory)?);
+        }
+        return Ok(());
+    };
+    if !is_pattern(first) {
+        return matching(store, &format!("{directory}/{first}"), rest, bad, files);
+    }
+    // Not globset: its `?` is one byte, a third of a Chinese character.
+    let pattern = Pattern::new(first).map_err(|error| bad(error.msg.to_owned()))?;
+    let here = if directory.is_empty() { "/" } else { directory };
+    let children = match store.children(here) {
+        Err(Error::NotFound { .. }) => Vec::new(),
+        children => children?,
+    };
+    for child in children {
+        let name = child.path.rsplit('/').next().unwrap_or_default();
+        // Asked for its children, a file names itself.
+        if child.path == here || !pattern.matches(name) {
+            continue;
+        }
+        if child.directory {
+            matching(store, &child.path, rest, bad, files)?;
+        } else if rest.is_empty() {
+            files.push(Entry { path: child.path, bytes: child.bytes, version: child.version });
+        }
+    }
+    Ok(())
+}

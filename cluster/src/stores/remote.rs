@@ -1,0 +1,107 @@
+//! Asking other machines: every answer has a deadline, and what may pass is tried again.
+//!
+//! Client libraries are async, may hang for ever and may panic. So whatever they do runs in a task of its own, and the
+//! thread that wants the answer waits for it on a channel: a late task is given up, and one that panics shows
+//! itself by closing the channel.
+
+use std::future::Future;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use tokio::runtime::{self, Runtime};
+
+use super::store::Error;
+use crate::panics;
+
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+
+/// Why a task gave no answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Silence {
+    /// Not within so long.
+    Late(Duration),
+    /// It ended without one: it panicked, or had no more to say.
+    Broken,
+}
+
+/// Threads for a client library.
+pub(crate) fn runtime(name: &str) -> Result<Runtime, Error> {
+    let runtime = runtime::Builder::new_multi_thread()
+        .thread_name(name)
+        // A panic of the library ends its task, and is an error to us.
+        .on_thread_start(panics::panics_are_caught)
+        .enable_all()
+        .build();
+    runtime.map_err(|source| Error::io(name, "start a client for", source))
+}
+
+/// Runs `work` in a task of its own, for at most `limit`.
+pub(crate) fn wait<T: Send + 'static>(
+    runtime: &Runtime,
+    limit: Duration,
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, Silence> {
+    let (sender, answers) = mpsc::channel();
+    // Nobody listens any more when the deadline has passed.
+    let task = runtime.spawn(async move { drop(sender.send(work.await)) });
+    let answer = receive(&answers, limit);
+    task.abort();
+    answer
+}
+
+/// The next message of a task.
+pub(crate) fn receive<T>(messages: &Receiver<T>, limit: Duration) -> Result<T, Silence> {
+    messages.recv_timeout(limit).map_err(|error| match error {
+        RecvTimeoutError::Disconnected => Silence::Broken,
+        RecvTimeoutError::Timeout => Silence::Late(limit),
+    })
+}
+
+/// Counts failures, and waits about twice as long after each.
+pub(crate) struct Patience {
+    left: u32,
+    pause: Duration,
+}
+
+impl Patience {
+    pub(crate) fn new(attempts: u32) -> Self {
+        Patience { left: attempts, pause: FIRST_PAUSE }
+    }
+
+    /// Gives `error` back when it was the last straw, or will not change however often one asks.
+    pub(crate) fn spend(&mut self, error: Error) -> Result<(), Error> {
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 || is_final(&error) {
+            return Err(error);
+        }
+        // Up to half as long again, so that many that failed together do not come back together.
+        let jitter = RandomState::new().hash_one(self.left) % (self.pause.as_millis() as u64 / 2 + 1);
+        thread::sleep(self.pause + Duration::from_millis(jitter));
+        self.pause *= 2;
+        Ok(())
+    }
+}
+
+fn is_final(error: &Error) -> bool {
+    match error {
+        Error::Io { source, .. } => source.kind() == io::ErrorKind::IsADirectory,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_may_pass_is_tried_again() {
+        let error = |kind: io::ErrorKind| Error::io("x", "read", kind.into());
+        let mut patience = Patience::new(3);
+        assert!(patience.spend(error(io::ErrorKind::TimedOut)).is_ok());
+        assert!(patience.spend(error(io::ErrorKind::NotFound)).is_err());
+        assert!(patience.spend(error(io::ErrorKind::TimedOut)).is_err());
+    }
+}

@@ -1,0 +1,240 @@
+//! The records of a CSV file: the reader and the writer both go by these.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::scan::{End, MAX_FIELDS, Scan, without_newline};
+use crate::text::encoding::{Charset, Illegal};
+use crate::text::line_reader::{Extended, Line, Lines};
+use crate::{BadText, Error, Piece, Reading};
+
+/// The first record of a file, which names the fields.
+pub(super) struct Header {
+    /// With the byte order mark of UTF-8, where the file has one, and with a newline.
+    pub bytes: Vec<u8>,
+    pub names: Vec<String>,
+    /// Which field is the text.
+    pub text: usize,
+    /// Which field is the id, if one is, and whether a record must have one.
+    pub id: Option<(usize, bool)>,
+    /// Where the records begin.
+    end: u64,
+}
+
+/// The records of a piece, in order. A record belongs to the piece in which its first line begins.
+pub(super) struct Rows {
+    lines: Lines,
+    /// `None`: the file is empty.
+    header: Option<Header>,
+    scan: Scan,
+    /// Of UTF-16, the record as ASCII.
+    ascii: Vec<u8>,
+    /// Whether a record is one line.
+    one_line: bool,
+    /// Whether the record before was longer than is held, and ends in a quoted field that goes on.
+    too_long: bool,
+}
+
+impl Rows {
+    /// Reads the header, and goes to the beginning of the piece.
+    ///
+    /// Errors: the store's; [`Error::Field`] where the header lacks a field; [`Error::Data`] where it is no text.
+    pub fn open(piece: &Piece, reading: &Reading, one_line: bool) -> Result<Self, Error> {
+        let first = Piece { start: 0, end: 1, ..piece.clone() };
+        let mut header = Rows::unread(Lines::open(&first, reading)?, one_line);
+        if !header.lines.advance_to_text()? {
+            return Ok(header);
+        }
+        if let Err(reason) = header.row(None)? {
+            return Err(Error::data(header.lines.path(), 0, format!("the header: {reason}")));
+        }
+        let header = header.into_header(reading)?;
+        let mut rows = Rows::unread(Lines::open(piece, reading)?, one_line);
+        rows.header = Some(header);
+        Ok(rows)
+    }
+
+    fn unread(lines: Lines, one_line: bool) -> Self {
+        Rows { lines, header: None, scan: Scan::default(), ascii: Vec::new(), one_line, too_long: false }
+    }
+
+    /// Makes the record that was read the header.
+    fn into_header(self, reading: &Reading) -> Result<Header, Error> {
+        let path = self.lines.path().to_owned();
+        let mut buffer = Vec::new();
+        let mut names = Vec::new();
+        for field in 0..self.scan.fields.len() {
+            let name = self.value(field, BadText::Reject, &mut buffer);
+            let name = name.map_err(|illegal| {
+                Error::data(&path, illegal.offset as u64, format!("the header: {}", illegal.reason))
+            })?;
+            names.push(name.0.into_owned());
+        }
+        let find = |field: &str| {
+            names.iter().position(|name| name == field).ok_or_else(|| Error::Field {
+                path: path.clone(),
+                field: field.to_owned(),
+                found: names.clone(),
+            })
+        };
+        let text = find(reading.text())?;
+        let id = match reading.id() {
+            (id, true) => Some((find(id)?, true)),
+            (id, false) => find(id).ok().map(|id| (id, false)),
+        };
+        let charset = self.lines.charset();
+        let line = self.lines.line();
+        let mark: &[u8] = if charset.mark_bytes() == 3 { b"\xef\xbb\xbf" } else { b"" };
+        let bytes = [mark, line.bytes, charset.missing_newline(line.bytes)].concat();
+        let end = line.offset + line.bytes.len() as u64;
+        Ok(Header { bytes, names, text, id, end })
+    }
+
+    pub fn lines(&self) -> &Lines {
+        &self.lines
+    }
+
+    pub fn charset(&self) -> Charset {
+        self.lines.charset()
+    }
+
+    /// `None`: the file is empty.
+    pub fn header(&self) -> Option<&Header> {
+        self.header.as_ref()
+    }
+
+    /// The record that [`Rows::advance`] went to.
+    pub fn line(&self) -> Line<'_> {
+        self.lines.line()
+    }
+
+    /// Goes on to the next record: whether it can be read, else why not. `None`: no more start in the piece.
+    ///
+    /// A record of several lines must be faultless; one that is longer than is held is passed to its end. Otherwise its first line is a bad record by itself, and the next
+    /// begins on the next line: so a quote too many or too few costs one line, not what lies up to the next quote.
+    ///
+    /// Errors: as in [`Lines::advance`].
+    pub fn advance(&mut self) -> Result<Option<Result<(), String>>, Error> {
+        let Some(Header { names, end, .. }) = &self.header else { return Ok(None) };
+        let (names, end) = (names.len(), *end);
+        if std::mem::take(&mut self.too_long) {
+            self.pass_quoted()?;
+        }
+        while self.lines.advance_to_text()? {
+            // The header has been read.
+            if self.lines.line().offset >= end {
+                return self.row(Some(names)).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Finds the fields of the record that begins with the current line, and joins its other lines to it.
+    fn row(&mut self, names: Option<usize>) -> Result<Result<(), String>, Error> {
+        if !self.lines.line().whole {
+            return Ok(Err(self.lines.too_long()));
+        }
+        let first_bytes = self.lines.line().bytes.len();
+        self.ascii.clear();
+        let mut end = self.scan(true);
+        while end == End::Open && !self.one_line && names.is_none_or(|names| self.scan.count < names) {
+            match self.lines.extend()? {
+                Extended::Longer => {}
+                Extended::TooLong if !self.holds_records(names) => {
+                    self.too_long = true;
+                    return Ok(Err(self.lines.too_long()));
+                }
+                Extended::TooLong | Extended::AtEnd => break,
+            }
+            end = self.scan(false);
+        }
+        let fields = self.scan.count;
+        let one = self.lines.line().bytes.len() == first_bytes;
+        let reason = match (end, names) {
+            (End::Record, None) if fields > MAX_FIELDS => {
+                format!("{fields} fields, where at most {MAX_FIELDS} are read")
+            }
+            (End::Record, None) => return Ok(Ok(())),
+            (End::Record, Some(names)) if fields == names => return Ok(Ok(())),
+            (End::Record, Some(names)) if one => {
+                format!("not as many fields as the header: {fields} instead of {names}")
+            }
+            (End::Faulty, _) if one => {
+                "neither a comma nor the end of the line behind a closing quote".to_owned()
+            }
+            _ if self.one_line => "a quoted field does not end on its line".to_owned(),
+            _ => {
+                "a quoted field does not end, or not in a record with as many fields as the header".to_owned()
+            }
+        };
+        self.lines.cut(first_bytes);
+        Ok(Err(reason))
+    }
+
+    /// Whether most lines of a record that is too long are records by themselves: then its quote was one too many.
+    fn holds_records(&self, names: Option<usize>) -> bool {
+        let text = self.charset().ascii(self.lines.line().bytes);
+        let (mut scan, mut lines, mut records) = (Scan::default(), 0, 0);
+        for line in text.split_inclusive(|&byte| byte == b'\n') {
+            lines += 1;
+            records += usize::from(scan.line(line) == End::Record && Some(scan.count) == names);
+        }
+        records > lines / 2
+    }
+
+    /// Passes the lines on which a quoted field goes on, and that on which it ends.
+    fn pass_quoted(&mut self) -> Result<(), Error> {
+        let mut end = End::Open;
+        while end == End::Open && self.lines.advance()? {
+            let text = self.charset().ascii(self.lines.line().bytes).into_owned();
+            end = self.scan.within_quotes(&text);
+        }
+        Ok(())
+    }
+
+    fn scan(&mut self, first: bool) -> End {
+        let line = self.lines.line().bytes;
+        let charset = self.lines.charset();
+        let text = if charset.unit() == 1 {
+            line
+        } else {
+            let more = charset.ascii(&line[charset.unit() * self.ascii.len()..]);
+            self.ascii.extend_from_slice(&more);
+            &self.ascii
+        };
+        if first { self.scan.line(text) } else { self.scan.more(text) }
+    }
+
+    /// The value of a field of the current record, and whether illegal bytes in it were replaced; else where in the
+    /// record they are.
+    pub fn value<'b>(
+        &'b self,
+        field: usize,
+        bad: BadText,
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<(Cow<'b, str>, bool), Illegal> {
+        let charset = self.lines.charset().of_one(self.lines.line().bytes);
+        let Range { start, end } = self.scan.fields.get(field).cloned().unwrap_or_default();
+        // Half a unit at the end of a file of UTF-16 counts as one.
+        let within = |unit: usize| (charset.unit() * unit).min(self.lines.line().bytes.len());
+        let (start, end) = (within(start), within(end));
+        let bytes = &self.lines.line().bytes[start..end];
+        let decoded = charset.decode(bytes, bad, buffer);
+        let (text, replaced) =
+            decoded.map_err(|illegal| Illegal { offset: start + illegal.offset, ..illegal })?;
+        let quoted = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+        Ok(match quoted {
+            Some(text) if text.contains('"') => (text.replace("\"\"", "\"").into(), replaced),
+            Some(text) => (text.into(), replaced),
+            None => (text.into(), replaced),
+        })
+    }
+}
+
+/// A record without its newline, and its newline, which is made where it is missing.
+pub(super) fn split_newline(charset: Charset, bytes: &[u8]) -> (&[u8], &[u8]) {
+    let length = charset.unit() * without_newline(&charset.ascii(bytes));
+    let (record, newline) = bytes.split_at(length.min(bytes.len()));
+    let missing = charset.missing_newline(bytes);
+    (record, if missing.is_empty() { newline } else { missing })
+}

@@ -1,0 +1,205 @@
+//! JSON lines: one object per line, plain or compressed.
+
+use operators::DocBatch;
+
+use crate::parts::part::{Kind, PartWriter};
+use crate::parts::removal_log;
+use crate::text::compression::{Compression, has_suffix};
+use crate::text::line_reader::{LineNumbers, Lines, place};
+use crate::text::{encoding, json};
+use crate::{BadText, Error, Fate, Format, Parts, Piece, Reader, Reading, Removal, Writer};
+
+/// JSON lines: one object per line; also `.gz`, `.zst` and `.bz2`.
+///
+/// Plain files split at newlines. UTF-8 by the standard, but the other encodings are read as well. Blank lines and a
+/// byte order mark are not records. Of a name that an object holds twice the last value counts. The text must be a
+/// string (null is not one). The id is a string, or a number as it is written; anything else counts as no id. What is
+/// not valid JSON, nested deeper than 128, or too long is a reject.
+///
+/// Kept lines are copied byte for byte; removed ones get `duplicate_of`, `similarity`, `cluster` and
+/// `reason` as their last members (`…_dedup` where they have one of that name). Both are compressed as the input was.
+pub struct Jsonl;
+
+/// The one value of [`Jsonl`].
+pub static JSONL: Jsonl = Jsonl;
+
+impl Format for Jsonl {
+    fn name(&self) -> &'static str {
+        "jsonl"
+    }
+
+    /// By extension, or by `{"` at the beginning of the (decompressed) file.
+    ///
+    /// A `.zst` or `.bz2` of another name is known only where 4 KiB hold a whole compressed block.
+    fn recognises(&self, path: &str, head: &[u8]) -> bool {
+        let (name, _) = Compression::named(path);
+        if [".jsonl", ".ndjson", ".json"].iter().any(|suffix| has_suffix(name, suffix)) {
+            return true;
+        }
+        match Compression::of(path, head) {
+            Compression::None => begins_an_object(head),
+            compression => begins_an_object(&compression.decode_head(head)),
+        }
+    }
+
+    fn has_fields(&self) -> bool {
+        true
+    }
+
+    fn splits(&self, path: &str) -> bool {
+        Compression::named(path).1 == Compression::None
+    }
+
+    fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
+        let lines = Lines::open(piece, reading)?;
+        let reading = reading.clone();
+        let (buffer, place, without_field) = Default::default();
+        Ok(Box::new(JsonlReader { lines, reading, buffer, place, without_field }))
+    }
+
+    fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
+        Box::new(JsonlWriter {
+            kept: PartWriter::new(parts, "kept", ".jsonl"),
+            removed: PartWriter::new(parts, "removed", ".jsonl"),
+            reading: reading.clone(),
+            buffer: Vec::new(),
+        })
+    }
+
+    fn line_numbers(&self, file: &Piece, reading: &Reading) -> Result<Option<LineNumbers>, Error> {
+        LineNumbers::open(file, reading).map(Some)
+    }
+}
+
+fn begins_an_object(head: &[u8]) -> bool {
+    let head = encoding::head(head);
+    let object = head.trim_ascii_start().strip_prefix(b"{");
+    object.is_some_and(|members| members.trim_ascii_start().starts_with(b"\""))
+}
+
+struct JsonlReader {
+    lines: Lines,
+    reading: Reading,
+    /// For lines that must be decoded.
+    buffer: Vec<u8>,
+    /// The id of a line that has none.
+    place: String,
+    /// The first line without a field that was asked for.
+    without_field: Option<Error>,
+}
+
+/// So many names of a line's fields are told to whoever asked for another.
+const TOLD_NAMES: usize = 100;
+
+impl Reader for JsonlReader {
+    fn fill(&mut self, batch: &mut DocBatch) -> Result<bool, Error> {
+        while !batch.full() {
+            if !self.lines.advance_to_text()? {
+                return Ok(false);
+            }
+            let (path, line) = (self.lines.path(), self.lines.line());
+            if !line.whole {
+                batch.reject(path, line.offset, self.lines.too_long(), line.bytes);
+                continue;
+            }
+            let (text, replaced) =
+                match self.lines.charset().decode(line.bytes, self.reading.bad_text, &mut self.buffer) {
+                    Ok(decoded) => decoded,
+                    Err(illegal) => {
+                        let reason =
+                            format!("{}; the first at byte {} of the line", illegal.reason, illegal.offset);
+                        batch.reject(path, line.offset, reason, line.bytes);
+                        continue;
+                    }
+                };
+            match json::document(text, &self.reading) {
+                Ok((id, text)) => {
+                    let id = id.as_deref().unwrap_or_else(|| place(path, line.offset, &mut self.place));
+                    batch.push_decoded(id, &text, replaced);
+                }
+                Err(refusal) => {
+                    batch.reject(path, line.offset, &refusal, line.bytes);
+                    if let (None, json::Refusal::NoField(field)) = (&self.without_field, refusal) {
+                        let mut told = 0..TOLD_NAMES;
+                        let found = json::names(text, |_| told.next().is_some());
+                        self.without_field = Some(Error::Field { path: path.to_owned(), field, found });
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn without_field(&mut self) -> Option<Error> {
+        self.without_field.take()
+    }
+}
+
+struct JsonlWriter<'a> {
+    kept: PartWriter<'a>,
+    removed: PartWriter<'a>,
+    reading: Reading,
+    /// For lines that must be decoded.
+    buffer: Vec<u8>,
+}
+
+impl JsonlWriter<'_> {
+    /// Writes a removed line; `false` where it is no object.
+    fn remove(&mut self, lines: &Lines, kind: &Kind, removal: &Removal) -> Result<bool, Error> {
+        let (charset, line) = (lines.charset(), lines.line());
+        let Some(brace) = charset.last(line.bytes, b'}') else { return Ok(false) };
+        let decoded = charset.decode(line.bytes, BadText::Replace, &mut self.buffer);
+        let Ok((text, _)) = decoded else { return Ok(false) };
+        let taken = json::names(text, removal_log::is_like_a_field);
+        let names = removal_log::free_names(|name| taken.iter().any(|taken| taken == name));
+        let mut members = b",".to_vec();
+        removal_log::write_members(&mut members, &names, removal)
+            .map_err(|e| Error::writing("removed", e))?;
+        let mut members = String::from_utf8_lossy(&members);
+        if !charset.is_utf8() {
+            members = json::escaped(&members).into();
+        }
+        let (open, rest) = line.bytes.split_at(brace);
+        let newline = charset.missing_newline(line.bytes);
+        self.removed.write(kind, &[open, &charset.encode(&members, line.bytes), rest, newline])?;
+        Ok(true)
+    }
+}
+
+impl Writer for JsonlWriter<'_> {
+    fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
+        let mut lines = Lines::open(piece, &self.reading)?;
+        let kind = Kind::of(lines.compression(), lines.charset(), b"");
+        while lines.advance_to_text()? {
+            let line = lines.line();
+            let copied = match fates.next() {
+                Some(Fate::Rejected) => true,
+                Some(Fate::Kept) if line.whole => {
+                    let newline = lines.charset().missing_newline(line.bytes);
+                    self.kept.write(&kind, &[line.bytes, newline])?;
+                    true
+                }
+                Some(Fate::Removed(removal)) if line.whole => self.remove(&lines, &kind, &removal)?,
+                _ => false,
+            };
+            if !copied {
+                return Err(Error::changed(piece.blob.path()));
+            }
+        }
+        Ok(())
+    }
+
+    fn keep_none(&mut self, piece: &Piece) -> Result<bool, Error> {
+        let lines = Lines::open(piece, &self.reading)?;
+        self.kept.begin(&Kind::of(lines.compression(), lines.charset(), b""))?;
+        Ok(true)
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), Error> {
+        self.kept.finish()?;
+        self.removed.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,14 @@
+//! Corpus formats, a file or folder each. Every one is listed in `FORMATS` (`lib.rs`).
+//!
+//! Uses `text` and `parts`; only `lib.rs` and `pack.rs` use it.
+
+pub(crate) mod csv;
+pub(crate) mod jsonl;
+pub(crate) mod office;
+pub(crate) mod parquet;
+pub(crate) mod plain_lines;
+pub(crate) mod sequence_file;
+pub(crate) mod sogou;
+pub(crate) mod tancorp;
+pub(crate) mod tree;
+pub(crate) mod unknown;

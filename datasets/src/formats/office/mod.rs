@@ -1,0 +1,122 @@
+//! Folders of Word and PDF documents.
+//!
+//! What is in such a file was made by someone else's program, and is read by someone else's parser: `child` does it in
+//! a process of its own, which `confine` has taken everything from; `extractors` starts those and asks them.
+
+mod child;
+mod confine;
+mod docx;
+mod extractors;
+mod pdf;
+
+pub use child::{EXTRACT, serve};
+pub use confine::Bounds;
+pub use extractors::Extractors;
+
+use std::sync::Arc;
+
+use operators::{DocBatch, Reject};
+
+use super::tree::{TreeWriter, read_file};
+use crate::text::compression::has_suffix;
+use crate::{Error, Format, Parts, Piece, Reader, Reading, Writer};
+
+/// Word (`.docx`) and PDF files, each one document.
+///
+/// The id is the file's path below the input; the text is that of the body, or of the pages. A file that has no
+/// text, only images, is a reject, and so is one that is damaged, encrypted, or longer than the longest record, as it
+/// is or decompressed. So are `.doc` files and ZIP archives: they are recognised to be refused one by one. Files
+/// are copied whole, to the same path below `kept` or `removed`.
+///
+/// Sources: ECMA-376 (Office Open XML), ISO 32000-1 (PDF).
+pub struct Office;
+
+/// The one value of [`Office`].
+pub static OFFICE: Office = Office;
+
+const ZIP: &[u8] = b"PK\x03\x04";
+const EMPTY_ZIP: &[u8] = b"PK\x05\x06";
+const OLE: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
+const PDF: &[u8] = b"%PDF-";
+/// How far into a file its `%PDF-` may come, as in ISO 32000's implementation notes.
+const PDF_HEAD_BYTES: usize = 1024;
+
+impl Format for Office {
+    fn name(&self) -> &'static str {
+        "office"
+    }
+
+    /// By the name's ending, or by the first bytes.
+    fn recognises(&self, path: &str, head: &[u8]) -> bool {
+        let named = [".docx", ".pdf", ".doc", ".zip"].iter().any(|suffix| has_suffix(path, suffix));
+        named || [ZIP, EMPTY_ZIP, OLE, PDF].iter().any(|magic| head.starts_with(magic))
+    }
+
+    fn keeps_names(&self) -> bool {
+        true
+    }
+
+    fn splits(&self, _path: &str) -> bool {
+        false
+    }
+
+    fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
+        let (extractors, bounds) = (reading.extractors.clone(), Bounds::of(reading));
+        Ok(Box::new(DocumentReader { piece: piece.clone(), extractors, bounds }))
+    }
+
+    fn writer<'a>(&self, parts: &'a dyn Parts, _reading: &Reading) -> Box<dyn Writer + 'a> {
+        Box::new(TreeWriter::new(parts))
+    }
+}
+
+/// The one document of a piece that begins where its file does.
+struct DocumentReader {
+    piece: Piece,
+    extractors: Arc<Extractors>,
+    bounds: Bounds,
+}
+
+impl Reader for DocumentReader {
+    fn fill(&mut self, batch: &mut DocBatch) -> Result<bool, Error> {
+        if self.piece.start > 0 {
+            return Ok(false);
+        }
+        let (blob, path) = (&self.piece.blob, self.piece.blob.path());
+        let max_bytes = self.bounds.max_bytes;
+        let (bytes, too_long) = read_file(blob, max_bytes)?;
+        let head = bytes[..bytes.len().min(Reject::HEAD_BYTES)].to_vec();
+        if too_long {
+            batch.reject(path, 0, format!("the file is longer than {max_bytes} bytes"), &head);
+            return Ok(false);
+        }
+        let answer = self.extractors.extract(bytes, self.bounds);
+        match answer.map_err(|error| cluster::Error::io(path, "extract the text of", error))? {
+            Ok(text) => batch.push(&self.piece.name, &text),
+            Err(reason) => batch.reject(path, 0, reason, &head),
+        }
+        Ok(false)
+    }
+}
+
+/// The text of a document, or why there is none. It must not be called on foreign documents but in an extractor.
+fn extract(document: Vec<u8>, max_bytes: usize) -> Result<String, String> {
+    let text = cluster::catch(|| {
+        let head = &document[..document.len().min(PDF_HEAD_BYTES)];
+        if head.starts_with(OLE) {
+            Err("an OLE file, which is not read: a .doc, or an encrypted .docx".to_owned())
+        } else if head.starts_with(ZIP) || head.starts_with(EMPTY_ZIP) {
+            docx::text(&document, max_bytes)
+        } else if head.windows(PDF.len()).any(|bytes| bytes == PDF) {
+            pdf::text(document, max_bytes)
+        } else {
+            Err("neither a Word document nor a PDF".to_owned())
+        }
+    });
+    let text = text.flatten()?;
+    // An empty document would be a near-duplicate of all others.
+    if text.trim().is_empty() { Err("no text: scanned or empty".to_owned()) } else { Ok(text) }
+}
+
+#[cfg(test)]
+mod tests;

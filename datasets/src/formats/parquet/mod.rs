@@ -1,0 +1,62 @@
+//! Parquet: row groups are read column by column, and written with the input's schema and codec.
+
+mod batches;
+mod chunks;
+mod deltas;
+mod file;
+mod footer;
+mod levels;
+mod pack;
+mod pages;
+mod reader;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod thrift;
+mod writer;
+
+pub(crate) use self::pack::Packer;
+use self::pack::Unpacker;
+use crate::text::compression::has_suffix;
+use crate::{Error, Format, PackReader, Parts, Piece, Reader, Reading, Writer};
+
+/// Apache Parquet, by its extension `.parquet` or its magic.
+///
+/// A row group belongs to the piece in which its first page begins. Nested text is asked for as in
+/// `doc.body.text`; `\\.` is a dot within a name. A row without text is rejected with its number in the file as the
+/// offset; rows of pages that cannot be decoded, in any column, are one reject a stretch.
+/// Parts have the input's schema, metadata and codecs; page checksums are verified, not written.
+pub static PARQUET: Parquet = Parquet;
+
+/// See [`PARQUET`].
+pub struct Parquet;
+
+impl Format for Parquet {
+    fn name(&self) -> &'static str {
+        "parquet"
+    }
+
+    fn recognises(&self, path: &str, head: &[u8]) -> bool {
+        has_suffix(path, ".parquet") || head.starts_with(b"PAR1")
+    }
+
+    fn has_fields(&self) -> bool {
+        true
+    }
+
+    fn splits(&self, _path: &str) -> bool {
+        true
+    }
+
+    fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
+        Ok(Box::new(reader::RowReader::open(piece, reading)?))
+    }
+
+    fn unpack(&self, piece: &Piece, reading: &Reading) -> Result<Option<Box<dyn PackReader>>, Error> {
+        Ok(Some(Box::new(Unpacker::open(piece, reading)?)))
+    }
+
+    fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
+        Box::new(writer::RowWriter::new(parts, reading))
+    }
+}

@@ -1,0 +1,195 @@
+//! Documents out of two columns of a parquet file.
+
+use std::fmt::Write;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
+use arrow_schema::DataType;
+use operators::DocBatch;
+
+use super::batches::{Batches, Rows};
+use super::file::File;
+use super::schema;
+use crate::text::encoding::Charset;
+use crate::{BadText, Error, Piece, Reader, Reading};
+
+/// Reads the id and the text of every row.
+pub(super) struct RowReader {
+    batches: Batches,
+    /// Of the text column.
+    charset: Charset,
+    bad_text: BadText,
+    max_record_bytes: usize,
+    /// A row without it is a reject.
+    id_field: Option<String>,
+    /// The names on the way to the column.
+    id: Option<Vec<String>>,
+    text: Vec<String>,
+    records: Option<Records>,
+    id_buffer: String,
+    text_buffer: Vec<u8>,
+}
+
+struct Records {
+    first_row: u64,
+    next: usize,
+    count: usize,
+    id: Option<Column>,
+    text: Column,
+}
+
+impl RowReader {
+    pub(super) fn open(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
+        let file = File::open(piece, reading)?;
+        let path = |leaf: usize| file.footer.schema.column(leaf).path().parts().to_vec();
+        let column = file.footer.schema.column(file.text);
+        Ok(RowReader {
+            charset: Charset::of_values(reading.encoding.filter(|_| schema::is_binary(column.as_ref()))),
+            bad_text: reading.bad_text,
+            max_record_bytes: reading.max_record_bytes,
+            id_field: reading.id.clone(),
+            id: file.id.map(path),
+            text: path(file.text),
+            records: None,
+            id_buffer: String::new(),
+            text_buffer: Vec::new(),
+            batches: Batches::new(file, reading),
+        })
+    }
+
+    fn records(&self, first_row: u64, batch: &RecordBatch) -> Result<Records, Error> {
+        let column = |path: &[String]| {
+            Column::find(batch, path)
+                .ok_or_else(|| Error::data(self.batches.file.path(), 0, "a column was not decoded"))
+        };
+        let id = self.id.as_deref().map(column).transpose()?;
+        Ok(Records { first_row, next: 0, count: batch.num_rows(), id, text: column(&self.text)? })
+    }
+}
+
+impl Reader for RowReader {
+    fn fill(&mut self, batch: &mut DocBatch) -> Result<bool, Error> {
+        while !batch.full() {
+            let Some(records) = self.records.as_mut().filter(|records| records.next < records.count) else {
+                match self.batches.next()? {
+                    Some(Rows::Batch { first_row, records }) => {
+                        self.records = Some(self.records(first_row, &records)?);
+                    }
+                    Some(Rows::Lost { first_row, reason }) => {
+                        reject(batch, self.batches.file.path(), first_row, &reason, b"");
+                    }
+                    None => return Ok(false),
+                }
+                continue;
+            };
+            let row = records.first_row + records.next as u64;
+            let path = self.batches.file.path();
+            let too_long = records.text.bytes(records.next).filter(|text| text.len() > self.max_record_bytes);
+            if let Some(text) = too_long {
+                let reason = format!(
+                    "a text of {} bytes, where at most {} are read",
+                    text.len(),
+                    self.max_record_bytes
+                );
+                reject(batch, path, row, &reason, text);
+            } else {
+                let place = || match &self.id_field {
+                    Some(field) => Err(format!("the field \"{field}\" is null")),
+                    None => Ok(format!("{path}:{row}")),
+                };
+                let buffers = (&mut self.id_buffer, &mut self.text_buffer);
+                match record(records, self.charset, self.bad_text, buffers, place) {
+                    Ok((id, text, replaced)) => batch.push_decoded(id, text, replaced),
+                    Err((reason, head)) => reject(batch, path, row, &reason, head),
+                }
+            }
+            records.next += 1;
+        }
+        Ok(true)
+    }
+}
+
+fn reject(batch: &mut DocBatch, path: &str, row: u64, reason: &str, head: &[u8]) {
+    batch.reject(path, row, format!("{reason}; the offset is the row's number"), head);
+}
+
+/// Why a row is no document, and how it begins.
+type Refusal<'a> = (String, &'a [u8]);
+
+/// The id and the text of the next row, and whether illegal bytes were replaced; or why it has none and how it begins.
+fn record<'a>(
+    records: &'a Records,
+    charset: Charset,
+    bad_text: BadText,
+    (id_buffer, text_buffer): (&'a mut String, &'a mut Vec<u8>),
+    default_id: impl FnOnce() -> Result<String, String>,
+) -> Result<(&'a str, &'a str, bool), Refusal<'a>> {
+    let row = records.next;
+    let Some(bytes) = records.text.bytes(row) else {
+        return Err(("the text is null".to_owned(), &[]));
+    };
+    let (text, replaced) = charset
+        .decode(bytes, bad_text, text_buffer)
+        .map_err(|illegal| (format!("the text is {}", illegal.reason), bytes))?;
+    let Some(id) = records.id.as_ref().filter(|id| !id.is_null(row)) else {
+        *id_buffer = default_id().map_err(|reason| (reason, bytes))?;
+        return Ok((id_buffer, text, replaced));
+    };
+    if let Some(bytes) = id.bytes(row) {
+        let (id, bad_id) = match (simdutf8::basic::from_utf8(bytes), bad_text) {
+            (Ok(id), _) => return Ok((id, text, replaced)),
+            (Err(_), BadText::Reject) => return Err(("the id is not UTF-8".to_owned(), bytes)),
+            (Err(_), BadText::Replace) => (String::from_utf8_lossy(bytes), true),
+        };
+        *id_buffer = id.into_owned();
+        return Ok((id_buffer, text, bad_id || replaced));
+    }
+    id_buffer.clear();
+    id.write_integer(row, id_buffer);
+    Ok((id_buffer, text, replaced))
+}
+
+/// One column of a record batch, and the structs that it is in.
+pub(super) struct Column {
+    parents: Vec<StructArray>,
+    values: ArrayRef,
+}
+
+impl Column {
+    pub(super) fn find(batch: &RecordBatch, path: &[String]) -> Option<Column> {
+        let (own, inner) = path.split_first()?;
+        let mut column = Column { parents: Vec::new(), values: batch.column_by_name(own)?.clone() };
+        for name in inner {
+            let parent = column.values.as_struct_opt()?.clone();
+            column.values = parent.column_by_name(name)?.clone();
+            column.parents.push(parent);
+        }
+        Some(column)
+    }
+
+    fn is_null(&self, row: usize) -> bool {
+        self.values.is_null(row) || self.parents.iter().any(|parent| parent.is_null(row))
+    }
+
+    /// `None` when the value is null or no bytes.
+    pub(super) fn bytes(&self, row: usize) -> Option<&[u8]> {
+        match self.values.data_type() {
+            _ if self.is_null(row) => None,
+            DataType::BinaryView => Some(self.values.as_binary_view().value(row)),
+            DataType::Binary => Some(self.values.as_binary::<i32>().value(row)),
+            _ => None,
+        }
+    }
+
+    fn write_integer(&self, row: usize, text: &mut String) {
+        // Writing to a string cannot fail.
+        let _ = match self.values.data_type() {
+            DataType::Int32 => write!(text, "{}", self.values.as_primitive::<Int32Type>().value(row)),
+            DataType::Int64 => write!(text, "{}", self.values.as_primitive::<Int64Type>().value(row)),
+            DataType::UInt32 => write!(text, "{}", self.values.as_primitive::<UInt32Type>().value(row)),
+            DataType::UInt64 => write!(text, "{}", self.values.as_primitive::<UInt64Type>().value(row)),
+            _ => Ok(()),
+        };
+    }
+}

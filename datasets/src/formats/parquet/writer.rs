@@ -1,0 +1,343 @@
+//! The rows of a parquet file, divided into kept and removed ones.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema};
+use arrow_select::filter::filter_record_batch;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowWriter, encode_arrow_schema, parquet_to_arrow_schema};
+use parquet::basic::{
+    Compression, Encoding, EncodingMask, LogicalType, Repetition, Type as PhysicalType, ZstdLevel,
+};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{KeyValue, RowGroupMetaData};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type, TypePtr};
+
+use super::batches::{Batches, Rows};
+use super::file::{File, Group};
+use super::schema;
+use crate::parts::removal_log::free_names;
+use crate::{Error, Fate, PartOutput, Parts, Piece, Reading, Removal, Writer};
+
+/// What a row group may hold, encoded, before it is written: a part keeps it in memory until then.
+/// With little memory it is [`Reading::block_bytes`].
+pub(super) const ROW_GROUP_BYTES: usize = 32 << 20;
+/// How much is given to the library at once.
+const ROWS_BYTES: usize = 4 << 20;
+/// A file does not say at which level it was compressed. This one is the library's usual; level 1 makes the kept
+/// part of a corpus larger than the whole was (104 MB for 71 MB of mixed.parquet; level 3: 81 MB).
+pub(super) const ZSTD_LEVEL: i32 = 3;
+/// Copies rows to a kept and a removed part, which begin anew where a file is not like the one before.
+///
+/// Memory: up to 32 MiB of encoded rows for each of the two.
+pub(super) struct RowWriter<'a> {
+    parts: &'a dyn Parts,
+    reading: Reading,
+    layout: Option<Layout>,
+    kept: Option<RowPart>,
+    removed: Option<RowPart>,
+}
+
+/// A part that is being written.
+struct RowPart {
+    writer: ArrowWriter<Box<dyn PartOutput>>,
+    rows: u64,
+}
+
+impl RowPart {
+    /// Writes the rows, a few at a time where they are long: the library looks at how large a page has become only behind
+    /// 1,024 of them, and rows that share a value of a dictionary take no memory until they are written.
+    fn write(&mut self, batch: &RecordBatch, block_bytes: usize) -> Result<(), Error> {
+        self.rows += batch.num_rows() as u64;
+        let bytes = batch.columns().iter().map(|column| viewed_bytes(column.as_ref())).sum::<u64>();
+        let most = (ROWS_BYTES.min(block_bytes) as u64 * batch.num_rows() as u64).checked_div(bytes);
+        let most = most.map_or(batch.num_rows(), |rows| rows as usize).max(1);
+        for row in (0..batch.num_rows()).step_by(most) {
+            let rows = batch.slice(row, most.min(batch.num_rows() - row));
+            self.writer.write(&rows).map_err(writing)?;
+        }
+        Ok(())
+    }
+}
+
+/// How a file is written, apart from its rows.
+#[derive(PartialEq)]
+struct Layout {
+    schema: TypePtr,
+    key_values: Vec<KeyValue>,
+    columns: Vec<ColumnLayout>,
+}
+
+#[derive(PartialEq)]
+struct ColumnLayout {
+    path: ColumnPath,
+    compression: Compression,
+    /// Whether all of the input's pages use the dictionary, or it does not say.
+    dictionary: bool,
+}
+
+impl<'a> RowWriter<'a> {
+    pub(super) fn new(parts: &'a dyn Parts, reading: &Reading) -> Self {
+        RowWriter { parts, reading: reading.clone(), layout: None, kept: None, removed: None }
+    }
+
+    fn close_parts(&mut self) -> Result<(), Error> {
+        for RowPart { writer, rows } in [self.kept.take(), self.removed.take()].into_iter().flatten() {
+            writer.into_inner().map_err(writing)?.finish(rows)?;
+        }
+        Ok(())
+    }
+
+    fn divide_batch(&mut self, batch: &RecordBatch, fates: &[Fate]) -> Result<(), Error> {
+        let Some(layout) = &self.layout else { return Ok(()) };
+        let block_bytes = self.reading.block_bytes;
+        let kept: BooleanArray = fates.iter().map(|fate| Some(*fate == Fate::Kept)).collect();
+        if kept.true_count() > 0 {
+            let part = match &mut self.kept {
+                Some(part) => part,
+                none => {
+                    none.insert(layout.create(self.parts, "kept", batch.schema_ref(), None, block_bytes)?)
+                }
+            };
+            part.write(&select(batch, &kept)?, block_bytes)?;
+        }
+        let removals: Vec<&Removal> = fates
+            .iter()
+            .filter_map(|fate| match fate {
+                Fate::Removed(removal) => Some(removal),
+                _ => None,
+            })
+            .collect();
+        if !removals.is_empty() {
+            let names = free_names(|name| batch.schema_ref().fields().find(name).is_some());
+            let removed = fates.iter().map(|fate| Some(matches!(fate, Fate::Removed(_)))).collect();
+            let batch = with_removals(&select(batch, &removed)?, &names, &removals)?;
+            let part = match &mut self.removed {
+                Some(part) => part,
+                none => none.insert(layout.create(
+                    self.parts,
+                    "removed",
+                    batch.schema_ref(),
+                    Some(&names),
+                    block_bytes,
+                )?),
+            };
+            part.write(&batch, block_bytes)?;
+        }
+        Ok(())
+    }
+}
+
+/// What the values take that are views into pages, if each is copied.
+fn viewed_bytes(array: &dyn Array) -> u64 {
+    if let Some(views) = array.as_binary_view_opt() {
+        // The lower half of a view begins with the value's length.
+        return views.views().iter().map(|&view| u64::from(view as u32)).sum();
+    }
+    let below = |array: &ArrayRef| viewed_bytes(array.as_ref());
+    match array.data_type() {
+        DataType::List(_) => below(array.as_list::<i32>().values()),
+        DataType::Map(..) => array.as_map().entries().columns().iter().map(below).sum(),
+        DataType::Struct(_) => array.as_struct().columns().iter().map(below).sum(),
+        _ => 0,
+    }
+}
+
+impl Writer for RowWriter<'_> {
+    fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
+        let file = File::open(piece, &self.reading)?;
+        // A row group whose columns cannot be told gives no record, so it needs no layout.
+        let layout = Layout::of_file(&file)?;
+        if layout.is_some() && layout != self.layout {
+            self.close_parts()?;
+            self.layout = layout;
+        }
+        let mut batches = Batches::new(file, &self.reading);
+        let mut batch_fates = Vec::new();
+        while let Some(rows) = batches.next()? {
+            let (count, records) = match rows {
+                Rows::Batch { records, .. } => (records.num_rows(), Some(records)),
+                Rows::Lost { .. } => (1, None),
+            };
+            batch_fates.clear();
+            batch_fates.extend(fates.take(count));
+            let lost = records.is_none();
+            if batch_fates.len() < count || lost && batch_fates != [Fate::Rejected] {
+                return Err(Error::changed(batches.file.path()));
+            }
+            if let Some(records) = records {
+                self.divide_batch(&records, &batch_fates)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn keep_none(&mut self, piece: &Piece) -> Result<bool, Error> {
+        let file = File::open(piece, &self.reading)?;
+        let layout = Layout::of_file(&file)?.map_or_else(|| Layout::without_rows(&file), Ok)?;
+        let schema = Arc::new(Schema::new(file.fields.clone()));
+        self.kept = Some(layout.create(self.parts, "kept", &schema, None, self.reading.block_bytes)?);
+        Ok(true)
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<(), Error> {
+        self.close_parts()
+    }
+}
+
+impl Layout {
+    /// As the first row group of the piece whose columns can be decoded.
+    fn of_file(file: &File) -> Result<Option<Layout>, Error> {
+        file.groups.iter().find_map(|group| Layout::of(file, group).transpose()).transpose()
+    }
+
+    fn without_rows(file: &File) -> Result<Layout, Error> {
+        let schema = schema::written(file.footer.schema.root_schema());
+        let schema = schema.map_err(|error| Error::data(file.path(), 0, error))?;
+        Ok(Layout { schema, key_values: file.footer.key_values.clone(), columns: Vec::new() })
+    }
+
+    /// `None` when the row group's columns cannot be decoded.
+    fn of(file: &File, group: &Group) -> Result<Option<Layout>, Error> {
+        let Ok((metadata, _)) = file.group(group) else { return Ok(None) };
+        let layout = Layout::decoded(file, metadata.row_group(0));
+        layout.map(Some).map_err(|error| Error::data(file.path(), 0, error))
+    }
+
+    fn decoded(file: &File, group: &RowGroupMetaData) -> Result<Layout, ParquetError> {
+        let level = ZstdLevel::try_new(ZSTD_LEVEL)?;
+        let columns = group.columns().iter().map(|column| ColumnLayout {
+            path: column.column_path().clone(),
+            compression: match column.compression() {
+                Compression::ZSTD(_) => Compression::ZSTD(level),
+                // The library neither reads nor writes it, but other row groups of the file may be read.
+                Compression::LZO => Compression::UNCOMPRESSED,
+                other => other,
+            },
+            dictionary: column.dictionary_page_offset().is_some()
+                && column.page_encoding_stats_mask().is_none_or(|pages| !holds_plain(pages)),
+        });
+        Ok(Layout {
+            schema: schema::written(file.footer.schema.root_schema())?,
+            key_values: file.footer.key_values.clone(),
+            columns: columns.collect(),
+        })
+    }
+
+    /// Creates the next part. `arrow_schema` is that of the batches to come.
+    fn create(
+        &self,
+        parts: &dyn Parts,
+        folder: &str,
+        arrow_schema: &Arc<Schema>,
+        removal_names: Option<&[String; 4]>,
+        block_bytes: usize,
+    ) -> Result<RowPart, Error> {
+        let (schema, key_values) = match removal_names {
+            None => (self.schema.clone(), self.key_values.clone()),
+            Some(names) => self.with_removals(names).map_err(writing)?,
+        };
+        let mut properties = WriterProperties::builder()
+            .set_max_row_group_bytes(Some(ROW_GROUP_BYTES.min(block_bytes)))
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_key_value_metadata(Some(key_values))
+            .set_compression(
+                self.columns.first().map_or(Compression::UNCOMPRESSED, |column| column.compression),
+            );
+        for column in &self.columns {
+            properties = properties
+                .set_column_compression(column.path.clone(), column.compression)
+                .set_column_dictionary_enabled(column.path.clone(), column.dictionary);
+        }
+        let options = ArrowWriterOptions::new()
+            .with_properties(properties.build())
+            .with_parquet_schema(SchemaDescriptor::new(schema))
+            .with_skip_arrow_metadata(true); // the input's own is among the key-values
+        let output = parts.part(folder, ".parquet")?;
+        let writer = ArrowWriter::try_new_with_options(output, arrow_schema.clone(), options);
+        Ok(RowPart { writer: writer.map_err(writing)?, rows: 0 })
+    }
+
+    /// The parquet schema and the key-values with the columns that removed rows have in addition.
+    fn with_removals(&self, names: &[String; 4]) -> Result<(TypePtr, Vec<KeyValue>), ParquetError> {
+        let mut fields = self.schema.get_fields().to_vec();
+        for name in names {
+            let column = match name.starts_with("similarity") {
+                true => Type::primitive_type_builder(name, PhysicalType::DOUBLE)
+                    .with_repetition(Repetition::OPTIONAL),
+                false => Type::primitive_type_builder(name, PhysicalType::BYTE_ARRAY)
+                    .with_logical_type(Some(LogicalType::String))
+                    .with_repetition(Repetition::REQUIRED),
+            };
+            fields.push(Arc::new(column.build()?));
+        }
+        let schema = Type::group_type_builder(self.schema.name()).with_fields(fields).build()?;
+
+        let mut key_values = self.key_values.clone();
+        for key_value in key_values.iter_mut().filter(|key_value| key_value.key == ARROW_SCHEMA_META_KEY) {
+            let descriptor = SchemaDescriptor::new(self.schema.clone());
+            let input = parquet_to_arrow_schema(&descriptor, Some(&self.key_values))?;
+            let fields: Vec<_> = input.fields().iter().cloned().chain(removal_fields(names)).collect();
+            let schema = Schema::new_with_metadata(fields, input.metadata().clone());
+            key_value.value = Some(encode_arrow_schema(&schema));
+        }
+        Ok((Arc::new(schema), key_values))
+    }
+}
+
+fn holds_plain(pages: &EncodingMask) -> bool {
+    let plain = EncodingMask::new_from_encodings([Encoding::PLAIN].iter());
+    pages.as_i32() & plain.as_i32() != 0
+}
+
+fn select(batch: &RecordBatch, rows: &BooleanArray) -> Result<RecordBatch, Error> {
+    if rows.true_count() == batch.num_rows() {
+        return Ok(batch.clone());
+    }
+    filter_record_batch(batch, rows).map_err(|error| writing(error.into()))
+}
+
+fn removal_fields(names: &[String; 4]) -> [Arc<Field>; 4] {
+    let [duplicate_of, similarity, cluster, reason] = names;
+    [
+        Arc::new(Field::new(duplicate_of, DataType::Utf8, false)),
+        Arc::new(Field::new(similarity, DataType::Float64, true)),
+        Arc::new(Field::new(cluster, DataType::Utf8, false)),
+        Arc::new(Field::new(reason, DataType::Utf8, false)),
+    ]
+}
+
+fn with_removals(
+    batch: &RecordBatch,
+    names: &[String; 4],
+    removals: &[&Removal],
+) -> Result<RecordBatch, Error> {
+    let text = |field: fn(&Removal) -> &str| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(removals.iter().map(|removal| field(removal))))
+    };
+    let similarity: Float64Array = removals.iter().map(|removal| removal.similarity).collect();
+    let columns: [ArrayRef; 4] = [
+        text(|removal| &removal.duplicate_of),
+        Arc::new(similarity),
+        text(|removal| &removal.cluster),
+        text(|removal| &removal.reason),
+    ];
+    let fields: Vec<_> = batch.schema_ref().fields().iter().cloned().chain(removal_fields(names)).collect();
+    let columns = batch.columns().iter().cloned().chain(columns).collect();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(|error| writing(error.into()))
+}
+
+/// An error of the parquet library while a part is written: the store's own if it came from there.
+pub(super) fn writing(error: ParquetError) -> Error {
+    let error = match error {
+        ParquetError::External(error) => match error.downcast::<std::io::Error>() {
+            Ok(error) => *error,
+            Err(error) => std::io::Error::other(error),
+        },
+        error => std::io::Error::other(error),
+    };
+    Error::writing("a part in parquet", error)
+}

@@ -1,0 +1,136 @@
+//! Plain text with one document on each line.
+
+use operators::DocBatch;
+
+use crate::parts::part::{Copies, Kind};
+use crate::text::compression::Compression;
+use crate::text::line_reader::{LineNumbers, Lines, place};
+use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer};
+
+/// One document on each line, in any encoding; also `.gz`, `.zst` and `.bz2`.
+///
+/// Only where it is named, for a file of text is taken for [`super::tancorp::TanCorp`]'s. The text is the line without
+/// the white space at its end; the id is `path:byte`. Lines of nothing but ASCII's white space are no records. Plain
+/// files split at newlines, and only there: U+2028 and others that some call ends of lines are text. Lines are copied
+/// byte for byte; a line without newline gets one.
+pub struct TextLines;
+
+/// The one value of [`TextLines`].
+pub static LINES: TextLines = TextLines;
+
+impl Format for TextLines {
+    fn name(&self) -> &'static str {
+        "lines"
+    }
+
+    fn recognises(&self, _path: &str, _head: &[u8]) -> bool {
+        false
+    }
+
+    fn splits(&self, path: &str) -> bool {
+        Compression::named(path).1 == Compression::None
+    }
+
+    fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
+        let lines = Lines::open(piece, reading)?;
+        let reading = reading.clone();
+        Ok(Box::new(LineReader { lines, reading, buffer: Vec::new(), place: String::new() }))
+    }
+
+    fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
+        Box::new(LineWriter { copies: Copies::new(parts, ".txt"), reading: reading.clone() })
+    }
+
+    fn line_numbers(&self, file: &Piece, reading: &Reading) -> Result<Option<LineNumbers>, Error> {
+        LineNumbers::open(file, reading).map(Some)
+    }
+}
+
+struct LineReader {
+    lines: Lines,
+    reading: Reading,
+    /// For lines that must be decoded.
+    buffer: Vec<u8>,
+    place: String,
+}
+
+impl Reader for LineReader {
+    fn fill(&mut self, batch: &mut DocBatch) -> Result<bool, Error> {
+        while !batch.full() {
+            if !self.lines.advance_to_text()? {
+                return Ok(false);
+            }
+            let (path, line) = (self.lines.path(), self.lines.line());
+            if !line.whole {
+                batch.reject(path, line.offset, self.lines.too_long(), line.bytes);
+                continue;
+            }
+            match self.lines.charset().decode(line.bytes, self.reading.bad_text, &mut self.buffer) {
+                Ok((text, replaced)) => {
+                    let id = place(path, line.offset, &mut self.place);
+                    batch.push_decoded(id, text.trim_ascii_end(), replaced);
+                }
+                Err(illegal) => {
+                    batch.reject(path, line.offset + illegal.offset as u64, illegal.reason, line.bytes);
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+struct LineWriter<'a> {
+    copies: Copies<'a>,
+    reading: Reading,
+}
+
+impl Writer for LineWriter<'_> {
+    fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
+        let mut lines = Lines::open(piece, &self.reading)?;
+        let kind = Kind::of(lines.compression(), lines.charset(), b"");
+        while lines.advance_to_text()? {
+            let line = lines.line();
+            let record = [line.bytes, lines.charset().missing_newline(line.bytes)];
+            if !self.copies.put(fates.next(), &kind, &record, line.whole)? {
+                return Err(Error::changed(piece.blob.path()));
+            }
+        }
+        Ok(())
+    }
+
+    fn keep_none(&mut self, piece: &Piece) -> Result<bool, Error> {
+        let lines = Lines::open(piece, &self.reading)?;
+        self.copies.keep_none(&Kind::of(lines.compression(), lines.charset(), b""))
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), Error> {
+        self.copies.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Record, check_splits};
+
+    type Encode = fn(&str) -> Vec<u8>;
+
+    #[test]
+    fn every_split_gives_every_line_once_in_every_encoding() {
+        let text = "新华社\u{2028}北京电\r\n\n \t\n国家\u{0a0a}统计局 \nab";
+        let expected = ["新华社\u{2028}北京电", "国家\u{0a0a}统计局", "ab"];
+        let kept = "新华社\u{2028}北京电\r\n国家\u{0a0a}统计局 \nab\n";
+        let gb18030: Encode = |text| encoding_rs::GB18030.encode(text).0.into_owned();
+        let utf16: Encode =
+            |text| format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_be_bytes).collect();
+        let utf8: Encode = |text| text.as_bytes().to_vec();
+        for encode in [utf8, gb18030, utf16] {
+            let records = check_splits(&LINES, "/a.txt", &encode(text), &encode(kept));
+            let texts = records.iter().map(|record| match record {
+                Record::Doc { text, .. } => text.as_str(),
+                Record::Reject { reason, .. } => panic!("{reason}"),
+            });
+            assert!(texts.eq(expected), "{records:?}");
+        }
+    }
+}

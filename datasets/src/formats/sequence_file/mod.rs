@@ -1,0 +1,170 @@
+//! SequenceFiles of Hadoop: rows of serialised keys and values, uncompressed, compressed one by one or in blocks.
+//!
+//! A document's text is the value, its id the key. What is read: versions 1 to 6; keys and values of the classes
+//! Text, BytesWritable (UTF-8, or as the user says), LongWritable, IntWritable and NullWritable, where a number is its decimal digits;
+//! DefaultCodec, gzip, bzip2, snappy, lz4 and zstd. What is written is version 6 with the classes, the metadata, the
+//! compression and the codec of the input.
+//!
+//! Source: org.apache.hadoop.io.SequenceFile of Hadoop 3.4.1.
+
+mod block;
+mod class;
+mod codec;
+mod framed;
+mod header;
+mod pack;
+mod read;
+mod window;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Write as _;
+
+use operators::DocBatch;
+
+pub use self::codec::Codec;
+pub(crate) use self::pack::Packer;
+use self::pack::Unpacker;
+
+use self::class::Class;
+use self::codec::Decompressor;
+use self::header::{Compression, MAGIC};
+use self::read::{Raw, Record, Records};
+use crate::text::compression::has_suffix;
+use crate::{BadText, Encoding, Error, Format, PackReader, Parts, Piece, Reader, Reading, Writer};
+
+/// SequenceFiles, in pieces that begin and end at sync markers.
+pub static SEQUENCE_FILE: SequenceFile = SequenceFile;
+
+/// The format of SequenceFiles.
+pub struct SequenceFile;
+
+impl Format for SequenceFile {
+    fn name(&self) -> &'static str {
+        "sequencefile"
+    }
+
+    fn recognises(&self, path: &str, head: &[u8]) -> bool {
+        // The versions there have been, and some more, so that a new one is refused by its number. By its name too: an
+        // empty or broken file among good ones costs itself and not the job.
+        let version = head.strip_prefix(MAGIC).and_then(|rest| rest.first());
+        version.is_some_and(|&version| version < 32)
+            || [".seq", ".sequencefile"].iter().any(|suffix| has_suffix(path, suffix))
+    }
+
+    fn splits(&self, _path: &str) -> bool {
+        true
+    }
+
+    fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
+        let records = Records::open(piece, reading)?;
+        let decompressor = match records.header.compression {
+            Compression::Record(codec) => Some(Decompressor::new(codec, reading.window_log())),
+            _ => None,
+        };
+        let documents = Documents {
+            key: records.header.key,
+            value: records.header.value,
+            name: piece.name.clone(),
+            encoding: reading.encoding,
+            bad_text: reading.bad_text,
+            max_record_bytes: reading.max_record_bytes,
+            decompressor,
+            decompressed: Vec::new(),
+            id: String::new(),
+            text: String::new(),
+        };
+        Ok(Box::new(SequenceReader { path: piece.blob.path().to_owned(), records, documents }))
+    }
+
+    fn unpack(&self, piece: &Piece, reading: &Reading) -> Result<Option<Box<dyn PackReader>>, Error> {
+        Ok(Some(Box::new(Unpacker::open(piece, reading)?)))
+    }
+
+    fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
+        Box::new(write::SequenceWriter::new(parts, reading))
+    }
+}
+
+struct SequenceReader {
+    path: String,
+    records: Records,
+    documents: Documents,
+}
+
+impl Reader for SequenceReader {
+    fn fill(&mut self, batch: &mut DocBatch) -> Result<bool, Error> {
+        while !batch.full() {
+            match self.records.next()? {
+                None => return Ok(false),
+                Some(Raw::Lost { offset, reason, head }) => batch.reject(&self.path, offset, reason, head),
+                Some(Raw::Record(record)) => match self.documents.read(&record) {
+                    Ok(Document { id, text, replaced }) => batch.push_decoded(id, text, replaced),
+                    Err((reason, head)) => batch.reject(&self.path, record.offset, reason, head),
+                },
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Makes documents of records.
+struct Documents {
+    key: Class,
+    value: Class,
+    name: String,
+    encoding: Option<Encoding>,
+    bad_text: BadText,
+    max_record_bytes: usize,
+    /// Where each value is compressed.
+    decompressor: Option<Decompressor>,
+    decompressed: Vec<u8>,
+    id: String,
+    text: String,
+}
+
+struct Document<'a> {
+    id: &'a str,
+    text: &'a str,
+    /// Whether one of the two had illegal bytes.
+    replaced: bool,
+}
+
+impl Documents {
+    /// What a record says, or what is wrong with it and how it begins.
+    fn read<'a>(&'a mut self, record: &Record<'a>) -> Result<Document<'a>, (String, &'a [u8])> {
+        let mut value = record.value;
+        let limit = self.max_record_bytes;
+        if let Some(decompressor) = &mut self.decompressor {
+            match decompressor.decompress(value, limit, &mut self.decompressed) {
+                Ok(bytes) => value = &self.decompressed[..bytes],
+                Err(reason) => return Err((format!("the value: {reason}"), value)),
+            }
+        }
+        let bytes = record.key.len() + value.len();
+        if bytes > limit {
+            return Err((format!("a record of {bytes} bytes, more than {limit}"), value));
+        }
+        let (text, bad_value) = self
+            .value
+            .text(value, self.encoding, self.bad_text, &mut self.text)
+            .map_err(|reason| (format!("the value {reason}"), value))?;
+        let (id, bad_key) = match self.key {
+            Class::Null if record.key.is_empty() => {
+                self.id.clear();
+                // Writing to a String cannot fail.
+                let _ = write!(self.id, "{}:{}", self.name, record.offset);
+                if let Some(index) = record.index {
+                    let _ = write!(self.id, ":{index}");
+                }
+                (&*self.id, false)
+            }
+            class => class
+                .text(record.key, None, self.bad_text, &mut self.id)
+                .map_err(|reason| (format!("the key {reason}"), record.key))?,
+        };
+        Ok(Document { id, text, replaced: bad_value || bad_key })
+    }
+}

@@ -1,0 +1,223 @@
+//! Copies records into new SequenceFiles, key and value as they were.
+
+use std::io::Write as _;
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::class::put_vint;
+use super::codec::Codec;
+use super::header::{Compression, Header, MARKER_BYTES};
+use super::read::{Raw, Records};
+use crate::parts::removal_log::Reasons;
+use crate::{Error, Fate, PartOutput, Parts, Piece, Reading, Writer};
+
+/// A sync marker comes before the first record that begins as far as this behind the one before. As in Hadoop 2:
+/// the 100 KiB of Hadoop 3 would leave small files in one piece.
+const SYNC_BYTES: u64 = 100 * MARKER_BYTES as u64;
+/// A block is closed when its keys and values are this long, as in Hadoop.
+const BLOCK_BYTES: usize = 1_000_000;
+/// How much is handed to the store at once.
+const WRITE_BYTES: usize = 1 << 18;
+
+pub(super) struct SequenceWriter<'a> {
+    parts: &'a dyn Parts,
+    reading: Reading,
+    kept: Option<Part>,
+    removed: Option<Part>,
+    reasons: Reasons<'a>,
+}
+
+impl<'a> SequenceWriter<'a> {
+    pub(super) fn new(parts: &'a dyn Parts, reading: &Reading) -> Self {
+        let (reading, reasons) = (reading.clone(), Reasons::new(parts));
+        SequenceWriter { parts, reading, kept: None, removed: None, reasons }
+    }
+}
+
+impl Writer for SequenceWriter<'_> {
+    fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
+        let changed = || Error::changed(piece.blob.path());
+        let mut records = Records::open(piece, &self.reading)?;
+        let header = records.header.clone();
+        while let Some(raw) = records.next()? {
+            let record = match raw {
+                Raw::Record(record) => record,
+                Raw::Lost { .. } => match fates.next() {
+                    Some(Fate::Rejected) => continue,
+                    _ => return Err(changed()),
+                },
+            };
+            let (part, folder) = match fates.next() {
+                Some(Fate::Kept) => (&mut self.kept, "kept"),
+                Some(Fate::Removed(removal)) => {
+                    self.reasons.write(&removal)?;
+                    (&mut self.removed, "removed")
+                }
+                Some(Fate::Rejected) => continue,
+                None => return Err(changed()),
+            };
+            if part.as_ref().is_none_or(|part| part.header != header.copy) {
+                if let Some(part) = part.take() {
+                    part.finish()?;
+                }
+                let output = self.parts.part(folder, &extension(&piece.name))?;
+                *part = Some(Part::new(&header, folder, output));
+            }
+            if let Some(part) = part {
+                part.append(record.key, record.value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn keep_none(&mut self, piece: &Piece) -> Result<bool, Error> {
+        let header = Records::open(piece, &self.reading)?.header.clone();
+        let output = self.parts.part("kept", &extension(&piece.name))?;
+        self.kept = Some(Part::new(&header, "kept", output));
+        Ok(true)
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), Error> {
+        for part in [self.kept, self.removed].into_iter().flatten() {
+            part.finish()?;
+        }
+        self.reasons.finish()
+    }
+}
+
+/// What the name ends with, from its last dot on; `.seq` if there is nothing of the kind.
+pub(super) fn extension(name: &str) -> String {
+    let name = name.rsplit('/').next().unwrap_or(name);
+    match name.rsplit_once('.') {
+        Some((stem, end)) if !stem.is_empty() && !end.is_empty() => format!(".{end}"),
+        _ => ".seq".to_owned(),
+    }
+}
+
+/// A file being written. It holds one block, or what is not yet handed to the store.
+pub(super) struct Part {
+    /// Without the sync marker.
+    header: Vec<u8>,
+    marker: [u8; MARKER_BYTES],
+    folder: &'static str,
+    output: Box<dyn PartOutput>,
+    records: u64,
+    /// Still to be written.
+    buffer: Vec<u8>,
+    /// How long the file is without the buffer.
+    written: u64,
+    /// Where the last sync marker ended.
+    synced: u64,
+    block: Option<Block>,
+}
+
+impl Part {
+    pub(super) fn new(header: &Header, folder: &'static str, output: Box<dyn PartOutput>) -> Self {
+        // Not random, so that two runs write the same bytes; not the input's, lest a text that
+        // quotes the input's sync marker goes on meaning something.
+        let mut seed = header.copy.clone();
+        seed.extend(header.marker.iter().flat_map(|marker| &marker[4..]));
+        let marker = Header::marker(xxh3_128(&seed).to_be_bytes());
+        let mut buffer = header.copy.clone();
+        buffer.extend_from_slice(&marker[4..]);
+        let block = match header.compression {
+            Compression::Block(codec) => Some(Block::new(codec)),
+            Compression::None | Compression::Record(_) => None,
+        };
+        let synced = buffer.len() as u64;
+        let header = header.copy.clone();
+        Part { header, marker, folder, output, records: 0, buffer, written: 0, synced, block }
+    }
+
+    pub(super) fn append(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.records += 1;
+        match &mut self.block {
+            Some(block) => {
+                block.append(key, value);
+                if block.keys.len() + block.values.len() >= BLOCK_BYTES {
+                    self.close_block()?;
+                }
+            }
+            None => {
+                if self.written + self.buffer.len() as u64 >= self.synced + SYNC_BYTES {
+                    self.buffer.extend_from_slice(&self.marker);
+                    self.synced = self.written + self.buffer.len() as u64;
+                }
+                self.buffer.extend_from_slice(&((key.len() + value.len()) as u32).to_be_bytes());
+                self.buffer.extend_from_slice(&(key.len() as u32).to_be_bytes());
+                self.buffer.extend_from_slice(key);
+                self.buffer.extend_from_slice(value);
+            }
+        }
+        if self.buffer.len() >= WRITE_BYTES { self.write() } else { Ok(()) }
+    }
+
+    fn close_block(&mut self) -> Result<(), Error> {
+        if let Some(block) = self.block.as_mut().filter(|block| block.count > 0) {
+            self.buffer.extend_from_slice(&self.marker);
+            block.close(&mut self.buffer).map_err(|error| Error::writing(self.folder, error))?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> Result<(), Error> {
+        self.output.write_all(&self.buffer).map_err(|error| Error::writing(self.folder, error))?;
+        self.written += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> Result<(), Error> {
+        self.close_block()?;
+        self.write()?;
+        Ok(self.output.finish(self.records)?)
+    }
+}
+
+/// The records of a block, not yet compressed.
+struct Block {
+    codec: Codec,
+    count: usize,
+    key_lengths: Vec<u8>,
+    keys: Vec<u8>,
+    value_lengths: Vec<u8>,
+    values: Vec<u8>,
+    compressed: Vec<u8>,
+}
+
+impl Block {
+    fn new(codec: Codec) -> Self {
+        let none = Vec::new;
+        Block {
+            codec,
+            count: 0,
+            key_lengths: none(),
+            keys: none(),
+            value_lengths: none(),
+            values: none(),
+            compressed: none(),
+        }
+    }
+
+    fn append(&mut self, key: &[u8], value: &[u8]) {
+        self.count += 1;
+        put_vint(&mut self.key_lengths, key.len());
+        self.keys.extend_from_slice(key);
+        put_vint(&mut self.value_lengths, value.len());
+        self.values.extend_from_slice(value);
+    }
+
+    /// Appends the block to `out` and empties it.
+    fn close(&mut self, out: &mut Vec<u8>) -> std::io::Result<()> {
+        put_vint(out, self.count);
+        self.count = 0;
+        for part in [&mut self.key_lengths, &mut self.keys, &mut self.value_lengths, &mut self.values] {
+            self.compressed.clear();
+            self.codec.compress(part, &mut self.compressed)?;
+            put_vint(out, self.compressed.len());
+            out.extend_from_slice(&self.compressed);
+            part.clear();
+        }
+        Ok(())
+    }
+}

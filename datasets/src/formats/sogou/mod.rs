@@ -1,0 +1,302 @@
+//! SogouCS and SogouCA: news pages of Sogou Labs, one pseudo-XML element per page.
+
+use std::borrow::Cow;
+
+use operators::{DocBatch, Reject};
+
+use crate::parts::part::{Copies, Kind};
+use crate::text::compression::Compression;
+use crate::text::encoding;
+use crate::text::line_reader::{Extended, LineNumbers, Lines};
+use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer};
+
+/// The format of SogouCS, in GB18030 or another encoding:
+/// ```text
+/// <doc>
+/// <url>http://…</url>
+/// <docno>98590b972ad2f0ea-34913306c0bb3300</docno>
+/// <contenttitle>…</contenttitle>
+/// <content>…</content>
+/// </doc>
+/// ```
+/// The id is `docno`, or the url where `url` is named as the field of the id; the text is the title, a newline and the
+/// content, or the content alone where the title is empty or missing. It is no XML: `&` stands for itself, and nothing is
+/// unescaped. A url that is not used must be text too.
+///
+/// A document begins at a line that is `<doc>` and ends with `</doc>`, or where the next begins if that
+/// is missing. The file splits at such lines: no byte of `<`, `>`, `/` or the newline can be the later
+/// byte of a character of GB18030, whose second bytes are 0x40 and above, and 0x30–0x39 in those of
+/// four bytes, as is the fourth. A root `<docs>` and blank lines may lie outside of documents; they are not copied. Any
+/// other text between two documents, before the first or behind the last is one reject, so that no document is lost in
+/// silence where its `<doc>` is damaged.
+///
+/// Published by Sogou Labs: SogouCS at <http://www.sogou.com/labs/resource/cs.php>, SogouCA, which has the same
+/// format, at <http://www.sogou.com/labs/resource/ca.php>.
+pub struct SogouCs;
+
+/// The one value of [`SogouCs`].
+pub static SOGOUCS: SogouCs = SogouCs;
+
+impl Format for SogouCs {
+    fn name(&self) -> &'static str {
+        "sogoucs"
+    }
+
+    /// By its first line: `<doc>`, or `<docs>` and then `<doc>`.
+    fn recognises(&self, _path: &str, head: &[u8]) -> bool {
+        let head = encoding::head(head);
+        let mut lines = head.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+        let mut first = lines.next();
+        if first == Some(b"<docs>") {
+            first = lines.next();
+        }
+        first == Some(b"<doc>")
+    }
+
+    fn splits(&self, path: &str) -> bool {
+        Compression::named(path).1 == Compression::None
+    }
+
+    fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
+        let elements = Elements::open(piece, reading)?;
+        Ok(Box::new(SogouReader { elements, reading: reading.clone(), buffer: Vec::new() }))
+    }
+
+    fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
+        Box::new(SogouWriter { copies: Copies::new(parts, ".dat"), reading: reading.clone() })
+    }
+
+    fn line_numbers(&self, file: &Piece, reading: &Reading) -> Result<Option<LineNumbers>, Error> {
+        LineNumbers::open(file, reading).map(Some)
+    }
+}
+
+/// The documents of a piece as bytes: the reader and the writer both go by these. Holds one document.
+struct Elements {
+    lines: Lines,
+    end: u64,
+    /// Whether the next line is known to lie outside of any document: at the file's beginning and behind a `</doc>`, but
+    /// not at the beginning of a piece.
+    outside: bool,
+    /// Whether the line that `lines` gave last begins a document that was not given yet.
+    opened: bool,
+    /// What is no document, or is not held.
+    fault: Option<Fault>,
+}
+
+/// Where a record lies that is not to be read, how it begins, and why.
+struct Fault {
+    offset: u64,
+    head: Vec<u8>,
+    reason: String,
+}
+
+struct Element<'a> {
+    /// Of its first byte.
+    offset: u64,
+    bytes: &'a [u8],
+    /// Why it is not to be read; then `bytes` is how it begins.
+    fault: Option<&'a str>,
+}
+
+impl Elements {
+    fn open(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
+        let lines = Lines::open_past(piece, reading)?;
+        let end = if lines.compression() == Compression::None { piece.end } else { u64::MAX };
+        Ok(Elements { lines, end, outside: piece.start == 0, opened: false, fault: None })
+    }
+
+    /// Errors: as in [`Lines::advance`].
+    fn next(&mut self) -> Result<Option<Element<'_>>, Error> {
+        self.fault = None;
+        let found = self.find_opening()?;
+        if self.fault.is_none() {
+            if !found {
+                return Ok(None);
+            }
+            self.opened = false;
+            self.find_end()?;
+        }
+        let line = self.lines.line();
+        Ok(Some(match &self.fault {
+            Some(Fault { offset, head, reason }) => {
+                Element { offset: *offset, bytes: head, fault: Some(reason) }
+            }
+            None => Element { offset: line.offset, bytes: line.bytes, fault: None },
+        }))
+    }
+
+    /// Goes on to the line that begins the next document: whether that is of this piece.
+    ///
+    /// What lies between a document and the next belongs to the first, what lies before all of them to the file's first
+    /// piece, wherever the pieces are cut.
+    fn find_opening(&mut self) -> Result<bool, Error> {
+        while !self.opened {
+            if !self.lines.advance()? || self.lines.line().offset >= self.end && !self.outside {
+                return Ok(false);
+            }
+            let line = self.tag(0);
+            let tag = line.trim_ascii();
+            let opened = tag == b"<doc>";
+            if self.outside && self.fault.is_none() && !opened && !matches!(tag, b"" | b"<docs>" | b"</docs>")
+            {
+                self.fault = Some(self.fault("text outside of any <doc>".to_owned()));
+            }
+            self.opened = opened;
+        }
+        self.outside = false;
+        Ok(self.lines.line().offset < self.end)
+    }
+
+    fn fault(&self, reason: String) -> Fault {
+        let line = self.lines.line();
+        let head = &line.bytes[..line.bytes.len().min(Reject::HEAD_BYTES)];
+        Fault { offset: line.offset, head: head.to_vec(), reason }
+    }
+
+    /// Joins the other lines of the document to its first.
+    fn find_end(&mut self) -> Result<(), Error> {
+        loop {
+            let before = self.lines.line().bytes.len();
+            match self.lines.extend()? {
+                Extended::Longer => {}
+                // Damage takes the document that it cuts with it.
+                Extended::AtEnd => return self.lines.damage(),
+                Extended::TooLong => return self.pass_long(),
+            }
+            let tag = self.tag(before);
+            if tag.trim_ascii() == b"<doc>" {
+                self.lines.cut(before);
+                return Ok(());
+            }
+            if tag.trim_ascii_end().ends_with(b"</doc>") {
+                self.outside = true;
+                return Ok(());
+            }
+        }
+    }
+
+    /// Passes the rest of a document that is not held.
+    fn pass_long(&mut self) -> Result<(), Error> {
+        self.fault = Some(self.fault(self.lines.too_long()));
+        while self.lines.advance()? {
+            let tag = self.tag(0);
+            let (opens, closes) = (tag.trim_ascii() == b"<doc>", tag.trim_ascii_end().ends_with(b"</doc>"));
+            if opens || closes {
+                (self.opened, self.outside) = (opens, closes);
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The end of what `lines` gave last, from there on, as ASCII.
+    fn tag(&self, from: usize) -> Cow<'_, [u8]> {
+        self.lines.charset().ascii(&self.lines.line().bytes[from..])
+    }
+}
+
+/// The offset in a document of what is wrong with it, and the reason.
+type Wrong = (usize, Cow<'static, str>);
+
+/// Its id and its text.
+type Document<'t> = Result<(&'t str, Cow<'t, str>), Wrong>;
+
+fn document<'t>(text: &'t str, reading: &Reading) -> Document<'t> {
+    let docno = field(text, "<docno>", "</docno>")?.map_or("", |(docno, _)| docno.trim());
+    if docno.is_empty() {
+        return Err((0, "the document has no <docno>".into()));
+    }
+    let id = match reading.id() {
+        ("url", true) => field(text, "<url>", "</url>")?.map_or("", |(url, _)| url.trim()),
+        _ => docno,
+    };
+    if id.is_empty() {
+        return Err((0, "the document has no <url>".into()));
+    }
+    let title = field(text, "<contenttitle>", "</contenttitle>")?.map_or("", |(title, _)| title.trim());
+    let content = field(text, "<content>", "</content>")?;
+    let (content, rest) = content.ok_or((0, "the document has no <content>".into()))?;
+    // Where the newline between them is damaged, the next document would be lost in silence.
+    if find(rest, "<docno>").is_some() {
+        return Err((0, "the document has two <docno>".into()));
+    }
+    let text = if title.is_empty() { content.into() } else { format!("{title}\n{content}").into() };
+    Ok((id, text))
+}
+
+/// What stands between the first `open` and the first `close` after it, and what comes then.
+fn field<'t>(text: &'t str, open: &str, close: &str) -> Result<Option<(&'t str, &'t str)>, Wrong> {
+    let Some(at) = find(text, open) else { return Ok(None) };
+    let value = &text[at + open.len()..];
+    match find(value, close) {
+        Some(end) => Ok(Some((&value[..end], &value[end + close.len()..]))),
+        None => Err((0, format!("{open} is not closed").into())),
+    }
+}
+
+fn find(text: &str, tag: &str) -> Option<usize> {
+    memchr::memmem::find(text.as_bytes(), tag.as_bytes())
+}
+
+struct SogouReader {
+    elements: Elements,
+    reading: Reading,
+    /// For documents that must be decoded.
+    buffer: Vec<u8>,
+}
+
+impl Reader for SogouReader {
+    fn fill(&mut self, batch: &mut DocBatch) -> Result<bool, Error> {
+        let path = self.elements.lines.path().to_owned();
+        let charset = self.elements.lines.charset();
+        while !batch.full() {
+            let Some(element) = self.elements.next()? else { return Ok(false) };
+            if let Some(reason) = element.fault {
+                batch.reject(&path, element.offset, reason, element.bytes);
+                continue;
+            }
+            let decoded = charset.decode(element.bytes, self.reading.bad_text, &mut self.buffer);
+            let decoded = decoded.map_err(|illegal| (illegal.offset, illegal.reason.into()));
+            match decoded.and_then(|(text, replaced)| Ok((document(text, &self.reading)?, replaced))) {
+                Ok(((id, text), replaced)) => batch.push_decoded(id, &text, replaced),
+                Err((at, reason)) => {
+                    batch.reject(&path, element.offset + at as u64, reason, element.bytes);
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+struct SogouWriter<'a> {
+    copies: Copies<'a>,
+    reading: Reading,
+}
+
+impl Writer for SogouWriter<'_> {
+    fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
+        let mut elements = Elements::open(piece, &self.reading)?;
+        let charset = elements.lines.charset();
+        let kind = Kind::of(elements.lines.compression(), charset, b"");
+        while let Some(element) = elements.next()? {
+            let record = [element.bytes, charset.missing_newline(element.bytes)];
+            if !self.copies.put(fates.next(), &kind, &record, element.fault.is_none())? {
+                return Err(Error::changed(piece.blob.path()));
+            }
+        }
+        Ok(())
+    }
+
+    fn keep_none(&mut self, piece: &Piece) -> Result<bool, Error> {
+        let elements = Elements::open(piece, &self.reading)?;
+        self.copies.keep_none(&Kind::of(elements.lines.compression(), elements.lines.charset(), b""))
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), Error> {
+        self.copies.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! Folders of files with one document each: files are copied whole, under their own names.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use cluster::{Blob, BlobReader};
+use operators::Reject;
+
+use crate::parts::removal_log::Reasons;
+use crate::{Error, Fate, Parts, Piece, Writer};
+
+/// The bytes of a file, and whether it is longer than `most`: then only how it begins, as a reject shows it.
+pub(crate) fn read_file(blob: &Arc<dyn Blob>, most: usize) -> Result<(Vec<u8>, bool), Error> {
+    let too_long = blob.bytes() > most as u64;
+    let end = if too_long { Reject::HEAD_BYTES as u64 } else { blob.bytes() };
+    let mut bytes = Vec::new();
+    BlobReader::new(blob.clone(), 0, end)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Error::reading(blob.path(), 0, error))?;
+    Ok((bytes, too_long))
+}
+
+/// Copies each file to the same path below `kept` or `removed`.
+///
+/// A piece that begins where its file does stands for the file; any other holds nothing.
+pub(crate) struct TreeWriter<'a> {
+    parts: &'a dyn Parts,
+    reasons: Reasons<'a>,
+}
+
+impl<'a> TreeWriter<'a> {
+    pub fn new(parts: &'a dyn Parts) -> Self {
+        TreeWriter { parts, reasons: Reasons::new(parts) }
+    }
+
+    fn copy(&self, piece: &Piece, folder: &str) -> Result<(), Error> {
+        let mut output = self.parts.named(folder, &piece.name)?;
+        let mut input = BlobReader::new(piece.blob.clone(), 0, u64::MAX);
+        io::copy(&mut input, &mut output).map_err(|error| Error::writing(folder, error))?;
+        Ok(output.finish(1)?)
+    }
+}
+
+impl Writer for TreeWriter<'_> {
+    fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
+        if piece.start > 0 {
+            return Ok(());
+        }
+        match fates.next() {
+            Some(Fate::Kept) => self.copy(piece, "kept"),
+            Some(Fate::Removed(removal)) => {
+                self.copy(piece, "removed")?;
+                self.reasons.write(&removal)
+            }
+            Some(Fate::Rejected) => Ok(()),
+            None => Err(Error::changed(piece.blob.path())),
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), Error> {
+        self.reasons.finish()
+    }
+}

@@ -1,0 +1,147 @@
+//! The output files of one folder of one split, for formats whose records are copied as bytes.
+
+use std::io;
+
+use super::removal_log::Reasons;
+use crate::text::compression::{Compression, Encoder};
+use crate::text::encoding::Charset;
+use crate::{Encoding, Error, Fate, Parts};
+
+/// What the records of one part have in common: a new part begins where it changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Kind {
+    compression: Compression,
+    encoding: Option<Encoding>,
+    /// What the part begins with, before its first record.
+    head: Vec<u8>,
+}
+
+impl Kind {
+    /// What we write ourselves.
+    pub fn plain() -> Self {
+        Kind { compression: Compression::None, encoding: None, head: Vec::new() }
+    }
+
+    /// Records of a file of lines. `head`: what each part begins with, behind the byte order mark that UTF-16 needs.
+    pub fn of(compression: Compression, charset: Charset, head: &[u8]) -> Self {
+        let mark = if charset.unit() == 2 { charset.encode("\u{feff}", b"") } else { Default::default() };
+        Kind { compression, encoding: charset.encoding(), head: [&mark, head].concat() }
+    }
+}
+
+/// Writes records to the current part; begins a new one where their [`Kind`] changes.
+///
+/// Nothing is created before the first record unless it is begun, so a folder without records has no file.
+pub(crate) struct PartWriter<'a> {
+    parts: &'a dyn Parts,
+    folder: &'static str,
+    extension: &'static str,
+    current: Option<Current>,
+}
+
+/// The part that is being written.
+struct Current {
+    kind: Kind,
+    encoder: Encoder,
+    records: u64,
+}
+
+impl<'a> PartWriter<'a> {
+    /// `extension`: without that of the compression, such as `.jsonl`.
+    pub fn new(parts: &'a dyn Parts, folder: &'static str, extension: &'static str) -> Self {
+        PartWriter { parts, folder, extension, current: None }
+    }
+
+    /// Creates a part of this kind unless the current one is.
+    pub fn begin(&mut self, kind: &Kind) -> Result<(), Error> {
+        if self.current.as_ref().is_none_or(|current| current.kind != *kind) {
+            let ended = self.current.take();
+            self.close(ended)?;
+            let extension = format!("{}{}", self.extension, kind.compression.suffix());
+            let output = self.parts.part(self.folder, &extension)?;
+            let mut encoder = Encoder::new(kind.compression, output).map_err(|error| self.failed(error))?;
+            encoder.write(&kind.head).map_err(|error| self.failed(error))?;
+            self.current = Some(Current { kind: kind.clone(), encoder, records: 0 });
+        }
+        Ok(())
+    }
+
+    /// Writes one record, given in some number of slices.
+    pub fn write(&mut self, kind: &Kind, record: &[&[u8]]) -> Result<(), Error> {
+        self.begin(kind)?;
+        let Some(current) = &mut self.current else { return Ok(()) };
+        current.records += 1;
+        record
+            .iter()
+            .try_for_each(|bytes| current.encoder.write(bytes))
+            .map_err(|error| Error::writing(self.folder, error))
+    }
+
+    /// Makes the last part durable.
+    pub fn finish(mut self) -> Result<(), Error> {
+        let current = self.current.take();
+        self.close(current)
+    }
+
+    fn close(&self, part: Option<Current>) -> Result<(), Error> {
+        if let Some(Current { encoder, records, .. }) = part {
+            encoder.into_output().map_err(|error| self.failed(error))?.finish(records)?;
+        }
+        Ok(())
+    }
+
+    fn failed(&self, error: io::Error) -> Error {
+        Error::writing(self.folder, error)
+    }
+}
+
+/// The kept and the removed records of a split, each as its own bytes, and the reasons beside the removed ones.
+pub(crate) struct Copies<'a> {
+    kept: PartWriter<'a>,
+    removed: PartWriter<'a>,
+    reasons: Reasons<'a>,
+}
+
+impl<'a> Copies<'a> {
+    pub fn new(parts: &'a dyn Parts, extension: &'static str) -> Self {
+        Copies {
+            kept: PartWriter::new(parts, "kept", extension),
+            removed: PartWriter::new(parts, "removed", extension),
+            reasons: Reasons::new(parts),
+        }
+    }
+
+    /// Puts a record where its fate says; `false` where there is none, or another than to be rejected for what is not
+    /// `whole`.
+    pub fn put(
+        &mut self,
+        fate: Option<Fate>,
+        kind: &Kind,
+        record: &[&[u8]],
+        whole: bool,
+    ) -> Result<bool, Error> {
+        match fate {
+            Some(Fate::Rejected) => {}
+            Some(Fate::Kept) if whole => self.kept.write(kind, record)?,
+            Some(Fate::Removed(removal)) if whole => {
+                self.removed.write(kind, record)?;
+                self.reasons.write(&removal)?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Begins a kept part without a record.
+    pub fn keep_none(&mut self, kind: &Kind) -> Result<bool, Error> {
+        self.kept.begin(kind)?;
+        Ok(true)
+    }
+
+    /// Makes all parts durable.
+    pub fn finish(self) -> Result<(), Error> {
+        self.kept.finish()?;
+        self.removed.finish()?;
+        self.reasons.finish()
+    }
+}

@@ -1,0 +1,127 @@
+//! Why each document was removed, for formats whose records have no place to say so.
+
+use std::io;
+
+use serde::Serialize;
+
+use super::part::{Kind, PartWriter};
+use crate::{Error, Parts, Removal};
+
+/// Where the companions of removed parts lie: no input file is there under any format, for names that begin so are
+/// skipped.
+const FOLDER: &str = "removed/_reasons";
+
+/// Writes the companion of a removed part: a part of JSON lines with one line per removed record, in the same order. It
+/// is created at the first removal.
+pub(crate) struct Reasons<'a> {
+    part: PartWriter<'a>,
+    line: Vec<u8>,
+}
+
+impl<'a> Reasons<'a> {
+    pub fn new(parts: &'a dyn Parts) -> Self {
+        Reasons { part: PartWriter::new(parts, FOLDER, ".jsonl"), line: Vec::new() }
+    }
+
+    /// Adds the line of the next removed record.
+    pub fn write(&mut self, removal: &Removal) -> Result<(), Error> {
+        self.line.clear();
+        write_line(&mut self.line, removal).map_err(|error| Error::writing("removed", error))?;
+        self.part.write(&Kind::plain(), &[&self.line])
+    }
+
+    /// Makes the part durable, if there is one.
+    pub fn finish(self) -> Result<(), Error> {
+        self.part.finish()
+    }
+}
+
+fn write_line(line: &mut Vec<u8>, removal: &Removal) -> io::Result<()> {
+    line.extend_from_slice(b"{\"id\":");
+    serde_json::to_writer(&mut *line, &removal.id)?;
+    line.push(b',');
+    write_members(line, &FIELDS, removal)?;
+    line.extend_from_slice(b"}\n");
+    Ok(())
+}
+
+/// The fields that a removed record gets.
+pub(crate) const FIELDS: [&str; 4] = ["duplicate_of", "similarity", "cluster", "reason"];
+
+/// Whether [`free_names`] could choose this name.
+pub(crate) fn is_like_a_field(name: &str) -> bool {
+    FIELDS.contains(&name.trim_end_matches(SUFFIX))
+}
+
+const SUFFIX: &str = "_dedup";
+
+/// [`FIELDS`] under names that the record does not have: `…_dedup` where it has one of that name.
+pub(crate) fn free_names(taken: impl Fn(&str) -> bool) -> [String; 4] {
+    FIELDS.map(|name| {
+        let mut name = name.to_owned();
+        while taken(&name) {
+            name.push_str(SUFFIX);
+        }
+        name
+    })
+}
+
+/// Adds `"duplicate_of":…,"similarity":…,"cluster":…,"reason":…`, by these names: what a removed record says of its
+/// removal.
+pub(crate) fn write_members<N: AsRef<str>>(
+    json: &mut Vec<u8>,
+    names: &[N; 4],
+    removal: &Removal,
+) -> io::Result<()> {
+    let [duplicate_of, similarity, cluster, reason] = names.each_ref().map(AsRef::as_ref);
+    write_member(json, duplicate_of, &removal.duplicate_of)?;
+    json.push(b',');
+    write_member(json, similarity, &removal.similarity)?;
+    json.push(b',');
+    write_member(json, cluster, &removal.cluster)?;
+    json.push(b',');
+    write_member(json, reason, &removal.reason)
+}
+
+fn write_member(json: &mut Vec<u8>, name: &str, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
+    serde_json::to_writer(&mut *json, name)?;
+    json.push(b':');
+    Ok(serde_json::to_writer(&mut *json, value)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::MemoryParts;
+
+    #[test]
+    fn each_removal_is_one_line_of_json() {
+        let parts = MemoryParts::default();
+        let mut reasons = Reasons::new(&parts);
+        let removal = Removal {
+            id: "a\"\n".into(),
+            duplicate_of: "新".into(),
+            similarity: Some(0.5),
+            cluster: "c".into(),
+            reason: "similar".into(),
+        };
+        reasons.write(&removal).unwrap();
+        reasons.write(&Removal { similarity: None, ..removal }).unwrap();
+        reasons.finish().unwrap();
+        let written = parts.text("removed/_reasons/0.jsonl");
+        let lines: Vec<&str> = written.lines().collect();
+        assert_eq!(
+            lines[0],
+            r#"{"id":"a\"\n","duplicate_of":"新","similarity":0.5,"cluster":"c","reason":"similar"}"#
+        );
+        assert!(lines[1].contains(r#""similarity":null"#));
+        assert_eq!(lines.len(), 2);
+    }
+
+    #[test]
+    fn without_a_removal_there_is_no_file() {
+        let parts = MemoryParts::default();
+        Reasons::new(&parts).finish().unwrap();
+        assert!(parts.names().is_empty());
+    }
+}

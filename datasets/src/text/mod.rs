@@ -1,0 +1,10 @@
+//! From bytes to text: decompression, encodings and how they are detected, lines, and JSON.
+//!
+//! Knows no format; `formats` uses it.
+
+pub(crate) mod compression;
+pub(crate) mod detect;
+pub(crate) mod encoding;
+pub(crate) mod gb18030;
+pub(crate) mod json;
+pub(crate) mod line_reader;
