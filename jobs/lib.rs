@@ -2,55 +2,13 @@
 //!
 //! Arrows: `jobs` joins `operators`, `cluster` and `datasets`; no algorithm lives here.
 
-pub mod check;
-pub mod compare;
-mod comparison;
-mod decision;
+mod cli;
+pub mod commands;
+mod corpus;
 pub mod dedup;
-pub mod demo;
-mod drive;
-pub mod eval;
-pub mod explain;
-mod failure;
-mod fates;
-#[cfg(feature = "faults")]
-pub mod faults;
-mod finish;
-mod finished;
-mod guards;
-mod hosts;
-mod input;
-mod labels;
-mod launch;
-mod lifeline;
-mod map_output;
-mod memory;
-mod names;
-mod options;
+pub mod launch;
 mod output;
-mod own_outputs;
-pub mod pack;
-mod place;
-mod plan;
-mod plot;
 mod progress;
-mod rejects;
-mod repack;
-mod report_file;
-pub mod rethreshold;
-mod same_input;
-mod scheduler;
-mod search;
-pub mod show;
-mod side_by_side;
-mod statistics;
-mod summary;
-mod tables;
-mod token;
-pub mod tune;
-pub mod unpack;
-pub mod why;
-mod write;
 
 use std::fs::File;
 use std::io::{self, Read, Write as _};
@@ -61,11 +19,11 @@ use clap::builder::TypedValueParser;
 use cluster::{Cluster, Limits};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
-use place::{Place, ProcessOptions, Start};
+use launch::role::{Place, ProcessOptions, Start};
 
-pub use failure::{WrongUse, exit_code};
-pub use launch::Launch;
-pub use lifeline::{BOUND, become_bound};
+pub use cli::exit::{WrongUse, exit_code};
+pub use launch::launcher::Launch;
+pub use launch::parent_watch::{BOUND, become_bound};
 pub use progress::Show;
 
 /// Writes a line to stderr. That nobody can read it, on a closed or full one, is no failure of the job.
@@ -106,12 +64,12 @@ pub struct Common {
     /// Keep the numbers of the running job in this file, for Prometheus
     ///
     /// It is replaced in one step every 5 seconds and at the end, whether the job succeeds or fails.
-    #[arg(long, global = true, value_name = "FILE", value_parser = options::paths())]
+    #[arg(long, global = true, value_name = "FILE", value_parser = cli::values::paths())]
     metrics_file: Option<String>,
     /// Append what happens to this file, as JSON lines
     ///
     /// Job, stages and splits that begin and end, slow workers and warnings, each with its time.
-    #[arg(long, global = true, value_name = "FILE", value_parser = options::paths())]
+    #[arg(long, global = true, value_name = "FILE", value_parser = cli::values::paths())]
     events: Option<String>,
     #[command(flatten)]
     processes: ProcessOptions,

@@ -4,10 +4,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use jobs::{
-    BOUND, Common, become_bound, check, compare, dedup, demo, eval, exit_code, explain, pack, rethreshold,
-    say, show, tune, unpack, why,
-};
+use jobs::commands::{check, compare, demo, eval, explain, pack, rethreshold, show, tune, unpack, why};
+use jobs::{BOUND, Common, become_bound, dedup, exit_code, say};
 
 /// Finds near-duplicate documents in a corpus of any size and leaves a clean corpus behind
 #[derive(Parser)]
@@ -93,7 +91,7 @@ fn main() -> ExitCode {
         return launch.run().map_or_else(|error| fail(&error), ExitCode::from);
     }
     #[cfg(feature = "faults")]
-    jobs::faults::arm(command.common.index());
+    jobs::launch::faults::arm(command.common.index());
     let result = match command.job {
         Job::Check(args) => check::run(&command.common, &args),
         Job::Compare(args) => compare::run(&command.common, *args),

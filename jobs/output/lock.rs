@@ -17,7 +17,7 @@ use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 use super::{put, read};
-use crate::failure::Locked;
+use crate::cli::exit::Locked;
 use crate::say;
 
 pub(super) const BEAT: Duration = if cfg!(test) { Duration::from_millis(2) } else { Duration::from_secs(3) };

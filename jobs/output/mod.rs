@@ -10,8 +10,13 @@ mod by_upload;
 mod commit;
 mod files;
 mod lock;
+pub(crate) mod map_output;
 mod parts;
+pub(crate) mod read_back;
+pub(crate) mod rejects;
 mod success;
+pub(crate) mod summary;
+pub(crate) mod tables;
 mod take_over;
 #[cfg(test)]
 mod tests;
@@ -37,8 +42,8 @@ pub(crate) use self::lock::is_begun;
 use self::lock::{Lock, Owner};
 pub(crate) use self::parts::{SplitParts, TaskManifest};
 pub(crate) use self::success::SuccessList;
-use crate::failure::{is_change, while_running};
-use crate::plan::Plan;
+use crate::cli::exit::{is_change, while_running};
+use crate::corpus::plan::Plan;
 use crate::{WrongUse, exit_code, hash_of_program, say};
 
 pub(crate) const SUCCESS: &str = "_SUCCESS";
@@ -122,7 +127,7 @@ impl OutputFolder {
     /// refused unless `overwrite`; an input inside it always. Without a key nothing is taken over, from this run either.
     ///
     /// # Errors
-    /// [`Locked`](crate::failure::Locked) when another run that lives has claimed it; [`WrongUse`].
+    /// [`Locked`](crate::cli::exit::Locked) when another run that lives has claimed it; [`WrongUse`].
     pub fn claim(
         stores: &Stores,
         uri: &str,

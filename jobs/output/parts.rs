@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::bundles::{Bundles, SMALL_BYTES};
 use super::files::{FileList, OutputFile, SharedFiles, noted};
+use super::map_output::MapOutputs;
 use super::{EARLIER, OutputFolder, PARTS, by_upload, put, read};
-use crate::map_output::MapOutputs;
 
 /// What was written of a split.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use self::Kind::{Counter, Gauge};
 use super::stages::{StageTotals, Tally};
 use super::{Progress, Stage};
-use crate::summary::Process;
+use crate::output::summary::Process;
 
 /// How a job goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@
 
 mod events;
 mod metrics;
-mod slow;
 mod stages;
+mod stragglers;
 mod watch;
 
 use std::cell::Cell;
@@ -24,9 +24,9 @@ pub use self::watch::Show;
 pub(crate) use self::watch::{Watched, watch};
 
 use self::events::{Event, Events};
-use self::slow::{AtHand, Slow, State, median, slow};
 use self::stages::{Tally, WorkerTotals};
-use crate::plan::{Split, UnopenedPiece};
+use self::stragglers::{AtHand, Slow, State, median, slow};
+use crate::corpus::plan::{Split, UnopenedPiece};
 use crate::say;
 
 /// What the job is at. No job has all of them, but each has its own in this order.

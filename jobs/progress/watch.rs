@@ -14,10 +14,10 @@ use super::events::{Event, Events};
 use super::metrics::{self, JobInfo, Outcome};
 use super::stages::{Tally, seconds};
 use super::{Outlets, Progress, Stage, lock};
-use crate::failure::exit_code;
-use crate::plan::Plan;
-use crate::report_file::ReportFile;
-use crate::summary::Process;
+use crate::cli::exit::exit_code;
+use crate::cli::report_file::ReportFile;
+use crate::corpus::plan::Plan;
+use crate::output::summary::Process;
 use crate::{Common, WrongUse, say};
 
 /// How progress is shown.

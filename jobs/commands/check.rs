@@ -1,0 +1,95 @@
+//! `check`: holds finished outputs against the lists of files that they were committed with.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context, Result, bail};
+use cluster::{Store, Stores, shown};
+
+use crate::cli::values::paths;
+use crate::output::{
+    Difference, FOLDERS, FileList, OutputFile, SUCCESS, SuccessList, each_at_once, found_below, hash, read,
+};
+use crate::{Common, WrongUse, print, say};
+
+/// Compare finished outputs with the lists of files in their _SUCCESS
+///
+/// Each file that is missing, was added, or has another length is named. The exit code is 1 if there is one, else 0.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Outputs of dedup, pack, unpack, compare or rethreshold
+    #[arg(required = true, value_name = "OUTPUT", value_parser = paths())]
+    outputs: Vec<String>,
+    /// Read every file, and compare the hash of its contents too
+    #[arg(long)]
+    full: bool,
+}
+
+/// Checks each output; returns 0 if all are whole, else 1.
+pub fn run(common: &Common, args: &Args) -> Result<u8> {
+    let stores = Stores::new();
+    let mut code = 0;
+    for output in &args.outputs {
+        let differences = check(&stores, output, args.full, common.workers())?;
+        for difference in &differences {
+            print(format_args!("{}\n", shown(&format!("{output}: {difference}"))))?;
+            code = 1;
+        }
+    }
+    Ok(code)
+}
+
+/// How an output differs from its list.
+fn check(stores: &Stores, output: &str, full: bool, workers: usize) -> Result<Vec<Difference>> {
+    let (store, path) = stores.locate(output)?;
+    let path = path.trim_end_matches('/');
+    let success = read(store.as_ref(), &format!("{path}/{SUCCESS}"))?;
+    let Some(success) = success else {
+        if !store.exists(path)? {
+            bail!(cluster::Error::NotFound { path: output.to_owned() });
+        }
+        bail!("\"{output}\" has no {SUCCESS}: its job has not ended, or was interrupted");
+    };
+    let SuccessList { files } = serde_json::from_slice(&success)
+        .with_context(|| format!("the {SUCCESS} of \"{output}\" is damaged"))?;
+    let Some(files) = files else {
+        bail!(WrongUse(format!(
+            "the {SUCCESS} of \"{output}\" lists no files: an earlier version has written it"
+        )));
+    };
+    let found = found_below(store.as_ref(), path, FOLDERS)?;
+    let mut differences = files.differences(&found);
+    let mut said = format!("{output}: {} files, {} bytes", files.0.len(), bytes(&files));
+    if full {
+        let of_length: Vec<_> =
+            files.0.iter().filter(|(name, file)| found.get(*name) == Some(&file.bytes)).collect();
+        differences.extend(changed(store.as_ref(), path, &of_length, workers)?);
+        said.push_str(", all read");
+    }
+    if differences.is_empty() {
+        say(shown(&format!("{said}: as they were written")));
+    }
+    Ok(differences)
+}
+
+fn bytes(files: &FileList) -> u64 {
+    files.0.values().map(|file| file.bytes).sum()
+}
+
+/// The files whose contents are not those that were written.
+fn changed(
+    store: &dyn Store,
+    path: &str,
+    files: &[(&String, &OutputFile)],
+    workers: usize,
+) -> Result<Vec<Difference>> {
+    let changed = Mutex::new(BTreeSet::new());
+    each_at_once(workers, files, |(name, file)| {
+        if hash(store, &format!("{path}/{name}"))? != file.blake3 {
+            changed.lock().unwrap_or_else(PoisonError::into_inner).insert((*name).clone());
+        }
+        Ok(())
+    })?;
+    let changed = changed.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter();
+    Ok(changed.map(|name| Difference::Contents { name }).collect())
+}

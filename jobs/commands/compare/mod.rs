@@ -1,0 +1,261 @@
+//! `compare`: a corpus with labels in; the label of each test document by four measures out.
+
+mod report;
+mod testing;
+mod training;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use cluster::Stores;
+use datasets::{Encoding, Reading};
+use operators::Reject;
+use operators::classify::Division;
+use operators::text::features::{FeatureSpec, Features};
+use operators::text::{Clean, Cleaner};
+
+use self::report::{Counters, Report, milliseconds, tables};
+use self::testing::Testing;
+use self::training::{Trained, Training};
+use crate::cli::values::{output_and_inputs, paths};
+use crate::corpus::input::InputOptions;
+use crate::corpus::plan::Plan;
+use crate::output::summary::{Clock, InputFile, Process};
+use crate::output::tables::{LabelRow, write_labels};
+use crate::output::{FileList, OutputFolder};
+use crate::progress::{Progress, Stage, Table, Watched, watch};
+use crate::{Common, WrongUse, print, say};
+
+/// Compare test documents with classes of training documents by four measures
+///
+/// Each class is the sum of its training documents' feature counts. Each test document gets the label of the class that
+/// is nearest by Euclidean distance, cosine, Pearson's correlation and Hamming distance of SimHash fingerprints. How many
+/// labels are right, and the CPU time that each measure took, are printed. The output holds labels/, rejects/ and
+/// _SUCCESS, which is written last.
+#[derive(clap::Args)]
+#[command(override_usage = "dedup-job compare [OPTIONS] <INPUT>... <OUTPUT>")]
+pub struct Args {
+    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store; the last one is the output folder
+    #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
+    paths: Vec<String>,
+    /// Field that holds a document's label; of a URL its host counts [default: the first folder of the document's id]
+    ///
+    /// SogouCS has the field url. The default is for folders of texts below one input, a folder a class, and for what
+    /// pack makes of them.
+    #[arg(long, value_name = "FIELD")]
+    label_field: Option<String>,
+    /// What is counted: jieba, char:N or word:N
+    #[arg(long, value_name = "SPEC", default_value = "jieba", value_parser = feature_spec)]
+    features: FeatureSpec,
+    /// The share of the documents that is for testing
+    ///
+    /// They are chosen by a hash of their text, so that copies of a text are all for testing or all for training.
+    #[arg(long, value_name = "SHARE", default_value = "0.1", value_parser = share)]
+    test_share: f64,
+    /// Another seed chooses other test documents
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    #[command(flatten)]
+    input: InputOptions,
+    /// Stop with exit code 4 before anything is committed if more records than this are rejected
+    #[arg(long, value_name = "N")]
+    max_rejects: Option<u64>,
+    /// Replace an output that exists
+    #[arg(long)]
+    overwrite: bool,
+}
+
+fn feature_spec(text: &str) -> Result<FeatureSpec, String> {
+    FeatureSpec::parse(text).ok_or_else(|| "expected jieba, char:N or word:N, N from 1 to 64".to_owned())
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|&share: &f64| 0.0 < share && share < 1.0);
+    share.ok_or_else(|| "expected a number between 0 and 1".to_owned())
+}
+
+/// Runs the job; returns 0, or 3 if records were rejected.
+pub fn run(common: &Common, args: Args) -> Result<u8> {
+    let start = Instant::now();
+    let stores = Stores::new();
+    let (output, inputs) = output_and_inputs(&args.paths)?;
+    let lexicon = args.input.lexicon(args.features == FeatureSpec::Jieba)?;
+    let features = Features::new(args.features, &lexicon)?;
+    let plan = Arc::new(args.input.plan(&stores, inputs)?);
+    let workers = common.workers();
+    let configuration = args.configuration(inputs, workers);
+    let progress = Arc::new(Progress::default());
+    let values = &serde_json::to_value(&configuration)?;
+    let watched = Watched { common, name: "compare", output, plan: &plan, configuration: values, process: 0 };
+    let report = watch(&watched, &progress, || {
+        OutputFolder::fill(&stores, output, args.overwrite, &plan, |folder| {
+            let (plan, progress) = (Arc::clone(&plan), Arc::clone(&progress));
+            Job { workers, args: &args, configuration, plan, folder, progress, start }.run(features)
+        })
+    })?;
+    if !common.quiet {
+        print(format_args!("{report}\n"))?;
+        say(&report.counters);
+        say(Table(&progress.totals()));
+    }
+    Ok(if report.counters.rejected > 0 { 3 } else { 0 })
+}
+
+/// A run whose input and output are known to be there.
+struct Job<'a> {
+    workers: usize,
+    args: &'a Args,
+    configuration: BTreeMap<&'static str, String>,
+    plan: Arc<Plan>,
+    folder: &'a OutputFolder,
+    progress: Arc<Progress>,
+    start: Instant,
+}
+
+impl Job<'_> {
+    fn run(&self, features: Features) -> Result<Report> {
+        let (args, plan) = (self.args, &self.plan);
+        let mut clock = Clock::default();
+        let ids = args.input.reading()?;
+        let cleaner = Cleaner::new(Clean::default());
+        // A folder is that of the id.
+        let field = args.label_field.clone().or_else(|| ids.id.clone());
+        let outputs = ["training", "testing"].map(|reading| self.folder.map_outputs().inside(reading));
+        let labels = Reading { id: field, ..ids.clone() };
+        let training = Training {
+            plan: Arc::clone(plan),
+            reading: labels.clone(),
+            folders: args.label_field.is_none(),
+            features: features.clone(),
+            cleaner: cleaner.clone(),
+            division: Division::new(args.seed, args.test_share),
+            progress: Arc::clone(&self.progress),
+            outputs: outputs[0].clone(),
+        };
+        let mut trained = training.run(self.workers)?;
+        clock.add("training", self.start.elapsed());
+        check_trained(&mut trained)?;
+
+        let testing = Testing {
+            plan,
+            reading: &ids,
+            trained: &trained,
+            features: &features,
+            cleaner: &cleaner,
+            progress: &self.progress,
+            outputs: &outputs[1],
+        };
+        let tested = testing.run(self.workers)?;
+        if tested.rows.len() as u64 + tested.rejects.count() != trained.tests.len() as u64 {
+            match tested.without_field {
+                Some(error) => bail!(error),
+                None => bail!(
+                    "a document was not found again in its second reading; did the input change meanwhile?"
+                ),
+            }
+        }
+        if tested.rows.is_empty() {
+            bail!(none("test document has an id", "nothing can be said of them", tested.rejects.first()));
+        }
+        let mut rejects = trained.rejects.clone();
+        rejects.join(tested.rejects.clone());
+        rejects.check(args.max_rejects, plan, &labels)?;
+
+        let at = self.progress.worker(0);
+        at.enter(Stage::Write);
+        let name = |label: Option<u32>| label.map_or("", |label| &trained.labels[label as usize].name);
+        let rows = tested.rows.iter().map(|row| LabelRow {
+            id: &row.id,
+            label: name(Some(row.label)),
+            nearest: row.nearest.map(name),
+        });
+        write_labels(self.folder, rows)?;
+        trained.rejects.write(self.folder, 0, &outputs[0], plan, &labels)?;
+        tested.rejects.write(self.folder, 1, &outputs[1], plan, &ids)?;
+        drop(at);
+        clock.add("whole", self.start.elapsed());
+        let (measures, classes) = tables(&trained.labels, &tested);
+        let report = Report {
+            version: env!("CARGO_PKG_VERSION"),
+            configuration: self.configuration.clone(),
+            counters: Counters {
+                input_files: plan.files.len() as u64,
+                input_bytes: plan.bytes(),
+                splits: plan.splits.len() as u64,
+                records_read: trained.read.docs + trained.rejects.count(),
+                text_bytes: trained.read.text_bytes,
+                replaced: trained.read.replaced,
+                training: trained.labels.iter().map(|label| label.training).sum(),
+                tested: tested.rows.len() as u64,
+                unlabelled: trained.read.unlabelled,
+                rejected: rejects.count(),
+                features: trained.classes.features() as u64,
+            },
+            measures,
+            fingerprint_cpu_milliseconds: milliseconds(tested.fingerprints),
+            classes,
+            process: Process::measure(),
+            seconds: clock.seconds(),
+            stages: self.progress.rows(),
+            input: plan.files.iter().map(InputFile::of).collect(),
+        };
+        let at = self.progress.worker(0);
+        at.enter(Stage::Commit);
+        self.folder.commit(&report, FileList::default(), "")?;
+        Ok(report)
+    }
+}
+
+impl Args {
+    fn configuration(&self, inputs: &[String], workers: usize) -> BTreeMap<&'static str, String> {
+        let args = self;
+        let or = |value: &Option<String>, default: &str| value.as_deref().unwrap_or(default).to_owned();
+        BTreeMap::from([
+            ("label-field", or(&args.label_field, "none: folders")),
+            ("features", args.features.to_string()),
+            ("clean", Clean::default().to_string()),
+            ("test-share", args.test_share.to_string()),
+            ("seed", args.seed.to_string()),
+            ("format", or(&args.input.format, "recognised")),
+            ("id-field", or(&args.input.id_field, "id")),
+            ("text-field", or(&args.input.text_field, "text")),
+            ("encoding", args.input.encoding.map_or("recognised", Encoding::name).to_owned()),
+            ("on-bad-text", format!("{:?}", args.input.on_bad_text).to_lowercase()),
+            ("max-record-bytes", args.input.max_record_bytes().to_string()),
+            ("stop-words", or(&args.input.stop_words, "none")),
+            ("user-dict", or(&args.input.user_dict, "none")),
+            ("split-size", args.input.split_size.to_string()),
+            ("workers", workers.to_string()),
+            ("inputs", inputs.join(" ")),
+        ])
+    }
+}
+
+/// There must be something to compare, and something to compare it with.
+fn check_trained(trained: &mut Trained) -> Result<()> {
+    if let Some((_, error)) = trained.read.without_field.take().filter(|_| trained.read.docs == 0) {
+        bail!(error); // a name that no file knows is misspelt
+    }
+    let labelled = trained.read.docs - trained.read.unlabelled;
+    let tests = trained.tests.len() as u64;
+    if labelled == 0 {
+        let why = "the first folder of its id is one, or the field that --label-field names";
+        bail!(none("document has a label", why, trained.rejects.first()));
+    }
+    if tests == 0 || tests == labelled {
+        bail!(WrongUse(format!(
+            "{tests} of {labelled} documents are for testing; choose another --test-share or --seed"
+        )));
+    }
+    Ok(())
+}
+
+/// Nothing is as it should be: the user's fault, who will want to know why the first record is not.
+fn none(such: &str, why: &str, reject: Option<&Reject>) -> WrongUse {
+    let first = reject.map(|Reject { path, offset, reason, .. }| {
+        format!("; the first reject: \"{path}\" at {offset}: {reason}")
+    });
+    WrongUse(format!("no {such}: {why}{}", first.unwrap_or_default()))
+}

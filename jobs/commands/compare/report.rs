@@ -1,0 +1,143 @@
+//! What a comparison found: for people, and as JSON.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use operators::classify::Measure;
+use serde::Serialize;
+
+use super::testing::Tested;
+use super::training::Label;
+use crate::output::summary::{InputFile, Process};
+use crate::progress::StageRow;
+
+/// What a run was and found. Written to `_SUCCESS`; its tables are printed.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    pub version: &'static str,
+    pub configuration: BTreeMap<&'static str, String>,
+    pub counters: Counters,
+    pub measures: Vec<MeasureReport>,
+    /// CPU time that it took to make the fingerprints of all test documents from their features.
+    pub fingerprint_cpu_milliseconds: f64,
+    pub classes: Vec<ClassReport>,
+    pub process: Process,
+    pub seconds: BTreeMap<&'static str, f64>,
+    pub stages: Vec<StageRow>,
+    pub input: Vec<InputFile>,
+}
+
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Counters {
+    pub input_files: u64,
+    pub input_bytes: u64,
+    pub splits: u64,
+    pub records_read: u64,
+    pub text_bytes: u64,
+    /// Documents whose illegal bytes were read as U+FFFD.
+    pub replaced: u64,
+    pub training: u64,
+    pub tested: u64,
+    pub unlabelled: u64,
+    pub rejected: u64,
+    /// Different features of the training documents.
+    pub features: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct MeasureReport {
+    pub measure: &'static str,
+    /// Test documents that got their own label.
+    pub correct: u64,
+    /// Their share.
+    pub accuracy: f64,
+    /// CPU time that it took to find the nearest class of all test documents.
+    pub cpu_milliseconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct ClassReport {
+    pub label: String,
+    pub training: u64,
+    pub tested: u64,
+    /// Test documents of this class that got this label, by measure.
+    pub correct: BTreeMap<&'static str, u64>,
+}
+
+/// The rows of both tables.
+pub(super) fn tables(labels: &[Label], tested: &Tested) -> (Vec<MeasureReport>, Vec<ClassReport>) {
+    let mut classes: Vec<_> = labels
+        .iter()
+        .map(|Label { name, training }| ClassReport {
+            label: name.clone(),
+            training: *training,
+            tested: 0,
+            correct: Measure::ALL.iter().map(|measure| (measure.name(), 0)).collect(),
+        })
+        .collect();
+    for row in &tested.rows {
+        let class = &mut classes[row.label as usize];
+        class.tested += 1;
+        for (measure, nearest) in Measure::ALL.iter().zip(row.nearest) {
+            *class.correct.entry(measure.name()).or_default() += u64::from(nearest == Some(row.label));
+        }
+    }
+    let measure = |(measure, spent): (Measure, &Duration)| {
+        let correct = classes.iter().map(|class| class.correct[measure.name()]).sum();
+        MeasureReport {
+            measure: measure.name(),
+            correct,
+            accuracy: correct as f64 / tested.rows.len() as f64,
+            cpu_milliseconds: milliseconds(*spent),
+        }
+    };
+    (Measure::ALL.into_iter().zip(&tested.measures).map(measure).collect(), classes)
+}
+
+/// To the microsecond.
+pub(super) fn milliseconds(time: Duration) -> f64 {
+    time.as_micros() as f64 / 1e3
+}
+
+/// Both tables. Labels come last in their lines: some characters are two columns wide.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tested = self.counters.tested;
+        writeln!(f, "{:>8} {:>9}  {:>12}  measure", "accuracy", "correct", "CPU ms")?;
+        for MeasureReport { measure, correct, accuracy, cpu_milliseconds } in &self.measures {
+            writeln!(f, "{:>7.2}% {correct:>9}  {cpu_milliseconds:>12.3}  {measure}", 100.0 * accuracy)?;
+        }
+        let made = self.fingerprint_cpu_milliseconds;
+        writeln!(f, "of {tested} test documents, whose fingerprints took another {made:.3} CPU ms\n")?;
+        write!(f, "{:>9} {:>9}", "training", "test")?;
+        self.measures.iter().try_for_each(|measure| write!(f, " {:>11}", measure.measure))?;
+        write!(f, "  class")?;
+        for class in &self.classes {
+            write!(f, "\n{:>9} {:>9}", class.training, class.tested)?;
+            self.measures
+                .iter()
+                .try_for_each(|measure| write!(f, " {:>11}", class.correct[measure.measure]))?;
+            write!(f, "  {}", cluster::shown(&class.label))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Counters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let values = [
+            ("Input files", self.input_files),
+            ("Input bytes", self.input_bytes),
+            ("Records read", self.records_read),
+            ("Documents with illegal bytes replaced", self.replaced),
+            ("Training documents", self.training),
+            ("Test documents", self.tested),
+            ("Documents without a label", self.unlabelled),
+            ("Rejected", self.rejected),
+            ("Different features", self.features),
+        ];
+        f.write_str("Counters")?;
+        values.iter().try_for_each(|(name, value)| write!(f, "\n    {name}={value}"))
+    }
+}

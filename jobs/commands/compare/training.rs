@@ -1,0 +1,186 @@
+//! The first reading: what each class is made of, and which documents are for testing.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use anyhow::Result;
+use cluster::Cluster;
+use datasets::{Error, Reading};
+use operators::classify::{ClassSum, Classes, Division, counts};
+use operators::flow::ClassSums;
+use operators::text::Cleaner;
+use operators::text::features::Features;
+use operators::{DocBatch, DocId, hash};
+use timely::worker::Worker;
+
+use crate::corpus::plan::Plan;
+use crate::corpus::splits;
+use crate::output::map_output::MapOutputs;
+use crate::output::rejects::{Rejects, SplitRejectsWriter};
+use crate::progress::{Progress, Stage};
+
+/// The first reading of a planned corpus.
+pub(super) struct Training {
+    pub plan: Arc<Plan>,
+    /// Gives what says the label as the document's id.
+    pub reading: Reading,
+    /// Whether the label is the first folder of a path.
+    pub folders: bool,
+    pub features: Features,
+    pub cleaner: Cleaner,
+    pub division: Division,
+    pub progress: Arc<Progress>,
+    /// Where the rejects go.
+    pub outputs: MapOutputs,
+}
+
+/// What all workers found together.
+pub(super) struct Trained {
+    /// Numbered as in `labels`.
+    pub classes: Classes,
+    /// All labels, of test documents too, in the order of their characters.
+    pub labels: Vec<Label>,
+    /// The documents for testing and the numbers of their labels, sorted.
+    pub tests: Vec<(DocId, u32)>,
+    pub rejects: Rejects,
+    pub read: Read,
+}
+
+/// A class: what it is called, and how many documents it was trained with.
+#[derive(Clone, Debug)]
+pub(super) struct Label {
+    pub name: String,
+    pub training: u64,
+}
+
+/// What was read, without rejected records.
+#[derive(Debug, Default)]
+pub(super) struct Read {
+    pub docs: u64,
+    pub text_bytes: u64,
+    pub replaced: u64,
+    /// Documents that nothing says a label of.
+    pub unlabelled: u64,
+    /// The first file without the fields that were asked for, and its split.
+    pub without_field: Option<(u32, Error)>,
+}
+
+/// What one worker found. A label is known by its hash.
+#[derive(Default)]
+struct Part {
+    sums: Vec<(u64, u64, u64)>,
+    /// Its name, and how many training documents have it.
+    labels: HashMap<u64, (String, u64)>,
+    tests: Vec<(DocId, u64)>,
+    rejects: Rejects,
+    read: Read,
+}
+
+impl Training {
+    /// Reads the corpus on so many workers.
+    ///
+    /// Memory: that of [`ClassSums`], then that of [`Classes`]; 16 bytes for each document for testing.
+    pub fn run(self, workers: usize) -> Result<Trained> {
+        Ok(join(Cluster::alone(workers).run(move |worker| self.on_worker(worker))?))
+    }
+
+    fn on_worker(&self, worker: &mut Worker) -> Result<Part> {
+        let mut part = Part::default();
+        let mut cleaner = self.cleaner.clone();
+        let (index, peers) = (worker.index(), worker.peers());
+        let mut sums = ClassSums::new(worker);
+        let at = self.progress.worker(index);
+        at.enter(Stage::Map);
+        for (number, split) in splits::splits_of(&self.plan, index, peers) {
+            let mut rejects = SplitRejectsWriter::new(&self.outputs, number);
+            let each = |batch: &mut DocBatch| {
+                part.read.docs += batch.docs().len() as u64;
+                part.read.text_bytes += batch.text_bytes() as u64;
+                part.read.replaced += batch.replaced();
+                rejects.take(batch)?;
+                for doc in batch.docs() {
+                    let Some(label) = label(doc.id, self.folders) else {
+                        part.read.unlabelled += 1;
+                        continue;
+                    };
+                    let class = hash::bytes(label.as_bytes());
+                    let (_, training) = part.labels.entry(class).or_insert_with(|| (label.to_owned(), 0));
+                    if self.division.tests(doc.text) {
+                        part.tests.push((doc.doc, class));
+                    } else {
+                        *training += 1;
+                        sums.add(class, &counts(&self.features, cleaner.clean(doc.text)));
+                    }
+                }
+                sums.round(worker);
+                Ok(())
+            };
+            let read = || splits::read(number, split, &self.reading, &at, each);
+            let without = at.split(number, split, read)?;
+            part.rejects.join(rejects.finish()?);
+            let without = without.map(|error| (number, error));
+            part.read.without_field = part.read.without_field.take().or(without);
+        }
+        part.sums = sums.finish(worker);
+        Ok(part)
+    }
+}
+
+/// The label that an id or the value of a field says: of a URL its host, of a path its first folder, else all of it.
+fn label(value: &str, folders: bool) -> Option<&str> {
+    let url = value.strip_prefix("http://").or_else(|| value.strip_prefix("https://"));
+    let label = match url {
+        Some(url) => url.split(['/', '?', '#', ':']).next(),
+        None if folders => value.split_once('/').map(|(folder, _)| folder),
+        None => Some(value),
+    };
+    label.map(str::trim).filter(|label| !label.is_empty())
+}
+
+fn join(parts: Vec<Part>) -> Trained {
+    let mut labels = BTreeMap::<String, u64>::new();
+    for (name, training) in parts.iter().flat_map(|part| part.labels.values()) {
+        *labels.entry(name.clone()).or_default() += training;
+    }
+    let labels: Vec<_> = labels.into_iter().map(|(name, training)| Label { name, training }).collect();
+    let numbers: HashMap<u64, u32> =
+        labels.iter().map(|label| hash::bytes(label.name.as_bytes())).zip(0..).collect();
+    let (mut sums, mut tests, mut rejects, mut read) =
+        (Vec::new(), Vec::new(), Rejects::default(), Read::default());
+    for part in parts {
+        let sum = |(feature, class, count)| ClassSum { feature, class: numbers[&class], count };
+        sums.extend(part.sums.into_iter().map(sum));
+        tests.extend(part.tests.iter().map(|(doc, class)| (*doc, numbers[class])));
+        rejects.join(part.rejects);
+        read.docs += part.read.docs;
+        read.text_bytes += part.read.text_bytes;
+        read.replaced += part.read.replaced;
+        read.unlabelled += part.read.unlabelled;
+        let both = read.without_field.into_iter().chain(part.read.without_field);
+        read.without_field = both.min_by_key(|(split, _)| *split);
+    }
+    tests.sort_unstable();
+    Trained { classes: Classes::new(labels.len() as u32, sums), labels, tests, rejects, read }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_a_folder_a_host_or_a_value() {
+        for (value, folders, expected) in [
+            ("Art/0001.txt", true, Some("Art")),
+            ("Art/a/0001.txt", true, Some("Art")),
+            ("0001.txt", true, None),
+            ("/0001.txt", true, None),
+            ("http://sports.sohu.com/20080101/n1.shtml", true, Some("sports.sohu.com")),
+            ("https://news.sohu.com:80/", false, Some("news.sohu.com")),
+            ("a/b", false, Some("a/b")),
+            (" news ", false, Some("news")),
+            ("", false, None),
+        ] {
+            assert_eq!(label(value, folders), expected, "{value}");
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! `eval`: how well a finished output agrees with labels.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use anyhow::{Result, bail};
+use cluster::Stores;
+use operators::{Core2020, Partners, Removals, Score};
+use serde_json::{Value, json};
+
+use super::labels::{LabelOptions, Labels, Truth};
+use crate::cli::report_file::ReportFile;
+use crate::cli::values::{paths, text_of_file};
+use crate::output::read_back::Finished;
+use crate::say;
+
+/// Score a finished output against labelled pairs or clusters
+///
+/// Prints precision, recall and F1 of pairs; where the labels say all that is true, of removed documents too, and what
+/// the CORE-2020 benchmark's older convention makes of it. docs/design/0018-labels.md defines each figure.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A finished output of dedup
+    #[arg(value_parser = paths())]
+    output: String,
+    /// File of labels: two ids and a label on each line, or an id and its cluster
+    #[arg(value_parser = paths())]
+    labels: String,
+    #[command(flatten)]
+    options: LabelOptions,
+    /// What counts as found: the pairs of the output, or every two documents of one of its clusters
+    #[arg(long, value_name = "WHAT", default_value = "pairs")]
+    by: By,
+    /// List the pairs that were found and are false, or those that were missed, or both
+    #[arg(long, value_name = "WHICH", value_delimiter = ',')]
+    list: Vec<Listed>,
+    /// Write that list to this file [default: the terminal]
+    #[arg(long, value_name = "FILE", requires = "list", value_parser = paths())]
+    list_to: Option<String>,
+    /// Write the figures to this file as JSON
+    #[arg(long, value_name = "FILE", value_parser = paths())]
+    json: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum By {
+    Pairs,
+    Clusters,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Listed {
+    False,
+    Missed,
+}
+
+/// Runs the job; returns 0.
+pub fn run(args: Args) -> Result<u8> {
+    let list_to = args.list_to.as_deref().map(ReportFile::check).transpose()?;
+    let json_file = args.json.as_deref().map(ReportFile::check).transpose()?;
+    let finished = Finished::open(&Stores::new(), &args.output)?;
+    let labels = Labels::parse(&args.labels, &text_of_file(&args.labels)?, &args.options)?;
+    let said = labels.to_string();
+    let found = Found::read(&finished, args.by, labels.ids)?;
+    if found.labelled == 0 {
+        say("warning: no labelled document is in a cluster of the output; are these its ids?");
+    }
+    let counters = finished.counters();
+    let figures = Figures::new(&found, &labels.truth, counters.kept + counters.removed);
+
+    let by = if args.by == By::Pairs { "the pairs" } else { "every two documents of a cluster" };
+    let mut out = std::io::stdout().lock();
+    // A reader that has seen enough, such as `head`, is no failure.
+    let _ = write!(out, "Labels: {said}.\nFound: {by} of {}.\n\n{}", args.output, figures.table());
+    if !args.list.is_empty() {
+        match list_to {
+            None => drop(writeln!(out).and_then(|()| figures.list(&args.list, &found.ids, &mut out))),
+            Some(file) => file.replace_with(|file| figures.list(&args.list, &found.ids, file))?,
+        }
+    }
+    if let Some(file) = json_file {
+        let json = serde_json::to_string_pretty(&figures.json())? + "\n";
+        file.replace(json)?;
+    }
+    Ok(0)
+}
+
+/// What an output found, of documents by number: the labelled ones first.
+struct Found {
+    ids: Vec<String>,
+    partners: Partners,
+    removed: Vec<bool>,
+    /// Labelled documents that are in a cluster of the output.
+    labelled: usize,
+}
+
+impl Found {
+    fn read(finished: &Finished, by: By, mut ids: Vec<String>) -> Result<Self> {
+        let known = ids.len();
+        let mut numbers: HashMap<String, u32> = ids.iter().cloned().zip(0..).collect();
+        let mut number = |id: String| {
+            *numbers.entry(id).or_insert_with_key(|id| {
+                ids.push(id.clone());
+                ids.len() as u32 - 1
+            })
+        };
+        let (mut same, mut pairs) = (Vec::new(), Vec::new());
+        let (mut gone, mut labelled) = (Vec::new(), 0);
+        let mut places = HashMap::new();
+        let mut twice = None;
+        finished.members(|member| {
+            let doc = number(member.id);
+            if places.insert(doc, member.place).is_some_and(|place| place != member.place) {
+                twice = Some(doc);
+            }
+            labelled += usize::from((doc as usize) < known);
+            if by == By::Clusters {
+                same.push((doc, number(member.cluster)));
+            }
+            if member.removed.is_some() {
+                gone.push(doc);
+            }
+        })?;
+        if by == By::Pairs {
+            finished.pairs(|pair| {
+                let list = if pair.identical { &mut same } else { &mut pairs };
+                list.push((number(pair.a), number(pair.b)));
+            })?;
+        }
+        if let Some(doc) = twice {
+            bail!(
+                "two documents of the output are called \"{}\", so its labels say nothing",
+                ids[doc as usize]
+            );
+        }
+        let partners = Partners::new(ids.len(), &same, &pairs);
+        let mut removed = vec![false; ids.len()];
+        gone.into_iter().for_each(|doc| removed[doc as usize] = true);
+        Ok(Found { ids, partners, removed, labelled })
+    }
+}
+
+/// What is true and what was found, as far as it is judged.
+struct Figures {
+    truth: Partners,
+    found: Partners,
+    pairs: Score,
+    /// Where the labels say all that is true.
+    removals: Option<Removals>,
+    core: Core2020,
+    documents: u64,
+}
+
+impl Figures {
+    /// `documents`: those of the corpus.
+    fn new(found: &Found, labels: &Truth, documents: u64) -> Self {
+        let all = found.partners.documents();
+        let (truth, found, removed, documents) = match labels {
+            Truth::Whole(pairs) => {
+                (Partners::new(all, &[], pairs), found.partners.clone(), Some(&found.removed[..]), documents)
+            }
+            Truth::Clusters(members) => {
+                let listed = members.len();
+                let partners = found.partners.clone().first(listed);
+                (Partners::new(listed, members, &[]), partners, Some(&found.removed[..listed]), listed as u64)
+            }
+            Truth::Judged(pairs) => {
+                let listed = 1 + pairs.iter().map(|pair| pair.0.max(pair.1)).max().unwrap_or(0) as usize;
+                let of = |which: &dyn Fn(&(u32, u32, bool)) -> bool| {
+                    let pairs: Vec<_> =
+                        pairs.iter().filter(|pair| which(pair)).map(|&(a, b, _)| (a, b)).collect();
+                    Partners::new(listed, &[], &pairs)
+                };
+                let related = |pair: &(u32, u32, bool)| found.partners.related(pair.0, pair.1);
+                (of(&|pair| pair.2), of(&related), None, listed as u64)
+            }
+        };
+        let pairs = Score::of_pairs(&truth, &found);
+        let removals = removed.map(|removed| Removals::new(&truth, removed));
+        let core = Core2020::new(&truth, &found, documents);
+        Figures { truth, found, pairs, removals, core, documents }
+    }
+
+    fn table(&self) -> String {
+        let (pairs, core) = (&self.pairs, &self.core);
+        let three =
+            |precision, recall, f1| format!("{:>9} {:>9} {:>9}", part(precision), part(recall), part(f1));
+        let of = |score: &Score| three(score.precision(), score.recall(), score.f1());
+        let mut table = format!("{:38} precision    recall        F1\n", "");
+        table += &format!("{:38} {}\n", "pairs", of(pairs));
+        table += &format!("    right {}, false {}, missed {}\n", pairs.right, pairs.wrong, pairs.missed);
+        if let Some(all) = &self.removals {
+            table += &format!("{:38} {}\n", "documents", three(all.precision(), all.recall(), all.f1()));
+            table += &format!(
+                "    removed {}, with a true partner {}; removable {}, of these removed {}\n    \
+                 unsound {} (removed, and no true partner stays), left {} (true pairs of which both stay), \
+                 wiped out {} (groups of which none stays)\n",
+                all.removed,
+                all.with_partner,
+                all.removable,
+                all.removed_of_removable,
+                all.unsound,
+                all.left,
+                all.wiped
+            );
+        }
+        let (duplicates, others) = (core.duplicates(), core.others());
+        table += "by CORE-2020's older convention: each document is right or wrong as a whole\n";
+        table += &format!("{:38} {}\n", "    documents with duplicates", of(&duplicates));
+        table += &format!("{:38} {}\n", "    documents without", of(&others));
+        let precision = part(mean(duplicates.precision(), others.precision()));
+        let f1 = part(mean(duplicates.f1(), others.f1()));
+        let accuracy = part(core.accuracy());
+        table + &format!("    mean precision {precision}, mean F1 {f1}, accuracy {accuracy}\n")
+    }
+
+    fn json(&self) -> Value {
+        let score = |score: &Score| {
+            json!({
+                "right": score.right, "false": score.wrong, "missed": score.missed,
+                "precision": score.precision(), "recall": score.recall(), "f1": score.f1(),
+            })
+        };
+        let (duplicates, others) = (self.core.duplicates(), self.core.others());
+        json!({
+            "documents_judged": self.documents,
+            "pairs": score(&self.pairs),
+            "documents": self.removals.map(|all| json!({
+                "removed": all.removed, "with_partner": all.with_partner, "unsound": all.unsound,
+                "removable": all.removable, "removed_of_removable": all.removed_of_removable,
+                "wiped_out": all.wiped, "left": all.left,
+                "precision": all.precision(), "recall": all.recall(), "f1": all.f1(),
+            })),
+            "core_2020_older_convention": {
+                "with_duplicates": score(&duplicates),
+                "without": score(&others),
+                "mean_precision": mean(duplicates.precision(), others.precision()),
+                "mean_f1": mean(duplicates.f1(), others.f1()),
+                "accuracy": self.core.accuracy(),
+            },
+        })
+    }
+
+    /// A line for each pair: which list it is of, and the two ids.
+    fn list(&self, which: &[Listed], ids: &[String], out: &mut dyn Write) -> std::io::Result<()> {
+        for (listed, name, of, other) in [
+            (Listed::False, "false", &self.found, &self.truth),
+            (Listed::Missed, "missed", &self.truth, &self.found),
+        ] {
+            if which.contains(&listed) {
+                for (a, b) in of.pairs().filter(|&(a, b)| !other.related(a, b)) {
+                    writeln!(out, "{name}\t{}\t{}", ids[a as usize], ids[b as usize])?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn mean(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    Some((a? + b?) / 2.0)
+}
+
+/// A part of a whole with four digits, or a dash where there is no whole.
+fn part(of: Option<f64>) -> String {
+    of.map_or("-".to_owned(), |of| format!("{of:.4}"))
+}

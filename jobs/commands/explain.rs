@@ -1,0 +1,213 @@
+//! `explain`: what a method does, and what a job with it would cost, before it runs.
+
+use std::fmt::Write as _;
+use std::iter;
+use std::sync::Arc;
+
+use anyhow::Result;
+use cluster::{Cluster, Local, text_of_path};
+use operators::hash::Secret;
+use operators::method::Spec;
+use operators::text::features::Lexicon;
+use operators::{Cost, Curve, DocId, Scratch};
+
+use super::plot::Plot;
+use crate::cli::report_file::ReportFile;
+use crate::cli::values::paths;
+use crate::corpus::input::{Census, InputOptions};
+use crate::corpus::plan::Sample;
+use crate::dedup::corpus_counts;
+use crate::dedup::default_verification;
+use crate::dedup::search::Search;
+use crate::output::map_output::MapOutputs;
+use crate::output::read_back::Input;
+use crate::output::summary::{Process, skew};
+use crate::progress::Progress;
+use crate::{Common, WrongUse, print};
+
+/// Say what a method does, and what a job with it would find and cost
+///
+/// Prints the method with all of its parameters, and its S-curve: with what chance it compares two texts, by how alike
+/// they are. With an input, also what the input holds, and how many candidates and pairs and how much memory to expect,
+/// from a run on a sample of its documents.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store
+    #[arg(value_name = "INPUT", value_parser = paths())]
+    inputs: Vec<String>,
+    /// Method and parameters, as for dedup
+    #[arg(long, value_name = "SPEC", default_value = "auto")]
+    method: Spec,
+    /// Draw the S-curve in this file
+    #[arg(long, value_name = "FILE", value_parser = paths())]
+    svg: Option<String>,
+    /// About how many documents the estimates rest on
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(2..))]
+    sample: u64,
+    /// Another seed takes another sample
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    #[command(flatten)]
+    input: InputOptions,
+}
+
+/// Runs the job; returns 0, or 3 if records were rejected.
+pub fn run(common: &Common, mut args: Args) -> Result<u8> {
+    let input = match args.inputs.is_empty() {
+        true => None,
+        false => Some(args.input.open(&args.inputs, common.workers())?),
+    };
+    if let Some(input) = &input {
+        args.method = args.method.for_corpus(input.plan.bytes());
+    }
+    let curve = args.method.curve();
+    let plot = Plot {
+        title: format!("Chance that {} compares two texts", args.method),
+        x: curve.of,
+        y: "chance",
+        points: (0..=200).map(|step| f64::from(step) / 200.0).map(|at| (at, curve.at(at))).collect(),
+        mark: None,
+    };
+    if let Some(file) = &args.svg {
+        ReportFile::check(file)?.replace(plot.svg())?;
+    }
+    let mut said = method(&args.method, &curve, &plot)?;
+    let mut rejected = 0;
+    if let Some(input) = input {
+        let lexicon = args.input.lexicon(args.method.cuts_words())?;
+        let census = Census::of(&input)?;
+        rejected = census.rejected;
+        let _ =
+            write!(said, "\n{}\n{}", content(&input, &census), estimates(&args, input, &census, &lexicon)?);
+    }
+    print(said)?;
+    Ok(if rejected > 0 { 3 } else { 0 })
+}
+
+fn method(spec: &Spec, curve: &Curve, plot: &Plot) -> Result<String> {
+    let verified = match default_verification(spec)? {
+        Some(least) => {
+            format!("; pairs are kept if their features are alike by jaccard:{least} or what --verify says")
+        }
+        None => String::new(),
+    };
+    let mut said = format!("Method: {spec}{verified}\n\n{}\n{:>12}", plot.text(), "similarity");
+    for percent in CURVE {
+        let _ = write!(said, " {:>7}", f64::from(percent) / 100.0);
+    }
+    let _ = write!(said, "\n{:>12}", "chance");
+    for percent in CURVE {
+        let _ = write!(said, " {:>7.4}", curve.at(f64::from(percent) / 100.0));
+    }
+    let _ = writeln!(said, "\nsimilarity: {}; {}", curve.of, curve.because);
+    Ok(said)
+}
+
+/// Percents at which the curve is said in numbers.
+const CURVE: [u32; 9] = [50, 60, 70, 75, 80, 85, 90, 95, 99];
+
+fn content(input: &Input, census: &Census) -> String {
+    let (files, splits, bytes) = (input.plan.files.len(), input.plan.splits.len(), input.plan.bytes());
+    let Census { documents, text_bytes, rejected } = census;
+    format!(
+        "Input: {files} files, {bytes} bytes, {splits} splits; {documents} documents, {text_bytes} bytes of text, \
+         {rejected} records rejected\n"
+    )
+}
+
+/// What a run on a sample of texts says of the whole. Of identical documents all are in it or none; a pair of different
+/// texts is in it with the square of the chance of one.
+fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> Result<String> {
+    let Input { mut plan, reading, workers } = input;
+    let sample = Sample::of_texts(args.seed, args.sample, census.documents, args.method.clean());
+    plan.sample(&sample);
+    let writes = match plan.splits.iter().any(|split| split.format.name() == "parquet") {
+        true => "; writing Parquet takes up to 64 MB more",
+        false => "",
+    };
+    let verify = default_verification(&args.method)?;
+    let progress = Arc::new(Progress::default());
+    let cluster = Arc::new(Cluster::alone(workers));
+    let statistics = corpus_counts::count(&args.method, lexicon, &plan, &reading, &cluster, &progress)?;
+    let folder = tempfile::tempdir()?;
+    let outputs = MapOutputs::new(Arc::new(Local), text_of_path(folder.path().as_os_str()));
+    let (plan, scratch) = (Arc::new(plan), Scratch::unused());
+    let search = Search {
+        plan,
+        reading,
+        verify,
+        cluster,
+        progress,
+        max_rejects: None,
+        outputs,
+        secret: Secret::random(),
+        scratch,
+    };
+    let found = args.method.with(lexicon, &statistics, search)??;
+    if found.docs < 2 {
+        return Err(WrongUse(format!("a sample of {} documents says nothing", found.docs)).into());
+    }
+    let (read, all) = (found.docs as f64, census.documents as f64);
+    let once = 1.0 / sample.share();
+    let twice = once * once;
+    let pairs = &found.matches.pairs;
+
+    let mut said = format!(
+        "Estimates, from a run on all {} documents of 1 text in {once:.1} (seed {}); of pairs of different texts it has 1 in \
+         {twice:.1}:\n",
+        found.docs, args.seed
+    );
+    let identical = estimate(identical_pairs(&found.matches.copies), once);
+    let candidates = estimate(iter::repeat_n(1, found.candidates as usize), twice);
+    let alike = estimate(pairs.chunk_by(|a, b| a.0.low == b.0.low).map(<[_]>::len), twice);
+    let _ = writeln!(said, "    pairs of identical documents: {identical}");
+    let _ = writeln!(said, "    candidates, identical documents counted once: {candidates}");
+    let _ = writeln!(said, "    pairs of them that are alike: {alike}");
+    let blocks = if args.method.fingerprints() { skew(&found.loads) } else { Vec::new() };
+    for (number, block) in blocks.iter().enumerate() {
+        let most = block.largest_bucket as f64 * once;
+        let _ = writeln!(said, "    block {number}: {most:.0} documents at most share one value");
+    }
+    let Cost { document, feature } = args.method.cost();
+    let more = |count: u64| count as f64 * (twice - 1.0);
+    let least = Process::measure().peak_memory_bytes as f64
+        + (all - read) * document as f64
+        + (more(pairs.len() as u64) + more(found.candidates)) * BYTES_OF_PAIR as f64;
+    let _ = write!(
+        said,
+        "    memory: {:.0} MB (what this run took, {document} bytes for each further document, {BYTES_OF_PAIR} for each \
+         further candidate and pair{writes})",
+        least / 1e6
+    );
+    if feature > 0 {
+        let most = least + (census.text_bytes * feature) as f64 / BYTES_OF_CHARACTER;
+        let _ = write!(said, ", up to {:.0} MB if every document may have a partner", most / 1e6);
+    }
+    said.push('\n');
+    Ok(said)
+}
+
+/// A count of the whole by the counts of a sample, each of which came into it as one, and how far off that is likely to
+/// be, at the least.
+fn estimate(counts: impl Iterator<Item = usize>, times: f64) -> String {
+    let (sum, squares) = counts
+        .map(|count| count as f64)
+        .fold((0.0, 0.0), |(sum, squares), count| (sum + count, squares + count * count));
+    if sum == 0.0 {
+        return "0 (none in the sample)".to_owned();
+    }
+    format!("{:.0} (give or take {:.0} %)", sum * times, 100.0 * squares.sqrt() / sum)
+}
+
+/// For each document with identical ones the pairs of them. `copies`: documents and the first that each is identical to.
+fn identical_pairs(copies: &[(DocId, DocId)]) -> impl Iterator<Item = usize> {
+    let mut firsts: Vec<_> = copies.iter().map(|copy| copy.1).collect();
+    firsts.sort_unstable();
+    let classes: Vec<usize> = firsts.chunk_by(|a, b| a == b).map(<[DocId]>::len).collect();
+    classes.into_iter().map(|copies| copies * (copies + 1) / 2)
+}
+
+/// Of a pair (README.md, "What it costs").
+const BYTES_OF_PAIR: u64 = 64;
+/// Of a Chinese character in UTF-8; a text has about as many features as characters.
+const BYTES_OF_CHARACTER: f64 = 3.0;

@@ -1,0 +1,310 @@
+//! `pack`: many small files into a few large ones.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, mpsc};
+use std::thread;
+
+use anyhow::{Result, anyhow, bail};
+use cluster::{Blob, Stores};
+use datasets::{Codec, Container, Content, Encoding, PackWriter, Piece, Reading};
+use operators::{DocBatch, Reject};
+
+use super::repack::{Copied, Repack};
+use crate::cli::values::{OnBadText, output_and_inputs, paths, record_size, size};
+use crate::corpus::plan::{Plan, Split, UnopenedPiece};
+use crate::corpus::splits;
+use crate::output::OutputFolder;
+use crate::output::rejects::SplitRejectsWriter;
+use crate::progress::{At, Stage};
+use crate::{Common, WrongUse};
+
+/// The format of one text a file, whatever the files are called.
+const TEXTS: &str = "tancorp";
+/// How many files each worker waits for at once.
+const READERS: usize = 8;
+/// Larger files are not read ahead.
+const SMALL_BYTES: u64 = 1 << 20;
+
+/// Pack many small files into a few large ones
+///
+/// OUTPUT/packed gets SequenceFiles or Parquet with a record for each file: its name, which is its path below the
+/// input, and its text. `dedup` reads them, and `unpack` makes files of them again. Without --bytes a file that
+/// was not UTF-8, or began with a byte order mark, comes back as plain UTF-8; with it, every file as it was.
+#[derive(clap::Args)]
+#[command(override_usage = "dedup-job pack [OPTIONS] <INPUT>... <OUTPUT>")]
+pub struct Args {
+    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store; the last one is the output folder
+    #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
+    paths: Vec<String>,
+    /// What the files are packed into
+    #[arg(long, value_name = "FORMAT", default_value = "sequencefile")]
+    to: To,
+    /// The codec of SequenceFiles: default, gzip, bzip2, snappy, lz4 or zstd
+    ///
+    /// Every Hadoop reads the default one; for zstd it needs its native library.
+    #[arg(long, value_name = "CODEC")]
+    codec: Option<Codec>,
+    /// Pack each file's own bytes, text or not
+    ///
+    /// As BytesWritable, or a binary column.
+    #[arg(long, conflicts_with_all = ["encoding", "on_bad_text"])]
+    bytes: bool,
+    /// About how many bytes of files one packed file holds, before compression
+    ///
+    /// Each is written by one worker, so more of them keep more workers busy. What is in which depends on the names
+    /// and sizes of the files alone.
+    #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = size)]
+    part_size: u64,
+    /// Encoding of the files: utf-8, gb18030, gbk, big5, utf-16le or utf-16be
+    ///
+    /// By default it is recognised, file by file.
+    #[arg(long, value_name = "NAME")]
+    encoding: Option<Encoding>,
+    /// What becomes of a file with bytes that its encoding does not allow
+    #[arg(long, value_name = "HOW", default_value = "reject")]
+    on_bad_text: OnBadText,
+    /// Reject files that are longer than this
+    #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = record_size)]
+    max_record_bytes: u64,
+    /// Stop with exit code 4 before anything is committed if more files than this are rejected
+    #[arg(long, value_name = "N")]
+    max_rejects: Option<u64>,
+    /// Replace an output that exists
+    #[arg(long)]
+    overwrite: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum To {
+    /// Keys and values of the class Text, block-compressed.
+    #[value(name = "sequencefile")]
+    SequenceFile,
+    /// The columns id and text, zstd.
+    Parquet,
+}
+
+/// Runs the job; returns 0, or 3 if files were rejected.
+pub fn run(common: &Common, args: Args) -> Result<u8> {
+    let (output, inputs) = output_and_inputs(&args.paths)?;
+    let container = match (args.to, args.codec) {
+        (To::SequenceFile, codec) => Container::SequenceFile(codec.unwrap_or(Codec::Zlib)),
+        (To::Parquet, None) => Container::Parquet,
+        (To::Parquet, Some(_)) => {
+            bail!(WrongUse("--codec is for SequenceFiles; Parquet has zstd".to_owned()))
+        }
+    };
+    let content = if args.bytes { Content::Bytes } else { Content::Text };
+    let reading = Reading {
+        encoding: args.encoding,
+        bad_text: args.on_bad_text.into(),
+        max_record_bytes: args.max_record_bytes as usize,
+        ..Reading::default()
+    };
+    let stores = Stores::new();
+    let plan = Plan::new(&stores, inputs, Some(TEXTS), args.part_size)?;
+    let configuration = BTreeMap::from([
+        ("to", format!("{container:?}").to_lowercase()),
+        ("content", format!("{content:?}").to_lowercase()),
+        ("part-size", args.part_size.to_string()),
+        ("encoding", args.encoding.map_or("recognised", Encoding::name).to_owned()),
+        ("on-bad-text", format!("{:?}", args.on_bad_text).to_lowercase()),
+        ("max-record-bytes", args.max_record_bytes.to_string()),
+        ("inputs", inputs.join(" ")),
+    ]);
+    let repack = Repack {
+        common,
+        output,
+        overwrite: args.overwrite,
+        max_rejects: args.max_rejects,
+        stage: Stage::Pack,
+        configuration,
+    };
+    repack.run(&stores, &plan, &reading, |folder, at, number, split, rejects| {
+        let packing = Packing { container, content, reading: &reading, folder, at };
+        packing.split(number, split, rejects)
+    })
+}
+
+struct Packing<'a> {
+    container: Container,
+    content: Content,
+    reading: &'a Reading,
+    folder: &'a OutputFolder,
+    at: &'a At<'a>,
+}
+
+impl Packing<'_> {
+    /// One split becomes one packed file, even where all of its files are rejected.
+    fn split(&self, number: u32, split: &Split, rejects: &mut SplitRejectsWriter) -> Result<Copied> {
+        let name = format!("packed/part-{number:05}{}", self.container.extension());
+        let output = self.folder.file(&name)?;
+        let mut writer = self.container.create(output, self.content, &seed(split))?;
+        let mut copied = Copied::default();
+        let mut next = 0;
+        read_ahead(split, |unopened, piece, ahead| {
+            let mut batch = DocBatch::new(number, next);
+            let before = copied.bytes;
+            self.file(split, &piece, ahead, &mut batch, writer.as_mut(), &mut copied)?;
+            next = batch.next_record();
+            rejects.take(&mut batch)?;
+            self.at.read(1, copied.bytes - before);
+            self.at.done(unopened.bytes());
+            Ok(())
+        })?;
+        writer.finish()?;
+        Ok(copied)
+    }
+
+    fn file(
+        &self,
+        split: &Split,
+        piece: &Piece,
+        ahead: Option<WholeFile>,
+        batch: &mut DocBatch,
+        writer: &mut dyn PackWriter,
+        copied: &mut Copied,
+    ) -> Result<()> {
+        let file = match ahead {
+            Some(file) => file,
+            None => WholeFile::read(&*piece.blob, self.reading.max_record_bytes)?,
+        };
+        if piece.blob.bytes() > self.reading.max_record_bytes as u64 {
+            let reason = format!("the file is longer than {} bytes", self.reading.max_record_bytes);
+            batch.reject(piece.blob.path(), 0, reason, &file.bytes);
+            return Ok(());
+        }
+        let mut append = |name: &str, bytes: &[u8]| {
+            copied.files += 1;
+            copied.bytes += bytes.len() as u64;
+            writer.append(name, bytes)
+        };
+        if self.content == Content::Bytes {
+            return Ok(append(&piece.name, &file.bytes)?);
+        }
+        let file = Arc::new(file);
+        let text = Piece { blob: file.clone(), ..piece.clone() };
+        let mut reader = split.format.open(&text, self.reading)?;
+        if let Err(error) = reader.fill(batch) {
+            splits::end(error, Some(batch))?;
+        }
+        for doc in batch.docs() {
+            append(doc.id, doc.text.as_bytes())?;
+            copied.recoded += u64::from(doc.text.as_bytes() != file.bytes);
+        }
+        copied.replaced += batch.replaced();
+        Ok(())
+    }
+}
+
+/// Opens the files of a split, reads those that are small, several at once, and hands them on in their order: most of
+/// the time goes into waiting for the store, file by file.
+///
+/// Memory: [`READERS`] times a few times [`SMALL_BYTES`].
+fn read_ahead(
+    split: &Split,
+    mut each: impl FnMut(&UnopenedPiece, Piece, Option<WholeFile>) -> Result<()>,
+) -> Result<()> {
+    let readers = READERS.min(split.pieces.len());
+    thread::scope(|scope| {
+        let read = |unopened: &UnopenedPiece| {
+            let piece = unopened.open()?;
+            let small = piece.blob.bytes() <= SMALL_BYTES;
+            let file = small.then(|| WholeFile::read(&*piece.blob, SMALL_BYTES as usize)).transpose()?;
+            Ok::<_, cluster::Error>((piece, file))
+        };
+        let mut lanes = Vec::new();
+        for reader in 0..readers {
+            let (sender, files) = mpsc::sync_channel(4);
+            let mut pieces = split.pieces.iter().skip(reader).step_by(readers);
+            // Nobody listens any more after an error.
+            scope.spawn(move || pieces.all(|unopened| sender.send(read(unopened)).is_ok()));
+            lanes.push(files);
+        }
+        for (unopened, lane) in split.pieces.iter().zip((0..readers).cycle()) {
+            let (piece, file) = lanes[lane].recv().map_err(|_| anyhow!("a reading thread panicked"))??;
+            each(unopened, piece, file)?;
+        }
+        Ok(())
+    })
+}
+
+/// Says what a part will hold.
+fn seed(split: &Split) -> String {
+    let names = split.pieces.iter().map(|piece| format!("{} {}\n", piece.bytes(), piece.name()));
+    names.collect()
+}
+
+/// A file in memory: its text and its bytes are compared with each other, and it is asked for but once.
+struct WholeFile {
+    path: String,
+    bytes: Vec<u8>,
+}
+
+impl WholeFile {
+    /// Of a file that is longer than `most` bytes only the beginning.
+    fn read(blob: &dyn Blob, most: usize) -> Result<Self, cluster::Error> {
+        let bytes = blob.bytes();
+        let wanted = if bytes > most as u64 { Reject::HEAD_BYTES } else { bytes as usize };
+        let mut file = WholeFile { path: blob.path().to_owned(), bytes: vec![0; wanted] };
+        let read = blob.read_full_at(0, &mut file.bytes)?;
+        file.bytes.truncate(read);
+        Ok(file)
+    }
+}
+
+impl Blob for WholeFile {
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, cluster::Error> {
+        let rest = self.bytes.get(offset as usize..).unwrap_or_default();
+        let read = rest.len().min(buffer.len());
+        buffer[..read].copy_from_slice(&rest[..read]);
+        Ok(read)
+    }
+
+    fn read_ahead_bytes(&self) -> usize {
+        self.bytes.len().max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn files_are_read_ahead_in_their_order_until_one_cannot_be_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |i: usize| folder.path().join(format!("{i:03}"));
+        for i in 0..200 {
+            // Some are too large to be read ahead.
+            let bytes = if i % 50 == 7 { SMALL_BYTES as usize + 1 } else { i };
+            fs::write(path(i), vec![b'x'; bytes]).unwrap();
+        }
+        let inputs = [folder.path().to_str().unwrap().to_owned()];
+        let plan = Plan::new(&Stores::new(), &inputs, Some(TEXTS), 1 << 30).unwrap();
+        let mut names = Vec::new();
+        let mut read = || {
+            names.clear();
+            let result = read_ahead(&plan.splits[0], |_, piece, file| {
+                assert_eq!(file.is_some(), piece.blob.bytes() <= SMALL_BYTES);
+                assert!(file.is_none_or(|file| file.bytes.len() as u64 == piece.blob.bytes()));
+                names.push(piece.name);
+                Ok(())
+            });
+            (result.map_err(|error| error.to_string()), names.clone())
+        };
+        let all: Vec<String> = (0..200).map(|i| format!("{i:03}")).collect();
+        assert_eq!(read(), (Ok(()), all.clone()));
+        fs::remove_file(path(150)).unwrap();
+        let (result, names) = read();
+        assert!(result.unwrap_err().contains("/150") && names == all[..150]);
+    }
+}

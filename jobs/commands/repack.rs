@@ -1,0 +1,170 @@
+//! What `pack` and `unpack` share: splits are copied one by one into an output folder, and counted.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::Result;
+use cluster::{Cluster, Stores};
+use datasets::Reading;
+use serde::Serialize;
+
+use crate::corpus::plan::{Plan, Split};
+use crate::corpus::splits;
+use crate::output::rejects::{RejectLimit, Rejects, SplitRejectsWriter};
+use crate::output::summary::{Clock, Process};
+use crate::output::{FileList, OutputFolder};
+use crate::progress::{At, Progress, Stage, StageRow, Table, Watched, watch};
+use crate::{Common, say};
+
+/// What a job was asked for.
+pub(crate) struct Repack<'a> {
+    pub common: &'a Common,
+    pub output: &'a str,
+    pub overwrite: bool,
+    pub max_rejects: Option<u64>,
+    pub stage: Stage,
+    /// For `_SUCCESS`.
+    pub configuration: BTreeMap<&'static str, String>,
+}
+
+/// What has become of one split.
+#[derive(Debug, Default)]
+pub(crate) struct Copied {
+    pub files: u64,
+    pub bytes: u64,
+    pub recoded: u64,
+    pub replaced: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Summary {
+    /// What the job does, for people.
+    #[serde(skip)]
+    done: &'static str,
+    version: &'static str,
+    configuration: BTreeMap<&'static str, String>,
+    counters: Counters,
+    process: Process,
+    seconds: BTreeMap<&'static str, f64>,
+    stages: Vec<StageRow>,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Counters {
+    input_files: u64,
+    input_bytes: u64,
+    splits: u64,
+    /// Packed or unpacked.
+    files: u64,
+    /// What is in them, as it was written, before it was compressed.
+    bytes: u64,
+    /// Files whose text is kept but not their bytes: they were not UTF-8, or began with a byte order mark.
+    recoded: u64,
+    /// Of these, those whose illegal bytes were read as U+FFFD.
+    replaced: u64,
+    rejected: u64,
+}
+
+impl Repack<'_> {
+    /// Copies each split by `copy` and commits; returns 0, or 3 if files or records were rejected.
+    pub fn run(
+        self,
+        stores: &Stores,
+        plan: &Plan,
+        reading: &Reading,
+        copy: impl Fn(&OutputFolder, &At, u32, &Split, &mut SplitRejectsWriter) -> Result<Copied> + Sync,
+    ) -> Result<u8> {
+        let start = Instant::now();
+        let (common, output) = (self.common, self.output);
+        let configuration = &serde_json::to_value(&self.configuration)?;
+        let progress = Arc::new(Progress::default());
+        let watched = Watched { common, name: self.stage.name(), output, plan, configuration, process: 0 };
+        let summary = watch(&watched, &progress, || {
+            OutputFolder::fill(stores, output, self.overwrite, plan, |folder| {
+                self.copy(plan, reading, folder, &progress, start, copy)
+            })
+        })?;
+        if !common.quiet {
+            say(&summary);
+            say(Table(&progress.totals()));
+        }
+        Ok(if summary.counters.rejected > 0 { 3 } else { 0 })
+    }
+
+    fn copy(
+        &self,
+        plan: &Plan,
+        reading: &Reading,
+        folder: &OutputFolder,
+        progress: &Progress,
+        start: Instant,
+        copy: impl Fn(&OutputFolder, &At, u32, &Split, &mut SplitRejectsWriter) -> Result<Copied> + Sync,
+    ) -> Result<Summary> {
+        let workers = self.common.workers();
+        let stage = (progress, self.stage);
+        let limit = RejectLimit::new(self.max_rejects, plan, reading);
+        let outputs = folder.map_outputs();
+        let copied = splits::each_split(plan, &Cluster::alone(workers), stage, |at, number, split| {
+            let mut rejects = SplitRejectsWriter::new(&outputs, number);
+            let copied = copy(folder, at, number, split, &mut rejects)?;
+            let rejects = rejects.finish()?;
+            limit.count(rejects.count(), rejects.first())?;
+            Ok((copied, rejects))
+        })?;
+        let mut counters = Counters {
+            input_files: plan.files.len() as u64,
+            input_bytes: plan.bytes(),
+            splits: plan.splits.len() as u64,
+            ..Counters::default()
+        };
+        let mut rejects = Rejects::default();
+        for (copied, of_split) in copied {
+            counters.files += copied.files;
+            counters.bytes += copied.bytes;
+            counters.recoded += copied.recoded;
+            counters.replaced += copied.replaced;
+            rejects.join(of_split);
+        }
+        counters.rejected = rejects.count();
+        rejects.write(folder, 0, &outputs, plan, reading)?;
+        let mut clock = Clock::default();
+        clock.add("whole", start.elapsed());
+        let mut configuration = self.configuration.clone();
+        configuration.insert("workers", workers.to_string());
+        let done = if self.stage == Stage::Pack { "packed" } else { "unpacked" };
+        let summary = Summary {
+            done,
+            version: env!("CARGO_PKG_VERSION"),
+            configuration,
+            counters,
+            process: Process::measure(),
+            seconds: clock.seconds(),
+            stages: progress.rows(),
+        };
+        let at = progress.worker(0);
+        at.enter(Stage::Commit);
+        folder.commit(&summary, FileList::default(), "")?;
+        Ok(summary)
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (counters, process) = (&self.counters, &self.process);
+        let values = [
+            ("Input files", counters.input_files),
+            ("Input bytes", counters.input_bytes),
+            (&format!("Files {}", self.done), counters.files),
+            (&format!("Bytes {}", self.done), counters.bytes),
+            ("Files that come back as other bytes", counters.recoded),
+            ("Files with illegal bytes replaced", counters.replaced),
+            ("Rejected", counters.rejected),
+            ("CPU milliseconds", process.cpu_milliseconds),
+            ("Peak bytes of memory", process.peak_memory_bytes),
+        ];
+        f.write_str("Counters")?;
+        values.iter().try_for_each(|(name, value)| write!(f, "\n    {name}={value}"))
+    }
+}

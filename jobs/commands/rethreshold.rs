@@ -1,0 +1,178 @@
+//! `rethreshold`: a finished output once more, with a higher threshold.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use cluster::{Cluster, Stores};
+use operators::{DocId, Matches, Pair, Resolve, Similarity};
+use serde_json::json;
+
+use crate::cli::values::paths;
+use crate::corpus::doc_ids::Names;
+use crate::dedup::corpus_counts;
+use crate::dedup::guards::Guards;
+use crate::dedup::run::{Finish, Keep, verified_by};
+use crate::dedup::search::Found;
+use crate::output::OutputFolder;
+use crate::output::read_back::Finished;
+use crate::output::rejects::Rejects;
+use crate::output::tables::PairsOf;
+use crate::progress::Progress;
+use crate::{Common, WrongUse};
+
+/// Raise the threshold of a finished output, without comparing anything again
+///
+/// The pairs of the output that are similar enough decide anew which documents stay; the input is read once, to write
+/// them. What comes out is what dedup would write with that threshold, but for what only a search counts: in _SUCCESS
+/// the candidates are those of the old run, and comparisons and blocks are missing.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A finished output of dedup
+    #[arg(value_parser = paths())]
+    output: String,
+    /// The folder for the new one
+    #[arg(value_parser = paths())]
+    new_output: String,
+    /// The least similarity of a pair, from 0 to 1; not less than that of the output
+    #[arg(long, value_name = "T")]
+    threshold: Similarity,
+    /// Which documents of a cluster stay: greedy or components [default: as in the output]
+    #[arg(long, value_name = "HOW")]
+    resolve: Option<Resolve>,
+    /// Which of two matching documents stays [default: as in the output]
+    #[arg(long, value_name = "WHICH")]
+    keep: Option<Keep>,
+    /// Which pairs are written [default: as in the output]
+    #[arg(long, value_name = "WHICH")]
+    pairs: Option<PairsOf>,
+    #[command(flatten)]
+    guards: Guards,
+    /// Replace an output that exists
+    #[arg(long)]
+    overwrite: bool,
+    /// Write the numbers of the run to this file as JSON
+    #[arg(long, value_name = "FILE", value_parser = paths())]
+    summary_json: Option<String>,
+}
+
+/// Runs the job; returns 0, or 3 if records were rejected.
+pub fn run(common: &Common, args: Args) -> Result<u8> {
+    let start = Instant::now();
+    let old = &args.output;
+    let stores = Stores::new();
+    let finished = Finished::open(&stores, old)?;
+    let (mut method, mut verify) = (finished.method()?, finished.verify()?);
+    let mut thresholds: Vec<&mut Similarity> = method.thresholds().into_iter().chain(&mut verify).collect();
+    match thresholds.iter().min() {
+        None => {
+            bail!(WrongUse(format!("the method of \"{old}\" has no least similarity that could be raised")))
+        }
+        Some(least) if args.threshold < **least => bail!(WrongUse(format!(
+            "\"{old}\" has the pairs from {least} on; those from {} on take a new run of dedup",
+            args.threshold
+        ))),
+        Some(_) => {}
+    }
+    for threshold in &mut thresholds {
+        **threshold = args.threshold.max(**threshold);
+    }
+    let input = finished.input(common.workers())?;
+    let splits = input.plan.splits.len();
+    let resolve = args.resolve.map_or_else(|| finished.option("resolve"), Ok)?;
+    let keep = args.keep.map_or_else(|| finished.choice("keep"), Ok)?;
+    let pairs = args.pairs.map_or_else(|| finished.choice("pairs"), Ok)?;
+    let mut configuration = finished.configuration().clone();
+    for (name, value) in [
+        ("method", json!(method.to_string())),
+        ("verify", json!(verified_by(verify))),
+        ("resolve", json!(resolve.to_string())),
+        ("keep", json!(format!("{keep:?}").to_lowercase())),
+        ("pairs", json!(format!("{pairs:?}").to_lowercase())),
+        ("workers", json!(common.workers().to_string())),
+    ] {
+        configuration.insert(name.to_owned(), value);
+    }
+    let finish = Finish {
+        common,
+        job: "rethreshold",
+        cluster: Arc::new(Cluster::alone(common.workers())),
+        start,
+        plan: Arc::new(input.plan),
+        reading: input.reading,
+        method: &method,
+        verify,
+        resolve,
+        keep,
+        pairs,
+        guards: &args.guards,
+        configuration,
+        summary_json: args.summary_json.as_deref(),
+        key: None,
+        limits: String::new(),
+    };
+    let search = |_: &Arc<Progress>, folder: &OutputFolder| {
+        let lexicon = finished.lexicon()?;
+        let statistics = corpus_counts::of_output(&stores, old, &method, &lexicon)?;
+        corpus_counts::write(folder, &method, &lexicon, &statistics)?;
+        let rejects = rejects(&finished, folder, splits)?;
+        Ok(Found { rejects, ..found(&finished, args.threshold)? })
+    };
+    finish.run(&stores, &args.new_output, args.overwrite, search, |_| Ok(()))
+}
+
+/// The rejects of the output, put where a search would have left them: in the map outputs of the splits.
+fn rejects(finished: &Finished, folder: &OutputFolder, splits: usize) -> Result<Rejects> {
+    let mut rejects = Rejects::numbered();
+    let outputs = folder.map_outputs();
+    let mut writers = (0..splits as u32).map(|split| Ok((split, outputs.create(split, 0)?)));
+    let mut next = || -> Result<_> {
+        let Some(next) = writers.next() else { bail!("the output has rejects of splits that are not there") };
+        next
+    };
+    let (mut split, mut writer) = next()?;
+    finished.rejects(|reject| {
+        while split < reject.doc.split() {
+            let (next_split, next_writer) = next()?;
+            std::mem::replace(&mut writer, next_writer).finish(())?;
+            split = next_split;
+        }
+        rejects.add(&reject);
+        writer.reject(&reject)?;
+        writer.write()
+    })?;
+    writer.finish(())?;
+    writers.try_for_each(|writer: Result<_>| writer?.1.finish(()))?;
+    Ok(rejects)
+}
+
+/// What the search of the output found, less the pairs under the threshold.
+fn found(finished: &Finished, least: Similarity) -> Result<Found> {
+    // Each copy's first is the earliest document that it is identical to.
+    let mut firsts = BTreeMap::<DocId, DocId>::new();
+    let mut near = Vec::new();
+    finished.pairs(|row| {
+        let (low, high) = row.places;
+        if row.identical {
+            let first = firsts.entry(high).or_insert(low);
+            *first = low.min(*first);
+        } else if row.similarity >= Some(least) && !firsts.contains_key(&low) && !firsts.contains_key(&high) {
+            near.push((Pair { low, high, distance: row.hamming.unwrap_or(0) }, row.similarity));
+        }
+    })?;
+    near.sort_unstable();
+    let mut names = Names::default();
+    finished.members(|member| names.add(member.place, &member.id, member.characters))?;
+    let counters = finished.counters();
+    Ok(Found {
+        matches: Matches { copies: firsts.into_iter().collect(), pairs: near },
+        names,
+        docs: counters.records_read - counters.rejected,
+        text_bytes: counters.text_bytes,
+        replaced: counters.replaced,
+        distinct: counters.distinct,
+        candidates: counters.candidates,
+        ..Found::default()
+    })
+}

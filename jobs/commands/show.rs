@@ -1,0 +1,128 @@
+//! `show`: pairs of a finished output, side by side.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Display;
+use std::io;
+
+use anstream::{AutoStream, ColorChoice};
+use anyhow::{Context, Result, bail};
+use cluster::{Stores, shown};
+use operators::{DocId, hash};
+use terminal_size::{Width, terminal_size};
+
+use super::side_by_side::Layout;
+use crate::cli::values::paths;
+use crate::output::read_back::{Finished, PairRow};
+use crate::{Common, WrongUse, print};
+
+/// The width of what is no terminal.
+const WIDTH: usize = 120;
+
+/// Show pairs of a finished output side by side, with the difference marked
+///
+/// Pairs from all over the corpus, always the same ones; of identical documents only with --id. What differs is
+/// coloured on a terminal, unless NO_COLOR is set; elsewhere it stands in [-…-] and {+…+}.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A finished output of dedup
+    #[arg(value_parser = paths())]
+    output: String,
+    /// How many pairs
+    #[arg(short = 'n', long = "pairs", value_name = "N", default_value_t = 5)]
+    count: usize,
+    /// Those nearest to the threshold: the least similar ones, or, where nothing was verified, the most distant
+    #[arg(long)]
+    borderline: bool,
+    /// Only pairs of the document with this id
+    #[arg(long)]
+    id: Option<String>,
+    /// Show the texts whole, not only what differs and what stands around it
+    #[arg(long)]
+    whole: bool,
+    /// Columns to fill [default: those of the terminal]
+    #[arg(long, value_name = "COLUMNS")]
+    width: Option<usize>,
+}
+
+/// Runs the job; returns 0.
+pub fn run(common: &Common, args: Args) -> Result<u8> {
+    let finished = Finished::open(&Stores::new(), &args.output)?;
+    let pairs = chosen(&finished, &args)?;
+    if let (Some(id), true) = (&args.id, pairs.is_empty()) {
+        bail!(WrongUse(format!("\"{}\" has no pair of \"{id}\"", args.output)));
+    }
+    let places: Vec<DocId> = pairs.iter().flat_map(|pair| [pair.places.0, pair.places.1]).collect();
+    let documents = finished.input(common.workers())?.at(&places)?;
+    let document = |place, id: &str| {
+        let found = documents.iter().find(|document| document.place == place && document.id == id);
+        found.with_context(|| format!("\"{}\" is not where it was; did the input change since?", shown(id)))
+    };
+    let mut kept = HashMap::new();
+    finished.members(|member| {
+        if documents.iter().any(|document| document.place == member.place) {
+            kept.insert(member.place, member.removed.is_none());
+        }
+    })?;
+
+    let width = args.width.or_else(|| terminal_size().map(|(Width(width), _)| usize::from(width)));
+    let layout = Layout {
+        width: width.unwrap_or(WIDTH),
+        colour: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
+        whole: args.whole,
+    };
+    let mut lines = Vec::new();
+    for pair in &pairs {
+        let (a, b) = (document(pair.places.0, &pair.a)?, document(pair.places.1, &pair.b)?);
+        let heading = |id: &str, place| match kept.get(&place) {
+            Some(true) => format!("{id} (kept)"),
+            _ => format!("{id} (removed)"),
+        };
+        lines.push(how_alike(pair));
+        lines.push(layout.headings(&heading(&pair.a, pair.places.0), &heading(&pair.b, pair.places.1)));
+        lines.extend(layout.lines(&a.text, &b.text));
+        lines.push(String::new());
+    }
+    if pairs.is_empty() {
+        lines.push("No pairs but identical documents.".to_owned());
+    }
+    print(lines.join("\n") + "\n")?;
+    Ok(0)
+}
+
+/// The pairs to show, in the order in which they are shown.
+fn chosen(finished: &Finished, args: &Args) -> Result<Vec<PairRow>> {
+    let mut chosen = BTreeMap::new();
+    finished.pairs(|pair| {
+        let wanted = match &args.id {
+            Some(id) => pair.a == *id || pair.b == *id,
+            None => !pair.identical,
+        };
+        let (a, b) = pair.places;
+        let rank = match args.borderline {
+            true => (pair.similarity, Reverse(pair.hamming), 0),
+            false => (None, Reverse(None), hash::spread(a.0 ^ hash::spread(b.0))),
+        };
+        if wanted {
+            chosen.insert((rank, a, b), pair);
+        }
+        if chosen.len() > args.count {
+            chosen.pop_last();
+        }
+    })?;
+    Ok(chosen.into_values().collect())
+}
+
+/// What a table says of a pair.
+pub(crate) fn how_alike(pair: &PairRow) -> String {
+    let mut parts = Vec::new();
+    let mut part = |name: &str, value: Option<&dyn Display>| {
+        parts.extend(value.map(|value| format!("{name} {value}")));
+    };
+    part("similarity", pair.similarity.as_ref().map(|similarity| similarity as &dyn Display));
+    part("hamming", pair.hamming.as_ref().map(|hamming| hamming as &dyn Display));
+    if pair.identical {
+        parts.push("identical".to_owned());
+    }
+    format!("{} and {}: {}", shown(&pair.a), shown(&pair.b), parts.join(", "))
+}

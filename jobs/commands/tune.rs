@@ -1,0 +1,359 @@
+//! `tune`: which threshold a method needs, by labelled pairs or by brute force on a sample.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
+
+use anyhow::{Result, bail};
+use cluster::Cluster;
+use operators::method::{Judge, Spec};
+use operators::{Point, Ranking, Similarity};
+
+use super::labels::{LabelOptions, Labels, Truth};
+use super::plot::Plot;
+use crate::cli::report_file::ReportFile;
+use crate::cli::values::{paths, text_of_file};
+use crate::corpus::input::{Census, InputOptions};
+use crate::corpus::plan::Sample;
+use crate::dedup::corpus_counts;
+use crate::output::read_back::{Document, Input};
+use crate::progress::Progress;
+use crate::{Common, WrongUse, print};
+
+/// More documents than this are not compared each with each: two labels' worth of pairs is 200 MB.
+const MOST_DOCUMENTS: usize = 7_000;
+/// Bands of similarity in the table of a sample; the last is that of equal features.
+const BANDS: usize = 10;
+
+/// Choose a method's threshold by labelled pairs, or see by brute force on a sample what it would miss
+///
+/// With --labels: the precision-recall curve of the method's similarity, and the threshold for a wanted precision or
+/// recall, or for the best F1. Without: every pair of a sample is compared exactly, and each band of similarity says
+/// how many pairs it holds and how many of them the method's candidates would have missed.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store
+    #[arg(required = true, num_args = 1.., value_name = "INPUT", value_parser = paths())]
+    inputs: Vec<String>,
+    /// Method and parameters, as for dedup
+    #[arg(long, value_name = "SPEC", default_value = "auto")]
+    method: Spec,
+    /// File of labels: two ids and a label on each line, or an id and its cluster
+    #[arg(long, value_name = "FILE", value_parser = paths())]
+    labels: Option<String>,
+    #[command(flatten)]
+    label_options: LabelOptions,
+    /// The threshold of the greatest recall with at least this precision
+    #[arg(long, value_name = "P", requires = "labels", value_parser = part)]
+    precision: Option<f64>,
+    /// The highest threshold with at least this recall
+    #[arg(long, value_name = "R", requires = "labels", conflicts_with = "precision", value_parser = part)]
+    recall: Option<f64>,
+    /// Without labels: about how many documents are compared
+    #[arg(long, value_name = "N", default_value_t = 3_000, conflicts_with = "labels")]
+    sample: u64,
+    /// Another seed takes another sample
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Write the curve, or the table of bands, to this file
+    #[arg(long, value_name = "FILE", value_parser = paths())]
+    tsv: Option<String>,
+    /// Draw the curve in this file
+    #[arg(long, value_name = "FILE", value_parser = paths())]
+    svg: Option<String>,
+    #[command(flatten)]
+    input: InputOptions,
+}
+
+fn part(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| (0.0..=1.0).contains(number));
+    number.ok_or_else(|| "expected a number from 0 to 1".to_owned())
+}
+
+/// Runs the job; returns 0, or 3 if records were rejected.
+pub fn run(common: &Common, mut args: Args) -> Result<u8> {
+    let (tsv, svg) = (args.tsv.clone(), args.svg.clone());
+    let tsv = tsv.as_deref().map(ReportFile::check).transpose()?;
+    let svg = svg.as_deref().map(ReportFile::check).transpose()?;
+    let lexicon = args.input.lexicon(args.method.cuts_words())?;
+    let input = args.input.open(&args.inputs, common.workers())?;
+    args.method = args.method.for_corpus(input.plan.bytes());
+    if args.labels.is_some() && args.method.measures() && args.method.thresholds().is_empty() {
+        bail!(WrongUse(format!("{} has no least similarity that could be chosen", args.method)));
+    }
+    let Input { plan, reading, workers } = &input;
+    let statistics = corpus_counts::count(
+        &args.method,
+        &lexicon,
+        plan,
+        reading,
+        &Cluster::alone(*workers),
+        &Progress::default(),
+    )?;
+    let judge = args.method.judge(&lexicon, &statistics, None)?;
+    let census = Census::of(&input)?;
+    let found = match &args.labels {
+        Some(file) => {
+            let labels = Labels::parse(file, &text_of_file(file)?, &args.label_options)?;
+            by_labels(&args, &input, &census, judge, &labels)?
+        }
+        None => by_sample(&args, input, &census, judge)?,
+    };
+    if let Some(file) = tsv {
+        file.replace(found.tsv)?;
+    }
+    if let Some(file) = svg {
+        file.replace(found.plot.svg())?;
+    }
+    print(format_args!("{}\n{}\n{}", found.before, found.plot.text(), found.after))?;
+    Ok(if census.rejected > 0 { 3 } else { 0 })
+}
+
+/// What is said and written.
+struct Found {
+    before: String,
+    plot: Plot,
+    after: String,
+    tsv: String,
+}
+
+fn by_labels(
+    args: &Args,
+    input: &Input,
+    census: &Census,
+    judge: Box<dyn Judge>,
+    labels: &Labels,
+) -> Result<Found> {
+    let ids: HashSet<&str> = labels.ids.iter().map(String::as_str).collect();
+    let whole = matches!(labels.truth, Truth::Whole(_));
+    let documents = if whole { census.documents as usize } else { ids.len() };
+    if !matches!(labels.truth, Truth::Judged(_)) && documents > MOST_DOCUMENTS {
+        bail!(WrongUse(format!(
+            "these labels judge every pair of {documents} documents, more than {MOST_DOCUMENTS}; \
+             list pairs that are not the same, too, so that only listed pairs are compared"
+        )));
+    }
+    let documents = input.documents(|_| true, |_, id| whole || ids.contains(id))?;
+    let texts = Texts::new(judge, &documents, &labels.ids)?;
+    let pairs = texts.labelled(&labels.truth);
+
+    let candidates = pairs.iter().filter(|pair| pair.same && pair.candidate).count();
+    let same = pairs.iter().filter(|pair| pair.same).count();
+    let ranking = Ranking::new(pairs.iter().map(|pair| (pair.similarity, pair.same)).collect());
+    let (point, chosen) = choose(args, &ranking)?;
+    let threshold = ranking.threshold(point);
+    if threshold < Similarity::LEAST {
+        bail!(WrongUse(format!(
+            "the threshold ({chosen}) would be {threshold}: no method finds pairs that differ so much"
+        )));
+    }
+    let found =
+        pairs.iter().filter(|pair| pair.same && pair.candidate && pair.similarity >= threshold).count();
+
+    let (precision, recall) = (point.precision(), ranking.recall(point));
+    let before = format!(
+        "Method: {}\nLabels: {labels}.\nAverage precision of its similarity: {:.4}\n",
+        args.method,
+        ranking.average_precision()
+    );
+    let mut after = format!(
+        "Threshold {threshold} ({chosen}): precision {precision:.4}, recall {recall:.4}, F1 {:.4}; \
+         right {}, false {}, missed {}\n",
+        ranking.f1(point),
+        point.right,
+        point.wrong,
+        same - point.right,
+    );
+    if candidates < same {
+        let _ = writeln!(
+            after,
+            "Of the {same} pairs that are the same the method compares {candidates} and finds {found} with this threshold."
+        );
+    }
+    let _ = writeln!(after, "To use it: {}", written_out(&args.method, threshold));
+    let mut tsv = "threshold\tright\tfalse\tmissed\tprecision\trecall\tf1\n".to_owned();
+    for point in ranking.points() {
+        let (least, right, wrong) = (point.least, point.right, point.wrong);
+        let (precision, recall, f1) = (point.precision(), ranking.recall(point), ranking.f1(point));
+        let _ = writeln!(
+            tsv,
+            "{least}\t{right}\t{wrong}\t{}\t{precision:.6}\t{recall:.6}\t{f1:.6}",
+            same - right
+        );
+    }
+    let plot = Plot {
+        title: format!("Precision and recall of {}", args.method),
+        x: "recall",
+        y: "precision",
+        points: stairs(&ranking),
+        mark: Some(((recall, precision), format!("threshold {threshold}"))),
+    };
+    Ok(Found { before, plot, after, tsv })
+}
+
+/// The point that is asked for, and in which words.
+fn choose<'a>(args: &Args, ranking: &'a Ranking) -> Result<(&'a Point, String)> {
+    let (point, wanted) = match (args.precision, args.recall) {
+        (Some(least), _) => (ranking.at_precision(least), format!("precision of at least {least}")),
+        (_, Some(least)) => (ranking.at_recall(least), format!("recall of at least {least}")),
+        _ => (ranking.best(), "best F1".to_owned()),
+    };
+    match point {
+        Some(point) if point.right > 0 => Ok((point, wanted)),
+        _ => {
+            let highest = ranking.points().iter().filter(|point| point.right > 0).map(Point::precision);
+            match highest.reduce(f64::max) {
+                Some(highest) => bail!("no threshold has a {wanted}; the highest precision is {highest:.4}"),
+                None => bail!("no labelled pair is the same, so there is no threshold to choose"),
+            }
+        }
+    }
+}
+
+/// Precision over recall, from the left: a pair is found at the precision of its threshold.
+fn stairs(ranking: &Ranking) -> Vec<(f64, f64)> {
+    let mut points = Vec::new();
+    let mut recall = 0.0;
+    for point in ranking.points() {
+        points.push((recall, point.precision()));
+        recall = ranking.recall(point);
+        points.push((recall, point.precision()));
+    }
+    points
+}
+
+/// The command line that uses a threshold.
+fn written_out(method: &Spec, threshold: Similarity) -> String {
+    let mut method = method.clone();
+    if method.thresholds().is_empty() {
+        return format!("--method {method} --verify jaccard:{threshold}");
+    }
+    match &mut method {
+        // Its two thresholds are of two measures.
+        Spec::Auto(spec) if spec.revisions => spec.long = threshold,
+        other => other.thresholds().into_iter().for_each(|least| *least = threshold),
+    }
+    format!("--method {method}")
+}
+
+/// Documents that are judged.
+struct Texts {
+    judge: Box<dyn Judge>,
+    /// For each label's number, that of the text.
+    numbers: Vec<usize>,
+    count: usize,
+}
+
+/// A labelled pair, judged.
+struct Pair {
+    similarity: Similarity,
+    candidate: bool,
+    same: bool,
+}
+
+impl Texts {
+    fn new(mut judge: Box<dyn Judge>, documents: &[Document], ids: &[String]) -> Result<Self> {
+        let mut places = HashMap::new();
+        for document in documents {
+            let number = judge.add(&document.text);
+            if places.insert(document.id.as_str(), number).is_some() {
+                bail!("two documents of the input are called \"{}\", so its labels say nothing", document.id);
+            }
+        }
+        let unknown: Vec<&String> = ids.iter().filter(|id| !places.contains_key(id.as_str())).collect();
+        if let Some(first) = unknown.first() {
+            let (unknown, all) = (unknown.len(), ids.len());
+            bail!(WrongUse(format!(
+                "{unknown} of {all} labelled documents are not in the input; the first is \"{first}\""
+            )));
+        }
+        let numbers = ids.iter().filter_map(|id| places.get(id.as_str()).copied()).collect();
+        Ok(Texts { judge, numbers, count: documents.len() })
+    }
+
+    fn labelled(&self, truth: &Truth) -> Vec<Pair> {
+        let judged = |a: usize, b: usize, same: bool| {
+            let judged = self.judge.judge(a, b);
+            Pair { similarity: judged.similarity, candidate: judged.candidate, same }
+        };
+        let number = |doc: &u32| self.numbers[*doc as usize];
+        match truth {
+            Truth::Judged(pairs) => {
+                pairs.iter().map(|(a, b, same)| judged(number(a), number(b), *same)).collect()
+            }
+            Truth::Whole(pairs) => {
+                let ordered = |(a, b): &(u32, u32)| (number(a).min(number(b)), number(a).max(number(b)));
+                let same: HashSet<_> = pairs.iter().map(ordered).collect();
+                every_pair(self.count).map(|(a, b)| judged(a, b, same.contains(&(a, b)))).collect()
+            }
+            Truth::Clusters(members) => every_pair(members.len())
+                .map(|(a, b)| {
+                    let ((a, of_a), (b, of_b)) = (&members[a], &members[b]);
+                    judged(number(a), number(b), of_a == of_b)
+                })
+                .collect(),
+        }
+    }
+}
+
+fn every_pair(count: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..count).flat_map(move |a| (a + 1..count).map(move |b| (a, b)))
+}
+
+/// The pairs of a sample in one band of similarity.
+#[derive(Clone, Copy, Default)]
+struct Band {
+    pairs: u64,
+    candidates: u64,
+}
+
+fn by_sample(args: &Args, mut input: Input, census: &Census, mut judge: Box<dyn Judge>) -> Result<Found> {
+    input.plan.sample(&Sample::of_documents(args.seed, args.sample, census.documents));
+    let documents = input.documents(|_| true, |_, _| true)?;
+    for document in &documents {
+        judge.add(&document.text);
+    }
+    let mut bands = [Band::default(); BANDS + 1];
+    for (a, b) in every_pair(documents.len()) {
+        let judged = judge.judge(a, b);
+        let band = &mut bands[(judged.similarity.as_f64() * BANDS as f64) as usize];
+        band.pairs += 1;
+        band.candidates += u64::from(judged.candidate);
+    }
+
+    let (read, all) = (documents.len() as f64, census.documents as f64);
+    let times = if read > 1.0 { all * (all - 1.0) / (read * (read - 1.0)) } else { 0.0 };
+    let before = format!(
+        "Method: {}\nSample: {} of {} documents, every pair compared: {} pairs, each standing for {times:.0} of the corpus\n",
+        args.method,
+        documents.len(),
+        census.documents,
+        documents.len() * documents.len().saturating_sub(1) / 2,
+    );
+    let mut tsv = "similarity_from\tsimilarity_to\tpairs\tcandidates\tpairs_of_corpus\n".to_owned();
+    let mut after = format!(
+        "{:>14} {:>12} {:>12} {:>12} {:>18}\n",
+        "similarity", "pairs", "candidates", "recall", "pairs of corpus"
+    );
+    let mut points = Vec::new();
+    for (number, band) in bands.iter().enumerate().rev() {
+        let (from, to) = (number as f64 / BANDS as f64, (number + 1).min(BANDS) as f64 / BANDS as f64);
+        let estimate = band.pairs as f64 * times;
+        let recall = (band.pairs > 0).then(|| band.candidates as f64 / band.pairs as f64);
+        points.extend(recall.map(|recall| ((from + to) / 2.0, recall)));
+        let range = if from < to { format!("{from:.1} to {to:.1}") } else { "1".to_owned() };
+        let recall = recall.map_or("-".to_owned(), |recall| format!("{recall:.4}"));
+        let (pairs, candidates) = (band.pairs, band.candidates);
+        let _ = writeln!(after, "{range:>14} {pairs:>12} {candidates:>12} {recall:>12} {estimate:>18.0}");
+        let _ = writeln!(tsv, "{from}\t{to}\t{pairs}\t{candidates}\t{estimate:.0}");
+    }
+    points.reverse();
+    after += "recall: which part of the pairs the method's candidates hold; pairs of corpus: an estimate from the sample\n";
+    let plot = Plot {
+        title: format!("What the candidates of {} hold", args.method),
+        x: "similarity",
+        y: "recall",
+        points,
+        mark: None,
+    };
+    Ok(Found { before, plot, after, tsv })
+}

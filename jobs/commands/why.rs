@@ -1,0 +1,150 @@
+//! `why`: what became of a document, or of a pair, and on what grounds.
+
+use anyhow::{Result, bail};
+use cluster::{Stores, shown};
+
+use super::pair_trace::Comparison;
+use super::show::how_alike;
+use crate::cli::values::paths;
+use crate::dedup::corpus_counts;
+use crate::output::read_back::{Finished, MemberRow, PairRow};
+use crate::{Common, WrongUse, print};
+
+/// How many pairs of a document are listed.
+const PAIRS: usize = 10;
+
+/// Say why a document was removed or kept, or why two documents are a pair or none
+///
+/// Of one id: what became of it, the kept document that it duplicates, its cluster and its pairs. Of two: their exact
+/// similarity, their fingerprints and whether they were compared at all; the input is read again for that.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A finished output of dedup
+    #[arg(value_parser = paths())]
+    output: String,
+    /// A document
+    id: String,
+    /// Another one
+    other: Option<String>,
+}
+
+/// Runs the job; returns 0.
+pub fn run(common: &Common, args: Args) -> Result<u8> {
+    let finished = Finished::open(&Stores::new(), &args.output)?;
+    let why = Why { finished, output: &args.output, workers: common.workers() };
+    let lines = match &args.other {
+        None => why.document(&args.id)?,
+        Some(other) => why.pair(&args.id, other)?,
+    };
+    print(lines.join("\n") + "\n")?;
+    Ok(0)
+}
+
+struct Why<'a> {
+    finished: Finished,
+    output: &'a str,
+    workers: usize,
+}
+
+impl Why<'_> {
+    fn document(&self, id: &str) -> Result<Vec<String>> {
+        let mut members = Vec::new();
+        self.finished.members(|member| members.extend((member.id == id).then_some(member)))?;
+        if members.is_empty() {
+            if self.finished.input(self.workers)?.with_ids(&[id])?.is_empty() {
+                bail!(self.no_document(id));
+            }
+            return Ok(vec![format!("{} was kept: nothing was found to match it", shown(id))]);
+        }
+        let mut lines = Vec::new();
+        for member in &members {
+            lines.extend(self.member(member)?);
+        }
+        Ok(lines)
+    }
+
+    fn member(&self, member: &MemberRow) -> Result<Vec<String>> {
+        let (mut size, mut kept) = (0, 0);
+        self.finished.members(|other| {
+            size += u64::from(other.cluster == member.cluster);
+            kept += u64::from(other.cluster == member.cluster && other.removed.is_none());
+        })?;
+        let (mut pairs, mut count) = (Vec::new(), 0);
+        self.finished.pairs(|pair| {
+            if pair.places.0 == member.place || pair.places.1 == member.place {
+                count += 1;
+                pairs.push(pair);
+                // The most similar ones; identical ones come first.
+                pairs.sort_by_key(|pair: &PairRow| std::cmp::Reverse(pair.similarity));
+                pairs.truncate(PAIRS);
+            }
+        })?;
+        let id = shown(&member.id);
+        let mut lines = vec![match &member.removed {
+            None => format!("{id} was kept"),
+            Some((of, similarity, reason)) => {
+                let of = shown(of);
+                let tie = match (reason.as_str(), similarity) {
+                    ("identical", _) => format!("it is identical to {of}, which was kept"),
+                    ("chain", _) => {
+                        format!(
+                            "a chain of pairs ties it to {of}, which was kept; the two were not found to match"
+                        )
+                    }
+                    (_, None) => format!("its fingerprint matches that of {of}, which was kept"),
+                    (_, Some(similarity)) => {
+                        format!("it is similar to {of}, which was kept: similarity {similarity}")
+                    }
+                };
+                format!("{id} was removed: {tie}")
+            }
+        }];
+        lines.push(format!(
+            "its cluster: {size} documents, of which {kept} kept; the first is {}",
+            shown(&member.cluster)
+        ));
+        lines.push(format!("its pairs: {count}"));
+        lines.extend(pairs.iter().map(|pair| format!("    {}", how_alike(pair))));
+        Ok(lines)
+    }
+
+    fn pair(&self, id: &str, other: &str) -> Result<Vec<String>> {
+        let input = self.finished.input(self.workers)?;
+        let documents = input.with_ids(&[id, other])?;
+        let named = |id: &str| documents.iter().find(|document| document.id == id);
+        let (Some(a), Some(b)) = (named(id), named(other)) else {
+            let missing = if named(id).is_none() { id } else { other };
+            bail!(self.no_document(missing));
+        };
+        let (a, b) = if a.place <= b.place { (a, b) } else { (b, a) };
+        if a.place == b.place {
+            bail!(WrongUse(format!("\"{}\" is one document", shown(id))));
+        }
+        let mut row = None;
+        self.finished
+            .pairs(|pair| row = row.take().or((pair.places == (a.place, b.place)).then_some(pair)))?;
+        let verify = self.finished.verify()?;
+        let comparison = Comparison { a: &a.text, b: &b.text, verify };
+        let spec = self.finished.method()?;
+        let lexicon = self.finished.lexicon()?;
+        let statistics = corpus_counts::of_output(&Stores::new(), self.output, &spec, &lexicon)?;
+        let compared = spec.with(&lexicon, &statistics, comparison)?;
+        let mut lines = vec![match (&row, compared.matches) {
+            (Some(pair), _) => how_alike(pair),
+            (None, false) => format!("{} and {} are no pair", shown(&a.id), shown(&b.id)),
+            (None, true) => format!(
+                "{} and {} match, but have no row: one of them is identical to an earlier document, which has it, \
+                 or was deleted before the two met",
+                shown(&a.id),
+                shown(&b.id)
+            ),
+        }];
+        lines.push(format!("method: {spec}"));
+        lines.extend(compared.steps);
+        Ok(lines)
+    }
+
+    fn no_document(&self, id: &str) -> WrongUse {
+        WrongUse(format!("the input of \"{}\" has no document called \"{id}\"", self.output))
+    }
+}

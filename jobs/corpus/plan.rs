@@ -1,0 +1,310 @@
+//! The plan of a job: which bytes of which files make up each split.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+
+use anyhow::{Result, anyhow, bail};
+use cluster::{Found, NameBelow, Noted, Stores, has_hidden_part, path_of_text, shown};
+use datasets::{FORMATS, Format, Piece, UNKNOWN};
+use operators::text::{Clean, Cleaner};
+use operators::{Doc, DocId, hash};
+
+use super::own_outputs;
+use crate::{WrongUse, say};
+
+/// How much of a file is looked at to recognise its format.
+const HEAD_BYTES: usize = 4096;
+/// How many files are looked at at once.
+const RECOGNISERS: usize = 16;
+
+/// The splits of all inputs, in the order of their paths: the same whatever the order of the inputs and the
+/// number of workers.
+pub(crate) struct Plan {
+    pub splits: Vec<Split>,
+    pub files: Vec<Found>,
+}
+
+/// What one worker reads at a time: pieces of one format, about as many bytes as `--split-size` says.
+pub(crate) struct Split {
+    pub format: &'static dyn Format,
+    pub pieces: Vec<UnopenedPiece>,
+    /// Which of its documents are read, if not all.
+    pub sample: Option<Sample>,
+}
+
+/// A part of a corpus: the documents whose places, or whose cleaned texts, hash low. It is the same for any number of workers.
+#[derive(Clone)]
+pub(crate) struct Sample {
+    seed: u64,
+    most: u64,
+    /// By cleaned texts: all documents of one text, or none.
+    texts: Option<Cleaner>,
+}
+
+impl Sample {
+    /// About `wanted` of so many documents.
+    pub fn of_documents(seed: u64, wanted: u64, documents: u64) -> Self {
+        let most = (u128::from(u64::MAX) * u128::from(wanted)).checked_div(documents.into());
+        let most = most.map_or(u64::MAX, |most| most.min(u64::MAX.into()) as u64);
+        Sample { seed, most, texts: None }
+    }
+
+    /// The same share of the texts.
+    pub fn of_texts(seed: u64, wanted: u64, documents: u64, clean: Clean) -> Self {
+        Sample { texts: Some(Cleaner::new(clean)), ..Sample::of_documents(seed, wanted, documents) }
+    }
+
+    /// Which part of the corpus.
+    pub fn share(&self) -> f64 {
+        self.most as f64 / u64::MAX as f64
+    }
+
+    /// Whether the document is in it.
+    pub fn holds(&mut self, doc: &Doc) -> bool {
+        let key = match &mut self.texts {
+            Some(cleaner) => hash::bytes(cleaner.clean(doc.text).as_bytes()),
+            None => doc.doc.0,
+        };
+        hash::spread(key ^ hash::spread(self.seed)) <= self.most
+    }
+}
+
+/// A piece of a file that is not yet open.
+#[derive(Clone)]
+pub(crate) struct UnopenedPiece {
+    file: Found,
+    start: u64,
+    end: u64,
+    /// What is read of it, for whoever wants to know.
+    noted: Option<Arc<Noted>>,
+}
+
+impl Split {
+    /// The same, and what is read of it is noted.
+    pub fn noting(&self) -> Self {
+        let noting = |piece: &UnopenedPiece| UnopenedPiece { noted: Some(Arc::default()), ..piece.clone() };
+        let pieces = self.pieces.iter().map(noting).collect();
+        Split { format: self.format, pieces, sample: self.sample.clone() }
+    }
+
+    /// The sums of what was noted, piece by piece.
+    pub fn sums(&self) -> Vec<Vec<(u64, u64)>> {
+        let sums = |piece: &UnopenedPiece| piece.noted.as_ref().map(|noted| piece.file.sums(noted));
+        self.pieces.iter().map(|piece| sums(piece).unwrap_or_default()).collect()
+    }
+
+    /// Takes the sums of what an earlier run has read of it.
+    pub fn restore(&self, sums: &[Vec<(u64, u64)>]) -> Result<(), cluster::Error> {
+        self.pieces.iter().zip(sums).try_for_each(|(piece, sums)| piece.file.restore(sums))
+    }
+}
+
+impl UnopenedPiece {
+    pub fn open(&self) -> Result<Piece, cluster::Error> {
+        let blob = self.file.open(self.noted.clone())?;
+        Ok(Piece { blob, name: self.file.name.to_string(), start: self.start, end: self.end })
+    }
+
+    /// Its file, as one piece.
+    pub fn whole_file(&self) -> Result<Piece, cluster::Error> {
+        let piece = self.open()?;
+        Ok(Piece { start: 0, end: piece.blob.bytes(), ..piece })
+    }
+
+    /// Whether its file is the one that people know by this path.
+    pub fn is_of(&self, path: &str) -> bool {
+        path.strip_prefix(self.file.store.prefix()) == Some(&self.file.path)
+    }
+
+    /// The file's path below the input that named it.
+    pub fn name(&self) -> &str {
+        &self.file.name
+    }
+
+    /// The file, for people.
+    pub fn uri(&self) -> String {
+        format!("{}{}", self.file.store.prefix(), self.file.path)
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.end - self.start
+    }
+
+    /// Whether it is for this piece to report that the whole file cannot be read.
+    pub fn speaks_for_file(&self) -> bool {
+        self.start == 0
+    }
+}
+
+impl Plan {
+    /// Finds the input files and cuts them into splits. Small files of one format share a split.
+    pub fn new(stores: &Stores, inputs: &[String], format: Option<&str>, split_bytes: u64) -> Result<Self> {
+        let forced = format.map(named).transpose()?;
+        let mut files = stores.expand(inputs)?;
+        for (path, kind) in stores.passed_over() {
+            say(shown(&format!("warning: \"{path}\" is {kind} and not a file: it is passed over")));
+        }
+        own_outputs::leave_out(inputs, &mut files)?;
+        own_outputs::refuse_unfinished(&files)?;
+        if files.is_empty() {
+            bail!(WrongUse("the input holds nothing but finished outputs: name one to read it".to_owned()));
+        }
+        name_apart(&mut files)?;
+
+        let mut splits: Vec<Split> = Vec::new();
+        let mut room = 0;
+        let formats = match forced {
+            Some(format) => vec![format; files.len()],
+            None => recognise(&files)?,
+        };
+        for (file, format) in files.iter().zip(formats) {
+            let piece = |start, end| UnopenedPiece { file: file.clone(), start, end, noted: None };
+            match splits.last_mut() {
+                Some(split) if file.bytes <= room && split.format.name() == format.name() => {
+                    split.pieces.push(piece(0, file.bytes));
+                    room -= file.bytes;
+                    continue;
+                }
+                _ => {}
+            }
+            let count = if format.splits(&file.path) { file.bytes.div_ceil(split_bytes).max(1) } else { 1 };
+            if splits.len() as u64 + count > DocId::MAX_SPLITS as u64 {
+                bail!(WrongUse(format!(
+                    "the input has more than {} splits; choose a larger --split-size",
+                    DocId::MAX_SPLITS
+                )));
+            }
+            let cut = |index: u64| (u128::from(file.bytes) * u128::from(index) / u128::from(count)) as u64;
+            for index in 0..count {
+                splits.push(Split { format, pieces: vec![piece(cut(index), cut(index + 1))], sample: None });
+            }
+            room = if count == 1 { split_bytes.saturating_sub(file.bytes) } else { 0 };
+        }
+        Ok(Plan { splits, files })
+    }
+
+    /// The first input file that is, or lies below, a path of a store; links and `..` of local ones are followed.
+    pub fn file_below(&self, prefix: &str, folder: &str) -> Option<&Found> {
+        let canonical = |path: &str| {
+            let path = path_of_text(path);
+            fs::canonicalize(&path).unwrap_or(path)
+        };
+        let local = prefix.is_empty();
+        let folder_itself = canonical(folder);
+        let below = |file: &Found| match local {
+            true => canonical(&file.path).starts_with(&folder_itself),
+            false => Path::new(&file.path).starts_with(folder),
+        };
+        self.files.iter().find(|file| file.store.prefix() == prefix && below(file))
+    }
+
+    /// What the paths of the stores of the input begin with, each once.
+    pub fn prefixes(&self) -> BTreeSet<&str> {
+        self.files.iter().map(|file| file.store.prefix()).collect()
+    }
+
+    /// The names of the input files that the output has under their own names.
+    pub fn kept_names(&self) -> impl Iterator<Item = &str> {
+        let keep = self.splits.iter().filter(|split| split.format.keeps_names());
+        keep.flat_map(|split| split.pieces.iter().map(UnopenedPiece::name))
+    }
+
+    /// An error if a file would have its name in the output and every reader of the output would skip it there.
+    pub fn refuse_hidden_names(&self) -> Result<()> {
+        match self.kept_names().find(|name| has_hidden_part(name)) {
+            Some(name) => bail!(WrongUse(format!(
+                "the output would hold \"{name}\" under this name, and every reader would skip it, since a part of it begins \
+                 with \"_\" or \".\": rename it, or name the folder that holds it as the input"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads only a sample from now on.
+    pub fn sample(&mut self, sample: &Sample) {
+        self.splits.iter_mut().for_each(|split| split.sample = Some(sample.clone()));
+    }
+
+    /// Bytes of all input files.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
+    }
+}
+
+/// If files of different inputs meet under one name, names all files by their paths below the deepest folder that holds them
+/// all: ids and parts are named after them.
+fn name_apart(files: &mut [Found]) -> Result<()> {
+    if first_meeting(files).is_none() {
+        return Ok(());
+    }
+    let paths: Vec<String> =
+        files.iter().map(|file| format!("{}{}", file.store.prefix(), file.path)).collect();
+    // The paths are sorted, so what the first and the last share is shared by all.
+    let (first, last) = (paths[0].split_inclusive('/'), paths[paths.len() - 1].split_inclusive('/'));
+    let shared = first.zip(last).take_while(|(one, other)| one == other).map(|(one, _)| one.len()).sum();
+    for (file, path) in files.iter_mut().zip(&paths) {
+        // A scheme has an empty part behind it.
+        let parts: Vec<_> = path[shared..].split('/').filter(|part| !part.is_empty()).collect();
+        file.name = NameBelow::new(&parts.join("/"))?;
+    }
+    match first_meeting(files) {
+        Some(name) => {
+            bail!(WrongUse(format!("two input files would both be called \"{name}\", or lie in it")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The first name that two files have, or that is that of a folder in the name of another.
+fn first_meeting(files: &[Found]) -> Option<&str> {
+    let mut names = HashSet::new();
+    if let Some(twice) = files.iter().find(|file| !names.insert(&*file.name)) {
+        return Some(&twice.name);
+    }
+    let mut folders =
+        files.iter().flat_map(|file| file.name.match_indices('/').map(|(at, _)| &file.name[..at]));
+    folders.find(|folder| names.contains(folder))
+}
+
+fn named(name: &str) -> Result<&'static dyn Format> {
+    let Some(format) = FORMATS.iter().find(|format| format.name() == name) else {
+        let names: Vec<_> = FORMATS.iter().map(|format| format.name()).collect();
+        bail!(WrongUse(format!("no format is called \"{name}\"; there are {}", names.join(", "))));
+    };
+    Ok(*format)
+}
+
+/// The format of each file; at least one must be known.
+///
+/// Nearly all of the time goes into waiting for the store, so several are asked about at once.
+fn recognise(files: &[Found]) -> Result<Vec<&'static dyn Format>> {
+    let share = files.len().div_ceil(RECOGNISERS).max(1);
+    let mut formats = Vec::with_capacity(files.len());
+    thread::scope(|scope| -> Result<()> {
+        let shares = files.chunks(share);
+        let threads: Vec<_> = shares
+            .map(|files| scope.spawn(|| files.iter().map(recognised).collect::<Result<Vec<_>>>()))
+            .collect();
+        for thread in threads {
+            formats.extend(thread.join().map_err(|_| anyhow!("a thread panicked"))??);
+        }
+        Ok(())
+    })?;
+    match files.first() {
+        Some(file) if formats.iter().all(Option::is_none) => {
+            let path = format!("{}{}", file.store.prefix(), file.path);
+            bail!(WrongUse(format!("\"{path}\" is of no format known; name it with --format")))
+        }
+        _ => Ok(formats.into_iter().map(|format| format.unwrap_or(&UNKNOWN)).collect()),
+    }
+}
+
+fn recognised(file: &Found) -> Result<Option<&'static dyn Format>> {
+    let blob = file.open(None)?;
+    let mut head = vec![0; HEAD_BYTES];
+    let length = blob.read_full_at(0, &mut head)?;
+    Ok(FORMATS.iter().copied().find(|format| format.recognises(&file.path, &head[..length])))
+}

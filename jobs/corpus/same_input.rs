@@ -1,0 +1,104 @@
+//! Whether all processes of a job see the same input.
+//!
+//! Paths, lengths and formats must be the same, and in a remote store times and ETags too: all processes see that store's
+//! own. Local files may be copies on several hosts. Those that are as long and as old are taken for the same, as rsync
+//! does; where times differ each process reads all local files once, and their contents decide.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use anyhow::{Result, anyhow, bail};
+use cluster::{Cluster, Found};
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+use super::plan::Plan;
+
+/// How much of a file is read at a time.
+const WINDOW_BYTES: usize = 1 << 20;
+
+/// An error if the processes see different inputs.
+pub(crate) fn check_same_input(plan: &Plan, cluster: &Cluster) -> Result<()> {
+    let formats = plan.splits.iter().map(|split| (split.format.name(), split.pieces.len()));
+    let (local, remote): (Vec<_>, Vec<_>) = plan.files.iter().partition(|file| is_local(file));
+    let named = |file: &&Found| (file.path.clone(), file.bytes);
+    let remote_versions: Vec<_> = remote.iter().map(|file| file.version).collect();
+    let seen = format!(
+        "{:?} {:?} {:?} {remote_versions:?}",
+        formats.collect::<Vec<_>>(),
+        local.iter().map(named).collect::<Vec<_>>(),
+        remote.iter().map(named).collect::<Vec<_>>(),
+    );
+    let times: Vec<u8> =
+        local.iter().flat_map(|file| file.version.modified.unwrap_or(0).to_le_bytes()).collect();
+    let mine = (xxh3_64(seen.as_bytes()), plan.files.len() as u64, plan.bytes(), xxh3_64(&times));
+    let same_times = cluster.meet(mine, |all| {
+        let (seen, files, bytes, times) = all[0];
+        match all.iter().position(|other| other.0 != seen) {
+            Some(process) if (all[process].1, all[process].2) == (files, bytes) => bail!(
+                "process {process} sees other inputs than process 0: as many files and bytes, but other names, lengths, \
+                 times or ETags"
+            ),
+            Some(process) => bail!(
+                "process {process} sees other inputs than process 0: {} files with {} bytes, and not {files} with {bytes}",
+                all[process].1,
+                all[process].2
+            ),
+            None => Ok(all.iter().all(|other| other.3 == times)),
+        }
+    })?;
+    if same_times {
+        return Ok(());
+    }
+    let contents = contents(&local, cluster.workers())?;
+    cluster.meet(contents, |all| {
+        let differing = |other: &Vec<u64>| all[0].iter().zip(other).position(|(a, b)| a != b);
+        match all.iter().enumerate().find_map(|(process, other)| Some((process, differing(other)?))) {
+            Some((process, file)) => bail!(
+                "process {process} sees other contents of \"{}\" than process 0: copy the input to all hosts anew",
+                local[file].path
+            ),
+            None => Ok(()),
+        }
+    })
+}
+
+fn is_local(file: &Found) -> bool {
+    file.store.prefix().is_empty()
+}
+
+/// A hash of the contents of each file, read on so many threads.
+fn contents(files: &[&Found], threads: usize) -> Result<Vec<u64>> {
+    let next = &AtomicUsize::new(0);
+    let mut hashes = vec![0; files.len()];
+    let read = move || -> Result<Vec<(usize, u64)>> {
+        let mut hashes = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(file) = files.get(at) else { return Ok(hashes) };
+            hashes.push((at, content(file)?));
+        }
+    };
+    thread::scope(|scope| -> Result<()> {
+        let threads: Vec<_> = (0..threads.min(files.len())).map(|_| scope.spawn(read)).collect();
+        for thread in threads {
+            for (at, hash) in thread.join().map_err(|_| anyhow!("a thread panicked"))?? {
+                hashes[at] = hash;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(hashes)
+}
+
+fn content(file: &Found) -> Result<u64> {
+    let blob = file.open(None)?;
+    let (mut hash, mut window, mut offset) = (Xxh3::new(), vec![0; WINDOW_BYTES], 0);
+    loop {
+        let read = blob.read_full_at(offset, &mut window)?;
+        if read == 0 {
+            return Ok(hash.digest());
+        }
+        hash.update(&window[..read]);
+        offset += read as u64;
+    }
+}

@@ -1,0 +1,156 @@
+//! What a method needs to know of the whole corpus: counted by the workers, kept with the output, read from there.
+
+use std::sync::Arc;
+use std::thread;
+
+use anyhow::{Context, Result, anyhow, bail};
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
+use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+use bytes::Bytes;
+use cluster::{Cluster, Stores};
+use datasets::Reading;
+use operators::DocBatch;
+use operators::hash;
+use operators::method::Spec;
+use operators::text::Cleaner;
+use operators::text::document_frequencies::{Count, Statistics};
+use operators::text::features::{Features, Lexicon};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::Compression;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+
+use crate::WrongUse;
+use crate::corpus::plan::Plan;
+use crate::corpus::splits;
+use crate::output::OutputFolder;
+use crate::output::read_back::whole;
+use crate::progress::{Progress, Stage};
+
+const FILE: &str = "statistics/part-00000.parquet";
+/// Its one column, and the keys of its metadata.
+const COUNTS: &str = "documents";
+const DOCUMENTS: &str = "corpus_documents";
+const COUNTED: &str = "counted";
+
+/// What a method counts, as the file says it: statistics of anything else would weigh features wrongly.
+fn counted(method: &Spec, lexicon: &Lexicon) -> Option<String> {
+    let (clean, features) = method.counted()?;
+    let words = format!("{}\0{}", lexicon.stop_words, lexicon.user_words);
+    Some(format!("features={features},clean={clean},words={:016x}", hash::bytes(words.as_bytes())))
+}
+
+/// Reads the statistics that an earlier run has kept. `uri`: their file, or the output that holds it.
+///
+/// # Errors
+/// [`WrongUse`] when the method counts nothing, or something else.
+pub(crate) fn read(stores: &Stores, uri: &str, method: &Spec, lexicon: &Lexicon) -> Result<Statistics> {
+    let Some(wanted) = counted(method, lexicon) else {
+        bail!(WrongUse(format!(
+            "--statistics \"{uri}\" is of no use: the method \"{method}\" counts nothing"
+        )));
+    };
+    let (store, path) = stores.locate(uri)?;
+    let path = if path.ends_with(".parquet") { path } else { format!("{path}/{FILE}") };
+    match parse(whole(store.as_ref(), &path)?.into()) {
+        Ok((counted, statistics)) if counted == wanted => Ok(statistics),
+        Ok((counted, _)) => bail!(WrongUse(format!(
+            "the statistics in \"{uri}\" are of {counted}, but the method needs those of {wanted}"
+        ))),
+        Err(error) => bail!(WrongUse(format!("there are no statistics in \"{uri}\": {error:#}"))),
+    }
+}
+
+/// The statistics that an output was made with; none if its method needs none.
+pub(crate) fn of_output(stores: &Stores, uri: &str, method: &Spec, lexicon: &Lexicon) -> Result<Statistics> {
+    match method.counted() {
+        None => Ok(Statistics::default()),
+        Some(_) => read(stores, &format!("{uri}/{FILE}"), method, lexicon),
+    }
+}
+
+fn parse(file: Bytes) -> Result<(String, Statistics)> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
+    let metadata = Arc::clone(builder.metadata());
+    let values = || metadata.file_metadata().key_value_metadata().into_iter().flatten();
+    let value = |key: &str| {
+        let found = values().find(|value| value.key == key).and_then(|value| value.value.clone());
+        found.with_context(|| format!("its metadata lacks \"{key}\""))
+    };
+    let mut statistics = Statistics { documents: value(DOCUMENTS)?.parse()?, counts: Vec::new() };
+    for batch in builder.build()? {
+        let batch = batch?;
+        let counts = batch.column_by_name(COUNTS).and_then(|column| column.as_primitive_opt::<UInt32Type>());
+        statistics.counts.extend(counts.context("its column is another")?.values());
+    }
+    if statistics.counts.len() != Statistics::COUNTERS {
+        bail!("it has {} rows", statistics.counts.len());
+    }
+    Ok((value(COUNTED)?, statistics))
+}
+
+/// Counts what the method needs to know of the corpus, which takes one reading of it; nothing if it needs nothing.
+pub(crate) fn count(
+    method: &Spec,
+    lexicon: &Lexicon,
+    plan: &Plan,
+    reading: &Reading,
+    cluster: &Cluster,
+    progress: &Progress,
+) -> Result<Statistics> {
+    let mut all = Statistics::default();
+    let Some((clean, features)) = method.counted() else { return Ok(all) };
+    let (cleaner, features) = (Cleaner::new(clean), Features::new(features, lexicon)?);
+    let (cleaner, features) = (&cleaner, &features);
+    let count = move |index: usize| {
+        let mut count = Count::new(cleaner.clone(), features.clone());
+        let worker = cluster.index() * cluster.workers() + index;
+        let at = progress.worker(worker);
+        at.enter(Stage::Count);
+        for (number, split) in splits::splits_of(plan, worker, cluster.all_workers()) {
+            // What cannot be read is told of by the map stage, which reads it again.
+            let each = |batch: &mut DocBatch| {
+                count.batch(batch);
+                Ok(())
+            };
+            at.split(number, split, || splits::read(number, split, reading, &at, each))?;
+        }
+        Ok::<_, anyhow::Error>(count.finish())
+    };
+    thread::scope(|scope| -> Result<()> {
+        let threads: Vec<_> = (0..cluster.workers()).map(|index| scope.spawn(move || count(index))).collect();
+        for thread in threads {
+            all.add(thread.join().map_err(|_| anyhow!("a thread panicked"))??);
+        }
+        Ok(())
+    })?;
+    cluster.meet(all, |processes| {
+        let mut all = Statistics::default();
+        processes.into_iter().for_each(|statistics| all.add(statistics));
+        Ok(all)
+    })
+}
+
+/// Writes `statistics/`, if the method needs any.
+pub(crate) fn write(
+    folder: &OutputFolder,
+    method: &Spec,
+    lexicon: &Lexicon,
+    statistics: &Statistics,
+) -> Result<()> {
+    let Some(counted) = counted(method, lexicon) else { return Ok(()) };
+    let counts: ArrayRef = Arc::new(UInt32Array::from_iter_values(statistics.counts.iter().copied()));
+    let batch = RecordBatch::try_from_iter_with_nullable([(COUNTS, counts, false)])?;
+    let metadata = [(DOCUMENTS, statistics.documents.to_string()), (COUNTED, counted)];
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_key_value_metadata(Some(
+            metadata.map(|(key, value)| KeyValue::new(key.to_owned(), value)).to_vec(),
+        ))
+        .build();
+    let mut writer = ArrowWriter::try_new(folder.file(FILE)?, batch.schema(), Some(properties))?;
+    writer.write(&batch)?;
+    Ok(writer.into_inner()?.finish(batch.num_rows() as u64)?)
+}

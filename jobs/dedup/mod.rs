@@ -1,0 +1,266 @@
+//! `dedup`: corpus in; pairs, clusters and a clean corpus out.
+
+pub(crate) mod corpus_counts;
+pub(crate) mod guards;
+pub(crate) mod memory;
+pub(crate) mod resolve;
+pub(crate) mod run;
+pub(crate) mod search;
+pub(crate) mod verdicts;
+pub(crate) mod write;
+
+use std::collections::BTreeMap;
+use std::env;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use cluster::{Cluster, Stores, text_of_path};
+use datasets::Encoding;
+use operators::method::Spec;
+use operators::{Resolve, Similarity, hash};
+use serde_json::{Value, json};
+
+use self::guards::Guards;
+use self::memory::MemoryOptions;
+use self::run::{Finish, Keep, verified_by};
+use self::search::Search;
+use crate::cli::values::{output_and_inputs, paths};
+use crate::corpus::input::InputOptions;
+use crate::corpus::same_input::check_same_input;
+use crate::output::tables::PairsOf;
+use crate::output::{Key, OutputFolder};
+use crate::progress::Progress;
+use crate::{Common, WrongUse};
+
+/// Find near-duplicates and leave a clean corpus
+///
+/// The output holds kept/ and removed/ in the input's own format, pairs/, clusters/ and rejects/, and
+/// _SUCCESS, which is written last.
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "dedup-job dedup [OPTIONS] <INPUT>... <OUTPUT>")]
+pub struct Args {
+    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store; the last one is the output folder
+    // Not `num_args = 2..`: that would ask for two between any two options.
+    #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
+    paths: Vec<String>,
+    /// Method and parameters, such as auto, jaccard:0.8 or simhash:hamming=6,features=char:5
+    ///
+    /// auto (revisions, short=T, long=T, search=exact|minhash): what a reader calls the same text, short or long.
+    /// jaccard:T (features=jieba|char:N|word:N|unit:N, clean=none|nfkc|post|weibo): every pair of texts whose sets of
+    /// features are similar. minhash (jaccard=T, bands, rows, seed, features, clean): nearly all of them, in less
+    /// memory. simhash (bits=32|64|128, hamming=0..15, blocks=N, features, weights=tf|tfidf|rank5, clean): every pair of
+    /// fingerprints within the distance; weights other than tf take one more reading of the corpus. manku2007: simhash
+    /// with weights=tfidf. exact (clean): equal texts. zhou2017 (k=2..8, threshold=1+0.2k,
+    /// retrieval=linear|bucket|recursive, fold=upper|lower, features, clean): fingerprints and shared words together,
+    /// deleting as it compares.
+    #[arg(long, value_name = "SPEC", default_value = "auto")]
+    method: Spec,
+    /// Compare the features of every candidate pair: jaccard:T, or none
+    ///
+    /// By default jaccard:0.8 where the method is approximate. The splits that hold a candidate are read once
+    /// more, with or without verification.
+    #[arg(long, value_name = "HOW")]
+    verify: Option<Verification>,
+    /// Which documents of a cluster stay: greedy or components
+    ///
+    /// greedy removes a document only if it matches one that stays. components keeps one of each cluster, so
+    /// that a chain of matches can remove a document that matches nothing that stays.
+    #[arg(long, value_name = "HOW", default_value_t)]
+    resolve: Resolve,
+    /// Which of two matching documents stays: the first of the corpus, or the longest
+    #[arg(long, value_name = "WHICH", default_value = "first")]
+    keep: Keep,
+    /// Which pairs are written: firsts (one for each identical document, to the first of them) or all
+    #[arg(long, value_name = "WHICH", default_value = "firsts")]
+    pairs: PairsOf,
+    #[command(flatten)]
+    input: InputOptions,
+    #[command(flatten)]
+    memory: MemoryOptions,
+    /// Take the corpus statistics that weights=tfidf and rank5 need from an earlier run: its output, or the file in it
+    ///
+    /// By default they are counted in the input. They are kept in OUTPUT/statistics either way.
+    #[arg(long, value_name = "PATH")]
+    statistics: Option<String>,
+    /// Stop with exit code 4 before anything is committed if more records than this are rejected
+    #[arg(long, value_name = "N")]
+    max_rejects: Option<u64>,
+    #[command(flatten)]
+    guards: Guards,
+    /// Replace an output that exists
+    #[arg(long)]
+    overwrite: bool,
+    /// Write the numbers of the run to this file as JSON
+    #[arg(long, value_name = "FILE", value_parser = paths())]
+    summary_json: Option<String>,
+}
+
+/// What is asked of the pairs of a method where `--verify` does not say.
+pub(crate) fn default_verification(method: &Spec) -> Result<Option<Similarity>> {
+    let least = method.approximate().then(|| "0.8".parse());
+    Ok(least.transpose().map_err(WrongUse)?)
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Verification {
+    Jaccard(Similarity),
+    None,
+}
+
+impl FromStr for Verification {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "none" => Ok(Verification::None),
+            Some(("jaccard", least)) => Ok(Verification::Jaccard(least.parse()?)),
+            _ => Err("expected jaccard:T or none".to_owned()),
+        }
+    }
+}
+
+/// Runs the job, as one of its processes; returns 0, or 3 if records were rejected.
+pub fn run(common: &Common, args: Args) -> Result<u8> {
+    let cluster = Arc::new(common.join(&args)?);
+    let result = run_with(common, &cluster, args).and_then(|code| {
+        for gone in cluster.leave()? {
+            common.warn(format_args!("{gone}; the output was complete by then"));
+        }
+        Ok(code)
+    });
+    if let Err(error) = &result {
+        cluster.fail(&format!("{error:#}"));
+    }
+    result
+}
+
+fn run_with(common: &Common, cluster: &Arc<Cluster>, mut args: Args) -> Result<u8> {
+    let start = Instant::now();
+    let stores = Stores::new();
+    let paths = std::mem::take(&mut args.paths);
+    let (output, inputs) = output_and_inputs(&paths)?;
+    if let Some((record, block)) = args.memory.of_records(cluster.workers()) {
+        args.input.max_record_bytes.get_or_insert(record);
+        args.input.block_bytes = Some(block);
+    }
+    let lexicon = args.input.lexicon(args.method.cuts_words())?;
+    let earlier = args.statistics.as_deref();
+    let earlier = earlier.map(|uri| corpus_counts::read(&stores, uri, &args.method, &lexicon)).transpose()?;
+    let plan = Arc::new(args.input.plan(&stores, inputs)?);
+    check_same_input(&plan, cluster)?;
+    args.method = args.method.for_corpus(plan.bytes());
+    let verify = args.verify()?;
+    let reading = args.input.reading()?;
+    let scratch = args.memory.scratch(cluster, &args.method)?;
+    let configuration = args.configuration(verify, inputs, cluster.all_workers())?;
+    // Files are known by their contents, and the number of workers changes nothing.
+    let words = [&lexicon.stop_words, &lexicon.user_words].map(|words| hash::bytes(words.as_bytes()));
+    let counts = earlier.as_ref().map(|earlier| {
+        let counts: Vec<u8> = earlier.counts.iter().flat_map(|count| count.to_le_bytes()).collect();
+        (earlier.documents, hash::bytes(&counts))
+    });
+    let asked: BTreeMap<_, _> = configuration.iter().filter(|(name, _)| *name != "workers").collect();
+    // It is process 0 that looks for what a killed run has left.
+    let key = (cluster.index() == 0).then(|| Key::new(&(asked, words, counts), &plan)).transpose()?;
+    let finish = Finish {
+        common,
+        job: "dedup",
+        cluster: Arc::clone(cluster),
+        start,
+        plan: Arc::clone(&plan),
+        reading: reading.clone(),
+        method: &args.method,
+        verify,
+        resolve: args.resolve,
+        keep: args.keep,
+        pairs: args.pairs,
+        guards: &args.guards,
+        configuration,
+        summary_json: args.summary_json.as_deref(),
+        key,
+        limits: format!("{:?} max-rejects {:?}", args.guards, args.max_rejects),
+    };
+    let search = |progress: &Arc<Progress>, folder: &OutputFolder| {
+        let statistics = match earlier {
+            Some(statistics) => statistics,
+            None => corpus_counts::count(&args.method, &lexicon, &plan, &reading, cluster, progress)?,
+        };
+        if cluster.index() == 0 {
+            corpus_counts::write(folder, &args.method, &lexicon, &statistics)?;
+        }
+        let outputs = folder.map_outputs();
+        let search = Search {
+            plan: Arc::clone(&plan),
+            reading: reading.clone(),
+            verify,
+            cluster: Arc::clone(cluster),
+            progress: Arc::clone(progress),
+            secret: outputs.secret(cluster)?,
+            max_rejects: args.max_rejects,
+            outputs,
+            scratch,
+        };
+        args.method.with(&lexicon, &statistics, search)?
+    };
+    finish.run(&stores, output, args.overwrite, search, |found| {
+        if let Some(missing) = found.without_field.take().filter(|_| found.docs == 0) {
+            bail!(missing.error()); // a name that no file knows is misspelt
+        }
+        found.rejects.check(args.max_rejects, &plan, &reading)
+    })
+}
+
+impl Args {
+    /// Has the process that this is run in give memory back, if there is a limit; see `MemoryOptions`.
+    pub fn give_back_memory(&self) -> Result<()> {
+        self.memory.give_back()
+    }
+
+    fn verify(&self) -> Result<Option<Similarity>> {
+        let method = &self.method;
+        match self.verify {
+            Some(_) if method.measures() => {
+                bail!(WrongUse(format!(
+                    "{method} compares the features of every pair itself: leave --verify out"
+                )))
+            }
+            Some(Verification::Jaccard(least)) => Ok(Some(least)),
+            Some(Verification::None) => Ok(None),
+            None => default_verification(method),
+        }
+    }
+
+    /// What `_SUCCESS` says of the run, so that `Finished` can read the same corpus in the same way.
+    fn configuration(
+        &self,
+        verify: Option<Similarity>,
+        inputs: &[String],
+        workers: usize,
+    ) -> Result<BTreeMap<String, Value>> {
+        let input = &self.input;
+        let values = [
+            ("method", json!(self.method.to_string())),
+            ("verify", json!(verified_by(verify))),
+            ("resolve", json!(self.resolve.to_string())),
+            ("keep", json!(format!("{:?}", self.keep).to_lowercase())),
+            ("pairs", json!(format!("{:?}", self.pairs).to_lowercase())),
+            ("format", json!(input.format)),
+            ("id-field", json!(input.id_field)),
+            ("text-field", json!(input.text_field)),
+            ("encoding", json!(input.encoding.map(Encoding::name))),
+            ("on-bad-text", json!(format!("{:?}", input.on_bad_text).to_lowercase())),
+            ("max-record-bytes", json!(input.max_record_bytes().to_string())),
+            ("block-bytes", json!(input.block_bytes().to_string())),
+            ("stop-words", json!(input.stop_words)),
+            ("user-dict", json!(input.user_dict)),
+            ("statistics", json!(self.statistics)),
+            ("split-size", json!(input.split_size.to_string())),
+            ("workers", json!(workers.to_string())),
+            ("inputs", json!(inputs)),
+            ("directory", json!(text_of_path(env::current_dir()?.as_os_str()))),
+        ];
+        Ok(values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+}

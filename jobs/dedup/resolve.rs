@@ -1,0 +1,145 @@
+//! What process 0 decides: who stays, whether the run may go on, and what is said of it.
+
+use std::cmp::Reverse;
+
+use anyhow::{Result, bail};
+use operators::{DocId, Matches, Member, Pair, Similarity, Tie, survivors};
+
+use super::run::{Finish, Keep};
+use super::search::Found;
+use super::verdicts::Fates;
+use crate::corpus::doc_ids::Names;
+use crate::output::OutputFolder;
+use crate::output::summary::{Clock, Counters, InputFile, Process, SamplePair, Summary, histogram, skew};
+use crate::output::tables::{write_clusters, write_pairs};
+use crate::progress::{Progress, Stage};
+
+impl Finish<'_> {
+    /// Decides what becomes of every document, and writes the tables. Gives the summary as far as it is known before
+    /// the records are written.
+    ///
+    /// Memory: docs/design/0019.
+    pub(crate) fn decide(
+        &self,
+        mut found: Found,
+        folder: &OutputFolder,
+        progress: &Progress,
+    ) -> Result<(Summary, Fates)> {
+        let mut clock = Clock::default();
+        clock.add("search", self.start.elapsed());
+        let at = progress.worker(0);
+        at.enter(Stage::Resolve);
+        keep_names(&mut found)?;
+        let Found { matches, names, .. } = &found;
+        let measured = self.measured();
+        let mut members = self.survivors(matches, names);
+        let name = |doc| names.id(doc);
+        self.guards.check(found.docs, &members, name)?;
+        let outputs = folder.map_outputs();
+        let workers = self.cluster.workers();
+        self.guards.check_sources(&self.plan, &self.reading, &found, &outputs, &members, workers)?;
+
+        at.enter(Stage::Write);
+        let distance = |pair: &Pair| self.distance(pair);
+        let pairs = write_pairs(folder, matches, self.pairs, measured, distance, name)?;
+        let summary = self.summary(&found, &members, pairs, clock);
+        let Found { docs, matches, names, rejects, .. } = found;
+        drop(matches);
+        write_clusters(folder, &members, &names, measured)?;
+        rejects.write(folder, 0, &outputs, &self.plan, &self.reading)?;
+        members.retain(|member| member.removed.is_some());
+        Ok((summary, Fates { removed: members, names, measured, keeps_none: docs == 0 }))
+    }
+
+    fn summary(&self, found: &Found, members: &[Member], pairs: u64, clock: Clock) -> Summary {
+        let mut counters = Counters {
+            input_files: self.plan.files.len() as u64,
+            input_bytes: self.plan.bytes(),
+            splits: self.plan.splits.len() as u64,
+            records_read: found.docs + found.rejects.count(),
+            text_bytes: found.text_bytes,
+            replaced: found.replaced,
+            distinct: found.distinct,
+            candidates: found.candidates,
+            comparisons: found.comparisons.map(|comparisons| comparisons.of_words),
+            block_comparisons: found.comparisons.map(|comparisons| comparisons.of_bits),
+            pairs,
+            ..Counters::default()
+        };
+        let cluster_sizes = counters.count_clusters(members);
+        let near = || found.matches.pairs.iter();
+        let similarities = near().filter_map(|(_, similarity)| *similarity);
+        let distance = |pair: &Pair| self.distance(pair);
+        Summary {
+            version: env!("CARGO_PKG_VERSION"),
+            configuration: self.configuration.clone(),
+            counters,
+            process: Process::default(),
+            cluster_sizes,
+            pairs_by_distance: histogram(near().filter_map(|(pair, _)| distance(pair))),
+            pairs_by_similarity: histogram(
+                similarities.map(|similarity| similarity.as_millionths() / 10_000),
+            ),
+            blocks: skew(&found.loads),
+            sample_pairs: sample(&found.matches, distance, |doc| found.names.id(doc)),
+            seconds: clock,
+            stages: Vec::new(),
+            input: self.plan.files.iter().map(InputFile::of).collect(),
+        }
+    }
+
+    /// Methods over sets have none.
+    fn distance(&self, pair: &Pair) -> Option<u32> {
+        self.method.fingerprints().then_some(pair.distance)
+    }
+
+    /// Whether the similarity of each pair is known.
+    fn measured(&self) -> bool {
+        self.verify.is_some() || self.method.measures()
+    }
+
+    fn survivors(&self, matches: &Matches, names: &Names) -> Vec<Member> {
+        let mut members = match self.keep {
+            Keep::First => survivors(matches, self.resolve, |doc| doc),
+            Keep::Longest => survivors(matches, self.resolve, |doc| (Reverse(names.chars(doc)), doc)),
+        };
+        // Equal fingerprints of an approximate method are no proof of equal texts.
+        if !self.measured() && self.method.approximate() {
+            for removed in members.iter_mut().filter_map(|member| member.removed.as_mut()) {
+                removed.tie = removed.tie.max(Tie::Similar(None));
+            }
+        }
+        members
+    }
+}
+
+/// Drops the names of documents that are in no match: `rethreshold` reads those of pairs that it drops.
+///
+/// # Errors
+/// When a document of a match was not found again in the reading that asks for names.
+fn keep_names(found: &mut Found) -> Result<()> {
+    let docs = found.matches.docs();
+    found.names.retain(|doc| docs.binary_search(&doc).is_ok());
+    if found.names.len() < docs.len() {
+        bail!("a document was not found again in its second reading; did the input change meanwhile?");
+    }
+    Ok(())
+}
+
+/// Up to 20 pairs, evenly from all.
+fn sample<'a>(
+    matches: &Matches,
+    distance: impl Fn(&Pair) -> Option<u32>,
+    name: impl Fn(DocId) -> &'a str,
+) -> Vec<SamplePair> {
+    let step = matches.pairs.len().div_ceil(20).max(1);
+    let sampled = matches.pairs.iter().step_by(step);
+    sampled
+        .map(|(pair, similarity)| SamplePair {
+            a: name(pair.low).to_owned(),
+            b: name(pair.high).to_owned(),
+            distance: distance(pair),
+            similarity: similarity.map(Similarity::as_f64),
+        })
+        .collect()
+}

@@ -1,0 +1,286 @@
+//! From what a search found to a committed output.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use cluster::{Cluster, Stores, path_of_text};
+use datasets::Reading;
+use operators::method::Spec;
+use operators::{Resolve, Similarity};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::guards::Guards;
+use super::search::Found;
+use super::write::{Written, write};
+use crate::cli::report_file::ReportFile;
+use crate::corpus::plan::Plan;
+use crate::output::summary::{Counters, Process, Summary};
+use crate::output::tables::PairsOf;
+use crate::output::{FileList, JobManifest, Key, OutputFolder};
+use crate::progress::{Progress, Stage, StageRow, StageTotals, Table, Watched, merge, watch};
+use crate::{Common, WrongUse, say};
+
+/// Which of two matching documents stays.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum Keep {
+    /// The first of the corpus.
+    First,
+    /// The one with the most characters, and of equal ones the first.
+    Longest,
+}
+
+/// As in `--verify`.
+pub(crate) fn verified_by(verify: Option<Similarity>) -> String {
+    verify.map_or("none".to_owned(), |least| format!("jaccard:{least}"))
+}
+
+/// An output that is to be made.
+pub(crate) struct Finish<'a> {
+    pub common: &'a Common,
+    pub cluster: Arc<Cluster>,
+    /// The name of the job.
+    pub job: &'static str,
+    pub start: Instant,
+    pub plan: Arc<Plan>,
+    pub reading: Reading,
+    pub method: &'a Spec,
+    /// The least similarity of a pair of matching fingerprints; `None`: none.
+    pub verify: Option<Similarity>,
+    pub resolve: Resolve,
+    pub keep: Keep,
+    pub pairs: PairsOf,
+    pub guards: &'a Guards,
+    pub configuration: BTreeMap<String, Value>,
+    pub summary_json: Option<&'a str>,
+    /// Tells what a killed run may have left for this one.
+    pub key: Option<Key>,
+    /// All that can stop the run once it is known what it would do, as text.
+    pub limits: String,
+}
+
+/// What a process, or all together, have done before the commit.
+#[derive(Deserialize, Serialize)]
+struct Done {
+    written: Written,
+    files: FileList,
+    process: Process,
+    stages: Vec<StageTotals>,
+}
+
+impl Done {
+    fn join(parts: Vec<Done>) -> Result<Self> {
+        let (written, files) = (Written::default(), FileList::default());
+        let mut all = Done { written, files, process: Process::default(), stages: Vec::new() };
+        for mut part in parts {
+            all.written.add(part.written);
+            all.files.add(part.files)?;
+            all.process.add(&part.process);
+            all.stages.append(&mut part.stages);
+        }
+        all.stages = merge(all.stages);
+        Ok(all)
+    }
+}
+
+/// What came of the work.
+#[derive(Default)]
+struct Worked {
+    /// At process 0.
+    summary: Option<Summary>,
+    /// What the other processes did, at process 0.
+    others: Vec<StageTotals>,
+    /// Whether records were rejected.
+    rejected: bool,
+}
+
+/// What is read again of an output that an earlier run had decided.
+#[derive(Deserialize)]
+struct Decided {
+    counters: Counters,
+}
+
+impl Finish<'_> {
+    /// Writes and commits the output of what `search` finds, and says the counters; returns 0, or 3 if records were
+    /// rejected. `check` sees what all processes found, and may stop the run.
+    pub fn run(
+        &self,
+        stores: &Stores,
+        output: &str,
+        overwrite: bool,
+        search: impl FnOnce(&Arc<Progress>, &OutputFolder) -> Result<Found>,
+        check: impl FnOnce(&mut Found) -> Result<()>,
+    ) -> Result<u8> {
+        if let Some(file) = self.summary_json.filter(|file| self.plan.file_below("", file).is_some()) {
+            bail!(WrongUse(format!("the summary would replace the input \"{file}\"")));
+        }
+        // In the output it can only be written once that is there.
+        let elsewhere = |file: &&str| !path_of_text(file).starts_with(path_of_text(output));
+        if let Some(file) = self.summary_json.filter(|_| self.cluster.index() == 0).filter(elsewhere) {
+            ReportFile::check(file)?;
+        }
+        let configuration = &serde_json::to_value(&self.configuration)?;
+        let progress = Arc::new(Progress::default());
+        let watched = Watched {
+            common: self.common,
+            name: self.job,
+            output,
+            plan: &self.plan,
+            configuration,
+            process: self.cluster.index(),
+        };
+        let Worked { summary, others, rejected } = watch(&watched, &progress, || {
+            let Some(folder) = self.claim(stores, output, overwrite)? else { return Ok(Worked::default()) };
+            folder.work(|folder| self.work(folder, &progress, search, check))
+        })?;
+        if let Some(summary) = summary.filter(|_| !self.common.quiet) {
+            say(&summary);
+            say(Table(&merge(others.into_iter().chain(progress.totals()))));
+        }
+        Ok(if rejected { 3 } else { 0 })
+    }
+
+    /// The output folder, which process 0 claims; `None` for others if nothing is left for them to do.
+    fn claim(&self, stores: &Stores, output: &str, overwrite: bool) -> Result<Option<OutputFolder>> {
+        let mut claimed = None;
+        let (key, cluster) = (self.key.as_ref(), &self.cluster);
+        let shared = cluster.meet((), |_| -> Result<_> {
+            self.plan.refuse_hidden_names()?;
+            let mut folder = OutputFolder::claim(stores, output, overwrite, &self.plan, key, cluster)?;
+            if overwrite && folder.decided().is_some_and(|job| job.guards == self.limits) {
+                folder.show_or_give_up(key)?;
+            }
+            let decided = folder.decided().map(|job| job.guards == self.limits);
+            if decided == Some(false) {
+                // It passed other guards than those that are asked for now.
+                folder.rehearse();
+            }
+            // A job without a key is of one process.
+            let shared = key.filter(|_| decided != Some(true)).map(|key| folder.shared(key));
+            claimed = Some(folder);
+            Ok(shared)
+        })?;
+        match (claimed, shared) {
+            (Some(folder), _) => Ok(Some(folder)),
+            (None, shared) => {
+                shared.map(|shared| OutputFolder::of_shared(stores, &shared, &self.plan)).transpose()
+            }
+        }
+    }
+
+    /// What each process does.
+    fn work(
+        &self,
+        folder: &OutputFolder,
+        progress: &Arc<Progress>,
+        search: impl FnOnce(&Arc<Progress>, &OutputFolder) -> Result<Found>,
+        check: impl FnOnce(&mut Found) -> Result<()>,
+    ) -> Result<Worked> {
+        if let Some(job) = folder.decided().filter(|_| !folder.is_rehearsal()) {
+            return self.finish_decided(folder, job, progress);
+        }
+        let cluster = self.cluster.as_ref();
+        let mut decided = None;
+        let fates = cluster.meet_apart(search(progress, folder)?, |found| -> Result<_> {
+            let mut found = Found::join(found);
+            check(&mut found)?;
+            let (summary, fates) = self.decide(found, folder, progress)?;
+            decided = Some(summary);
+            Ok(fates.parts(cluster))
+        })?;
+        if folder.is_rehearsal() {
+            // The guards have passed; the files are those of the run that had decided the same.
+            return folder
+                .decided()
+                .map_or(Ok(Worked::default()), |job| self.finish_decided(folder, job, progress));
+        }
+        let (written, files) = write(&self.plan, &self.reading, &fates, folder, cluster, progress)?;
+        let spilled_bytes = progress.spilled_bytes.load(Ordering::Relaxed);
+        let process = Process { spilled_bytes, ..Process::measure() };
+        let done = Done { written, files, process, stages: progress.totals() };
+        let (mut summary, mut others) = (None, Vec::new());
+        let rejected = cluster.meet(done, |all| -> Result<_> {
+            others.extend(all[1..].iter().flat_map(|done| done.stages.clone()));
+            let done = Done::join(all)?;
+            let rejected = done.written.rejected > 0;
+            let commit = |decided| self.commit(decided, done, folder, progress);
+            summary = decided.map(commit).transpose()?;
+            Ok(rejected)
+        })?;
+        Ok(Worked { summary, others, rejected })
+    }
+
+    /// Finishes the commit of an earlier run, and says what it had decided.
+    fn finish_decided(
+        &self,
+        folder: &OutputFolder,
+        job: &JobManifest,
+        progress: &Progress,
+    ) -> Result<Worked> {
+        // The others have nothing to do.
+        self.cluster.settle();
+        folder.finish_decided()?;
+        self.say_decided(&job.success, progress)
+    }
+
+    /// Says what an earlier run had decided, which is now committed.
+    fn say_decided(&self, success: &str, progress: &Progress) -> Result<Worked> {
+        self.write_summary(success, progress);
+        let Decided { counters } = serde_json::from_str(success)?;
+        if !self.common.quiet {
+            let Counters { records_read, kept, removed, rejected, .. } = counters;
+            say(format_args!(
+                "committed what an earlier run had decided: of {records_read} records {kept} kept, {removed} removed, \
+                 {rejected} rejected"
+            ));
+        }
+        Ok(Worked { rejected: counters.rejected > 0, ..Worked::default() })
+    }
+
+    /// Writes the summary of a committed output. That it cannot be written does not make the output worse.
+    fn write_summary(&self, json: &str, progress: &Progress) {
+        let written = self.summary_json.map_or(Ok(()), |file| ReportFile::new(file).replace(json));
+        if let Err(error) = written {
+            progress.warn(&format!("{error:#}; the output is whole, and its _SUCCESS says the same"));
+        }
+    }
+
+    /// Makes the output visible once all processes have written their part of it. `decided`: the summary as far as it
+    /// was known before.
+    fn commit(
+        &self,
+        decided: Summary,
+        Done { written, files, process, stages }: Done,
+        folder: &OutputFolder,
+        progress: &Progress,
+    ) -> Result<Summary> {
+        let mut summary = Summary { process, ..decided };
+        let Written { kept, removed, rejected } = written;
+        check_ledger(&summary.counters, written)?;
+        summary.counters = Counters { kept, removed, rejected, ..summary.counters };
+        summary.stages = stages.iter().map(StageRow::of).collect();
+        summary.seconds.add("whole", self.start.elapsed());
+        let at = progress.worker(0);
+        at.enter(Stage::Commit);
+        // All that the others had to do is done.
+        self.cluster.settle();
+        let success = folder.commit(&summary, files, &self.limits)?;
+        self.write_summary(&success, progress);
+        Ok(summary)
+    }
+}
+
+/// Every record read is kept, removed or rejected, and as many are removed as were decided to be.
+fn check_ledger(decided: &Counters, Written { kept, removed, rejected }: Written) -> Result<()> {
+    let (records_read, to_remove) = (decided.records_read, decided.to_remove());
+    if records_read != kept + to_remove + rejected || removed != to_remove {
+        bail!(
+            "the ledger does not close: {records_read} records read, {kept} kept, {removed} of {to_remove} removed, \
+             {rejected} rejected; did the input change meanwhile?"
+        );
+    }
+    Ok(())
+}

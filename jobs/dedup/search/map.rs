@@ -1,0 +1,178 @@
+//! The map stage of a search, and its output for the stages after it.
+
+use anyhow::{Result, bail};
+use operators::flow::collapse;
+use operators::method::map_records::{Identity, Mapper, Text, Texts, records};
+use operators::{DocId, Record, Runs};
+use serde::{Deserialize, Serialize};
+use timely::worker::Worker;
+
+use super::{Found, Search};
+use crate::corpus::plan::Split;
+use crate::corpus::splits;
+use crate::output::rejects::{RejectLimit, Rejects};
+use crate::progress::{At, Stage};
+
+/// What is known of a split once it is mapped.
+#[derive(Debug, Default, Deserialize, Serialize)]
+struct Head {
+    /// Tells the secret that the identities were made with.
+    secret: Identity,
+    /// Of what was read of each piece.
+    sums: Vec<Vec<(u64, u64)>>,
+    docs: u64,
+    text_bytes: u64,
+    replaced: u64,
+    rejects: Rejects,
+    without_field: Option<NoField>,
+}
+
+/// A file without a field that was asked for.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct NoField {
+    pub split: u32,
+    path: String,
+    field: String,
+    found: Vec<String>,
+}
+
+impl NoField {
+    fn of(split: u32, error: datasets::Error) -> Option<Self> {
+        match error {
+            datasets::Error::Field { path, field, found } => Some(NoField { split, path, field, found }),
+            _ => None,
+        }
+    }
+
+    /// The same as an error, for whoever asked for the field in vain.
+    pub fn error(self) -> datasets::Error {
+        datasets::Error::Field { path: self.path, field: self.field, found: self.found }
+    }
+}
+
+impl Search {
+    /// Maps the splits of this process but those whose map output is there already; says what is in them.
+    ///
+    /// # Errors
+    /// Those of reading; [`Guarded`](crate::cli::exit::Guarded) when this process meets too many rejects.
+    pub(super) fn map(&self, mapper: &impl Mapper) -> Result<Found> {
+        let limit = RejectLimit::new(self.max_rejects, &self.plan, &self.reading);
+        let heads = splits::each_split(
+            &self.plan,
+            &self.cluster,
+            (&self.progress, Stage::Map),
+            |at, number, split| self.map_split(at, number, split, mapper.clone(), &limit),
+        )?;
+        Ok(Found::join(heads.into_iter().map(|head| {
+            let Head { docs, text_bytes, replaced, rejects, without_field, .. } = head;
+            Found { docs, text_bytes, replaced, rejects, without_field, ..Found::default() }
+        })))
+    }
+
+    fn map_split(
+        &self,
+        at: &At,
+        number: u32,
+        split: &Split,
+        mut mapper: impl Mapper,
+        limit: &RejectLimit,
+    ) -> Result<Head> {
+        let secret = self.secret.identity("");
+        if let Some(head) = self.outputs.finished::<Head>(number)?.filter(|head| head.secret == secret) {
+            // What was read then is compared with what is read now.
+            split.restore(&head.sums)?;
+            limit.count(head.rejects.count(), head.rejects.first())?;
+            split.pieces.iter().for_each(|piece| at.done(piece.bytes()));
+            return Ok(head);
+        }
+        let split = &split.noting();
+        let mut head = Head { secret, ..Head::default() };
+        let mut writer = self.outputs.create(number, mapper.sections())?;
+        let without = splits::read(number, split, &self.reading, at, |batch| {
+            head.docs += batch.docs().len() as u64;
+            head.text_bytes += batch.text_bytes() as u64;
+            head.replaced += batch.replaced();
+            let rejects = batch.take_rejects();
+            for reject in &rejects {
+                head.rejects.add(reject);
+                writer.reject(reject)?;
+            }
+            limit.count(rejects.len() as u64, rejects.first())?;
+            batch.docs().for_each(|doc| mapper.map(&doc, writer.sections()));
+            writer.write()
+        })?;
+        head.without_field = without.and_then(|error| NoField::of(number, error));
+        head.sums = split.sums();
+        writer.finish(&head)?;
+        Ok(head)
+    }
+
+    /// Reads a section of the splits of this worker, frame by frame.
+    pub(super) fn section(
+        &self,
+        worker: &mut Worker,
+        section: usize,
+        mut each: impl FnMut(&mut Worker, &[u8]),
+    ) -> Result<()> {
+        for (number, _) in splits::splits_of(&self.plan, worker.index(), worker.peers()) {
+            let (_, output) = self.outputs.open::<Head>(number)?;
+            output.read(section, |frame| {
+                each(worker, frame);
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Collapses identical documents; their keys are the first section. Gives each first one that comes to this worker
+    /// to `each`, and returns the others of this worker with the first of each; sorted.
+    pub(super) fn collapse<K: Record + Ord>(
+        &self,
+        worker: &mut Worker,
+        found: &mut Found,
+        mut each: impl FnMut(K, DocId),
+    ) -> Result<Vec<(DocId, DocId)>> {
+        // Those of this worker, those that come to it, and what becomes of these.
+        let scratch = self.scratch.shared_by(3);
+        let mut mapped = Runs::new(&scratch);
+        self.section(worker, 0, |_, frame| mapped.extend(records(frame)))?;
+        Ok(collapse(worker, mapped, &scratch, |key, doc| {
+            found.distinct += 1;
+            each(key, doc);
+        })?)
+    }
+
+    /// The documents of the splits of this worker, with their texts.
+    pub(super) fn texts(&self, worker: &mut Worker, mut each: impl FnMut(Text)) -> Result<()> {
+        for (number, _) in splits::splits_of(&self.plan, worker.index(), worker.peers()) {
+            self.texts_of(worker, number, |_, text| {
+                each(text);
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The documents of a split, with their texts. The engine gets to work between them.
+    pub(super) fn texts_of(
+        &self,
+        worker: &mut Worker,
+        number: u32,
+        mut each: impl FnMut(&mut Worker, Text) -> Result<()>,
+    ) -> Result<()> {
+        let (head, output) = self.outputs.open::<Head>(number)?;
+        let mut docs = 0;
+        output.read(Texts::TEXTS, |frame| {
+            for text in Texts::of(frame) {
+                docs += 1;
+                each(worker, text)?;
+            }
+            worker.step();
+            Ok(())
+        })?;
+        if docs != head.docs {
+            bail!("the map output of split {number} has {docs} of {} texts", head.docs);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,167 @@
+//! Finding the pairs: the map stage, then what every worker does with its output.
+
+mod fingerprints;
+mod map;
+mod retrieval;
+mod sets;
+mod verify;
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, Result};
+use cluster::Cluster;
+use datasets::Reading;
+use operators::flow::BlockLoad;
+use operators::hash::Secret;
+use operators::method::map_records::{Bands, Fingerprints, Texts, Words};
+use operators::method::zhou::retrieval::Comparisons;
+use operators::method::{Method, MethodJob, SetMethod, SetSearch, Zhou};
+use operators::text::Cleaner;
+use operators::{Matches, Scratch, Similarity, Sketch};
+use serde::{Deserialize, Serialize};
+use timely::worker::Worker;
+
+use self::map::NoField;
+use crate::corpus::doc_ids::Names;
+use crate::corpus::plan::Plan;
+use crate::output::map_output::MapOutputs;
+use crate::output::rejects::Rejects;
+use crate::progress::{At, Progress};
+
+/// A search of a planned corpus.
+pub(crate) struct Search {
+    pub plan: Arc<Plan>,
+    pub reading: Reading,
+    /// The least similarity of features that a pair of matching fingerprints needs; `None`: none.
+    pub verify: Option<Similarity>,
+    pub cluster: Arc<Cluster>,
+    pub progress: Arc<Progress>,
+    /// How many records may be rejected; `None`: any number.
+    pub max_rejects: Option<u64>,
+    /// Where the map stage leaves its output.
+    pub outputs: MapOutputs,
+    /// By which equal texts are known.
+    pub secret: Secret,
+    /// What each worker has for what it holds.
+    pub scratch: Scratch,
+}
+
+/// What was found, by this process or by all together.
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub(crate) struct Found {
+    pub matches: Matches,
+    /// Of the documents of the matches, and perhaps of others.
+    pub names: Names,
+    pub rejects: Rejects,
+    /// The first file without the fields that were asked for.
+    pub without_field: Option<NoField>,
+    /// Documents read, without rejected ones.
+    pub docs: u64,
+    pub text_bytes: u64,
+    /// Documents whose illegal bytes were read as U+FFFD.
+    pub replaced: u64,
+    /// Documents with a fingerprint, or text, of their own.
+    pub distinct: u64,
+    /// Pairs before verification.
+    pub candidates: u64,
+    /// Where the method counts them.
+    pub comparisons: Option<Comparisons>,
+    /// For each worker, the rows of each block.
+    pub loads: Vec<Vec<BlockLoad>>,
+}
+
+impl Found {
+    /// What several found together.
+    pub fn join(parts: impl IntoIterator<Item = Found>) -> Self {
+        let mut all = Found::default();
+        for mut part in parts {
+            append(&mut all.matches.copies, part.matches.copies);
+            append(&mut all.matches.pairs, part.matches.pairs);
+            all.names.append(part.names);
+            all.rejects.join(part.rejects);
+            let both = all.without_field.into_iter().chain(part.without_field.take());
+            all.without_field = both.min_by_key(|missing| missing.split);
+            all.docs += part.docs;
+            all.text_bytes += part.text_bytes;
+            all.replaced += part.replaced;
+            all.distinct += part.distinct;
+            all.candidates += part.candidates;
+            all.comparisons = all.comparisons.into_iter().chain(part.comparisons).reduce(|a, b| a + b);
+            all.loads.append(&mut part.loads);
+        }
+        all.matches.copies.sort_unstable_by_key(|&(doc, first)| (first, doc));
+        all.matches.pairs.sort_unstable();
+        all.names.sort();
+        all
+    }
+}
+
+/// Of a process' memory for what is held, one in so many parts is for counters of features, before anything else is held.
+const SKETCH_SHARE: usize = 2;
+
+/// Adds all of `part`; the first part is taken as it is.
+fn append<T>(all: &mut Vec<T>, part: Vec<T>) {
+    if all.is_empty() { *all = part } else { all.extend(part) }
+}
+
+impl MethodJob for Search {
+    type Output = Result<Found>;
+
+    fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Result<Found> {
+        let by_text = self.verify.map(|_| self.secret);
+        let mapped = self.map(&Fingerprints::new(cleaner.clone(), method.clone(), by_text))?;
+        self.on_workers(mapped, move |search, worker, at| {
+            search.by_fingerprints(worker, at, cleaner.clone(), method.clone())
+        })
+    }
+
+    fn sets(self, method: SetMethod) -> Result<Found> {
+        let SetMethod { cleaner, rule, search } = method;
+        match search {
+            SetSearch::Prefix => {
+                let mapped = self.map(&Texts::new(cleaner, self.secret))?;
+                let most = self.scratch.budget().map(|bytes| self.cluster.workers() * bytes / SKETCH_SHARE);
+                let sketch = Arc::new(Sketch::of_corpus(self.plan.bytes(), most));
+                // Each worker gives up its own, so that nobody has them when they are of no more use.
+                let sketches = Mutex::new(vec![sketch; self.cluster.workers()]);
+                self.on_workers(mapped, move |search, worker, at| {
+                    let sketch = sketches.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                    let sketch = sketch.context("there are more workers than there should be")?;
+                    search.by_prefix(worker, at, rule.clone(), sketch)
+                })
+            }
+            SetSearch::Bands(minhash) => {
+                let mapped = self.map(&Bands::new(cleaner.clone(), rule.clone(), minhash, self.secret))?;
+                self.on_workers(mapped, move |search, worker, at| {
+                    search.by_bands(worker, at, cleaner.clone(), rule.clone(), minhash)
+                })
+            }
+        }
+    }
+
+    fn zhou(self, cleaner: Cleaner, method: Zhou) -> Result<Found> {
+        let mapped = self.map(&Words::new(cleaner, method.clone()))?;
+        self.on_workers(mapped, move |search, worker, at| search.by_retrieval(worker, at, method.clone()))
+    }
+
+    fn secret(&self) -> Secret {
+        self.secret
+    }
+}
+
+impl Search {
+    /// Searches on all workers, and joins what those of this process found to what its map stage did.
+    fn on_workers(
+        self,
+        mapped: Found,
+        search: impl Fn(&Search, &mut Worker, &At) -> Result<Found> + Send + Sync + 'static,
+    ) -> Result<Found> {
+        let cluster = Arc::clone(&self.cluster);
+        let (scratch, progress) = (self.scratch.clone(), Arc::clone(&self.progress));
+        let parts =
+            cluster.run(move |worker| search(&self, worker, &self.progress.worker(worker.index())))?;
+        progress.spilled_bytes.fetch_add(scratch.spilled().bytes, Ordering::Relaxed);
+        Ok(Found::join([mapped].into_iter().chain(parts)))
+    }
+}

@@ -1,0 +1,122 @@
+//! Verification: the documents of candidates are read again, and compared by their features.
+
+use anyhow::Result;
+use operators::flow::{Matching, Needs, Verify};
+use operators::method::map_records::Text;
+use operators::{Matches, Pair, Sorted};
+use timely::worker::Worker;
+
+use super::{Found, Search};
+use crate::corpus::doc_ids::NameSpool;
+use crate::corpus::plan::Split;
+use crate::corpus::splits;
+use crate::progress::At;
+
+/// Where documents are read again.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'a> {
+    /// Their texts are as they were read.
+    Input(&'a At<'a>),
+    /// Their texts are cleaned.
+    MapOutput,
+}
+
+impl Search {
+    /// Keeps those pairs whose features, which `features` puts into an empty list, are `matching`; names the documents of
+    /// these and of groups of identical ones.
+    pub(super) fn verify(
+        &self,
+        worker: &mut Worker,
+        source: Source,
+        found: &mut Found,
+        pairs: Sorted<Pair>,
+        matching: Matching,
+        mut features: impl FnMut(&str, &mut Vec<u64>),
+    ) -> Result<()> {
+        let copies = &found.matches.copies;
+        let (mut verify, mut needs) = Verify::new(worker, pairs, copies, matching, &self.scratch)?;
+        // Of candidates that come to nothing there may be very many.
+        let mut names = NameSpool::new(&self.scratch.shared_by(Verify::HOLDERS));
+        let mut list = Vec::new();
+        self.read_again(worker, source, &mut needs, |worker, text, needs| {
+            if let Some(parts) = needs.of(text.doc)? {
+                names.add(text.doc, text.id, text.chars);
+                list.clear();
+                if !parts.is_empty() {
+                    features(text.text, &mut list);
+                }
+                parts.iter().for_each(|&part| verify.send(worker, part, text.doc, &list));
+            }
+            verify.read(worker, text.text.len());
+            Ok(())
+        })?;
+        drop(needs);
+        let near = &mut found.matches.pairs;
+        found.candidates += verify.finish(worker, |pair, similarity| near.push((pair, Some(similarity))))?;
+        let mut matched = self.matched(worker, &found.matches)?;
+        names.scan(|doc, id, chars| {
+            if matched.of(doc)?.is_some() {
+                found.names.add(doc, id, chars);
+            }
+            Ok(())
+        })
+    }
+
+    /// Names the documents of matches.
+    pub(super) fn name_matched(&self, worker: &mut Worker, at: &At, found: &mut Found) -> Result<()> {
+        let mut matched = self.matched(worker, &found.matches)?;
+        self.read_again(worker, Source::Input(at), &mut matched, |_, text, matched| {
+            if matched.of(text.doc)?.is_some() {
+                found.names.add(text.doc, text.id, text.chars);
+            }
+            Ok(())
+        })
+    }
+
+    /// Which documents of this worker are in a match that any worker found.
+    fn matched(&self, worker: &mut Worker, matches: &Matches) -> Result<Needs> {
+        Ok(Needs::of_matches(worker, matches, &self.scratch.shared_by(Verify::HOLDERS))?)
+    }
+
+    /// Reads the splits of this worker again that have a document that is needed.
+    fn read_again(
+        &self,
+        worker: &mut Worker,
+        source: Source,
+        needs: &mut Needs,
+        mut each: impl FnMut(&mut Worker, Text, &mut Needs) -> Result<()>,
+    ) -> Result<()> {
+        for (number, split) in splits::splits_of(&self.plan, worker.index(), worker.peers()) {
+            if !needs.any_of(number)? {
+                continue;
+            }
+            let each = |worker: &mut Worker, text: Text| each(worker, text, needs);
+            match source {
+                Source::Input(at) => self.input_of(worker, at, number, split, each)?,
+                Source::MapOutput => self.texts_of(worker, number, each)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The documents of a split, from the input.
+    fn input_of(
+        &self,
+        worker: &mut Worker,
+        at: &At,
+        number: u32,
+        split: &Split,
+        mut each: impl FnMut(&mut Worker, Text) -> Result<()>,
+    ) -> Result<()> {
+        at.split(number, split, || {
+            splits::read(number, split, &self.reading, at, |batch| {
+                let mut docs = batch.docs();
+                docs.try_for_each(|doc| {
+                    let chars = doc.text.chars().count() as u64;
+                    each(worker, Text { doc: doc.doc, id: doc.id, chars, text: doc.text })
+                })
+            })
+        })?;
+        Ok(())
+    }
+}

@@ -1,0 +1,221 @@
+//! What becomes of the records that do not simply stay.
+
+use std::hash::{Hash, Hasher};
+
+use anyhow::{Error, Result};
+use cluster::Cluster;
+use datasets::{Fate, Removal};
+use operators::{DocId, Member, Removed, Similarity, Tie};
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::corpus::doc_ids::Names;
+use crate::corpus::splits;
+use crate::output::map_output::SplitRejects;
+
+/// What was decided for the splits of a process, with the names that are written.
+///
+/// Memory: 32 bytes for each removed document, and the names.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct Fates {
+    /// Those that go, sorted by place.
+    pub removed: Vec<Member>,
+    pub names: Names,
+    /// Whether the similarity of each pair is known.
+    pub measured: bool,
+    /// Whether not one record of the corpus is kept.
+    pub keeps_none: bool,
+}
+
+impl Fates {
+    /// What was decided for all, in parts: for each process that of its splits. That of process 0, which is not copied,
+    /// has all names, others what they need.
+    pub fn parts(mut self, cluster: &Cluster) -> Vec<Fates> {
+        let process = |doc: DocId| splits::process_of(doc.split(), cluster);
+        self.removed.sort_unstable_by_key(|member| (process(member.doc), member.doc));
+        let mut parts = Vec::new();
+        for index in (1..cluster.processes()).rev() {
+            let first = self.removed.partition_point(|member| process(member.doc) < index);
+            let removed = self.removed.split_off(first);
+            let mut docs: Vec<DocId> = removed.iter().flat_map(named).collect();
+            docs.sort_unstable();
+            docs.dedup();
+            let (names, measured, keeps_none) = (self.names.of(&docs), self.measured, self.keeps_none);
+            parts.push(Fates { removed, names, measured, keeps_none });
+        }
+        self.removed.shrink_to_fit();
+        parts.push(self);
+        parts.reverse();
+        parts
+    }
+
+    /// Those of one split, whose rejected records are these.
+    pub fn of_split(&self, split: u32, rejected: SplitRejects) -> OfSplit<'_> {
+        let removed = |split| self.removed.partition_point(|member| member.doc.split() < split);
+        let removed = &self.removed[removed(split)..removed(split + 1)];
+        OfSplit { removed, rejected, failed: None, is_first: split == 0, fates: self }
+    }
+
+    fn removal(&self, member: &Member, removed: Removed) -> Removal {
+        let name = |doc| self.names.id(doc).to_owned();
+        Removal {
+            id: name(member.doc),
+            duplicate_of: name(removed.duplicate_of),
+            similarity: similarity(removed.tie, self.measured),
+            cluster: name(member.cluster),
+            reason: reason(removed.tie).into(),
+        }
+    }
+}
+
+/// The documents whose names are written of one that goes.
+fn named(member: &Member) -> impl Iterator<Item = DocId> {
+    let of = member.removed.map(|removed| removed.duplicate_of);
+    [member.doc, member.cluster].into_iter().chain(of)
+}
+
+/// The similarity of a removed document to the one that stays, as it is written. `measured`: that of each pair is known.
+pub(crate) fn similarity(tie: Tie, measured: bool) -> Option<f64> {
+    match tie {
+        Tie::Identical => measured.then_some(1.0),
+        Tie::Similar(similarity) => similarity.map(Similarity::as_f64),
+        Tie::Chain => None,
+    }
+}
+
+/// What ties the two, as it is written.
+pub(crate) fn reason(tie: Tie) -> &'static str {
+    match tie {
+        Tie::Identical => "identical",
+        Tie::Similar(_) => "similar",
+        Tie::Chain => "chain",
+    }
+}
+
+/// What becomes of the records of one split, to be asked from the first to the last.
+pub(crate) struct OfSplit<'a> {
+    removed: &'a [Member],
+    rejected: SplitRejects,
+    /// Why nothing is known of the rejected records.
+    failed: Option<Error>,
+    is_first: bool,
+    fates: &'a Fates,
+}
+
+impl OfSplit<'_> {
+    /// A hash of all that is written because of them.
+    pub fn hash(&self) -> u64 {
+        let mut hash = Xxh3::new();
+        self.fates.measured.hash(&mut hash);
+        for member in self.removed {
+            let tie = member.removed.map(|removed| removed.tie);
+            (member.doc, tie).hash(&mut hash);
+            named(member).for_each(|doc| self.fates.names.id(doc).hash(&mut hash));
+        }
+        self.rejected.hash().hash(&mut hash);
+        self.stands_for_all().hash(&mut hash);
+        hash.finish()
+    }
+
+    /// Whether nothing is kept and this is the split that says so in `kept/`.
+    pub fn stands_for_all(&self) -> bool {
+        self.is_first && self.fates.keeps_none
+    }
+
+    /// What becomes of the next record, `doc`.
+    pub fn next(&mut self, doc: DocId) -> Fate {
+        if self.next_rejected(doc) {
+            return Fate::Rejected;
+        }
+        let Some((member, rest)) = self.removed.split_first().filter(|(member, _)| member.doc == doc) else {
+            return Fate::Kept;
+        };
+        self.removed = rest;
+        member.removed.map_or(Fate::Kept, |removed| Fate::Removed(self.fates.removal(member, removed)))
+    }
+
+    /// Whether the next record, `doc`, is rejected.
+    pub fn next_rejected(&mut self, doc: DocId) -> bool {
+        let found = self.rejected.pass(doc);
+        found.unwrap_or_else(|error| {
+            self.failed = self.failed.take().or(Some(error));
+            false
+        })
+    }
+
+    /// An error if what was said so far is not to be relied on.
+    pub fn check(&mut self) -> Result<()> {
+        self.failed.take().map_or(Ok(()), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use cluster::Local;
+    use operators::Reject;
+
+    use super::*;
+    use crate::output::map_output::MapOutputs;
+
+    const REMOVED: DocId = DocId(7);
+
+    /// Of three records of a split, the second goes in favour of `duplicate_of`.
+    fn fates(duplicate_of: &str, tie: Tie, measured: bool) -> Fates {
+        let mut names = Names::default();
+        for (doc, id) in [(DocId(1), "first"), (DocId(2), duplicate_of), (REMOVED, "it")] {
+            names.add(doc, id, 1);
+        }
+        let removed = Some(Removed { duplicate_of: DocId(2), tie });
+        let removed = vec![Member { cluster: DocId(1), doc: REMOVED, removed }];
+        Fates { removed, names, measured, keeps_none: false }
+    }
+
+    /// The rejects of the map output of a split.
+    fn rejects(places: &[u64]) -> SplitRejects {
+        let folder = tempfile::tempdir().unwrap();
+        let outputs = MapOutputs::new(Arc::new(Local), folder.path().to_str().unwrap().to_owned());
+        let mut writer = outputs.create(0, 0).unwrap();
+        for &place in places {
+            let (path, reason, head) = Default::default();
+            writer.reject(&Reject { doc: DocId(place), path, offset: 0, reason, head }).unwrap();
+        }
+        writer.finish(()).unwrap();
+        outputs.open_rejects(0).unwrap()
+    }
+
+    #[test]
+    fn a_removal_says_the_names_of_its_documents() {
+        let fates = fates("best", Tie::Similar(None), false);
+        let mut of_split = fates.of_split(0, rejects(&[8]));
+        let removal = Removal {
+            id: "it".to_owned(),
+            duplicate_of: "best".to_owned(),
+            similarity: None,
+            cluster: "first".to_owned(),
+            reason: "similar".into(),
+        };
+        let next: Vec<Fate> = (6..10).map(|doc| of_split.next(DocId(doc))).collect();
+        assert_eq!(next, [Fate::Kept, Fate::Removed(removal), Fate::Rejected, Fate::Kept]);
+        assert_eq!(fates.of_split(1, rejects(&[])).next(DocId::new(1, 7)), Fate::Kept);
+    }
+
+    #[test]
+    fn all_that_is_written_is_in_the_hash() {
+        let hash_of = |fates: Fates, rejected: &[u64]| fates.of_split(0, rejects(rejected)).hash();
+        let hash = |fates: Fates| hash_of(fates, &[8]);
+        let usual = hash(fates("best", Tie::Identical, false));
+        assert_eq!(usual, hash(fates("best", Tie::Identical, false)));
+        assert_ne!(usual, hash_of(fates("best", Tie::Identical, false), &[]));
+        let mut none = fates("best", Tie::Identical, false);
+        none.keeps_none = true;
+        let others = [
+            none,
+            fates("bess", Tie::Identical, false),
+            fates("best", Tie::Chain, false),
+            fates("best", Tie::Identical, true),
+        ];
+        others.into_iter().for_each(|other| assert_ne!(hash(other), usual));
+    }
+}

@@ -1,0 +1,124 @@
+//! The last reading of the corpus, which writes kept and removed.
+
+use std::iter;
+
+use anyhow::Result;
+use cluster::Cluster;
+use datasets::{Fate, Parts, Reading, Writer};
+use operators::DocId;
+use serde::{Deserialize, Serialize};
+
+use super::verdicts::{Fates, OfSplit};
+use crate::corpus::plan::{Plan, Split};
+use crate::corpus::splits;
+use crate::output::{FileList, OutputFolder, SplitParts, TaskManifest};
+use crate::progress::{At, Progress, Stage};
+
+/// Records written, to be held against those read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Written {
+    pub kept: u64,
+    pub removed: u64,
+    pub rejected: u64,
+}
+
+impl Written {
+    /// Adds what another one has written.
+    pub fn add(&mut self, other: Written) {
+        self.kept += other.kept;
+        self.removed += other.removed;
+        self.rejected += other.rejected;
+    }
+}
+
+/// Writes kept and removed of the splits of this process; returns what was written, and the files that hold it.
+pub(crate) fn write(
+    plan: &Plan,
+    reading: &Reading,
+    fates: &Fates,
+    folder: &OutputFolder,
+    cluster: &Cluster,
+    progress: &Progress,
+) -> Result<(Written, FileList)> {
+    let outputs = folder.map_outputs();
+    let results = splits::each_split(plan, cluster, (progress, Stage::Write), |at, number, split| {
+        let fates = fates.of_split(number, outputs.open_rejects(number)?);
+        let decided = fates.hash();
+        if let Some(task) = folder.finished_task(number, decided)? {
+            split.pieces.iter().for_each(|piece| at.done(piece.bytes()));
+            return Ok(task);
+        }
+        let mut task = TaskManifest { decided, ..TaskManifest::default() };
+        write_split(split, number, reading, fates, folder, at, &mut task)?;
+        folder.task(number, &task)?;
+        Ok(task)
+    })?;
+    folder.write_held()?;
+    let (mut all, mut all_files) = (Written::default(), FileList::default());
+    for TaskManifest { kept, removed, rejected, files, .. } in results {
+        all.add(Written { kept, removed, rejected });
+        all_files.add(files)?;
+    }
+    Ok((all, all_files))
+}
+
+fn write_split(
+    split: &Split,
+    number: u32,
+    reading: &Reading,
+    mut fates: OfSplit,
+    folder: &OutputFolder,
+    at: &At,
+    written: &mut TaskManifest,
+) -> Result<()> {
+    let parts = SplitParts::new(folder, number);
+    let mut writer = split.format.writer(&parts, reading);
+    let mut next = 0;
+    for unopened in &split.pieces {
+        let piece = unopened.open()?;
+        let first = next;
+        let mut each = iter::from_fn(|| {
+            let fate = fates.next(DocId::new(number, next));
+            next += 1;
+            match fate {
+                Fate::Kept => written.kept += 1,
+                Fate::Removed(_) => written.removed += 1,
+                Fate::Rejected => written.rejected += 1,
+            }
+            Some(fate)
+        });
+        let divided = writer.divide(&piece, &mut each);
+        fates.check()?;
+        if let Err(error) = divided {
+            // What ended the first reading of the piece ends this one. It was counted as a rejected record, but
+            // for a file that cannot be opened only by its first piece.
+            let counted = fates.next_rejected(DocId::new(number, next));
+            if !error.is_data() || !counted && (next > first || unopened.speaks_for_file()) {
+                return Err(error.into());
+            }
+            next += u64::from(counted);
+            written.rejected += u64::from(counted);
+        }
+        fates.check()?;
+        at.read(next - first, unopened.bytes());
+        at.done(unopened.bytes());
+    }
+    if fates.stands_for_all() {
+        keep_none(split, &parts, writer.as_mut())?;
+    }
+    writer.finish()?;
+    written.files = parts.files();
+    Ok(())
+}
+
+/// Puts a part without a record into `kept`, for whoever reads it; where the input's format has none, a file that readers skip.
+fn keep_none(split: &Split, parts: &SplitParts, writer: &mut dyn Writer) -> Result<()> {
+    for piece in &split.pieces {
+        match writer.keep_none(&piece.open()?) {
+            Ok(true) => return Ok(()),
+            Err(error) if !error.is_data() => return Err(error.into()),
+            _ => {}
+        }
+    }
+    Ok(parts.named("kept", "_empty")?.finish(0)?)
+}

@@ -1,0 +1,319 @@
+//! Which process of a job this one is, from options and environment: the launcher, one of several, or the only one.
+
+use anyhow::{Result, bail};
+use clap::builder::TypedValueParser;
+
+use super::hosts::Hosts;
+use super::launcher::Launch;
+use super::parent_watch;
+use super::scheduler::{Scheduled, kubernetes, slurm};
+use super::token::Token;
+use crate::WrongUse;
+use crate::cli::values::{paths, text_of_file};
+
+const HEADING: &str = "Processes";
+/// Runs the command that follows it on a host.
+const SSH: &str = "ssh -o BatchMode=yes {host}";
+/// The options of a job of several processes.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct ProcessOptions {
+    /// Where the job runs: local[N], hosts:FILE, slurm or kubernetes
+    ///
+    /// local[N]: N workers of this process, the same as --workers N. hosts:FILE: a process for each line `host[:port] [workers]`
+    /// of FILE, started over ssh, in a folder of the same name as this one, with the same program; their lines are shown with
+    /// the number and the host of their process. slurm: one that srun has started. kubernetes: a pod of a StatefulSet.
+    #[arg(long, global = true, value_name = "WHERE", help_heading = HEADING, value_parser = paths().try_map(Master::read))]
+    master: Option<Master>,
+    /// With --hosts: which process of the job this one is, from 0, where something else has started it
+    #[arg(long, global = true, value_name = "I", help_heading = HEADING)]
+    process: Option<u16>,
+    /// The hosts file of all processes, for --process
+    #[arg(long, global = true, value_name = "FILE", help_heading = HEADING, value_parser = paths())]
+    hosts: Option<String>,
+    /// The secret by which processes know each other, where something else than hosts:FILE has started them
+    ///
+    /// The same for all, 32 characters or more, made at random, in a file that no other user may read:
+    /// `(umask 077; head -c 32 /dev/urandom | base64 > FILE)`. Needed unless all processes are on this machine.
+    #[arg(long, global = true, value_name = "FILE", help_heading = HEADING, value_parser = paths())]
+    token_file: Option<String>,
+    /// How often the job is started again after one of its processes has died; what is finished is not done again
+    #[arg(long, global = true, value_name = "N", help_heading = HEADING, default_value_t = 0)]
+    retries: u32,
+    /// How hosts:FILE runs a shell command on a host: words that it is added to as the last one [default: ssh -o BatchMode=yes {host}]
+    #[arg(long, global = true, value_name = "COMMAND", help_heading = HEADING)]
+    launcher: Option<String>,
+    /// A launcher has started this process, and tells it the rest on its standard input.
+    #[arg(long, global = true, hide = true)]
+    lifeline: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Master {
+    Local(usize),
+    Hosts(String),
+    Slurm,
+    Kubernetes,
+}
+
+impl Master {
+    fn read(text: String) -> Result<Self, String> {
+        let workers = text.strip_prefix("local[").and_then(|text| text.strip_suffix(']'));
+        match (workers.map(str::parse), text.strip_prefix("hosts:")) {
+            (Some(Ok(workers @ 1..=1024)), _) => Ok(Master::Local(workers)),
+            (_, Some(file)) if !file.is_empty() => Ok(Master::Hosts(file.to_owned())),
+            _ if text == "slurm" => Ok(Master::Slurm),
+            _ if text == "kubernetes" => Ok(Master::Kubernetes),
+            _ => Err("expected local[N], N from 1 to 1024, hosts:FILE, slurm or kubernetes".to_owned()),
+        }
+    }
+}
+
+/// One process of a job of several.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Place {
+    pub index: usize,
+    /// `host:port` of each process.
+    pub addresses: Vec<String>,
+    /// Of each process.
+    pub workers: usize,
+    pub token: Option<Token>,
+}
+
+/// What this process has to do.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Start {
+    /// Start others, and look after them.
+    Launch(Launch),
+    /// The job, as one of several processes.
+    Process(Place),
+    /// The job, with so many workers.
+    Alone(usize),
+}
+
+impl ProcessOptions {
+    /// What this process has to do. `workers`: of all processes, where the user says it; `env`: an environment variable.
+    ///
+    /// Reads the files that the options name; where a launcher has started this process, the standard input, and from then
+    /// on the process ends with its launcher.
+    pub fn start(
+        &self,
+        workers: Option<usize>,
+        quiet: bool,
+        env: impl Fn(&str) -> Option<String>,
+    ) -> Result<Start> {
+        if let Some(index) = self.process.filter(|_| self.lifeline) {
+            return parent_watch::hold(usize::from(index));
+        }
+        if let Some(wrong) = self.contradiction(workers) {
+            bail!(WrongUse(wrong.to_owned()));
+        }
+        let scheduled = match (&self.master, self.process, &self.hosts) {
+            (Some(Master::Hosts(file)), ..) => {
+                let Hosts { addresses, workers: of_each } = Hosts::parse(file, &text_of_file(file)?)?;
+                let workers = share(workers, of_each, addresses.len())?;
+                return Ok(Start::Launch(self.launch(addresses, workers, quiet)?));
+            }
+            (Some(Master::Slurm), ..) => slurm(&env)?,
+            (Some(Master::Kubernetes), ..) => kubernetes(&env)?,
+            (None, Some(index), Some(file)) => in_file(usize::from(index), file)?,
+            (Some(Master::Local(_)) | None, ..) => {
+                let workers = share(workers, self.local_workers(), 1)?;
+                return Ok(match self.retries {
+                    0 => Start::Alone(workers),
+                    _ => Start::Launch(self.launch(Vec::new(), workers, quiet)?),
+                });
+            }
+        };
+        let Scheduled { index, addresses, workers: of_each } = scheduled;
+        let workers = share(workers, of_each, addresses.len())?;
+        let token = self.token_file.as_deref().map(Token::read).transpose()?;
+        Ok(Start::Process(Place { index, addresses, workers, token }))
+    }
+
+    fn launch(&self, addresses: Vec<String>, workers: usize, quiet: bool) -> Result<Launch> {
+        let launcher = words(self.launcher.as_deref().unwrap_or(SSH))?;
+        Ok(Launch { addresses, workers, launcher, retries: self.retries, quiet })
+    }
+
+    fn local_workers(&self) -> Option<usize> {
+        match self.master {
+            Some(Master::Local(workers)) => Some(workers),
+            _ => None,
+        }
+    }
+
+    fn contradiction(&self, workers: Option<usize>) -> Option<&'static str> {
+        let launches = matches!(self.master, Some(Master::Hosts(_)));
+        let scheduled = matches!(self.master, Some(Master::Slurm | Master::Kubernetes));
+        let told = self.process.is_some();
+        let other = self.local_workers().zip(workers).is_some_and(|(local, workers)| local != workers);
+        [
+            (told != self.hosts.is_some(), "--process and --hosts go together"),
+            (
+                told && self.master.is_some(),
+                "--process is for a process that something else has started: leave --master out",
+            ),
+            (other, "--workers and --master local[N] differ: leave one of them out"),
+            (self.launcher.is_some() && !launches, "--launcher is for --master hosts:FILE"),
+            (
+                self.retries > 0 && (told || scheduled),
+                "--retries is for processes that dedup-job itself starts: leave it out here",
+            ),
+            (
+                self.token_file.is_some() && !told && !scheduled,
+                "--token-file is for processes that something else has started: leave it out here",
+            ),
+        ]
+        .into_iter()
+        .find_map(|(wrong, what)| wrong.then_some(what))
+    }
+}
+
+/// The process of this number of a hosts file.
+fn in_file(index: usize, file: &str) -> Result<Scheduled> {
+    let Hosts { addresses, workers } = Hosts::parse(file, &text_of_file(file)?)?;
+    if index >= addresses.len() {
+        bail!(WrongUse(format!(
+            "--process {index} is not in \"{file}\", which names {} processes",
+            addresses.len()
+        )));
+    }
+    Ok(Scheduled { index, addresses, workers })
+}
+
+/// The workers of each process. `all`: of all together, as the user says; `each`: as hosts file or scheduler say.
+fn share(all: Option<usize>, each: Option<usize>, processes: usize) -> Result<usize> {
+    match (all, each) {
+        (Some(all), _) if !all.is_multiple_of(processes) => bail!(WrongUse(format!(
+            "--workers {all} is of all processes together: expected a multiple of {processes}"
+        ))),
+        (Some(all), Some(each)) if all != each * processes => bail!(WrongUse(format!(
+            "--workers {all} is of all processes together, but each of {processes} is given {each}: leave it out"
+        ))),
+        (Some(all), _) => Ok(all / processes),
+        (None, Some(each)) => Ok(each),
+        (None, None) => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
+    }
+}
+
+/// The words of a command, quoted as for a shell.
+fn words(command: &str) -> Result<Vec<String>> {
+    match shlex::split(command) {
+        Some(words) if !words.is_empty() => Ok(words),
+        _ => {
+            bail!(WrongUse(format!("could not read --launcher \"{command}\": expected words as for a shell")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use clap::Parser;
+
+    use super::*;
+
+    const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: ProcessOptions,
+        #[arg(long)]
+        workers: Option<usize>,
+    }
+
+    /// What a command line comes to in a folder with the hosts files `two` and `three`, and the token file `token`.
+    fn start(line: &str) -> Result<Start> {
+        let folder = tempfile::tempdir().unwrap();
+        let here = folder.path();
+        fs::write(here.join("two"), "a 4\nb 4\n").unwrap();
+        fs::write(here.join("three"), "a\na\nb\n").unwrap();
+        for (name, text) in [("token", TOKEN), ("short", &TOKEN[1..])] {
+            fs::write(here.join(name), text).unwrap();
+            fs::set_permissions(here.join(name), fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        let line = line.replace('@', &format!("{}/", here.display()));
+        let line = Line::parse_from(format!("dedup-job {line}").split_whitespace());
+        let env = |name: &str| {
+            let text = "HOSTNAME=d-1 DEDUP_PROCESSES=2 DEDUP_SERVICE=d";
+            let setting = text.split(' ').find_map(|setting| setting.strip_prefix(name)?.strip_prefix('='));
+            setting.map(str::to_owned)
+        };
+        line.options.start(line.workers, false, env)
+    }
+
+    fn cores() -> usize {
+        std::thread::available_parallelism().unwrap().get()
+    }
+
+    #[test]
+    fn a_process_of_its_own_has_the_workers_that_it_is_given() {
+        assert_eq!(start("").unwrap(), Start::Alone(cores()));
+        assert_eq!(start("--workers 3").unwrap(), Start::Alone(3));
+        assert_eq!(start("--master local[3]").unwrap(), Start::Alone(3));
+        assert_eq!(start("--master local[3] --workers 3").unwrap(), Start::Alone(3));
+    }
+
+    #[test]
+    fn a_launcher_has_a_process_for_each_line_or_one_that_it_starts_again() {
+        let Start::Launch(launch) = start("--master hosts:@two --retries 2").unwrap() else { panic!() };
+        assert_eq!((launch.addresses.join(" ").as_str(), launch.workers), ("a:7117 b:7117", 4));
+        assert_eq!((launch.launcher.join(" ").as_str(), launch.retries), (SSH, 2));
+        let Start::Launch(launch) = start("--master hosts:@three --workers 6 --launcher 'a'{host}").unwrap()
+        else {
+            panic!()
+        };
+        assert_eq!((launch.addresses.len(), launch.workers), (3, 2));
+        assert_eq!(launch.launcher, ["a{host}"]);
+        let Start::Launch(launch) = start("--retries 1 --workers 3").unwrap() else { panic!() };
+        assert_eq!((launch.addresses.len(), launch.workers, launch.retries), (0, 3, 1));
+    }
+
+    #[test]
+    fn a_process_that_something_else_has_started_is_told_its_place() {
+        let addresses = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let Start::Process(place) = start("--process 1 --hosts @two --token-file @token").unwrap() else {
+            panic!()
+        };
+        let token = Some(Token(TOKEN.as_bytes().to_vec()));
+        assert_eq!(place, Place { index: 1, addresses: addresses("a:7117 b:7117"), workers: 4, token });
+        let Start::Process(place) = start("--master kubernetes --workers 6").unwrap() else { panic!() };
+        let addresses = addresses("d-0.d:7117 d-1.d:7117");
+        assert_eq!(place, Place { index: 1, addresses, workers: 3, token: None });
+    }
+
+    #[test]
+    fn wrong_combinations_are_said_in_one_line() {
+        for (line, words) in [
+            ("--process 1", "--process and --hosts go together"),
+            ("--hosts @two", "--process and --hosts go together"),
+            ("--process 1 --hosts @two --master slurm", "leave --master out"),
+            ("--master hosts:@two --hosts @two --process 0", "leave --master out"),
+            ("--process 2 --hosts @two", "names 2 processes"),
+            ("--process 0 --hosts @none", "could not read"),
+            ("--master hosts:@none", "could not read"),
+            ("--master local[2] --workers 3", "differ"),
+            ("--launcher x", "--launcher is for --master hosts:FILE"),
+            ("--master kubernetes --retries 1", "--retries is for"),
+            ("--process 0 --hosts @two --retries 1", "--retries is for"),
+            ("--token-file @token", "--token-file is for"),
+            ("--master hosts:@two --token-file @token", "--token-file is for"),
+            ("--process 0 --hosts @two --token-file @short", "32 characters or more, made at random: (umask"),
+            ("--process 0 --hosts @two --token-file @none", "could not read"),
+            ("--master hosts:@three --workers 4", "a multiple of 3"),
+            ("--master hosts:@two --workers 4", "each of 2 is given 4"),
+            ("--master hosts:@two --launcher '", "--launcher"),
+            ("--master slurm", "SLURM_STEP_NUM_TASKS is not set"),
+        ] {
+            let error = start(line).unwrap_err();
+            let text = error.to_string();
+            assert!(error.is::<WrongUse>() && text.contains(words) && !text.contains('\n'), "{line}: {text}");
+        }
+        for wrong in ["local", "local[0]", "local[x]", "local[1025]", "hosts:", "yarn"] {
+            assert!(Master::read(wrong.to_owned()).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! Reading a finished output of `dedup`: its tables, and the input that it was made of.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, bail};
+use arrow_array::{Array, BooleanArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use bytes::Bytes;
+use clap::ValueEnum;
+use cluster::{BlobReader, Cluster, Store, Stores};
+use datasets::{Extractors, Reading};
+use operators::method::Spec;
+use operators::text::features::Lexicon;
+use operators::{DocId, Reject, Similarity};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::summary::{Counters, InputFile};
+use crate::WrongUse;
+use crate::cli::values::{OnBadText, lexicon};
+use crate::corpus::plan::Plan;
+use crate::corpus::splits;
+use crate::progress::{Progress, Stage};
+
+/// An output of `dedup` or `rethreshold` that has its `_SUCCESS`.
+pub(crate) struct Finished {
+    uri: String,
+    store: Arc<dyn Store>,
+    path: String,
+    success: Success,
+}
+
+#[derive(Deserialize)]
+struct Success {
+    configuration: BTreeMap<String, Value>,
+    counters: Counters,
+    input: Vec<InputFile>,
+}
+
+/// A row of `pairs/`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PairRow {
+    pub a: String,
+    pub b: String,
+    pub places: (DocId, DocId),
+    /// The method's distance, where it has one.
+    pub hamming: Option<u32>,
+    /// Where it was measured.
+    pub similarity: Option<Similarity>,
+    pub identical: bool,
+}
+
+/// A row of `clusters/`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct MemberRow {
+    pub id: String,
+    pub cluster: String,
+    pub place: DocId,
+    pub characters: u64,
+    /// The kept document in whose favour it went, the similarity where it was measured, and the reason; `None`
+    /// if it stays.
+    pub removed: Option<(String, Option<Similarity>, String)>,
+}
+
+/// The input of a finished output, planned as it was then.
+pub(crate) struct Input {
+    pub plan: Plan,
+    pub reading: Reading,
+    pub workers: usize,
+}
+
+/// A document of the input.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Document {
+    pub place: DocId,
+    pub id: String,
+    pub text: String,
+}
+
+impl Finished {
+    /// Reads `_SUCCESS`.
+    pub fn open(stores: &Stores, uri: &str) -> Result<Self> {
+        let (store, path) = stores.locate(uri)?;
+        let file = format!("{}/_SUCCESS", path.trim_end_matches('/'));
+        if !store.exists(&file)? {
+            bail!(WrongUse(format!("\"{uri}\" is no finished output: it has no _SUCCESS")));
+        }
+        let json = whole(store.as_ref(), &file)?;
+        let success = serde_json::from_slice(&json).map_err(|error| {
+            WrongUse(format!("\"{uri}\" is no output of dedup of this version: _SUCCESS: {error}"))
+        })?;
+        Ok(Finished { uri: uri.to_owned(), store, path, success })
+    }
+
+    /// What its `_SUCCESS` says of the options.
+    pub fn configuration(&self) -> &BTreeMap<String, Value> {
+        &self.success.configuration
+    }
+
+    /// What was counted.
+    pub fn counters(&self) -> &Counters {
+        &self.success.counters
+    }
+
+    /// The method.
+    pub fn method(&self) -> Result<Spec> {
+        self.option("method")
+    }
+
+    /// The least similarity of a pair; `None` if nothing was verified.
+    pub fn verify(&self) -> Result<Option<Similarity>> {
+        let verify: String = self.option("verify")?;
+        let least = verify.strip_prefix("jaccard:").map(str::parse).transpose();
+        least.map_err(|reason| self.bad("verify", reason))
+    }
+
+    /// An option that has a value.
+    pub fn option<T: FromStr>(&self, name: &str) -> Result<T>
+    where
+        T::Err: ToString,
+    {
+        let value = self.text(name)?.ok_or_else(|| self.bad(name, "missing"))?;
+        value.parse().map_err(|error: T::Err| self.bad(name, error.to_string()))
+    }
+
+    /// An option of a few values.
+    pub fn choice<T: ValueEnum>(&self, name: &str) -> Result<T> {
+        let value: String = self.option(name)?;
+        T::from_str(&value, false).map_err(|reason| self.bad(name, reason))
+    }
+
+    fn text(&self, name: &str) -> Result<Option<String>> {
+        match self.success.configuration.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(self.bad(name, "not a text")),
+        }
+    }
+
+    fn bad(&self, option: &str, reason: impl ToString) -> anyhow::Error {
+        anyhow!("_SUCCESS of \"{}\": {option}: {}", self.uri, reason.to_string())
+    }
+
+    /// The stop words and user dictionary, read again.
+    pub fn lexicon(&self) -> Result<Lexicon> {
+        let directory = self.text("directory")?.unwrap_or_default();
+        lexicon(&directory, self.text("stop-words")?.as_deref(), self.text("user-dict")?.as_deref())
+    }
+
+    /// Plans the input again, to be read by so many threads. One of other files, or of files of other lengths, is an
+    /// error.
+    pub fn input(&self, workers: usize) -> Result<Input> {
+        let inputs = self.success.configuration.get("inputs").cloned().unwrap_or_default();
+        let inputs: Vec<String> =
+            serde_json::from_value(inputs).map_err(|error| self.bad("inputs", error))?;
+        let stores = Stores::below(&self.text("directory")?.unwrap_or_default());
+        let format = self.text("format")?;
+        let plan = Plan::new(&stores, &inputs, format.as_deref(), self.option("split-size")?);
+        let plan = plan.with_context(|| format!("could not find the input of \"{}\" again", self.uri))?;
+        let now: Vec<InputFile> = plan.files.iter().map(InputFile::of).collect();
+        if let Some(change) = change(&self.success.input, &now) {
+            bail!("the input of \"{}\" has changed since: {change}", self.uri);
+        }
+        let encoding = self.text("encoding")?.map(|name| name.parse()).transpose();
+        let reading = Reading {
+            id: self.text("id-field")?,
+            text: self.text("text-field")?,
+            encoding: encoding.map_err(|reason: String| self.bad("encoding", reason))?,
+            bad_text: self.choice::<OnBadText>("on-bad-text")?.into(),
+            max_record_bytes: self.option("max-record-bytes")?,
+            block_bytes: self.option("block-bytes")?,
+            extractors: Arc::new(Extractors::of_this_program()?),
+        };
+        Ok(Input { plan, reading, workers })
+    }
+
+    /// Calls `each` with every pair, in the order in which they were written: identical documents first.
+    ///
+    /// Memory: one part of the table at a time.
+    pub fn pairs(&self, mut each: impl FnMut(PairRow)) -> Result<()> {
+        self.rows("pairs", |batch| {
+            let (a, b): (&StringArray, &StringArray) = (column(batch, "a")?, column(batch, "b")?);
+            let (low, high): (&UInt64Array, &UInt64Array) =
+                (column(batch, "a_place")?, column(batch, "b_place")?);
+            let hamming: &UInt32Array = column(batch, "hamming")?;
+            let similarity: &Float64Array = column(batch, "similarity")?;
+            let identical: &BooleanArray = column(batch, "identical")?;
+            for row in 0..batch.num_rows() {
+                each(PairRow {
+                    a: a.value(row).to_owned(),
+                    b: b.value(row).to_owned(),
+                    places: (DocId(low.value(row)), DocId(high.value(row))),
+                    hamming: hamming.is_valid(row).then(|| hamming.value(row)),
+                    similarity: similarity_of(similarity, row),
+                    identical: identical.value(row),
+                });
+            }
+            Some(())
+        })
+    }
+
+    /// Calls `each` with every document of a cluster, ordered by cluster and place.
+    ///
+    /// Memory: one part of the table at a time.
+    pub fn members(&self, mut each: impl FnMut(MemberRow)) -> Result<()> {
+        self.rows("clusters", |batch| {
+            let (id, cluster): (&StringArray, &StringArray) =
+                (column(batch, "id")?, column(batch, "cluster")?);
+            let (of, reason): (&StringArray, &StringArray) =
+                (column(batch, "duplicate_of")?, column(batch, "reason")?);
+            let similarity: &Float64Array = column(batch, "similarity")?;
+            let (characters, place): (&UInt64Array, &UInt64Array) =
+                (column(batch, "characters")?, column(batch, "place")?);
+            for row in 0..batch.num_rows() {
+                each(MemberRow {
+                    id: id.value(row).to_owned(),
+                    cluster: cluster.value(row).to_owned(),
+                    place: DocId(place.value(row)),
+                    characters: characters.value(row),
+                    removed: reason.is_valid(row).then(|| {
+                        let similarity = similarity_of(similarity, row);
+                        (of.value(row).to_owned(), similarity, reason.value(row).to_owned())
+                    }),
+                });
+            }
+            Some(())
+        })
+    }
+
+    /// Calls `each` with every record that could not be read, in the order of the corpus, until it fails.
+    pub fn rejects(&self, mut each: impl FnMut(Reject) -> Result<()>) -> Result<()> {
+        #[derive(Deserialize)]
+        struct Line {
+            uri: String,
+            offset: u64,
+            reason: String,
+            head: String,
+            place: u64,
+        }
+        let folder = format!("{}/rejects", self.path);
+        if !self.store.exists(&folder)? {
+            return Ok(());
+        }
+        for file in self.store.list(&folder)? {
+            let shown = || format!("could not read \"{}{}\"", self.store.prefix(), file.path);
+            let lines = BufReader::new(BlobReader::new(self.store.open(&file.path)?, 0, u64::MAX));
+            for line in lines.split(b'\n') {
+                let line = serde_json::from_slice(&line.with_context(shown)?).with_context(shown)?;
+                let Line { uri: path, offset, reason, head, place } = line;
+                each(Reject { doc: DocId(place), path, offset, reason, head })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with every batch of rows of a table; `None` of it: a column is missing.
+    fn rows(&self, table: &str, mut each: impl FnMut(&RecordBatch) -> Option<()>) -> Result<()> {
+        for file in self.store.list(&format!("{}/{table}", self.path))? {
+            let shown = || format!("could not read \"{}{}\"", self.store.prefix(), file.path);
+            let bytes = Bytes::from(whole(self.store.as_ref(), &file.path)?);
+            let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).and_then(|reader| reader.build());
+            for batch in reader.with_context(shown)? {
+                let columns = each(&batch.with_context(shown)?);
+                columns.with_context(|| format!("{}: it was written by another version", shown()))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Input {
+    /// The documents at these places, sorted by place.
+    pub fn at(&self, places: &[DocId]) -> Result<Vec<Document>> {
+        let mut places = places.to_vec();
+        places.sort_unstable();
+        places.dedup();
+        let found = self.documents(
+            |split| {
+                let of_split = places.partition_point(|place| place.split() < split);
+                places.get(of_split).is_some_and(|place| place.split() == split)
+            },
+            |place, _| places.binary_search(&place).is_ok(),
+        )?;
+        if found.len() < places.len() {
+            bail!("a document of the output was not found again; did the input change since?");
+        }
+        Ok(found)
+    }
+
+    /// The documents with these ids, sorted by place. Cost: reads all of the input.
+    pub fn with_ids(&self, ids: &[&str]) -> Result<Vec<Document>> {
+        self.documents(|_| true, |_, id| ids.contains(&id))
+    }
+
+    /// The documents of some splits that are asked for, sorted by place.
+    pub fn documents(
+        &self,
+        split: impl Fn(u32) -> bool + Sync,
+        document: impl Fn(DocId, &str) -> bool + Sync,
+    ) -> Result<Vec<Document>> {
+        let progress = Progress::default();
+        let found = splits::each_split(
+            &self.plan,
+            &Cluster::alone(self.workers),
+            (&progress, Stage::Map),
+            |at, number, unread| {
+                let mut found = Vec::new();
+                if split(number) {
+                    splits::read(number, unread, &self.reading, at, |batch| {
+                        let docs = batch.docs().filter(|doc| document(doc.doc, doc.id));
+                        found.extend(docs.map(|doc| Document {
+                            place: doc.doc,
+                            id: doc.id.to_owned(),
+                            text: doc.text.to_owned(),
+                        }));
+                        Ok(())
+                    })?;
+                }
+                Ok(found)
+            },
+        )?;
+        Ok(found.into_iter().flatten().collect())
+    }
+}
+
+/// The first file that differs, and how.
+fn change(then: &[InputFile], now: &[InputFile]) -> Option<String> {
+    let lengths = |files: &[InputFile]| -> BTreeMap<String, u64> {
+        files.iter().map(|file| (file.uri.clone(), file.bytes)).collect()
+    };
+    let (then, now) = (lengths(then), lengths(now));
+    let gone = then.iter().find_map(|(uri, bytes)| match now.get(uri) {
+        None => Some(format!("\"{uri}\" is gone")),
+        Some(now) if now != bytes => Some(format!("\"{uri}\" had {bytes} bytes and has {now}")),
+        Some(_) => None,
+    });
+    let new = || now.keys().find(|uri| !then.contains_key(*uri)).map(|uri| format!("\"{uri}\" is new"));
+    gone.or_else(new)
+}
+
+/// All bytes of a file.
+pub(crate) fn whole(store: &dyn Store, path: &str) -> Result<Vec<u8>> {
+    let blob = store.open(path)?;
+    let mut bytes = vec![0; blob.bytes() as usize];
+    let read = blob.read_full_at(0, &mut bytes)?;
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
+fn column<'a, T: 'static>(batch: &'a RecordBatch, name: &str) -> Option<&'a T> {
+    batch.column_by_name(name)?.as_any().downcast_ref()
+}
+
+fn similarity_of(column: &Float64Array, row: usize) -> Option<Similarity> {
+    let millionths = || (column.value(row) * 1e6).round() as usize;
+    column.is_valid(row).then(|| Similarity::ratio(millionths(), 1_000_000))
+}

@@ -1,0 +1,260 @@
+//! The records of a job that could not be read: they lie in the map outputs of their splits, and only what is said of
+//! all of them is held.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Result, bail};
+
+use datasets::{LineNumbers, PartOutput, Reading};
+use operators::{DocBatch, Reject};
+use serde::{Deserialize, Serialize};
+
+use super::OutputFolder;
+use super::map_output;
+use super::map_output::MapOutputs;
+use crate::cli::exit::Guarded;
+use crate::corpus::plan::Plan;
+
+/// How many records were rejected, and the first of them.
+///
+/// Memory: some 50 bytes for each split with rejects.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct Rejects {
+    by_split: BTreeMap<u32, u64>,
+    first: Option<Reject>,
+    /// Whether the reasons say the lines already.
+    numbered: bool,
+}
+
+impl Rejects {
+    /// None yet, for those whose reasons say the lines already.
+    pub fn numbered() -> Self {
+        Rejects { numbered: true, ..Rejects::default() }
+    }
+
+    /// Counts a record.
+    pub fn add(&mut self, reject: &Reject) {
+        *self.by_split.entry(reject.doc.split()).or_default() += 1;
+        if self.first.as_ref().is_none_or(|first| reject.doc < first.doc) {
+            self.first = Some(reject.clone());
+        }
+    }
+
+    /// Adds others.
+    pub fn join(&mut self, other: Rejects) {
+        for (split, count) in other.by_split {
+            *self.by_split.entry(split).or_default() += count;
+        }
+        let both = self.first.take().into_iter().chain(other.first);
+        self.first = both.min_by_key(|reject| reject.doc);
+        self.numbered |= other.numbered;
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.by_split.values().sum()
+    }
+
+    /// The first of them.
+    pub fn first(&self) -> Option<&Reject> {
+        self.first.as_ref()
+    }
+
+    /// Stops the job if there are more than the user allows.
+    pub fn check(&self, max: Option<u64>, plan: &Plan, reading: &Reading) -> Result<()> {
+        let count = self.count();
+        match (max, self.first.clone()) {
+            (Some(max), Some(mut first)) if count > max => {
+                if !self.numbered {
+                    Lines::new(plan, reading).number(&mut first)?;
+                }
+                bail!(too_many(count, max, &first))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes this part of `rejects/`, if there are any, in the order of the corpus.
+    pub fn write(
+        &self,
+        folder: &OutputFolder,
+        part: u32,
+        outputs: &MapOutputs,
+        plan: &Plan,
+        reading: &Reading,
+    ) -> Result<()> {
+        let (mut table, mut lines) = (RejectsTable::new(folder, part), Lines::new(plan, reading));
+        for &split in self.by_split.keys() {
+            outputs.open_rejects(split)?.read(|mut reject| {
+                if !self.numbered {
+                    lines.number(&mut reject)?;
+                }
+                table.push(&reject)
+            })?;
+        }
+        table.finish()
+    }
+}
+
+/// The message of a run that stops because of its rejects.
+fn too_many(count: u64, max: u64, first: &Reject) -> Guarded {
+    Guarded(format!(
+        "{count} records were rejected, more than --max-rejects {max}; the first: \"{}\" at {}: {}",
+        first.path, first.offset, first.reason
+    ))
+}
+
+/// Keeps the rejects of a split in a map output, which is made with the first of them, so that none is held.
+pub(crate) struct SplitRejectsWriter<'a> {
+    outputs: &'a MapOutputs,
+    split: u32,
+    writer: Option<map_output::Writer>,
+    rejects: Rejects,
+}
+
+impl<'a> SplitRejectsWriter<'a> {
+    /// Begins those of this split.
+    pub fn new(outputs: &'a MapOutputs, split: u32) -> Self {
+        SplitRejectsWriter { outputs, split, writer: None, rejects: Rejects::default() }
+    }
+
+    /// Takes the rejects of a batch; they follow those that were taken before.
+    pub fn take(&mut self, batch: &mut DocBatch) -> Result<()> {
+        batch.take_rejects().iter().try_for_each(|reject| self.push(reject))
+    }
+
+    /// Adds one, which follows those before.
+    pub fn push(&mut self, reject: &Reject) -> Result<()> {
+        self.rejects.add(reject);
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            none => none.insert(self.outputs.create(self.split, 0)?),
+        };
+        writer.reject(reject)?;
+        writer.write()
+    }
+
+    /// Ends the map output, and says what there is to be said of all.
+    pub fn finish(self) -> Result<Rejects> {
+        self.writer.map_or(Ok(()), |writer| writer.finish(()))?;
+        Ok(self.rejects)
+    }
+}
+
+/// Counts the rejects of a process while it reads, so that a run with too many of them stops early.
+pub(crate) struct RejectLimit<'a> {
+    max: Option<u64>,
+    plan: &'a Plan,
+    reading: &'a Reading,
+    so_far: Mutex<(u64, Option<Reject>)>,
+}
+
+impl<'a> RejectLimit<'a> {
+    /// At most `max`; `None`: as many as there are.
+    pub fn new(max: Option<u64>, plan: &'a Plan, reading: &'a Reading) -> Self {
+        RejectLimit { max, plan, reading, so_far: Mutex::default() }
+    }
+
+    /// Counts so many more rejects, the first of which is this one.
+    ///
+    /// # Errors
+    /// [`Guarded`] when there are more than allowed with these.
+    pub fn count(&self, new: u64, first: Option<&Reject>) -> Result<()> {
+        let (Some(max), Some(reject)) = (self.max, first) else { return Ok(()) };
+        let mut so_far = self.so_far.lock().unwrap_or_else(PoisonError::into_inner);
+        let (count, first) = &mut *so_far;
+        *count += new;
+        let earlier = first.take().filter(|first| first.doc < reject.doc);
+        let first = first.insert(earlier.unwrap_or_else(|| reject.clone()));
+        if *count > max {
+            let mut first = first.clone();
+            Lines::new(self.plan, self.reading).number(&mut first)?;
+            bail!(too_many(*count, max, &first))
+        }
+        Ok(())
+    }
+}
+
+/// Puts the line before the reason of each reject of a format that has lines: `line 17: …`.
+///
+/// A worker that reads the middle of a file does not know how many lines lie before, and to count them for each piece
+/// would take the square of the file's length; so this is done once for each file with rejects, when all is read. Cost:
+/// one more reading of those files, up to the last reject.
+pub(crate) struct Lines<'a> {
+    plan: &'a Plan,
+    reading: &'a Reading,
+    path: String,
+    /// Of the file at `path`, if it has lines.
+    numbers: Option<LineNumbers>,
+}
+
+impl<'a> Lines<'a> {
+    /// Of the files of a plan.
+    pub fn new(plan: &'a Plan, reading: &'a Reading) -> Self {
+        Lines { plan, reading, path: String::new(), numbers: None }
+    }
+
+    /// To be called in the order of the corpus.
+    pub fn number(&mut self, reject: &mut Reject) -> Result<()> {
+        if self.path != reject.path {
+            self.path.clone_from(&reject.path);
+            self.numbers = self.open(reject)?;
+        }
+        if let Some(numbers) = &mut self.numbers {
+            reject.reason = format!("line {}: {}", numbers.of(reject.offset)?, reject.reason);
+        }
+        Ok(())
+    }
+
+    fn open(&self, reject: &Reject) -> Result<Option<LineNumbers>> {
+        let split = &self.plan.splits[reject.doc.split() as usize];
+        let Some(piece) = split.pieces.iter().find(|piece| piece.is_of(&reject.path)) else {
+            return Ok(None);
+        };
+        match split.format.line_numbers(&piece.whole_file()?, self.reading) {
+            Err(error) if !error.is_data() => Err(error.into()),
+            numbers => Ok(numbers.ok().flatten()),
+        }
+    }
+}
+
+/// A part of `rejects/`, which is made with the first record.
+struct RejectsTable<'a> {
+    folder: &'a OutputFolder,
+    part: u32,
+    file: Option<Box<dyn PartOutput>>,
+    lines: u64,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    uri: &'a str,
+    offset: u64,
+    reason: &'a str,
+    head: &'a str,
+    place: u64,
+}
+
+impl<'a> RejectsTable<'a> {
+    fn new(folder: &'a OutputFolder, part: u32) -> Self {
+        RejectsTable { folder, part, file: None, lines: 0 }
+    }
+
+    fn push(&mut self, reject: &Reject) -> Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(self.folder.file(&format!("rejects/part-{:05}.jsonl", self.part))?),
+        };
+        let Reject { path, offset, reason, head, doc } = reject;
+        let mut line = serde_json::to_vec(&Line { uri: path, offset: *offset, reason, head, place: doc.0 })?;
+        line.push(b'\n');
+        self.lines += 1;
+        Ok(file.write_all(&line)?)
+    }
+
+    fn finish(self) -> Result<()> {
+        Ok(self.file.map_or(Ok(()), |file| file.finish(self.lines))?)
+    }
+}

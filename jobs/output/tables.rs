@@ -1,0 +1,245 @@
+//! The tables of an output: pairs, clusters, rejects.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use datasets::PartOutput;
+use operators::classify::Measure;
+use operators::{DocId, Matches, Member, Pair, Similarity};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+
+use super::OutputFolder;
+use crate::corpus::doc_ids::Names;
+use crate::dedup::verdicts::{reason, similarity};
+
+/// Rows of one part.
+const PART_ROWS: usize = 1 << 20;
+/// Rows that are held at once.
+const BATCH_ROWS: usize = 1 << 13;
+
+/// Which of the pairs are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum PairsOf {
+    /// Identical documents make one edge each, to the first of them.
+    Firsts,
+    /// Every pair of documents.
+    All,
+}
+
+/// Writes `pairs/`, identical documents first; returns the number of rows. `matches`: copies sorted by their first.
+pub(crate) fn write_pairs<'a>(
+    folder: &OutputFolder,
+    matches: &Matches,
+    of: PairsOf,
+    measured: bool,
+    distance: impl Fn(&Pair) -> Option<u32>,
+    name: impl Fn(DocId) -> &'a str,
+) -> Result<u64> {
+    let mut table = Table::new(folder, "pairs");
+    let same = measured.then_some(Similarity::ONE);
+    let mut row = |pair: Pair, similarity: Option<Similarity>, identical: bool| {
+        let (a, b) = (name(pair.low), name(pair.high));
+        let places = (pair.low, pair.high);
+        table.push(PairRow { a, b, hamming: distance(&pair), similarity, identical, places })
+    };
+    let copies = &matches.copies;
+    let class = |first: DocId| {
+        let start = copies.partition_point(|copy| copy.1 < first);
+        let end = copies.partition_point(|copy| copy.1 <= first);
+        std::iter::once(first).chain(copies[start..end].iter().map(|copy| copy.0))
+    };
+    for identical in copies.chunk_by(|a, b| a.1 == b.1) {
+        let members: Vec<DocId> = class(identical[0].1).collect();
+        let ones = if of == PairsOf::All { members.len() } else { 1 };
+        for (i, &one) in members[..ones].iter().enumerate() {
+            for &other in &members[i + 1..] {
+                row(Pair::new(one, other, 0), same, true)?;
+            }
+        }
+    }
+    for &(pair, similarity) in &matches.pairs {
+        if of == PairsOf::Firsts {
+            row(pair, similarity, false)?;
+            continue;
+        }
+        for low in class(pair.low) {
+            for high in class(pair.high) {
+                row(Pair::new(low, high, pair.distance), similarity, false)?;
+            }
+        }
+    }
+    table.finish()
+}
+
+/// Writes `clusters/`. `measured`: the similarity of each pair is known.
+pub(crate) fn write_clusters(
+    folder: &OutputFolder,
+    members: &[Member],
+    names: &Names,
+    measured: bool,
+) -> Result<()> {
+    let mut table = Table::new(folder, "clusters");
+    for member in members {
+        table.push(MemberRow { member, names, measured })?;
+    }
+    table.finish()?;
+    Ok(())
+}
+
+/// Writes `labels/`.
+pub(crate) fn write_labels<'a>(
+    folder: &OutputFolder,
+    rows: impl Iterator<Item = LabelRow<'a>>,
+) -> Result<u64> {
+    let mut table = Table::new(folder, "labels");
+    for row in rows {
+        table.push(row)?;
+    }
+    table.finish()
+}
+
+/// A row of a table.
+trait TableRow: Sized {
+    /// Rows to columns, each with its name and whether a value may be missing.
+    fn columns(rows: &[Self]) -> Vec<(&'static str, ArrayRef, bool)>;
+}
+
+struct PairRow<'a> {
+    a: &'a str,
+    b: &'a str,
+    hamming: Option<u32>,
+    similarity: Option<Similarity>,
+    identical: bool,
+    places: (DocId, DocId),
+}
+
+impl TableRow for PairRow<'_> {
+    fn columns(rows: &[Self]) -> Vec<(&'static str, ArrayRef, bool)> {
+        let similarity = rows.iter().map(|row| row.similarity.map(Similarity::as_f64));
+        let identical = rows.iter().map(|row| Some(row.identical));
+        vec![
+            ("a", strings(rows.iter().map(|row| Some(row.a))), false),
+            ("b", strings(rows.iter().map(|row| Some(row.b))), false),
+            ("hamming", Arc::new(UInt32Array::from_iter(rows.iter().map(|row| row.hamming))), true),
+            ("similarity", Arc::new(Float64Array::from_iter(similarity)), true),
+            ("identical", Arc::new(BooleanArray::from_iter(identical)), false),
+            ("a_place", places(rows.iter().map(|row| row.places.0)), false),
+            ("b_place", places(rows.iter().map(|row| row.places.1)), false),
+        ]
+    }
+}
+
+struct MemberRow<'a> {
+    member: &'a Member,
+    names: &'a Names,
+    measured: bool,
+}
+
+impl TableRow for MemberRow<'_> {
+    fn columns(rows: &[Self]) -> Vec<(&'static str, ArrayRef, bool)> {
+        let removals = || rows.iter().map(|row| row.member.removed);
+        let kept = removals().map(|removed| Some(removed.is_none()));
+        let similarity = rows.iter().map(|row| similarity(row.member.removed?.tie, row.measured));
+        let characters = rows.iter().map(|row| row.names.chars(row.member.doc));
+        let name = |doc: fn(&Member) -> Option<DocId>| {
+            strings(rows.iter().map(move |row| doc(row.member).map(|doc| row.names.id(doc))))
+        };
+        vec![
+            ("id", name(|member| Some(member.doc)), false),
+            ("cluster", name(|member| Some(member.cluster)), false),
+            ("kept", Arc::new(BooleanArray::from_iter(kept)), false),
+            ("duplicate_of", name(|member| Some(member.removed?.duplicate_of)), true),
+            ("similarity", Arc::new(Float64Array::from_iter(similarity)), true),
+            ("reason", strings(removals().map(|removed| Some(reason(removed?.tie)))), true),
+            ("characters", Arc::new(UInt64Array::from_iter_values(characters)), false),
+            ("place", places(rows.iter().map(|row| row.member.doc)), false),
+        ]
+    }
+}
+
+fn strings<'a>(values: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
+    Arc::new(StringArray::from_iter(values))
+}
+
+fn places(docs: impl Iterator<Item = DocId>) -> ArrayRef {
+    Arc::new(UInt64Array::from_iter_values(docs.map(|doc| doc.0)))
+}
+
+/// A test document, its label, and the label by each measure, in the order of [`Measure::ALL`].
+pub(crate) struct LabelRow<'a> {
+    pub id: &'a str,
+    pub label: &'a str,
+    pub nearest: [&'a str; Measure::ALL.len()],
+}
+
+impl TableRow for LabelRow<'_> {
+    fn columns(rows: &[Self]) -> Vec<(&'static str, ArrayRef, bool)> {
+        let mut columns = vec![
+            ("id", strings(rows.iter().map(|row| Some(row.id))), false),
+            ("label", strings(rows.iter().map(|row| Some(row.label))), false),
+        ];
+        for (at, measure) in Measure::ALL.into_iter().enumerate() {
+            columns.push((measure.name(), strings(rows.iter().map(|row| Some(row.nearest[at]))), false));
+        }
+        columns
+    }
+}
+
+/// A table being written, in parts. One without rows has one part without rows.
+struct Table<'a, R> {
+    folder: &'a OutputFolder,
+    name: &'static str,
+    rows: Vec<R>,
+    part: Option<ArrowWriter<Box<dyn PartOutput>>>,
+    part_rows: usize,
+    parts: usize,
+    total: u64,
+}
+
+impl<'a, R: TableRow> Table<'a, R> {
+    fn new(folder: &'a OutputFolder, name: &'static str) -> Self {
+        Table { folder, name, rows: Vec::new(), part: None, part_rows: 0, parts: 0, total: 0 }
+    }
+
+    fn push(&mut self, row: R) -> Result<()> {
+        self.rows.push(row);
+        if self.rows.len() == BATCH_ROWS { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let batch = RecordBatch::try_from_iter_with_nullable(R::columns(&self.rows))?;
+        let mut part = match self.part.take() {
+            Some(part) => part,
+            None => {
+                let file = self.folder.file(&format!("{}/part-{:05}.parquet", self.name, self.parts))?;
+                self.parts += 1;
+                let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+                ArrowWriter::try_new(file, batch.schema(), Some(properties))?
+            }
+        };
+        part.write(&batch)?;
+        self.total += self.rows.len() as u64;
+        self.part_rows += self.rows.len();
+        self.rows.clear();
+        if self.part_rows >= PART_ROWS {
+            let rows = std::mem::take(&mut self.part_rows);
+            part.into_inner()?.finish(rows as u64)?;
+        } else {
+            self.part = Some(part);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<u64> {
+        if !self.rows.is_empty() || self.parts == 0 {
+            self.flush()?;
+        }
+        if let Some(part) = self.part {
+            part.into_inner()?.finish(self.part_rows as u64)?;
+        }
+        Ok(self.total)
+    }
+}
