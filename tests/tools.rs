@@ -129,6 +129,28 @@ fn why_says_how_each_method_finds_candidates() {
     says(here.run("why out near first"), &["first and near are no pair", "none of the 1 blocks agree"]);
 }
 
+/// A text of middle length is compared as a short and as a long one, and may be found as either.
+#[test]
+fn why_never_denies_a_pair_that_was_found() {
+    let (here, mut random) = (Folder::new(), Random(5));
+    let lines: String = (0..40)
+        .map(|pair| {
+            let text = random.text(50);
+            let edited: String =
+                text.chars().enumerate().map(|(at, c)| if at % 12 == 5 { '改' } else { c }).collect();
+            json_line(&format!("a{pair}"), &text) + &json_line(&format!("b{pair}"), &edited)
+        })
+        .collect();
+    here.write("a.jsonl", lines);
+    here.run("-q dedup a.jsonl out --method auto:search=minhash,short=0.2,long=0.2").ends(0);
+    let pairs = here.rows("out/pairs");
+    assert!(pairs.len() > 10, "{}", pairs.len());
+    for pair in pairs {
+        let Run { stdout, .. } = here.run(&format!("why out {} {}", pair[0], pair[1])).ends(0);
+        assert!(stdout.contains("so they are a candidate"), "{stdout}");
+    }
+}
+
 #[test]
 fn pairs_are_shown_side_by_side() {
     let here = finished("");

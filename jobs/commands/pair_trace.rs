@@ -30,9 +30,9 @@ impl MethodJob for Comparison<'_> {
         let identical = a == b;
         let fingerprints = [&a, &b].map(|text| method.fingerprint(text));
         let distance = method.distance(&fingerprints[0], &fingerprints[1]);
-        let blocks = method.blocks().into_iter();
-        let blocks =
-            blocks.map(|block| fingerprints.each_ref().map(|fingerprint| M::value(&block, fingerprint)));
+        let blocks = method.blocks();
+        let values = |at: &usize| fingerprints.each_ref().map(|of| M::value(&blocks[*at], of));
+        let agree: Vec<usize> = (0..blocks.len()).filter(|at| values(at)[0] == values(at)[1]).collect();
         let [features_a, features_b] = [&a, &b].map(|text| {
             let mut features = Vec::new();
             method.features(text, &mut features);
@@ -47,7 +47,7 @@ impl MethodJob for Comparison<'_> {
                 bits_apart(&fingerprints[0], &fingerprints[1]),
                 if distance.is_some() { "a" } else { "no" }
             ),
-            agreeing("blocks", blocks),
+            agreeing("blocks", blocks.len(), &agree),
             format!(
                 "features: {} and {}, similarity {similarity}{}",
                 features_a.len(),
@@ -60,9 +60,13 @@ impl MethodJob for Comparison<'_> {
 
     fn sets(self, mut method: SetMethod) -> Compared {
         let [a, b] = [self.a, self.b].map(|text| method.cleaner.clean(text).to_owned());
-        let packed = [&a, &b].map(|text| {
-            let (mut sets, mut packed) = (Sets::default(), Vec::new());
+        let sets = [&a, &b].map(|text| {
+            let mut sets = Sets::default();
             method.rule.sets(text, &mut sets);
+            sets
+        });
+        let packed = sets.each_ref().map(|sets| {
+            let mut packed = Vec::new();
             sets.pack(&mut packed);
             packed
         });
@@ -86,15 +90,15 @@ impl MethodJob for Comparison<'_> {
                 true
             }
             SetSearch::Bands(minhash) => {
-                let [keys_a, keys_b] = [set_a, set_b].map(|set| {
+                let [keys_a, keys_b] = sets.each_ref().map(|sets| {
                     let mut keys = Vec::new();
-                    minhash.bands(set.features(kind), &mut keys);
+                    minhash.bands_of(sets, &mut keys);
                     keys
                 });
-                let agrees = keys_a.iter().zip(&keys_b).any(|(a, b)| a == b);
-                steps.push(agreeing("bands", keys_a.into_iter().zip(keys_b).map(|(a, b)| [a, b])));
-                steps.push(format!("so they are {} candidate", if agrees { "a" } else { "no" }));
-                agrees
+                let agree: Vec<usize> = minhash.agreeing(&keys_a, &keys_b).collect();
+                steps.push(agreeing("bands", minhash.bands as usize, &agree));
+                steps.push(format!("so they are {} candidate", if agree.is_empty() { "no" } else { "a" }));
+                !agree.is_empty()
             }
         };
         Compared { steps, matches: a == b || candidate && similarity >= least }
@@ -124,14 +128,12 @@ impl MethodJob for Comparison<'_> {
     }
 }
 
-/// Which of the values of two texts are equal.
-fn agreeing(name: &str, values: impl Iterator<Item = [u64; 2]>) -> String {
-    let values: Vec<[u64; 2]> = values.collect();
-    let agree = values.iter().enumerate().filter(|(_, [a, b])| a == b).map(|(at, _)| at.to_string());
-    let agree: Vec<String> = agree.collect();
+/// Says on which of `all` blocks or bands two texts agree.
+fn agreeing(name: &str, all: usize, agree: &[usize]) -> String {
+    let agree: Vec<String> = agree.iter().map(usize::to_string).collect();
     match agree.is_empty() {
-        true => format!("none of the {} {name} agree", values.len()),
-        false => format!("of the {name} 0 to {}, these agree: {}", values.len() - 1, agree.join(", ")),
+        true => format!("none of the {all} {name} agree"),
+        false => format!("of the {name} 0 to {}, these agree: {}", all - 1, agree.join(", ")),
     }
 }
 

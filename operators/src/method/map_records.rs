@@ -11,7 +11,7 @@ pub use crate::hash::Identity;
 use crate::hash::Secret;
 use crate::record::{Doc, DocId, Record};
 use crate::sets::minhash::MinHash;
-use crate::sets::{Kind, Rule, Sets};
+use crate::sets::{Rule, Sets};
 use crate::text::Cleaner;
 
 /// What documents are identical by, a fingerprint or the [`Identity`] of their text or both, and a document.
@@ -167,11 +167,10 @@ impl Mapper for Bands {
             return;
         }
         self.rule.unsorted(text, &mut self.sets);
-        let sets = [Kind::Short, Kind::Long].map(|kind| self.sets.of(kind));
-        for set in sets.into_iter().filter(|set| !set.is_empty()) {
-            self.keys.clear();
-            self.minhash.bands(set, &mut self.keys);
-            for (section, &key) in sections[1..].iter_mut().zip(&self.keys) {
+        self.keys.clear();
+        self.minhash.bands_of(&self.sets, &mut self.keys);
+        for keys in self.keys.chunks_exact(self.minhash.bands as usize) {
+            for (section, &key) in sections[1..].iter_mut().zip(keys) {
                 put(section, (key, doc.doc.0));
             }
         }

@@ -3,7 +3,7 @@
 use super::zhou::retrieval::{WordRow, meet};
 use super::{Method, MethodJob, SetMethod, SetSearch, Spec, Zhou};
 use crate::record::DocId;
-use crate::sets::{Kind, Packed, Rule, Sets};
+use crate::sets::{Packed, Rule, Sets};
 use crate::text::Cleaner;
 use crate::text::document_frequencies::Statistics;
 use crate::text::features::Lexicon;
@@ -114,9 +114,7 @@ impl Judge for OfSets {
         sets.pack(&mut packed);
         if let SetSearch::Bands(minhash) = self.method.search {
             self.method.rule.sets(text, &mut sets);
-            for kind in [Kind::Short, Kind::Long].into_iter().filter(|&kind| !sets.of(kind).is_empty()) {
-                minhash.bands(sets.of(kind), &mut bands);
-            }
+            minhash.bands_of(&sets, &mut bands);
         }
         self.texts.push(SetText { packed, bands });
         self.texts.len() - 1
@@ -132,11 +130,7 @@ impl Judge for OfSets {
         };
         let candidate = match self.method.search {
             SetSearch::Prefix => true,
-            SetSearch::Bands(minhash) => {
-                let bands = minhash.bands as usize;
-                let agree = |a: &[u64], b: &[u64]| a.iter().zip(b).any(|(a, b)| a == b);
-                a.bands.chunks_exact(bands).any(|a| b.bands.chunks_exact(bands).any(|b| agree(a, b)))
-            }
+            SetSearch::Bands(minhash) => minhash.agreeing(&a.bands, &b.bands).next().is_some(),
         };
         Judgement { similarity, distance: None, candidate, matches: candidate && near }
     }

@@ -4,6 +4,7 @@
 //! Li, Owen, Zhang, NIPS 2012; empty slots filled from others: Shrivastava, "Optimal Densification for Fast and
 //! Accurate Minwise Hashing", ICML 2017.
 
+use super::{Kind, Sets};
 use crate::hash;
 
 /// Signatures of `bands` times `rows` slots, as the hashes of their bands: two sets of similarity `s` agree on
@@ -51,6 +52,24 @@ impl MinHash {
                 .chunks_exact(self.rows as usize)
                 .map(|band| band.iter().fold(0, |key: u64, &value| hash::spread(key.rotate_left(1) ^ value))),
         );
+    }
+
+    /// Appends the bands of each set of a text that is not empty, one set after the other. The search exchanges all of
+    /// them by their hashes, so a text may be found by either set.
+    pub fn bands_of(&self, sets: &Sets, keys: &mut Vec<u64>) {
+        let both = [Kind::Short, Kind::Long].map(|kind| sets.of(kind));
+        both.into_iter().filter(|set| !set.is_empty()).for_each(|set| self.bands(set, keys));
+    }
+
+    /// The numbers of the bands on which any set of one text agrees with any set of another, by what
+    /// [`MinHash::bands_of`] gave of them.
+    pub fn agreeing<'a>(&self, a: &'a [u64], b: &'a [u64]) -> impl Iterator<Item = usize> + 'a {
+        let bands = self.bands as usize;
+        let agree = move |band: &usize| {
+            let mut of_a = a.iter().skip(*band).step_by(bands);
+            of_a.any(|key| b.iter().skip(*band).step_by(bands).any(|other| key == other))
+        };
+        (0..bands).filter(agree)
     }
 
     /// With what probability two sets of this similarity agree on a band.
