@@ -31,6 +31,10 @@ impl MethodJob for Comparison<'_> {
         let fingerprints = [&a, &b].map(|text| method.fingerprint(text));
         let distance = method.distance(&fingerprints[0], &fingerprints[1]);
         let blocks = method.blocks();
+        if blocks.is_empty() {
+            let steps = vec![cleaned(&a, &b), "only equal texts match".to_owned()];
+            return Compared { steps, matches: identical };
+        }
         let values = |at: &usize| fingerprints.each_ref().map(|of| M::value(&blocks[*at], of));
         let agree: Vec<usize> = (0..blocks.len()).filter(|at| values(at)[0] == values(at)[1]).collect();
         let [features_a, features_b] = [&a, &b].map(|text| {

@@ -24,15 +24,18 @@ impl Search {
         let mut found = Found::default();
         at.enter(Stage::Compare);
         let mut rows = RowSpool::new(&self.scratch);
+        let searched = !method.blocks().is_empty();
+        let mut push = |fingerprint, doc| {
+            if searched {
+                rows.push(Row { fingerprint, doc });
+            }
+        };
         found.matches.copies = match self.verify {
             Some(_) => {
-                self.collapse::<(M::Fingerprint, Identity)>(worker, &mut found, |(fingerprint, _), doc| {
-                    rows.push(Row { fingerprint, doc });
-                })?
+                let push = |(fingerprint, _), doc| push(fingerprint, doc);
+                self.collapse::<(M::Fingerprint, Identity)>(worker, &mut found, push)?
             }
-            None => {
-                self.collapse(worker, &mut found, |fingerprint, doc| rows.push(Row { fingerprint, doc }))?
-            }
+            None => self.collapse(worker, &mut found, push)?,
         };
         let Compared { mut pairs, loads } = compare(worker, &mut method, rows, Skew::default())?;
         found.loads = vec![loads];

@@ -41,7 +41,7 @@ pub trait Method: Clone + Send + Sync + 'static {
 
     /// Map: the fingerprint of a cleaned text. May reuse buffers in `self`; each worker owns a clone.
     fn fingerprint(&mut self, text: &str) -> Self::Fingerprint;
-    /// Shuffle: the blocks of a fingerprint.
+    /// Shuffle: the blocks of a fingerprint; none if only documents of one text match, which collapse before.
     fn blocks(&self) -> Vec<Self::Block>;
     /// Shuffle: the value of one block. Matching fingerprints agree on at least one.
     fn value(block: &Self::Block, fingerprint: &Self::Fingerprint) -> u64;
