@@ -15,7 +15,7 @@ use crate::corpus::splits;
 use crate::output::rejects::{RejectLimit, Rejects, SplitRejectsWriter};
 use crate::output::summary::{Clock, Process};
 use crate::output::{FileList, OutputFolder};
-use crate::progress::{At, Progress, Stage, StageRow, Table, Watched, watch};
+use crate::progress::{At, Progress, Stage, StageRow, Table, Watch, Watched};
 use crate::{Common, say};
 
 /// What a job was asked for.
@@ -81,11 +81,12 @@ impl Repack<'_> {
         let configuration = &serde_json::to_value(&self.configuration)?;
         let progress = Arc::new(Progress::default());
         let watched = Watched { common, name: self.stage.name(), output, plan, configuration, process: 0 };
-        let summary = watch(&watched, &progress, || {
-            OutputFolder::fill(stores, output, self.overwrite, plan, |folder| {
-                self.copy(plan, reading, folder, &progress, start, copy)
-            })
-        })?;
+        let watch = Watch::start(&watched, &progress)?;
+        let claimed = OutputFolder::claim_alone(stores, output, self.overwrite, plan);
+        let summary = watch.end(claimed.and_then(|folder| {
+            let copied = self.copy(plan, reading, &folder, &progress, start, copy);
+            folder.close(copied)
+        }))?;
         if !common.quiet {
             say(&summary);
             say(Table(&progress.totals()));

@@ -13,7 +13,7 @@ use crate::cli::values::paths;
 use crate::corpus::doc_ids::Names;
 use crate::dedup::corpus_counts;
 use crate::dedup::guards::Guards;
-use crate::dedup::run::{Finish, Keep, verified_by};
+use crate::dedup::run::{DedupRun, Keep, Outcome, verified_by};
 use crate::dedup::search::Found;
 use crate::output::OutputFolder;
 use crate::output::read_back::Finished;
@@ -79,7 +79,6 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         **threshold = args.threshold.max(**threshold);
     }
     let input = finished.input(common.workers())?;
-    let splits = input.plan.splits.len();
     let resolve = args.resolve.map_or_else(|| finished.option("resolve"), Ok)?;
     let keep = args.keep.map_or_else(|| finished.choice("keep"), Ok)?;
     let pairs = args.pairs.map_or_else(|| finished.choice("pairs"), Ok)?;
@@ -94,32 +93,45 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     ] {
         configuration.insert(name.to_owned(), value);
     }
-    let finish = Finish {
+    let run = DedupRun {
         common,
+        stores: &stores,
         job: "rethreshold",
         cluster: Arc::new(Cluster::alone(common.workers())),
         start,
         plan: Arc::new(input.plan),
         reading: input.reading,
+        progress: Arc::new(Progress::default()),
         method: &method,
         verify,
         resolve,
         keep,
         pairs,
         guards: &args.guards,
+        max_rejects: None,
         configuration,
+        output: &args.new_output,
+        overwrite: args.overwrite,
         summary_json: args.summary_json.as_deref(),
         key: None,
         limits: String::new(),
     };
-    let search = |_: &Arc<Progress>, folder: &OutputFolder| {
-        let lexicon = finished.lexicon()?;
-        let statistics = corpus_counts::of_output(&stores, old, &method, &lexicon)?;
-        corpus_counts::write(folder, &method, &lexicon, &statistics)?;
-        let rejects = rejects(&finished, folder, splits)?;
-        Ok(Found { rejects, ..found(&finished, args.threshold)? })
-    };
-    finish.run(&stores, &args.new_output, args.overwrite, search, |_| Ok(()))
+    let watch = run.start()?;
+    let outcome = run.claim().and_then(|folder| {
+        let Some(folder) = folder else { return Ok(Outcome::default()) };
+        let written = write(&run, &folder, &finished, args.threshold);
+        folder.close(written)
+    });
+    run.end(watch, outcome)
+}
+
+/// Writes the output from the pairs and rejects of the finished one.
+fn write(run: &DedupRun, folder: &OutputFolder, finished: &Finished, least: Similarity) -> Result<Outcome> {
+    let lexicon = finished.lexicon()?;
+    let statistics = corpus_counts::of_output(run.stores, &finished.uri, run.method, &lexicon)?;
+    corpus_counts::write(folder, run.method, &lexicon, &statistics)?;
+    let rejects = rejects(finished, folder, run.plan.splits.len())?;
+    run.write(folder, Found { rejects, ..found(finished, least)? })
 }
 
 /// The rejects of the output, put where a search would have left them: in the map outputs of the splits.

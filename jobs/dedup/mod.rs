@@ -19,15 +19,18 @@ use anyhow::{Result, bail};
 use cluster::{Cluster, Stores, text_of_path};
 use datasets::Encoding;
 use operators::method::Spec;
-use operators::{Resolve, Similarity, hash};
+use operators::text::document_frequencies::Statistics;
+use operators::text::features::Lexicon;
+use operators::{Resolve, Scratch, Similarity, hash};
 use serde_json::{Value, json};
 
 use self::guards::Guards;
 use self::memory::MemoryOptions;
-use self::run::{Finish, Keep, verified_by};
+use self::run::{DedupRun, Keep, Outcome, verified_by};
 use self::search::Search;
 use crate::cli::values::{output_and_inputs, paths};
 use crate::corpus::input::InputOptions;
+use crate::corpus::plan::Plan;
 use crate::corpus::same_input::check_same_input;
 use crate::output::tables::PairsOf;
 use crate::output::{Key, OutputFolder};
@@ -155,64 +158,98 @@ fn run_with(common: &Common, cluster: &Arc<Cluster>, mut args: Args) -> Result<u
     let reading = args.input.reading()?;
     let scratch = args.memory.scratch(cluster, &args.method)?;
     let configuration = args.configuration(verify, inputs, cluster.all_workers())?;
-    // Files are known by their contents, and the number of workers changes nothing.
-    let words = [&lexicon.stop_words, &lexicon.user_words].map(|words| hash::bytes(words.as_bytes()));
-    let counts = earlier.as_ref().map(|earlier| {
-        let counts: Vec<u8> = earlier.counts.iter().flat_map(|count| count.to_le_bytes()).collect();
-        (earlier.documents, hash::bytes(&counts))
-    });
-    let asked: BTreeMap<_, _> = configuration.iter().filter(|(name, _)| *name != "workers").collect();
-    // It is process 0 that looks for what a killed run has left.
-    let key = (cluster.index() == 0).then(|| Key::new(&(asked, words, counts), &plan)).transpose()?;
-    let finish = Finish {
+    let key = args.key(&configuration, &lexicon, earlier.as_ref(), &plan, cluster)?;
+    let run = DedupRun {
         common,
+        stores: &stores,
         job: "dedup",
         cluster: Arc::clone(cluster),
         start,
-        plan: Arc::clone(&plan),
-        reading: reading.clone(),
+        plan,
+        reading,
+        progress: Arc::new(Progress::default()),
         method: &args.method,
         verify,
         resolve: args.resolve,
         keep: args.keep,
         pairs: args.pairs,
         guards: &args.guards,
+        max_rejects: args.max_rejects,
         configuration,
+        output,
+        overwrite: args.overwrite,
         summary_json: args.summary_json.as_deref(),
         key,
         limits: format!("{:?} max-rejects {:?}", args.guards, args.max_rejects),
     };
-    let search = |progress: &Arc<Progress>, folder: &OutputFolder| {
-        let statistics = match earlier {
-            Some(statistics) => statistics,
-            None => corpus_counts::count(&args.method, &lexicon, &plan, &reading, cluster, progress)?,
-        };
-        if cluster.index() == 0 {
-            corpus_counts::write(folder, &args.method, &lexicon, &statistics)?;
+    let watch = run.start()?;
+    let outcome = run.claim().and_then(|folder| {
+        let Some(folder) = folder else { return Ok(Outcome::default()) };
+        let written = search_and_write(&run, &folder, &lexicon, earlier, scratch);
+        folder.close(written)
+    });
+    run.end(watch, outcome)
+}
+
+/// Finds the pairs of the corpus and writes the output; or finishes what an earlier run had decided.
+fn search_and_write(
+    run: &DedupRun,
+    folder: &OutputFolder,
+    lexicon: &Lexicon,
+    statistics: Option<Statistics>,
+    scratch: Scratch,
+) -> Result<Outcome> {
+    if let Some(finished) = run.finish_earlier(folder)? {
+        return Ok(finished);
+    }
+    let statistics = match statistics {
+        Some(statistics) => statistics,
+        None => {
+            corpus_counts::count(run.method, lexicon, &run.plan, &run.reading, &run.cluster, &run.progress)?
         }
-        let outputs = folder.map_outputs();
-        let search = Search {
-            plan: Arc::clone(&plan),
-            reading: reading.clone(),
-            verify,
-            cluster: Arc::clone(cluster),
-            progress: Arc::clone(progress),
-            secret: outputs.secret(cluster)?,
-            max_rejects: args.max_rejects,
-            outputs,
-            scratch,
-        };
-        args.method.with(&lexicon, &statistics, search)?
     };
-    finish.run(&stores, output, args.overwrite, search, |found| {
-        if let Some(missing) = found.without_field.take().filter(|_| found.docs == 0) {
-            bail!(missing.error()); // a name that no file knows is misspelt
-        }
-        found.rejects.check(args.max_rejects, &plan, &reading)
-    })
+    if run.cluster.index() == 0 {
+        corpus_counts::write(folder, run.method, lexicon, &statistics)?;
+    }
+    let outputs = folder.map_outputs();
+    let search = Search {
+        plan: Arc::clone(&run.plan),
+        reading: run.reading.clone(),
+        verify: run.verify,
+        cluster: Arc::clone(&run.cluster),
+        progress: Arc::clone(&run.progress),
+        secret: outputs.secret(&run.cluster)?,
+        max_rejects: run.max_rejects,
+        outputs,
+        scratch,
+    };
+    let found = run.method.with(lexicon, &statistics, search)??;
+    run.write(folder, found)
 }
 
 impl Args {
+    /// Tells what a killed run may have left for this one; at process 0, which looks for it. Files of words are known by
+    /// their contents, and the number of workers changes nothing.
+    fn key(
+        &self,
+        configuration: &BTreeMap<String, Value>,
+        lexicon: &Lexicon,
+        statistics: Option<&Statistics>,
+        plan: &Plan,
+        cluster: &Cluster,
+    ) -> Result<Option<Key>> {
+        if cluster.index() > 0 {
+            return Ok(None);
+        }
+        let words = [&lexicon.stop_words, &lexicon.user_words].map(|words| hash::bytes(words.as_bytes()));
+        let counts = statistics.map(|statistics| {
+            let counts: Vec<u8> = statistics.counts.iter().flat_map(|count| count.to_le_bytes()).collect();
+            (statistics.documents, hash::bytes(&counts))
+        });
+        let asked: BTreeMap<_, _> = configuration.iter().filter(|(name, _)| *name != "workers").collect();
+        Key::new(&(asked, words, counts), plan).map(Some)
+    }
+
     /// Has the process that this is run in give memory back, if there is a limit; see `MemoryOptions`.
     pub fn give_back_memory(&self) -> Result<()> {
         self.memory.give_back()

@@ -5,29 +5,24 @@ use std::cmp::Reverse;
 use anyhow::{Result, bail};
 use operators::{DocId, Matches, Member, Pair, Similarity, Tie, survivors};
 
-use super::run::{Finish, Keep};
+use super::run::{DedupRun, Keep};
 use super::search::Found;
 use super::verdicts::Fates;
 use crate::corpus::doc_ids::Names;
 use crate::output::OutputFolder;
 use crate::output::summary::{Clock, Counters, InputFile, Process, SamplePair, Summary, histogram, skew};
 use crate::output::tables::{write_clusters, write_pairs};
-use crate::progress::{Progress, Stage};
+use crate::progress::Stage;
 
-impl Finish<'_> {
+impl DedupRun<'_> {
     /// Decides what becomes of every document, and writes the tables. Gives the summary as far as it is known before
     /// the records are written.
     ///
     /// Memory: docs/design/0019.
-    pub(crate) fn decide(
-        &self,
-        mut found: Found,
-        folder: &OutputFolder,
-        progress: &Progress,
-    ) -> Result<(Summary, Fates)> {
+    pub(super) fn decide(&self, mut found: Found, folder: &OutputFolder) -> Result<(Summary, Fates)> {
         let mut clock = Clock::default();
         clock.add("search", self.start.elapsed());
-        let at = progress.worker(0);
+        let at = self.progress.worker(0);
         at.enter(Stage::Resolve);
         keep_names(&mut found)?;
         let Found { matches, names, .. } = &found;

@@ -21,7 +21,7 @@ use crate::corpus::plan::Plan;
 use crate::output::summary::{Counters, Process, Summary};
 use crate::output::tables::PairsOf;
 use crate::output::{FileList, JobManifest, Key, OutputFolder};
-use crate::progress::{Progress, Stage, StageRow, StageTotals, Table, Watched, merge, watch};
+use crate::progress::{Progress, Stage, StageRow, StageTotals, Table, Watch, Watched, merge};
 use crate::{Common, WrongUse, say};
 
 /// Which of two matching documents stays.
@@ -38,15 +38,18 @@ pub(crate) fn verified_by(verify: Option<Similarity>) -> String {
     verify.map_or("none".to_owned(), |least| format!("jaccard:{least}"))
 }
 
-/// An output that is to be made.
-pub(crate) struct Finish<'a> {
+/// A run that writes an output of `dedup`: begun with [`DedupRun::start`], then [`DedupRun::claim`], the pairs from wherever
+/// they come, [`DedupRun::write`], and [`DedupRun::end`].
+pub(crate) struct DedupRun<'a> {
     pub common: &'a Common,
+    pub stores: &'a Stores,
     pub cluster: Arc<Cluster>,
     /// The name of the job.
     pub job: &'static str,
     pub start: Instant,
     pub plan: Arc<Plan>,
     pub reading: Reading,
+    pub progress: Arc<Progress>,
     pub method: &'a Spec,
     /// The least similarity of a pair of matching fingerprints; `None`: none.
     pub verify: Option<Similarity>,
@@ -54,7 +57,11 @@ pub(crate) struct Finish<'a> {
     pub keep: Keep,
     pub pairs: PairsOf,
     pub guards: &'a Guards,
+    /// How many records may be rejected; `None`: any number.
+    pub max_rejects: Option<u64>,
     pub configuration: BTreeMap<String, Value>,
+    pub output: &'a str,
+    pub overwrite: bool,
     pub summary_json: Option<&'a str>,
     /// Tells what a killed run may have left for this one.
     pub key: Option<Key>,
@@ -86,9 +93,9 @@ impl Done {
     }
 }
 
-/// What came of the work.
+/// What came of a run.
 #[derive(Default)]
-struct Worked {
+pub(crate) struct Outcome {
     /// At process 0.
     summary: Option<Summary>,
     /// What the other processes did, at process 0.
@@ -103,54 +110,40 @@ struct Decided {
     counters: Counters,
 }
 
-impl Finish<'_> {
-    /// Writes and commits the output of what `search` finds, and says the counters; returns 0, or 3 if records were
-    /// rejected. `check` sees what all processes found, and may stop the run.
-    pub fn run(
-        &self,
-        stores: &Stores,
-        output: &str,
-        overwrite: bool,
-        search: impl FnOnce(&Arc<Progress>, &OutputFolder) -> Result<Found>,
-        check: impl FnOnce(&mut Found) -> Result<()>,
-    ) -> Result<u8> {
+impl DedupRun<'_> {
+    /// Begins to show the run.
+    ///
+    /// # Errors
+    /// When the summary cannot be written where it is asked for, or would replace an input; those of [`Watch::start`].
+    pub fn start(&self) -> Result<Watch> {
         if let Some(file) = self.summary_json.filter(|file| self.plan.file_below("", file).is_some()) {
             bail!(WrongUse(format!("the summary would replace the input \"{file}\"")));
         }
         // In the output it can only be written once that is there.
-        let elsewhere = |file: &&str| !path_of_text(file).starts_with(path_of_text(output));
+        let elsewhere = |file: &&str| !path_of_text(file).starts_with(path_of_text(self.output));
         if let Some(file) = self.summary_json.filter(|_| self.cluster.index() == 0).filter(elsewhere) {
             ReportFile::check(file)?;
         }
-        let configuration = &serde_json::to_value(&self.configuration)?;
-        let progress = Arc::new(Progress::default());
         let watched = Watched {
             common: self.common,
             name: self.job,
-            output,
+            output: self.output,
             plan: &self.plan,
-            configuration,
+            configuration: &serde_json::to_value(&self.configuration)?,
             process: self.cluster.index(),
         };
-        let Worked { summary, others, rejected } = watch(&watched, &progress, || {
-            let Some(folder) = self.claim(stores, output, overwrite)? else { return Ok(Worked::default()) };
-            folder.work(|folder| self.work(folder, &progress, search, check))
-        })?;
-        if let Some(summary) = summary.filter(|_| !self.common.quiet) {
-            say(&summary);
-            say(Table(&merge(others.into_iter().chain(progress.totals()))));
-        }
-        Ok(if rejected { 3 } else { 0 })
+        Watch::start(&watched, &self.progress)
     }
 
     /// The output folder, which process 0 claims; `None` for others if nothing is left for them to do.
-    fn claim(&self, stores: &Stores, output: &str, overwrite: bool) -> Result<Option<OutputFolder>> {
+    pub fn claim(&self) -> Result<Option<OutputFolder>> {
         let mut claimed = None;
         let (key, cluster) = (self.key.as_ref(), &self.cluster);
         let shared = cluster.meet((), |_| -> Result<_> {
             self.plan.refuse_hidden_names()?;
-            let mut folder = OutputFolder::claim(stores, output, overwrite, &self.plan, key, cluster)?;
-            if overwrite && folder.decided().is_some_and(|job| job.guards == self.limits) {
+            let mut folder =
+                OutputFolder::claim(self.stores, self.output, self.overwrite, &self.plan, key, cluster)?;
+            if self.overwrite && folder.decided().is_some_and(|job| job.guards == self.limits) {
                 folder.show_or_give_up(key)?;
             }
             let decided = folder.decided().map(|job| job.guards == self.limits);
@@ -166,69 +159,77 @@ impl Finish<'_> {
         match (claimed, shared) {
             (Some(folder), _) => Ok(Some(folder)),
             (None, shared) => {
-                shared.map(|shared| OutputFolder::of_shared(stores, &shared, &self.plan)).transpose()
+                shared.map(|shared| OutputFolder::of_shared(self.stores, &shared, &self.plan)).transpose()
             }
         }
     }
 
-    /// What each process does.
-    fn work(
-        &self,
-        folder: &OutputFolder,
-        progress: &Arc<Progress>,
-        search: impl FnOnce(&Arc<Progress>, &OutputFolder) -> Result<Found>,
-        check: impl FnOnce(&mut Found) -> Result<()>,
-    ) -> Result<Worked> {
-        if let Some(job) = folder.decided().filter(|_| !folder.is_rehearsal()) {
-            return self.finish_decided(folder, job, progress);
-        }
+    /// Finishes the commit of an earlier run that had decided it under the same guards, if there is one: then nothing else
+    /// is to be done.
+    pub fn finish_earlier(&self, folder: &OutputFolder) -> Result<Option<Outcome>> {
+        let decided = folder.decided().filter(|_| !folder.is_rehearsal());
+        decided.map(|job| self.finish_decided(folder, job)).transpose()
+    }
+
+    /// Decides, from what the processes have found, what becomes of every document; then writes and commits the output.
+    pub fn write(&self, folder: &OutputFolder, found: Found) -> Result<Outcome> {
         let cluster = self.cluster.as_ref();
         let mut decided = None;
-        let fates = cluster.meet_apart(search(progress, folder)?, |found| -> Result<_> {
-            let mut found = Found::join(found);
-            check(&mut found)?;
-            let (summary, fates) = self.decide(found, folder, progress)?;
+        let fates = cluster.meet_apart(found, |found| -> Result<_> {
+            let found = self.check(Found::join(found))?;
+            let (summary, fates) = self.decide(found, folder)?;
             decided = Some(summary);
             Ok(fates.parts(cluster))
         })?;
         if folder.is_rehearsal() {
             // The guards have passed; the files are those of the run that had decided the same.
-            return folder
-                .decided()
-                .map_or(Ok(Worked::default()), |job| self.finish_decided(folder, job, progress));
+            return folder.decided().map_or(Ok(Outcome::default()), |job| self.finish_decided(folder, job));
         }
-        let (written, files) = write(&self.plan, &self.reading, &fates, folder, cluster, progress)?;
-        let spilled_bytes = progress.spilled_bytes.load(Ordering::Relaxed);
+        let (written, files) = write(&self.plan, &self.reading, &fates, folder, cluster, &self.progress)?;
+        let spilled_bytes = self.progress.spilled_bytes.load(Ordering::Relaxed);
         let process = Process { spilled_bytes, ..Process::measure() };
-        let done = Done { written, files, process, stages: progress.totals() };
+        let done = Done { written, files, process, stages: self.progress.totals() };
         let (mut summary, mut others) = (None, Vec::new());
         let rejected = cluster.meet(done, |all| -> Result<_> {
             others.extend(all[1..].iter().flat_map(|done| done.stages.clone()));
             let done = Done::join(all)?;
             let rejected = done.written.rejected > 0;
-            let commit = |decided| self.commit(decided, done, folder, progress);
-            summary = decided.map(commit).transpose()?;
+            summary = decided.map(|decided| self.commit(decided, done, folder)).transpose()?;
             Ok(rejected)
         })?;
-        Ok(Worked { summary, others, rejected })
+        Ok(Outcome { summary, others, rejected })
+    }
+
+    /// Says the counters; returns 0, or 3 if records were rejected.
+    pub fn end(&self, watch: Watch, result: Result<Outcome>) -> Result<u8> {
+        let Outcome { summary, others, rejected } = watch.end(result)?;
+        if let Some(summary) = summary.filter(|_| !self.common.quiet) {
+            say(&summary);
+            say(Table(&merge(others.into_iter().chain(self.progress.totals()))));
+        }
+        Ok(if rejected { 3 } else { 0 })
+    }
+
+    /// An error if no record has a field that was asked for, or too many were rejected.
+    fn check(&self, mut found: Found) -> Result<Found> {
+        if let Some(missing) = found.without_field.take().filter(|_| found.docs == 0) {
+            bail!(missing.error()); // a name that no file knows is misspelt
+        }
+        found.rejects.check(self.max_rejects, &self.plan, &self.reading)?;
+        Ok(found)
     }
 
     /// Finishes the commit of an earlier run, and says what it had decided.
-    fn finish_decided(
-        &self,
-        folder: &OutputFolder,
-        job: &JobManifest,
-        progress: &Progress,
-    ) -> Result<Worked> {
+    fn finish_decided(&self, folder: &OutputFolder, job: &JobManifest) -> Result<Outcome> {
         // The others have nothing to do.
         self.cluster.settle();
         folder.finish_decided()?;
-        self.say_decided(&job.success, progress)
+        self.say_decided(&job.success)
     }
 
     /// Says what an earlier run had decided, which is now committed.
-    fn say_decided(&self, success: &str, progress: &Progress) -> Result<Worked> {
-        self.write_summary(success, progress);
+    fn say_decided(&self, success: &str) -> Result<Outcome> {
+        self.write_summary(success);
         let Decided { counters } = serde_json::from_str(success)?;
         if !self.common.quiet {
             let Counters { records_read, kept, removed, rejected, .. } = counters;
@@ -237,14 +238,14 @@ impl Finish<'_> {
                  {rejected} rejected"
             ));
         }
-        Ok(Worked { rejected: counters.rejected > 0, ..Worked::default() })
+        Ok(Outcome { rejected: counters.rejected > 0, ..Outcome::default() })
     }
 
     /// Writes the summary of a committed output. That it cannot be written does not make the output worse.
-    fn write_summary(&self, json: &str, progress: &Progress) {
+    fn write_summary(&self, json: &str) {
         let written = self.summary_json.map_or(Ok(()), |file| ReportFile::new(file).replace(json));
         if let Err(error) = written {
-            progress.warn(&format!("{error:#}; the output is whole, and its _SUCCESS says the same"));
+            self.progress.warn(&format!("{error:#}; the output is whole, and its _SUCCESS says the same"));
         }
     }
 
@@ -255,7 +256,6 @@ impl Finish<'_> {
         decided: Summary,
         Done { written, files, process, stages }: Done,
         folder: &OutputFolder,
-        progress: &Progress,
     ) -> Result<Summary> {
         let mut summary = Summary { process, ..decided };
         let Written { kept, removed, rejected } = written;
@@ -263,12 +263,12 @@ impl Finish<'_> {
         summary.counters = Counters { kept, removed, rejected, ..summary.counters };
         summary.stages = stages.iter().map(StageRow::of).collect();
         summary.seconds.add("whole", self.start.elapsed());
-        let at = progress.worker(0);
+        let at = self.progress.worker(0);
         at.enter(Stage::Commit);
         // All that the others had to do is done.
         self.cluster.settle();
         let success = folder.commit(&summary, files, &self.limits)?;
-        self.write_summary(&success, progress);
+        self.write_summary(&success);
         Ok(summary)
     }
 }

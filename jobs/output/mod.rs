@@ -109,16 +109,12 @@ pub(crate) struct SharedFolder {
 }
 
 impl OutputFolder {
-    /// Claims the folder, and lets `work` fill and commit it. What fails is abandoned.
-    pub fn fill<T>(
-        stores: &Stores,
-        uri: &str,
-        overwrite: bool,
-        plan: &Plan,
-        work: impl FnOnce(&OutputFolder) -> Result<T>,
-    ) -> Result<T> {
-        let alone = Arc::new(Cluster::alone(1));
-        OutputFolder::claim(stores, uri, overwrite, plan, None, &alone)?.work(work)
+    /// Claims the folder for a job of one process which no other run goes on with.
+    ///
+    /// # Errors
+    /// Those of [`OutputFolder::claim`].
+    pub fn claim_alone(stores: &Stores, uri: &str, overwrite: bool, plan: &Plan) -> Result<Self> {
+        OutputFolder::claim(stores, uri, overwrite, plan, None, &Arc::new(Cluster::alone(1)))
     }
 
     /// Claims the folder for process 0 of `cluster`. A commit that an earlier run has decided and not finished is finished
@@ -266,10 +262,10 @@ impl OutputFolder {
         self.rehearsal
     }
 
-    /// Lets `work` fill and commit the folder. After a failure, what is finished stays for a run that resumes this one,
-    /// unless the failure would come again.
-    pub fn work<T>(self, work: impl FnOnce(&OutputFolder) -> Result<T>) -> Result<T> {
-        let result = work(&self).map_err(|error| self.reason(while_running(error)));
+    /// Ends the run with its result. After a failure, what is finished stays for a run that resumes this one, unless the
+    /// failure would come again.
+    pub fn close<T>(self, result: Result<T>) -> Result<T> {
+        let result = result.map_err(|error| self.reason(while_running(error)));
         if let Err(error) = &result {
             // The first error is the one to report.
             drop(self.leave(matches!(exit_code(error), 2 | 4) || is_change(error)));

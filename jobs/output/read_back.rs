@@ -27,7 +27,8 @@ use crate::progress::{Progress, Stage};
 
 /// An output of `dedup` or `rethreshold` that has its `_SUCCESS`.
 pub(crate) struct Finished {
-    uri: String,
+    /// As the user wrote it.
+    pub uri: String,
     store: Arc<dyn Store>,
     path: String,
     success: Success,

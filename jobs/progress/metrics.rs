@@ -18,9 +18,9 @@ pub(super) enum Outcome {
 }
 
 /// What is known of a job before it runs.
-pub(super) struct JobInfo<'a> {
-    pub name: &'a str,
-    pub output: &'a str,
+pub(super) struct JobInfo {
+    pub name: String,
+    pub output: String,
     pub process: usize,
     pub input_bytes: u64,
     pub started: SystemTime,
@@ -36,8 +36,8 @@ pub(super) fn text(job: &JobInfo, outcome: Outcome, progress: &Progress) -> Stri
     let mut text = Text(String::new());
     let info = [
         ("version", env!("CARGO_PKG_VERSION")),
-        ("job", job.name),
-        ("output", job.output),
+        ("job", &job.name),
+        ("output", &job.output),
         ("process", &number),
     ];
     text.metric("dedup_job_info", Gauge, "The job; always 1", [(&info[..], 1)]);

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::stages::{StageRow, StageTotals, Table, merge};
 pub use self::watch::Show;
-pub(crate) use self::watch::{Watched, watch};
+pub(crate) use self::watch::{Watch, Watched};
 
 use self::events::{Event, Events};
 use self::stages::{Tally, WorkerTotals};

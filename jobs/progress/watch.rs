@@ -2,8 +2,8 @@
 
 use std::io::IsTerminal;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Result, bail};
@@ -45,116 +45,139 @@ pub(crate) struct Watched<'a> {
     pub process: usize,
 }
 
-/// Does a job by `work`, and shows what `progress` says of it: on stderr, as metrics and as events.
-///
-/// Errors: those of `work`; a file of metrics or events that cannot be written at the start, or is an input.
-pub(crate) fn watch<T>(
-    job: &Watched,
-    progress: &Arc<Progress>,
-    work: impl FnOnce() -> Result<T>,
-) -> Result<T> {
-    let started = Instant::now();
-    let common = job.common;
-    let file = |option: &str, file: &Option<String>| match file {
-        Some(file) if job.plan.file_below("", file).is_some() => {
-            bail!(WrongUse(format!("{option} would write to the input \"{file}\"")))
-        }
-        file => Ok(file.as_ref().map(|file| of_process(file, job.process))),
-    };
-    let events = file("--events", &common.events)?.map(|file| Events::open(&file)).transpose()?;
-    let metrics_file = file("--metrics-file", &common.metrics_file)?;
-    let info = JobInfo {
-        name: job.name,
-        output: job.output,
-        process: job.process,
-        input_bytes: job.plan.bytes(),
-        started: SystemTime::now(),
-    };
-    let write_metrics = |outcome| match &metrics_file {
-        Some(file) => ReportFile::new(file).replace(metrics::text(&info, outcome, progress)),
-        None => Ok(()),
-    };
-    let bar = (common.show() == Show::Auto && std::io::stderr().is_terminal()).then(|| {
-        let style = ProgressStyle::with_template("{spinner} {msg}").ok();
-        style.into_iter().fold(ProgressBar::new_spinner(), ProgressBar::with_style)
-    });
-    let outlets = Outlets { quiet: common.quiet, bar, events };
-    let outlets = progress.outlets.get_or_init(|| outlets);
-    write_metrics(Outcome::Running)?;
-    progress.tell(&Event::JobStarted {
-        version: env!("CARGO_PKG_VERSION"),
-        job: job.name,
-        output: job.output,
-        process: job.process,
-        configuration: job.configuration,
-        input_files: job.plan.files.len() as u64,
-        input_bytes: job.plan.bytes(),
-        splits: job.plan.splits.len() as u64,
-    });
+/// Shows what `progress` says of a job, on stderr, as metrics and as events, until the job ends.
+pub(crate) struct Watch {
+    shown: Arc<Shown>,
+    started: Instant,
+    /// Closed to end the thread.
+    running: Sender<()>,
+    watcher: JoinHandle<()>,
+}
 
-    let (ended, end) = mpsc::channel::<()>();
-    let result = thread::scope(|scope| {
-        let line = || line(progress.now(), info.input_bytes);
-        let plain = outlets.bar.is_none() && common.show() != Show::None;
-        let metrics = || write_metrics(Outcome::Running);
-        let watcher = scope.spawn(move || look(progress, outlets.bar.as_ref(), plain, line, metrics, end));
-        let result = work();
-        drop(ended);
+/// What is shown, and where.
+struct Shown {
+    progress: Arc<Progress>,
+    info: JobInfo,
+    metrics_file: Option<String>,
+    /// Whether a line is written every few seconds.
+    plain: bool,
+}
+
+impl Shown {
+    fn write_metrics(&self, outcome: Outcome) -> Result<()> {
+        match &self.metrics_file {
+            Some(file) => ReportFile::new(file).replace(metrics::text(&self.info, outcome, &self.progress)),
+            None => Ok(()),
+        }
+    }
+
+    fn bar(&self) -> Option<&ProgressBar> {
+        self.progress.outlets.get().and_then(|outlets| outlets.bar.as_ref())
+    }
+
+    fn line(&self) -> String {
+        line(self.progress.now(), self.info.input_bytes)
+    }
+}
+
+impl Watch {
+    /// Begins to show a job, whose workers count in `progress`.
+    ///
+    /// # Errors
+    /// When a file of metrics or events cannot be written, or is an input.
+    pub fn start(job: &Watched, progress: &Arc<Progress>) -> Result<Self> {
+        let started = Instant::now();
+        let common = job.common;
+        let file = |option: &str, file: &Option<String>| match file {
+            Some(file) if job.plan.file_below("", file).is_some() => {
+                bail!(WrongUse(format!("{option} would write to the input \"{file}\"")))
+            }
+            file => Ok(file.as_ref().map(|file| of_process(file, job.process))),
+        };
+        let events = file("--events", &common.events)?.map(|file| Events::open(&file)).transpose()?;
+        let metrics_file = file("--metrics-file", &common.metrics_file)?;
+        let info = JobInfo {
+            name: job.name.to_owned(),
+            output: job.output.to_owned(),
+            process: job.process,
+            input_bytes: job.plan.bytes(),
+            started: SystemTime::now(),
+        };
+        let bar = (common.show() == Show::Auto && std::io::stderr().is_terminal()).then(|| {
+            let style = ProgressStyle::with_template("{spinner} {msg}").ok();
+            style.into_iter().fold(ProgressBar::new_spinner(), ProgressBar::with_style)
+        });
+        let plain = bar.is_none() && common.show() != Show::None;
+        progress.outlets.get_or_init(|| Outlets { quiet: common.quiet, bar, events });
+        let shown = Arc::new(Shown { progress: Arc::clone(progress), info, metrics_file, plain });
+        shown.write_metrics(Outcome::Running)?;
+        progress.tell(&Event::JobStarted {
+            version: env!("CARGO_PKG_VERSION"),
+            job: job.name,
+            output: job.output,
+            process: job.process,
+            configuration: job.configuration,
+            input_files: job.plan.files.len() as u64,
+            input_bytes: job.plan.bytes(),
+            splits: job.plan.splits.len() as u64,
+        });
+        let (running, end) = mpsc::channel();
+        let watched = Arc::clone(&shown);
+        let watcher = thread::Builder::new().name("watch".to_owned()).spawn(move || look(&watched, end))?;
+        Ok(Watch { shown, started, running, watcher })
+    }
+
+    /// Shows how the job ended, and gives back its result.
+    pub fn end<T>(self, result: Result<T>) -> Result<T> {
+        let Watch { shown, started, running, watcher } = self;
+        drop(running);
         // A panic has ended the process already.
         let _ = watcher.join();
+        shown.bar().into_iter().for_each(ProgressBar::finish_and_clear);
+        let (progress, took) = (&shown.progress, seconds(started.elapsed()));
+        match &result {
+            Ok(_) => {
+                progress.tell_finished_before(&mut lock(&progress.board), Stage::ALL.len());
+                let Process { cpu_milliseconds, peak_memory_bytes, .. } = Process::measure();
+                let cpu_seconds = cpu_milliseconds as f64 / 1e3;
+                progress.tell(&Event::JobFinished { seconds: took, cpu_seconds, peak_memory_bytes });
+            }
+            Err(error) => {
+                let (exit_code, error) = (exit_code(error), format!("{error:#}"));
+                progress.tell(&Event::JobFailed { seconds: took, exit_code, error: &error });
+            }
+        }
+        let outcome = if result.is_ok() { Outcome::Succeeded } else { Outcome::Failed };
+        if let Err(error) = shown.write_metrics(outcome) {
+            progress.say_warning(&format!("{error:#}"));
+        }
         result
-    });
-    outlets.bar.iter().for_each(ProgressBar::finish_and_clear);
-    let took = seconds(started.elapsed());
-    match &result {
-        Ok(_) => {
-            progress.tell_finished_before(&mut lock(&progress.board), Stage::ALL.len());
-            let Process { cpu_milliseconds, peak_memory_bytes, .. } = Process::measure();
-            let cpu_seconds = cpu_milliseconds as f64 / 1e3;
-            progress.tell(&Event::JobFinished { seconds: took, cpu_seconds, peak_memory_bytes });
-        }
-        Err(error) => {
-            let (exit_code, error) = (exit_code(error), format!("{error:#}"));
-            progress.tell(&Event::JobFailed { seconds: took, exit_code, error: &error });
-        }
     }
-    let outcome = if result.is_ok() { Outcome::Succeeded } else { Outcome::Failed };
-    if let Err(error) = write_metrics(outcome) {
-        progress.say_warning(&format!("{error:#}"));
-    }
-    result
 }
 
 /// Shows what is to be shown now and then, until `end` is closed.
-fn look(
-    progress: &Progress,
-    bar: Option<&ProgressBar>,
-    plain: bool,
-    line: impl Fn() -> String,
-    mut write_metrics: impl FnMut() -> Result<()>,
-    end: Receiver<()>,
-) {
-    let often = Duration::from_millis(if bar.is_some() { 200 } else { 1000 });
-    let (mut shown, mut looked) = (Instant::now(), Instant::now());
+fn look(shown: &Shown, end: Receiver<()>) {
+    let often = Duration::from_millis(if shown.bar().is_some() { 200 } else { 1000 });
+    let (mut last_shown, mut looked) = (Instant::now(), Instant::now());
     let mut writable = true;
     while end.recv_timeout(often) == Err(RecvTimeoutError::Timeout) {
-        if let Some(bar) = bar {
-            bar.set_message(line());
+        if let Some(bar) = shown.bar() {
+            bar.set_message(shown.line());
             bar.tick();
         }
         if looked.elapsed() >= Duration::from_secs(1) {
             looked = Instant::now();
-            progress.name_slow();
+            shown.progress.name_slow();
         }
-        if shown.elapsed() >= EVERY {
-            shown = Instant::now();
-            if plain {
-                say(line());
+        if last_shown.elapsed() >= EVERY {
+            last_shown = Instant::now();
+            if shown.plain {
+                say(shown.line());
             }
-            if writable && let Err(error) = write_metrics() {
+            if writable && let Err(error) = shown.write_metrics(Outcome::Running) {
                 // Once is enough.
                 writable = false;
-                progress.warn(&format!("{error:#}"));
+                shown.progress.warn(&format!("{error:#}"));
             }
         }
     }

@@ -25,7 +25,7 @@ use crate::corpus::plan::Plan;
 use crate::output::summary::{Clock, InputFile, Process};
 use crate::output::tables::{LabelRow, write_labels};
 use crate::output::{FileList, OutputFolder};
-use crate::progress::{Progress, Stage, Table, Watched, watch};
+use crate::progress::{Progress, Stage, Table, Watch, Watched};
 use crate::{Common, WrongUse, print, say};
 
 /// Compare test documents with classes of training documents by four measures
@@ -89,12 +89,14 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     let progress = Arc::new(Progress::default());
     let values = &serde_json::to_value(&configuration)?;
     let watched = Watched { common, name: "compare", output, plan: &plan, configuration: values, process: 0 };
-    let report = watch(&watched, &progress, || {
-        OutputFolder::fill(&stores, output, args.overwrite, &plan, |folder| {
-            let (plan, progress) = (Arc::clone(&plan), Arc::clone(&progress));
-            Job { workers, args: &args, configuration, plan, folder, progress, start }.run(features)
-        })
-    })?;
+    let watch = Watch::start(&watched, &progress)?;
+    let claimed = OutputFolder::claim_alone(&stores, output, args.overwrite, &plan);
+    let report = watch.end(claimed.and_then(|folder| {
+        let (plan, progress) = (Arc::clone(&plan), Arc::clone(&progress));
+        let job = Job { workers, args: &args, configuration, plan, folder: &folder, progress, start };
+        let report = job.run(features);
+        folder.close(report)
+    }))?;
     if !common.quiet {
         print(format_args!("{report}\n"))?;
         say(&report.counters);

@@ -86,7 +86,8 @@ fn run(store: &Arc<dyn Store>, job: Job, counts: &mut [u32; 2]) -> Result<()> {
     if job.overwrite {
         folder.show_or_give_up(Some(&key))?;
     }
-    folder.work(|folder| work(folder, job, counts))
+    let result = work(&folder, job, counts);
+    folder.close(result)
 }
 
 fn work(folder: &OutputFolder, Job { name, splits, .. }: Job, counts: &mut [u32; 2]) -> Result<()> {
