@@ -22,7 +22,7 @@ type Features = (u64, u64, Vec<u64>);
 /// Compares candidate pairs by the features of their documents.
 ///
 /// Without a budget the pairs stay on their worker, and are decided as features arrive. With a budget they
-/// are sent to parts (see [`Parts`]), which are decided once all features have arrived.
+/// are sent to parts (`parts.rs`), which are decided once all features have arrived.
 ///
 /// Memory of features that travel: at most nine rounds of each worker, which is 9 MiB, or with a budget one
 /// holder's share if that is less.

@@ -1,4 +1,4 @@
-//! The same text, once cleaned.
+//! The method `exact`: texts match when they are equal after cleaning.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use crate::hash::{Identity, Secret};
 use crate::record::{Pair, Row};
 use crate::text::Clean;
 
-/// The parameters of `exact`.
+/// Parameters of `exact`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExactSpec {
-    /// What is done to the text first.
+    /// Cleaning of the text.
     pub clean: Clean,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for ExactSpec {
     }
 }
 
-/// The identity of the cleaned text; two texts match when they are equal.
+/// Fingerprints that are the identity of the cleaned text. Two texts match when their identities are equal.
 #[derive(Clone)]
 pub struct Exact(pub(super) Secret);
 
