@@ -223,9 +223,9 @@ impl<R: Record + Ord> Merge<R> {
 
     /// Appends the next records to `to`. Returns whether there were any.
     ///
-    /// The bound is the least of the last records of the frames in memory, so that at least one frame is used
-    /// up. Each run gives its records up to the bound. They are sorted pieces, which the standard library's
-    /// sort finds and merges.
+    /// The bound is the least of the last records in memory of the runs that have more on disk, so that at
+    /// least one frame is used up. Each run gives its records up to the bound. They are sorted pieces, which
+    /// the standard library's sort finds and merges.
     pub fn fill(&mut self, frames: &Frames, to: &mut Vec<R>) -> Result<bool, Error> {
         for run in &mut self.runs {
             if run.taken == run.records.len() && !run.rest.is_empty() {

@@ -126,8 +126,8 @@ pub struct Core2020 {
 }
 
 impl Core2020 {
-    /// Counts the documents. `documents`: the number of all, of which those that the relations do not know
-    /// have no partners.
+    /// Counts the documents. `documents`: the number of all. Those beyond the documents of `truth` have no
+    /// partners.
     pub fn new(truth: &Partners, found: &Partners, documents: u64) -> Self {
         let mut all = Core2020::default();
         let known = truth.documents();

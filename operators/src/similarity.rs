@@ -48,7 +48,7 @@ impl Similarity {
     }
 
     /// Returns a lower bound of how many of its `size` elements a set must share with any set that is not
-    /// larger, to reach this similarity. The other set has at least that size.
+    /// larger, to reach this similarity. The other set has at least that many elements.
     pub fn least_shared_of_larger(self, overlap: Overlap, size: usize) -> usize {
         match overlap {
             Overlap::Jaccard => self.least_shared_of_smaller(size),

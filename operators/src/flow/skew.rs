@@ -97,8 +97,8 @@ impl Skew {
         scan(worker, &mut counters)?;
         let Counters(counters) = counters;
         let rows: u64 = counters.iter().sum();
-        // A counter that has more than `least * peers` rows in all has more than `least` on at least one
-        // worker.
+        // A counter with more rows in all than the sum of `least` over all workers has more than `least` on at
+        // least one of them.
         let least = self.least_rows / peers + ((SUSPECT * rows) >> COUNTER_BITS);
         let least = least.min(fit.unwrap_or(u64::MAX) / peers);
         let counted = (0..).zip(counters.iter().copied());

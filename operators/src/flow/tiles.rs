@@ -88,8 +88,8 @@ impl Place {
 /// of records that fit into memory at once. `scan`: gives the records of this worker. `key`, `doc`: the key
 /// and the document of a record.
 ///
-/// Every record is sent to about `√8w` tiles of `w` workers, or more if a tile would not fit otherwise. In
-/// each tile it meets two of that many parts of the records of its key. Memory: `scratch`, and a tile.
+/// Every record is sent to about `√8w` tiles with `w` workers, or more if a tile would not fit otherwise. In
+/// each tile it meets the records of at most two of that many parts. Memory: `scratch`, and a tile.
 pub(super) fn in_tiles<R: Record + Ord, E: From<Error>>(
     worker: &mut Worker,
     scratch: &Scratch,
