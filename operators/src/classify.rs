@@ -1,16 +1,18 @@
-//! Documents and classes as vectors of feature counts, and which class a document is nearest to by four measures.
+//! Classification of documents: documents and classes as vectors of feature counts, and the nearest class of
+//! a document by four measures.
 //!
 //! Source: Zhang Min, "Similarity detection in mass data by MapReduce" (海量數據的MapReduce相似度檢測), Research and
-//! Exploration in Laboratory 2014(9), section 3: documents are vectors of how often each word occurs, a class is the sum
-//! of its documents' vectors. See docs/papers/zhang2014.md for where it leaves a choice.
+//! Exploration in Laboratory 2014(9), section 3: a document is the vector of its words' frequencies, and a
+//! class is the sum of the vectors of its documents. The choices that the paper leaves open are in
+//! docs/papers/zhang2014.md.
 
 use crate::hash;
 use crate::text::features::Features;
 
-/// How often each feature occurs: sorted by feature, each once, never none.
+/// Counts of the features of a text, sorted by feature, each feature once. Never empty.
 pub type Counts = Vec<(u64, u64)>;
 
-/// Counts the features of a cleaned text. Cost: that of taking them, and of sorting them.
+/// Counts the features of a cleaned text. Cost: finding and sorting them.
 pub fn counts(features: &Features, text: &str) -> Counts {
     let mut all = Vec::new();
     features.each(text, |feature| all.push(feature));
@@ -18,7 +20,8 @@ pub fn counts(features: &Features, text: &str) -> Counts {
     all.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u64)).collect()
 }
 
-/// SimHash of a vector, 64 bits: a bit is set where the features that have it set weigh more than those that do not.
+/// Returns the SimHash of a vector, with 64 bits. A bit is set if the features that have it set weigh more
+/// than those that do not.
 ///
 /// Cost: 64 additions a feature. Source: Zhang 2014, section 2.2.
 pub fn simhash(counts: &[(u64, u64)]) -> u64 {
@@ -27,7 +30,7 @@ pub fn simhash(counts: &[(u64, u64)]) -> u64 {
     ballot.majority()
 }
 
-/// For each bit, the weight of the features that have it set, less that of the others.
+/// Votes on each bit: the weight of the features that have it set, minus the weight of the others.
 #[derive(Clone)]
 struct Ballot([i64; 64]);
 
@@ -49,35 +52,35 @@ impl Ballot {
     }
 }
 
-/// Which documents are for testing: about a share of them, chosen by a hash of their text and a seed.
+/// Division of the documents into a test set and a training set, by a hash of their text and a seed.
 ///
-/// Equal texts are on one side, whatever they are called and wherever they lie: a copy of a test document that was
-/// trained on would prove nothing.
+/// Equal texts are in one set, whatever their names and places are: a copy of a test document in the training
+/// set would make the test worthless.
 #[derive(Clone, Copy, Debug)]
 pub struct Division {
     seed: u64,
-    /// Hashes below it are for testing.
+    /// Bound below which hashes belong to the test set.
     end: u64,
 }
 
 impl Division {
-    /// `share`: between 0 and 1.
+    /// Makes a division. `share`: the approximate share of the test set, between 0 and 1.
     pub fn new(seed: u64, share: f64) -> Self {
         Division { seed, end: (share * 2f64.powi(64)) as u64 }
     }
 
-    /// Whether the document with this text, not cleaned, is for testing.
+    /// Whether the document with this text, not cleaned, is in the test set.
     pub fn tests(&self, text: &str) -> bool {
         hash::gram(u128::from(self.seed) << 64 | u128::from(hash::bytes(text.as_bytes()))) < self.end
     }
 }
 
-/// How near a document is to a class. Of several nearest classes the first counts.
+/// Measure of how near a document is to a class. If several classes are equally near, the first counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// The distance between the two vectors.
+    /// Euclidean distance of the two vectors.
     Euclid,
-    /// The cosine of the angle between them.
+    /// Cosine of the angle between the two vectors.
     Cosine,
     /// Pearson's correlation coefficient over all features that occur in a class or in the document.
     Correlation,
@@ -86,10 +89,10 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// All, in the paper's order.
+    /// All measures, in the paper's order.
     pub const ALL: [Measure; 4] = [Measure::Euclid, Measure::Cosine, Measure::Correlation, Measure::SimHash];
 
-    /// As it is printed and written.
+    /// Returns the name that is printed and written.
     pub fn name(self) -> &'static str {
         match self {
             Measure::Euclid => "euclid",
@@ -100,50 +103,51 @@ impl Measure {
     }
 }
 
-/// How often a feature occurs in all training documents of a class.
+/// Number of times that a feature occurs in all training documents of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClassSum {
-    /// The feature's hash.
+    /// Hash of the feature.
     pub feature: u64,
-    /// The class's number.
+    /// Number of the class.
     pub class: u32,
-    /// More than 0.
+    /// Count, at least 1.
     pub count: u64,
 }
 
-/// The sums of all classes. Memory: 16 bytes a feature, and 16 for each class that it occurs in.
+/// Sums of all classes. Memory: 16 bytes a feature, and 16 for each class that a feature occurs in.
 pub struct Classes {
     /// All features, sorted.
     features: Vec<u64>,
-    /// Where each feature's sums begin, and at last where they end.
+    /// For each feature, the start of its sums, and at last the end of all.
     starts: Vec<usize>,
-    /// Class and count, feature after feature.
+    /// Class and count of each sum, feature after feature.
     sums: Vec<(u32, u64)>,
     classes: Vec<Class>,
 }
 
-/// What the measures need of a class beside its sums.
+/// Data of a class that the measures need beside its sums.
 #[derive(Clone, Default)]
 struct Class {
-    /// The number of all features; 0 if it has no training document, so that nothing is near to it.
+    /// Sum of all counts; 0 if the class has no training document, so that nothing is near to it.
     sum: u64,
-    /// The sum of the squares of all counts.
+    /// Sum of the squares of all counts.
     squares: u128,
     fingerprint: u64,
 }
 
-/// A document as the classes see it.
+/// A document, expressed in the features of the classes.
 pub struct Vector {
-    /// The numbers of its features among those of the classes, and how often it has them.
+    /// For each of its features that a class has, the number of the feature and its count.
     known: Vec<(usize, u64)>,
-    /// How many features are in no class.
+    /// Number of its features that no class has.
     unknown: u64,
     sum: u64,
     fingerprint: u64,
 }
 
 impl Classes {
-    /// `sums`: in any order, each feature of a class once; classes are numbered below `classes`.
+    /// Makes the classes. `sums`: in any order, each feature of a class once. Classes are numbered below
+    /// `classes`.
     pub fn new(classes: u32, mut sums: Vec<ClassSum>) -> Self {
         sums.sort_unstable();
         let mut all = Classes {
@@ -171,12 +175,12 @@ impl Classes {
         all
     }
 
-    /// The number of different features.
+    /// Returns the number of different features.
     pub fn features(&self) -> usize {
         self.features.len()
     }
 
-    /// A document in the features of the classes. `fingerprint`: its [`simhash`].
+    /// Expresses a document in the features of the classes. `fingerprint`: its [`simhash`].
     pub fn vector(&self, counts: &[(u64, u64)], fingerprint: u64) -> Vector {
         let number = |feature| self.features.binary_search(&feature).ok();
         let known = counts.iter().filter_map(|&(feature, count)| Some((number(feature)?, count)));
@@ -185,10 +189,11 @@ impl Classes {
         Vector { unknown: (counts.len() - known.len()) as u64, known, sum, fingerprint }
     }
 
-    /// The number of the nearest class; `None` if no class has a training document.
+    /// Returns the number of the nearest class; `None` if no class has a training document.
     ///
-    /// Cost: for SimHash one comparison a class; for the others one multiplication for each class of each feature of
-    /// the document. Whole numbers up to the last division, so the result does not depend on any order.
+    /// Cost: for SimHash one comparison a class; for the others one multiplication for each feature of the
+    /// document and each class that has it. Numbers are whole up to the last division, so the result does not
+    /// depend on any order.
     pub fn nearest(&self, measure: Measure, document: &Vector) -> Option<u32> {
         let trained = (0u32..).zip(&self.classes).filter(|(_, class)| class.sum > 0);
         let nearest = match measure {
@@ -196,7 +201,7 @@ impl Classes {
                 trained.min_by_key(|(_, class)| (class.fingerprint ^ document.fingerprint).count_ones())
             }
             Measure::Euclid => {
-                // The document's own length is the same for all.
+                // The length of the document is the same for all classes, and left out.
                 let products = self.products(document);
                 trained.min_by_key(|(number, class)| {
                     class.squares as i128 - 2 * products[*number as usize] as i128
@@ -215,7 +220,7 @@ impl Classes {
                     let sum = i128::from(class.sum);
                     let together = size * products[number as usize] as i128 - i128::from(document.sum) * sum;
                     let alone = size * class.squares as i128 - sum * sum;
-                    // A class that has every feature equally often correlates with nothing.
+                    // A class that has every feature equally often has no correlation with anything.
                     if alone == 0 { 0.0 } else { together as f64 / (alone as f64).sqrt() }
                 })
             }
@@ -223,7 +228,7 @@ impl Classes {
         nearest.map(|(number, _)| number)
     }
 
-    /// The scalar product of the document with each class.
+    /// Returns the scalar product of the document with each class.
     fn products(&self, document: &Vector) -> Vec<u128> {
         let mut products = vec![0; self.classes.len()];
         for &(number, count) in &document.known {
@@ -235,7 +240,7 @@ impl Classes {
     }
 }
 
-/// The first of those for which `nearness` is greatest.
+/// Returns the class with the greatest nearness, and of equal ones the first.
 fn greatest<'c>(
     classes: impl Iterator<Item = (u32, &'c Class)>,
     nearness: impl Fn(u32, &Class) -> f64,
@@ -257,7 +262,7 @@ mod tests {
         Features::new(FeatureSpec::Chars(1), &Lexicon::default()).unwrap()
     }
 
-    /// Features 0, 1, 2… occur so often in each class.
+    /// Makes classes. `sums`: for each class, the counts of the features 0, 1, 2 and so on.
     fn classes(sums: &[&[u64]]) -> Classes {
         let sum = |class: usize, feature: usize| ClassSum {
             feature: feature as u64,
@@ -294,8 +299,9 @@ mod tests {
         }
     }
 
-    /// Squared distances 6, 9, 11; cosines 0, .316, .283; correlations -.866, -.866, -.655; of the fingerprints 0 and
-    /// 10, 00, 10 (features are their own hashes) 1, 0, 1 bits differ.
+    /// The squared distances are 6, 9, 11; the cosines 0, .316, .283; the correlations -.866, -.866, -.655.
+    /// The fingerprints are 00 (of the document) and 10, 00, 10 (of the classes; features are their own
+    /// hashes), which differ in 1, 0 and 1 bits.
     #[test]
     fn each_measure_has_its_own_nearest_class() {
         let classes = classes(&[&[0, 0, 1], &[0, 2, 2], &[1, 0, 3]]);
@@ -320,7 +326,7 @@ mod tests {
         assert!(some.iter().all(|n| tests(1, 0.3).contains(n)));
     }
 
-    /// A measure by its textbook formula, over every feature; larger is nearer.
+    /// Computes a measure by its textbook formula, over every feature. Larger is nearer.
     fn slowly(measure: Measure, document: &[u64], class: &[u64]) -> f64 {
         let floats = |counts: &[u64]| counts.iter().map(|&count| count as f64).collect::<Vec<_>>();
         let less_mean = |counts: &[f64]| {
@@ -350,7 +356,7 @@ mod tests {
             mut all in prop::collection::vec(prop::collection::vec(0u64..4, 6), 2..6),
             scale in 1u64..1000,
         ) {
-            // Features that occur nowhere are none; every document and every class has some.
+            // Features that occur nowhere are dropped. Every document and every class has some feature.
             let used: Vec<usize> = (0..6).filter(|&f| all.iter().any(|counts| counts[f] > 0)).collect();
             for counts in &mut all {
                 *counts = used.iter().map(|&f| counts[f]).collect();

@@ -1,53 +1,53 @@
-//! Why a method cannot be used as asked, or its work cannot go on.
+//! The error type of this crate.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::{fmt, io};
 
-/// Why a method cannot be used as asked, or its work cannot go on.
+/// Reason why a method cannot be used as asked, or why its work cannot go on.
 #[derive(Clone, Debug)]
 pub enum Error {
     /// The spec does not parse.
     BadSpec {
-        /// As it was given.
+        /// Spec, as it was given.
         spec: String,
         /// What was expected.
         reason: String,
     },
     /// The user dictionary does not parse.
     BadDictionary {
-        /// From 1.
+        /// Number of the line, from 1.
         line: usize,
         /// What was expected.
         reason: String,
     },
-    /// What does not fit into memory does not fit into the scratch folder either.
+    /// Neither the memory nor the scratch folder has room for the records of the job.
     DiskFull {
         /// The scratch folder.
         folder: PathBuf,
-        /// How many had to be written.
+        /// Number of bytes that had to be written.
         bytes: usize,
     },
     /// The scratch folder cannot be written to.
     Scratch {
         /// The scratch folder.
         folder: PathBuf,
-        /// Of the system.
+        /// Error of the system.
         cause: Arc<io::Error>,
     },
-    /// What was written to the scratch folder does not come back.
+    /// Spilled records could not be read back from the scratch folder, or came back changed.
     ScratchLost {
         /// The scratch folder.
         folder: PathBuf,
-        /// In bytes from the start of a file that has no name.
+        /// Offset in bytes from the start of the spill file, which has no name.
         offset: u64,
-        /// Of the system, or that a checksum does not match.
+        /// Error of the system, or a checksum that does not match.
         cause: Arc<io::Error>,
     },
 }
 
 impl Error {
-    /// Whether something else should have been asked for.
+    /// Whether the user asked for something impossible and must change the request.
     pub fn is_wrong_use(&self) -> bool {
         matches!(self, Error::BadSpec { .. } | Error::BadDictionary { .. })
     }

@@ -1,42 +1,47 @@
-//! The one hash family: XXH3, 64 bits, seed 0. It tells apart what nobody made to look alike.
+//! The hash functions: XXH3 for features and routing, SipHash for the identity of texts.
 //!
-//! Source: <https://github.com/Cyan4973/xxHash>, `doc/xxhash_spec.md`.
+//! Features are hashed by XXH3 with 64 bits and seed 0. XXH3 separates inputs that nobody made to collide; an
+//! author who tries can make two inputs collide. Source: <https://github.com/Cyan4973/xxHash>,
+//! `doc/xxhash_spec.md`.
 //!
-//! Where equal hashes are taken for equal texts, the hash is one that nobody can aim at: SipHash-2-4 of 128 bits with a
-//! secret key (docs/design/0025). Source: Aumasson, Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012.
+//! Where equal hashes are taken for equal texts, the hash is SipHash-2-4 with 128 bits and a secret key, for
+//! which nobody without the key can construct collisions (docs/design/0025). Source: Aumasson, Bernstein,
+//! "SipHash: a fast short-input PRF", INDOCRYPT 2012.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use siphasher::sip128::{Hasher128, SipHasher24};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// 128 bits of a cleaned text, by a [`Secret`]: texts are equal when these are.
+/// Hash of a cleaned text by a [`Secret`], 128 bits. Two texts are equal when their identities are equal.
 pub type Identity = (u64, u64);
 
-/// The key of a run, the same in all its processes, which no author of a text knows.
+/// Key of a run. All processes of the run have the same key, and no author of a text knows it.
 ///
-/// What a run finds does not depend on it: identities are compared for equality and sorted, and no order of them is seen.
+/// The result of a run does not depend on the key: identities are compared for equality and sorted, and their
+/// order is never visible.
 #[derive(Clone, Copy)]
 pub struct Secret([u64; 2]);
 
 impl Secret {
-    /// A new one, of the operating system's randomness.
+    /// Draws a new key from the operating system's randomness.
     pub fn random() -> Self {
         let random = RandomState::new();
         Secret([random.hash_one(0), random.hash_one(1)])
     }
 
-    /// One that was kept.
+    /// Restores a key from the two words that [`Secret::words`] returned.
     pub fn of_words(words: [u64; 2]) -> Self {
         Secret(words)
     }
 
-    /// To be kept where no author of a text can read it before the text is written.
+    /// Returns the key as two words. Keep them where no author of a text can read them before writing the
+    /// text.
     pub fn words(self) -> [u64; 2] {
         self.0
     }
 
-    /// The identity of a text.
+    /// Returns the identity of a text.
     pub fn identity(&self, text: &str) -> Identity {
         let mut hasher = SipHasher24::new_with_keys(self.0[0], self.0[1]);
         hasher.write(text.as_bytes());
@@ -45,20 +50,21 @@ impl Secret {
     }
 }
 
-/// The hash of a string of bytes: words, whole texts.
+/// Hashes a string of bytes, such as a word or a whole text.
 pub fn bytes(bytes: &[u8]) -> u64 {
     xxh3_64(bytes)
 }
 
-/// The hash of up to six characters, packed 21 bits each: that of the packed value's 16 bytes, least first.
+/// Hashes up to six characters, packed into `packed` with 21 bits each, as 16 little-endian bytes.
 #[inline]
 pub fn gram(packed: u128) -> u64 {
     xxh3_64(&packed.to_le_bytes())
 }
 
-/// The hash of the word `text[start..end]`: up to 16 bytes, that of 16 bytes with zeros behind the word.
+/// Hashes the word `text[start..end]`. A word of up to 16 bytes is hashed as 16 bytes, with zeros behind the
+/// word.
 ///
-/// Cost: no branch on the length of short words, which a processor cannot guess.
+/// Cost: no branch on the length of short words, which a processor cannot predict.
 #[inline]
 pub fn word(text: &[u8], start: usize, end: usize) -> u64 {
     let length = end - start;
@@ -73,7 +79,7 @@ pub fn word(text: &[u8], start: usize, end: usize) -> u64 {
     gram(padded & mask)
 }
 
-/// Spreads a value over all bits, for routing: the hash of its 8 bytes, least first.
+/// Spreads a value over all bits, for routing. The result is the hash of its 8 little-endian bytes.
 #[inline]
 pub fn spread(value: u64) -> u64 {
     xxh3_64(&value.to_le_bytes())
@@ -85,8 +91,9 @@ mod tests {
 
     use super::*;
 
-    /// Two valid texts of one XXH3: where the upper half of a word is that of the word of the (public) secret, the word
-    /// counts by its plain sum alone, so what one such word gains another may lose.
+    /// Returns two valid texts with the same XXH3. Where the upper half of an 8-byte word equals that half of
+    /// the (public) secret's word, the word enters the hash as a plain sum, so one such word may gain what
+    /// another loses.
     pub(crate) fn of_one_xxh3() -> [String; 2] {
         let text = |first: u8, second: u8| {
             let mut bytes = vec![b'a'; 300];
@@ -110,7 +117,7 @@ mod tests {
         assert_ne!(Secret::random().identity(&one), secret.identity(&one));
     }
 
-    /// From the authors' `vectors.h`, key 00 to 0f, messages empty and 00 to 0e: 128 bits.
+    /// Values from the authors' `vectors.h`: key 00 to 0f, the empty message, 128 bits.
     #[test]
     fn identities_are_those_of_the_reference() {
         let secret = Secret::of_words([0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908]);
@@ -119,7 +126,8 @@ mod tests {
         assert_eq!(bytes(secret.identity("")), empty);
     }
 
-    /// Printed by the Python package xxhash 4.1.0 (the reference C library 0.8.4): `xxh3_64_hexdigest`.
+    /// Values printed by `xxh3_64_hexdigest` of the Python package xxhash 4.1.0 (the reference C library
+    /// 0.8.4).
     #[test]
     fn hashes_equal_the_reference_library() {
         assert_eq!(super::bytes(b""), 0x2d06_8005_38d3_94c2);

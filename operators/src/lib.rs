@@ -1,7 +1,8 @@
-//! What a near-duplicate job computes: records, methods, the block join, and the dataflow that joins them.
+//! Algorithms of the near-duplicate job: records, methods, the block join, and the dataflow that connects
+//! them.
 //!
-//! Arrows: this crate knows no file of a user's, no host and no command line. Inside it, only `flow` names the engine,
-//! and only `scratch` files: those for what does not fit into memory.
+//! This crate knows no file of the user, no host and no command line. Inside it, only `flow` names the
+//! engine, and only `scratch` opens files: the spill files for what does not fit into memory.
 
 pub mod classify;
 mod error;

@@ -1,62 +1,66 @@
-//! The records that travel: documents in batches, rows of fingerprints, pairs.
+//! The records of a job: documents in batches, which stay with their worker; rows of fingerprints and pairs,
+//! which travel between workers.
 
 use serde::{Deserialize, Serialize};
 
-/// A document's place in the corpus: its split's ordinal (24 bits), then its ordinal in the split (40 bits).
+/// Position of a document in the corpus: the ordinal of its split (24 bits), then its ordinal in the split
+/// (40 bits).
 ///
-/// Splits are numbered in path order whatever the number of workers, so the order of `DocId`s is the
-/// order of the corpus. See docs/design/0001.
+/// Splits are numbered in path order whatever the number of workers, so the order of `DocId`s is the order of
+/// the corpus. See docs/design/0001.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 pub struct DocId(pub u64);
 
 impl DocId {
     const RECORD_BITS: u32 = 40;
-    /// The number of splits that a corpus may have.
+    /// Greatest number of splits in a corpus.
     pub const MAX_SPLITS: usize = 1 << 24;
 
-    /// The document number `record` of split number `split`.
+    /// Makes the id of document number `record` of split number `split`.
     pub fn new(split: u32, record: u64) -> Self {
         debug_assert!((split as usize) < Self::MAX_SPLITS && record >> Self::RECORD_BITS == 0);
         DocId(u64::from(split) << Self::RECORD_BITS | record)
     }
 
-    /// The ordinal of the split that holds the document.
+    /// Returns the ordinal of the split that holds the document.
     pub fn split(self) -> u32 {
         (self.0 >> Self::RECORD_BITS) as u32
     }
 
-    /// The ordinal of the document within its split.
+    /// Returns the ordinal of the document within its split.
     pub fn record(self) -> u64 {
         self.0 & ((1 << Self::RECORD_BITS) - 1)
     }
 }
 
-/// A record that could not be read: where, why, and how it begins.
+/// A record that could not be read: its position, the reason, and its first bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Reject {
-    /// The place it would have had as a document.
+    /// Position that the record would have had as a document.
     pub doc: DocId,
-    /// The file.
+    /// Path of the file.
     pub path: String,
-    /// In bytes from the start of the file (of what it holds decompressed, where it is compressed); of Parquet the row.
+    /// Offset in bytes from the start of the file, counted in decompressed bytes where the file is
+    /// compressed. For Parquet, the number of the row.
     pub offset: u64,
-    /// Lower case, no full stop.
+    /// Reason in lower case, without a full stop.
     pub reason: String,
-    /// At most [`Reject::HEAD_BYTES`] bytes of the record, as text.
+    /// First bytes of the record as text, at most [`Reject::HEAD_BYTES`].
     pub head: String,
 }
 
 impl Reject {
-    /// How much of a record is kept for a person to recognise it by.
+    /// Number of bytes of a record that are kept so that a person can recognise it.
     pub const HEAD_BYTES: usize = 80;
-    /// The longest reason: a parser's message may hold a name or a value of the record.
+    /// Length of the longest reason, in bytes. A parser's message may contain a name or a value of the
+    /// record.
     pub const REASON_BYTES: usize = 1000;
 }
 
-/// Some documents of one split, in order. It never leaves its worker.
+/// Some documents of one split, in order. A batch never leaves its worker.
 ///
-/// Every record of the input takes one ordinal, a rejected one too, so that a second reading of the
-/// split gives every document the same [`DocId`].
+/// Every record of the input takes one ordinal, a rejected one too, so that a second reading of the split
+/// gives every document the same [`DocId`].
 #[derive(Debug, Default)]
 pub struct DocBatch {
     split: u32,
@@ -65,7 +69,7 @@ pub struct DocBatch {
     text: String,
     ends: Vec<Ends>,
     rejects: Vec<Reject>,
-    /// About what the rejects take in memory.
+    /// Approximate memory of the rejects, in bytes.
     reject_bytes: usize,
     replaced: u64,
 }
@@ -80,19 +84,19 @@ struct Ends {
 /// One document of a [`DocBatch`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Doc<'a> {
-    /// Its place in the corpus.
+    /// Position in the corpus.
     pub doc: DocId,
-    /// What users call it: the value of the id field, or file and position.
+    /// Name that users know the document by: the value of the id field, or file and position.
     pub id: &'a str,
-    /// The text as it was read, not cleaned.
+    /// Text as it was read, not cleaned.
     pub text: &'a str,
 }
 
 impl DocBatch {
-    /// How much text a reader puts into a batch before it returns.
+    /// Number of bytes of text that a reader puts into a batch before it returns.
     pub const BYTES: usize = 1 << 20;
 
-    /// An empty batch whose first record is number `next_record` of `split`.
+    /// Makes an empty batch whose first record is number `next_record` of `split`.
     pub fn new(split: u32, next_record: u64) -> Self {
         DocBatch { split, next_record, ..DocBatch::default() }
     }
@@ -105,13 +109,14 @@ impl DocBatch {
         self.next_record += 1;
     }
 
-    /// Adds the next record of the input as a document, counted if illegal bytes were `replaced` by U+FFFD.
+    /// Adds the next record of the input as a document. `replaced` says whether illegal bytes were replaced
+    /// by U+FFFD; such documents are counted.
     pub fn push_decoded(&mut self, id: &str, text: &str, replaced: bool) {
         self.push(id, text);
         self.replaced += u64::from(replaced);
     }
 
-    /// Adds the next record of the input as one that could not be read.
+    /// Adds the next record of the input as one that could not be read. Too long a `reason` or `head` is cut.
     pub fn reject(&mut self, path: &str, offset: u64, reason: impl ToString, head: &[u8]) {
         let head = &head[..head.len().min(Reject::HEAD_BYTES)];
         let mut reason = reason.to_string();
@@ -138,22 +143,22 @@ impl DocBatch {
         bytes >= Self::BYTES || self.reject_bytes >= Self::BYTES || self.ends.len() >= 1 << 16
     }
 
-    /// The ordinal that the next record will take.
+    /// Returns the ordinal that the next record will take.
     pub fn next_record(&self) -> u64 {
         self.next_record
     }
 
-    /// How many of the documents had illegal bytes.
+    /// Returns the number of documents in which illegal bytes were replaced.
     pub fn replaced(&self) -> u64 {
         self.replaced
     }
 
-    /// Bytes of text in the batch.
+    /// Returns the number of bytes of text in the batch.
     pub fn text_bytes(&self) -> usize {
         self.text.len()
     }
 
-    /// The documents, in order.
+    /// Returns the documents, in order.
     pub fn docs(&self) -> impl ExactSizeIterator<Item = Doc<'_>> {
         let mut start = (0, 0);
         self.ends.iter().map(move |ends| {
@@ -167,7 +172,7 @@ impl DocBatch {
         })
     }
 
-    /// Drops the documents that `keep` does not want; the others stay what and where they are.
+    /// Drops the documents for which `keep` is false. The others keep their ids.
     pub fn retain(&mut self, mut keep: impl FnMut(&Doc) -> bool) {
         let mut kept = DocBatch { split: self.split, next_record: self.next_record, ..DocBatch::default() };
         for doc in self.docs().filter(|doc| keep(doc)) {
@@ -178,20 +183,20 @@ impl DocBatch {
         *self = DocBatch { rejects: self.take_rejects(), replaced: self.replaced, ..kept };
     }
 
-    /// Takes the rejected records out, in order.
+    /// Takes the rejected records out of the batch, in order.
     pub fn take_rejects(&mut self) -> Vec<Reject> {
         self.reject_bytes = 0;
         std::mem::take(&mut self.rejects)
     }
 }
 
-/// What the shuffle carries: a fixed number of bytes, the same on every machine.
+/// A value that the exchange carries in a fixed number of bytes, which are the same on every machine.
 pub trait Record: Copy + Send + Sync + 'static {
-    /// Its size.
+    /// Size in bytes.
     const BYTES: usize;
-    /// Writes it into exactly `BYTES` bytes.
+    /// Writes the value into exactly `BYTES` bytes.
     fn write(&self, to: &mut [u8]);
-    /// Reads it back from exactly `BYTES` bytes.
+    /// Reads the value back from exactly `BYTES` bytes.
     fn read(from: &[u8]) -> Self;
 }
 
@@ -255,12 +260,12 @@ impl<A: Record, B: Record> Record for (A, B) {
     }
 }
 
-/// A document's fingerprint, as the blocks see it.
+/// Fingerprint of a document together with the document's id: the record that the blocks are joined on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Row<F> {
-    /// Of the method's own type.
+    /// Fingerprint, of the method's own type.
     pub fingerprint: F,
-    /// Whose it is.
+    /// Document that has the fingerprint.
     pub doc: DocId,
 }
 
@@ -277,19 +282,19 @@ impl<F: Record> Record for Row<F> {
     }
 }
 
-/// Two documents judged near-duplicates; `low < high` always.
+/// Two documents judged near-duplicates, or candidates for it; `low < high` always.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 pub struct Pair {
-    /// The earlier one.
+    /// The earlier document.
     pub low: DocId,
-    /// The later one.
+    /// The later document.
     pub high: DocId,
-    /// In the method's own unit: bits for SimHash.
+    /// Distance in the method's own unit, which is bits for SimHash.
     pub distance: u32,
 }
 
 impl Pair {
-    /// Puts the two in order.
+    /// Makes a pair and puts the two documents in order.
     pub fn new(a: DocId, b: DocId, distance: u32) -> Self {
         Pair { low: a.min(b), high: a.max(b), distance }
     }

@@ -1,7 +1,8 @@
-//! Clusters, and which of their documents survive.
+//! Clusters of matching documents, and the documents of each cluster that survive.
 //!
-//! All on one thread, from pairs. At the peak 56 bytes for each document that matches and 16 for each pair (measured: 48 to
-//! 58, and 18), of which 32 a document are what is returned.
+//! All work is done on one thread and needs nothing but the pairs. Memory at the peak: 56 bytes for each
+//! document that matches another and 16 for each pair (measured: 48 to 58, and 18). The result takes 32 of
+//! the bytes of a document.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -10,14 +11,29 @@ use std::str::FromStr;
 use crate::record::{DocId, Pair};
 use crate::sets::similarity::Similarity;
 
-/// How it is decided which documents stay.
+/// Rule by which it is decided which documents of a cluster stay.
+///
+/// Documents are the nodes of a graph and matches are its edges; a cluster is a connected component.
+/// Identical documents are one node. Nodes are visited in *keep order*, such as the order of the input.
+/// `Greedy` lets a node stay unless a node that stays has removed it already, and a node that stays removes
+/// all its later neighbours. `Components` lets the first node of each component stay and removes all others.
+///
+/// Example: documents 1, 2 and 3 in this order, matches 1-2 with similarity 0.9 and 2-3 with similarity 0.8.
+///
+/// ```text
+/// document   greedy                                components
+/// 1          stays, removes 2                      stays
+/// 2          goes, similar to 1                    goes, similar to 1
+/// 3          stays: its only match has gone        goes, connected to 1 by the chain 1-2-3
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Resolve {
-    /// In keep order, a document goes only if it matches one that stays: the lexicographically first maximal
-    /// independent set. No two documents that stay match, and each that goes matches one that stays.
+    /// A document goes only if it matches one that stays. The documents that stay are the lexicographically
+    /// first maximal independent set in keep order: no two of them match, and each document that goes matches
+    /// one of them.
     #[default]
     Greedy,
-    /// One document stays of each connected component; others may go by a chain of matches.
+    /// One document of each connected component stays. Others may go by a chain of matches.
     Components,
 }
 
@@ -39,17 +55,17 @@ impl fmt::Display for Resolve {
     }
 }
 
-/// Which documents match.
+/// Documents that match, the input of [`survivors`].
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Matches {
-    /// A document and the first of those that it is identical to.
+    /// Each further document of a class of identical ones, with the first document of that class.
     pub copies: Vec<(DocId, DocId)>,
-    /// Pairs of first ones, with their similarity where it was measured.
+    /// Pairs of first documents of their classes, with their similarity where it was measured.
     pub pairs: Vec<(Pair, Option<Similarity>)>,
 }
 
 impl Matches {
-    /// The documents that match another one, in order.
+    /// Returns the documents that match another one, each once and in order.
     pub fn docs(&self) -> Vec<DocId> {
         let of_copies = self.copies.iter().flat_map(|&(doc, first)| [doc, first]);
         let of_pairs = self.pairs.iter().flat_map(|(pair, _)| [pair.low, pair.high]);
@@ -61,40 +77,40 @@ impl Matches {
     }
 }
 
-/// A document of a cluster of two or more.
+/// A document of a cluster of two or more, and whether it stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub struct Member {
-    /// The cluster's first document.
+    /// First document of the cluster, which names it.
     pub cluster: DocId,
-    /// The document itself.
+    /// Document that the entry is about.
     pub doc: DocId,
-    /// Why it goes; `None` if it stays.
+    /// Reason why the document goes; `None` if it stays.
     pub removed: Option<Removed>,
 }
 
-/// Why a document goes.
+/// Reason why a document goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub struct Removed {
-    /// The document that stays in its place.
+    /// Document that stays in its place.
     pub duplicate_of: DocId,
-    /// What ties the two.
+    /// Relation between the two.
     pub tie: Tie,
 }
 
-/// What ties a removed document to the one that stays.
+/// Relation between a removed document and the one that stays in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 pub enum Tie {
-    /// They are identical.
+    /// The two are identical.
     Identical,
-    /// They match, with the similarity where it was measured.
+    /// The two match. The similarity is present where it was measured.
     Similar(Option<Similarity>),
-    /// They are in one component; they were not found to match.
+    /// The two are in one component, but were not found to match.
     Chain,
 }
 
-/// Decides for every document of `matches`; returns them ordered by cluster and document.
+/// Decides which documents of `matches` stay. Returns all of them, ordered by cluster and then by document.
 ///
-/// `rank`: the keep order, the least first. Cost: sorting the documents and the pairs.
+/// `rank`: the keep order, in which the least rank comes first. Cost: sorting the documents and the pairs.
 pub fn survivors<K: Ord>(matches: &Matches, resolve: Resolve, rank: impl Fn(DocId) -> K) -> Vec<Member> {
     let mut graph = Graph::new(matches, &rank);
     match resolve {
@@ -104,27 +120,29 @@ pub fn survivors<K: Ord>(matches: &Matches, resolve: Resolve, rank: impl Fn(DocI
     graph.members()
 }
 
-/// Documents by index, in order; identical ones form a class, named by its first.
+/// Documents by index, in corpus order. Identical documents form a class, which is named by its first
+/// document.
 struct Graph {
-    /// What is decided of a class is said of its first, until all is.
+    /// Result for each document. Until all is decided, only the entry of a class's first document is in use,
+    /// and holds the decision about the class.
     members: Vec<Member>,
-    /// For each document, the index of its class's first.
+    /// For each document, the index of the first document of its class.
     class: Vec<u32>,
-    /// For each class, its best document in keep order.
+    /// For each class, the index of its best document in keep order.
     best: Vec<u32>,
-    /// For each class, the first document of its component.
+    /// For each class, the index of the first document of its component.
     cluster: Vec<u32>,
-    /// The classes, best first.
+    /// All classes, best first.
     order: Vec<u32>,
-    /// The pairs, in the order of `from`.
+    /// All pairs, sorted by `from`.
     edges: Vec<Edge>,
 }
 
-/// A pair, seen from the class that is better in keep order.
+/// A pair of classes, seen from the class that comes first in keep order.
 struct Edge {
-    /// That class's place in the order.
+    /// Position of that class in `order`.
     from: u32,
-    /// The other class.
+    /// Index of the other class.
     to: u32,
     similarity: Option<Similarity>,
 }
@@ -174,7 +192,8 @@ impl Graph {
             }
             let duplicate_of = self.members[self.best[from as usize] as usize].doc;
             for edge in edges {
-                // Of several before it that stay, the most similar is named; of equal ones the first in keep order.
+                // If several earlier documents that stay match, the most similar is named, and of equal ones
+                // the first in keep order.
                 let tie = Tie::Similar(edge.similarity);
                 let removed = &mut self.members[edge.to as usize].removed;
                 if removed.is_none_or(|removed| removed.tie < tie) {
@@ -185,7 +204,7 @@ impl Graph {
     }
 
     fn components(&mut self) {
-        // For each component, the place of the class that stays.
+        // For each component, the position in `order` of the class that stays.
         let mut stays = vec![u32::MAX; self.members.len()];
         for (place, &class) in (0..).zip(&self.order) {
             let stays = &mut stays[self.cluster[class as usize] as usize];
@@ -203,10 +222,11 @@ impl Graph {
         }
     }
 
-    /// Says of each document what was decided of its class.
+    /// Copies the decision about each class to its documents, and sorts the result.
     fn members(self) -> Vec<Member> {
         let Graph { mut members, class, best, cluster, .. } = self;
-        // A class's first is the last of it to be overwritten.
+        // Going backwards, the first document of a class is overwritten last, when no other one needs its
+        // entry.
         for doc in (0..members.len()).rev() {
             let class = class[doc] as usize;
             let identical =
@@ -222,7 +242,7 @@ impl Graph {
     }
 }
 
-/// The first of a component, halving the path to it.
+/// Finds the first document of a component, and halves the path to it.
 fn find(parent: &mut [u32], mut class: u32) -> u32 {
     while parent[class as usize] != class {
         let above = parent[parent[class as usize] as usize];
@@ -274,7 +294,7 @@ mod tests {
             let matches = Matches { copies: vec![], pairs: edges.iter().map(|&(a, b)| pair(a, b, 90)).collect() };
             let rank = |doc: DocId| (crate::hash::spread(doc.0 ^ seed), doc);
             let members = survivors(&matches, Resolve::Greedy, rank);
-            // By the book: in keep order, a document stays unless a neighbour stays already.
+            // The definition: in keep order, a document stays unless a neighbour stays already.
             let mut order: Vec<u64> = members.iter().map(|member| member.doc.0).collect();
             order.sort_by_key(|&doc| rank(DocId(doc)));
             let mut stay: Vec<u64> = Vec::new();

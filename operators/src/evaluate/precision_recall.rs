@@ -1,34 +1,44 @@
-//! Labelled pairs in the order of their similarity: what each threshold would find.
+//! Labelled pairs in the order of their similarity, and the precision and recall of each threshold.
 
 use crate::sets::similarity::Similarity;
 
-/// Labelled pairs, the most similar ones first, as the thresholds at which something changes.
+/// Labelled pairs, the most similar first, given as the thresholds at which the pairs found change.
+///
+/// Example with five pairs:
+///
+/// ```text
+/// similarity   labelled the same   threshold   right   wrong   precision   recall
+/// 0.9          yes                 0.9         1       0       1           1/3
+/// 0.8          yes                 0.8         2       0       1           2/3
+/// 0.7          no                  0.7         2       1       2/3         2/3
+/// 0.6          yes, and one no     0.6         3       2       3/5         1
+/// ```
 #[derive(Clone, Debug)]
 pub struct Ranking {
     points: Vec<Point>,
     same: usize,
 }
 
-/// What a threshold finds.
+/// Pairs that a threshold finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// The least similarity of a pair that is found.
+    /// Least similarity of a pair that is found: the threshold.
     pub least: Similarity,
-    /// Pairs found that are labelled the same.
+    /// Number of pairs found that are labelled the same.
     pub right: usize,
-    /// Pairs found that are not.
+    /// Number of pairs found that are labelled different.
     pub wrong: usize,
 }
 
 impl Point {
-    /// Which part of what is found is labelled the same.
+    /// Returns the share of the pairs found that are labelled the same.
     pub fn precision(&self) -> f64 {
         self.right as f64 / (self.right + self.wrong) as f64
     }
 }
 
 impl Ranking {
-    /// Pairs with their similarity, and whether they are labelled the same. Cost: sorting them.
+    /// Ranks pairs, given by their similarity and whether they are labelled the same. Cost: sorting them.
     pub fn new(mut pairs: Vec<(Similarity, bool)>) -> Self {
         pairs.sort_unstable_by(|a, b| b.cmp(a));
         let (mut right, mut wrong) = (0, 0);
@@ -42,23 +52,24 @@ impl Ranking {
         Ranking { points: points.collect(), same: pairs.iter().filter(|pair| pair.1).count() }
     }
 
-    /// From the highest threshold to the lowest.
+    /// Returns the points from the highest threshold to the lowest.
     pub fn points(&self) -> &[Point] {
         &self.points
     }
 
-    /// Which part of all pairs that are labelled the same is found.
+    /// Returns the share of the pairs labelled the same that is found.
     pub fn recall(&self, point: &Point) -> f64 {
         if self.same == 0 { 0.0 } else { point.right as f64 / self.same as f64 }
     }
 
-    /// The harmonic mean of precision and recall.
+    /// Returns the harmonic mean of precision and recall.
     pub fn f1(&self, point: &Point) -> f64 {
         2.0 * point.right as f64 / (point.right + point.wrong + self.same) as f64
     }
 
-    /// The mean of the precisions at which each pair labelled the same is found: the area under the stairs of the
-    /// precision-recall curve, without interpolation. Pairs of equal similarity are found together.
+    /// Returns the average precision: the mean of the precisions at which each pair labelled the same is
+    /// found, which is the area under the steps of the precision-recall curve, without interpolation. Pairs
+    /// of equal similarity are found together.
     pub fn average_precision(&self) -> f64 {
         let mut before = 0;
         let steps = self.points.iter().map(|point| {
@@ -68,25 +79,27 @@ impl Ranking {
         steps.sum::<f64>() / self.same.max(1) as f64
     }
 
-    /// The point of the greatest recall whose precision is at least this, and of equal ones the highest threshold;
-    /// none if there is no such.
+    /// Returns the point of the greatest recall whose precision is at least `least`, and of equal ones the
+    /// highest threshold. Returns `None` if no point is that precise.
     pub fn at_precision(&self, least: f64) -> Option<&Point> {
         let precise = self.points.iter().rev().filter(|point| point.precision() >= least);
         precise.max_by_key(|point| point.right)
     }
 
-    /// The highest threshold whose recall is at least this.
+    /// Returns the highest threshold whose recall is at least `least`.
     pub fn at_recall(&self, least: f64) -> Option<&Point> {
         self.points.iter().find(|point| self.recall(point) >= least)
     }
 
-    /// The point of the greatest harmonic mean of precision and recall, and of equal ones the highest threshold.
+    /// Returns the point of the greatest harmonic mean of precision and recall, and of equal ones the highest
+    /// threshold.
     pub fn best(&self) -> Option<&Point> {
         self.points.iter().rev().max_by(|a, b| self.f1(a).total_cmp(&self.f1(b)))
     }
 
-    /// The shortest number that finds the same pairs as this point does: above the next lower similarity of any
-    /// pair, and of equally short ones the nearest to the middle between the two.
+    /// Returns the shortest number that finds the same pairs as the point. It lies above the next lower
+    /// similarity of any pair, and of equally short numbers it is the nearest to the middle between the two
+    /// similarities.
     pub fn threshold(&self, point: &Point) -> Similarity {
         let at = self.points.partition_point(|other| other.least >= point.least);
         let low = self.points.get(at).map_or(0, |next| next.least.as_millionths());
@@ -110,7 +123,7 @@ mod tests {
         Ranking::new(pairs.iter().map(|&(at, same)| (Similarity::millionths(at), same)).collect())
     }
 
-    /// Similarities .9 same, .8 same, .7 not, .6 same and not (equal), .1 not.
+    /// Similarities .9, .8 and .6 of pairs labelled the same, and .7, .6 and .1 of pairs labelled different.
     fn example() -> Ranking {
         ranking(&[
             (600_000, true),
@@ -130,7 +143,7 @@ mod tests {
 
     #[test]
     fn average_precision_is_the_area_under_the_stairs() {
-        // A third of the recall each at precision 1, 1 and 3/5.
+        // Each third of the recall is reached at precision 1, 1 and 3/5.
         assert!((example().average_precision() - (1.0 + 1.0 + 0.6) / 3.0).abs() < 1e-12);
         assert_eq!(ranking(&[(1, false)]).average_precision(), 0.0);
     }

@@ -1,36 +1,36 @@
-//! How well what was found agrees with what is true.
+//! Scores of a result against the truth.
 
 use super::truth_groups::Partners;
 
-/// How what was found compares with what is true.
+/// Agreement of a result with the truth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Score {
-    /// Found, and true.
+    /// Number of items that were found and are true.
     pub right: u64,
-    /// Found, and not true.
+    /// Number of items that were found and are not true.
     pub wrong: u64,
-    /// True, and not found.
+    /// Number of items that are true and were not found.
     pub missed: u64,
 }
 
 impl Score {
-    /// Of the pairs of documents.
+    /// Scores the pairs of documents.
     pub fn of_pairs(truth: &Partners, found: &Partners) -> Self {
         let right = found.pairs().filter(|&(a, b)| truth.related(a, b)).count() as u64;
         Score { right, wrong: found.count() - right, missed: truth.count() - right }
     }
 
-    /// Which part of what was found is true; `None` if nothing was found.
+    /// Returns the share of what was found that is true; `None` if nothing was found.
     pub fn precision(&self) -> Option<f64> {
         ratio(self.right, self.right + self.wrong)
     }
 
-    /// Which part of what is true was found; `None` if nothing is.
+    /// Returns the share of what is true that was found; `None` if nothing is true.
     pub fn recall(&self) -> Option<f64> {
         ratio(self.right, self.right + self.missed)
     }
 
-    /// The harmonic mean of the two; `None` if nothing is true and nothing was found.
+    /// Returns the harmonic mean of precision and recall; `None` if nothing is true and nothing was found.
     pub fn f1(&self) -> Option<f64> {
         ratio(2 * self.right, 2 * self.right + self.wrong + self.missed)
     }
@@ -40,27 +40,28 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// What the removal of documents did to a corpus whose true pairs are known. A group is a component of them.
+/// Effect of the removal of documents from a corpus whose true pairs are known. A group is a component of
+/// these pairs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removals {
-    /// Documents removed.
+    /// Number of documents removed.
     pub removed: u64,
-    /// Those of them that go together with another document.
+    /// Number of documents removed that have a true partner.
     pub with_partner: u64,
-    /// Those of them that go together with none that stays.
+    /// Number of documents removed without a true partner that stays.
     pub unsound: u64,
-    /// Documents that go if one of each group stays.
+    /// Number of documents that would be removed if one of each group stayed.
     pub removable: u64,
-    /// As many of them as were removed: of each group, all that went but one if all went.
+    /// Number of these documents that were removed. In a group of which all were removed, all but one count.
     pub removed_of_removable: u64,
-    /// Groups, single documents included, of which none stays.
+    /// Number of groups, single documents included, of which no document stays.
     pub wiped: u64,
-    /// True pairs of which both stay.
+    /// Number of true pairs of which both documents stay.
     pub left: u64,
 }
 
 impl Removals {
-    /// `removed`: for each document whether it went.
+    /// Compares the removal with the truth. `removed`: for each document, whether it was removed.
     pub fn new(truth: &Partners, removed: &[bool]) -> Self {
         let mut all = Removals::default();
         let components = truth.components();
@@ -86,44 +87,47 @@ impl Removals {
         all
     }
 
-    /// Which part of the removed documents goes together with another.
+    /// Returns the share of the removed documents that have a true partner.
     pub fn precision(&self) -> Option<f64> {
         ratio(self.with_partner, self.removed)
     }
 
-    /// Which part of the removable documents was removed.
+    /// Returns the share of the removable documents that was removed.
     pub fn recall(&self) -> Option<f64> {
         ratio(self.removed_of_removable, self.removable)
     }
 
-    /// The harmonic mean of the two.
+    /// Returns the harmonic mean of precision and recall.
     pub fn f1(&self) -> Option<f64> {
         let (precision, recall) = (self.precision()?, self.recall()?);
         Some(if precision + recall == 0.0 { 0.0 } else { 2.0 * precision * recall / (precision + recall) })
     }
 }
 
-/// Documents by the convention of the CORE-2020 benchmark: a document for which something was found is a
-/// positive, and a true one only if all of its true partners are among what was found, whatever else is.
+/// Counts of documents by the convention of the CORE-2020 benchmark. A document for which something was found
+/// is a positive. A positive is a true one only if all its true partners were found, whatever else was found
+/// too.
 ///
 /// Source: Gyawali, Anastasiou, Knoth, "Deduplication of Scholarly Documents using Locality Sensitive Hashing and
 /// Word Embeddings", LREC 2020, as text-dedup counts it (its `classify_prediction`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Core2020 {
-    /// Something was found, and all that is true is in it.
+    /// Number of documents for which something was found, and all true partners are in it.
     pub true_positives: u64,
-    /// Something was found, and something true is not in it, or nothing is true.
+    /// Number of documents for which something was found, but which have a true partner outside of it, or no
+    /// true partner.
     pub false_positives: u64,
-    /// Nothing was found where something is true.
+    /// Number of documents for which nothing was found, although they have a true partner.
     pub false_negatives: u64,
-    /// Nothing was found where nothing is true.
+    /// Number of documents for which nothing was found, and which have no true partner.
     pub true_negatives: u64,
-    /// Exactly what is true was found.
+    /// Number of documents for which exactly the true partners were found.
     pub exact: u64,
 }
 
 impl Core2020 {
-    /// `documents`: all that count, of which those above the relations' have no partners.
+    /// Counts the documents. `documents`: the number of all. Those beyond the documents of `truth` have no
+    /// partners.
     pub fn new(truth: &Partners, found: &Partners, documents: u64) -> Self {
         let mut all = Core2020::default();
         let known = truth.documents();
@@ -142,17 +146,17 @@ impl Core2020 {
         Core2020 { true_negatives: all.true_negatives + unknown, exact: all.exact + unknown, ..all }
     }
 
-    /// Precision and recall of the documents that have partners, as the convention has them.
+    /// Returns the score of the documents that have partners, by the convention.
     pub fn duplicates(&self) -> Score {
         Score { right: self.true_positives, wrong: self.false_positives, missed: self.false_negatives }
     }
 
-    /// The same of those that have none.
+    /// Returns the score of the documents that have no partners, by the convention.
     pub fn others(&self) -> Score {
         Score { right: self.true_negatives, wrong: self.false_negatives, missed: self.false_positives }
     }
 
-    /// Which part of the documents has exactly its true partners.
+    /// Returns the share of documents for which exactly the true partners were found.
     pub fn accuracy(&self) -> Option<f64> {
         ratio(
             self.exact,
@@ -179,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_removed_document_needs_a_partner_and_one_that_stays() {
-        // Groups: 0-1-2 (a chain), 3-4, 5. Gone: 1 and 2, both of 3-4, and 5.
+        // The groups are 0-1-2 (a chain), 3-4, and 5. Removed are 1 and 2, both 3 and 4, and 5.
         let truth = Partners::new(6, &[], &[(0, 1), (1, 2), (3, 4)]);
         let got = Removals::new(&truth, &[false, true, true, true, true, true]);
         let expected = Removals {
@@ -199,7 +203,8 @@ mod tests {
     #[test]
     fn by_the_convention_of_core_2020_one_missed_partner_makes_a_false_positive() {
         let truth = Partners::new(7, &[(0, 1), (1, 2)], &[(3, 4)]);
-        // 0 and 1 lack 2; 2 has nothing; 3 and 4 have all and 5 besides, which has nothing true; 6 and 7 none.
+        // 0 and 1 lack 2. 2 has nothing. 3 and 4 have all, and also 5, which has no true partner. 6 and 7
+        // have nothing.
         let found = Partners::new(7, &[], &[(0, 1), (3, 4), (3, 5), (4, 5)]);
         let got = Core2020::new(&truth, &found, 8);
         let expected = Core2020 {

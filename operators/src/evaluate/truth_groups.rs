@@ -1,9 +1,10 @@
-//! Which documents go together, as labels say it or as a run found it.
+//! Groups of documents that belong together, by labels or by the result of a run.
 
-/// Which documents go together, by their numbers: every two of one class, and every two of classes that are paired.
+/// Documents that belong together, by their numbers: every two documents of one class, and every two
+/// documents of two classes that are paired.
 ///
-/// Identical documents and clusters are classes, so that millions of pairs need not be held: some 40 bytes a
-/// document, 8 for each pair of classes.
+/// Identical documents and clusters are classes, so that millions of pairs need not be held. Memory: some 60
+/// bytes a document, and 8 for each pair of classes.
 #[derive(Clone, Debug, Default)]
 pub struct Partners {
     class: Vec<u32>,
@@ -12,7 +13,8 @@ pub struct Partners {
 }
 
 impl Partners {
-    /// Of `documents` documents, those of `same` in one class, and `pairs` between classes.
+    /// Makes the groups of `documents` documents. `same`: documents that belong to one class. `pairs`:
+    /// documents whose classes are paired.
     ///
     /// # Panics
     /// When a number is not below `documents`.
@@ -34,7 +36,7 @@ impl Partners {
         Partners { class, members, paired }
     }
 
-    /// The same without the documents that are not below `documents`.
+    /// Drops the documents whose number is not below `documents`.
     pub fn first(mut self, documents: usize) -> Self {
         self.class.truncate(documents);
         for members in &mut self.members {
@@ -43,31 +45,31 @@ impl Partners {
         self
     }
 
-    /// How many documents there are.
+    /// Returns the number of documents.
     pub fn documents(&self) -> usize {
         self.class.len()
     }
 
-    /// Whether the two go together.
+    /// Whether two documents belong together.
     pub fn related(&self, a: u32, b: u32) -> bool {
         let (a, b) = (self.class[a as usize], self.class[b as usize]);
         a == b || self.paired[a as usize].binary_search(&b).is_ok()
     }
 
-    /// The others that a document goes together with.
+    /// Returns the other documents that a document belongs together with.
     pub fn of(&self, doc: u32) -> impl Iterator<Item = u32> {
         let class = self.class[doc as usize];
         let classes = std::iter::once(class).chain(self.paired[class as usize].iter().copied());
         classes.flat_map(|class| &self.members[class as usize]).copied().filter(move |&other| other != doc)
     }
 
-    /// Every pair of documents that go together, once, the smaller number first.
+    /// Returns every pair of documents that belong together, once, the smaller number first.
     pub fn pairs(&self) -> impl Iterator<Item = (u32, u32)> {
         (0..self.class.len() as u32)
             .flat_map(|doc| self.of(doc).map(move |other| (doc, other)).filter(|p| p.0 < p.1))
     }
 
-    /// How many pairs that are.
+    /// Returns the number of pairs of documents that belong together.
     pub fn count(&self) -> u64 {
         let size = |class: usize| self.members[class].len() as u64;
         let of_class = |class: usize| {
@@ -77,7 +79,8 @@ impl Partners {
         (0..self.members.len()).map(of_class).sum::<u64>() / 2
     }
 
-    /// For each document, the smallest number that it is tied to, over however many others.
+    /// Returns for each document the smallest number in its component, which contains all documents that it
+    /// reaches over any number of others.
     pub fn components(&self) -> Vec<u32> {
         let between = (0..).zip(&self.paired).flat_map(|(a, others)| others.iter().map(move |&b| (a, b)));
         let ties: Vec<_> = (0..).zip(self.class.iter().copied()).chain(between).collect();
@@ -87,7 +90,7 @@ impl Partners {
     }
 }
 
-/// For each of `count` numbers the smallest one that it is tied to.
+/// Returns for each of `count` numbers the smallest number in its component.
 fn components(count: usize, ties: &[(u32, u32)]) -> Vec<u32> {
     let mut parent: Vec<u32> = (0..count as u32).collect();
     fn root(parent: &mut [u32], mut of: u32) -> u32 {

@@ -1,17 +1,28 @@
-//! Counting, for each bit, the words in which it is set.
+//! Bit-sliced counters: for each bit, the total weight of the words in which it is set.
 
 use super::bits::Word;
 
-/// Sums up, for each bit, the weights of the words in which it is set; bit `b` of `planes[p]` is bit `p` of the
-/// sum of bit `b`. Words of weight one go sixteen at a time through a tree of full adders: 5 operations a word.
+/// Sums up, for each bit, the weights of the words in which the bit is set.
 ///
-/// Holds sums below 2^48.
+/// The sums are stored in bit planes: bit `b` of `planes[p]` is bit `p` of the sum of bit `b`. Adding a word
+/// to all sums at once is then a binary addition over the planes. Words of weight one go sixteen at a time
+/// through a tree of full adders, at 5 operations a word. Sums must stay below 2^48.
+///
+/// Example with words of four bits, added one by one:
+///
+/// ```text
+/// words         0111, 0011, 0001
+/// sums          0, 1, 2, 3        for bits 3, 2, 1, 0
+/// planes[0]     0101              the ones of the sums
+/// planes[1]     0011              the twos of the sums
+/// majority      0011              bits with a sum above 3 / 2
+/// ```
 pub(crate) struct Tally<W> {
     planes: [W; 48],
     waiting: [W; 16],
-    /// Words of weight one.
+    /// Number of words of weight one.
     count: u64,
-    /// Of all others.
+    /// Total weight of all other words.
     weight: u64,
 }
 
@@ -32,7 +43,8 @@ impl<W: Word> Tally<W> {
         }
     }
 
-    /// Adds a word of any weight. Cost: 5 operations for each bit of the weight, and for the few that carry on.
+    /// Adds a word of any weight. Cost: 5 operations for each bit of the weight, and for each of the few
+    /// planes that a carry passes.
     #[inline]
     pub fn add_weighted(&mut self, word: W, weight: u64) {
         self.weight += weight;
@@ -63,7 +75,7 @@ impl<W: Word> Tally<W> {
         self.ripple(4, carries[0]);
     }
 
-    /// Adds one to the sum of every bit of `carry`, from plane `from` up.
+    /// Adds one to the sum of every bit of `carry`, from plane `from` upwards.
     #[inline]
     fn ripple(&mut self, from: usize, mut carry: W) {
         for plane in &mut self.planes[from..] {
@@ -74,7 +86,7 @@ impl<W: Word> Tally<W> {
         }
     }
 
-    /// The bits that are set in words of more than half of the weight.
+    /// Returns the bits that are set in words of more than half of the total weight.
     pub fn majority(mut self) -> W {
         for i in 0..self.count as usize % 16 {
             self.ripple(0, self.waiting[i]);
@@ -106,7 +118,8 @@ mod tests {
         assert_eq!(tally.majority(), 0b001); // 3, 2 and 1 of 4
     }
 
-    /// Papers/2, step 4: 100101 of weight 4 and 101011 of weight 5 make 101011, as 9 -9 1 -1 1 9.
+    /// Step 4 of Papers/2: 100101 with weight 4 and 101011 with weight 5 make 101011, by the sums 9 -9 1 -1 1
+    /// 9.
     #[test]
     fn the_heavier_word_of_the_blog_s_example_wins() {
         let mut tally = Tally::default();
@@ -115,7 +128,7 @@ mod tests {
         assert_eq!(tally.majority(), 0b101011);
     }
 
-    /// The same by the book.
+    /// The definition, bit by bit.
     fn bit_by_bit(words: &[(u128, u64)]) -> u128 {
         let all: u64 = words.iter().map(|word| word.1).sum();
         let of =

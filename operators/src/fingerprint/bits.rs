@@ -1,4 +1,4 @@
-//! Words of bits: what a Hamming distance compares.
+//! Words of bits: the type of a fingerprint that Hamming distances are computed on.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -7,7 +7,8 @@ use std::ops::{BitAnd, BitOr, BitXor, Not, Shr, Sub};
 use crate::hash;
 use crate::record::Record;
 
-/// A fingerprint's bits: `u64` or `u128`, and nothing else, which the compare kernels rely on.
+/// Bits of a fingerprint: `u64` or `u128`. The trait is sealed, because the compare kernels rely on there
+/// being no other.
 pub trait Word:
     sealed::Sealed
     + Record
@@ -24,23 +25,24 @@ pub trait Word:
     + Shr<u32, Output = Self>
     + Sub<Output = Self>
 {
-    /// How many bits it has.
+    /// Number of bits.
     const BITS: u32;
-    /// A feature's bits. Those of 128 begin with the feature's hash and end with the hash of that.
+    /// Returns the bits of a feature. With 128 bits, the low half is the feature's hash and the high half is
+    /// the hash of that.
     fn of_feature(feature: u64) -> Self;
-    /// The number of set bits.
+    /// Returns the number of set bits.
     fn count_ones(self) -> u32;
-    /// The number of bits below the lowest set one.
+    /// Returns the number of bits below the lowest set one.
     fn trailing_zeros(self) -> u32;
-    /// The low 64 bits, and the high ones; those of 64 are both.
+    /// Returns the low and the high 64 bits. A word of 64 bits is returned twice.
     fn halves(self) -> [u64; 2];
-    /// A number for routing; different words may share it.
+    /// Returns a number for routing. Different words may have the same.
     fn key(self) -> u64;
-    /// The lowest `count` bits, at least one, set.
+    /// Returns a word with the lowest `count` bits set; `count` is at least one.
     fn lowest(count: u32) -> Self {
         !Self::default() >> (Self::BITS - count)
     }
-    /// Takes the lowest `count` set bits away, and returns them.
+    /// Clears the lowest `count` set bits, and returns them.
     fn take_lowest(&mut self, count: u32) -> Self {
         let before = *self;
         for _ in 0..count {

@@ -1,25 +1,41 @@
-//! The block join: every pair of fingerprints within a Hamming distance, each once.
-//!
-//! Fingerprints meet in tables (`fingerprint/block_tables.rs`). A bucket of a table that is too large to compare all pairs is split over
-//! bits that are not yet fixed: within `k` bits two fingerprints agree on at least one of `k + 1` groups of bits, and the
-//! pair is looked for in the first (Zhou's remedy for skew made general; docs/design/0002).
+//! The block join: finds every pair of fingerprints within a Hamming distance, each once.
 
 use super::bits::Word;
 use super::block_tables::Table;
 use super::hamming::Kernel;
 use crate::record::{Pair, Row};
 
-/// Buckets up to this size are compared pair by pair, per part that a split would have.
+/// Greatest size of a bucket that is compared pair by pair, for each part that a split would have.
 const SMALL: usize = 128;
-/// Splitting aims at buckets of this size, or up to twice as many.
+/// Size of the buckets that a split aims at. The buckets may have up to twice as many rows.
 const TARGET: usize = 16;
-/// At most this many bits are split over at once: 256 buckets are filled without missing the address cache.
+/// Greatest number of bits of a split: 256 buckets can be filled without misses of the address cache (TLB).
 const MAX_WIDTH: u32 = 8;
-/// Rows of a bucket that are compared with the rest at once; bounds the list of hits.
+/// Number of rows of a bucket that are compared with the rest at once; bounds the list of hits.
 const STRIP: usize = 256;
 
-/// Joins rows table by table. Keeps its buffers between calls: one copy of the rows (16 bytes each, 32 for 128 bits)
-/// and small change.
+/// Joins rows of fingerprints, table by table.
+///
+/// Two fingerprints that differ in at most `k` bits agree on at least `b - k` of `b` blocks of bits. Each
+/// choice of `b - k` blocks has a table, in whose buckets the fingerprints meet that agree on these blocks
+/// (`tables.rs`). A pair that meets in several tables is emitted in the first one. A small bucket is compared
+/// pair by pair. A larger one is split over bits that are not yet fixed: the pair differs in at most `k` of
+/// them, so of `k + 1` groups of these bits it agrees on at least one, and it is looked for in the first such
+/// group. Splitting goes on until the buckets are small. It generalises Zhou's remedy for skew; the costs are
+/// in docs/design/0002.
+///
+/// Example with 8 bits, distance 1 and two blocks of 4 bits: `a` = 0000 0000, `b` = 0000 0001, `c` = 0001
+/// 0000.
+///
+/// ```text
+/// table 0   equal low block                      bucket 0000: a and c, 1 bit, emitted    bucket 0001: b
+/// table 1   equal high block, unequal low block  bucket 0000: a and b, 1 bit, emitted    bucket 0001: c
+/// b and c differ in 2 bits, one in each block, and never meet
+/// two equal fingerprints meet in both tables; table 1 drops the pair, because its low blocks are equal
+/// ```
+///
+/// Memory: buffers that are kept between calls, with one copy of the rows (16 bytes each, 32 for 128 bits)
+/// and little else.
 #[derive(Clone, Debug)]
 pub struct BlockJoin<W> {
     kernel: Kernel,
@@ -36,24 +52,25 @@ pub struct BlockJoin<W> {
 #[derive(Clone, Debug, Default)]
 struct Level<W> {
     rows: Vec<Row<W>>,
-    /// For each group of bits, where its buckets end.
+    /// For each group of bits, the ends of its buckets.
     ends: Vec<Vec<usize>>,
 }
 
-/// What is known of every pair that is wanted from a bucket.
+/// Properties of every pair that is wanted from a bucket.
 #[derive(Clone, Copy, Debug)]
 struct Bounds<W> {
-    /// It agrees on these bits.
+    /// Bits on which the pair agrees.
     equal: W,
-    /// It differs in at most `budget` of these bits, ...
+    /// Bits of which the pair differs in at most `budget`.
     zone: W,
-    /// ... in bits.
+    /// Greatest number of bits of `zone` in which the pair differs.
     budget: u32,
 }
 
 impl<W: Word> BlockJoin<W> {
-    /// A join of fingerprints of `bits` bits within `distance` bits, by so many blocks: `distance + 1` make as many
-    /// tables, more blocks make more tables of smaller buckets (see [`super::block_tables`]).
+    /// Makes a join of fingerprints of `bits` bits within `distance` bits. The fingerprints are cut into
+    /// `blocks` blocks: `distance + 1` blocks make as many tables, and more blocks make more tables with
+    /// smaller buckets (see [`crate::tables`]).
     ///
     /// # Panics
     /// When there are more bits than the word has, fewer bits than blocks, or no more blocks than `distance`.
@@ -70,14 +87,16 @@ impl<W: Word> BlockJoin<W> {
         }
     }
 
-    /// The tables.
+    /// Returns the tables, in the order in which pairs belong to them.
     pub fn tables(&self) -> &[Table<W>] {
         &self.tables
     }
 
-    /// Emits every pair of rows that are within the distance and belong to the table; returns how many pairs it compared.
+    /// Emits every pair of rows that is within the distance and belongs to the table. Returns the number of
+    /// pairs compared.
     ///
-    /// Cost: close to linear in the rows for spread fingerprints, and in the pairs where they are many.
+    /// Cost: close to linear in the rows where fingerprints are spread evenly, and in the pairs where there
+    /// are many.
     pub fn join(&mut self, table: &Table<W>, rows: &[Row<W>], emit: &mut impl FnMut(Pair)) -> u64 {
         self.compared = 0;
         let Table { equal, differ, zone } = table.clone();
@@ -94,7 +113,7 @@ impl<W: Word> BlockJoin<W> {
         if rows.len() <= if bounds.equal == none { SMALL * parts } else { SMALL } {
             return self.compare(rows, bounds.equal, emit);
         }
-        // Bits on which all rows agree tell nothing apart, and cannot be where a pair differs.
+        // A bit on which all rows agree separates none of them, and no pair differs in it.
         let varying = rows.iter().fold(none, |bits, row| bits | (row.fingerprint ^ rows[0].fingerprint));
         if self.differ.iter().any(|&bits| bits & varying == none) {
             return;
@@ -115,8 +134,8 @@ impl<W: Word> BlockJoin<W> {
             let width = wanted.min(zone.count_ones() / parts as u32);
             let groups: Vec<W> = (0..parts).map(|_| rest.take_lowest(width)).collect();
             level.count(rows, &groups);
-            // Crowded fingerprints may stay together in every part. Halving the work at least bounds it all by a
-            // small multiple of comparing all pairs.
+            // Crowded fingerprints may stay together in every part. A split that at least halves the work
+            // bounds the total by a small multiple of comparing all pairs.
             if width == 0 || 2 * level.pairs() > rows.len().pow(2) {
                 self.compare(rows, none, emit);
             } else {
@@ -126,7 +145,7 @@ impl<W: Word> BlockJoin<W> {
         self.levels[depth] = level;
     }
 
-    /// Looks for each pair in the first group of bits of the zone on which it agrees.
+    /// Looks for each pair in the first group of bits of the zone on which the pair agrees.
     fn split_zone(
         &mut self,
         depth: usize,
@@ -148,7 +167,8 @@ impl<W: Word> BlockJoin<W> {
         self.differ.truncate(known);
     }
 
-    /// Sorts rows into buckets by the bits of a group, whose ends are counted, and splits each bucket further.
+    /// Sorts rows into buckets by the bits of a group, whose rows are counted already, and splits each bucket
+    /// further.
     fn split_by(
         &mut self,
         depth: usize,
@@ -168,7 +188,7 @@ impl<W: Word> BlockJoin<W> {
         }
     }
 
-    /// Compares all pairs of a bucket.
+    /// Compares all pairs of a bucket, and emits those that are within the distance and belong to it.
     fn compare(&mut self, rows: &[Row<W>], equal: W, emit: &mut impl FnMut(Pair)) {
         let none = W::default();
         self.compared += (rows.len() * rows.len().saturating_sub(1) / 2) as u64;
@@ -203,12 +223,13 @@ impl<W: Word> Level<W> {
         self.ends[groups.len()..].iter_mut().for_each(Vec::clear);
     }
 
-    /// Twice the pairs that share a bucket of a group, each row with itself included.
+    /// Returns twice the number of pairs that share a bucket of a group, where each row also makes a pair
+    /// with itself.
     fn pairs(&self) -> usize {
         self.ends.iter().flatten().map(|count| count * count).sum()
     }
 
-    /// Orders rows by their bits in a group; its counts become its buckets' ends.
+    /// Orders rows by their bits in a group. The counts of the group become the ends of its buckets.
     fn scatter(&mut self, rows: &[Row<W>], part: usize, group: W) {
         self.rows.resize(rows.len(), Row::default());
         let (ends, to) = (&mut self.ends[part], &mut self.rows);
@@ -225,8 +246,8 @@ impl<W: Word> Level<W> {
     }
 }
 
-/// The tighter of two bounds on where a pair differs: `zone` with its budget, or the first group known to
-/// differ, with what the groups after it leave.
+/// Returns the tighter of two bounds on where a pair differs: `zone` with `budget`, or the first group known
+/// to differ with `first_budget`, the bits that the groups after it leave.
 fn narrower<W: Word>(zone: W, budget: u32, first: Option<&W>, first_budget: u32) -> Bounds<W> {
     let share = |bits: W, budget: u32| bits.count_ones() / (budget + 1);
     match first {
@@ -238,12 +259,12 @@ fn narrower<W: Word>(zone: W, budget: u32, first: Option<&W>, first_budget: u32)
     }
 }
 
-/// Packs some bits of a fingerprint into a number.
+/// Packs some bits of a fingerprint into a number: the index of a bucket.
 struct Bits {
     shift: u32,
     mask: u64,
-    /// Nearly always the bits lie side by side. Else: the other runs of them, each with its shift, its mask once
-    /// shifted, and its place in the number.
+    /// Further runs of bits, each with its shift, its mask after the shift, and its position in the number.
+    /// The bits nearly always lie side by side, and then there are none.
     others: Vec<(u32, u64, u32)>,
 }
 
@@ -317,7 +338,7 @@ mod tests {
         assert_eq!(joined(64, 3, 4, &rows), [Pair::new(DocId(0), DocId(1), 3)]);
     }
 
-    /// Distances of up to 15 bits, and for each the numbers of blocks that make tables enough for a test.
+    /// Distances of up to 15 bits, and for each the numbers of blocks whose tables are few enough for a test.
     fn designs() -> impl Strategy<Value = (u32, u32)> {
         let blocks = |distance| (distance + 1..=32).filter(move |&blocks| tables(distance, blocks) <= 60);
         let designs = (0..=15).flat_map(|distance| blocks(distance).map(move |blocks| (distance, blocks)));
@@ -366,8 +387,8 @@ mod tests {
         }
     }
 
-    /// Many rows that share their last block: pairs of it differ in exactly one bit of each other block, so it is
-    /// split over the first block, twice.
+    /// Many rows share their last block. A pair of that table differs in exactly one bit of each other block,
+    /// so the bucket is split over the first block, twice.
     #[test]
     fn pairs_that_share_only_their_last_block_are_found_in_a_crowd() {
         let random = |i: u64| crate::hash::spread(i) >> 16 | 7 << 48;

@@ -1,41 +1,53 @@
-//! Tables of blocks: which fingerprints a join brings together, and which of their pairs it takes there.
+//! Tables of blocks: the bits on which fingerprints must agree to meet in a join, and the pairs that a join
+//! emits there.
 //!
-//! Two fingerprints within `k` bits agree on at least `b - k` of `b` blocks, so each choice of `b - k` blocks has a
-//! table keyed on them together: Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007,
-//! section 3. A pair that agrees on more of them meets in several tables, and belongs to the first.
+//! Two fingerprints within `k` bits agree on at least `b - k` of `b` blocks, so each choice of `b - k` blocks
+//! has a table that is keyed on them together: Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web
+//! Crawling", WWW 2007, section 3. A pair that agrees on more blocks meets in several tables, and belongs to
+//! the first.
 
 use super::bits::Word;
 
-/// The most tables that a join should have: every row is shuffled and joined once for each of them.
+/// Greatest number of tables that a join should have. Every row is shuffled and joined once for each table.
 pub const MAX_TABLES: u64 = 500;
 
-/// Buckets of a table are not split over fewer bits than this: too few would come of it.
+/// Least number of bits of a group when a table is split. Fewer bits would divide the bucket too little.
 const LEAST_SPLIT_BITS: u32 = 4;
-/// Nor into more tables than this, as each takes all rows.
+/// Greatest number of tables that a table is split into, because each takes all rows.
 const MOST_SPLIT_TABLES: u32 = 8;
 
-/// A choice of blocks, and the pairs that belong to it: those whose first blocks in common these are.
+/// A choice of blocks, and the pairs that belong to it: those pairs for which these blocks are the first on
+/// which they agree.
 ///
-/// No two of the parts share a bit, and together they are all bits.
+/// No two of the parts share a bit, and together they contain all bits.
+///
+/// Example with three blocks and distance 1, so that two blocks are chosen:
+///
+/// ```text
+/// chosen    equal     differ    zone
+/// 0 and 1   0, 1      -         2
+/// 0 and 2   0, 2      1         -
+/// 1 and 2   1, 2      0         -
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Table<W> {
-    /// The chosen blocks: a pair agrees on all of them.
+    /// Chosen blocks. The pair agrees on all of them.
     pub(crate) equal: W,
-    /// The blocks before the last chosen one that are not chosen: it differs in each.
+    /// Blocks before the last chosen one that are not chosen. The pair differs in each of them.
     pub(crate) differ: Vec<W>,
     /// All blocks after the last chosen one.
     pub(crate) zone: W,
 }
 
 impl<W: Word> Table<W> {
-    /// The tables of fingerprints of `bits` bits within `distance` bits.
+    /// Makes the tables of fingerprints of `bits` bits within `distance` bits.
     ///
     /// # Panics
     /// When there are more bits than the word has, fewer bits than blocks, or no more blocks than `distance`.
     pub fn all(bits: u32, distance: u32, blocks: u32) -> Vec<Self> {
         assert!(bits <= W::BITS && distance < blocks && blocks <= bits, "at least one bit a block");
         let mut rest = W::lowest(bits);
-        // Their sizes differ by at most one.
+        // The sizes of the blocks differ by at most one bit.
         let end = |block: u32| bits * block / blocks;
         let blocks: Vec<W> = (0..blocks).map(|block| rest.take_lowest(end(block + 1) - end(block))).collect();
         let mut tables = Vec::new();
@@ -43,16 +55,17 @@ impl<W: Word> Table<W> {
         tables
     }
 
-    /// The number of a bucket, the same for fingerprints that agree where they must.
+    /// Returns the number of a fingerprint's bucket, which is equal for fingerprints that agree on the chosen
+    /// blocks.
     pub fn key(&self, fingerprint: W) -> u64 {
         (fingerprint & self.equal).key()
     }
 
-    /// Narrower tables, of smaller buckets, that share out the pairs within `distance` bits of this one. `None` if there
-    /// are too few bits left for that.
+    /// Splits the table into narrower tables of smaller buckets, which share out the pairs within `distance`
+    /// bits of this one. Returns `None` if too few bits are left for that.
     ///
-    /// A part of the fingerprint where a pair differs in at most `n` bits is cut into `n + 1` groups, on one of which it
-    /// agrees; each has a table for the pairs of which it is the first one.
+    /// A part of the fingerprint in which a pair differs in at most `n` bits is cut into `n + 1` groups. The
+    /// pair agrees on at least one of them, and belongs to the table of the first such group.
     pub fn split(&self, distance: u32) -> Option<Vec<Self>> {
         let left = distance - self.differ.len() as u32;
         let width = |bits: W, most: u32| bits.count_ones() / (most + 1);
@@ -70,11 +83,12 @@ impl<W: Word> Table<W> {
         }
         let mut before = Vec::new();
         let tables = (0..=most).map(|number| {
-            // The only group takes all bits: they agree on all.
+            // A single group takes all bits, because the pair agrees on all of them.
             let group = rest.take_lowest(if most == 0 { part.count_ones() } else { width });
             let mut table = Table { equal: outside.equal | group, ..outside.clone() };
             table.differ.extend(&before);
-            // Where it must differ, but not in the groups so far, it does so in the rest.
+            // If the pair must differ in the part but agrees on the first group, it differs in the rest of
+            // the part.
             match widest {
                 Some(_) if number == 0 => table.differ.push(rest),
                 _ => table.zone = table.zone | rest,
@@ -86,7 +100,7 @@ impl<W: Word> Table<W> {
     }
 }
 
-/// Adds the tables of all choices of `count` of the `blocks`, which lie behind those chosen already.
+/// Adds the tables of all choices of `count` of the `blocks`, which lie behind the blocks chosen already.
 fn choose<W: Word>(blocks: &[W], count: usize, mut chosen: Table<W>, tables: &mut Vec<Table<W>>) {
     if count == 0 {
         chosen.zone = blocks.iter().fold(W::default(), |zone, &block| zone | block);
@@ -99,7 +113,8 @@ fn choose<W: Word>(blocks: &[W], count: usize, mut chosen: Table<W>, tables: &mu
     }
 }
 
-/// The number of tables that so many blocks make: the ways to choose the `distance` blocks that are not in the key.
+/// Returns the number of tables that `blocks` blocks make: the ways to choose the `distance` blocks that are
+/// not in the key.
 pub fn tables(distance: u32, blocks: u32) -> u64 {
     let ways = (0..u128::from(distance)).fold(1, |ways, i| ways * (u128::from(blocks) - i) / (i + 1));
     u64::try_from(ways).unwrap_or(u64::MAX)
@@ -110,7 +125,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Manku, example 3.1: 4, 10 and 20 tables of 64 bits within 3, and the bits of their keys.
+    /// Example 3.1 of Manku et al.: 4, 10 and 20 tables of 64 bits within 3, and the numbers of bits of their
+    /// keys.
     #[test]
     fn tables_are_those_of_the_paper() {
         for (blocks, count, key_bits) in [(4, 4, 16..=16), (5, 10, 25..=26), (6, 20, 31..=33)] {
@@ -141,7 +157,7 @@ mod tests {
             let mut splits = 0;
             while !tables.is_empty() {
                 prop_assert_eq!(tables.iter().filter(belongs).count(), 1, "{} splits", splits);
-                // The pair's own table again and again, until there is nothing left to split.
+                // The table of the pair is split again and again, until nothing is left to split.
                 let own = tables.into_iter().find(|table| belongs(&table));
                 tables = own.and_then(|table| table.split(4)).unwrap_or_default();
                 splits += 1;

@@ -1,25 +1,26 @@
-//! Pairs of fingerprints within a Hamming distance: one kernel in three widths, picked at run time.
+//! The compare kernel of the block join: finds pairs of fingerprints within a Hamming distance. There are
+//! three widths, of which one is picked at run time.
 //!
-//! The only file with `unsafe`: wide loads, and calls of functions that need a processor feature.
+//! This is the only file with `unsafe`: wide loads, and calls of functions that need a processor feature.
 #![expect(unsafe_code, reason = "see above; every block says why it is sound")]
 
 use super::bits::Word;
 
-/// How wide the compare kernel works.
+/// Width of the compare kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kernel {
-    /// One pair at a time, on any machine.
+    /// Compares one pair at a time, on any machine.
     Portable,
-    /// Four pairs at a time, two of 128 bits.
+    /// Compares four pairs at a time, or two of 128 bits.
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// Thirty-two pairs at a time, sixteen of 128 bits.
+    /// Compares thirty-two pairs at a time, or sixteen of 128 bits.
     #[cfg(target_arch = "x86_64")]
     Avx512,
 }
 
 impl Kernel {
-    /// Every kernel that this machine can run, the widest last.
+    /// Returns every kernel that this machine can run, the widest last.
     pub fn available() -> Vec<Kernel> {
         let mut kernels = vec![Kernel::Portable];
         #[cfg(target_arch = "x86_64")]
@@ -34,7 +35,7 @@ impl Kernel {
         kernels
     }
 
-    /// The widest kernel that this machine can run.
+    /// Returns the widest kernel that this machine can run.
     pub fn widest() -> Kernel {
         Kernel::available().pop().unwrap_or(Kernel::Portable)
     }
@@ -42,8 +43,8 @@ impl Kernel {
     /// Finds all pairs `i < j` with `i` in `ones` whose fingerprints differ in at most `limit` bits.
     ///
     /// `many`: fingerprints, any order, fewer than 2^32. `hits`: cleared, then filled with `(i, j)`, in no
-    /// order. Cost: `ones.len() * many.len()` compares at most, less the half below the diagonal;
-    /// with AVX-512 some 6 billion a second in the buckets of docs/design/0002.
+    /// order. Cost: `ones.len() * many.len()` compares at most, less the half below the diagonal; with
+    /// AVX-512 some 6 billion a second in the buckets of docs/design/0002.
     ///
     /// # Panics
     /// When `ones` reaches past the end of `many`, or this machine cannot run the kernel.
@@ -93,12 +94,13 @@ mod x86 {
 
     use super::super::bits::Word;
 
-    /// The lanes of 64 bits that a word takes: one or two.
+    /// Returns the number of 64-bit lanes that a word takes: one or two.
     const fn lanes<W: Word>() -> usize {
         W::BITS as usize / 64
     }
 
-    /// Sweeps four ones at a time, and what is left one at a time.
+    /// Compares four fingerprints of `ones` at a time with all after them, and those that are left one at a
+    /// time.
     #[target_feature(enable = "avx512f,avx512vpopcntdq")]
     pub fn avx512<W: Word>(many: &[W], ones: Range<usize>, limit: u32, hits: &mut Vec<(u32, u32)>) {
         let mut i = ones.start;
@@ -112,14 +114,15 @@ mod x86 {
         }
     }
 
-    /// `ONES` fingerprints from `i` on against all after them, eight at a time, or four of 128 bits: one compare of the
-    /// least distance decides for `8 * ONES` pairs, and almost always says no.
+    /// Compares `ONES` fingerprints from `i` on with all after them, eight at a time, or four of 128 bits.
+    /// One compare of the least distance decides for `8 * ONES` pairs, and almost always finds none near.
     #[target_feature(enable = "avx512f,avx512vpopcntdq")]
     fn sweep<const ONES: usize, W: Word>(many: &[W], i: usize, limit: u32, hits: &mut Vec<(u32, u32)>) {
         let step = 8 / lanes::<W>();
         let most = _mm512_set1_epi64(i64::from(limit));
         let one: [__m512i; ONES] = std::array::from_fn(|of| everywhere(many[i + of]));
-        // The first eight hold the later ones themselves, so each of the ones looks at its own part of them.
+        // The first block may contain some of the ones themselves, so each of the ones is compared only with
+        // the lanes after it.
         let mut j = i + 1;
         let first = load(many, j);
         let near = one.iter().enumerate().fold(0, |near, (of, &one)| {
@@ -137,13 +140,13 @@ mod x86 {
             }
             j += step;
         }
-        // Lanes behind the end hold zeros, which may look near; `note_hits` does not take them.
+        // Lanes behind the end hold zeros, which may seem near. `note_hits` ignores them.
         if j < many.len() && any_near::<ONES, W>(&one, load(many, j), most) {
             note_hits::<ONES, W>(many, i, j, limit, hits);
         }
     }
 
-    /// Whether any of the ones is near any of the eight.
+    /// Whether any of the ones is within `most` bits of any fingerprint of the block.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vpopcntdq")]
     fn any_near<const ONES: usize, W: Word>(one: &[__m512i; ONES], block: __m512i, most: __m512i) -> bool {
@@ -152,7 +155,7 @@ mod x86 {
         _mm512_cmple_epu64_mask(least, most) != 0
     }
 
-    /// One fingerprint, again and again.
+    /// Returns a block that repeats one fingerprint.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn everywhere<W: Word>(one: W) -> __m512i {
@@ -160,7 +163,8 @@ mod x86 {
         _mm512_set_epi64(high, low, high, low, high, low, high, low)
     }
 
-    /// How many bits the fingerprints of two blocks differ in; all lanes of a fingerprint say the same.
+    /// Returns the numbers of bits in which the fingerprints of two blocks differ. All lanes of a fingerprint
+    /// hold its number.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vpopcntdq")]
     fn distances<W: Word>(one: __m512i, other: __m512i) -> __m512i {
@@ -171,17 +175,17 @@ mod x86 {
         }
     }
 
-    /// Swaps the two lanes of 128 bits.
+    /// Shuffle that swaps the two 64-bit lanes of each 128 bits.
     const SWAP: i32 = 0b01_00_11_10;
 
-    /// The lanes of a block from `j` on that lie before the end.
+    /// Returns the lanes of the block from `j` on that lie before the end.
     #[inline]
     fn inside<W: Word>(many: &[W], j: usize) -> __mmask8 {
         let left = lanes::<W>() * (many.len() - j);
         if left >= 8 { 0xFF } else { (1 << left) - 1 }
     }
 
-    /// The fingerprints of a block from `j` on, zeros behind the last.
+    /// Loads the block of fingerprints from `j` on, with zeros behind the last one.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn load<W: Word>(many: &[W], j: usize) -> __m512i {
@@ -190,7 +194,7 @@ mod x86 {
         unsafe { _mm512_maskz_loadu_epi64(inside(many, j), many.as_ptr().add(j).cast()) }
     }
 
-    /// Of the block from `j` on, the lanes that lie behind `one` and before the end.
+    /// Returns the lanes of the block from `j` on that lie behind `one` and before the end.
     #[inline]
     fn live<W: Word>(many: &[W], one: usize, j: usize) -> __mmask8 {
         let passed = if one >= j { lanes::<W>() * (one - j + 1) } else { 0 };
@@ -221,7 +225,7 @@ mod x86 {
         }
     }
 
-    /// One against four of the many at a time, or two of 128 bits, counting bits by nibbles.
+    /// Compares one fingerprint with four others at a time, or two of 128 bits, and counts bits by nibbles.
     #[target_feature(enable = "avx2")]
     pub fn avx2<W: Word>(many: &[W], ones: Range<usize>, limit: u32, hits: &mut Vec<(u32, u32)>) {
         #[rustfmt::skip]
@@ -297,7 +301,8 @@ mod tests {
         ) {
             let mut ends = cut.map(|index| index.index(many.len() + 1));
             ends.sort_unstable();
-            // Of 128 bits: those of the high half decide, those of the low half do, or both.
+            // Of the words of 128 bits, some are decided by the high half, some by the low half, and some by
+            // both.
             let wide = many.iter().enumerate().map(|(i, &f)| match i % 3 {
                 0 => u128::from(f) << 64 | u128::from(many[0]),
                 1 => u128::from(many[0]) << 64 | u128::from(f),

@@ -1,4 +1,4 @@
-//! The sums of classes: each document's counts to the workers that add up its features.
+//! Sums of classes: sends the counts of each document to the workers that add up its features.
 
 use std::collections::HashMap;
 
@@ -6,37 +6,38 @@ use timely::worker::Worker;
 
 use super::exchange::shuffle::Shuffle;
 
-/// Feature, class, count.
+/// A feature, a class, and a count.
 type Counted = (u64, (u64, u64));
 
-/// Adds up how often each feature occurs in each class; a class is any number.
+/// Adds up how often each feature occurs in each class. A class is any number.
 ///
-/// A feature is added up on one worker, so what all workers hold together does not grow with their number: some 50 bytes
-/// for each feature of each class.
+/// A feature is added up on one worker, so the memory of all workers together does not grow with their
+/// number: some 50 bytes for each feature of each class.
 pub struct ClassSums {
     shuffle: Shuffle<Counted>,
     sums: HashMap<(u64, u64), u64>,
 }
 
 impl ClassSums {
-    /// All workers must do this at the same place in their order of shuffles.
+    /// Opens the exchange. All workers must do this at the same place in their order of shuffles.
     pub fn new(worker: &mut Worker) -> Self {
         let shuffle = Shuffle::new(worker, "ClassSums", |&(feature, _): &Counted| feature);
         ClassSums { shuffle, sums: HashMap::new() }
     }
 
-    /// Adds a document's counts to a class.
+    /// Adds the counts of a document to a class.
     pub fn add(&mut self, class: u64, counts: &[(u64, u64)]) {
         counts.iter().for_each(|&(feature, count)| self.shuffle.send((feature, (class, count))));
     }
 
-    /// Ends a round of adding: takes in what has arrived.
+    /// Ends a round of adding, and takes in what has arrived.
     pub fn round(&mut self, worker: &mut Worker) {
         self.shuffle.round(worker);
         add_up(&mut self.sums, self.shuffle.take());
     }
 
-    /// Waits for all workers; gives feature, class and count of this worker's features, in any order.
+    /// Waits for all workers, and returns the feature, the class and the count of this worker's features, in
+    /// any order.
     pub fn finish(self, worker: &mut Worker) -> Vec<(u64, u64, u64)> {
         let ClassSums { shuffle, mut sums } = self;
         add_up(&mut sums, shuffle.finish(worker));

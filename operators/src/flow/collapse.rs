@@ -1,4 +1,4 @@
-//! Identical documents become one, before anything is compared.
+//! Collapsing: identical documents become one, before anything is compared.
 
 use timely::worker::Worker;
 
@@ -9,16 +9,17 @@ use crate::method::map_records::Mapped;
 use crate::record::{DocId, Record};
 use crate::{Error, Runs, Scratch, Sorted};
 
-/// A fingerprint and an identity.
+/// Size of the largest key, a fingerprint and an identity, in bytes.
 const MAX_KEY_BYTES: usize = 32;
 
-/// Collapses the identical documents of all workers. `mapped`: those of the documents that this worker reads. Calls
-/// `each` with every different key, a fingerprint or the identity of a text, that comes to this worker, and its first
-/// document.
-/// Returns each document of this worker that is identical to an earlier one, and the first of them; sorted.
+/// Collapses the identical documents of all workers, and returns each document of this worker that is
+/// identical to an earlier one, with the first of them, sorted.
 ///
-/// Of identical documents each worker sends one. Memory: `mapped` while it is sent, and what arrives in `scratch`; 16
-/// bytes for each document that is identical to an earlier one, of which some lie twice.
+/// `mapped`: the documents that this worker reads, with their keys (a fingerprint, the identity of a text, or
+/// both). `each`: is called with every different key that comes to this worker, and with its first document.
+///
+/// Each worker sends one of its identical documents. Memory: `mapped` while it is sent; `scratch` for what
+/// arrives; 16 bytes for each document that is identical to an earlier one, and for some of them twice.
 pub fn collapse<K: Record + Ord>(
     worker: &mut Worker,
     mapped: Runs<Mapped<K>>,
@@ -28,7 +29,7 @@ pub fn collapse<K: Record + Ord>(
     let key = |(key, _): &Mapped<K>| place(key);
     let mut meet = SortingShuffle::new(worker, "Fingerprint", key, Runs::new(scratch));
     let mut copies = firsts(mapped.finish()?, |first| meet.send(worker, first))?;
-    // Those that are first on their worker but not of all.
+    // Documents that are the first on their worker, but not of all.
     let later = firsts(meet.finish(worker)?, |(key, doc)| each(key, DocId(doc)))?;
     let later = later.into_iter().map(|(doc, first)| (doc.0, first.0));
     let later = shuffle(worker, "Copy", later, |&(doc, _): &(u64, u64)| owner(DocId(doc)));
@@ -42,14 +43,15 @@ pub fn collapse<K: Record + Ord>(
     Ok(copies)
 }
 
-/// Where the documents of a key meet.
+/// Returns the worker where the documents of a key meet, modulo the number of workers.
 fn place<K: Record>(key: &K) -> u64 {
     let mut bytes = [0; MAX_KEY_BYTES];
     key.write(&mut bytes[..K::BYTES]);
     hash::bytes(&bytes[..K::BYTES])
 }
 
-/// Gives the first document of each group of identical ones to `each`, and returns the others with it.
+/// Gives the first document of each group of identical ones to `each`, and returns the others, each with that
+/// first one.
 fn firsts<K: Record + Ord>(
     mut mapped: Sorted<Mapped<K>>,
     mut each: impl FnMut(Mapped<K>),

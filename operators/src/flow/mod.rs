@@ -1,8 +1,8 @@
 //! The dataflow: shuffle and reduce on the workers of the engine.
 //!
-//! The only folder that names the engine's dataflow. It moves records between workers; all arithmetic is in
-//! the modules beside it. Reading and writing happen in the worker loop of `jobs`, where errors can be
-//! returned; nothing here can fail but what is kept on disk because it does not fit into memory.
+//! This is the only folder that names the engine's dataflow. It moves records between workers; all arithmetic
+//! is in the modules beside it. Reading and writing happen in the worker loop of `jobs`, where errors can be
+//! returned. The only errors here are those of records that are spilled to disk.
 
 mod class_sums;
 mod collapse;
@@ -25,7 +25,7 @@ pub use verify::{Matching, Verify};
 
 use crate::record::DocId;
 
-/// The worker that reads a document's split, as a number to be taken modulo the number of workers.
+/// Returns the worker that reads a document's split, as a number to be taken modulo the number of workers.
 fn owner(doc: DocId) -> u64 {
     doc.split().into()
 }

@@ -1,4 +1,5 @@
-//! `auto`, the default: what a reader calls the same text, short or long. The rule and its figures: docs/design/0013.
+//! The method `auto`, the default: texts that a reader calls the same, short or long. The rule and its
+//! figures are in docs/design/0013.
 
 use std::fmt;
 
@@ -11,34 +12,35 @@ use crate::sets::{Rule, Short};
 use crate::text::features::{FeatureSpec, Features, Lexicon};
 use crate::text::{Clean, Cleaner};
 
-/// A pair whose smaller text has fewer bigrams of units is compared by bigrams.
+/// Number of bigrams of units below which a text is short. A pair is compared by bigrams if its smaller text
+/// is short.
 const SHORT_BIGRAMS: usize = 40;
-/// The input of the exact join is no larger than this, in bytes as it is stored: it holds some bytes for each of
-/// compressed text.
+/// Size of the largest input for the exact join, in bytes as it is stored. The join holds some bytes for each
+/// byte of compressed text.
 const EXACT_BYTES: u64 = 4 << 30;
-/// Of pairs of similarity 0.75 it misses 1 in 190,000, of 0.7 1 in 6,400.
+/// Signature for large inputs. It misses 1 in 190,000 pairs of similarity 0.75, and 1 in 6,400 of 0.7.
 const BANDS: MinHash = MinHash { bands: 32, rows: 4, seed: 0 };
-/// Pairs that are less alike are not left to it.
+/// Least threshold at which the bands are used. They would miss too many pairs that are less alike.
 const BANDS_LEAST: Similarity = Similarity::millionths(700_000);
 
-/// The parameters of `auto`.
+/// Parameters of `auto`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AutoSpec {
-    /// Long texts match when one is a revision of the other.
+    /// Whether long texts match when one is a revision of the other.
     pub revisions: bool,
-    /// The least similarity of a match with a short text.
+    /// Least similarity of a match with a short text.
     pub short: Similarity,
-    /// The least similarity of two long ones.
+    /// Least similarity of a match of two long texts.
     pub long: Similarity,
-    /// How candidates are found; `None`: by the exact join.
+    /// Search for candidates; `None` for the exact join.
     pub search: Option<SetSearch>,
 }
 
 impl AutoSpec {
-    /// How texts are cleaned.
+    /// Cleaning of the texts.
     pub const CLEAN: Clean = Clean::Post;
 
-    /// The same, with a search that fits a corpus of so many bytes, unless one was asked for.
+    /// Chooses the search for a corpus of `bytes` bytes, unless the user asked for one.
     pub fn for_corpus(self, bytes: u64) -> Self {
         let few_missed = self.short.min(self.long) >= BANDS_LEAST && !self.revisions;
         let fits = bytes <= EXACT_BYTES || !few_missed;
@@ -46,12 +48,12 @@ impl AutoSpec {
         AutoSpec { search: Some(search), ..self }
     }
 
-    /// How candidates are found.
+    /// Returns the search for candidates.
     pub fn search(&self) -> SetSearch {
         self.search.unwrap_or(SetSearch::Prefix)
     }
 
-    /// The method.
+    /// Makes the method.
     pub fn method(&self, lexicon: &Lexicon) -> Result<SetMethod, Error> {
         let features = |spec| Features::new(spec, lexicon);
         let short =
@@ -96,7 +98,7 @@ impl Parameters for AutoSpec {
 
     fn check(&self) -> Result<(), String> {
         match self.search {
-            // Sets of very different sizes have different signatures.
+            // Sets of very different sizes have different signatures, so bands would not find revisions.
             Some(SetSearch::Bands(_)) if self.revisions => {
                 Err("revisions are found by search=exact alone".into())
             }

@@ -1,4 +1,5 @@
-//! What is known of a method before it runs: with what chance it compares two texts, and what it holds of each.
+//! Properties of a method that are known before it runs: the chance that it compares two texts, and the
+//! memory for each document.
 
 use std::f64::consts::PI;
 
@@ -6,11 +7,11 @@ use super::{SetSearch, Spec};
 use crate::sets::minhash::MinHash;
 use crate::sets::similarity::Similarity;
 
-/// The chance that a pair becomes a candidate, by its similarity.
+/// Chance that a pair becomes a candidate, as a function of its similarity (the S-curve of a method).
 pub struct Curve {
-    /// The similarity that is meant.
+    /// Name of the similarity that the chance depends on.
     pub of: &'static str,
-    /// Why the chance is what it is.
+    /// Reason why the chance is what it is.
     pub because: String,
     chance: Chance,
 }
@@ -18,23 +19,23 @@ pub struct Curve {
 type Chance = Box<dyn Fn(f64) -> f64>;
 
 impl Curve {
-    /// The chance for a similarity between 0 and 1.
+    /// Returns the chance at a similarity between 0 and 1.
     pub fn at(&self, similarity: f64) -> f64 {
         (self.chance)(similarity.clamp(0.0, 1.0))
     }
 }
 
-/// What a search holds of a corpus, in bytes.
+/// Memory that a search holds of a corpus, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
-    /// Of each document.
+    /// Bytes for each document.
     pub document: u64,
-    /// Of each feature that others have, too, of a document that may have a partner.
+    /// Bytes for each feature that other documents have too, in documents that may have a partner.
     pub feature: u64,
 }
 
 impl Spec {
-    /// What a search holds. Sources: what [`crate::flow`] says of its parts.
+    /// Returns the memory that a search holds. Sources: the comments of [`crate::flow`] and its parts.
     pub fn cost(&self) -> Cost {
         let of_sets = |search| match search {
             SetSearch::Prefix => Cost { document: 112, feature: 4 },
@@ -47,12 +48,12 @@ impl Spec {
             Spec::Auto(spec) => of_sets(spec.search()),
             Spec::Jaccard(_) => of_sets(SetSearch::Prefix),
             Spec::MinHash(spec) => of_sets(SetSearch::Bands(spec.minhash)),
-            // It holds those words, too, that no other document has.
+            // The search also holds the words that no other document has.
             Spec::Zhou(_) => Cost { document: 64, feature: 8 },
         }
     }
 
-    /// The S-curve of the method.
+    /// Returns the S-curve of the method.
     pub fn curve(&self) -> Curve {
         match self {
             Spec::SimHash(spec) => {
@@ -113,10 +114,11 @@ fn step(least: Similarity) -> Chance {
     Box::new(move |similarity| f64::from(similarity >= least.as_f64()))
 }
 
-/// The chance that two SimHash fingerprints of so many bits differ in at most `limit` of them.
+/// Returns the chance that two SimHash fingerprints of `bits` bits differ in at most `limit` of them.
 ///
-/// Source: Charikar, "Similarity Estimation Techniques from Rounding Algorithms", STOC 2002, section 3: a random
-/// hyperplane parts two vectors with the chance of their angle over pi. Bits are independent; the rest is binomial.
+/// Source: Charikar, "Similarity Estimation Techniques from Rounding Algorithms", STOC 2002, section 3: a
+/// random hyperplane separates two vectors with the chance of their angle over pi. The bits are independent,
+/// so the number of differing bits is binomial.
 fn within(bits: u32, limit: u32, cosine: f64) -> f64 {
     let differs = cosine.acos() / PI;
     if differs == 0.0 {
@@ -140,7 +142,8 @@ mod tests {
         spec.parse::<Spec>().unwrap().curve().at(similarity)
     }
 
-    /// Printed by Python: the sum of `comb(bits, i) * p**i * (1 - p)**(bits - i)` for `i` up to the limit.
+    /// Values printed by Python: the sum of `comb(bits, i) * p**i * (1 - p)**(bits - i)` for `i` up to the
+    /// limit.
     #[test]
     fn simhash_differs_in_as_many_bits_as_the_angle_says() {
         for (bits, limit, cosine, expected) in BINOMIAL {

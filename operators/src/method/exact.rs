@@ -1,4 +1,4 @@
-//! The same text, once cleaned.
+//! The method `exact`: texts match when they are equal after cleaning.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -9,10 +9,10 @@ use crate::record::{Pair, Row};
 use crate::text::Clean;
 use crate::text::features::Features;
 
-/// The parameters of `exact`.
+/// Parameters of `exact`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExactSpec {
-    /// What is done to the text first.
+    /// Cleaning of the text.
     pub clean: Clean,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for ExactSpec {
     }
 }
 
-/// The identity of the cleaned text; two texts match when they are equal.
+/// Fingerprints that are the identity of the cleaned text. Two texts match when their identities are equal.
 ///
 /// Equal texts collapse to the first of them before anything is compared, so there is no block to search.
 #[derive(Clone)]

@@ -1,4 +1,4 @@
-//! Methods that compare sets of features: `jaccard` and `minhash`. Every match is verified.
+//! The methods `jaccard` and `minhash`, which compare sets of features. Every match is verified.
 
 use std::fmt;
 
@@ -10,39 +10,39 @@ use crate::sets::similarity::{Overlap, Similarity};
 use crate::text::features::{FeatureSpec, Features, Lexicon};
 use crate::text::{Clean, Cleaner};
 
-/// A method over sets of features.
+/// A method that compares sets of features.
 #[derive(Clone)]
 pub struct SetMethod {
-    /// What is done to a text first.
+    /// Cleaning of the texts.
     pub cleaner: Cleaner,
-    /// Which sets it has then, and when they match.
+    /// Sets of a text, and the rule by which they match.
     pub rule: Rule,
-    /// How candidates are found.
+    /// Search for candidates.
     pub search: SetSearch,
 }
 
-/// How candidates are found.
+/// Search for candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetSearch {
-    /// By the exact join: no match is missed. See docs/design/0014.
+    /// The exact join, which misses no match. See docs/design/0014.
     Prefix,
-    /// By the bands of signatures: a match is found with a probability. See [`MinHash`].
+    /// The bands of signatures, which find a match with a probability. See [`MinHash`].
     Bands(MinHash),
 }
 
-/// The parameters of `jaccard`: all pairs of texts whose sets of features are similar.
+/// Parameters of `jaccard`, which finds all pairs of texts whose sets of features are similar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JaccardSpec {
-    /// The least similarity of a match.
+    /// Least similarity of a match.
     pub least: Similarity,
-    /// The features.
+    /// Features that the texts are compared by.
     pub features: FeatureSpec,
-    /// What is done to the text first.
+    /// Cleaning of the text.
     pub clean: Clean,
 }
 
 impl JaccardSpec {
-    /// The method.
+    /// Makes the method.
     pub fn method(&self, lexicon: &Lexicon, search: SetSearch) -> Result<SetMethod, Error> {
         let rule = Rule::new(Features::new(self.features, lexicon)?, Overlap::Jaccard, self.least);
         Ok(SetMethod { cleaner: Cleaner::new(self.clean), rule, search })
@@ -76,17 +76,17 @@ impl fmt::Display for JaccardSpec {
     }
 }
 
-/// The parameters of `minhash`: most pairs of texts whose sets of features are similar.
+/// Parameters of `minhash`, which finds most pairs of texts whose sets of features are similar.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MinHashSpec {
-    /// What matches.
+    /// Rule by which texts match.
     pub jaccard: JaccardSpec,
-    /// How it is found.
+    /// Signature by which candidates are found.
     pub minhash: MinHash,
 }
 
 impl Default for MinHash {
-    /// Of pairs of similarity 0.8 it misses 1 in 20,000, and finds as candidates half of those of 0.49.
+    /// Misses 1 in 20,000 pairs of similarity 0.8, and makes half of the pairs of similarity 0.49 candidates.
     fn default() -> Self {
         MinHash { bands: 25, rows: 5, seed: 0 }
     }
@@ -120,10 +120,11 @@ impl fmt::Display for MinHashSpec {
     }
 }
 
-/// Short texts fill few slots of a longer signature, and the others cost time.
+/// Greatest number of slots of a signature. Short texts fill few slots of a longer one, and the others cost
+/// time.
 const MAX_SLOTS: u32 = 1024;
 
-/// A threshold: a pair of similarity 0 is none.
+/// Stores a threshold. The least one is [`Similarity::LEAST`], because a pair of similarity 0 is no match.
 pub(super) fn store_least(place: &mut Similarity, value: &str) -> Result<(), Wrong> {
     let least = value.parse().ok().filter(|&least: &Similarity| least >= Similarity::LEAST);
     store(place, least, "a number from 0.01 to 1")

@@ -1,7 +1,8 @@
-//! The map stage: what is kept of each document for the stages after it.
+//! The map stage: computes and stores what the later stages need of each document.
 //!
-//! A document adds to one or more sections of bytes, which are stored for each split and read section by section
-//! (docs/design/0021). Nothing of a document lies in two pieces of a section.
+//! A document adds to one or more sections of bytes, which are stored for each split and read section by
+//! section (docs/design/0021). A section is stored in pieces, and the bytes of a document are never divided
+//! between two pieces.
 
 use std::collections::HashSet;
 
@@ -14,15 +15,16 @@ use crate::sets::minhash::MinHash;
 use crate::sets::{Rule, Sets};
 use crate::text::Cleaner;
 
-/// What documents are identical by, a fingerprint or the [`Identity`] of their text or both, and a document.
+/// Key by which documents are identical (a fingerprint, the [`Identity`] of the text, or both), and the
+/// document.
 pub type Mapped<K> = (K, u64);
 
-/// Maps documents, one after the other. Every split has a fresh clone, so what is kept of a split depends on
+/// Maps documents one after the other. Each split is mapped by a fresh clone, so its sections depend on
 /// nothing but the split.
 pub trait Mapper: Clone + Send + Sync {
-    /// How many sections there are. The first holds something of every document.
+    /// Returns the number of sections. The first section has an entry for every document.
     fn sections(&self) -> usize;
-    /// Appends what is kept of a document.
+    /// Appends the entries of a document to the sections.
     fn map(&mut self, doc: &Doc, sections: &mut [Vec<u8>]);
 }
 
@@ -36,12 +38,13 @@ fn take<R: Record>(bytes: &mut &[u8]) -> Option<R> {
     bytes.split_off(..R::BYTES).map(R::read)
 }
 
-/// The records of a section, or of a piece of it, that holds nothing else.
+/// Returns the records of a section, or of a piece of it, which contains nothing else.
 pub fn records<R: Record>(section: &[u8]) -> impl Iterator<Item = R> {
     section.chunks_exact(R::BYTES).map(R::read)
 }
 
-/// Fingerprints: one section of [`Mapped`] records, of fingerprints or of fingerprints and identities.
+/// Mapper of the fingerprint methods. It has one section of [`Mapped`] records, whose keys are fingerprints
+/// or fingerprints and identities.
 #[derive(Clone)]
 pub struct Fingerprints<M> {
     cleaner: Cleaner,
@@ -50,8 +53,8 @@ pub struct Fingerprints<M> {
 }
 
 impl<M: Method> Fingerprints<M> {
-    /// `by_text`: documents are identical when their cleaned texts are, by this secret, and not already when their
-    /// fingerprints are.
+    /// Makes a mapper. `by_text`: the secret of the identities, if documents are identical only when their
+    /// cleaned texts are; `None` if equal fingerprints are enough.
     pub fn new(cleaner: Cleaner, method: M, by_text: Option<Secret>) -> Self {
         Fingerprints { cleaner, method, by_text }
     }
@@ -72,36 +75,37 @@ impl<M: Method> Mapper for Fingerprints<M> {
     }
 }
 
-/// Cleaned texts: a section of identities, [`Mapped`], and one of [`Text`].
+/// Mapper of the exact join. It has a section of identities, as [`Mapped`] records, and a section of
+/// [`Text`]s.
 #[derive(Clone)]
 pub struct Texts {
     cleaner: Cleaner,
     secret: Secret,
 }
 
-/// A document that is kept with its text.
+/// A document that is stored with its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Text<'a> {
-    /// Its place in the corpus.
+    /// Position in the corpus.
     pub doc: DocId,
-    /// What users call it.
+    /// Name that users know the document by.
     pub id: &'a str,
-    /// Of the text before it was cleaned.
+    /// Number of characters of the text before it was cleaned.
     pub chars: u64,
-    /// Cleaned.
+    /// Cleaned text.
     pub text: &'a str,
 }
 
 impl Texts {
-    /// Which section holds the texts.
+    /// Number of the section that holds the texts.
     pub const TEXTS: usize = 1;
 
-    /// Texts go through `cleaner`.
+    /// Makes a mapper that cleans texts by `cleaner`.
     pub fn new(cleaner: Cleaner, secret: Secret) -> Self {
         Texts { cleaner, secret }
     }
 
-    /// The documents of a piece of the section of texts. What is not one ends them.
+    /// Returns the documents of a piece of the section of texts, up to the first bytes that are no document.
     pub fn of(mut section: &[u8]) -> impl Iterator<Item = Text<'_>> {
         std::iter::from_fn(move || {
             let (doc, (chars, (id, text))) = take(&mut section)?;
@@ -128,8 +132,9 @@ impl Mapper for Texts {
     }
 }
 
-/// Bands of signatures: a section of identities, [`Mapped`], and one for each band of hash and document, a pair of `u64`.
-/// Of identical documents of a split the first alone has bands: it stands for all.
+/// Mapper of MinHash. It has a section of identities, as [`Mapped`] records, and for each band a section of
+/// hashes with their documents, as pairs of `u64`. If several documents of a split are identical, the first
+/// has bands and stands for all.
 #[derive(Clone)]
 pub struct Bands {
     cleaner: Cleaner,
@@ -142,13 +147,13 @@ pub struct Bands {
 }
 
 impl Bands {
-    /// Signatures of the sets that `rule` compares.
+    /// Makes a mapper of signatures of the sets that `rule` compares.
     pub fn new(cleaner: Cleaner, rule: Rule, minhash: MinHash, secret: Secret) -> Self {
         let (seen, sets, keys) = (HashSet::new(), Sets::default(), Vec::new());
         Bands { cleaner, rule, minhash, secret, seen, sets, keys }
     }
 
-    /// Which section holds a band.
+    /// Returns the number of the section that holds a band.
     pub fn section(band: u32) -> usize {
         1 + band as usize
     }
@@ -177,7 +182,7 @@ impl Mapper for Bands {
     }
 }
 
-/// Fingerprints and words of `zhou2017`: one section.
+/// Mapper of `zhou2017`. It has one section of fingerprints and words.
 #[derive(Clone)]
 pub struct Words {
     cleaner: Cleaner,
@@ -185,12 +190,12 @@ pub struct Words {
 }
 
 impl Words {
-    /// Texts go through `cleaner`.
+    /// Makes a mapper that cleans texts by `cleaner`.
     pub fn new(cleaner: Cleaner, method: Zhou) -> Self {
         Words { cleaner, method }
     }
 
-    /// The documents of a piece of the section. What is not one ends them.
+    /// Returns the documents of a piece of the section, up to the first bytes that are no document.
     pub fn of(mut section: &[u8]) -> impl Iterator<Item = WordRow> {
         std::iter::from_fn(move || {
             let (doc, (fingerprint, words)): (u64, (u64, u64)) = take(&mut section)?;

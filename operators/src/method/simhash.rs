@@ -1,7 +1,4 @@
-//! SimHash: near texts have fingerprints that differ in few bits.
-//!
-//! Source: Charikar, "Similarity Estimation Techniques from Rounding Algorithms", STOC 2002; as a detector of
-//! near-duplicates: Manku, Jain, Das Sarma, WWW 2007; weights of five grades: docs/papers/lanceyan.md.
+//! The method `simhash`: similar texts have fingerprints that differ in few bits.
 
 use std::fmt;
 
@@ -16,36 +13,37 @@ use crate::text::Clean;
 use crate::text::document_frequencies::{Rarities, Statistics};
 use crate::text::features::{FeatureSpec, Features};
 
-/// What the preset `manku2007` stands for: the setting of the paper, with features weighted as information retrieval
-/// does.
+/// Parameters of the preset `manku2007`: the setting of the paper, with features weighted as in information
+/// retrieval.
 pub const MANKU2007: &str = "bits=64,hamming=3,features=jieba,weights=tfidf";
 
-/// The parameters of `simhash`.
+/// Parameters of `simhash`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimHashSpec {
-    /// Bits of a fingerprint: 32, 64 or 128.
+    /// Number of bits of a fingerprint: 32, 64 or 128.
     pub bits: u32,
-    /// The largest distance of a match, in bits: up to 15.
+    /// Largest distance of a match, in bits: up to 15.
     pub hamming: u32,
-    /// How many blocks a fingerprint is cut into; by default one more than `hamming`.
+    /// Number of blocks that a fingerprint is cut into; by default one more than `hamming`.
     pub blocks: Option<u32>,
-    /// What the fingerprint is made from.
+    /// Features that the fingerprint is made from.
     pub features: FeatureSpec,
-    /// What each feature of a text weighs.
+    /// Weight of each feature of a text.
     pub weights: Weights,
-    /// What is done to the text first.
+    /// Cleaning of the text.
     pub clean: Clean,
 }
 
-/// What each feature of a text weighs. One that the text repeats weighs as often as it stands there.
+/// Weight of each feature of a text. A feature that the text repeats is weighed each time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Weights {
-    /// All the same: a feature counts by its frequency in the text.
+    /// All features weigh 1, so a feature counts by its frequency in the text.
     #[default]
     Tf,
-    /// The rarer in the corpus, the more: by its inverse document frequency.
+    /// A feature weighs its inverse document frequency: the rarer it is in the corpus, the more.
     Tfidf,
-    /// From 1 to 5: the text's different features in order of their rarity in the corpus, a fifth of them each.
+    /// A feature weighs from 1 to 5. The different features of the text are ordered by their rarity in the
+    /// corpus, and each fifth of them has one weight.
     Rank5,
 }
 
@@ -123,7 +121,23 @@ impl fmt::Display for SimHashSpec {
     }
 }
 
-/// SimHash of up to 64 or 128 bits; two texts match within a number of bits.
+/// SimHash of up to 64 or 128 bits. Two texts match within a number of bits.
+///
+/// The hash of each feature of a text votes on each bit of the fingerprint, with the weight of the feature:
+/// for the bit if the hash has it set, else against it. A bit of the fingerprint is set if the sum of the
+/// votes is above 0. Texts that share most of their weight get most votes alike, so few bits differ.
+///
+/// Example with fingerprints of six bits and two features:
+///
+/// ```text
+/// hash 100101, weight 4     +4 -4 -4 +4 -4 +4
+/// hash 101011, weight 5     +5 -5 +5 -5 +5 +5
+/// sums                      +9 -9 +1 -1 +1 +9
+/// fingerprint               1  0  1  0  1  1
+/// ```
+///
+/// Sources: Charikar, "Similarity Estimation Techniques from Rounding Algorithms", STOC 2002; as a detector
+/// of near-duplicates: Manku, Jain, Das Sarma, WWW 2007; weights of five grades: docs/papers/lanceyan.md.
 #[derive(Clone)]
 pub struct SimHash<W> {
     features: Features,
@@ -136,9 +150,10 @@ pub struct SimHash<W> {
 }
 
 impl<W: Word> SimHash<W> {
-    /// The method that the spec describes, for fingerprints that the word has the bits for.
+    /// Makes the method that `spec` describes. The word must have as many bits as the fingerprints of `spec`.
     ///
-    /// `statistics`: of the corpus, for [`Weights`] other than `Tf`; where nothing was counted all features weigh the same.
+    /// `statistics`: of the corpus, for [`Weights`] other than `Tf`. If nothing was counted, all features
+    /// weigh the same.
     pub fn new(spec: &SimHashSpec, features: Features, statistics: &Statistics) -> Self {
         SimHash {
             features,
@@ -151,8 +166,9 @@ impl<W: Word> SimHash<W> {
         }
     }
 
-    /// Adds the features of a text with weights from 1 to 5: one more than the fifths of its different features that
-    /// are commoner. Equally rare ones weigh the same.
+    /// Adds the features of a text with weights from 1 to 5. The weight of a feature is one more than the
+    /// number of whole fifths of the text's different features that are commoner. Equally rare features weigh
+    /// the same.
     fn add_ranked(&mut self, text: &str, tally: &mut Tally<W>) {
         let (words, rarities) = (&mut self.words, &self.rarities);
         words.clear();
@@ -243,14 +259,14 @@ mod tests {
         assert_eq!(method.fingerprint(&format!("飞{}", "的".repeat(20))), feature("的"));
     }
 
-    /// Twelve words, as many as in the example of papers/2, each as common as its place says.
+    /// Twelve words, as many as in the example of papers/2, each the rarer the later it comes.
     #[test]
     fn grades_go_from_one_to_five_by_fifths() {
         let words: Vec<char> = "称有曾看部内员架国色飞碟".chars().collect();
         let corpus: Vec<String> = (0..1 << 11)
             .map(|i| {
                 let there = words.iter().enumerate().filter(|(w, _)| i >> w << w == i).map(|(_, &word)| word);
-                // A word that is as common as 员.
+                // 圆 is as common as 员.
                 there.flat_map(|word| [word].into_iter().chain((word == '员').then_some('圆'))).collect()
             })
             .collect();
@@ -267,7 +283,7 @@ mod tests {
                 "{words:?}"
             );
         };
-        // In windows of neighbouring words, so that every grade decides some bit of some fingerprint.
+        // The words are taken in windows, so that every grade decides some bit of some fingerprint.
         for grades in [
             &[1, 1, 1, 2, 2, 3, 3, 3, 4, 4, 5, 5][..],
             &[1, 1, 2, 2, 3, 3, 4, 4, 5, 5],

@@ -1,4 +1,5 @@
-//! How often a feature was counted: whether once, and about how much more often; never too little.
+//! Approximate counts of features: whether a feature was counted once, and about how much more often. A count
+//! is never too low.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,30 +10,44 @@ use crate::record::Record;
 
 /// Counters of two bits, which the workers of a process share.
 ///
-/// A feature has a counter on each of eight levels; the first level counts it in every document, each further one in a quarter
-/// of those, so that four times as often is a level more. Which documents these are depends on the feature and the document, not on
-/// their order. Features that fall on one counter are counted together, and 3 stands for all above it.
+/// A feature has a counter on each of eight levels. The first level counts the feature in every document;
+/// each further level counts it in a quarter of the documents of the level before, so that a feature that is
+/// four times as frequent reaches one level higher. The documents of a level depend on the feature and the
+/// document, not on the order of counting. Features that fall on one counter are counted together, and the
+/// value 3 stands for all counts above it.
 ///
-/// A region has the counters of the features that begin with the same bits.
+/// Example (a rank is the sum of a feature's counters, up to and including the first that is below 3):
+///
+/// ```text
+/// documents with the feature   level 0   level 1   level 2   rank
+/// 1                            1         -         -         1
+/// 8                            3         2 of 8    -         5
+/// 32                           3         3 (8)     2 of 32   8
+/// ```
+///
+/// A region holds the counters of the features that begin with the same bits.
+///
+/// Memory: a third of a byte for each counter of the first level, see [`Sketch::of_corpus`].
 pub struct Sketch {
-    /// One level after the other.
+    /// All counters, level after level.
     counters: Box<[AtomicU8]>,
     levels: [Level; LEVELS as usize],
-    /// Held while the counters of a region are written; a region fits into a core's cache.
+    /// Locks that are held while the counters of a region are written. A region fits into the cache of a
+    /// core.
     writing: Box<[Mutex<()>]>,
 }
 
-/// Counters side by side, on their way to another process.
+/// Counters that lie side by side, on their way to another process.
 #[derive(Clone, Copy)]
 pub(crate) struct Piece {
-    /// Which of the sketch's pieces.
+    /// Number of the piece within its sketch.
     pub at: u64,
-    /// As they lie in memory.
+    /// Counters, as they lie in memory.
     counts: [u8; Piece::SIZE],
 }
 
 impl Piece {
-    /// In bytes.
+    /// Size in bytes.
     const SIZE: usize = 1 << 10;
 }
 
@@ -53,24 +68,25 @@ impl Record for Piece {
     }
 }
 
-/// One worker's way to count: features wait until there are enough for a region.
+/// Counts the features of one worker. Features wait in a buffer until there are enough for a region.
 pub struct Counting {
     sketch: Arc<Sketch>,
-    /// For each region the [`At`]s of features in it: so many `places`, of which the first `lengths` are taken.
+    /// For each region, `places` places for the [`At`]s of its features, of which the first `lengths` are
+    /// taken.
     waiting: Vec<At>,
     places: usize,
     lengths: Vec<usize>,
 }
 
-/// A feature within its region, and on how many further levels it is counted in the last bits.
+/// A feature within its region. The last bits hold the number of further levels on which it is counted.
 #[derive(Clone, Copy, Default)]
 struct At(u32);
 
 #[derive(Clone, Copy)]
 struct Level {
-    /// In bytes.
+    /// Start within the counters, in bytes.
     start: usize,
-    /// In each region.
+    /// Number of counters in each region.
     counters: u64,
 }
 
@@ -78,17 +94,20 @@ const REGION_BITS: u32 = 10;
 const REGIONS: usize = 1 << REGION_BITS;
 const LEVELS: u32 = 8;
 const LEVEL_BITS: u32 = LEVELS.ilog2();
-/// So many wait for a region that most lines of its memory are met more than once while it is in the cache.
+/// Number of features that wait for a region. It is so high that most cache lines of the region are met more
+/// than once while they are in the cache.
 const WAITING: usize = 1 << 12;
-/// In a byte.
+/// Number of counters in a byte.
 const COUNTERS: u64 = 4;
-/// Of a counter.
+/// Greatest value of a counter.
 const FULL: u8 = 3;
 
 impl Sketch {
-    /// One counter for each byte of the corpus, about, on the first level: half as many features as counters keep most apart.
-    /// From 64 Ki to 4 Gi of them, in a third as many bytes, and no more than `most` bytes: fewer counters tell less apart,
-    /// and count no less.
+    /// Makes a sketch for a corpus of `bytes` bytes, with about one counter on the first level for each byte.
+    /// With half as many features as counters most features are kept apart.
+    ///
+    /// The first level has from 64 Ki to 4 Gi counters; all levels together take a third as many bytes, and
+    /// no more than `most`. With fewer counters more features are counted together, but no count is lower.
     pub fn of_corpus(bytes: u64, most: Option<usize>) -> Self {
         let counters = most.map_or(bytes, |most| bytes.min(3 * most as u64)).clamp(1 << 16, 1 << 32);
         let mut bytes = 0;
@@ -106,12 +125,12 @@ impl Sketch {
         }
     }
 
-    /// How many [`Piece`]s it has.
+    /// Returns the number of [`Piece`]s of the sketch.
     pub(crate) fn pieces(&self) -> usize {
         self.counters.len() / Piece::SIZE
     }
 
-    /// The counters of a piece, if any of them counted something.
+    /// Returns the counters of a piece, if any of them counted something.
     pub(crate) fn piece(&self, at: usize) -> Option<Piece> {
         let counters = self.counters_of(at);
         let counts = std::array::from_fn(|i| counters[i].load(Relaxed));
@@ -139,15 +158,17 @@ impl Sketch {
         &self.counters[piece * Piece::SIZE..][..Piece::SIZE]
     }
 
-    /// How often the feature was counted: 0, 1, 2, or 3 for all above it.
+    /// Returns how often the feature was counted: 0, 1, 2, or 3 for any higher count.
     pub fn count(&self, feature: u64) -> u8 {
         self.count_of(&self.levels[0], feature)
     }
 
-    /// Adds to the counts of features, so that they order them: one more for each time that a feature was counted some 1.6 times as
-    /// often. Stops when so many are `wanted`, the rarest, as have less than all others.
+    /// Raises the counts of features to ranks, which order features by frequency: a rank is one higher for
+    /// each factor of some 1.6 in frequency. Stops as soon as at least `wanted` features have lower ranks
+    /// than all others.
     pub fn rank(&self, counted: &mut [(u8, u64)], wanted: usize) {
-        // Level by level, so that what is to be fetched next does not depend on what is being fetched.
+        // The levels are looked up one after the other, so that the next memory access does not depend on the
+        // current one.
         for (level, full) in self.levels[1..].iter().zip((FULL..).step_by(FULL.into())) {
             if counted.iter().filter(|(rank, _)| *rank < full).count() >= wanted {
                 return;
@@ -158,7 +179,7 @@ impl Sketch {
         }
     }
 
-    /// By the counter of a level.
+    /// Returns the value of the feature's counter on a level.
     fn count_of(&self, level: &Level, feature: u64) -> u8 {
         let (byte, bit) = level.place(feature >> At::CUT);
         self.counters[level.start + byte].load(Relaxed) >> bit & FULL
@@ -166,7 +187,8 @@ impl Sketch {
 }
 
 impl Level {
-    /// The byte and the bit of a counter: of the level by the first bits of a feature, of a region by the rest of them.
+    /// Returns the byte and the bit of a counter. `bits`: the first bits of a feature, for a place within the
+    /// level, or the rest of them, for a place within the region.
     fn place(&self, bits: u64) -> (usize, u32) {
         let counter = (bits * self.counters) >> At::BITS;
         ((counter / COUNTERS) as usize, (counter % COUNTERS * 2) as u32)
@@ -174,12 +196,12 @@ impl Level {
 }
 
 impl At {
-    /// Of the feature.
+    /// Number of bits of the feature.
     const BITS: u32 = u32::BITS - LEVEL_BITS;
-    /// So many of its last bits do not matter.
+    /// Number of the feature's last bits that are ignored.
     const CUT: u32 = u64::BITS - REGION_BITS - At::BITS;
 
-    /// The region of a feature, and the rest of it.
+    /// Returns the region of a feature, and the feature within it.
     fn of(feature: u64, further: u32) -> (usize, At) {
         let rest = (feature >> At::CUT) as u32;
         ((feature >> (u64::BITS - REGION_BITS)) as usize, At(rest << LEVEL_BITS | further))
@@ -195,7 +217,8 @@ impl At {
 }
 
 impl Counting {
-    /// Counts into a sketch. Cost: 15 ns a feature; memory: 16 MiB, or a quarter of the budget if that is less.
+    /// Makes a counter that writes to a sketch. Cost: 15 ns a feature. Memory: 16 MiB, or a quarter of the
+    /// budget if that is less.
     pub fn new(sketch: Arc<Sketch>, scratch: &Scratch) -> Self {
         let fit = |bytes: usize| (bytes / 4 / REGIONS / size_of::<At>()).clamp(1, WAITING);
         let places = scratch.budget().map_or(WAITING, fit);
@@ -217,20 +240,20 @@ impl Counting {
         }
     }
 
-    /// Counts what still waits. Not before all workers did this are the counts complete.
+    /// Counts the features that still wait. Counts are complete only when all workers have done this.
     pub fn finish(mut self) {
         (0..REGIONS).for_each(|region| self.write(region));
     }
 
     fn write(&mut self, region: usize) {
         let sketch = &self.sketch;
-        // Only who holds the region writes it, so a load and a store lose nothing.
+        // Only the holder of the lock writes the region, so a load and a store lose no count.
         let _held = sketch.writing[region].lock().unwrap_or_else(PoisonError::into_inner);
         let mut waiting = &mut self.waiting[region * self.places..][..self.lengths[region]];
         for (number, level) in sketch.levels.iter().enumerate() {
             let bytes = (level.counters / COUNTERS) as usize;
             let counters = &sketch.counters[level.start + region * bytes..][..bytes];
-            // As little as can be, so that many lines of memory are fetched at once.
+            // The loop does as little as possible, so that many cache lines are fetched at once.
             for at in &*waiting {
                 let (byte, bit) = level.place(at.rest());
                 let byte = &counters[byte];
@@ -253,7 +276,7 @@ mod tests {
     use super::*;
     use crate::hash;
 
-    /// Counts made by two workers.
+    /// Returns the counts made by two workers.
     fn counted(sketch: Sketch, add: impl Fn(u64, &mut Counting) + Sync) -> Arc<Sketch> {
         let sketch = Arc::new(sketch);
         std::thread::scope(|scope| {
@@ -277,7 +300,7 @@ mod tests {
 
     #[test]
     fn what_was_counted_twice_is_known() {
-        // In few counters, so that many features share one.
+        // There are few counters, so that many features share one.
         let sketch = counted(Sketch::of_corpus(1 << 30, Some(1)), |worker, counting| {
             let features = (0..60_000).filter(|i| i % 2 == 0 || i % 4 == 1 + 2 * worker);
             features.for_each(|i| counting.add([hash::spread(i)].into_iter()));

@@ -1,32 +1,45 @@
-//! MinHash: two sets agree on one slot of their signatures with the probability of their Jaccard similarity.
-//!
-//! Sources: Broder, "On the resemblance and containment of documents", SEQUENCES 1997; one permutation for all slots:
-//! Li, Owen, Zhang, NIPS 2012; empty slots filled from others: Shrivastava, "Optimal Densification for Fast and
-//! Accurate Minwise Hashing", ICML 2017.
+//! MinHash: signatures of sets, by which similar sets are found with a known probability.
 
 use super::{Kind, Sets};
 use crate::hash;
 
-/// Signatures of `bands` times `rows` slots, as the hashes of their bands: two sets of similarity `s` agree on
-/// at least one band with the probability `1 - (1 - s^rows)^bands`.
+/// MinHash signatures of `bands` times `rows` slots, given as one hash for each band.
+///
+/// Each feature of a set is hashed. A slot of the signature holds the least hash that fell on it; an empty
+/// slot takes the value of another one. Two sets agree on a slot with the probability of their Jaccard
+/// similarity `s`. They are candidates if they agree on all slots of at least one band, which has the
+/// probability `1 - (1 - s^rows)^bands`.
+///
+/// Example with 2 bands of 2 rows:
+///
+/// ```text
+///                        band 0    band 1
+/// signature of set A     17 42     31 8
+/// signature of set B     17 42     96 8     agrees with A on band 0: a candidate
+/// signature of set C     55 42     31 77    agrees with A on no band: never compared with A
+/// ```
+///
+/// Sources: Broder, "On the resemblance and containment of documents", SEQUENCES 1997; one permutation for
+/// all slots: Li, Owen, Zhang, NIPS 2012; empty slots filled from others: Shrivastava, "Optimal Densification
+/// for Fast and Accurate Minwise Hashing", ICML 2017.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MinHash {
-    /// How many bands.
+    /// Number of bands.
     pub bands: u32,
-    /// How many slots each has.
+    /// Number of slots of a band.
     pub rows: u32,
-    /// Chooses the permutation.
+    /// Seed that selects the permutation.
     pub seed: u64,
 }
 
-/// In a signature: no feature fell on the slot. (One feature in 2^64 has this value, and is then as good as none.)
+/// Value of an empty slot. (One feature in 2^64 has this value, and is then ignored.)
 const EMPTY: u64 = u64::MAX;
 
 impl MinHash {
     /// Appends the hash of each band to `keys`. `set` has at least one feature.
     ///
-    /// Cost: about 4 ns a feature, 10 ns a slot, and where features are fewer than slots 3 ns for each of up to
-    /// slots² / features places that are asked for a value.
+    /// Cost: about 4 ns a feature and 10 ns a slot. If there are fewer features than slots, also 3 ns for
+    /// each slot that is tried to fill an empty one, up to slots² / features of them.
     pub fn bands(&self, set: &[u64], keys: &mut Vec<u64>) {
         let slots = (self.bands * self.rows) as usize;
         let seed = hash::spread(self.seed);
@@ -38,7 +51,8 @@ impl MinHash {
         }
         let sparse = signature.clone();
         for (i, slot) in signature.iter_mut().enumerate().filter(|(_, slot)| **slot == EMPTY) {
-            // Every set asks the same slots in the same order, so sets that agree there agree here. A hash names four.
+            // Every set tries the same slots in the same order, so sets that agree on those agree here. A
+            // hash names four.
             let hashes = (0..16 * slots as u64).map(|attempt| hash::spread((i as u64) << 32 | attempt));
             let mut others = hashes.flat_map(|hash| [0, 16, 32, 48].map(|bits| hash >> bits & 0xFFFF));
             let filled = others.find_map(|other| {
@@ -72,7 +86,7 @@ impl MinHash {
         (0..bands).filter(agree)
     }
 
-    /// With what probability two sets of this similarity agree on a band.
+    /// Returns the probability that two sets of this similarity agree on a band.
     pub fn probability(&self, similarity: f64) -> f64 {
         1.0 - (1.0 - similarity.powi(self.rows as i32)).powi(self.bands as i32)
     }
@@ -82,7 +96,7 @@ impl MinHash {
 mod tests {
     use super::*;
 
-    /// The share of `trials` pairs of sets with `shared` of `all` features that agree on a band.
+    /// Returns the share of `trials` pairs of sets with `shared` of `all` features that agree on a band.
     fn found(minhash: MinHash, shared: u64, all: u64, trials: u64) -> f64 {
         let agree = (0..trials).filter(|&trial| {
             let set = |other: u64| -> Vec<u64> {
@@ -101,7 +115,7 @@ mod tests {
         agree.count() as f64 / trials as f64
     }
 
-    /// 4,000 trials: three standard deviations are 2.4 of a hundred.
+    /// With 4,000 trials, three standard deviations are 0.024.
     #[test]
     fn sets_agree_as_often_as_the_curve_says() {
         let minhash = MinHash { bands: 5, rows: 4, seed: 0 };

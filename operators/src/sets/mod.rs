@@ -1,4 +1,4 @@
-//! The sets of features that texts are compared by, and when two texts match.
+//! The sets of features that texts are compared by, and the rule by which two texts match.
 
 pub(crate) mod feature_counts;
 pub mod minhash;
@@ -9,71 +9,75 @@ pub(crate) mod similarity;
 use self::similarity::{Overlap, Similarity, shared, shared_at_least};
 use crate::text::features::Features;
 
-/// So much of a text is looked at first, to tell whether it is short; if that does not tell, twice as much.
+/// Number of bytes of a text that are examined first, to find out whether it is short. If they do not decide
+/// it, twice as many are examined.
 const HEAD_BYTES: usize = 192;
 
-/// When two texts match: by their features, short texts perhaps by other features than long ones.
+/// Rule by which two texts match: by their features, where short texts may be compared by other features than
+/// long ones.
 #[derive(Clone)]
 pub struct Rule {
-    /// How short texts are compared; `None`: as long ones are.
+    /// Comparison of short texts; `None` if they are compared as long ones.
     pub short: Option<Short>,
-    /// The features of long texts.
+    /// Features of long texts.
     pub features: Features,
-    /// How those are compared.
+    /// Measure by which long texts are compared.
     pub overlap: Overlap,
-    /// The least similarity of a match.
+    /// Least similarity of a match of long texts.
     pub least: Similarity,
 }
 
-/// How two texts are compared if one of them is short: by the Jaccard similarity of these features.
+/// Comparison of two texts of which at least one is short: by the Jaccard similarity of these features.
 #[derive(Clone)]
 pub struct Short {
-    /// The features.
+    /// Features of short texts.
     pub features: Features,
-    /// A text with fewer of these features is short.
+    /// Size of the set of features below which a text is short.
     pub below: usize,
-    /// The least similarity of a match.
+    /// Least similarity of a match.
     pub least: Similarity,
 }
 
-/// What a text is compared by; each set is sorted, and empty where the text is not compared by it.
+/// Sets of features that a text is compared by. Each set is sorted, and is empty if the text is not compared
+/// by it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sets {
-    /// By [`Rule::short`].
+    /// Features of [`Rule::short`].
     pub short: Vec<u64>,
-    /// By [`Rule::features`].
+    /// Features of [`Rule::features`].
     pub long: Vec<u64>,
 }
 
-/// Which of the [`Sets`].
+/// Names one of the [`Sets`] of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// [`Sets::short`].
+    /// The set [`Sets::short`].
     Short,
-    /// [`Sets::long`].
+    /// The set [`Sets::long`].
     Long,
 }
 
-/// Sets on their way to be compared, in one list of numbers: how many short ones there are, the short and the long ones.
+/// Sets on their way to be compared, in one list of numbers: the number of short features, the short
+/// features, the long features.
 #[derive(Clone, Copy, Debug)]
 pub struct Packed<'a>(pub &'a [u64]);
 
 impl Rule {
-    /// A rule of one kind of features for all texts.
+    /// Makes a rule with one kind of features for all texts.
     pub fn new(features: Features, overlap: Overlap, least: Similarity) -> Self {
         Rule { short: None, features, overlap, least }
     }
 
-    /// Replaces `sets` by those of a cleaned text; at least one is not empty.
+    /// Replaces `sets` by the sets of a cleaned text, of which at least one is not empty.
     ///
-    /// A text that is not short has a short set nevertheless if a short text could match it.
+    /// A text that is not short has a short set too, if a short text could match it.
     pub fn sets(&self, text: &str, sets: &mut Sets) {
         self.unsorted(text, sets);
         sets.sort();
     }
 
-    /// The same, but the features of a long text are in its order, repeated ones repeatedly, until
-    /// [`Sets::sort`].
+    /// Replaces `sets` by the sets of a cleaned text like [`Rule::sets`], but until [`Sets::sort`] the
+    /// features of a long text are in the order of the text and with repetitions.
     pub fn unsorted(&self, text: &str, sets: &mut Sets) {
         sets.short.clear();
         sets.long.clear();
@@ -83,7 +87,7 @@ impl Rule {
         let far_too_long = loop {
             let head = &text[..text.floor_char_boundary(bytes)];
             short.features.set(head, &mut sets.short);
-            // But for the feature at its end, what the head has the text has.
+            // Except for the feature at its end, the text has all features of its head.
             let cut = usize::from(head.len() < text.len());
             let far_too_long = no_short_one_matches(sets.short.len() - cut);
             if far_too_long || cut == 0 {
@@ -99,7 +103,7 @@ impl Rule {
         }
     }
 
-    /// How sets of a kind are compared, and the least similarity of a match.
+    /// Returns the measure by which sets of a kind are compared, and the least similarity of a match.
     pub fn measure(&self, kind: Kind) -> (Overlap, Similarity) {
         match (kind, &self.short) {
             (Kind::Short, Some(short)) => (Overlap::Jaccard, short.least),
@@ -107,7 +111,7 @@ impl Rule {
         }
     }
 
-    /// Whether texts with sets of these sizes are compared by this kind of sets.
+    /// Whether texts whose sets of this kind have these sizes are compared by them.
     pub fn compares(&self, kind: Kind, a: usize, b: usize) -> bool {
         match (kind, &self.short) {
             (Kind::Short, Some(short)) => a.min(b) < short.below,
@@ -115,7 +119,8 @@ impl Rule {
         }
     }
 
-    /// The same rule with thresholds that every pair meets, so that [`Rule::sets`] leaves out no set.
+    /// Returns the same rule with thresholds that every pair reaches, so that [`Rule::sets`] leaves out no
+    /// set.
     pub fn without_threshold(&self) -> Self {
         let mut rule = self.clone();
         rule.least = Similarity::millionths(0);
@@ -125,7 +130,7 @@ impl Rule {
         rule
     }
 
-    /// How alike two texts are if they match.
+    /// Returns the similarity of two texts, if they match.
     pub fn matches(&self, a: Packed, b: Packed) -> Option<Similarity> {
         let kind = compared_by(|kind| a.features(kind).len().min(b.features(kind).len()))?;
         let (overlap, least) = self.measure(kind);
@@ -136,7 +141,8 @@ impl Rule {
         (similarity >= least).then_some(similarity)
     }
 
-    /// How alike two texts are, and by which sets; `None` if one is short and the other far too long to match it.
+    /// Returns the similarity of two texts and the kind of sets it was measured on; `None` if one text is
+    /// short and the other far too long to match it.
     pub fn similarity(&self, a: Packed, b: Packed) -> Option<(Kind, Similarity)> {
         let kind = compared_by(|kind| a.features(kind).len().min(b.features(kind).len()))?;
         let (a, b) = (a.features(kind), b.features(kind));
@@ -144,14 +150,14 @@ impl Rule {
     }
 }
 
-/// The sets that two texts are compared by, of which the smaller one has so many features: those of long ones if both
-/// have them.
+/// Returns the kind of sets that two texts are compared by: the long sets if both texts have one. `smaller`:
+/// the size of the smaller of the two sets of a kind.
 pub(crate) fn compared_by(smaller: impl Fn(Kind) -> usize) -> Option<Kind> {
     [Kind::Long, Kind::Short].into_iter().find(|&kind| smaller(kind) > 0)
 }
 
 impl Sets {
-    /// The set of a kind.
+    /// Returns the set of a kind.
     pub fn of(&self, kind: Kind) -> &[u64] {
         match kind {
             Kind::Short => &self.short,
@@ -159,18 +165,18 @@ impl Sets {
         }
     }
 
-    /// Sorts the features, and drops repeated ones.
+    /// Sorts the features and drops repetitions.
     pub fn sort(&mut self) {
         self.long.sort_unstable();
         self.long.dedup();
     }
 
-    /// The features of both sets.
+    /// Returns the features of both sets.
     pub fn features(&self) -> impl Iterator<Item = u64> + Clone {
         self.short.iter().chain(&self.long).copied()
     }
 
-    /// Appends the sets to `packed`.
+    /// Appends the sets to `packed`, in the layout of [`Packed`].
     pub fn pack(&self, packed: &mut Vec<u64>) {
         packed.push(self.short.len() as u64);
         packed.extend(&self.short);
@@ -179,7 +185,7 @@ impl Sets {
 }
 
 impl<'a> Packed<'a> {
-    /// The features of a kind, sorted.
+    /// Returns the features of a kind, sorted.
     pub fn features(self, kind: Kind) -> &'a [u64] {
         let (short, long) = self.0[1..].split_at(self.0[0] as usize);
         match kind {

@@ -1,51 +1,64 @@
-//! A bit or two for each feature of a set: enough to tell most pairs that cannot match.
+//! Odd sketches: a bit or two for each feature of a set, by which most pairs of sets that cannot match are
+//! dropped.
 //!
-//! Source: Mitzenmacher, Pagh, Pham, "Efficient Estimation for High Similarities using Odd Sketches", WWW 2014. There the
-//! sketches of two sets estimate how many elements only one of them has; here they bound it, so that no match is lost.
+//! Each feature flips the bit of the sketch that its hash selects. Features that two sets share flip the same
+//! bits in both, so the sketches differ in at most as many bits as there are features in only one of the
+//! sets. The number of differing bits is therefore a lower bound of that number of features, and a pair is
+//! dropped when the bound leaves too few features to share. No match is lost.
 //!
-//! Each feature flips the bit that its hash says. What two sets share flips the same bits, so the sketches differ in at
-//! most as many bits as there are features that only one set has.
+//! Example with 8 bits, where feature `f` flips bit `f % 8`:
+//!
+//! ```text
+//! set A = {1, 2, 3}    sketch 00001110
+//! set B = {2, 3, 4}    sketch 00011100
+//! they differ in              00010010    2 bits, so at least 2 features are in one set only
+//! to share all 3 features, A and B may differ in 3 + 3 - 2 * 3 = 0 features: the pair is dropped
+//! ```
+//!
+//! Source: Mitzenmacher, Pagh, Pham, "Efficient Estimation for High Similarities using Odd Sketches", WWW
+//! 2014. There the sketches estimate how many elements are in only one of two sets; here they bound it.
 
 use super::{Kind, Rule};
 
-/// A set that is known by its sketch.
+/// Sketch of a set, with the sizes that the comparison needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sketched<'a> {
-    /// Of the set.
+    /// Number of features of the set.
     pub size: usize,
-    /// How many of its features were sketched.
+    /// Number of its features that were sketched.
     pub features: usize,
-    /// A power of two of numbers.
+    /// Sketch, as a power of two of 64-bit words.
     pub sketch: &'a [u64],
 }
 
-/// How many numbers the sketch of so many features has: at least a bit for each feature, and a power of two, so that a longer
-/// sketch folds to a shorter one.
+/// Returns the length, in words, of a sketch of `features` features. The sketch has at least a bit for each
+/// feature, and its length is a power of two, so that a longer sketch folds to a shorter one.
 pub(crate) fn length(features: usize) -> usize {
     features.div_ceil(u64::BITS as usize).next_power_of_two()
 }
 
-/// Whether so many numbers of a sketch tell nearly every random set of so many features from one that shares `enough` of them.
+/// Whether a sketch of `words` words separates nearly all random sets of `features` features from sets that
+/// share `enough` of them.
 pub(crate) fn tells(features: usize, enough: usize, words: usize) -> bool {
     let bits = (words.min(length(features)) * u64::BITS as usize) as f64;
-    // What random sets differ in, and three deviations less.
+    // Number of bits in which random sets differ, less three standard deviations.
     let random = bits / 2.0 * (1.0 - (-4.0 * features as f64 / bits).exp()) - 1.5 * bits.sqrt();
     random > (2 * features.saturating_sub(enough)) as f64
 }
 
-/// Appends the sketch of features, by their hashes. Cost: 1 ns a feature.
+/// Appends the sketch of features, which are given as hashes, to `to`. Cost: 1 ns a feature.
 pub(crate) fn append(features: impl ExactSizeIterator<Item = u64>, to: &mut Vec<u64>) {
     let start = to.len();
     to.resize(start + length(features.len()), 0);
     let sketch = &mut to[start..];
     let last = sketch.len() - 1;
     for feature in features {
-        // The low bits of a hash name the bit, those above them the number.
+        // The low 6 bits of a hash select the bit, those above them the word.
         sketch[(feature >> 6) as usize & last] ^= 1 << (feature & 63);
     }
 }
 
-/// Adds a sketch to a shorter one.
+/// Folds a sketch to the length of the shorter sketch `to` and adds it to that one.
 pub(crate) fn fold(sketch: &[u64], to: &mut [u64]) {
     for part in sketch.chunks_exact(to.len()) {
         to.iter_mut().zip(part).for_each(|(to, number)| *to ^= number);
@@ -53,7 +66,8 @@ pub(crate) fn fold(sketch: &[u64], to: &mut [u64]) {
 }
 
 impl Rule {
-    /// Whether two sets of this kind may match. Of their features those were sketched that another document has.
+    /// Whether two sets of this kind may match by their sketches. Only features that another document has
+    /// were sketched.
     ///
     /// Cost: some 5 ns for sketches of 512 bits that are not alike.
     pub(crate) fn may_match(&self, kind: Kind, a: Sketched, b: Sketched) -> bool {
@@ -64,7 +78,8 @@ impl Rule {
     }
 }
 
-/// Whether two sketches differ in more than so many bits, when the longer one is folded to the length of the other.
+/// Whether two sketches differ in more than `most` bits, when the longer one is folded to the length of the
+/// other.
 fn differ_in_more(a: &[u64], b: &[u64], most: usize) -> bool {
     let (short, long) = if a.len() < b.len() { (a, b) } else { (b, a) };
     let mut bits = 0;
@@ -85,7 +100,8 @@ mod tests {
     use crate::hash::spread;
     use crate::text::features::Features;
 
-    /// A packed set of these features, and how many of them are not a document's `own`, and the sketch of those.
+    /// Makes a set of these features. Returns the packed set, the number of its features that are not a
+    /// document's `own`, and the sketch of those.
     fn set(
         features: impl IntoIterator<Item = u64>,
         own: impl Fn(u64) -> bool,
@@ -103,7 +119,7 @@ mod tests {
         (packed, others.len(), sketch)
     }
 
-    /// Whether they may match by sketches of so many numbers at the most.
+    /// Whether the two may match by sketches of at most `words` words.
     fn may_match(
         rule: &Rule,
         a: &(Vec<u64>, usize, Vec<u64>),
@@ -133,7 +149,7 @@ mod tests {
             least in prop::sample::select(vec!["0.1", "0.5", "0.8", "1"]),
         ) {
             let b = &a ^ &flips;
-            // Some of those that only one of them has, nobody else has.
+            // Some of the features that only one of the two has are in no other document.
             let own = |feature: u64| feature.is_multiple_of(2) && flips.contains(&feature);
             let rule = Rule::new(Features::Chars(2), overlap, least.parse().unwrap());
             let (a, b) = (set(a.iter().copied(), own), set(b.iter().copied(), own));

@@ -1,11 +1,26 @@
-//! The exact set-similarity join: every pair of matching sets shares one of the rarest features of each.
+//! The exact set-similarity join: finds candidate pairs without missing any match, by a prefix filter.
 //!
-//! Sources: Chaudhuri, Ganti, Kaushik, "A Primitive Operator for Similarity Joins in Data Cleaning", ICDE 2006 (the
-//! prefix filter); Bayardo, Ma, Srikant, "Scaling Up All Pairs Similarity Search", WWW 2007 (rarest first, sizes).
+//! A set that must share `o` of its `n` features with any matching partner has at least one common feature
+//! among any `n - o + 1` of its own. All sets take the `n - o + 1` rarest, by the same order: their *prefix*.
+//! The first common feature of two matching sets is then in the prefix of both, so sets that share no feature
+//! of their prefixes cannot match and never meet.
 //!
-//! A set that must share `o` of its `n` features with any partner has at least one of them among any `n - o + 1`;
-//! taken by the same order in all sets, the first common feature of two matching sets is in the prefix of both.
-//! How many it must share may depend on whether it is the smaller or the larger one of the two.
+//! Example with Jaccard similarity 0.6, where a set of 5 features must share 3 of them and has a prefix of 3.
+//! Features are named in order of rarity.
+//!
+//! ```text
+//! A = a b c d e    prefix a b c
+//! B = b c d e f    prefix b c d    meets A under b and c: 4 of 6 features shared, a match
+//! C = d f g h i    prefix d f g    meets B under d: 2 of 8 features shared, a candidate but no match
+//! A and C share d, which is not in the prefix of A: they never meet
+//! ```
+//!
+//! The number of features that a set must share may depend on whether it is the smaller or the larger one of
+//! the pair, so a set has a prefix for each of the two roles.
+//!
+//! Sources: Chaudhuri, Ganti, Kaushik, "A Primitive Operator for Similarity Joins in Data Cleaning", ICDE
+//! 2006 (the prefix filter); Bayardo, Ma, Srikant, "Scaling Up All Pairs Similarity Search", WWW 2007 (rarest
+//! features first, bounds on sizes).
 
 use super::feature_counts::Sketch;
 use super::odd_sketch;
@@ -14,16 +29,18 @@ use super::{Kind, Rule, Sets};
 use crate::record::{DocId, Pair, Record};
 use crate::{Error, Scratch, Spool};
 
-/// A set under one of its features, on its way to meet others under the same one, with `WORDS` numbers of its sketch.
+/// Entry of a set in the list of one of its features, with `WORDS` words of the sketch of the set.
 ///
-/// In this order, whoever may be the smaller set of a pair comes before the larger one.
+/// Postings are ordered so that, under one feature, a set that may be the smaller one of a pair comes before
+/// the larger one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Posting<const WORDS: usize> {
     pub feature: u64,
-    /// The kind, the size, and whether the feature is not in its prefix as the smaller set.
+    /// Kind and size of the set, and in the last bit whether the feature is outside its prefix as the smaller
+    /// set.
     set: u64,
     pub doc: u64,
-    /// How many of its features were sketched.
+    /// Number of its features that were sketched.
     sketched: u64,
     sketch: [u64; WORDS],
 }
@@ -42,38 +59,43 @@ impl<const WORDS: usize> Record for Posting<WORDS> {
     }
 }
 
-/// How many numbers of a sketch a posting may have.
+/// Numbers of words of a sketch that a posting may have.
 pub(crate) const SKETCH_WORDS: [usize; 3] = [4, 8, 16];
-/// Of a document that is alone, so many more counts may be looked up than would tell.
+/// Number of features whose counts are looked up at once. For a document without partner, up to this many
+/// more than necessary are looked up.
 const COUNTED_AT_ONCE: usize = 64;
 
-/// A feature that another document has, in the order of rarity, about.
+/// A feature that another document has, preceded by its approximate rank by frequency, the rarest lowest.
 type Ranked = (u8, u64);
 
-/// The documents that may have a partner, with what tells which ones.
+/// Documents that may have a partner, with the prefixes and sketches of their sets.
+///
+/// Memory: see [`Spool`]; 48 bytes for each document, 8 for each feature of its prefix, and a bit or two for
+/// each other feature.
 pub(crate) struct Held {
-    /// Of each document for each kind of set that can have a partner: what a posting says of it, how many of its features were
-    /// sketched, how many are in its prefix as the smaller set of a pair, and in that as the larger one only; the sketch, and
-    /// the features of the prefixes.
+    /// For each document, and for each kind of its sets that can have a partner: the `set` of its postings;
+    /// how many of its features were sketched; how many are in its prefix as the smaller set of a pair; how
+    /// many are in its prefix as the larger one only; the sketch; the features of the prefixes.
     spool: Spool,
-    /// Features in prefixes.
+    /// Number of features in all prefixes.
     pub in_prefixes: u64,
-    /// Of these, in how many sets that a sketch tells from others, for each of [`SKETCH_WORDS`].
+    /// Number of those features, for each of [`SKETCH_WORDS`], whose set is separated from random sets by a
+    /// sketch of that length.
     pub told: [u64; SKETCH_WORDS.len()],
-    /// Buffers.
+    /// Buffers that are used again for each document.
     numbers: Vec<u64>,
     shared: Vec<Ranked>,
 }
 
 impl Held {
-    /// Of no document yet.
+    /// Makes an index without documents.
     pub fn new(scratch: &Scratch) -> Self {
         let spool = Spool::new(scratch);
         Held { spool, in_prefixes: 0, told: [0; SKETCH_WORDS.len()], numbers: Vec::new(), shared: Vec::new() }
     }
 
-    /// Keeps a document that can have a partner, as far as the counts of features tell. `sets`: as they were counted, not
-    /// sorted.
+    /// Keeps a document, if it can have a partner by the counts of its features. `sets`: as they were
+    /// counted, not sorted.
     pub fn add(&mut self, rule: &Rule, sketch: &Sketch, doc: DocId, sets: &Sets) {
         self.numbers.clear();
         for kind in [Kind::Short, Kind::Long] {
@@ -83,7 +105,7 @@ impl Held {
             shared.sort_unstable_by_key(|&(_, feature)| feature);
             shared.dedup();
             let size = own + shared.len();
-            // The rarest of a prefix are its own, which are not kept.
+            // The rarest features of a prefix are those that no other document has, which are not kept.
             let in_prefix = |shared: usize| (size + 1).saturating_sub(shared + own);
             let larger = in_prefix(least.least_shared_of_larger(overlap, size));
             let smaller = in_prefix(least.least_shared_of_smaller(size));
@@ -115,7 +137,7 @@ impl Held {
         }
     }
 
-    /// Calls `emit` with the postings of all features that begin with the bits `round` of `1 << bits`.
+    /// Calls `emit` with the postings of all features whose first `bits` bits are `round`.
     pub fn postings<const WORDS: usize>(
         &self,
         round: u64,
@@ -143,9 +165,11 @@ impl Held {
     }
 }
 
-/// How many features of a set nobody else has, and replaces `shared` by the others; `None`, and none, if it is alone: if too
-/// many are its own. Those occur once in it too, so the set without repeated features, which may share fewer of them, has as
-/// many that are its own.
+/// Returns how many features of a set no other document has, and replaces `shared` by the others. Returns
+/// `None`, and leaves `shared` empty, if the set has so many features of its own that it has no partner.
+///
+/// `features` may contain repeated features. A feature of its own occurs in it once, so the set without
+/// repetitions, which may share fewer features, has as many of its own.
 fn own(
     rule: &Rule,
     sketch: &Sketch,
@@ -158,7 +182,7 @@ fn own(
     let most_own = features.len().checked_sub(least.least_shared_of_larger(overlap, features.len()))?;
     let mut own = 0;
     for part in features.chunks(COUNTED_AT_ONCE) {
-        // Counts of a whole part are fetched at once, without a branch between them.
+        // The counts of a whole part are fetched at once, without a branch between them.
         let mut counts = [0; COUNTED_AT_ONCE];
         counts.iter_mut().zip(part).for_each(|(count, &feature)| *count = sketch.count(feature));
         let counted = counts.iter().copied().zip(part.iter().copied());
@@ -172,8 +196,9 @@ fn own(
     Some(own)
 }
 
-/// Emits every pair of documents that meet under a feature and may match by their sizes and sketches, each time that they
-/// meet. `postings`: sorted. Returns how often two met.
+/// Emits every pair of documents that meet under a feature and may match by their sizes and sketches. A pair
+/// that meets under several features is emitted each time. `postings`: sorted. Returns how often two sets
+/// met.
 ///
 /// Cost: 5 ns for each time that a pair meets.
 pub(crate) fn candidates<const WORDS: usize>(
@@ -202,7 +227,7 @@ pub(crate) fn candidates<const WORDS: usize>(
 }
 
 impl<const WORDS: usize> Posting<WORDS> {
-    /// Whether its feature is in its prefix as the smaller set of a pair.
+    /// Whether the feature is in the prefix of the set as the smaller one of a pair.
     fn may_be_smaller(&self) -> bool {
         self.set & 1 == 0
     }
@@ -211,7 +236,7 @@ impl<const WORDS: usize> Posting<WORDS> {
         if self.set >> 63 == 0 { Kind::Short } else { Kind::Long }
     }
 
-    /// Of the document's set.
+    /// Returns the number of features of the document's set.
     fn size(&self) -> usize {
         (self.set << 1 >> 2) as usize
     }

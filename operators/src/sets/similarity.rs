@@ -1,37 +1,37 @@
-//! How alike two sets of features are.
+//! Similarity of two sets of features, and the bounds that a threshold sets on what two sets share.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Between 0 and 1 in millionths, rounded down: records carry no floating point.
+/// Similarity between 0 and 1 in millionths, rounded down, because records carry no floating-point numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 pub struct Similarity(u32);
 
 impl Similarity {
-    /// The same set.
+    /// Similarity of equal sets.
     pub const ONE: Similarity = Similarity(1_000_000);
 
-    /// The least threshold that a method takes: a pair that shares nothing is none.
+    /// Least threshold that a method accepts. A pair that shares nothing is never a match.
     pub const LEAST: Similarity = Similarity(10_000);
 
-    /// So many millionths, up to a million.
+    /// Makes a similarity of `millionths` millionths, at most a million.
     pub const fn millionths(millionths: u32) -> Self {
         Similarity(millionths)
     }
 
-    /// In millionths.
+    /// Returns the similarity in millionths.
     pub const fn as_millionths(self) -> u32 {
         self.0
     }
 
-    /// `part / whole`; an empty whole is all of it.
+    /// Returns `part / whole`, or one if `whole` is 0.
     pub fn ratio(part: usize, whole: usize) -> Self {
         let millionths = (part as u64 * 1_000_000).checked_div(whole as u64);
         millionths.map_or(Self::ONE, |millionths| Similarity(millionths as u32))
     }
 
-    /// How many elements two sets of these sizes must share to be as alike as this.
+    /// Returns how many elements two sets of sizes `a` and `b` must share to reach this similarity.
     pub fn least_shared(self, overlap: Overlap, a: usize, b: usize) -> usize {
         let (least, a, b) = (u64::from(self.0), a as u64, b as u64);
         let shared = match overlap {
@@ -41,12 +41,14 @@ impl Similarity {
         shared.max(1) as usize
     }
 
-    /// How many of its own elements a set must share with any set that is as alike as this and not smaller.
+    /// Returns a lower bound of how many of its `size` elements a set must share with any set that is not
+    /// smaller, to reach this similarity.
     pub fn least_shared_of_smaller(self, size: usize) -> usize {
         self.least_shared(Overlap::Revision, size, size)
     }
 
-    /// The same with any set that is not larger. So large must the other one be at least.
+    /// Returns a lower bound of how many of its `size` elements a set must share with any set that is not
+    /// larger, to reach this similarity. The other set has at least that many elements.
     pub fn least_shared_of_larger(self, overlap: Overlap, size: usize) -> usize {
         match overlap {
             Overlap::Jaccard => self.least_shared_of_smaller(size),
@@ -54,13 +56,13 @@ impl Similarity {
         }
     }
 
-    /// How large a set can be that is as alike as this to one of this size.
+    /// Returns the size of the largest set that can reach this similarity to a set of `size` elements.
     pub fn largest_partner(self, overlap: Overlap, size: usize) -> usize {
         let times = if overlap == Overlap::Revision { 4 } else { 1 };
         (times * size as u64 * 1_000_000).checked_div(self.0.into()).unwrap_or(u64::MAX) as usize
     }
 
-    /// As a number between 0 and 1.
+    /// Returns the similarity as a number between 0 and 1.
     pub fn as_f64(self) -> f64 {
         f64::from(self.0) / 1e6
     }
@@ -82,18 +84,18 @@ impl fmt::Display for Similarity {
     }
 }
 
-/// What the elements that two sets share are a part of.
+/// Denominator of a similarity, whose numerator is the number of elements that two sets share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overlap {
-    /// Of all elements of both.
+    /// Number of elements of the union.
     Jaccard,
-    /// Of the elements of the smaller one, which counts as a quarter of the larger one at least: so that a title page
-    /// is no revision of the book. Source: docs/design/0013.
+    /// Number of elements of the smaller set, or a quarter of the larger one if that is more, so that a title
+    /// page is no revision of the book. Source: docs/design/0013.
     Revision,
 }
 
 impl Overlap {
-    /// The similarity of two sets that share so many elements.
+    /// Returns the similarity of two sets of sizes `a` and `b` that share `shared` elements.
     pub fn similarity(self, shared: usize, a: usize, b: usize) -> Similarity {
         match self {
             Overlap::Jaccard => Similarity::ratio(shared, a + b - shared),
@@ -102,21 +104,23 @@ impl Overlap {
     }
 }
 
-/// The Jaccard similarity of two sets, each sorted, without repeats: what they share of what they have.
+/// Returns the Jaccard similarity of two sets: the size of their intersection divided by that of their union.
+/// Both are sorted and without repetitions.
 ///
 /// Cost: one pass over both.
 pub fn jaccard(a: &[u64], b: &[u64]) -> Similarity {
     Overlap::Jaccard.similarity(shared(a, b), a.len(), b.len())
 }
 
-/// How many elements two sets share, each sorted, without repeats.
+/// Returns how many elements two sets share. Both are sorted and without repetitions.
 ///
 /// Cost: one pass over both.
 pub fn shared(a: &[u64], b: &[u64]) -> usize {
     shared_at_least(a, b, 0).unwrap_or(0)
 }
 
-/// The same, or `None` if they share fewer than `least`, as soon as too few are left.
+/// Returns how many elements two sets share, or `None` if they share fewer than `least`. Stops as soon as too
+/// few are left.
 pub fn shared_at_least(a: &[u64], b: &[u64], least: usize) -> Option<usize> {
     let (mut i, mut j, mut shared) = (0, 0, 0);
     while i < a.len() && j < b.len() {
@@ -134,7 +138,7 @@ pub fn shared_at_least(a: &[u64], b: &[u64], least: usize) -> Option<usize> {
     (shared >= least).then_some(shared)
 }
 
-/// So many elements of a set are passed before it is asked again whether enough are left.
+/// Number of elements of a set that are passed between two checks whether enough are left.
 const BETWEEN_LOOKS: usize = 64;
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
-//! Where operators put what does not fit into memory: files without a name in a local folder.
+//! Spill files: files without a name in a local folder, for what does not fit into memory.
 //!
-//! The one file of this crate that names files. What it writes lives no longer than the process, however it ends.
+//! This is the one file of the crate that opens files. A spill file disappears with the process, however that
+//! ends.
 
 use std::fs::File;
 use std::io;
@@ -14,7 +15,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::Error;
 use crate::record::Record;
 
-/// A local folder, and how many bytes of memory one holder may fill before it uses it. Clones count together.
+/// A local folder, and the bytes of memory that one holder may fill before it spills to the folder. Clones
+/// share the counters of what was spilled.
 #[derive(Clone)]
 pub struct Scratch {
     disk: Arc<dyn Disk>,
@@ -29,22 +31,23 @@ struct Counters {
     files: AtomicU64,
 }
 
-/// What was put into a [`Scratch`] and its clones.
+/// Counts of what was spilled to a [`Scratch`] and its clones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spilled {
-    /// As they were written: with checksums, and again each time that runs were merged to runs.
+    /// Bytes as they were written: with checksums, and again each time that runs were merged to runs.
     pub bytes: u64,
-    /// One for each holder that spilled.
+    /// Number of files, one for each holder that spilled.
     pub files: u64,
 }
 
 impl Scratch {
-    /// `budget`: in bytes; `None`: as many as there are, and the folder is never used.
+    /// Makes a scratch on a folder. `budget`: in bytes; with `None` memory is unlimited and the folder is
+    /// never used.
     pub fn new(folder: &Path, budget: Option<usize>) -> Self {
         Scratch::on(Arc::new(folder.to_path_buf()), folder, budget)
     }
 
-    /// One that is never used.
+    /// Makes a scratch that is never used.
     pub fn unused() -> Self {
         Scratch::new(&std::env::temp_dir(), None)
     }
@@ -53,17 +56,18 @@ impl Scratch {
         Scratch { disk, folder: folder.into(), budget, spilled: Arc::default() }
     }
 
-    /// For each of `holders` that hold at the same time.
+    /// Returns a scratch for each of `holders` that hold records at the same time, with an equal part of the
+    /// budget.
     pub fn shared_by(&self, holders: usize) -> Self {
         Scratch { budget: self.budget.map(|bytes| bytes / holders), ..self.clone() }
     }
 
-    /// In bytes.
+    /// Returns the budget in bytes.
     pub fn budget(&self) -> Option<usize> {
         self.budget
     }
 
-    /// What was written so far.
+    /// Returns what was spilled so far.
     pub fn spilled(&self) -> Spilled {
         Spilled {
             bytes: self.spilled.bytes.load(Ordering::Relaxed),
@@ -71,7 +75,7 @@ impl Scratch {
         }
     }
 
-    /// A new file.
+    /// Makes a new spill file.
     pub(crate) fn frames(&self) -> Result<Frames, Error> {
         let file = self.disk.create().map_err(|cause| failed(&self.folder, 0, cause))?;
         self.spilled.files.fetch_add(1, Ordering::Relaxed);
@@ -79,12 +83,12 @@ impl Scratch {
     }
 }
 
-/// Where files are made. In tests, one that is full or forgets.
+/// Disk that files are made on. Implemented by a folder, and in tests by a disk that is full or forgets.
 pub(crate) trait Disk: Send + Sync {
     fn create(&self) -> io::Result<Box<dyn Spill>>;
 }
 
-/// A file, or in tests what is like one.
+/// Spill file. Implemented by a file, and in tests by memory.
 pub(crate) trait Spill: Send {
     fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()>;
     fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()>;
@@ -106,12 +110,13 @@ impl Spill for File {
     }
 }
 
-/// How long a frame should be: bytes that are read at once.
+/// Length that a frame should have, in bytes. A frame is read at once.
 pub(crate) const FRAME_BYTES: usize = 64 << 10;
-/// Of a frame's checksum and length, which come before it.
+/// Length of the checksum and the length of a frame, which come before its payload, in bytes.
 const HEAD_BYTES: usize = 16;
 
-/// A file of frames of bytes, each with a checksum that also knows its place. Holds one frame.
+/// A file of frames of bytes. The checksum of a frame is seeded with its offset, so a frame in another place
+/// is not taken for it. Holds one frame in memory.
 pub(crate) struct Frames {
     file: Box<dyn Spill>,
     scratch: Scratch,
@@ -120,13 +125,13 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// Where the next frame will begin.
+    /// Returns the offset at which the next frame will begin.
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// Appends a frame of `bytes` bytes, which `fill` writes. `whole`: how many bytes are being spilled with this frame
-    /// as a part of them, to be told when they cannot be.
+    /// Appends a frame of `bytes` bytes, which `fill` writes. `whole`: the number of bytes that are being
+    /// spilled with this frame as a part of them, which the error of a full disk names.
     pub fn append(&mut self, bytes: usize, whole: usize, fill: impl FnOnce(&mut [u8])) -> Result<(), Error> {
         self.frame.resize(HEAD_BYTES + bytes, 0);
         let (head, payload) = self.frame.split_at_mut(HEAD_BYTES);
@@ -142,7 +147,7 @@ impl Frames {
         Ok(())
     }
 
-    /// Reads the frame at `offset` into `payload`; returns where the next one begins.
+    /// Reads the frame at `offset` into `payload`. Returns the offset of the next frame.
     pub fn read(&self, offset: u64, payload: &mut Vec<u8>) -> Result<u64, Error> {
         let lost = |cause| Error::ScratchLost {
             folder: self.scratch.folder.to_path_buf(),
@@ -173,7 +178,7 @@ fn failed(folder: &Path, bytes: usize, cause: io::Error) -> Error {
 
 #[cfg(test)]
 pub(crate) mod twins {
-    //! Disks on which things go wrong.
+    //! Disks that fail, for tests.
 
     use std::sync::atomic::AtomicUsize;
 
@@ -182,13 +187,13 @@ pub(crate) mod twins {
     /// A disk in memory.
     #[derive(Clone)]
     pub struct Twin {
-        /// Bytes that are left of it, for all files.
+        /// Number of bytes that are left on the disk, for all files.
         pub room: Arc<AtomicUsize>,
-        /// Each file's byte that changes when it is written.
+        /// Offset of the byte of each file that changes when it is written.
         pub damaged: Option<usize>,
-        /// Where each file ends when it is read.
+        /// Offset at which each file ends when it is read.
         pub cut: usize,
-        /// Bytes that were read of all files.
+        /// Number of bytes that were read from all files.
         pub read: Arc<AtomicUsize>,
     }
 

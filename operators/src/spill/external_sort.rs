@@ -1,4 +1,4 @@
-//! Records to be sorted, more than fit into memory: over a budget they go to disk as sorted runs.
+//! External sort: sorts records of which more than fit into memory are spilled to disk as sorted runs.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -8,44 +8,57 @@ use super::merge::{Merge, Sorted};
 use crate::Error;
 use crate::record::Record;
 
-/// So many runs are merged at once at the most.
+/// Greatest number of runs that are merged at once.
 const FAN_IN: usize = 64;
-/// Equal records are dropped for the first time when there are so many.
+/// Number of records at which equal ones are dropped for the first time.
 const FIRST_SORT: usize = 1 << 20;
 
 /// Takes records in any order and gives them back sorted.
 ///
-/// Memory: of a budget of `b` bytes, records fill all but two frames of `b / 320` bytes (at the most 64 KiB) before they
-/// are sorted, in place, and written as a run. Later up to 64 runs are merged. At the most a fifth of `b` each is for a
-/// frame of every run, for what is merged of them at once, for sorting that, for what waits to be given, and for
-/// records with the same key, of which more are given in pieces; mostly it is much less. Without a budget: the records,
-/// and no more.
+/// Records fill the budget, are sorted in place and written to disk as a *run*. At the end the runs are
+/// merged: of each run one frame is in memory, and the least records of all runs are given first. More than
+/// 64 runs are first merged to fewer in passes.
 ///
-/// Disk: the records as they travel and 16 bytes for each frame; from 65 runs on, what has to be merged to fewer runs
-/// is there twice.
+/// Example with a budget of three records:
+///
+/// ```text
+/// add 5, 1, 4    memory is full: sorted and written as run 1    1 4 5
+/// add 2, 6, 3    memory is full: sorted and written as run 2    2 3 6
+/// add 7; finish  the rest is sorted and written as run 3        7
+/// read           the three runs are merged                      1 2 3 4 5 6 7
+/// ```
+///
+/// Memory, with a budget of `b` bytes: records fill all of it but two frames of `b / 320` bytes (64 KiB at
+/// most) before they are written. While runs are merged, at most a fifth of `b` each is taken by the frames
+/// of all runs, by the records that are merged at once, by sorting those, by the records that wait to be
+/// given, and by a group of records with the same key, of which a larger one is given in pieces. Mostly much
+/// less is taken. Without a budget: the records, and no more.
+///
+/// Disk: the records in their encoded form and 16 bytes for each frame. From 65 runs on, the records of runs
+/// that are merged to fewer runs are on disk twice.
 ///
 /// Adding cannot fail: the first error is kept, the records after it are dropped, and [`Runs::check`] and
-/// [`Runs::finish`] return it.
+/// [`Runs::finish`] return the error.
 #[must_use = "only `finish` says whether all records are there"]
 pub struct Runs<R> {
     scratch: Scratch,
     plan: Plan,
     once: bool,
     held: Vec<R>,
-    /// When so many are held, they are sorted.
+    /// Number of held records at which they are sorted.
     limit: usize,
     runs: VecDeque<Range<u64>>,
     frames: Option<Frames>,
     failed: Option<Error>,
 }
 
-/// How a budget is spent, in records.
+/// Division of a budget, in records.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan {
-    /// In memory before they are spilled.
+    /// Records in memory before they are spilled.
     held: usize,
     pub frame: usize,
-    /// Of one key, given as one piece.
+    /// Records of one key that are given as one piece.
     pub group: usize,
 }
 
@@ -60,7 +73,7 @@ impl Plan {
 }
 
 impl<R: Record + Ord> Runs<R> {
-    /// Of no record yet.
+    /// Makes a sort without records.
     pub fn new(scratch: &Scratch) -> Self {
         let plan = Plan::new(scratch.budget(), size_of::<R>());
         Runs {
@@ -75,26 +88,26 @@ impl<R: Record + Ord> Runs<R> {
         }
     }
 
-    /// Equal records are given back once: dropped as soon as they meet in memory.
+    /// Gives equal records back once. They are dropped as soon as they meet in memory.
     pub fn once(mut self) -> Self {
         self.once = true;
         self.limit = self.plan.held.min(FIRST_SORT);
         self
     }
 
-    /// Uses memory again, whose contents are dropped: new memory has to be cleared by the system first.
+    /// Uses `memory` again, and drops its contents. New memory would have to be cleared by the system first.
     pub fn reusing(mut self, memory: Vec<R>) -> Self {
         self.held = memory;
         self.held.clear();
         self
     }
 
-    /// In bytes.
+    /// Returns the budget in bytes.
     pub fn budget(&self) -> Option<usize> {
         self.scratch.budget()
     }
 
-    /// Adds a record. Cost: 2 ns, and its share of sorting and writing.
+    /// Adds a record. Cost: 2 ns, and the record's share of sorting and writing.
     #[inline]
     pub fn push(&mut self, record: R) {
         if self.held.len() >= self.limit {
@@ -103,12 +116,12 @@ impl<R: Record + Ord> Runs<R> {
         self.held.push(record);
     }
 
-    /// The first error so far.
+    /// Returns the first error so far.
     pub fn check(&self) -> Result<(), Error> {
         self.failed.clone().map_or(Ok(()), Err)
     }
 
-    /// All records, sorted.
+    /// Returns all records, sorted.
     pub fn finish(mut self) -> Result<Sorted<R>, Error> {
         self.check()?;
         self.sort();
@@ -119,7 +132,7 @@ impl<R: Record + Ord> Runs<R> {
         let Some(mut frames) = frames else { return Ok(Sorted::InMemory(held)) };
         drop(held);
         while runs.len() > FAN_IN {
-            // Of 65 runs two are merged, and not 64.
+            // Of 65 runs two are merged, and not 64, since 64 runs can be merged at the end.
             let some = FAN_IN.min(runs.len() - FAN_IN + 1);
             let mut merge = Merge::<R>::new(runs.drain(..some), once);
             let whole = merge.bytes();
@@ -142,7 +155,7 @@ impl<R: Record + Ord> Runs<R> {
             return self.held.clear();
         }
         self.sort();
-        // Of few different ones there may be many more.
+        // If few of the records are different, many more may fit.
         if self.once && self.held.len() <= self.plan.held / 2 {
             self.limit = (2 * self.held.len()).max(FIRST_SORT).min(self.plan.held);
             return;
@@ -158,7 +171,7 @@ impl<R: Record + Ord> Runs<R> {
         }
     }
 
-    /// Writes a run of what is held, which is sorted.
+    /// Writes the held records, which are sorted, as a run.
     fn spill(&mut self) -> Result<(), Error> {
         let frames = match &mut self.frames {
             Some(frames) => frames,
@@ -183,7 +196,7 @@ impl<R: Record + Ord> Extend<R> for Runs<R> {
     }
 }
 
-/// `whole`: the bytes of the run.
+/// Writes sorted records as frames. `whole`: the bytes of the run, which an error names.
 fn write<R: Record>(frames: &mut Frames, plan: Plan, records: &[R], whole: usize) -> Result<(), Error> {
     for records in records.chunks(plan.frame) {
         frames.append(records.len() * R::BYTES, whole, |bytes| {
@@ -216,7 +229,7 @@ mod tests {
         Ok(pieces)
     }
 
-    /// Checks that chunks end where keys do, but those of one key, and returns all records.
+    /// Checks that chunks end where keys do, except for chunks of one key, and returns all records.
     #[track_caller]
     fn joined(pieces: &Pieces) -> Vec<(u64, u64)> {
         for (records, starts, ends) in pieces {
@@ -233,7 +246,7 @@ mod tests {
     }
 
     fn record() -> impl Strategy<Value = (u64, u64)> {
-        // Few keys and few documents: large groups, equal records.
+        // Few keys and few documents make large groups and equal records.
         (prop_oneof![0..3_u64, 0..200_u64, any::<u64>()], 0..40_u64)
     }
 
@@ -255,7 +268,7 @@ mod tests {
         }
     }
 
-    /// SplitMix64's step, as a source of keys.
+    /// Records with keys of a hash below 1000.
     fn records(count: u64) -> Vec<(u64, u64)> {
         (0..count).map(|i| (crate::hash::spread(i) % 1000, i)).collect()
     }
@@ -269,7 +282,7 @@ mod tests {
             assert!(all.len() / in_memory > FAN_IN);
             all.sort();
             assert!(found == all, "{in_memory} records in memory");
-            // Each record is a frame of its own here, with its head, and some were written again.
+            // Each record is a frame of its own here, with its head, and some frames were written again.
             assert!(scratch.spilled().bytes > 20_000 * 32);
         }
     }
@@ -282,7 +295,7 @@ mod tests {
         let found = joined(&pieces);
         all.sort();
         assert_eq!(found, all);
-        // A fifth of the budget, and what is merged at once.
+        // A piece has at most a fifth of the budget and the records that are merged at once.
         assert!(pieces.len() > 20 && pieces.iter().all(|piece| piece.0.len() <= 128), "{}", pieces.len());
     }
 

@@ -1,4 +1,4 @@
-//! Sorted runs on disk, read as one.
+//! The merge of an external sort: reads sorted runs on disk as one sorted sequence.
 
 use std::ops::Range;
 
@@ -6,38 +6,40 @@ use super::budget::Frames;
 use crate::Error;
 use crate::record::Record;
 
-/// Sorted records, in memory or not.
+/// Sorted records, in memory or on disk.
 pub enum Sorted<R> {
-    /// All of them.
+    /// All records, in memory.
     InMemory(Vec<R>),
-    /// To be merged as they are read, once.
+    /// Records on disk, which are merged while they are read, once.
     Spilled(Box<Merging<R>>),
 }
 
-/// Sorted records that are on disk.
+/// Sorted records that are on disk as runs.
 pub struct Merging<R> {
     frames: Frames,
     merge: Merge<R>,
     most: usize,
     held: Vec<R>,
-    /// So many of those held were given.
+    /// Number of held records that were given already.
     given: usize,
-    /// Whether the next one has the key of the last one that was given.
+    /// Whether the next record has the key of the last one that was given.
     inside: bool,
 }
 
-/// Some of the records of a [`Sorted`], next to each other.
+/// Some consecutive records of a [`Sorted`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Chunk<'a, R> {
-    /// At least one. They may be reordered and changed.
+    /// At least one record. The records may be reordered and changed.
     pub records: &'a mut [R],
-    /// Whether all records with the key of the first one begin here. If not, all have that key.
+    /// Whether the chunk has the first of all records with the key of its first record. If not, all its
+    /// records have that key.
     pub starts: bool,
-    /// Whether all records with the key of the last one end here. If not, all have that key.
+    /// Whether the chunk has the last of all records with the key of its last record. If not, all its records
+    /// have that key.
     pub ends: bool,
 }
 
-/// Reads a [`Sorted`].
+/// Reads a [`Sorted`] chunk by chunk.
 pub(crate) struct Chunks<'a, R, S> {
     sorted: &'a mut Sorted<R>,
     same: S,
@@ -49,14 +51,14 @@ impl<R: Record + Ord> Sorted<R> {
         Sorted::Spilled(Box::new(Merging { frames, merge, most, held: Vec::new(), given: 0, inside: false }))
     }
 
-    /// All records, in chunks that end where a group of records ends that have the `same` key, by which they are sorted
-    /// first. A group that does not fit into the budget is given in pieces, by itself.
+    /// Returns all records in chunks that end where a group of records with the `same` key ends. The records
+    /// are sorted by this key first. A group that does not fit into the budget is given in pieces of its own.
     pub(crate) fn chunks<S: Fn(&R, &R) -> bool>(&mut self, same: S) -> Chunks<'_, R, S> {
         Chunks { sorted: self, same, done: false }
     }
 
-    /// Calls `each` with whole groups of records that have the `same` key, at least `least` records at a time if there are
-    /// so many. What is in pieces is put together.
+    /// Calls `each` with whole groups of records that have the `same` key, at least `least` records at a time
+    /// if there are so many. The pieces of a group are put together in memory.
     pub fn each_group(
         &mut self,
         least: usize,
@@ -87,7 +89,7 @@ impl<R: Record + Ord> Sorted<R> {
         self.each_group(0, |a, b| a == b, |records| records.iter().for_each(|record| each(*record)))
     }
 
-    /// The memory that it took, if any, to be used again.
+    /// Returns the memory of the records, if there was any, to be used again.
     pub fn into_memory(self) -> Vec<R> {
         match self {
             Sorted::InMemory(records) => records,
@@ -97,7 +99,8 @@ impl<R: Record + Ord> Sorted<R> {
 }
 
 impl<R: Record + Ord, S: Fn(&R, &R) -> bool> Chunks<'_, R, S> {
-    /// The next ones, until there are no more. The error of a disk that does not give back what it was given.
+    /// Returns the next chunk, or `None` after the last one. Fails if the disk does not give back what was
+    /// written.
     pub fn next_chunk(&mut self) -> Result<Option<Chunk<'_, R>>, Error> {
         if std::mem::replace(&mut self.done, true) {
             return Ok(None);
@@ -133,7 +136,7 @@ impl<R: Record + Ord> Merging<R> {
                     if starts { whole } else { self.held.partition_point(|record| same(first, record)) };
                 return Ok(Some(self.give(end, starts, true)));
             }
-            // One stays, so that the last piece is known to be the last.
+            // One record stays, so that the last piece is known to be the last.
             if self.held.len() > self.most {
                 return Ok(Some(self.give(self.held.len() - 1, starts, false)));
             }
@@ -155,17 +158,17 @@ impl<R: Record + Ord> Merging<R> {
 pub(crate) struct Cursor<R> {
     sorted: Sorted<R>,
     held: Vec<R>,
-    /// So many of those held were taken.
+    /// Number of held records that were taken already.
     taken: usize,
 }
 
 impl<R: Record + Ord> Cursor<R> {
-    /// From its first record on.
+    /// Makes a cursor in front of the first record.
     pub fn new(sorted: Sorted<R>) -> Self {
         Cursor { sorted, held: Vec::new(), taken: 0 }
     }
 
-    /// The next record, `None` after the last one.
+    /// Returns the next record without taking it, or `None` after the last one.
     pub fn peek(&mut self) -> Result<Option<R>, Error> {
         let mut more = true;
         while more && self.taken == self.held.len() {
@@ -182,7 +185,7 @@ impl<R: Record + Ord> Cursor<R> {
         Ok(self.held.get(self.taken).copied())
     }
 
-    /// Takes the next record if `wanted` says so.
+    /// Takes the next record if it is `wanted`.
     pub fn next_if(&mut self, wanted: impl FnOnce(&R) -> bool) -> Result<Option<R>, Error> {
         let next = self.peek()?.filter(wanted);
         self.taken += usize::from(next.is_some());
@@ -190,19 +193,19 @@ impl<R: Record + Ord> Cursor<R> {
     }
 }
 
-/// Some runs being merged.
+/// A merge of some runs.
 pub(crate) struct Merge<R> {
     runs: Vec<Run<R>>,
     once: bool,
-    /// What was merged last, before it goes to the others.
+    /// Records that were merged last, before they are appended to the others.
     fresh: Vec<R>,
     frame: Vec<u8>,
 }
 
-/// A run: a frame of it in memory, and where the others are.
+/// A run: one frame of it in memory, and the place of the others on disk.
 struct Run<R> {
     records: Vec<R>,
-    /// So many of the records were taken.
+    /// Number of the records that were taken already.
     taken: usize,
     rest: Range<u64>,
 }
@@ -213,15 +216,16 @@ impl<R: Record + Ord> Merge<R> {
         Merge { runs, once, fresh: Vec::new(), frame: Vec::new() }
     }
 
-    /// That are not in memory yet.
+    /// Returns the number of bytes that are not in memory yet.
     pub fn bytes(&self) -> usize {
         self.runs.iter().map(|run| (run.rest.end - run.rest.start) as usize).sum()
     }
 
-    /// Appends the next records to `to`; says whether there were any.
+    /// Appends the next records to `to`. Returns whether there were any.
     ///
-    /// A whole frame of some run is taken, and of each other run what is not greater than its last record: pieces that
-    /// are sorted already, which the standard library's sort finds and merges.
+    /// The bound is the least of the last records in memory of the runs that have more on disk, so that at
+    /// least one frame is used up. Each run gives its records up to the bound. They are sorted pieces, which
+    /// the standard library's sort finds and merges.
     pub fn fill(&mut self, frames: &Frames, to: &mut Vec<R>) -> Result<bool, Error> {
         for run in &mut self.runs {
             if run.taken == run.records.len() && !run.rest.is_empty() {
@@ -243,7 +247,8 @@ impl<R: Record + Ord> Merge<R> {
             run.taken += count;
         }
         self.fresh.sort();
-        // Equal ones are here together: each run has a record once, and of none is anything left up to the bound.
+        // All records that equal one of these are here: each run has a record once, and no run has any left
+        // up to the bound.
         if self.once {
             self.fresh.dedup();
         }

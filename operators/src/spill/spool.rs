@@ -1,34 +1,36 @@
-//! Documents with their features, read in order as often as wanted: over a budget they go to disk.
+//! A list of documents with numbers of each, such as features, which is read in order as often as wanted and
+//! spilled to disk beyond a budget.
 
 use super::budget::{FRAME_BYTES, Frames, Scratch};
 use crate::Error;
 use crate::record::{DocId, Record};
 
-/// A list of documents with numbers of each, which only grows.
+/// A list of documents with numbers of each. Documents are added at its end and never removed.
 ///
-/// Memory: 8 bytes a number and 16 a document for the first ones, as many as fit into the budget; of the others up to a frame, a
-/// quarter of the budget but between 4 and 64 KiB, or the largest document if it is larger, and twice as much again while they
-/// are read.
+/// Memory: 8 bytes a number and 16 a document for the first documents, as many as fit into the budget. The
+/// other documents are on disk; for them one frame is held (a quarter of the budget but between 4 and 64 KiB,
+/// or the largest document if that is larger), and twice as much again while they are read.
 ///
-/// Adding cannot fail: the first error is kept, the documents after it are dropped, and [`Spool::check`] and [`Spool::scan`] return it.
+/// Adding cannot fail: the first error is kept, the documents after it are dropped, and [`Spool::check`] and
+/// [`Spool::scan`] return the error.
 #[must_use = "only `check` and `scan` say whether all documents are there"]
 pub struct Spool {
     scratch: Scratch,
-    /// How many numbers a frame has at least.
+    /// Least number of numbers in a frame.
     frame: usize,
-    /// The first documents: for each its id, how many numbers it has, and these.
+    /// The first documents: the id of each, the count of its numbers, and the numbers.
     held: Vec<u64>,
     frames: Option<Frames>,
-    /// The last documents, since the last frame was written.
+    /// The last documents, since the last frame was written, in the same layout.
     last: Vec<u64>,
     failed: Option<Error>,
 }
 
-/// A frame is not shorter: each is a write, and a read.
+/// Length of the shortest frame, in bytes. Each frame costs a write and a read.
 const LEAST_FRAME_BYTES: usize = 4 << 10;
 
 impl Spool {
-    /// Of no document yet.
+    /// Makes an empty list.
     pub fn new(scratch: &Scratch) -> Self {
         let frame_bytes = scratch.budget().map_or(FRAME_BYTES, |bytes| bytes / 4);
         Spool {
@@ -55,17 +57,17 @@ impl Spool {
                 self.failed = self.spill().err();
             }
             self.last.clear();
-            // Of a long document nothing stays.
+            // The memory of a long document is given back.
             self.last.shrink_to(2 * self.frame);
         }
     }
 
-    /// The first error so far.
+    /// Returns the first error so far.
     pub fn check(&self) -> Result<(), Error> {
         self.failed.clone().map_or(Ok(()), Err)
     }
 
-    /// Calls `each` with all documents, in the order in which they were added, until it fails.
+    /// Calls `each` with all documents, in the order in which they were added. Stops at the first error.
     pub fn scan<E: From<Error>>(
         &self,
         mut each: impl FnMut(DocId, &[u64]) -> Result<(), E>,

@@ -1,4 +1,4 @@
-//! Corpus statistics: in how many documents a feature occurs, and so how rare it is.
+//! Corpus statistics: the number of documents that have a feature, and the feature's rarity.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,24 +8,25 @@ use super::Cleaner;
 use super::features::Features;
 use crate::record::DocBatch;
 
-/// How many documents of a corpus have each feature, counted in [`Statistics::COUNTERS`] counters by the feature's
-/// hash: features that share a counter count as one. 16 MB, or nothing as long as nothing is counted.
+/// Document frequencies: the number of documents of a corpus that have each feature.
 ///
-/// The same for any number of workers and any order of the documents.
+/// There are [`Statistics::COUNTERS`] counters, indexed by the hash of the feature. Features that share a
+/// counter count as one. The counts are the same for any number of workers and any order of the documents.
+/// Memory: 16 MB, or nothing as long as nothing is counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Statistics {
-    /// Documents counted.
+    /// Number of documents that were counted.
     pub documents: u64,
-    /// For each counter, the documents that have a feature of it, or `u32::MAX` if there are more.
+    /// For each counter, the number of documents that have a feature of it, or `u32::MAX` if there are more.
     pub counts: Vec<u32>,
 }
 
 impl Statistics {
-    /// Counters. A feature of no document looks as frequent as those that share its counter: with 300 different
-    /// features a document, of a million documents that is 70 on average.
+    /// Number of counters. A feature that no document has gets the count of the features that share its
+    /// counter, which is 70 on average after a million documents of 300 different features each.
     pub const COUNTERS: usize = 1 << 22;
 
-    /// Adds what another worker counted.
+    /// Adds the counts of another worker.
     pub fn add(&mut self, other: Statistics) {
         self.documents += other.documents;
         if self.counts.is_empty() {
@@ -39,13 +40,13 @@ impl Statistics {
     }
 }
 
-/// The counter of a feature.
+/// Returns the index of a feature's counter.
 #[inline]
 fn counter(feature: u64) -> usize {
     (feature >> (u64::BITS - Statistics::COUNTERS.ilog2())) as usize
 }
 
-/// Counts features of documents. Holds 32 MB.
+/// Counts the features of documents. Memory: 32 MB.
 pub struct Count {
     cleaner: Cleaner,
     features: Features,
@@ -56,12 +57,12 @@ pub struct Count {
 #[derive(Clone, Copy, Default)]
 struct Counter {
     documents: u32,
-    /// The last of them, by its number from 1.
+    /// Number of the last of these documents, from 1.
     last: u32,
 }
 
 impl Count {
-    /// Counts the features of cleaned texts.
+    /// Makes a counter of the features of cleaned texts.
     pub fn new(cleaner: Cleaner, features: Features) -> Self {
         Count { cleaner, features, documents: 0, counters: vec![Counter::default(); Statistics::COUNTERS] }
     }
@@ -80,38 +81,38 @@ impl Count {
         }
     }
 
-    /// What was counted.
+    /// Returns the counts.
     pub fn finish(self) -> Statistics {
         let counts = self.counters.into_iter().map(|counter| counter.documents).collect();
         Statistics { documents: self.documents, counts }
     }
 }
 
-/// How rare each feature is in a corpus: its inverse document frequency, log2((N + 1) / n) for a feature in n of N
-/// documents, in eighths, between 1 and 255. Clones share 4 MB.
+/// Rarity of each feature in a corpus: its inverse document frequency, log2((N + 1) / n) for a feature in n
+/// of N documents, in eighths, between 1 and 255. Clones share 4 MB.
 #[derive(Clone, Debug)]
 pub struct Rarities(Arc<[u8]>);
 
 impl Rarities {
-    /// Cost: some 40 ms. Without a document counted all features are equally rare.
+    /// Computes the rarities. If no document was counted, all features are equally rare. Cost: some 40 ms.
     pub fn new(statistics: &Statistics) -> Self {
         let all = log2_eighths(statistics.documents.saturating_add(1));
         let rarity = |&count: &u32| all.saturating_sub(log2_eighths(count.max(1).into())).clamp(1, 255) as u8;
         Rarities(statistics.counts.iter().map(rarity).collect())
     }
 
-    /// The rarity of one feature.
+    /// Returns the rarity of a feature.
     #[inline]
     pub fn of(&self, feature: u64) -> u8 {
         self.0.get(counter(feature)).copied().unwrap_or(1)
     }
 }
 
-/// The binary logarithm of a number above 0 in eighths, rounded down. In whole numbers, and so the same on every
-/// machine: squaring the number doubles its logarithm.
+/// Returns the binary logarithm of a number above 0 in eighths, rounded down. It uses whole numbers, so the
+/// result is the same on every machine: squaring a number doubles its logarithm.
 fn log2_eighths(number: u64) -> u32 {
     let mut log = number.ilog2();
-    // Between 1 and 2 in units of 2^-63.
+    // A number from 1 to 2, in units of 2^-63.
     let mut rest = number << (63 - log);
     for _ in 0..3 {
         let square = (u128::from(rest) * u128::from(rest)) >> 63;
@@ -162,7 +163,7 @@ mod tests {
         let texts: Vec<String> =
             (0..15).map(|i| if i < 3 { "我的".into() } else { "的".repeat(i) }).collect();
         let rarities = Rarities::new(&count(&texts.iter().map(String::as_str).collect::<Vec<_>>()));
-        // log2(16) less log2(15), log2(3) and log2(1), in eighths.
+        // log2(16) minus log2(15), log2(3) and log2(1), in eighths.
         assert_eq!(["的", "我", "他"].map(|text| rarities.of(feature(text))), [1, 32 - 12, 32]);
         let none = Rarities::new(&Statistics::default());
         assert_eq!(none.of(feature("的")), none.of(feature("我")));

@@ -1,4 +1,5 @@
-//! Features: what a fingerprint is made from and what two texts are compared by.
+//! Features of a text: the words or n-grams that a fingerprint is made from and that two texts are compared
+//! by.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -11,18 +12,18 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::letters::{is_letter, is_of_spaced_script};
 use crate::{Error, hash};
 
-/// Which features a method takes from a cleaned text. No text is without: where there would be none, the
-/// whole text is the one feature.
+/// Kind of features that a method takes from a cleaned text. Every text has at least one: a text that is too
+/// short for the kind is its own only feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeatureSpec {
-    /// Words as jieba cuts them, without stop words and without those of punctuation alone.
+    /// Words as jieba segments them, without stop words and without words of punctuation alone.
     Jieba,
-    /// Every `n` neighbouring characters.
+    /// Every `n` neighbouring characters (n-grams).
     Chars(usize),
-    /// Every `n` neighbouring words by Unicode's word boundaries; a Chinese character is a word.
+    /// Every `n` neighbouring words by Unicode's word boundaries. A Chinese character is a word.
     Words(usize),
-    /// Every `n` neighbouring units: words of scripts that put spaces between them, and single characters of all
-    /// others. For texts cleaned as posts.
+    /// Every `n` neighbouring units. A unit is a word of a script that puts spaces between words, or a single
+    /// character of any other script. For texts cleaned as posts.
     Units(usize),
 }
 
@@ -51,16 +52,17 @@ impl fmt::Display for FeatureSpec {
     }
 }
 
-/// Words of the user's own, as text: one a line.
+/// Words of the user, as text with one word a line.
 #[derive(Clone, Debug, Default)]
 pub struct Lexicon {
     /// Words that are no features.
     pub stop_words: String,
-    /// jieba's user dictionary: a word, then its frequency and its tag if it has them.
+    /// User dictionary of jieba. A line has a word, then optionally its frequency and its tag.
     pub user_words: String,
 }
 
-/// Takes features from texts. Clones share the dictionary: some 20 MB for jieba, nothing for the others.
+/// Takes features from texts. Clones share the dictionary, which takes some 20 MB for jieba and nothing for
+/// the other kinds.
 #[derive(Clone)]
 pub enum Features {
     /// See [`FeatureSpec::Jieba`].
@@ -73,14 +75,14 @@ pub enum Features {
     Units(usize),
 }
 
-/// jieba's dictionary, the user's words and stop words.
+/// Dictionary of jieba with the user's words, and the stop words.
 pub struct JiebaWords {
     jieba: Jieba,
     stop_words: HashSet<String>,
 }
 
 impl Features {
-    /// Loads what the features need. Cost: about 0.3 CPU seconds for jieba.
+    /// Loads the dictionary if the features need one. Cost: about 0.3 CPU seconds for jieba.
     pub fn new(spec: FeatureSpec, lexicon: &Lexicon) -> Result<Self, Error> {
         Ok(match spec {
             FeatureSpec::Chars(n) => Features::Chars(n),
@@ -90,7 +92,8 @@ impl Features {
         })
     }
 
-    /// Calls `emit` with the hash of each feature, in the order of the text, repeated ones repeatedly.
+    /// Calls `emit` with the hash of each feature in the order of the text. A repeated feature is emitted
+    /// each time.
     pub fn each(&self, text: &str, mut emit: impl FnMut(u64)) {
         let none = Cell::new(true);
         let mut emit = |feature| {
@@ -116,7 +119,8 @@ impl Features {
         }
     }
 
-    /// Calls `emit` with each feature as it stands in the text, in order, repeated ones repeatedly.
+    /// Calls `emit` with each feature as a slice of the text, in order. A repeated feature is emitted each
+    /// time.
     pub fn slices<'t>(&self, text: &'t str, mut emit: impl FnMut(&'t str)) {
         let mut none = true;
         let mut found = |start: usize, end: usize| {
@@ -142,13 +146,13 @@ impl Features {
         }
     }
 
-    /// Replaces `all` by the features of a text in its order, repeated ones repeatedly.
+    /// Replaces `all` by the hashes of the features of a text, in the order of the text and with repetitions.
     pub fn all(&self, text: &str, all: &mut Vec<u64>) {
         all.clear();
         self.each(text, |feature| all.push(feature));
     }
 
-    /// Replaces `set` by the features of a text, sorted, each once.
+    /// Replaces `set` by the hashes of the features of a text, sorted, each once.
     pub fn set(&self, text: &str, set: &mut Vec<u64>) {
         self.all(text, set);
         set.sort_unstable();
@@ -178,7 +182,7 @@ impl JiebaWords {
         Ok(JiebaWords { jieba, stop_words: stop_words.map(str::to_owned).collect() })
     }
 
-    /// Calls `emit` with where each word begins and ends.
+    /// Calls `emit` with the start and the end of each word, in bytes.
     fn cut(&self, text: &str, mut emit: impl FnMut(usize, usize)) {
         for token in self.jieba.cut(text, false) {
             let counts = token.word.contains(is_letter);
@@ -192,7 +196,8 @@ impl JiebaWords {
 const CHAR_BITS: usize = 21;
 const PACKED_CHARS: usize = 128 / CHAR_BITS;
 
-/// Grams of up to six characters, packed into one number that rolls along.
+/// Emits the hashes of the grams of up to six characters. A gram is packed into one number, which is shifted
+/// along the text.
 fn packed_grams(text: &str, n: usize, emit: &mut impl FnMut(u64)) {
     let mask = u128::MAX >> (128 - n * CHAR_BITS);
     let mut packed = 0;
@@ -206,16 +211,16 @@ fn packed_grams(text: &str, n: usize, emit: &mut impl FnMut(u64)) {
     }
 }
 
-/// Where every `n` neighbouring characters begin and end.
+/// Returns the start and the end, in bytes, of every `n` neighbouring characters.
 fn char_grams(text: &str, n: usize) -> impl Iterator<Item = (usize, usize)> {
     let starts = text.char_indices().map(|(at, _)| at);
     starts.zip(text.char_indices().map(|(at, _)| at).chain([text.len()]).skip(n))
 }
 
-/// Every `n` neighbouring numbers.
+/// Emits the hash of every `n` neighbouring numbers.
 fn grams(mut items: impl Iterator<Item = u64>, n: usize, emit: &mut impl FnMut(u64)) {
     if n == 2 {
-        // As below, of which this is a shorter way.
+        // Gives the same hashes as the general case below, and is faster.
         let Some(mut before) = items.next() else { return };
         return items.for_each(|item| {
             emit(hash::gram(u128::from(item) << 64 | u128::from(before)));
@@ -229,7 +234,7 @@ fn grams(mut items: impl Iterator<Item = u64>, n: usize, emit: &mut impl FnMut(u
     }
 }
 
-/// The units of a text, as numbers: a character's own, a word's hash.
+/// Returns the units of a text as numbers: the code of a character, the hash of a word.
 fn unit_numbers(text: &str) -> impl Iterator<Item = u64> {
     units(text).map(|(first, start, end)| match is_of_spaced_script(first) {
         true => hash::word(text.as_bytes(), start, end),
@@ -237,7 +242,7 @@ fn unit_numbers(text: &str) -> impl Iterator<Item = u64> {
     })
 }
 
-/// The units of a text: the first character of each, where it begins and where it ends.
+/// Returns the units of a text: the first character, the start and the end of each, in bytes.
 fn units(text: &str) -> impl Iterator<Item = (char, usize, usize)> {
     let mut at = 0;
     std::iter::from_fn(move || {

@@ -1,17 +1,17 @@
-//! The letters and digits of a text, and what they are to it.
+//! Letters and digits of a text, and the tables that tell them from all other characters.
 
 use std::sync::Arc;
 
-/// What becomes of a character, as bits; those of a character outside of the table are 0 or `KEPT`.
+/// Properties of a character, as bits. A character outside of the table has none or `KEPT` alone.
 type Fate = u8;
-/// A letter or digit.
+/// The character is a letter or digit.
 const KEPT: Fate = 1;
-/// It belongs to a word of a spaced script.
+/// The character belongs to a word of a spaced script.
 const SPACED: Fate = 2;
-/// It stays only where particles stay.
+/// The character is a particle, which is kept only on request.
 const PARTICLE: Fate = 4;
 
-/// Takes the letters of texts. Clones share one table of 64 KiB.
+/// Extracts the letters and digits of texts. Clones share one table of 64 KiB.
 #[derive(Clone)]
 pub(crate) struct Letters {
     fates: Arc<[Fate]>,
@@ -29,12 +29,14 @@ impl Letters {
         Letters { fates: (0..=u16::MAX).map(fate).collect(), buffer: Vec::new() }
     }
 
-    /// Replaces `out` by the letters and digits of a text, with a space where something lay between two words; without
-    /// `particles`, which colour a sentence and are left out or put in at will, if it says so.
+    /// Replaces `out` by the letters and digits of a text, with a space where other characters separated two
+    /// words.
     ///
-    /// Cost: about 1 ns a byte; what a character is decides where the next one is written, and no branch.
+    /// `particles`: whether particles are kept. They colour a sentence and are added or omitted at will.
+    /// Cost: about 1 ns a byte. The properties of a character advance the place where the next one is
+    /// written, without a branch.
     pub fn take(&mut self, text: &str, particles: bool, out: &mut String) {
-        // Behind the last character one more may be written, that is not kept.
+        // A character that is not kept may be written behind the last one that is.
         let most = text.len() + char::MAX.len_utf8();
         if self.buffer.len() < most {
             self.buffer.resize(most, 0);
@@ -61,7 +63,8 @@ fn is_particle(c: char) -> bool {
     matches!(c, '的' | '了' | '啊' | '呀' | '啦' | '吧' | '呢' | '哦' | '哇' | '咯')
 }
 
-/// Letters and digits; common Chinese characters and punctuation are known without a search in Unicode's tables.
+/// Whether a character is a letter or digit. Common Chinese characters and punctuation need no search in
+/// Unicode's tables.
 pub(crate) fn is_letter(c: char) -> bool {
     match c {
         '\u{4E00}'..='\u{9FFF}' => true,
@@ -70,13 +73,14 @@ pub(crate) fn is_letter(c: char) -> bool {
     }
 }
 
-/// Whether it is a letter or digit of a script that puts spaces between words: Latin, Greek, Cyrillic, Armenian, and
-/// European digits.
+/// Whether a character is a letter or digit of a script that puts spaces between words: Latin, Greek,
+/// Cyrillic, Armenian, and European digits.
 pub(crate) fn is_of_spaced_script(c: char) -> bool {
     matches!(c, '\0'..'\u{590}' | '\u{1E00}'..'\u{2000}') && c.is_alphanumeric()
 }
 
-/// Whether a cleaned text has two units or more: words of spaced scripts, and other characters.
+/// Whether a cleaned text has at least two units. A unit is a word of a spaced script, or any other character
+/// but the space.
 pub(crate) fn two_units(text: &str) -> bool {
     let mut chars = text.chars();
     match chars.next() {
@@ -92,7 +96,8 @@ mod tests {
 
     use super::*;
 
-    /// The same by the book: runs of letters, with a space between two of them where both sides are spaced.
+    /// The definition: runs of letters, with a space between two of them where both sides are of spaced
+    /// scripts.
     fn slowly(text: &str, particles: bool) -> String {
         let kept = |c: char| is_letter(c) && (particles || !is_particle(c));
         text.split(|c| !kept(c)).filter(|run| !run.is_empty()).fold(String::new(), |out, run| {

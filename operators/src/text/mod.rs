@@ -1,4 +1,4 @@
-//! Cleaning: what is the same text to a reader becomes the same text here.
+//! Cleaning of texts: texts that a reader takes for the same become equal strings.
 
 pub mod document_frequencies;
 pub mod features;
@@ -16,20 +16,20 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 use self::post::Post;
 
-/// What is done to a text before features are taken from it.
+/// Cleaning that a text undergoes before features are taken from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clean {
-    /// Nothing, but that a tab and a newline are read as a space.
+    /// No cleaning, except that a tab and a newline are read as a space.
     None,
-    /// Unicode NFKC (full width becomes half width), control and invisible characters dropped, white space
-    /// made one space, none at the ends.
+    /// Unicode NFKC (full width becomes half width). Control and invisible characters are dropped, each run
+    /// of white space becomes one space, and there is none at the ends.
     #[default]
     Nfkc,
-    /// What the author wrote, in lower case: letters and digits alone, without markup, links, topics, names and
-    /// particles. Source: docs/design/0013.
+    /// The words of the author in lower case: letters and digits alone, without markup, links, topics, names
+    /// and particles. Source: docs/design/0013.
     Post,
-    /// First URLs, @names, emoji and the `//@name:` tail of a repost are cut out, unless nothing would be
-    /// left; then as `Nfkc`. Source: Zhou 2017, section 2.
+    /// URLs, @names, emoji and the `//@name:` tail of a repost are cut out, unless nothing would be left;
+    /// then the text is cleaned as by `Nfkc`. Source: Zhou 2017, section 2.
     Weibo,
 }
 
@@ -53,7 +53,7 @@ impl fmt::Display for Clean {
     }
 }
 
-/// Cleans texts. Its clones share tables of up to 192 KiB.
+/// Cleans texts. Clones share tables of up to 192 KiB.
 #[derive(Clone)]
 pub struct Cleaner {
     how: How,
@@ -68,15 +68,15 @@ enum How {
     Weibo(Arc<[u16]>),
 }
 
-/// In the table: the character needs its neighbours to be normalised.
+/// Entry of the table: the character needs its neighbours to be normalised.
 const SLOW: u16 = 0;
-/// In the table: the character is dropped. (No character stays or becomes U+0001.)
+/// Entry of the table: the character is dropped. (No character stays or becomes U+0001.)
 const DROP: u16 = 1;
-/// In the table: white space. (No character stays or becomes U+0002.)
+/// Entry of the table: white space. (No character stays or becomes U+0002.)
 const SPACE: u16 = 2;
 
 impl Cleaner {
-    /// Cost: some 10 ms for the tables.
+    /// Makes a cleaner. Cost: some 10 ms for the tables.
     pub fn new(clean: Clean) -> Self {
         let rules = || (0..=u16::MAX).map(rule).collect();
         let how = match clean {
@@ -88,7 +88,7 @@ impl Cleaner {
         Cleaner { how, out: String::new() }
     }
 
-    /// The cleaned text. Cost: 2 ns a byte; 4 for posts.
+    /// Returns the cleaned text. Cost: 2 ns a byte; 4 for posts.
     pub fn clean<'a>(&'a mut self, text: &'a str) -> &'a str {
         let (rules, text) = match &mut self.how {
             How::None => return spaced(text, &mut self.out),
@@ -105,7 +105,7 @@ impl Cleaner {
     }
 }
 
-/// The text with a space for each tab and newline.
+/// Returns the text with a space for each tab and newline.
 fn spaced<'a>(text: &'a str, out: &'a mut String) -> &'a str {
     out.clear();
     let mut rest = 0;
@@ -121,13 +121,16 @@ fn spaced<'a>(text: &'a str, out: &'a mut String) -> &'a str {
     out
 }
 
-/// Appends the normal form of a text to `out`: of each character what the table of rules has, and of those that need
-/// their neighbours NFKC, all but what stays as it is by `push`.
+/// Appends the normal form of a text to `out`.
+///
+/// A character whose entry in the table is itself is copied. Any other character is replaced by its entry, or
+/// normalised by NFKC together with its neighbours where the entry is [`SLOW`]; the results of both are
+/// appended by `push`.
 pub(crate) fn normalise(table: &[u16], text: &str, out: &mut String, push: impl Fn(&mut String, char)) {
     let rule = |c: char| table.get(c as usize).copied().unwrap_or(SLOW);
     let mut rest = text;
     loop {
-        // Nearly all characters stay as they are: pass over them, and copy them at once.
+        // Nearly all characters stay as they are. Pass over them, and copy them at once.
         let (mut at, mut last) = (0, None);
         let stop = loop {
             if begins_with_han(&rest.as_bytes()[at..]) {
@@ -145,7 +148,8 @@ pub(crate) fn normalise(table: &[u16], text: &str, out: &mut String, push: impl 
         };
         let Some((at, c, replacement)) = stop else { break };
         let after = at + c.len_utf8();
-        // A character that needs its neighbours takes the one before it along, and all such after it.
+        // A character that needs its neighbours is normalised with the one before it and with all such
+        // characters after it.
         let slow_next = rest[after..].chars().next().is_some_and(|c| rule(c) == SLOW);
         let start = if replacement == SLOW { last.unwrap_or(at) } else { at };
         out.push_str(&rest[..start]);
@@ -162,14 +166,14 @@ pub(crate) fn normalise(table: &[u16], text: &str, out: &mut String, push: impl 
     out.push_str(rest);
 }
 
-/// Whether UTF-8 begins with one of U+4E00 to U+9FFF: nearly all of Chinese, three bytes each, which neither NFKC nor lower
-/// case changes.
+/// Whether the text begins with one of U+4E00 to U+9FFF. These are nearly all Chinese characters; each has
+/// three bytes in UTF-8 and is changed neither by NFKC nor by lower case.
 #[inline]
 pub(crate) fn begins_with_han(text: &[u8]) -> bool {
     matches!(text, [first, second, _, ..] if matches!(u16::from_be_bytes([*first, *second]), 0xE4B8..=0xE9BF))
 }
 
-/// The rules of NFKC and lower case.
+/// Returns the table of NFKC followed by lower case.
 pub(crate) fn lower_rules() -> Arc<[u16]> {
     let lower = |code: u16| {
         let Some(only) = alone(code) else { return SLOW };
@@ -182,7 +186,7 @@ pub(crate) fn lower_rules() -> Arc<[u16]> {
     (0..=u16::MAX).map(lower).collect()
 }
 
-/// What becomes of a character of the basic plane when its neighbours do not matter.
+/// Returns the entry of a character of the basic plane in the table of NFKC.
 fn rule(code: u16) -> u16 {
     match alone(code) {
         None => SLOW,
@@ -192,7 +196,8 @@ fn rule(code: u16) -> u16 {
     }
 }
 
-/// What NFKC makes of a character of the basic plane, if that is one character whatever its neighbours are.
+/// Returns the NFKC form of a character of the basic plane, if that is one character whatever its neighbours
+/// are.
 fn alone(code: u16) -> Option<char> {
     let c = char::from_u32(code.into())?;
     let mut normal = std::iter::once(c).nfkc();
@@ -203,7 +208,8 @@ fn alone(code: u16) -> Option<char> {
     alone.then_some(only)
 }
 
-/// Adds a normalised character, unless it cannot be seen; white space at most once, and not first.
+/// Appends a normalised character. Invisible characters are dropped; white space becomes one space, and none
+/// at the start.
 fn push(out: &mut String, c: char) {
     if c.is_whitespace() {
         if !out.is_empty() && !out.ends_with(' ') {
@@ -214,7 +220,8 @@ fn push(out: &mut String, c: char) {
     }
 }
 
-/// Control characters that are not white space, and marks of direction, joining and byte order.
+/// Whether a character is a control character that is not white space, or a mark of direction, joining or
+/// byte order.
 fn invisible(c: char) -> bool {
     let mark = matches!(c, '\u{AD}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}');
     mark || c.is_control() && !c.is_whitespace()
@@ -225,7 +232,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The same by the book, character after character.
+    /// The definition of `Nfkc`, character after character.
     fn slowly(text: &str) -> String {
         let mut out = String::new();
         text.nfkc().for_each(|c| push(&mut out, c));

@@ -1,4 +1,5 @@
-//! What of a post, or of any text, its author wrote: the cleaning of `auto`. Why so: docs/design/0013.
+//! The cleaning of `auto`: the words that the author of a post, or of any text, wrote. The steps and their
+//! reasons are in docs/design/0013.
 
 use std::sync::Arc;
 
@@ -7,22 +8,23 @@ use memchr::{memchr2, memchr3, memmem};
 use super::letters::{Letters, two_units};
 use super::{lower_rules, normalise};
 
-/// From the tag's second character on: a formula's `<` is no tag.
+/// Longest tag, counted from its second character on. A limit is needed because the `<` of a formula is no
+/// tag.
 const MAX_TAG_CHARS: usize = 702;
 const MAX_TOPIC_CHARS: usize = 40;
 const MAX_NAME_CHARS: usize = 30;
 const MAX_EMOJI_CHARS: usize = 8;
 
-/// Cleans posts. Its clones share tables of 192 KiB.
+/// Cleans posts. Clones share tables of 192 KiB.
 #[derive(Clone)]
 pub(crate) struct Post {
     rules: Arc<[u16]>,
     letters: Letters,
-    /// In lower case, by NFKC.
+    /// Text in NFKC and lower case.
     normal: String,
-    /// Without markup.
+    /// Text without markup.
     plain: String,
-    /// Without links, topics and names.
+    /// Text without links, topics, names and names of emoji.
     own: String,
     out: String,
 }
@@ -33,7 +35,8 @@ impl Post {
         Post { rules: lower_rules(), letters: Letters::new(), normal, plain, own, out }
     }
 
-    /// Letters, digits, and a space between words; never nothing of a text that is more than white space.
+    /// Returns the letters and digits of a text, with a space between words. The result is empty only if the
+    /// text is empty or white space.
     pub fn clean(&mut self, text: &str) -> &str {
         self.normal.clear();
         normalise(&self.rules, text, &mut self.normal, |out, c| match c.is_ascii() {
@@ -62,8 +65,11 @@ impl Post {
     }
 }
 
-/// Copies a text with a space for each part that `length` measures, in bytes, or 0, at the places that `next` finds. If
-/// there is none, says so and copies nothing.
+/// Copies a text to `out` with a space in place of each part to cut, and returns whether there was one. If
+/// there was none, nothing is copied.
+///
+/// `next`: finds the first place, from an offset on, where such a part may begin. `length`: measures the part
+/// that its argument begins with, in bytes, or 0.
 fn replace(
     text: &str,
     out: &mut String,
@@ -87,7 +93,7 @@ fn replace(
     start > 0
 }
 
-/// The length of the tag or entity that the text begins with, or 0.
+/// Returns the length in bytes of the tag or entity that the text begins with, or 0.
 fn markup_bytes(text: &str) -> usize {
     let bytes = text.as_bytes();
     let run = |from: usize, most: usize, of: fn(&u8) -> bool| {
@@ -111,7 +117,8 @@ fn markup_bytes(text: &str) -> usize {
     if letters >= 2 { closed(1 + letters) } else { 0 }
 }
 
-/// Where URLs, topics, names and emoji's names may begin: the next mark and the next `http`, as far as they are known.
+/// Places where a URL, a topic, a name or an emoji's name may begin: the next mark and the next `http`, as
+/// far as they are known.
 struct Addresses<'a> {
     text: &'a [u8],
     mark: Option<usize>,
@@ -124,7 +131,8 @@ impl<'a> Addresses<'a> {
         Addresses { text, mark: memchr3(b'#', b'@', b'[', text), http: memmem::find(text, b"http") }
     }
 
-    /// The first at `from` or behind it. Each is looked for once, so all together cost one pass.
+    /// Finds the first place at `from` or behind it. Each mark is searched for once, so all calls together
+    /// cost one pass.
     fn next(&mut self, from: usize) -> Option<usize> {
         if self.mark.is_some_and(|at| at < from) {
             self.mark = memchr3(b'#', b'@', b'[', &self.text[from..]).map(|at| from + at);
@@ -136,7 +144,7 @@ impl<'a> Addresses<'a> {
     }
 }
 
-/// The length of the URL, topic, name or emoji's name that the text begins with, or 0.
+/// Returns the length in bytes of the URL, topic, name or emoji's name that the text begins with, or 0.
 fn address_bytes(text: &str) -> usize {
     let named =
         |most: usize, of: fn(char) -> bool| text.char_indices().skip(1).take(most + 1).find(|&(_, c)| !of(c));

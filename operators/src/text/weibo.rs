@@ -1,15 +1,17 @@
-//! What of a Weibo post is not its text.
+//! Parts of a Weibo post that are not its text.
 //!
 //! Source: Zhou 2017, section 2: emoji, URLs and @names are cut out, and the tail that a repost drags along.
 
 use std::borrow::Cow;
 
-/// The longest name in square brackets that stands for an emoji, such as `[good]` or `[允悲]`, in characters.
+/// Length of the longest name in square brackets that stands for an emoji, such as `[good]` or `[允悲]`, in
+/// characters.
 const MAX_EMOJI_CHARS: usize = 8;
-/// The longest name before a colon that is taken for that of a user, in characters.
+/// Length of the longest name before a colon that is taken for the name of a user, in characters.
 const MAX_NAME_CHARS: usize = 30;
 
-/// The post without URLs, @names, emoji and the tail of a repost; the whole post if nothing were left.
+/// Returns the post without URLs, @names, emoji and the tail of a repost, or the whole post if nothing would
+/// be left.
 pub fn strip(post: &str) -> Cow<'_, str> {
     let tail = post.match_indices('/').map(|(at, _)| at).find(|&at| is_tail(&post[..at], &post[at..]));
     let own = &post[..tail.unwrap_or(post.len())];
@@ -34,7 +36,7 @@ pub fn strip(post: &str) -> Cow<'_, str> {
     if out.trim().is_empty() { Cow::Borrowed(post) } else { Cow::Owned(out) }
 }
 
-/// The length of the URL that the text begins with, or 0.
+/// Returns the length in bytes of the URL that the text begins with, or 0.
 fn url_bytes(text: &str) -> usize {
     let scheme = ["http://", "https://"]
         .into_iter()
@@ -43,8 +45,8 @@ fn url_bytes(text: &str) -> usize {
     scheme.map_or(0, |_| text.find(|c| !in_url(c)).unwrap_or(text.len()))
 }
 
-/// Whether the text is the tail that a repost drags along: it begins with `//@`, or with `//name:` as the paper
-/// prints it, unless that is part of a URL.
+/// Whether the text is the tail of a repost. A tail begins with `//@`, or with `//name:` as the paper prints
+/// it, unless that is part of a URL.
 fn is_tail(before: &str, text: &str) -> bool {
     let Some(from) = text.strip_prefix("//") else { return false };
     let name = &from[..name_bytes(from)];
@@ -54,12 +56,13 @@ fn is_tail(before: &str, text: &str) -> bool {
     named || from.starts_with(['@', '＠'])
 }
 
-/// The length of the name that the text begins with, or 0: letters, digits, `_` and `-`.
+/// Returns the length in bytes of the name that the text begins with, or 0. A name consists of letters,
+/// digits, `_` and `-`.
 fn name_bytes(text: &str) -> usize {
     text.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-')).unwrap_or(text.len())
 }
 
-/// The length of a bracketed emoji name at the start of the text, or 0.
+/// Returns the length in bytes of the bracketed emoji name that the text begins with, or 0.
 fn bracket_bytes(text: &str) -> usize {
     let inside = &text[1..];
     match inside.char_indices().take(MAX_EMOJI_CHARS + 1).find(|(_, c)| !c.is_alphanumeric()) {
@@ -68,7 +71,7 @@ fn bracket_bytes(text: &str) -> usize {
     }
 }
 
-/// Pictographs and what joins them.
+/// Whether a character is a pictograph, or joins pictographs.
 fn is_emoji(c: char) -> bool {
     matches!(c, '\u{1F000}'..='\u{1FAFF}' | '\u{2600}'..='\u{27BF}' | '\u{FE0F}' | '\u{200D}' | '\u{20E3}' | '\u{2B50}')
 }

@@ -1,4 +1,5 @@
-//! What crosses worker boundaries: records of a fixed size, in buffers of 64 KiB, and others in a `Vec`.
+//! Containers that cross worker boundaries: buffers of 64 KiB for records of a fixed size, and a `Vec` for
+//! others.
 
 use timely::Accountable;
 use timely::bytes::arc::Bytes;
@@ -7,18 +8,20 @@ use timely::dataflow::channels::ContainerBytes;
 use crate::record::Record;
 
 const BUFFER_BYTES: usize = 64 << 10;
-/// How many bytes are written at once, which is faster than all or one record.
+/// Number of bytes that are written at once, which is faster than all bytes or those of one record.
 const WRITTEN_BYTES: usize = 4 << 10;
 
 /// Records on their way to one worker.
+///
+/// Implemented by [`Rows`] for records of a fixed size, and by `Vec` for others.
 pub trait Buffer<T>: Default + Clone + Send + Accountable + ContainerBytes + 'static {
-    /// How many records a buffer has room for at the most.
+    /// Greatest number of records of a buffer.
     const RECORDS: usize;
-    /// Adds a record to a buffer with room for so many. Whether it is now full.
+    /// Adds a record to a buffer with room for `room` records. Returns whether the buffer is now full.
     fn push(&mut self, record: T, room: usize) -> bool;
-    /// Hands over what has arrived, and leaves nothing.
+    /// Moves all records to `arrived`.
     fn unload(&mut self, arrived: &mut impl Extend<T>);
-    /// Makes it fit for other records.
+    /// Prepares the buffer for other records.
     fn clear(&mut self);
 }
 
@@ -41,7 +44,7 @@ where
     }
 }
 
-/// Whether it is now full.
+/// Adds a record and returns whether the buffer is now full.
 #[inline]
 fn put<T>(records: &mut Vec<T>, record: T, room: usize) -> bool {
     if records.capacity() == 0 {
@@ -51,8 +54,8 @@ fn put<T>(records: &mut Vec<T>, record: T, room: usize) -> bool {
     records.len() >= room
 }
 
-/// Records side by side. Between threads the buffer itself moves; between processes its records do, byte by
-/// byte the same on every machine. What has come as bytes stays so until it is unloaded.
+/// Records side by side. Between threads the buffer itself moves. Between processes its records move as bytes
+/// that are the same on every machine, and stay bytes until they are unloaded.
 #[derive(Clone)]
 pub struct Rows<R> {
     came: Option<Bytes>,
@@ -110,7 +113,7 @@ impl<R: Record> ContainerBytes for Rows<R> {
     }
 
     fn into_bytes<W: std::io::Write>(&self, writer: &mut W) {
-        // The writer is a buffer that the engine made as long as `length_in_bytes` says: a failure is a bug.
+        // The engine made the writer as long as `length_in_bytes` says, so a failure is a bug.
         #[expect(clippy::expect_used, reason = "the engine's trait has no way to fail")]
         let mut write = |bytes: &[u8]| writer.write_all(bytes).expect("the engine's buffer is long enough");
         write(self.came());
@@ -133,7 +136,7 @@ mod tests {
         let mut rows = Rows::default();
         records.iter().for_each(|record| _ = rows.push(*record, 4));
         let count = rows.record_count();
-        // What has come from elsewhere may be sent on.
+        // Records that have come from elsewhere may be sent on.
         for _ in 0..2 {
             let mut bytes = Vec::new();
             rows.into_bytes(&mut bytes);

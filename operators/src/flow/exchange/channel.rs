@@ -1,4 +1,5 @@
-//! One way of records to the workers, by the engine's channels.
+//! A channel of the exchange: carries records to the workers that their keys select, by the engine's
+//! channels.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,17 +18,20 @@ use timely::worker::Worker;
 
 use super::buffer::Buffer;
 
-/// How many rounds a worker may send ahead of what its peers have taken in: the engine's queues have no end.
+/// Number of rounds that a worker may send ahead of those that its peers have taken in. There must be a
+/// limit, because the engine's queues have none.
 pub(crate) const AHEAD: u64 = 8;
-/// What a worker sends in a round.
+/// Bytes that a worker sends in a round.
 pub(crate) const ROUND_BYTES: usize = 1 << 20;
 
-/// The same, or less if all rounds that are on their way must not take more than `most`.
+/// Returns the bytes of a round: [`ROUND_BYTES`], or less if all rounds that travel must not take more than
+/// `most` bytes.
 pub(crate) fn round_bytes(most: Option<usize>) -> usize {
     most.map_or(ROUND_BYTES, |most| ROUND_BYTES.min(most / (AHEAD as usize + 1)))
 }
 
-/// A buffer and the worker that it is for, which is known where it arrives.
+/// A buffer and the worker that it is for. The number of the worker does not travel, since it is known on
+/// arrival.
 #[derive(Clone, Default)]
 struct Parcel<C> {
     to: usize,
@@ -54,7 +58,7 @@ impl<C: ContainerBytes> ContainerBytes for Parcel<C> {
     }
 }
 
-/// Brings parcels to their workers.
+/// Delivers parcels to their workers.
 struct Deliver;
 
 impl<C: Default> Distributor<Parcel<C>> for Deliver {
@@ -69,26 +73,28 @@ impl<C: Default> Distributor<Parcel<C>> for Deliver {
     fn flush<T: Clone, P: Push<Message<T, Parcel<C>>>>(&mut self, _time: &T, _workers: &mut [P]) {}
 }
 
-/// A way to the other workers: each record goes where its key says, and there into what takes it.
+/// A channel to all workers. Each record goes to the worker that its key selects, and there into the
+/// collection `arrived`.
 ///
-/// Records are put into the buffer of their worker as they are sent: the engine's own exchange would take them from one
-/// buffer and put them into another, at twice the cost.
+/// Records are put into the buffer of their worker as they are sent. The engine's own exchange would take
+/// them from one buffer and put them into another, at twice the cost.
 pub(crate) struct Way<T, C: Buffer<T>> {
     input: InputHandle<u64, NoopBuilder<Parcel<C>>>,
-    /// For each worker.
+    /// The buffer of each worker.
     parcels: Vec<Parcel<C>>,
-    /// How many records each has room for.
+    /// Number of records that a buffer has room for.
     room: usize,
     key: Box<dyn Fn(&T) -> u64>,
-    /// In records.
+    /// Length of a round, in records.
     round: usize,
-    /// In the round at hand.
+    /// Number of records sent in the current round.
     sent: usize,
     taken: ProbeHandle<u64>,
 }
 
 impl<T: 'static, C: Buffer<T>> Way<T, C> {
-    /// `round`: so many records make a round, unless the caller says where one ends.
+    /// Makes a channel. `key`: the worker of a record, modulo the number of workers. `round`: the number of
+    /// records after which [`Way::send`] ends a round.
     pub fn new<A>(
         worker: &mut Worker,
         name: &str,
@@ -110,7 +116,7 @@ impl<T: 'static, C: Buffer<T>> Way<T, C> {
                     DistributorPact(|_workers| Deliver),
                     name,
                     // The operator takes its input at once and holds no capability, so the probe behind it
-                    // says what has been taken in.
+                    // tells what has been taken in.
                     |_capability, _info| {
                         move |input, _output| {
                             input.for_each(|_time, parcel: &mut Parcel<C>| {
@@ -122,12 +128,13 @@ impl<T: 'static, C: Buffer<T>> Way<T, C> {
                 .probe_with(&taken);
         });
         let parcels = (0..worker.peers()).map(|to| Parcel { to, buffer: C::default() }).collect();
-        // Some workers get more of a round than others.
+        // Some workers get more records of a round than others.
         let room = round.div_ceil(worker.peers()).saturating_mul(2).min(C::RECORDS);
         Way { input, parcels, room, key: Box::new(key), round, sent: 0, taken }
     }
 
-    /// Sends a record; where a round ends lets the engine work, and waits while the peers are too far behind.
+    /// Sends a record. At the end of a round, lets the engine work, and waits while the peers are too far
+    /// behind.
     #[inline]
     pub fn send(&mut self, worker: &mut Worker, record: T) {
         self.put(record);
@@ -137,12 +144,12 @@ impl<T: 'static, C: Buffer<T>> Way<T, C> {
         }
     }
 
-    /// Sends a record; the caller ends the rounds.
+    /// Sends a record. The caller ends the rounds.
     #[inline]
     pub fn put(&mut self, record: T) {
         let key = (self.key)(&record);
         let workers = self.parcels.len() as u64;
-        // To divide takes as long as all the rest.
+        // A division takes as long as all the rest.
         let to = if workers.is_power_of_two() { key & (workers - 1) } else { key % workers } as usize;
         if self.parcels[to].buffer.push(record, self.room) {
             self.dispatch(to);
@@ -152,7 +159,7 @@ impl<T: 'static, C: Buffer<T>> Way<T, C> {
     fn dispatch(&mut self, to: usize) {
         let parcel = &mut self.parcels[to];
         self.input.send_batch(parcel);
-        // What goes to another process leaves its buffer behind.
+        // A buffer that goes to another process is left behind here.
         parcel.to = to;
         parcel.buffer.clear();
     }
@@ -170,7 +177,7 @@ impl<T: 'static, C: Buffer<T>> Way<T, C> {
         worker.step_or_park_while(None, || self.taken.less_than(&now.saturating_sub(AHEAD)));
     }
 
-    /// Sends no more. What it returns is done when all workers have taken in what was sent to them.
+    /// Ends the sending. The returned probe is done when all workers have taken in all that was sent to them.
     pub fn end(mut self) -> ProbeHandle<u64> {
         self.dispatch_all();
         self.input.close();

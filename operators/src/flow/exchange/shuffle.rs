@@ -1,4 +1,5 @@
-//! The shuffle: every record to the worker that its key says.
+//! The shuffle: sends every record to the worker that its key selects, and gives back the records that
+//! arrive.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,24 +11,25 @@ use super::channel::{Way, round_bytes};
 use crate::record::Record;
 use crate::{Error, Runs, Scratch, Sorted};
 
-/// Sends records to workers by key. All workers must open the same shuffles in the same order, and finish
-/// each. Holds what has arrived until it is taken.
+/// Sends records to workers by key, and holds those that have arrived until they are taken. All workers must
+/// open the same shuffles in the same order, and finish each.
 ///
-/// On their way are at most nine rounds of each worker that sends (those that it may be ahead, and the one at hand), wherever
-/// they go, in buffers that a round does not fill: of 64 KiB, between threads one for each of nine rounds and two workers.
+/// Sending is divided into rounds. A worker waits while it is more than eight rounds ahead of what its peers
+/// have taken in, so at most nine rounds of each sending worker travel. Their buffers of 64 KiB need not be
+/// full: between threads there may be one for each of the nine rounds and each pair of workers.
 pub struct Shuffle<T, C: Buffer<T> = Rows<T>> {
     way: Way<T, C>,
     arrived: Rc<RefCell<Vec<T>>>,
 }
 
 impl<T: 'static, C: Buffer<T>> Shuffle<T, C> {
-    /// `key`: the worker that a record goes to, modulo the number of workers.
+    /// Opens a shuffle. `key`: the worker that a record goes to, modulo the number of workers.
     pub fn new(worker: &mut Worker, name: &str, key: impl Fn(&T) -> u64 + 'static) -> Self {
         let arrived = Rc::default();
         Shuffle { way: Way::new(worker, name, key, usize::MAX, &arrived), arrived }
     }
 
-    /// Sends one record.
+    /// Sends one record. The caller ends the rounds.
     pub fn send(&mut self, record: T) {
         self.way.put(record);
     }
@@ -37,12 +39,13 @@ impl<T: 'static, C: Buffer<T>> Shuffle<T, C> {
         self.way.round(worker);
     }
 
-    /// What has arrived since the last call.
+    /// Returns the records that have arrived since the last call.
     pub fn take(&mut self) -> Vec<T> {
         self.arrived.take()
     }
 
-    /// Sends no more, and gives what has arrived and what arrives to `each` until all workers have sent all.
+    /// Ends the sending. Gives the records that have arrived, and those that still arrive, to `each` until
+    /// all workers have sent all.
     pub fn finish_each(self, worker: &mut Worker, mut each: impl FnMut(T)) {
         let Shuffle { way, arrived } = self;
         let taken = way.end();
@@ -53,46 +56,49 @@ impl<T: 'static, C: Buffer<T>> Shuffle<T, C> {
         arrived.take().into_iter().for_each(each);
     }
 
-    /// Sends no more, waits until all workers do likewise, and returns what has arrived.
+    /// Ends the sending, waits until all workers have done so, and returns the records that have arrived and
+    /// were not taken.
     pub fn finish(self, worker: &mut Worker) -> Vec<T> {
         self.way.close(worker);
         self.arrived.take()
     }
 }
 
-/// A [`Shuffle`] that gives back sorted what has arrived, and holds no more of it than a budget.
+/// A [`Shuffle`] that gives back the arrived records sorted, and spills those beyond a budget.
 ///
-/// Neither its operator nor sending can fail: the first error is kept, what arrives after it is dropped, and
-/// [`SortingShuffle::finish`] returns it.
+/// Neither its operator nor sending can fail: the first error is kept, the records that arrive after it are
+/// dropped, and [`SortingShuffle::finish`] returns the error.
 ///
-/// On their way are at most nine rounds of each worker: 9 MiB, or with a budget a quarter of it if that is less, in
-/// buffers with twice the room.
+/// Memory of records that travel: at most nine rounds of each worker, which is 9 MiB, or with a budget a
+/// quarter of it if that is less, in buffers with twice the room.
 pub struct SortingShuffle<R: Record + Ord> {
     way: Way<R, Rows<R>>,
     arrived: Rc<RefCell<Runs<R>>>,
 }
 
 impl<R: Record + Ord> SortingShuffle<R> {
-    /// `key`: the worker that a record goes to, modulo the number of workers. `arrived`: empty.
+    /// Opens a shuffle. `key`: the worker that a record goes to, modulo the number of workers. `arrived`: an
+    /// empty sort.
     pub fn new(worker: &mut Worker, name: &str, key: impl Fn(&R) -> u64 + 'static, arrived: Runs<R>) -> Self {
         let round = round_of::<R>(arrived.budget());
         let arrived = Rc::new(RefCell::new(arrived));
         SortingShuffle { way: Way::new(worker, name, key, round, &arrived), arrived }
     }
 
-    /// Sends one record; after a round of them lets the engine work, and waits while the peers are too far behind.
+    /// Sends one record. At the end of a round, lets the engine work, and waits while the peers are too far
+    /// behind.
     pub fn send(&mut self, worker: &mut Worker, record: R) {
         self.way.send(worker, record);
     }
 
-    /// Sends no more, waits until all workers do likewise, and returns what has arrived.
+    /// Ends the sending, waits until all workers have done so, and returns the records that have arrived.
     pub fn finish(self, worker: &mut Worker) -> Result<Sorted<R>, Error> {
         self.way.close(worker);
         self.arrived.replace(Runs::new(&Scratch::unused())).finish()
     }
 }
 
-/// Sends all records and returns those that arrive, once all have.
+/// Sends all records, waits for all workers, and returns the records that have arrived.
 pub fn shuffle<R: Record>(
     worker: &mut Worker,
     name: &str,
@@ -106,11 +112,12 @@ pub fn shuffle<R: Record>(
     arrived.take()
 }
 
-/// The same for what `send` sends, into a buffer, whose contents are replaced: memory that is used again need not be
-/// cleared again, which is a third of the cost of shuffling millions of records.
+/// Sends the records that `send` gives, waits for all workers, and replaces the contents of `arrived` by the
+/// records that have arrived. Memory that is used again need not be cleared again, which is a third of the
+/// cost of shuffling millions of records.
 ///
-/// On their way are at most nine rounds of each worker: 9 MiB, or with a `budget` in bytes a quarter of it if that is less, in
-/// buffers with twice the room.
+/// Memory of records that travel: at most nine rounds of each worker, which is 9 MiB, or with a `budget` in
+/// bytes a quarter of it if that is less, in buffers with twice the room.
 pub(crate) fn shuffle_into<R: Record, E>(
     worker: &mut Worker,
     name: &str,
@@ -128,7 +135,7 @@ pub(crate) fn shuffle_into<R: Record, E>(
     Ok(())
 }
 
-/// How many records make a round.
+/// Returns the number of records of a round.
 fn round_of<R>(budget: Option<usize>) -> usize {
     (round_bytes(budget.map(|bytes| bytes / 4)) / size_of::<R>()).max(1)
 }
@@ -144,7 +151,7 @@ mod tests {
     use super::*;
     use crate::spill::budget::twins::Twin;
 
-    /// What each of two workers returns.
+    /// Returns the results of two workers.
     fn two_workers<T: Send + 'static>(work: impl Fn(&mut Worker) -> T + Send + Sync + 'static) -> Vec<T> {
         let guards = timely::execute(timely::Config::process(2), work).unwrap();
         guards.join().into_iter().map(|result| result.unwrap()).collect()
@@ -166,13 +173,13 @@ mod tests {
                 }
                 return (shuffle.finish(worker).len(), 0, 0);
             }
-            // As long as this worker does not work, the other one comes so far and no farther.
+            // As long as this worker does not work, the other one comes exactly so far.
             while sent.load(SeqCst) < MOST {
                 std::thread::yield_now();
             }
             (0..100).for_each(|_| std::thread::yield_now());
             let at_first = sent.load(SeqCst);
-            // A worker that panics leaves the other one waiting: what is wrong is said afterwards.
+            // A worker that panics leaves the other one waiting, so results are checked afterwards.
             let mut most = 0;
             let Shuffle { way, arrived } = shuffle;
             let taken = way.end();
@@ -188,7 +195,7 @@ mod tests {
         assert!(most <= MOST, "{most}");
     }
 
-    /// What arrives of four rounds that fill buffers, and of a last one that does not.
+    /// Returns the records that arrive of four rounds that fill buffers, and of a last one that does not.
     fn arrived<C: Buffer<(u64, u64)>>(communication: CommunicationConfig) -> Vec<(u64, u64)> {
         let config = timely::Config { communication, worker: timely::WorkerConfig::default() };
         let guards = timely::execute(config, |worker| {
@@ -221,7 +228,7 @@ mod tests {
         }
     }
 
-    /// All records of two workers, sorted, by the worker that they have arrived at.
+    /// Returns all records of two workers, sorted, by the worker that they have arrived at.
     fn sorted(scratch: Scratch) -> Vec<Result<Vec<u64>, String>> {
         two_workers(move |worker| {
             let first = worker.index() as u64 * 3000;

@@ -1,25 +1,25 @@
-//! The sum of the sketches of several processes.
+//! All-reduce of feature counts: adds up the sketches of several processes.
 
 use timely::worker::Worker;
 
 use super::shuffle::{Shuffle, shuffle};
 use crate::sets::feature_counts::{Piece, Sketch};
 
-/// After so many pieces of 1 KiB the engine gets to work.
+/// Number of pieces of 1 KiB after which the engine works.
 const ROUND: usize = 64;
 
-/// Waits until all workers are done counting, and gives every process the counts of all. `threads`: the workers of
-/// each process, which share its sketch.
+/// Waits until all workers have finished counting, and gives every process the sum of all counts. `threads`:
+/// the number of workers of each process, which share its sketch.
 ///
-/// Each piece is added up on one worker of one process, and goes from there to the others. One process only waits.
-/// Memory: what is on its way, some 600 pieces.
+/// Each piece is added up on one worker of one process (reduce-scatter), which then sends it to the other
+/// processes (all-gather). A single process only waits. Memory: what travels, some 600 pieces.
 pub fn sum(worker: &mut Worker, sketch: &Sketch, threads: usize) {
     wait(worker);
     let (index, peers) = (worker.index(), worker.peers());
     if peers == threads {
         return;
     }
-    // A piece is read and written by one thread of each process: peers is a multiple of threads.
+    // One thread of each process reads and writes a piece, because `peers` is a multiple of `threads`.
     let mine = (index % threads..sketch.pieces()).step_by(threads);
     let elsewhere = mine.filter(|at| at % peers != index).filter_map(|at| sketch.piece(at));
     let to_owners = elsewhere.map(|piece| (piece.at % peers as u64, piece));
@@ -44,7 +44,7 @@ fn exchange(worker: &mut Worker, pieces: impl Iterator<Item = (u64, Piece)>, tak
     shuffle.finish_each(worker, |(_, piece)| take(&piece));
 }
 
-/// Waits for all workers.
+/// Waits until all workers have come here.
 fn wait(worker: &mut Worker) {
     shuffle(worker, "Wait", [], |&nothing: &u64| nothing);
 }
@@ -67,7 +67,8 @@ mod tests {
         let guards = timely::execute(timely::Config::process(THREADS * PROCESSES), move |worker| {
             let own = &shared[worker.index() / THREADS];
             let mut counts = [own, &all].map(|sketch| Counting::new(Arc::clone(sketch), &Scratch::unused()));
-            // Some of one worker only, some of all, some of all so often that no counter holds it.
+            // Some features are counted by one worker, some by all, and one so often that its counter is
+            // full.
             let features = (0..20_000_u64).filter(|i| i % 7 == worker.index() as u64 || i % 7 == 6);
             for feature in features.chain([1; 100]) {
                 counts.iter_mut().for_each(|count| count.add([hash::spread(feature)].into_iter()));

@@ -1,4 +1,4 @@
-//! `zhou2017`: documents travel from copy to copy of the corpus, until a copy deletes them.
+//! The search of `zhou2017`: documents travel from copy to copy of the corpus, until one deletes them.
 
 use timely::worker::Worker;
 
@@ -10,37 +10,38 @@ use crate::method::zhou::retrieval::{COPIES, Comparisons, Retrieval, Sizes, Word
 use crate::record::{DocId, Pair};
 use crate::sets::similarity::Similarity;
 
-/// A document on its way: its place, fingerprint and words.
+/// A document that travels: its position, its fingerprint and its words.
 type Travelling = (u64, u32, Vec<u64>);
 
-/// How many documents are sent between two looks at what the peers have taken in.
+/// Number of documents of a round of sending.
 const ROUND: usize = 1 << 12;
 
-/// Searches documents. Holds the words of all, 8 bytes each, each document on one worker at a time.
+/// Searches documents copy by copy (see [`Retrieval`]). Memory: the words of all documents, 8 bytes each; a
+/// document is on one worker at a time.
 pub struct Retrieve {
     method: Zhou,
     first_copy: Shuffle<Travelling, Vec<Travelling>>,
 }
 
-/// What was found on one worker.
+/// Result of the search on one worker.
 #[derive(Debug, Default)]
 pub struct Retrieved {
-    /// Each deleted document, with the earlier one that it is a duplicate of.
+    /// Each deleted document, paired with the earlier one that it is a duplicate of.
     pub pairs: Vec<(Pair, Similarity)>,
-    /// In all copies.
+    /// Numbers of comparisons in all copies.
     pub comparisons: Comparisons,
-    /// For each copy.
+    /// Load of each copy.
     pub loads: Vec<BlockLoad>,
 }
 
 impl Retrieve {
-    /// Of no document yet.
+    /// Makes a search without documents.
     pub fn new(worker: &mut Worker, method: Zhou) -> Self {
         let first_copy = to_copy(worker, method.retrieval, 0);
         Retrieve { method, first_copy }
     }
 
-    /// Sends a document on its way.
+    /// Sends a document to the first copy.
     pub fn add(&mut self, row: WordRow) {
         self.first_copy.send((row.doc.0, row.fingerprint, row.words));
     }
@@ -50,7 +51,7 @@ impl Retrieve {
         self.first_copy.round(worker);
     }
 
-    /// Waits for all workers, and searches the copies one after another.
+    /// Waits for all workers, and searches the copies one after the other.
     pub fn finish(self, worker: &mut Worker) -> Retrieved {
         let Retrieve { method, first_copy } = self;
         let mut found = Retrieved::default();
@@ -80,12 +81,12 @@ impl Retrieve {
     }
 }
 
-/// The shuffle of a copy.
+/// Opens the shuffle of a copy.
 fn to_copy(worker: &mut Worker, retrieval: Retrieval, copy: usize) -> Shuffle<Travelling, Vec<Travelling>> {
     Shuffle::new(worker, "Copy", move |row: &Travelling| key(retrieval, copy, row.1))
 }
 
-/// Where the rows that one search needs meet.
+/// Returns the worker where the rows that one search needs meet, modulo the number of workers.
 fn key(retrieval: Retrieval, copy: usize, fingerprint: u32) -> u64 {
     hash::spread(retrieval.key(copy, fingerprint).into())
 }
@@ -95,7 +96,7 @@ fn arrived(shuffle: Shuffle<Travelling, Vec<Travelling>>, worker: &mut Worker) -
     rows.map(|(doc, fingerprint, words)| WordRow { doc: DocId(doc), fingerprint, words }).collect()
 }
 
-/// The sum of what all workers have.
+/// Returns the sum of the counts of all workers.
 fn on_all_workers(worker: &mut Worker, count: usize) -> u64 {
     let to_each = (0..worker.peers() as u64).map(|to| (to, count as u64));
     shuffle(worker, "Count", to_each, |&(to, _): &(u64, u64)| to).into_iter().map(|(_, count)| count).sum()

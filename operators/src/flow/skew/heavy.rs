@@ -1,8 +1,5 @@
-//! Skew: rows that are too many for one worker, because they share a value, are spread over all of them.
-//!
-//! A counting pass before the exchange finds such values, so that all workers know the same ones. What is done with their
-//! rows is the caller's: send them by narrower values, or, where there are none, let them meet in tiles.
-//! What is too many for the work of a worker is told from the rows of all; what is too many for its memory is known.
+//! Skew: finds values that so many rows share that one worker would compare or hold too much, so that their
+//! rows are spread over all workers.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +7,39 @@ use timely::worker::Worker;
 
 use crate::flow::exchange::shuffle::shuffle;
 
-/// Rows are counted by so many bits of their keys.
+/// Number of bits of a key by which rows are counted.
 const COUNTER_BITS: u32 = 16;
-/// In place of a counter: all rows.
+/// Number that stands for all rows, in place of a counter.
 const ALL: u64 = 1 << COUNTER_BITS;
-/// A value is looked at when it has so many times the rows of a counter.
+/// A counter is suspect when it has this many times the mean of the rows of a counter.
 const SUSPECT: u64 = 4;
-/// So many others a row is compared with, where values are of use: buckets of up to 128 are compared pair by pair.
+/// Mean number of rows that a row is compared with, where a block join can split the bucket: buckets of up to
+/// 128 rows are compared pair by pair.
 const COMPARED: u64 = 64;
 
-/// When the rows of a value are too many for one worker.
+/// Bounds above which the rows of a value are too many for one worker.
+///
+/// A counting pass before the exchange finds such *heavy* values. Each worker counts its rows in 65,536
+/// counters by 16 bits of the value. The workers add up the counters that stand out on any of them, and all
+/// decide alike: values are heavy, the largest first, as long as comparing all pairs of a value's rows is
+/// more than a part of a worker's share of the work. Values that do not fit into memory are heavy too. The
+/// caller spreads the rows of heavy values, by narrower values or in tiles.
+///
+/// Example with 4 workers, 200,000 rows and the default bounds. Work is the number of pairs compared; the
+/// rows of values that do not stand out, and of heavy values once they are spread, count 64 each.
+///
+/// ```text
+/// rows of the value   pairs of the value   work of all   a quarter of a worker's share
+/// 100,000             5,000,000,000        5.06 * 10^9   316,000,000                     heavy
+/// 10,000              50,000,000           62,000,000    3,900,000                       heavy
+/// 1,000                                                                                  below `least_rows`
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Skew {
-    /// They are more than this, ...
+    /// Number of rows up to which a value is never heavy for its work.
     pub least_rows: u64,
-    /// ... and to compare all of them might take a worker more than one in so many parts of its share of the work.
+    /// Number of parts of a worker's share of the work. A value is heavy if comparing its rows may take more
+    /// than one part.
     pub share: u64,
 }
 
@@ -34,14 +49,15 @@ impl Default for Skew {
     }
 }
 
-/// Values whose rows are too many, by their counters: a value of few rows may be counted with one of many.
+/// Values with too many rows, by their counters. A value of few rows may share the counter of a value with
+/// many.
 #[derive(Debug, Default)]
 pub(crate) struct Heavy {
-    /// The rows of each counter that are too many; empty if none are.
+    /// For each counter, its number of rows if that is too many, or 0. Empty if no counter has too many.
     counters: Vec<u64>,
-    /// The rows of the largest.
+    /// Number of rows of the largest heavy counter.
     pub largest: u64,
-    /// The rows of all workers, if they were counted.
+    /// Number of rows of all workers, if they were counted.
     pub all: u64,
 }
 
@@ -50,22 +66,23 @@ impl Heavy {
         self.counters.is_empty()
     }
 
-    /// Whether a row with this key is one of them.
+    /// Whether a row with this key has a heavy value.
     pub fn has(&self, key: u64) -> bool {
         self.rows(key) > 0
     }
 
-    /// How many rows there are on the counter of this key, if they are too many; else 0.
+    /// Returns the number of rows on the counter of this key if they are too many, else 0.
     pub fn rows(&self, key: u64) -> u64 {
         if self.none() { 0 } else { self.counters[counter(key)] }
     }
 }
 
 impl Skew {
-    /// Counts the rows of all workers, which `scan` does for those of this one. Every worker gets the same. `fit`: so many
-    /// rows that share a value fit into memory; `None`: all.
+    /// Counts the rows of all workers and returns the heavy values, the same on every worker. `scan`: counts
+    /// the rows of this worker. `fit`: the number of rows of one value that fit into memory; `None` if all
+    /// do.
     ///
-    /// Cost: each row's key once more, and 512 KB; nothing for one worker that has memory enough.
+    /// Cost: the key of each row once more, and 512 KB. One worker with enough memory counts nothing.
     pub(crate) fn heavy<E>(
         self,
         worker: &mut Worker,
@@ -80,14 +97,15 @@ impl Skew {
         scan(worker, &mut counters)?;
         let Counters(counters) = counters;
         let rows: u64 = counters.iter().sum();
-        // Of what is more than the sum of these on all workers, one worker has more than its own.
+        // A counter with more rows in all than the sum of `least` over all workers has more than `least` on at
+        // least one of them.
         let least = self.least_rows / peers + ((SUSPECT * rows) >> COUNTER_BITS);
         let least = least.min(fit.unwrap_or(u64::MAX) / peers);
         let counted = (0..).zip(counters.iter().copied());
         let mut sums = BTreeMap::new();
         add_up(worker, &mut sums, counted.filter(|&(_, count)| count > least).chain([(ALL, rows)]));
         if sums.len() > 1 {
-            // Those that other workers had enough of.
+            // Counts of the suspect counters on workers that had too few rows to send them at first.
             let missing: Vec<u64> = sums.keys().copied().filter(|&at| at < ALL).collect();
             let missing = missing.into_iter().map(|at| (at, counters[at as usize]));
             add_up(worker, &mut sums, missing.filter(|&(_, count)| 0 < count && count <= least));
@@ -96,8 +114,8 @@ impl Skew {
         Ok(self.choose(all, sums, peers, fit))
     }
 
-    /// Which of the counters with these sums are heavy, the largest first, as if each value that is left had all its
-    /// pairs compared, and a heavy one, once spread, few.
+    /// Chooses the heavy counters among those with the given sums, the largest first. All pairs of a value
+    /// that is not heavy are taken to be compared; a heavy value, once spread, needs few comparisons.
     fn choose(self, all: u64, sums: BTreeMap<u64, u64>, peers: u64, fit: Option<u64>) -> Heavy {
         let pairs = |count: u64| u128::from(count) * u128::from(count.saturating_sub(1)) / 2;
         let few = |count: u64| u128::from(count) * u128::from(COMPARED);
@@ -121,7 +139,7 @@ impl Skew {
     }
 }
 
-/// How many rows fall on each counter.
+/// Number of rows of each counter.
 pub(crate) struct Counters(Vec<u64>);
 
 impl Default for Counters {
@@ -142,7 +160,7 @@ impl Counters {
     }
 }
 
-/// The low bits choose the worker.
+/// Returns the counter of a key: its high bits, because the low bits choose the worker.
 fn counter(key: u64) -> usize {
     (key >> (64 - COUNTER_BITS)) as usize
 }
@@ -185,7 +203,7 @@ mod tests {
     fn what_stands_out_is_heavy() {
         assert_eq!(heavy(10_000_000, &[100_000], 2), 1);
         assert_eq!(heavy(200_000, &[100_000], 4), 1);
-        // Once the first is spread, the second is what takes a worker longest.
+        // Once the first value is spread, the second one takes a worker longest.
         assert_eq!(heavy(200_000, &[10_000, 100_000], 4), 2);
         assert_eq!(heavy(200_000, &[100_000, 1_000], 4), 1);
         assert_eq!(heavy(200_000, &[], 4), 0);

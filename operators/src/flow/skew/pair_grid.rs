@@ -1,4 +1,5 @@
-//! Tiles: records that share a key and are too many for one worker meet on many, a part with a part.
+//! Tiles: spreads the records of a key, if they are too many for one worker, over many workers, where each
+//! part of them meets each other part.
 
 use timely::worker::Worker;
 
@@ -6,26 +7,40 @@ use crate::flow::exchange::shuffle::SortingShuffle;
 use crate::record::{DocId, Pair, Record};
 use crate::{Error, Runs, Scratch, hash};
 
-/// So many tiles there are at the least for each worker: they are not all of one size.
+/// Least number of tiles of each worker. There are several, because tiles differ in size.
 const TILES: u64 = 4;
 
-/// Each record is sent so many times at the most, however little memory there is.
+/// Greatest number of times that a record is sent, however little memory there is.
 const MOST_PARTS: u64 = 1 << 10;
 
-/// Documents fall into parts; each two parts meet in a tile, and each part by itself.
+/// A grid of pairs of parts. Documents are divided into parts by their hash, and each two parts meet in a
+/// tile.
+///
+/// Example with three parts:
+///
+/// ```text
+///          part 0   part 1   part 2
+/// part 0   tile 0
+/// part 1   tile 1   tile 2
+/// part 2   tile 3   tile 4   tile 5
+/// a document of part 1 is sent to tiles 1, 2 and 4
+/// documents of parts 1 and 2 meet in tile 4 alone
+/// two documents of part 1 meet in all three tiles; their pair belongs to tile 2
+/// ```
 #[derive(Clone, Copy, Debug)]
 struct Tiles {
     parts: u64,
 }
 
 impl Tiles {
-    /// As many as keep the workers busy.
+    /// Makes as many tiles as keep the workers busy.
     fn of_workers(peers: u64) -> Self {
         let enough = (1..).find(|parts| parts * (parts + 1) / 2 >= TILES * peers);
         Tiles { parts: enough.unwrap_or(1) }
     }
 
-    /// The same, or as many as it takes for two parts of so many `rows` to `fit` into memory.
+    /// Increases the number of parts, if necessary, so that two parts of `rows` rows fit into memory, which
+    /// holds `fit` rows.
     fn fitting(self, rows: u64, fit: Option<u64>) -> Self {
         let small = fit.map_or(1, |fit| (2 * rows).div_ceil(fit.max(1)).min(MOST_PARTS));
         Tiles { parts: small.max(self.parts) }
@@ -35,42 +50,46 @@ impl Tiles {
         hash::spread(doc.0) % self.parts
     }
 
-    /// All tiles of a document.
+    /// Returns all tiles of a document.
     fn of(self, doc: DocId) -> impl Iterator<Item = u64> {
         let part = self.part(doc);
         (0..self.parts).map(move |other| tile(part, other))
     }
 
-    /// Where a pair is to be found.
+    /// Returns the tile that a pair belongs to.
     fn of_pair(self, pair: &Pair) -> u64 {
         tile(self.part(pair.low), self.part(pair.high))
     }
 }
 
-/// Tiles are numbered from 0 on.
+/// Returns the number of the tile of two parts, from 0 on.
 fn tile(part: u64, other: u64) -> u64 {
     let (low, high) = (part.min(other), part.max(other));
     high * (high + 1) / 2 + low
 }
 
-/// Where a pair is to be found among records that have met.
+/// The tile in which records have met, if they met in one. Decides which of their pairs belong there.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Place(Option<(Tiles, u64)>);
 
 impl Place {
-    /// Whether it is here: of two documents that meet in many tiles in one of them.
+    /// Whether the pair belongs here. Two documents may meet in many tiles, but their pair belongs to one of
+    /// them.
     #[inline]
     pub fn holds(self, pair: &Pair) -> bool {
         self.0.is_none_or(|(tiles, tile)| tiles.of_pair(pair) == tile)
     }
 }
 
-/// Brings records that share a key together on many workers: calls `each` with the records of a tile of a key, and with
-/// which of their pairs are to be found there: every pair is in one tile. `rows`: how many records share a record's key,
-/// about, and on all workers the same; `fit`: so many fit into memory at once.
+/// Brings records that share a key together in tiles on many workers. Calls `each` with the records of a tile
+/// of a key, and with the tile, which tells the pairs that belong to it.
 ///
-/// Every record is sent to about `√8w` of `w` workers, or more if that is too many for a tile to fit, and compared with
-/// two of so many parts of the others there. Memory: `scratch`, and a tile.
+/// `rows`: the approximate number of records with a record's key, the same on all workers. `fit`: the number
+/// of records that fit into memory at once. `scan`: gives the records of this worker. `key`, `doc`: the key
+/// and the document of a record.
+///
+/// Every record is sent to about `√8w` tiles with `w` workers, or more if a tile would not fit otherwise. In
+/// each tile it meets the records of at most two of that many parts. Memory: `scratch`, and a tile.
 pub(crate) fn in_tiles<R: Record + Ord, E: From<Error>>(
     worker: &mut Worker,
     scratch: &Scratch,

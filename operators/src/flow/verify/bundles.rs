@@ -1,32 +1,36 @@
-//! The documents of a part in bundles that fit into memory, so that pairs are met bundle by bundle.
+//! Bundles: divides the documents of a part into portions that fit into memory, so that its pairs are decided
+//! bundle by bundle.
 
 use std::collections::HashMap;
 
 use crate::record::{DocId, Pair, Record};
 use crate::{Error, Scratch, Spool, hash};
 
-/// A part has so many files of features at the most.
+/// Greatest number of files of features of a part.
 const MOST_SPOOLS: usize = 64;
-/// What each of them takes at least.
+/// Least memory of each of these files, in bytes.
 const SPOOL_BYTES: usize = 16 << 10;
-/// A document in memory, without its features.
+/// Memory of a document without its features, in bytes.
 const DOC_BYTES: usize = 256;
 
-/// Documents with their features that may take more than the memory.
+/// Documents with their features, which may take more than the memory.
 ///
-/// They are joined with their pairs as in a block nested loop join: the documents are divided by their hash into bundles, each of
-/// one holder's budget if its documents are not longer than others, and pairs come sorted by the bundles of their two
-/// documents. With `n` bundles, features are written once and read at most `n / 2 + 2` times, however many pairs there are.
-/// Example: documents in bundles 0, 1 and 2 have pairs in the cells (0, 0), (0, 1), (0, 2), (1, 1), (1, 2) and (2, 2). Bundle 0
-/// is read once for the first three cells, bundle 1 once for each of the cells that it is in beside another, and so on.
+/// They are joined with their pairs as in a block nested loop join. Documents are divided by their hash into
+/// bundles, each of the size of one holder's budget if its documents have the mean length. Pairs come sorted
+/// by the two bundles of their documents, their *cell*, and two bundles are in memory at a time. With `n`
+/// bundles, features are written once and read at most `n / 2 + 2` times, however many pairs there are.
+///
+/// Example: documents in bundles 0, 1 and 2 have pairs in the cells (0, 0), (0, 1), (0, 2), (1, 1), (1, 2)
+/// and (2, 2). Bundle 0 is read once for the first three cells, bundle 1 once for each of the cells in which
+/// it meets another bundle, and so on.
 pub(crate) struct Bundles {
     spools: Vec<Spool>,
     count: u64,
-    /// The bundles of the last pair's documents.
+    /// Bundles of the documents of the last pair.
     held: [Bundle; 2],
 }
 
-/// Documents in memory.
+/// Documents of a bundle in memory, with their features.
 #[derive(Default)]
 struct Bundle {
     number: Option<u64>,
@@ -34,8 +38,8 @@ struct Bundle {
 }
 
 impl Bundles {
-    /// `features`: those of `docs` documents, `numbers` in all. `scratch`: that of one holder, and its budget; two more are for
-    /// the two bundles in memory.
+    /// Divides documents into bundles. `features`: the features of `docs` documents, `numbers` in all.
+    /// `scratch`: the scratch of one holder, and its budget. The two bundles in memory take two more holders.
     pub fn new(
         features: Spool,
         (docs, numbers): (usize, usize),
@@ -58,22 +62,22 @@ impl Bundles {
     }
 
     fn number(&self, doc: DocId) -> u64 {
-        // The part was chosen by the hash of a document's own number.
+        // The part was chosen by the hash of a document, so the bundle is chosen by another hash.
         hash::spread(!doc.0) % self.count
     }
 
-    /// Where a pair is met: pairs are to be given to [`Bundles::features`] in the order of their cells.
+    /// Returns the cell of a pair. Pairs must be given to [`Bundles::features`] in the order of their cells.
     pub fn cell(&self, pair: &Pair) -> u64 {
         let [low, high] = [pair.low, pair.high].map(|doc| self.number(doc));
         low.min(high) * self.count + low.max(high)
     }
 
-    /// The features of a pair's documents, where both have any.
+    /// Returns the features of a pair's documents, if both have any.
     pub fn features(&mut self, pair: &Pair) -> Result<Option<[&[u64]; 2]>, Error> {
         let cell = self.cell(pair);
         let numbers = [cell / self.count, cell % self.count];
         for (index, number) in numbers.into_iter().enumerate() {
-            // A bundle that is met with itself is not held twice.
+            // A bundle that meets itself is not held twice.
             if self.held[index].number != Some(number) && (index == 0 || numbers[0] != number) {
                 self.load(index, number)?;
             }

@@ -1,4 +1,5 @@
-//! Verification: candidate pairs, by their features.
+//! Verification: decides candidate pairs by the features of their documents, which travel to the worker where
+//! the pair waits.
 
 mod bundles;
 mod partitions;
@@ -16,24 +17,26 @@ use crate::record::{DocId, Pair};
 use crate::sets::similarity::Similarity;
 use crate::{Error, Runs, Scratch, Sorted};
 
-/// How alike two documents with these features are, if they match.
+/// Returns the similarity of two documents with these features, if they match.
 pub type Matching = Box<dyn Fn(&[u64], &[u64]) -> Option<Similarity>>;
 
-/// A part, a document, its features.
+/// A part, a document, and its features.
 type Features = (u64, u64, Vec<u64>);
 
 /// Compares candidate pairs by the features of their documents.
 ///
-/// Without a budget pairs stay where they are, and are decided as features arrive. With one they are decided in
-/// parts once all features are here. On their way are at most nine rounds of each worker: 9 MiB, or with a budget one
-/// holder's part of it if that is less.
+/// Without a budget the pairs stay on their worker, and are decided as features arrive. With a budget they
+/// are sent to parts (`parts.rs`), which are decided once all features have arrived.
+///
+/// Memory of features that travel: at most nine rounds of each worker, which is 9 MiB, or with a budget one
+/// holder's share if that is less.
 pub struct Verify {
     shuffle: Shuffle<Features, Vec<Features>>,
     arrived: Arrived,
     matching: Matching,
-    /// In bytes, in this round.
+    /// Bytes of features sent in the current round.
     sent: usize,
-    /// The same of the documents that were read.
+    /// Bytes of documents read in the current round.
     read: usize,
     round: usize,
 }
@@ -43,11 +46,13 @@ enum Arrived {
     Kept(Parts),
 }
 
-/// Pairs that wait for features. Memory: 48 bytes a pair, some 200 a document with pairs, and its features (8 bytes each)
-/// from when they arrive until its last pair is decided.
+/// Pairs that wait for features.
+///
+/// Memory: 48 bytes a pair, some 200 a document with pairs, and the features of a document (8 bytes each)
+/// from their arrival until its last pair is decided.
 #[derive(Default)]
 struct Waiting {
-    /// For each document, its partners with the distances, and how many of these pairs are not yet decided.
+    /// For each document, its pairs until it arrives, and the number of its pairs that are not yet decided.
     pairs: HashMap<DocId, (Vec<Pair>, usize)>,
     features: HashMap<DocId, Vec<u64>>,
     candidates: u64,
@@ -55,13 +60,15 @@ struct Waiting {
 }
 
 impl Verify {
-    /// Of a budget: pairs in parts, their features in two, two bundles of documents, their features on disk, pairs sorted by
-    /// their bundles, and one for the names that the caller keeps. Before there are bundles, what is wanted and what is on its
-    /// way take less.
+    /// Number of holders that share the budget: one for the pairs in parts, two for their features, two for
+    /// two bundles of documents, one for the features of a part on disk, one for the pairs sorted by their
+    /// bundles, and one for the names that the caller keeps. Before there are bundles, the documents to be
+    /// read and the records that travel take less than that.
     pub const HOLDERS: usize = 8;
 
-    /// `pairs`: each once, on any worker. Also says whose features are to be sent, and which documents are in a group of
-    /// identical ones.
+    /// Starts the verification of `pairs`, each of which is given once, on any worker. Also returns the
+    /// documents that must be read again: those whose features are to be sent, and the `copies`, which are in
+    /// a group of identical documents.
     pub fn new(
         worker: &mut Worker,
         mut pairs: Sorted<Pair>,
@@ -89,7 +96,8 @@ impl Verify {
         Ok((Verify { shuffle, arrived, matching, sent: 0, read: 0, round }, needs))
     }
 
-    /// Sends a document's features to a part that wants them. After a round of them lets the engine work.
+    /// Sends the features of a document to a part that wants them. At the end of a round, lets the engine
+    /// work.
     pub fn send(&mut self, worker: &mut Worker, part: u64, doc: DocId, features: &[u64]) {
         self.shuffle.send((part, doc.0, features.to_vec()));
         self.sent += size_of::<Features>() + size_of_val(features);
@@ -98,8 +106,9 @@ impl Verify {
         }
     }
 
-    /// Says that a document of so many bytes was read, whether it was sent or not: a round ends after a round's bytes of
-    /// them too, so that others need not wait for one who has little to send.
+    /// Notes that a document of `bytes` bytes was read, whether its features were sent or not. A round also
+    /// ends after a round's bytes of these, so that others need not wait for a worker that has little to
+    /// send.
     pub fn read(&mut self, worker: &mut Worker, bytes: usize) {
         self.read += bytes;
         if self.read >= ROUND_BYTES {
@@ -114,8 +123,8 @@ impl Verify {
         arrived.into_iter().for_each(|features| self.arrived.add(features, &self.matching));
     }
 
-    /// Waits for all workers, and decides what is not decided yet. Gives those that match to `each`, and says how many pairs
-    /// there were.
+    /// Waits for all workers, and decides the pairs that are not decided yet. Gives the pairs that match to
+    /// `each`, and returns the number of candidate pairs.
     pub fn finish(self, worker: &mut Worker, mut each: impl FnMut(Pair, Similarity)) -> Result<u64, Error> {
         let Verify { shuffle, mut arrived, matching, .. } = self;
         shuffle.finish_each(worker, |features| arrived.add(features, &matching));
@@ -155,7 +164,7 @@ impl Waiting {
         }
     }
 
-    /// Decides the document's pairs with those that are here. Every document arrives once.
+    /// Decides the pairs of a document with those documents that have arrived. Every document arrives once.
     fn arrived(&mut self, doc: DocId, features: impl AsRef<[u64]> + Into<Vec<u64>>, matching: &Matching) {
         let Some((pairs, undecided)) = self.pairs.get_mut(&doc) else { return };
         let pairs = std::mem::take(pairs);

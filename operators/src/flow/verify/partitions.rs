@@ -1,4 +1,5 @@
-//! Candidate pairs in parts, so that of each the features of its documents can be looked at together.
+//! Verification beyond memory: divides candidate pairs into parts, and decides them part by part with the
+//! features of their documents.
 
 use timely::worker::Worker;
 
@@ -10,24 +11,29 @@ use crate::spill::budget::FRAME_BYTES;
 use crate::spill::merge::Cursor;
 use crate::{Error, Runs, Scratch, Sorted, Spool, hash};
 
-/// A worker has so many at the most.
+/// Greatest number of parts of a worker.
 const MOST_PARTS: usize = 64;
 
-/// A pair: its later document, the earlier one, the distance.
+/// A pair, keyed by its later document: the later one, the earlier one, the distance.
 type ByLater = ((u64, u64), u64);
 
 /// The pairs that this worker decides, in parts, with the features of their documents on disk.
 ///
-/// A part is chosen by the first document that the later one of a pair is a candidate with. Of documents that are all
-/// alike this is one, so they are in one part; else the features of a document are in several. The documents of a part
-/// that does not fit into memory meet in [`Bundles`].
+/// All pairs of one later document are in one part, which is chosen by the hash of the first document that
+/// the later one is a candidate with. If documents are all alike, that is the same document for all of them,
+/// so they are in one part and their features are written once. Other documents may be in several parts, and
+/// their features are then written once for each. The documents of a part that does not fit into memory meet
+/// in [`Bundles`].
+///
+/// Example with the pairs 1-2, 1-3, 2-3 and 4-5: the later documents 2 and 3 have the first candidate 1, so
+/// their three pairs are in the part `hash(1)`; the pair 4-5 is in the part `hash(4)`.
 pub(crate) struct Parts {
     pairs: Cursor<(u64, Pair)>,
-    /// Of each part, by its number on this worker.
+    /// Features of each part, by the part's number on this worker.
     features: Vec<OfPart>,
-    /// Of one holder.
+    /// Scratch of one holder.
     scratch: Scratch,
-    /// The same in bytes.
+    /// Budget of one holder, in bytes.
     budget: usize,
     peers: u64,
 }
@@ -39,15 +45,16 @@ struct OfPart {
 }
 
 impl Parts {
-    /// Takes the pairs to where they are decided, and adds each part in which a document is wanted to `wanted`.
-    /// `scratch`: of one holder, and its budget; pairs take two, on their way half of one more, and features two.
+    /// Sends the pairs to the workers that decide them, and adds to `wanted` each document with each part
+    /// that wants its features. `scratch`: the scratch of one holder, and its budget. The pairs take two
+    /// holders, and half of one more while they travel; the features take two.
     pub fn new(
         worker: &mut Worker,
         mut pairs: Sorted<Pair>,
         wanted: &mut Runs<(u64, u64)>,
         (scratch, budget): (&Scratch, usize),
     ) -> Result<Self, Error> {
-        // Each keeps a frame at hand, and another one once it has written.
+        // The spool of a part holds a frame, and another one once it has written.
         let parts = (budget / (2 * FRAME_BYTES)).clamp(1, MOST_PARTS);
         let peers = worker.peers() as u64;
         let all = parts as u64 * peers;
@@ -75,7 +82,7 @@ impl Parts {
         Ok(Parts { pairs, features: features.collect(), scratch: scratch.clone(), budget, peers })
     }
 
-    /// Keeps the features of a document for a part of this worker.
+    /// Stores the features of a document for a part of this worker.
     pub fn push(&mut self, part: u64, doc: DocId, features: &[u64]) {
         let of_part = &mut self.features[(part / self.peers) as usize];
         of_part.spool.push(doc, features);
@@ -83,7 +90,7 @@ impl Parts {
         of_part.numbers += features.len();
     }
 
-    /// Calls `decide` with every pair, and the features of its documents where both have arrived.
+    /// Calls `decide` with every pair, and with the features of its documents if both have arrived.
     pub fn decide(self, mut decide: impl FnMut(Pair, Option<[&[u64]; 2]>)) -> Result<(), Error> {
         let Parts { mut pairs, features, scratch, budget, peers } = self;
         for (part, OfPart { spool, docs, numbers }) in (0..).zip(features) {

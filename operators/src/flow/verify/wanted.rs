@@ -1,4 +1,4 @@
-//! Which documents are to be read again, and where their features are wanted.
+//! Documents that must be read again, and the parts that want their features.
 
 use timely::worker::Worker;
 
@@ -8,20 +8,23 @@ use crate::record::DocId;
 use crate::spill::merge::Cursor;
 use crate::{Error, Matches, Runs, Scratch};
 
-/// Which of this worker's documents have to be read again, and in which parts of the pairs their features are wanted.
+/// Documents of this worker that must be read again, each with the parts of the pairs in which its features
+/// are wanted.
 ///
-/// They are asked for in the order of the corpus. Memory: 16 bytes for each document and part, or a holder's budget.
+/// They must be asked for in the order of the corpus. Memory: 16 bytes for each document and part, or a
+/// holder's budget.
 pub struct Needs {
     needs: Cursor<(u64, u64)>,
-    /// A buffer.
+    /// Buffer for the result of [`Needs::of`].
     parts: Vec<u64>,
 }
 
-/// In place of a part: nobody wants the features.
+/// Number that stands for no part: nobody wants the features of the document.
 const NOBODY: u64 = u64::MAX;
 
 impl Needs {
-    /// Of documents that are only to be named: those of pairs and of groups of identical ones, found by all workers.
+    /// Collects the documents that must only be named: those of pairs and of groups of identical documents,
+    /// found by all workers.
     pub fn of_matches(worker: &mut Worker, matches: &Matches, scratch: &Scratch) -> Result<Self, Error> {
         let mut wanted = Runs::new(scratch).once();
         for (pair, _) in &matches.pairs {
@@ -30,8 +33,8 @@ impl Needs {
         Needs::exchange(worker, wanted, &matches.copies, scratch)
     }
 
-    /// Tells every worker which of its documents are wanted, each with its part, and which are in a group of identical
-    /// ones.
+    /// Tells every worker which of its documents are wanted by which part, and which are in a group of
+    /// identical documents.
     pub(crate) fn exchange(
         worker: &mut Worker,
         mut wanted: Runs<(u64, u64)>,
@@ -48,7 +51,8 @@ impl Needs {
         Ok(Needs { needs: Cursor::new(shuffle.finish(worker)?), parts: Vec::new() })
     }
 
-    /// If the document is needed at all, the parts that want its features. It comes after those asked for before it.
+    /// Returns the parts that want the features of a document, or `None` if the document is not needed at
+    /// all. Documents must be asked for in the order of the corpus.
     pub fn of(&mut self, doc: DocId) -> Result<Option<&[u64]>, Error> {
         self.parts.clear();
         while self.needs.next_if(|need| need.0 < doc.0)?.is_some() {}
@@ -60,7 +64,8 @@ impl Needs {
         Ok(any.then_some(&self.parts))
     }
 
-    /// Whether any document of the split is needed, which comes after those asked for before it.
+    /// Whether any document of the split is needed. Splits must be asked for in the order of the corpus,
+    /// together with documents.
     pub fn any_of(&mut self, split: u32) -> Result<bool, Error> {
         while self.needs.next_if(|need| DocId(need.0).split() < split)?.is_some() {}
         Ok(self.needs.peek()?.is_some_and(|need| DocId(need.0).split() == split))

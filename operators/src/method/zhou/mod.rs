@@ -1,7 +1,7 @@
-//! `zhou2017`: SimHash of 32 bits and the words that two posts share, together.
+//! The method `zhou2017`: SimHash of 32 bits combined with the words that two posts share.
 //!
 //! Source: Zhou Chunhui, "An improved algorithm of big data deduplication based on Simhash", Computer and
-//! Modernization 2017(7). What we read in it, and where we differ: docs/papers/zhou2017.md.
+//! Modernization 2017(7). Our reading of it, and our differences: docs/papers/zhou2017.md.
 
 pub mod retrieval;
 
@@ -16,29 +16,29 @@ use crate::sets::similarity::{Similarity, shared};
 use crate::text::Clean;
 use crate::text::features::{FeatureSpec, Features};
 
-/// The parameters of `zhou2017`.
+/// Parameters of `zhou2017`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZhouSpec {
-    /// The weight of the words that two texts share: 2 to 8.
+    /// Weight of the words that two texts share: 2 to 8.
     pub k: u32,
-    /// The least Sim of a duplicate, in millionths; by default 1 + 0.2 K.
+    /// Least Sim of a duplicate, in millionths; by default 1 + 0.2 K.
     pub threshold: Option<u64>,
-    /// Which documents are compared.
+    /// Way in which the documents to compare are found.
     pub retrieval: Retrieval,
-    /// Which half of a word's hash the other one is or-ed onto.
+    /// Half of a word's hash that the other half is or-ed onto.
     pub fold: Half,
-    /// What the fingerprint is made from.
+    /// Features that the fingerprint is made from.
     pub features: FeatureSpec,
-    /// What is done to the text first.
+    /// Cleaning of the text.
     pub clean: Clean,
 }
 
 /// A half of a word's 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Half {
-    /// The most significant 16: the paper's bits 1 to 16, as we read it.
+    /// The most significant 16 bits: the paper's bits 1 to 16, as we read it.
     Upper,
-    /// The least significant 16: those bits, if bit 1 is the least significant one.
+    /// The least significant 16 bits: the paper's bits 1 to 16, if bit 1 is the least significant one.
     Lower,
 }
 
@@ -57,7 +57,7 @@ impl Default for ZhouSpec {
 }
 
 impl ZhouSpec {
-    /// The least Sim of a duplicate, in millionths.
+    /// Returns the least Sim of a duplicate, in millionths.
     fn threshold(&self) -> u64 {
         self.threshold.unwrap_or(1_000_000 + 200_000 * u64::from(self.k))
     }
@@ -100,25 +100,38 @@ impl fmt::Display for ZhouSpec {
     }
 }
 
-/// Fingerprints, words, and when two documents are duplicates.
+/// The method `zhou2017`: makes the fingerprint and the words of a document, and decides whether two
+/// documents are duplicates.
+///
+/// Two documents are duplicates if Sim = 1 / (Ham + 1) + K * Dup reaches a threshold. Ham is the Hamming
+/// distance of the fingerprints, and Dup the Jaccard similarity of the sets of words.
+///
+/// Example with K = 4 and the threshold 1.8:
+///
+/// ```text
+/// Ham   words shared   words in all   Sim
+/// 0     1              5              1 + 4 * 1/5 = 1.8          a duplicate
+/// 2     2              4              1/3 + 4 * 2/4 = 2.33       a duplicate
+/// 3     30             80             1/4 + 4 * 30/80 = 1.75     none
+/// ```
 #[derive(Clone)]
 pub struct Zhou {
     features: Features,
     k: u64,
     threshold: u64,
     fold: Half,
-    /// Which documents are compared.
+    /// Way in which the documents to compare are found.
     pub retrieval: Retrieval,
 }
 
 impl Zhou {
-    /// As the parameters say, with the features that they name.
+    /// Makes the method with the parameters of `spec` and the features that they name.
     pub fn new(spec: &ZhouSpec, features: Features) -> Self {
         let ZhouSpec { k, retrieval, fold, .. } = *spec;
         Zhou { features, k: k.into(), threshold: spec.threshold(), fold, retrieval }
     }
 
-    /// The row of a cleaned text. A word counts for the fingerprint as often as it stands in the text.
+    /// Returns the row of a cleaned text. A repeated word is counted each time in the fingerprint.
     pub fn row(&self, doc: DocId, text: &str) -> WordRow {
         let (mut tally, mut words) = (Tally::<u64>::default(), Vec::new());
         self.features.slices(text, |word| {
@@ -130,10 +143,11 @@ impl Zhou {
         WordRow { doc, fingerprint: tally.majority() as u32, words }
     }
 
-    /// The pair, with its Hamming distance and Dup, if the two are duplicates: if Sim reaches the threshold.
+    /// Returns the pair, with its Hamming distance and with Dup, if the two are duplicates.
     pub fn duplicates(&self, a: &WordRow, b: &WordRow) -> Option<(Pair, Similarity)> {
         let distance = (a.fingerprint ^ b.fingerprint).count_ones();
-        // They share at most the words of the one that has fewer, which spares most counts.
+        // The two share at most the words of the one that has fewer. This bound makes most counts
+        // unnecessary.
         let (fewer, more) = (a.words.len().min(b.words.len()), a.words.len().max(b.words.len()));
         if !self.reached(distance, fewer as u64, more as u64) {
             return None;
@@ -144,19 +158,19 @@ impl Zhou {
         reached.then(|| (Pair::new(a.doc, b.doc, distance), Similarity::ratio(both, all)))
     }
 
-    /// Whether Sim = 1 / (Ham + 1) + K * Dup, the paper's formula 2, is at least the threshold, in whole numbers:
-    /// both sides times the denominators.
+    /// Whether Sim = 1 / (Ham + 1) + K * Dup, formula 2 of the paper, is at least the threshold. Both sides
+    /// are multiplied by the denominators, so that all numbers are whole.
     fn reached(&self, distance: u32, shared: u64, all: u64) -> bool {
         let ham = u64::from(distance) + 1;
         1_000_000 * (all + self.k * shared * ham) >= self.threshold * all * ham
     }
 }
 
-/// A word's 32 bits: `String.hashCode` of Java, with one half or-ed onto the other.
+/// Returns the 32 bits of a word: `String.hashCode` of Java, with one half or-ed onto the other.
 ///
-/// The paper names no hash. It says that words of two or three characters leave most of theirs unfilled, so that
-/// nearly everything falls into one bucket of the *first* copy, and or-s bits 17 to 32 onto bits 1 to 16: such a hash is
-/// Java's, whose Lucene it uses, if bit 1 is the most significant.
+/// The paper names no hash. It says that words of two or three characters leave most of their bits unfilled,
+/// so that nearly everything falls into one bucket of the *first* copy, and or-s bits 17 to 32 onto bits 1 to
+/// 16. The hash of Java, whose Lucene the paper uses, is such a hash if bit 1 is the most significant.
 ///
 /// Source: Java SE API, `java.lang.String.hashCode`: s[0] * 31^(n-1) + ... + s[n-1] over UTF-16.
 fn word_hash(word: &str, fold: Half) -> u32 {
@@ -175,7 +189,7 @@ mod tests {
         Zhou::new(&ZhouSpec { k, threshold, ..ZhouSpec::default() }, Features::Chars(1))
     }
 
-    /// "hello" from Java's own documentation of `hashCode`, the others worked out by hand.
+    /// "hello" comes from Java's own documentation of `hashCode`; the others were worked out by hand.
     #[test]
     fn a_word_of_two_characters_has_its_bits_in_both_halves() {
         for (word, upper, lower) in [

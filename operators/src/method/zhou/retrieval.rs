@@ -1,8 +1,5 @@
-//! Retrieval of Zhou 2017, section 3.2: which documents are compared, and greedy deletion of the duplicates found.
-//!
-//! The 32 bits of a fingerprint make four copies of the corpus, one for each 8 bits. Copies are searched one after
-//! another; what one copy deletes is not in the next. All three ways compare documents in the order of the corpus,
-//! so what is deleted depends on nothing else.
+//! Retrieval of Zhou 2017, section 3.2: finds the documents that are compared, and deletes duplicates
+//! greedily.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -10,28 +7,46 @@ use std::ops::Add;
 
 use crate::record::DocId;
 
-/// The copies of a corpus.
+/// Number of copies of a corpus.
 pub const COPIES: usize = 4;
-/// A group with more than this share of its copy's rows is taken out and searched by its remaining bits.
+/// Greatest share of its copy's rows, in percent, that a group may have without being searched by its
+/// remaining bits.
 const HEAVY_PERCENT: u64 = 50;
-/// With fewer than [`FEW_BITS`] bits remaining, a group of up to this share of the original data is not taken out.
-/// The paper leaves the share open. At 10 % of 200,000 posts a group costs 200 million comparisons, once; to split it
-/// to the end makes 97 groups of it, which have not become smaller if its fingerprints are the same.
+/// Share of the original data, in percent, up to which a group is not split further once fewer than
+/// [`FEW_BITS`] bits remain.
+///
+/// The paper leaves the share open. At 10 % of 200,000 posts a group costs 200 million comparisons, once.
+/// Splitting it to the end makes 97 groups, which are not smaller if its fingerprints are the same.
 const SMALL_PERCENT: u64 = 10;
-/// See [`SMALL_PERCENT`].
+/// Number of remaining bits below which [`SMALL_PERCENT`] applies.
 const FEW_BITS: u32 = 8;
-/// With this many bits remaining, nothing is taken out.
+/// Number of remaining bits at which no group is split any further.
 const LAST_BITS: u32 = 3;
 
-/// How the documents that are compared are found.
+/// Way in which the documents to compare are found.
+///
+/// The 32 bits of a fingerprint are cut into four groups of 8, each of which makes a *copy* of the corpus.
+/// The copies are searched one after the other: documents that agree on the group of the copy are compared,
+/// in the order of the corpus, and a document that is a duplicate of an earlier one is deleted and missing in
+/// the next copies. All three ways compare in the order of the corpus, so the deletions depend on nothing
+/// else.
+///
+/// Example with `Bucket` and three documents:
+///
+/// ```text
+/// fingerprints    1: AA 00 00 00    2: AA FF FF FF    3: BB FF FF FF
+/// copy 0          bucket AA: 1 and 2 are compared; 2 is a duplicate and deleted
+/// copy 1          buckets 00 and FF: 3 would have been compared with 2, which is gone
+/// copies 2 and 3  as copy 1: documents 1 and 3 stay
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retrieval {
-    /// The baseline: 8 bits of each document are held against those of every earlier one.
+    /// The baseline: 8 bits of each document are compared with those of every earlier one.
     Linear,
-    /// 256 buckets by those 8 bits; all documents of a bucket are compared.
+    /// Documents are divided into 256 buckets by those 8 bits, and all documents of a bucket are compared.
     Bucket,
-    /// A bucket with most of the rows is split again by its remaining bits, so documents that differ in more than
-    /// three bits may miss each other there.
+    /// As `Bucket`, but a bucket with most of the rows is split again by its remaining bits. Documents in it
+    /// that differ in more than three bits may miss each other.
     Recursive,
 }
 
@@ -54,32 +69,32 @@ impl fmt::Display for Retrieval {
     }
 }
 
-/// A document as its words have it.
+/// A document with its fingerprint and its words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WordRow {
-    /// Its place in the corpus.
+    /// Position in the corpus.
     pub doc: DocId,
-    /// Bit 1 of the paper is the most significant.
+    /// Fingerprint. Bit 1 of the paper is the most significant bit.
     pub fingerprint: u32,
-    /// Hashes of its words, sorted, each once.
+    /// Hashes of the words, sorted, each once.
     pub words: Vec<u64>,
 }
 
-/// What shares are taken of, in rows of all workers.
+/// Numbers of rows, over all workers, of which the shares that end a split are taken.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// Rows of the copy at hand.
+    /// Number of rows of the current copy.
     pub copy: u64,
-    /// Rows of the first copy.
+    /// Number of rows of the first copy.
     pub original: u64,
 }
 
-/// How often documents were compared.
+/// Numbers of comparisons of documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Comparisons {
-    /// By 8 bits of their fingerprints, in [`Retrieval::Linear`] alone.
+    /// Comparisons of 8 bits of the fingerprints, in [`Retrieval::Linear`] alone.
     pub of_bits: u64,
-    /// By their similarity.
+    /// Comparisons by similarity.
     pub of_words: u64,
 }
 
@@ -92,7 +107,8 @@ impl Add for Comparisons {
 }
 
 impl Retrieval {
-    /// Rows with different keys in a copy can be searched apart from each other. The baseline has one key.
+    /// Returns the key of a row in a copy. Rows with different keys can be searched apart from each other.
+    /// The baseline has one key.
     pub fn key(self, copy: usize, fingerprint: u32) -> u32 {
         match self {
             Retrieval::Linear => 0,
@@ -100,11 +116,11 @@ impl Retrieval {
         }
     }
 
-    /// Deletes the duplicates of one copy from `rows`, which are all rows of some keys, in any order; they come out
-    /// in the order of the corpus.
+    /// Deletes the duplicates of one copy from `rows`, which are all rows of some keys in any order. The rows
+    /// that stay come out in the order of the corpus.
     ///
-    /// `duplicate`: whether the second document is a duplicate of the first, which is the earlier one. Cost: as
-    /// many calls as the comparisons that are counted, and sorting. Memory: some 20 bytes a row.
+    /// `duplicate`: whether the second document is a duplicate of the first, which is the earlier one. Cost:
+    /// as many calls as the comparisons that are counted, and sorting. Memory: some 20 bytes a row.
     pub fn search(
         self,
         copy: usize,
@@ -138,13 +154,14 @@ impl Retrieval {
     }
 }
 
-/// Whether two documents meet in any copy.
+/// Whether two documents meet in any copy by their fingerprints.
 pub fn meet(a: u32, b: u32) -> bool {
     groups(u32::MAX).into_iter().any(|group| (a ^ b) & group == 0)
 }
 
-/// The bits of each copy by the paper's formula 3: of `n` bits a quarter, rounded down, for the first three, from
-/// the most significant on, and what is left for the last.
+/// Divides `bits` into the groups of the four copies, from the most significant bit on. By formula 3 of the
+/// paper the first three groups get a quarter of the bits each, rounded down, and the last group gets the
+/// rest.
 fn groups(bits: u32) -> [u32; COPIES] {
     let mut left = bits;
     let mut groups = [0; COPIES];
@@ -159,7 +176,7 @@ fn groups(bits: u32) -> [u32; COPIES] {
     groups
 }
 
-/// The search of one copy. Rows go by their index, which has the order of the corpus.
+/// The search of one copy. Rows are named by their index, which is in the order of the corpus.
 struct Search<'a, D> {
     rows: &'a [WordRow],
     original: u64,
@@ -169,8 +186,9 @@ struct Search<'a, D> {
 }
 
 impl<D: FnMut(&WordRow, &WordRow) -> bool> Search<'_, D> {
-    /// Compares each row with the earlier ones that were not deleted, in order, until one has it as a duplicate.
-    /// Those that differ in the bits `on` are passed over. Returns how many were looked at.
+    /// Compares each row with the earlier ones that were not deleted, in order, until it is a duplicate of
+    /// one. Rows that differ in the bits `on` are skipped. Returns the number of rows looked at, skipped ones
+    /// included.
     fn compare(&mut self, docs: &[u32], on: u32) -> u64 {
         let (mut kept, mut looked) = (Vec::<(u32, u32)>::new(), 0);
         for &doc in docs {
@@ -190,8 +208,8 @@ impl<D: FnMut(&WordRow, &WordRow) -> bool> Search<'_, D> {
         looked
     }
 
-    /// Searches by the values of `group` a copy whose rows differ in no bit but those of `bits`. `docs` are its rows,
-    /// or at the highest level those that are here of `total`.
+    /// Searches a copy by the values of `group`. Its rows differ in no bit outside of `bits`. `docs`: the
+    /// rows, or at the highest level those of them that are on this worker, of `total` on all workers.
     fn split(&mut self, docs: &mut [u32], total: u64, bits: u32, group: u32) {
         let heavy = |rows: usize| rows as u64 * 100 > total * HEAVY_PERCENT;
         let small = |rows: usize| rows as u64 * 100 <= self.original * SMALL_PERCENT;
@@ -201,7 +219,7 @@ impl<D: FnMut(&WordRow, &WordRow) -> bool> Search<'_, D> {
         let left = remaining.count_ones();
         let ends = !heavy(largest) || left < FEW_BITS && small(largest) || left <= LAST_BITS;
         for bucket in buckets {
-            // One row alone has nothing to be compared with, however often it is split.
+            // A single row has nothing to be compared with, however often it is split.
             if ends || !heavy(bucket.len()) || bucket.len() == 1 {
                 self.compare(bucket, 0);
                 continue;
@@ -216,7 +234,8 @@ impl<D: FnMut(&WordRow, &WordRow) -> bool> Search<'_, D> {
     }
 }
 
-/// The rows by their bits in `group`, those of each bucket in the order of the corpus.
+/// Divides rows into buckets by their bits in `group`. The rows of each bucket are in the order of the
+/// corpus.
 fn buckets<'d>(rows: &[WordRow], docs: &'d mut [u32], group: u32) -> Vec<&'d [u32]> {
     let value = |doc: u32| rows[doc as usize].fingerprint & group;
     docs.sort_unstable_by_key(|&doc| (value(doc), doc));
@@ -239,7 +258,7 @@ mod tests {
             .collect()
     }
 
-    /// Searches all copies, one after another; `original`: of how many rows shares are taken at the least.
+    /// Searches all copies, one after the other. `original`: least number of rows that shares are taken of.
     fn search(
         retrieval: Retrieval,
         fingerprints: &[u32],
@@ -268,7 +287,7 @@ mod tests {
         assert_eq!(widths(0x3_FFFF), [4, 4, 4, 6]); // the paper's example: 18 bits
         assert_eq!(widths(0x00FF_FFFF), [6, 6, 6, 6]);
         assert_eq!(widths(0b111_1111), [1, 1, 1, 4]);
-        // Of bits with gaps, each is in one group.
+        // Bits with gaps between them are in one group each.
         assert_eq!(groups(0xF0_0F0F), [0xE0_0000, 0x10_0C00, 0x0308, 0x07]);
     }
 
@@ -291,8 +310,8 @@ mod tests {
         assert_eq!(compared(&fingerprints[..5], Retrieval::Recursive), BTreeSet::from([(0, 2), (1, 2)]));
     }
 
-    /// How often the rows of a copy over `bits` with a group of `group` bits are compared, when all rows have one
-    /// fingerprint and splitting ends at `last` bits.
+    /// Returns how often the rows of a copy over `bits` bits with a group of `group` bits are compared, when
+    /// all rows have one fingerprint and splitting ends at `last` bits.
     fn leaves(bits: u32, group: u32, last: u32) -> u64 {
         let left = bits - group;
         let quarter = left / 4;
@@ -317,13 +336,14 @@ mod tests {
             assert_eq!(comparisons.of_words, 3, "{retrieval}");
             assert_eq!(comparisons.of_bits, if retrieval == Retrieval::Linear { 3 } else { 0 });
         }
-        // 1 is looked at by 0 in the first copy, which has them agree, then twice in vain: 3, 1, 1 and 1 looks.
+        // The first copy has 3 looks. In the second one documents 0 and 1 agree, so 1 is deleted at its only
+        // look, and 2 looks at 0 in vain. The last two copies have 1 look each.
         let (kept, comparisons) = search(Retrieval::Linear, &[1, 0x8000_0001, 2], 0, |a, b| (a, b) == (0, 1));
         assert_eq!((kept, comparisons), (vec![0, 2], Comparisons { of_bits: 3 + 2 + 1 + 1, of_words: 4 }));
     }
 
     prop_compose! {
-        /// Near a few centres, of which one has most of the rows.
+        /// Fingerprints near a few centres, of which one has most of the rows.
         fn crowded()(
             centres in vec(any::<u32>(), 1..4),
             near in vec((0usize..12, vec(0u32..32, 0..6)), 0..80),
@@ -369,7 +389,8 @@ mod tests {
         #[test]
         fn deletion_equals_the_book(fingerprints in crowded(), salt in any::<u64>()) {
             let duplicate = |a: u64, b: u64| crate::hash::spread(salt ^ (a << 32 | b)) & 7 == 0;
-            // By the book: copy by copy, in order, a document goes with the first earlier one that is left and has it.
+            // The definition: copy by copy, in order, a document is deleted with the first earlier one that
+            // is left and has it as a duplicate.
             let mut left: Vec<usize> = (0..fingerprints.len()).collect();
             let mut comparisons = 0;
             for byte in 0..4 {
@@ -388,7 +409,7 @@ mod tests {
                 let (kept, counted) = search(retrieval, &fingerprints, 0, duplicate);
                 prop_assert_eq!((&kept, counted.of_words), (&left, comparisons), "{}", retrieval);
             }
-            // What the recursion keeps has no duplicate within three bits.
+            // No document that the recursion keeps has a duplicate within three bits.
             let (kept, _) = search(Retrieval::Recursive, &fingerprints, 0, duplicate);
             for (at, &b) in kept.iter().enumerate() {
                 for &a in &kept[..at] {
