@@ -31,23 +31,24 @@ pub enum Show {
     None,
 }
 
-/// Between two plain lines, and between two versions of the metrics.
+/// Time between two plain lines, and between two versions of the metrics.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// A job that people want to see.
+/// Job that people want to see.
 pub(crate) struct Watched<'a> {
     pub common: &'a Common,
     pub name: &'a str,
     pub output: &'a str,
     pub plan: &'a Plan,
     pub configuration: &'a Value,
-    /// Of how many there are; each but 0 has files of its own.
+    /// Number of this process in the job. Each process but 0 writes files of its own.
     pub process: usize,
 }
 
-/// Does a job by `work`, and shows what `progress` says of it: on stderr, as metrics and as events.
+/// Does a job by `work`, and shows its `progress` on stderr, as metrics and as events.
 ///
-/// Errors: those of `work`; a file of metrics or events that cannot be written at the start, or is an input.
+/// # Errors
+/// Those of `work`; a file of metrics or events that cannot be written at the start, or is an input.
 pub(crate) fn watch<T>(
     job: &Watched,
     progress: &Arc<Progress>,
@@ -100,7 +101,7 @@ pub(crate) fn watch<T>(
         let watcher = scope.spawn(move || look(progress, outlets.bar.as_ref(), plain, line, metrics, end));
         let result = work();
         drop(ended);
-        // A panic has ended the process already.
+        // A panic of the thread has ended the process already.
         let _ = watcher.join();
         result
     });
@@ -125,7 +126,7 @@ pub(crate) fn watch<T>(
     result
 }
 
-/// Shows what is to be shown now and then, until `end` is closed.
+/// Shows the progress from time to time, until `end` is closed.
 fn look(
     progress: &Progress,
     bar: Option<&ProgressBar>,
@@ -152,7 +153,7 @@ fn look(
                 say(line());
             }
             if writable && let Err(error) = write_metrics() {
-                // Once is enough.
+                // One warning is enough.
                 writable = false;
                 progress.warn(&format!("{error:#}"));
             }
@@ -160,11 +161,12 @@ fn look(
     }
 }
 
-/// The file of a process: each but the first has one of its own.
+/// Returns the file of a process: each process but the first has one of its own.
 fn of_process(file: &str, process: usize) -> String {
     if process == 0 { file.to_owned() } else { format!("{file}.{process}") }
 }
 
+/// Returns the line that shows the progress of a stage.
 fn line((stage, elapsed, tally): (Stage, Duration, Tally), input_bytes: u64) -> String {
     let name = stage.name();
     let Tally { records, bytes, file_bytes, .. } = tally;
