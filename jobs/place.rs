@@ -89,7 +89,7 @@ pub(crate) struct Place {
     pub token: Option<Token>,
 }
 
-/// What this process does.
+/// Task of this process.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Start {
     /// Starts other processes, and looks after them.

@@ -1,5 +1,4 @@
-//! What one split leaves in the output: its map output, its files, and the task manifest that names these
-//! files.
+//! The files of one split: its map output, its files in the output, and the task manifest that names these.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
