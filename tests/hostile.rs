@@ -7,7 +7,7 @@
 //! | `exit` | exit code of `dedup` on that file alone |
 //! | `docs` | number of kept and removed documents together |
 //! | `rejected` | number of rejected records |
-//! | `options` | options, `-` for none; with `{file}` the file is the value of an option and the input is two posts |
+//! | `options` | options, `-` for none; with `{file}`, the value of an option, the input is two posts |
 //! | `reason` | text in one line of `rejects/`, or of stderr if nothing was committed |
 
 use std::collections::BTreeMap;

@@ -9,7 +9,9 @@
 //! | one of `parquet`, one of `seeing` | `scripts/peers/build` |
 //! | `text`, signals, `hosts` | `scripts/tools/build` |
 //! | `hosts` | root, and a kernel that lets it make network and mount namespaces |
-//! | `corpora`, `hostile`, two of `parquet` | the environment variable `DEDUP_TEST_DATA`; without it they say that they skip |
+//! | `corpora`, `hostile`, two of `parquet` | the environment variable `DEDUP_TEST_DATA` |
+//!
+//! Without `DEDUP_TEST_DATA` these tests say that they skip.
 #![allow(clippy::unwrap_used, reason = "a test whose files cannot be written or read should fail")]
 
 mod azurite;
