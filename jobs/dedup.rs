@@ -33,7 +33,8 @@ use crate::{Common, WrongUse};
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "dedup-job dedup [OPTIONS] <INPUT>... <OUTPUT>")]
 pub struct Args {
-    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store; the last one is the output folder
+    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store; the last one is
+    /// the output folder
     // Not `num_args = 2..`: that would ask for two between any two options.
     #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
     paths: Vec<String>,

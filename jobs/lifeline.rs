@@ -92,7 +92,7 @@ pub(crate) fn bound(command: impl IntoIterator<Item = OsString>) -> Result<Comma
     Ok(bound)
 }
 
-/// Becomes the command that [`bound`] was given. Returns only if that fails.
+/// Becomes the command that `bound` was given. Returns only if that fails.
 pub fn become_bound() -> Error {
     let mut args = env::args_os().skip(2);
     let parent = args.next().and_then(|parent| parent.to_str()?.parse().ok());

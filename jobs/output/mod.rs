@@ -13,13 +13,13 @@
 //! Run folders are named by the number of the lock and random digits.
 //!
 //! ```text
-//! step                       below OUT/_temporary                       readers see below OUT
-//! A takes the lock           lock-00000001                              nothing
-//! A writes its files         + 00000001-9e..: key, map, parts, tasks   nothing
-//! A decides                  + 00000001-9e../job                        nothing
-//! A moves clusters, dies     parts no longer has clusters               clusters, but no _SUCCESS: no output
-//! B takes the lock           lock-00000002, 00000002-51.. (A's folder)  the same
-//! B finishes the commit      removed                                    clusters, pairs, removed, kept, _SUCCESS
+//! step                    below OUT/_temporary                        readers see below OUT
+//! A takes the lock        lock-00000001                               nothing
+//! A writes its files      + 00000001-9e..: key, map, parts, tasks     nothing
+//! A decides               + 00000001-9e../job                         nothing
+//! A moves clusters, dies  parts no longer has clusters                clusters, no _SUCCESS: no output
+//! B takes the lock        lock-00000002, 00000002-51.. (A's folder)   clusters, no _SUCCESS: no output
+//! B finishes the commit   removed                                     clusters, pairs, kept, _SUCCESS
 //! ```
 //!
 //! Had A been killed before it decided, B would do only the splits that A has not finished. The order of all
