@@ -1,6 +1,6 @@
 //! The jobs of the command line, one module each, and what they share.
 //!
-//! Arrows: `jobs` joins `operators`, `cluster` and `datasets`; no algorithm lives here.
+//! This package joins `operators`, `cluster` and `datasets`; no algorithm lives here.
 
 mod cli;
 pub mod commands;
@@ -26,15 +26,15 @@ pub use launch::launcher::Launch;
 pub use launch::parent_watch::{BOUND, become_bound};
 pub use progress::Show;
 
-/// Writes a line to stderr. That nobody can read it, on a closed or full one, is no failure of the job.
+/// Writes a line to stderr. A closed or full stderr is no failure of the job.
 pub fn say(line: impl fmt::Display) {
     if cfg!(test) {
-        return eprintln!("{line}"); // which the harness shows of tests that fail
+        return eprintln!("{line}"); // the test harness shows stderr of tests that fail
     }
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Writes a job's answer to stdout. A reader that has seen enough, such as `head`, is no failure.
+/// Writes the answer of a job to stdout. A reader that has seen enough, such as `head`, is no failure.
 fn print(answer: impl fmt::Display) -> Result<()> {
     match write!(std::io::stdout(), "{answer}").and_then(|()| std::io::stdout().flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -44,10 +44,11 @@ fn print(answer: impl fmt::Display) -> Result<()> {
     }
 }
 
-/// What every job is given: the options that come before or after its name.
+/// Options that every job has, which come before or after its name.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Common {
-    /// Worker threads of all processes together; by default the cores of this machine for each process
+    /// Number of worker threads of all processes together; by default the cores of this machine for each
+    /// process
     ///
     /// The result is the same for any number.
     #[arg(long, global = true, value_name = "N",
@@ -55,7 +56,8 @@ pub struct Common {
     workers: Option<usize>,
     /// How progress is shown on stderr
     ///
-    /// `auto` is a line that renews itself on a terminal, and a line every few seconds elsewhere, of the first process only.
+    /// With `auto`, a terminal gets one line that renews itself. Elsewhere there is a line every few seconds,
+    /// from the first process only.
     #[arg(long, global = true, value_name = "HOW", default_value = "auto")]
     progress: Show,
     /// Print nothing but errors
@@ -63,27 +65,31 @@ pub struct Common {
     quiet: bool,
     /// Keep the numbers of the running job in this file, for Prometheus
     ///
-    /// It is replaced in one step every 5 seconds and at the end, whether the job succeeds or fails.
+    /// The file is replaced in one step every 5 seconds and at the end, whether the job succeeds or fails.
     #[arg(long, global = true, value_name = "FILE", value_parser = cli::values::paths())]
     metrics_file: Option<String>,
     /// Append what happens to this file, as JSON lines
     ///
-    /// Job, stages and splits that begin and end, slow workers and warnings, each with its time.
+    /// An event is written when the job, a stage or a split begins or ends, when a worker is slow, and for
+    /// each warning. Each has its time.
     #[arg(long, global = true, value_name = "FILE", value_parser = cli::values::paths())]
     events: Option<String>,
     #[command(flatten)]
     processes: ProcessOptions,
-    /// Which of several processes this one is, once [`Common::start`] has found that there are several.
+    /// Place of this process among several, once [`Common::start`] has found that there are several.
     #[arg(skip)]
     place: Option<Place>,
 }
 
 impl Common {
-    /// Finds out what this process has to do: start others and look after them, which is returned, or the job, alone or as
-    /// one of several. `several`: whether the job can be done by several.
+    /// Finds out what this process has to do: start other processes, or do the job, alone or as one of
+    /// several.
+    ///
+    /// Returns the processes to be started, if this is a launcher. `several`: whether several processes can
+    /// do the job.
     ///
     /// # Errors
-    /// Wrong use, or, where a launcher has started this process, that it is gone.
+    /// [`WrongUse`]; an error if a launcher has started this process and is gone.
     pub fn start(&mut self, several: bool) -> Result<Option<Launch>> {
         let start = self.processes.start(self.workers, self.quiet, |name| env::var(name).ok())?;
         let processes = match &start {
@@ -105,8 +111,11 @@ impl Common {
         Ok(None)
     }
 
-    /// Meets the other processes of the job, if there are any, all of which must be this program and be asked for the
-    /// same. From then on this process ends when one of them fails.
+    /// Meets the other processes of the job, if there are any. From then on this process ends when one of
+    /// them fails.
+    ///
+    /// # Errors
+    /// When another process is not the same program or was not asked for the same.
     fn join(&self, asked: &impl fmt::Debug) -> anyhow::Result<Cluster> {
         let Some(place) = &self.place else { return Ok(Cluster::alone(self.workers())) };
         let program = hash_of_program().context("could not read this program")?;
@@ -125,24 +134,25 @@ impl Common {
         Ok(cluster)
     }
 
-    /// The number of this process in the job.
+    /// Returns the number of this process in the job.
     #[cfg(feature = "faults")]
     pub fn index(&self) -> usize {
         self.place.as_ref().map_or(0, |place| place.index)
     }
 
-    /// Worker threads of this process.
+    /// Returns the number of worker threads of this process.
     fn workers(&self) -> usize {
         self.workers.unwrap_or(1)
     }
 
-    /// Says something that the user may want to know, and that is no failure.
+    /// Says a warning, unless the user wants only errors.
     fn warn(&self, line: impl fmt::Display) {
         if !self.quiet {
             say(cluster::shown(&format!("warning: {line}")));
         }
     }
 
+    /// Returns how this process shows its progress.
     fn show(&self) -> Show {
         match &self.place {
             _ if self.quiet => Show::None,
@@ -152,11 +162,13 @@ impl Common {
     }
 }
 
-/// Names the build of the program that runs: processes of one job must be of one build, and so must a run and what it
-/// resumes. Linkers put a hash of the whole program into its head (GNU's build id); then the head is enough. Without one
-/// all of the program is read, which takes 25 ms for 100 MB.
+/// Returns a name for the build of this program. The processes of a job must be of one build, and so must a
+/// run and the run that it resumes.
+///
+/// Linkers put a hash of the whole program into its head (GNU's build id), and then the head is enough.
+/// Without it the whole program is read, which takes 25 ms for 100 MB.
 pub(crate) fn hash_of_program() -> io::Result<u128> {
-    // Under its own name there may be another one by now.
+    // Another program may have taken its name by now.
     let program = File::open("/proc/self/exe").or_else(|_| File::open(env::current_exe()?))?;
     hash_of_build(program)
 }
@@ -173,8 +185,9 @@ fn hash_of_build(mut program: impl Read) -> io::Result<u128> {
     }
 }
 
+/// Number of bytes of the program that are read at a time.
 const PROGRAM_WINDOW: usize = 64 << 10;
-/// The head of the note that holds it (ELF): a name of 4 bytes, 20 bytes of hash, type 3, "GNU".
+/// Head of the ELF note with the build id: a name of 4 bytes, 20 bytes of hash, type 3, "GNU".
 const BUILD_ID: &[u8] = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0";
 
 #[cfg(test)]
@@ -192,7 +205,7 @@ mod tests {
         for byte in [0, 70_000, 200_000, 5 * PROGRAM_WINDOW + 2] {
             assert_ne!(program(byte, b""), program(byte + 1 - 2 * (byte > 0) as usize, b""), "{byte}");
         }
-        // Its hash is in the head.
+        // The build id is in the head.
         assert_eq!(program(200_000, BUILD_ID), program(70_000, BUILD_ID));
         assert_ne!(program(120, BUILD_ID), program(70_000, BUILD_ID));
         assert!(hash_of_program().is_ok());

@@ -1,4 +1,5 @@
-//! A real server of Azure Blob Storage on loopback, Microsoft's emulator Azurite. Needs `scripts/azurite/build`.
+//! Runs a server of Azure Blob Storage on loopback, Microsoft's emulator Azurite. It needs
+//! `scripts/azurite/build`.
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot start should fail")]
 
@@ -13,14 +14,14 @@ use tempfile::TempDir;
 
 const START: Duration = Duration::from_secs(60);
 const STOP: Duration = Duration::from_secs(20);
-/// A server that everybody forgot ends after this many seconds.
+/// Time after which a forgotten server ends, in seconds.
 const LIFE_SECONDS: &str = "1800";
 const ACCOUNT: &str = "devstoreaccount1";
-/// The emulator's key, which everybody knows: https://learn.microsoft.com/azure/storage/common/storage-use-azurite
+/// Key of the emulator, which is public: https://learn.microsoft.com/azure/storage/common/storage-use-azurite
 pub const KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
-/// A server with one container, `bucket`.
+/// Server with one container, `bucket`.
 pub struct Azurite {
     endpoint: String,
     child: Child,
@@ -28,7 +29,7 @@ pub struct Azurite {
 }
 
 impl Azurite {
-    /// Takes a second or two.
+    /// Starts a server, which takes a second or two.
     pub fn start() -> Self {
         let scripts = scripts();
         let program = scripts.join("target/node_modules/azurite/dist/src/blob/main.js");
@@ -65,7 +66,7 @@ impl Azurite {
         server
     }
 
-    /// What the environment of a client must say who signs with this key.
+    /// Returns the environment variables of a client that signs with this key.
     pub fn settings(&self, key: &str) -> Vec<(String, String)> {
         let settings = [
             ("AZURE_STORAGE_ENDPOINT", self.endpoint.as_str()),
@@ -79,7 +80,7 @@ impl Azurite {
 
 impl Drop for Azurite {
     fn drop(&mut self) {
-        // Not SIGKILL, which would leave the server to itself: `timeout` hands this one on.
+        // `timeout` hands this signal on. SIGKILL would end `timeout` and leave the server alone.
         Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
         let end = Instant::now() + STOP;
         while self.child.try_wait().unwrap().is_none() {

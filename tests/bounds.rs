@@ -1,4 +1,5 @@
-//! Memory that the input sets: each row of docs/design/0022 against an input that is made to blow it up.
+//! Tests of memory that the input sets: each row of docs/design/0022 against an input that is made to use too
+//! much of it.
 
 mod made;
 
@@ -12,7 +13,7 @@ use crate::support::{Folder, Random, children};
 const MEMORY: &str = "64M";
 const MOST_RESIDENT: u64 = 96 << 20;
 
-/// A holder of memory, and an input that is made to fill it.
+/// Holder of memory, and an input that is made to fill it.
 struct Row {
     holder: &'static str,
     /// Makes the input in the folder `in`.
@@ -20,7 +21,7 @@ struct Row {
     job: &'static str,
     options: &'static str,
     exit: i32,
-    /// In a line of `rejects/`, or of stderr.
+    /// Text in a line of `rejects/`, or of stderr.
     says: &'static str,
 }
 
@@ -262,7 +263,7 @@ const ROWS: &[Row] = &[
 
 #[test]
 fn no_input_makes_a_run_take_more_than_it_may() {
-    // One by one by hand: DEDUP_BOUNDS=windows cargo test ….
+    // One row can be run by hand: DEDUP_BOUNDS=windows cargo test ...
     let only = std::env::var("DEDUP_BOUNDS").unwrap_or_default();
     let failed: Vec<String> = ROWS
         .iter()
@@ -275,7 +276,7 @@ fn no_input_makes_a_run_take_more_than_it_may() {
 impl Row {
     fn check(&self) -> Result<(), String> {
         let here = Folder::new();
-        // So that no file is all that there is.
+        // A second file, so that the made one is not the only file.
         here.write("in/0.txt", "一\n");
         (self.make)(&here);
         let mut line = format!("{} in out --quiet --workers 2 {}", self.job, self.options);
@@ -315,7 +316,7 @@ impl Row {
     }
 }
 
-/// The most that a process has had resident, in bytes.
+/// Returns the most memory that a process has had resident, in bytes.
 fn high_water(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

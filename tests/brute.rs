@@ -1,4 +1,4 @@
-//! What must come out, worked out by the dumbest code: every pair of documents is looked at.
+//! Expected results by brute force: every pair of documents is compared.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
@@ -9,7 +9,7 @@ use operators::text::Cleaner;
 use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
 
-/// A document of a test's own corpus.
+/// Document of a test's own corpus.
 #[derive(Clone, Debug)]
 pub struct Doc {
     pub id: String,
@@ -22,20 +22,20 @@ impl Doc {
     }
 }
 
-/// Two documents by their places, `low < high`, that match by their fingerprints.
+/// Two documents by their indexes, `low < high`, whose fingerprints match.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate {
     pub low: usize,
     pub high: usize,
-    /// In bits.
+    /// Distance in bits.
     pub hamming: u32,
-    /// Of their features, in millionths, rounded down.
+    /// Similarity of their features, in millionths, rounded down.
     pub millionths: u64,
-    /// Whether they are the same text once cleaned.
+    /// Whether their cleaned texts are equal.
     pub identical: bool,
 }
 
-/// All candidates of a method, ordered.
+/// Returns all candidates of a method, in order.
 pub fn candidates(method: &str, docs: &[Doc]) -> Vec<Candidate> {
     let spec: Spec = method.parse().unwrap();
     spec.with(&Lexicon::default(), &Statistics::default(), Brute(docs)).unwrap()
@@ -101,7 +101,8 @@ fn jaccard_millionths<T: std::hash::Hash + Eq>(a: &HashSet<T>, b: &HashSet<T>) -
     both * 1_000_000 / either
 }
 
-/// The Jaccard similarity of the character 5-grams of two texts, in millionths, without any code of the program.
+/// Returns the Jaccard similarity of the character 5-grams of two texts, in millionths, without any code of
+/// the program.
 pub fn similarity_of_grams(a: &str, b: &str) -> u64 {
     let grams = |text: &str| -> HashSet<Vec<char>> {
         text.chars().collect::<Vec<_>>().windows(5).map(<[char]>::to_vec).collect()
@@ -109,16 +110,17 @@ pub fn similarity_of_grams(a: &str, b: &str) -> u64 {
     jaccard_millionths(&grams(a), &grams(b))
 }
 
-/// What becomes of a document.
+/// Verdict of a document.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
     Kept,
-    /// The place of the one that stays, the similarity, the place that names the cluster, and the reason.
+    /// Index of the document that stays, similarity, index of the document that names the cluster, and
+    /// reason.
     Removed(usize, Option<f64>, usize, &'static str),
 }
 
-/// The decisions of `--resolve greedy` for matching pairs, in the keep order of `rank`: a document goes if it
-/// matches one that stays, and the most similar one is named.
+/// Returns the verdicts of `--resolve greedy` for matching pairs, in the keep order of `rank`: a document is
+/// removed if it matches one that stays, and the most similar one is named.
 pub fn greedy(count: usize, pairs: &[Candidate], rank: impl Fn(usize) -> usize) -> Vec<Decision> {
     let cluster = clusters(count, pairs);
     let between = |a: usize, b: usize| pairs.iter().find(|p| (p.low, p.high) == (a.min(b), a.max(b)));
@@ -140,10 +142,10 @@ pub fn greedy(count: usize, pairs: &[Candidate], rank: impl Fn(usize) -> usize) 
     decided.into_values().collect()
 }
 
-/// For each document, the first one of its component.
+/// Returns for each document the first one of its component.
 pub fn clusters(count: usize, pairs: &[Candidate]) -> Vec<usize> {
     let mut first: Vec<usize> = (0..count).collect();
-    // A round may shorten a chain by as little as one.
+    // A round may shorten a chain by only one.
     for _ in 0..count {
         for pair in pairs {
             let least = first[pair.low].min(first[pair.high]);

@@ -1,4 +1,4 @@
-//! Wrong use, exit codes, and what is printed where.
+//! Tests of wrong use, exit codes, and what is printed where.
 
 use std::fs::{self, Permissions};
 use std::io::{ErrorKind, Read, Write};
@@ -16,7 +16,7 @@ use crate::support::{Folder, Random, json_line, run};
 
 const GROUPS: [&str; 3] = ["Input\n", "Search\n", "Output\n"];
 
-/// Three documents, of which the last is the first again.
+/// Makes three documents, of which the last equals the first.
 fn small() -> Folder {
     let here = Folder::new();
     here.write(
@@ -163,7 +163,7 @@ fn an_output_that_exists_is_refused_until_it_may_be_replaced() {
     here.run("dedup b.jsonl out --overwrite").ends(3);
     assert_eq!(here.lines("out/kept", ".jsonl"), [json_line("z", "后天").trim_end()]);
     assert!(here.files("out/removed").is_empty() && here.files("out/_temporary").is_empty());
-    // What an older run had and this one has not goes too.
+    // Files of an older run that this one does not have are removed too.
     here.run("dedup a.jsonl out --overwrite").ends(0);
     assert!(here.files("out/rejects").is_empty());
 
@@ -173,7 +173,7 @@ fn an_output_that_exists_is_refused_until_it_may_be_replaced() {
     here.run("dedup a.jsonl file").fails(2, &["\"file\""]);
     fs::create_dir(here.path("empty")).unwrap();
     here.run("dedup a.jsonl empty").ends(0);
-    // What a killed run has left is no output.
+    // Files of a killed run are no output.
     here.write("killed/_temporary/kept/part-00007.jsonl", "half");
     here.run("dedup a.jsonl killed").ends(0);
     assert_eq!(here.lines("killed/kept", "").len(), 2);
@@ -184,7 +184,7 @@ fn a_file_of_no_known_format_is_wrong_use() {
     let here = Folder::new();
     here.write("a.tsv", "1,今天\n");
     here.run("dedup a.tsv out").fails(2, &["a.tsv", "no format known", "--format"]);
-    // Among files that are known it costs itself.
+    // Among known files it costs only itself.
     here.write("a.jsonl", json_line("1", "text"));
     here.run("dedup a.tsv a.jsonl some").ends(3);
     assert_eq!((here.counter("some", "kept"), here.counter("some", "rejected")), (1, 1));
@@ -230,10 +230,11 @@ fn a_summary_that_cannot_be_written_stops_a_run_before_it_begins_but_spoils_no_o
         here.run(&line).fails(1, &["could not write", file]);
         assert!(!here.path("out").exists());
     }
-    // Inside the output, whose folder the run makes; nobody reads there what is not committed.
+    // The summary may lie inside the output, whose folder the run makes; nobody reads there what is not
+    // committed.
     here.run("dedup a.jsonl out --summary-json out/s.json --quiet").ends(0);
     assert_eq!(fs::read(here.path("out/s.json")).unwrap(), fs::read(here.path("out/_SUCCESS")).unwrap());
-    // A name that is taken by a folder only once the output is there.
+    // This name becomes that of a folder only once the output is there.
     let run = here.run("dedup a.jsonl new --summary-json new/kept").ends(0);
     assert!(run.stderr.contains("warning: could not write \"new/kept\""), "{run:?}");
     assert_eq!(here.lines("new/kept", ".jsonl"), here.lines("out/kept", ".jsonl"));
@@ -395,7 +396,7 @@ fn of_a_gzip_file_that_breaks_off_all_before_the_damage_is_there() {
     gzip.truncate(gzip.len() * 2 / 3);
     here.write("b.jsonl.gz", &gzip);
 
-    // Byte after byte, so that no buffer that is not filled hides any.
+    // One byte at a time, so that no partly filled buffer hides any.
     let (mut decoded, mut decoder, mut byte) = (Vec::new(), GzDecoder::new(&gzip[..]), [0]);
     let broken = loop {
         match decoder.read(&mut byte) {
@@ -438,7 +439,7 @@ fn a_field_that_no_record_has_is_wrong_use_in_every_format_and_the_old_output_st
             assert_eq!(here.bytes("out", ""), before);
         }
     }
-    // One that some records have is none of the user's fault, nor is a line that is damaged.
+    // A field that only some records have is not the user's fault, nor is a damaged line.
     here.run("dedup a.jsonl b.jsonl out --overwrite --quiet --text-field body").ends(3);
     assert_eq!((here.counter("out", "kept"), here.counter("out", "rejected")), (1, 3));
     here.write("c.jsonl", "{bad\n");

@@ -1,6 +1,7 @@
-//! SequenceFiles of every style, codec and version between Hadoop's own code and ours. Needs `scripts/hadoop/build`.
+//! Tests of SequenceFiles of every style, codec and version between Hadoop's own code and ours. They need
+//! `scripts/hadoop/build`.
 //!
-//! Not zstd: Hadoop's ZStandardCodec is native code, which its jars do not bring along.
+//! zstd is not among them: Hadoop's ZStandardCodec is native code, which its jars do not bring along.
 
 use std::fs;
 
@@ -19,7 +20,7 @@ const CLASSES: [(&str, &str); 6] = [
     ("Text", "IntWritable"),
 ];
 
-/// What Hadoop.java says of record number `i` that it wrote.
+/// Returns what Hadoop.java says of record number `i` that it wrote.
 fn record((key, value): (&str, &str), i: usize) -> String {
     let key = match key {
         "Text" | "BytesWritable" => format!("key-{i}"),
@@ -33,7 +34,7 @@ fn record((key, value): (&str, &str), i: usize) -> String {
     format!("{key}\t{value}")
 }
 
-/// Commands that read all files of a folder whose names end so.
+/// Returns commands that read all files of a folder whose names end with `name`.
 fn read_all(folder: &Folder, name: &str) -> Vec<Vec<String>> {
     let files = folder.files(name).into_iter().map(|file| file.to_str().unwrap().to_owned());
     files.filter(|file| file.ends_with(".seq")).map(|file| vec!["read-seq".to_owned(), file]).collect()
@@ -50,7 +51,7 @@ fn every_style_and_codec_goes_from_hadoop_to_us_and_back() {
     for (n, ((style, codec), (key, value))) in &kinds {
         fs::create_dir_all(folder.path(&format!("in{n}"))).unwrap();
         let file = folder.path(&format!("in{n}/a.seq"));
-        // A sync marker every kilobyte, so that a file has splits.
+        // A sync marker stands every kilobyte, so that a file has splits.
         let line = format!("write-seq {} {RECORDS} {key} {value} {style} {codec} 1000", file.display());
         writes.push(line.split(' ').map(str::to_owned).collect());
     }
@@ -58,7 +59,7 @@ fn every_style_and_codec_goes_from_hadoop_to_us_and_back() {
 
     let (mut reads, mut expected) = (Vec::new(), Vec::new());
     for (n, (_, classes)) in &kinds {
-        // A copy of the file beside it: all of it is removed.
+        // A copy of the file beside it is removed as a whole.
         fs::copy(folder.path(&format!("in{n}/a.seq")), folder.path(&format!("in{n}/b.seq"))).unwrap();
         let line =
             format!("dedup in{n} out{n} --method exact:clean=none --workers 2 --split-size 4K --quiet");
@@ -71,14 +72,15 @@ fn every_style_and_codec_goes_from_hadoop_to_us_and_back() {
     assert_eq!(hadoop_lines(&reads), expected);
 }
 
-/// `records` in the layout of an earlier version, after org.apache.hadoop.io.SequenceFile.Reader.init.
+/// Returns `records` in the layout of an earlier version, after
+/// org.apache.hadoop.io.SequenceFile.Reader.init.
 fn written_in(version: u8, records: &[(String, String)]) -> Vec<u8> {
-    // The names of the classes, two flags, the number of metadata, the sync marker.
+    // The head has the names of the classes, two flags, the number of metadata entries, and the sync marker.
     let body = sequence::written(records, if version == 1 { usize::MAX } else { 3 });
     let (names, sync) = (&body[4..56], &body[62..78]);
     let mut file = vec![b'S', b'E', b'Q', version];
     match version {
-        // The length of a name took two bytes.
+        // The length of a name took two bytes in these versions.
         1..=3 => names.chunks(26).for_each(|name| file.extend([&[0], name].concat())),
         _ => file.extend(names),
     }

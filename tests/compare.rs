@@ -1,4 +1,4 @@
-//! `compare`: each test document gets the label of the nearest class by four measures.
+//! Tests of `compare`: each test document gets the label of the nearest class by four measures.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,8 @@ use crate::support::{Folder, Random, sorted, test_data};
 
 const MEASURES: [&str; 4] = ["euclid", "cosine", "correlation", "simhash"];
 
-/// Texts of three classes, of characters of their own and of some that all have; 300 a class.
+/// Returns 300 texts of each of three classes. A class has characters of its own, and some that all classes
+/// have.
 fn texts() -> Vec<(String, String)> {
     let mut random = Random(1);
     let mut all = Vec::new();
@@ -23,7 +24,7 @@ fn texts() -> Vec<(String, String)> {
     all
 }
 
-/// The texts as a folder of GBK files, and as lines of JSON with a field that holds the label.
+/// Writes the texts as a folder of GBK files, and as lines of JSON with a field that holds the label.
 fn corpus() -> Folder {
     let here = Folder::new();
     let mut lines = String::new();
@@ -36,7 +37,7 @@ fn corpus() -> Folder {
     here
 }
 
-/// The rows of `labels/`, less the parts that they are in.
+/// Returns the rows of `labels/`, without the parts that they are in.
 fn labels(here: &Folder, output: &str) -> Vec<Vec<String>> {
     here.rows(&format!("{output}/labels"))
 }
@@ -55,7 +56,8 @@ fn documents_of_distinct_classes_get_their_own_labels() {
     let (training, tested) = (counters["training"].as_u64().unwrap(), counters["tested"].as_u64().unwrap());
     assert_eq!(training + tested, 900);
     assert!((60..130).contains(&tested), "{counters}");
-    // The sum of a class is far from each of its documents: by Euclid the smallest class is nearest to all.
+    // The sum of a class is far from each of its documents, so the smallest class is nearest to all by
+    // Euclidean distance.
     for name in ["cosine", "correlation"] {
         assert_eq!(measure(&report, name)["correct"], tested, "{name}");
         assert_eq!(measure(&report, name)["accuracy"], 1.0);
@@ -74,7 +76,7 @@ fn documents_of_distinct_classes_get_their_own_labels() {
         right += u64::from(simhash == label);
         assert_eq!(euclid, smallest.unwrap()["label"].as_str().unwrap());
     }
-    // 64 bits lose more than the vectors do; by chance it would be a third.
+    // 64 bits lose more than the vectors do; chance would give a third.
     assert!(right > tested / 2 && measure(&report, "simhash")["correct"] == right, "{right} of {tested}");
     let words: Vec<_> = run.stdout.split_whitespace().collect();
     assert!(MEASURES.iter().all(|name| words.contains(name)), "{}", run.stdout);
@@ -82,7 +84,8 @@ fn documents_of_distinct_classes_get_their_own_labels() {
     assert!(run.stderr.contains("Training documents="), "{}", run.stderr);
 }
 
-/// Worked out by hand: characters are features; a test document is of `x`, the others are training.
+/// The result is worked out by hand. Characters are features; the test document is of class `x`, the others
+/// are training.
 #[test]
 fn class_sums_of_all_workers_decide() {
     let here = Folder::new();
@@ -94,7 +97,8 @@ fn class_sums_of_all_workers_decide() {
             json!({"id": id, "text": text, "class": class}).to_string() + "\n",
         );
     }
-    // The sums are A: 4 a, 2 b; B: 1 a, 5 b; C: 1 c. For 3 a and 1 b: squared distances 2, 20, 11; cosines .99, .50, 0.
+    // Sums of the classes: A has 4 a and 2 b, B has 1 a and 5 b, C has 1 c. The test document has 3 a and 1
+    // b. Its squared distances are 2, 20 and 11, its cosines .99, .50 and 0.
     let seed = (0..10_000).find(|seed| {
         let line =
             format!("compare in out --overwrite --quiet --features char:1 --label-field class --seed {seed}");
@@ -186,7 +190,7 @@ fn records_without_a_label_or_an_id_are_counted_and_cost_themselves() {
     assert_eq!(counter("training") + counter("tested"), 900);
     assert_eq!(here.objects("out/rejects", ".jsonl").len(), 1);
 
-    // What pack made of the folder has the same labels.
+    // The packed folder has the same labels.
     here.run("compare packed/packed again --features char:1").ends(0);
     assert_eq!(sorted(labels(&here, "again")), sorted(labels(&here, "out")));
 
@@ -201,7 +205,8 @@ fn records_without_a_label_or_an_id_are_counted_and_cost_themselves() {
     assert!(rejects[0]["reason"].as_str().unwrap().starts_with("line 901: "), "{rejects:?}");
     assert_eq!(sorted(labels(&here, "again")), sorted(labels(&here, "out")));
 
-    // Every other record has no id of that name: those for testing are rejects, those for training need none.
+    // Every other record has no id of that name. Such test documents are rejected; training documents need no
+    // id.
     let lines: String = texts()
         .iter()
         .enumerate()

@@ -1,4 +1,4 @@
-//! Real corpora, where `DEDUP_TEST_DATA` says that they are.
+//! Tests on real corpora, in the folder that `DEDUP_TEST_DATA` names.
 
 use std::collections::HashMap;
 use std::fs;
@@ -27,7 +27,7 @@ fn ledger(here: &Folder, output: &str, read: u64) -> (u64, u64, u64) {
     (kept, removed, rejected)
 }
 
-/// What verification compares, made anew.
+/// Sets of features that verification compares, made anew.
 struct Sets<'a> {
     cleaner: Cleaner,
     features: Features,
@@ -47,7 +47,8 @@ impl<'a> Sets<'a> {
         set
     }
 
-    /// Checks that a removed document is as similar as it says to the one that it names, and that is enough.
+    /// Checks that a removed document is as similar to the one that it names as it says, and that this is
+    /// enough.
     fn check(&mut self, id: &str, duplicate_of: &str, similarity: f64) {
         let measured = jaccard(&self.of(id), &self.of(duplicate_of));
         assert_eq!(measured.as_f64(), similarity, "{id} and {duplicate_of}");
@@ -121,7 +122,7 @@ fn elements_of(here: &Folder, folder: &str) -> Vec<Vec<u8>> {
     elements(&here.bytes(folder, ".dat"))
 }
 
-/// The bytes of each `<doc>`, as a reader who knows nothing of encodings finds them.
+/// Returns the bytes of each `<doc>`, found without any knowledge of encodings.
 fn elements(file: &[u8]) -> Vec<Vec<u8>> {
     let mut elements = Vec::new();
     for line in file.split_inclusive(|&byte| byte == b'\n') {

@@ -1,5 +1,5 @@
-//! What a run survives, with processes that really die: at points of their own choosing (the feature `faults`), or killed
-//! from outside at any time. `scripts/soak` runs more of the kills.
+//! Tests of what a run survives, with processes that really die: at named points of the program (the feature
+//! `faults`), or killed from outside at any time. `scripts/soak` runs more of the kills.
 
 pub mod clock;
 mod death;
@@ -16,10 +16,10 @@ use serde_json::Value;
 
 use crate::support::Folder;
 
-/// So that there are some splits, of which not all workers have as many.
+/// Options that give several splits, of which some workers have more than others.
 pub const SPLITS: &str = "--split-size 96K --quiet";
 
-/// The demo corpus of 3,000 documents in a file `in.jsonl`, and a bad line.
+/// Writes the demo corpus of 3,000 documents into a file `in.jsonl`, and a bad line.
 pub fn corpus() -> Folder {
     let here = Folder::new();
     here.run("demo demo --documents 3000 --seed 5").ends(0);
@@ -29,8 +29,8 @@ pub fn corpus() -> Folder {
     here
 }
 
-/// `options` for a job of so many processes on this machine, and the hosts file that they name. Its ports were free
-/// a moment ago.
+/// Returns the options of a job of `count` processes on this machine, and writes the hosts file that they
+/// name. Its ports were free a moment ago.
 pub fn processes(here: &Folder, count: usize) -> String {
     if count == 1 {
         return String::new();
@@ -41,7 +41,7 @@ pub fn processes(here: &Folder, count: usize) -> String {
     "--master hosts:hosts --launcher sh\\ -c".to_owned()
 }
 
-/// The program with the arguments of `line`, in which a space may be quoted by a backslash.
+/// Returns the program with the arguments of `line`, in which a backslash quotes a space.
 pub fn command(here: &Folder, line: &str) -> Command {
     let mut command = here.command("");
     let words = line.replace("\\ ", "\0");
@@ -49,7 +49,7 @@ pub fn command(here: &Folder, line: &str) -> Command {
     command
 }
 
-/// An output as a reader sees it: its files and what is in them, and the counters.
+/// Output as a reader sees it: its files with their contents, and the counters.
 #[derive(Debug, PartialEq)]
 pub struct Whole {
     files: BTreeMap<String, Vec<u8>>,
@@ -57,14 +57,14 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// `None` as long as there is no `_SUCCESS`.
+    /// Reads an output; `None` as long as there is no `_SUCCESS`.
     pub fn read(output: &Path) -> Option<Self> {
         let success = fs::read(output.join("_SUCCESS")).ok()?;
         let counters = serde_json::from_slice::<Value>(&success).unwrap()["counters"].take();
         let mut files = BTreeMap::new();
         let mut folders = vec![output.to_owned()];
         while let Some(folder) = folders.pop() {
-            // What is gone again shows as a file that is missing.
+            // A file that vanishes meanwhile shows as a missing file.
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
                 let (path, name) = (entry.path(), entry.file_name());
                 if name.to_string_lossy().starts_with('_') && folder_of(output, &path) {
@@ -81,7 +81,7 @@ impl Whole {
     }
 }
 
-/// Whether it lies directly in the output.
+/// Whether a path lies directly in the output.
 fn folder_of(output: &Path, path: &Path) -> bool {
     path.parent() == Some(output)
 }

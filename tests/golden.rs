@@ -1,8 +1,9 @@
-//! Every command as a user sees it: what it prints, how it exits and which files it leaves.
+//! Tests of every command as a user sees it: what it prints, how it exits and which files it leaves.
 //!
-//! A case is a folder of `tests/golden/`. Its file `cmd` has a shell command on each line, which run one after the other in
-//! a new folder that holds the other files of the case. `stdout`, `stderr` and `files` are what comes out. With `UPDATE=1`
-//! they are written anew. What differs from run to run, such as seconds, is shown as `*`.
+//! A case is a folder of `tests/golden/`. Its file `cmd` has a shell command on each line. They run one after
+//! the other in a new folder that holds the other files of the case. `stdout`, `stderr` and `files` hold the
+//! results. With `UPDATE=1` they are written anew. What differs from run to run, such as seconds, is shown as
+//! `*`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -11,12 +12,13 @@ use std::{env, fs, thread};
 
 use crate::support::{Folder, Run, run};
 
-/// How many cases run at a time.
+/// Number of cases that run at a time.
 const AT_ONCE: usize = 2;
-/// What a case has beside its input.
+/// File of a case with its commands.
 const CMD: &str = "cmd";
+/// Files of a case with its results.
 const RESULTS: [&str; 3] = ["stdout", "stderr", "files"];
-/// The beginnings of lines whose numbers differ from run to run.
+/// Beginnings of lines whose numbers differ from run to run.
 const VOLATILE: [&str; 10] = [
     "CPU milliseconds=",
     "Peak bytes of memory=",
@@ -30,10 +32,10 @@ const VOLATILE: [&str; 10] = [
     "\"most_compared_by_a_worker\":",
 ];
 
-/// The beginnings of blocks of JSON of which all differs.
+/// Beginnings of blocks of JSON that differ from run to run.
 const VOLATILE_BLOCKS: [&str; 2] = ["\"seconds\": {", "\"stages\": ["];
 
-/// What a case gives, in the order of [`RESULTS`].
+/// Results of a case, in the order of [`RESULTS`].
 type Results = [String; 3];
 
 #[test]
@@ -56,7 +58,7 @@ fn every_command_prints_and_leaves_what_it_did() {
     assert!(differences.is_empty(), "UPDATE=1 accepts:\n{}", differences.join("\n"));
 }
 
-/// Runs a case. Compares what it gives with what its folder holds, or writes that anew.
+/// Runs a case. Compares its results with those in its folder, or writes them anew.
 fn differences_of(case: &Path) -> Vec<String> {
     let results = results(case);
     let mut differences = Vec::new();
@@ -78,7 +80,7 @@ fn differences_of(case: &Path) -> Vec<String> {
     differences
 }
 
-/// The lines of one text that the other one has not, with `-` and `+` before them.
+/// Returns the lines in which two texts differ, with `-` or `+` before each.
 fn lines_that_differ(before: &str, now: &str) -> String {
     let only = |sign, one: &str, other: &str| -> String {
         let other: Vec<_> = other.lines().collect();
@@ -135,7 +137,7 @@ fn copy(from: &Path, to: &Path) -> Vec<String> {
     names
 }
 
-/// The text without what differs from run to run.
+/// Returns the text without what differs from run to run.
 fn stable(text: &str, folder: &Folder) -> String {
     let text = text.replace(folder.path("").display().to_string().trim_end_matches('/'), "DIR");
     let (mut in_table, mut block_end) = (false, None);
@@ -151,7 +153,7 @@ fn stable(text: &str, folder: &Folder) -> String {
         if VOLATILE_BLOCKS.iter().any(|block| begin.starts_with(block)) && !begin.contains([']', '}']) {
             block_end = Some(indent);
         }
-        // Of the table of stages, only their names.
+        // Only the names are left of the table of stages.
         in_table = begin.starts_with("stage ") || (in_table && !begin.is_empty() && line.starts_with("    "));
         if in_table {
             return format!("    {}\n", begin.split_whitespace().next().unwrap_or_default());

@@ -1,9 +1,15 @@
-//! What stops a run that would remove too much.
+//! Tests of the guards, which stop a run that would remove too much.
 
 use crate::support::{Folder, Random};
 
-/// Ten documents: three of one text, two of another, five of their own; and a line that is none. Of the field `source`
-/// the values are `web` (2 of 3 go), `news` (1 of 5), and two documents have none.
+/// Writes ten documents and one bad line. Three documents have one text, two have another, and five have
+/// texts of their own.
+///
+/// | `source` | documents | removed |
+/// |---|---|---|
+/// | `web` | 3 | 2 |
+/// | `news` | 5 | 1 |
+/// | none | 2 | 0 |
 fn corpus() -> Folder {
     let here = Folder::new();
     let mut random = Random(44);
@@ -30,7 +36,8 @@ fn corpus() -> Folder {
     here
 }
 
-/// Checks that `fails` stops the run with words that `say` why, leaves nothing, and that `passes` does not stop it.
+/// Checks that `fails` stops the run with words that `say` why and leaves nothing, and that `passes` does not
+/// stop it.
 #[track_caller]
 fn guarded(here: &Folder, fails: &str, say: &[&str], passes: &str) {
     for options in ["", "--workers 3 --split-size 100"] {
@@ -38,7 +45,7 @@ fn guarded(here: &Folder, fails: &str, say: &[&str], passes: &str) {
         assert!(here.files("out").is_empty(), "{:?}", here.files("out"));
         here.run(&format!("dedup a.jsonl out --quiet {passes} {options}")).ends(3);
         assert_eq!((here.counter("out", "kept"), here.counter("out", "removed")), (7, 3));
-        // An output that is there stays as it was.
+        // An output that exists stays as it was.
         let before = here.bytes("out", "");
         here.run(&format!("dedup a.jsonl out --overwrite {fails} {options}")).fails(4, say);
         assert_eq!(here.bytes("out", ""), before);
@@ -80,7 +87,7 @@ fn no_more_documents_of_a_source_go_than_may() {
         &["\"web\", 2 of 3", "so it is with another source"],
         &format!("{guard}:100%"),
     );
-    // Documents that say no source are one.
+    // Documents without a source count as one source.
     here.write("b.jsonl", "{\"id\":\"x\",\"text\":\"同一个\"}\n{\"id\":\"y\",\"text\":\"同一个\"}\n");
     let both = format!("dedup a.jsonl b.jsonl out {guard}");
     here.run(&format!("{both}:24%")).fails(4, &["\"web\", 2 of 3", "so it is with another source"]);
@@ -96,7 +103,7 @@ fn no_more_documents_of_a_source_go_than_may() {
 fn a_source_that_no_document_has_is_wrong_use() {
     let here = corpus();
     here.run("dedup a.jsonl out --max-removed-per-source host:10%").fails(2, &["no document", "\"host\""]);
-    // Formats without fields have none.
+    // Formats without fields have no sources.
     here.write("b.txt", "一\n二\n");
     here.run("dedup b.txt out --format lines --max-removed-per-source id:10%")
         .fails(2, &["no document", "\"id\""]);

@@ -1,4 +1,4 @@
-//! A real HDFS on loopback, and Hadoop's own SequenceFile code. Needs `scripts/hadoop/build`.
+//! Runs a real HDFS on loopback, and Hadoop's own SequenceFile code. Both need `scripts/hadoop/build`.
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot start should fail")]
 
@@ -16,28 +16,29 @@ use tempfile::TempDir;
 const START: Duration = Duration::from_secs(120);
 const STOP: Duration = Duration::from_secs(20);
 const COMMAND: Duration = Duration::from_secs(120);
-/// A cluster that everybody forgot ends after this many seconds.
+/// Time after which a forgotten cluster ends, in seconds.
 const LIFE_SECONDS: &str = "1800";
 
-/// Name nodes and data nodes in one process, whose superuser is `hdfs`: we are nobody special in it.
+/// Name nodes and data nodes in one process. Their superuser is `hdfs`; the tests are an ordinary user.
 pub struct MiniDfs {
-    /// Such as `hdfs://127.0.0.1:40123`; everybody may write to its root.
+    /// Name of the file system, such as `hdfs://127.0.0.1:40123`. Everybody may write to its root.
     pub uri: String,
-    /// On which the data nodes give blocks away.
+    /// Ports on which the data nodes serve blocks.
     pub data_ports: Vec<u16>,
     child: Child,
-    /// What it is told, and its answers; `None` at its end.
+    /// Its standard input, and its answers; `None` at its end.
     talk: Mutex<Option<(ChildStdin, mpsc::Receiver<String>)>>,
     folder: TempDir,
 }
 
 impl MiniDfs {
-    /// Takes some seconds. Panics with the end of Hadoop's log when it does not start.
+    /// Starts a cluster, which takes some seconds. Panics with the end of Hadoop's log when it does not
+    /// start.
     pub fn start(data_nodes: usize) -> Self {
         Self::start_with(data_nodes, &[])
     }
 
-    /// `flags`: `ha`, `ec`, as in `Hadoop.java`.
+    /// Starts a cluster with flags such as `ha` and `ec`, as in `Hadoop.java`.
     pub fn start_with(data_nodes: usize, flags: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
@@ -63,17 +64,17 @@ impl MiniDfs {
         cluster
     }
 
-    /// The folder with the settings of its clients.
+    /// Returns the folder with the settings of its clients.
     pub fn conf(&self) -> PathBuf {
         self.folder.path().join("dfs/conf")
     }
 
-    /// The files in which the data nodes keep whole blocks.
+    /// Returns the files in which the data nodes keep whole blocks.
     pub fn replicas(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut folders = vec![self.folder.path().join("dfs/data")];
         while let Some(folder) = folders.pop() {
-            // A data node may just be moving what is in it.
+            // A data node may be moving the content of the folder at this moment.
             for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
                 let name = path.file_name().unwrap().to_string_lossy().into_owned();
                 if path.is_dir() {
@@ -86,7 +87,7 @@ impl MiniDfs {
         found
     }
 
-    /// Has the cluster do something, such as `stop 1`, and waits until it is done.
+    /// Tells the cluster to do something, such as `stop 1`, and waits until it is done.
     pub fn tell(&self, line: &str) {
         let mut talk = self.talk.lock().unwrap();
         let (stdin, lines) = talk.as_mut().unwrap();
@@ -104,7 +105,7 @@ impl MiniDfs {
 
 impl Drop for MiniDfs {
     fn drop(&mut self) {
-        // Its standard input closes, at which it ends.
+        // The cluster ends when its standard input closes.
         drop(self.talk.lock().unwrap_or_else(PoisonError::into_inner).take());
         wait(&mut self.child, STOP);
     }
@@ -124,14 +125,15 @@ pub fn hadoop(args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Output {
     Output { status, stdout: fs::read(stdout).unwrap(), stderr: fs::read(stderr).unwrap() }
 }
 
-/// Runs several of them in one Java and returns the lines that they print.
+/// Runs several of these commands in one Java, and returns the lines that they print.
 pub fn hadoop_lines(commands: &[Vec<String>]) -> Vec<String> {
     let output = hadoop(commands.join(&"--".to_owned()));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
-/// `temporary`: where Java, whose web servers leave their folders behind, may write what it likes.
+/// Returns a Java. `temporary`: a folder in which it may write anything; its web servers leave their folders
+/// behind.
 fn java(temporary: &Path, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
     let target = scripts().join("target");
     assert!(target.join("classes/Hadoop.class").exists(), "run scripts/hadoop/build");
@@ -141,18 +143,18 @@ fn java(temporary: &Path, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> 
     command.args(["-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp"]);
     command.arg(format!("{0}/lib/*:{0}/classes", target.display()));
     command.arg("Hadoop").args(args);
-    // The cluster of whoever runs the tests is none of our business.
+    // The tests ignore the cluster of whoever runs them.
     command.env_remove("HADOOP_CONF_DIR").env_remove("HADOOP_HOME");
     command
 }
 
-/// The folder is the same one for the tests of every package.
+/// Returns the folder of the scripts, which is the same for the tests of every package.
 fn scripts() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().map(|folder| folder.join("scripts/hadoop")).find(|folder| folder.exists()).unwrap()
 }
 
-/// Waits for the end, and brings it about after `limit`.
+/// Waits for the end of a process, and kills it after `limit`.
 fn wait(child: &mut Child, limit: Duration) -> ExitStatus {
     let end = Instant::now() + limit;
     loop {

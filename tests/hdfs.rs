@@ -1,4 +1,4 @@
-//! The program on a real HDFS. Needs `scripts/hadoop/build`.
+//! Tests of the program on a real HDFS. They need `scripts/hadoop/build`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,15 +13,16 @@ use hdfs_native::sync::ClientBuilder;
 use crate::hadoop::{MiniDfs, hadoop_lines};
 use crate::support::{Folder, run, sorted};
 
-/// Every kind of SequenceFile that is read, as Hadoop's writer is asked for it.
+/// Classes of keys of the SequenceFiles that are read, as Hadoop's writer is asked for them.
 const KEYS: [&str; 2] = ["Text", "LongWritable"];
+/// Classes of values of these files.
 const VALUES: [&str; 2] = ["Text", "BytesWritable"];
 const COMPRESSIONS: [&str; 6] =
     ["none default", "none gzip", "record default", "record gzip", "block default", "block gzip"];
-/// Each file has so many records more than the one before, and begins with the same.
+/// Number of records that each file has more than the one before, with which it begins.
 const MORE_RECORDS: usize = 20;
 
-/// An HDFS, and a folder of this machine whose files lie there too.
+/// HDFS, and a folder of this machine with the same files.
 struct Both {
     dfs: MiniDfs,
     here: Folder,
@@ -49,15 +50,15 @@ impl Both {
         bytes
     }
 
-    /// The paths of all files of a folder there, sorted.
+    /// Returns the paths of all files of a folder on HDFS, sorted.
     fn list(&self, folder: &str) -> Vec<String> {
         self.store.list(folder).unwrap().into_iter().map(|entry| entry.path).collect()
     }
 
-    /// All files that can be seen of an output there.
+    /// Returns all visible files of an output on HDFS.
     fn output_there(&self, output: &str) -> BTreeMap<String, Vec<u8>> {
         let root = format!("/{output}/");
-        // Listings leave out what begins with `_`.
+        // Listings leave out names that begin with `_`.
         let reasons = format!("/{output}/removed/_reasons");
         let mut files = self.list(&format!("/{output}"));
         if self.store.exists(&reasons).unwrap() {
@@ -69,7 +70,7 @@ impl Both {
             .collect()
     }
 
-    /// All files of an output here but `_SUCCESS`.
+    /// Returns all files of an output on this machine, but `_SUCCESS`.
     fn output_here(&self, output: &str) -> BTreeMap<String, Vec<u8>> {
         let root = self.here.path(output);
         let files = self.here.files(output).into_iter().filter(|file| !file.ends_with("_SUCCESS"));
@@ -98,7 +99,8 @@ fn an_input_in_the_output_is_told_by_whatever_name(both: &Both) {
     assert!(both.store.exists("/out/_SUCCESS").unwrap() && !both.store.exists("/out/_temporary").unwrap());
 }
 
-/// Documents in JSON lines, plain and compressed, Parquet, a tree of files; some lines and files are bad.
+/// Writes documents in JSON lines, plain and compressed, Parquet, and a tree of files; some lines and files
+/// are bad.
 fn write_corpus(both: &Both) {
     let here = &both.here;
     here.run("demo demo --documents 1500 --seed 5").ends(0);
@@ -184,7 +186,7 @@ fn failures_have_their_codes_and_one_line(both: &Both) {
     let out = both.list("/out");
     ours("dedup @/in/a.jsonl @/out --overwrite --max-rejects 0").fails(4, &["--max-rejects 0"]);
     assert_eq!(both.list("/out"), out);
-    // A name node that is not there.
+    // This name node does not exist.
     here.run("dedup hdfs://127.0.0.1:1/in out").fails(1, &["hdfs://127.0.0.1:1/in"]);
 }
 
@@ -201,17 +203,17 @@ fn the_default_file_system_is_that_of_the_configuration(both: &Both) {
     here.run(&line.replace("hdfs:///configured", "configured").replace("hdfs:///", "")).ends(3);
     let (there, here) = (both.output_there("configured/kept"), both.output_here("configured/kept"));
     assert!(there == here && there.len() == 3);
-    // Without it, nobody knows which one is meant.
+    // Without the variable, nobody knows which name node is meant.
     both.here.run(line).fails(2, &["HADOOP_CONF_DIR", "fs.defaultFS"]);
 }
 
-/// The records of SequenceFiles there, by Hadoop's own reader; sorted.
+/// Returns the records of SequenceFiles on HDFS, as Hadoop's own reader reads them; sorted.
 fn read_by_hadoop(both: &Both, paths: &[String]) -> Vec<String> {
     let read = |path: &String| vec!["read-seq".to_owned(), format!("{}{path}", both.dfs.uri)];
     sorted(hadoop_lines(&paths.iter().map(read).collect::<Vec<_>>()))
 }
 
-/// What Hadoop.java writes as record number `i`.
+/// Returns record number `i`, as Hadoop.java writes it.
 fn record(key: &str, i: usize) -> String {
     let key = if key == "Text" { format!("key-{i}") } else { i.to_string() };
     format!("{key}\t{}", format!("第{i}条记录").repeat(i % 7 + 1))
@@ -225,7 +227,7 @@ fn hadoop_reads_what_we_write_of_what_it_wrote(both: &Both) {
         .map(|(n, kind)| (format!("/seq/{n:02}.seq"), (n + 1) * MORE_RECORDS, kind))
         .collect();
     let write = |(path, count, (key, value, compression)): &(String, usize, (&str, &str, &str))| {
-        // A sync marker every kilobyte, so that a file has splits.
+        // A sync marker stands every kilobyte, so that a file has splits.
         let command = format!("write-seq {}{path} {count} {key} {value} {compression} 1000", both.dfs.uri);
         command.split(' ').map(str::to_owned).collect()
     };
@@ -234,7 +236,8 @@ fn hadoop_reads_what_we_write_of_what_it_wrote(both: &Both) {
         both.here.write(path.trim_start_matches('/'), both.read(path));
     }
 
-    // A text is the same as an earlier one or like none, so each file keeps what it has more than that before.
+    // A text equals an earlier one or is like none, so each file keeps the records that it has more than the
+    // one before.
     let line = "dedup @/seq @/seq-out --method exact:clean=none --split-size 4K --workers 3 --quiet";
     both.here.run(&line.replace('@', &both.dfs.uri)).ends(0);
     both.here.run(&line.replace("@/", "")).ends(0);
@@ -250,13 +253,13 @@ fn hadoop_reads_what_we_write_of_what_it_wrote(both: &Both) {
     let parts = |folder: &str| -> Vec<String> {
         both.list(&format!("/seq-out/{folder}")).into_iter().filter(|path| path.ends_with(".seq")).collect()
     };
-    // A kind of its own for every file, and several splits of the long ones.
+    // Every file has a kind of its own, and the long ones have several splits.
     assert!(parts("kept").len() >= files.len() && parts("removed").len() > files.len());
     assert_eq!(read_by_hadoop(both, &parts("kept")), sorted(kept));
     assert_eq!(read_by_hadoop(both, &parts("removed")), sorted(removed));
     assert_eq!((first.1, last.1), (MORE_RECORDS, 24 * MORE_RECORDS));
 
-    // What was written is read again, and all of it is kept.
+    // The written files are read again, and all of their records are kept.
     both.here.run(&"dedup @/seq-out/kept @/again --method exact --quiet".replace('@', &both.dfs.uri)).ends(0);
     let again: Vec<_> = both.list("/again/kept");
     assert_eq!(read_by_hadoop(both, &again), read_by_hadoop(both, &parts("kept")));

@@ -1,6 +1,8 @@
-//! The ways in which an HDFS may be set up: name services, viewfs, erasure coding. Needs `scripts/hadoop/build`.
+//! Tests of the ways in which an HDFS may be set up: name services, viewfs, erasure coding. They need
+//! `scripts/hadoop/build`.
 //!
-//! Kerberos is none of them: it needs a realm. Its settings reach the client library as all others do.
+//! Kerberos is not among them, since it needs a realm. Its settings reach the client library as all others
+//! do.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -12,7 +14,7 @@ use cluster::{BlobReader, Hdfs, HdfsLimits, Rename, Store};
 use crate::hadoop::MiniDfs;
 use crate::support::{Folder, Random, Run, json_line, run};
 
-/// Some megabytes in three files, of which each document is there twice: more than a stripe of RS-3-2.
+/// Writes some megabytes in three files, in which each document is there twice: more than a stripe of RS-3-2.
 fn corpus() -> Folder {
     let here = Folder::new();
     let mut random = Random(7);
@@ -34,7 +36,7 @@ impl Modes {
         run(self.here.command(line).env("HADOOP_CONF_DIR", self.here.path("conf")))
     }
 
-    /// Writes the corpus there, reads it there, writes it there again, and back; each run lists, and renames at its
+    /// Writes the corpus to HDFS, reads and writes it there, and back. Each run lists, and renames at its
     /// end.
     fn there_and_back(&self, root: &str) {
         let line = |from: &str, to: &str| {
@@ -51,7 +53,7 @@ impl Modes {
         assert_eq!(self.here.counter("back", "kept"), 900);
         let sorted = |folder: &str| crate::support::sorted(self.here.lines(folder, ".jsonl"));
         assert!(sorted("back/kept") == sorted("here/kept"), "{root}");
-        // There is an output, and --overwrite was not said.
+        // The output exists, and --overwrite was not given.
         self.run(&format!("dedup in {root}/one")).fails(2, &["/one", "--overwrite"]);
         self.run(&format!("dedup {root}/none {root}/new")).fails(2, &["/none", "does not exist"]);
     }
@@ -85,8 +87,8 @@ fn name_services_viewfs_and_erasure_coding_work() {
     modes.there_and_back("hdfs://minidfs-ns/ha");
     stripes_are_read_without_two_of_their_data_nodes(&modes);
     a_name_service_is_asked_elsewhere_when_its_first_name_node_freezes(&modes);
-    // A name service that nobody knows is taken for a host. RFC 1035 allows names of 63 characters between two dots, so
-    // that no server is asked for this one.
+    // An unknown name service is taken for a host. RFC 1035 allows names of 63 characters between two dots,
+    // so no server is asked for this one.
     let nobody = format!("hdfs://{}/in", "minidfs-ns".repeat(7));
     modes.here.run(&format!("dedup {nobody} out")).fails(1, &[&nobody]);
 }
@@ -105,7 +107,7 @@ fn a_name_service_is_asked_elsewhere_when_its_first_name_node_freezes(modes: &Mo
     let conf = fs::read_to_string(modes.dfs.conf().join("core-site.xml")).unwrap();
     let (_, value) = conf.split_once("dfs.namenode.rpc-address.minidfs-ns.nn2</name><value>").unwrap();
     let awake = value.split('<').next().unwrap();
-    // Its system takes connections and what is sent on them, and it never answers, as a frozen program.
+    // The system accepts connections and data, but the program never answers, as if it were frozen.
     let frozen = TcpListener::bind("127.0.0.1:0").unwrap();
     let asleep = frozen.local_addr().unwrap().to_string();
     let settings = [

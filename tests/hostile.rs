@@ -1,8 +1,14 @@
-//! Every file of the shared hostile data: what it tests is in its MANIFEST.tsv, what we do with it in the tables of
-//! this folder, one for each folder of files, and one row for each file.
+//! Tests every file of the shared hostile data. Its MANIFEST.tsv says what each file tests. The tables of
+//! this folder say what the program does with it: one table for each folder of files, one row for each file.
 //!
-//! A row: `file`, `exit` (of `dedup` on that file alone), `docs` (kept and removed together), `rejected`, `options`
-//! (`-`: none; with `{file}` in them the file is an option's value and the input two posts) and `reason`, which one line of `rejects/` (or of stderr, where nothing was committed) must hold.
+//! | column | content |
+//! |---|---|
+//! | `file` | name of the file |
+//! | `exit` | exit code of `dedup` on that file alone |
+//! | `docs` | number of kept and removed documents together |
+//! | `rejected` | number of rejected records |
+//! | `options` | options, `-` for none; with `{file}`, the value of an option, the input is two posts |
+//! | `reason` | text in one line of `rejects/`, or of stderr if nothing was committed |
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Folder, Run, json_line, run, test_data};
 
-/// Folders whose tables are written.
+/// Folders that have a table.
 const FOLDERS: [&str; 8] = ["dict", "docx", "jsonl", "parquet", "pdf", "sequencefile", "text", "zip"];
 const MAX_MEMORY_BYTES: u64 = 600 << 20;
 const MAX_TIME: Duration = Duration::from_secs(60);

@@ -1,5 +1,5 @@
-//! Hosts on this machine: network namespaces with a wire between each two of them, and a mount namespace for each process.
-//! They need root, and a kernel that lets it make namespaces.
+//! Tests on several hosts on this machine: network namespaces with a wire between each two of them, and a
+//! mount namespace for each process. They need root, and a kernel that lets it make namespaces.
 
 mod relay;
 
@@ -14,17 +14,17 @@ use std::time::{Duration, Instant};
 use crate::faults::{Whole, clock, corpus};
 use crate::support::{Folder, run, wait_until};
 
-/// Within which all is gone after a connection broke.
+/// Time within which all has ended after a connection broke.
 const AFTER_LOSS: Duration = Duration::from_secs(15);
-/// Far longer than a job takes.
+/// Time far longer than a job takes.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How many were made, so that each has a name of its own.
+/// Number of hosts that were made, so that each has a name of its own.
 static MADE: AtomicUsize = AtomicUsize::new(0);
 
-/// Some hosts; they are gone when this is dropped.
+/// Hosts that exist until this is dropped.
 struct Hosts {
-    /// Of the network namespaces.
+    /// Names of the network namespaces.
     names: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ impl Hosts {
         hosts
     }
 
-    /// Does something with the network of a host.
+    /// Runs `ip` with `line` in the network namespace of a host.
     fn ip(&self, host: usize, line: &str) {
         let mut command = Command::new("ip");
         command.args(["-n", &self.names[host]]).args(line.split(' '));
@@ -66,7 +66,7 @@ impl Hosts {
         assert_eq!(done.code, Some(0), "ip -n {} {line}: {done:?}", self.names[host]);
     }
 
-    /// Takes the wire between two hosts away. Neither is told.
+    /// Removes the wire between two hosts. Neither is told.
     fn cut(&self, one: usize, other: usize) {
         for (host, gone) in [(one, other), (other, one)] {
             self.ip(host, &format!("route replace blackhole {}/32", address(gone)));
@@ -74,12 +74,12 @@ impl Hosts {
         self.ip(one, &format!("link set to{other} down"));
     }
 
-    /// Starts a process on a host: the program in `here` with the arguments of `line`. `first`: what a shell does there
-    /// before; a file system that it mounts is seen by this process alone.
+    /// Starts a process on a host: the program in `here` with the arguments of `line`. `first`: what a shell
+    /// does there before; a file system that it mounts is seen by this process alone.
     fn start(&self, here: &Folder, host: usize, first: &str, line: &str) -> Process {
         let program = here.command("").get_program().to_owned();
         let mut command = Command::new("ip");
-        // It gives what it starts a mount namespace of its own.
+        // `ip netns exec` gives what it starts a mount namespace of its own.
         command.args(["netns", "exec", &self.names[host], "sh", "-c", &format!("{first} exec \"$@\""), "sh"]);
         command.arg(program).args(line.split_whitespace()).current_dir(here.path(""));
         let said = format!("said-{}", MADE.fetch_add(1, Ordering::Relaxed));
@@ -91,7 +91,8 @@ impl Hosts {
 impl Drop for Hosts {
     fn drop(&mut self) {
         for name in &self.names {
-            // The wires go with it. A test that failed matters more than what it leaves.
+            // The wires vanish with the namespace. An error of a failed test matters more than what it
+            // leaves.
             drop(Command::new("ip").args(["netns", "delete", name]).output());
         }
     }
@@ -101,15 +102,15 @@ fn address(host: usize) -> String {
     format!("10.117.0.{}", host + 1)
 }
 
-/// A process on a host; killed when it is dropped.
+/// Process on a host, which is killed when it is dropped.
 struct Process {
     child: Child,
-    /// The file of what it writes to stderr.
+    /// File of what the process writes to stderr.
     said: PathBuf,
 }
 
 impl Process {
-    /// Waits for its end: the exit code, and what it said.
+    /// Waits for the end of the process. Returns the exit code, and what it said.
     fn end(&mut self, limit: Duration) -> (Option<i32>, String) {
         let begun = Instant::now();
         loop {
@@ -126,13 +127,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended.
+        // The process may have ended.
         let _ = self.child.kill();
         self.child.wait().unwrap();
     }
 }
 
-/// The corpus, the hosts file `hosts` of `count` processes, and the token file.
+/// Makes the corpus, the hosts file `hosts` of `count` processes, and the token file.
 fn folder(count: usize) -> Folder {
     let here = corpus();
     here.write("hosts", (0..count).map(|host| address(host) + "\n").collect::<String>());
@@ -141,7 +142,7 @@ fn folder(count: usize) -> Folder {
     here
 }
 
-/// What process `index` of `count` is asked to do. `hosts`: its hosts file.
+/// Returns the arguments of process `index` of `count`. `hosts`: its hosts file.
 fn line(index: usize, count: usize, hosts: &str) -> String {
     format!(
         "--process {index} --hosts {hosts} --token-file token --workers {count} dedup in.jsonl out --split-size 96K --quiet"
@@ -154,7 +155,7 @@ fn whole(here: &Folder) -> Whole {
     whole
 }
 
-/// What one process makes of it.
+/// Returns the output of one process on the same corpus.
 fn of_one(here: &Folder) -> Whole {
     here.run("--workers 2 dedup in.jsonl out --split-size 96K --quiet").ends(3);
     whole(here)
@@ -204,7 +205,7 @@ fn a_peer_that_is_cut_off_from_one_but_not_from_process_0_ends_the_job() {
     assert!(!here.path("out/_SUCCESS").exists());
 }
 
-/// Each host would see the parts that it wrote itself, and one of them would commit what it sees.
+/// Each host would see only the parts that it wrote itself, and one of them would commit these.
 #[test]
 fn two_hosts_with_separate_folders_end_with_an_error_and_commit_nothing() {
     let here = folder(2);
@@ -214,7 +215,7 @@ fn two_hosts_with_separate_folders_end_with_an_error_and_commit_nothing() {
     let mut processes =
         [(0, ""), (1, mount)].map(|(host, first)| hosts.start(&here, host, first, &line(host, 2, "hosts")));
     let ends = processes.each_mut().map(|process| process.end(PATIENCE));
-    // Which of the codes of a refusal it is, and how it is said, is not this test's.
+    // This test does not care which of the codes of a refusal it is, and how it is said.
     assert!(ends.iter().all(|(code, _)| code.is_some_and(|code| ![0, 3].contains(&code))), "{ends:?}");
     assert!(ends.iter().any(|(_, said)| said.contains("error: ") && said.contains("\"out\"")), "{ends:?}");
     assert!(!here.path("out/_SUCCESS").exists());

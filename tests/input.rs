@@ -1,4 +1,5 @@
-//! What is read stays what was planned, however the files change meanwhile, and what is called identical is identical.
+//! Tests that the program reads what it has planned, however files change meanwhile, and that only identical
+//! texts are called identical.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
@@ -12,7 +13,7 @@ use crate::support::{Folder, Run, run, signal};
 
 const DEDUP: &str = "dedup in out --workers 1 -q --format jsonl --split-size 8K";
 
-/// So many lines of two files, of equal length whatever the letter. Each text is there twice.
+/// Writes two files of equal length, whatever the letter. Each text is there twice.
 fn corpus(here: &Folder, letter: char) {
     for file in 0..2 {
         here.write(&format!("in/{file}.jsonl"), lines(file, letter));
@@ -27,12 +28,12 @@ fn lines(file: usize, letter: char) -> String {
     (0..300).map(|i| line(i + 600 * file)).collect()
 }
 
-/// How a file comes to hold something else.
+/// Way in which the content of a file changes.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     /// Another file gets its name and its time.
     Replaced,
-    /// Its bytes are written over, and its time is set back.
+    /// Its bytes are overwritten, and its time is set back.
     WrittenOver,
 }
 
@@ -66,7 +67,7 @@ fn change(here: &Folder, how: Change) {
     assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before.modified().unwrap());
 }
 
-/// Waits until the job has stopped itself, or has ended: then false.
+/// Waits until the job has stopped itself; false if it has ended instead.
 fn stops(job: &mut Child) -> bool {
     loop {
         if job.try_wait().unwrap().is_some() {
@@ -80,19 +81,20 @@ fn stops(job: &mut Child) -> bool {
     }
 }
 
-/// Ids of the second file that were kept.
+/// Returns the ids of the second file that were kept.
 fn kept(here: &Folder) -> Vec<String> {
     let ids =
         here.objects("out/kept", ".jsonl").into_iter().map(|row| row["id"].as_str().unwrap().to_owned());
     ids.filter(|id| id[1..].starts_with('1')).collect()
 }
 
-/// Of each text the first.
+/// Returns the id of the first document of each text.
 fn expected(letter: char) -> Vec<String> {
     (600..900).step_by(2).map(|i| format!("{letter}1-{i:03}")).collect()
 }
 
-/// Runs a job that is disturbed at its `count`th file; what it said, if it came so far.
+/// Runs a job that is disturbed at its `count`th file. Returns its result; `None` if it ended before that
+/// file.
 fn disturbed(here: &Folder, method: &str, count: usize, how: Change) -> Option<Run> {
     let mut command = here.command(&format!("{DEDUP} --method {method}"));
     command
@@ -124,7 +126,7 @@ fn a_file_that_changes_while_the_job_runs_is_never_written_unseen() {
             corpus(&here, 'o');
             let Some(run) = disturbed(&here, method, count, how) else { break };
             if run.code == Some(0) {
-                // All of it was read before, or none.
+                // The file was read wholly before the change, or wholly after it.
                 let kept = kept(&here);
                 assert!(kept == expected('o') || kept == expected('n'), "{method} {how:?} {count}: {kept:?}");
             } else {
@@ -158,7 +160,7 @@ fn what_a_killed_run_has_read_is_compared_with_what_the_next_one_reads() {
         run.fails(1, &["in/1.jsonl", "changed while the job ran"]);
         assert!(!here.path("out/_SUCCESS").exists());
         refused += 1;
-        // What was left of the old contents is gone.
+        // What was left of the old contents is not used.
         here.run(&format!("{DEDUP} --method exact")).ends(0);
         assert_eq!(kept(&here), expected('n'), "{count}");
     }
@@ -177,7 +179,7 @@ fn a_parent_folder_behind_a_pattern_is_refused() {
     assert_eq!(here.files("out/kept"), [here.path("out/kept/escape/f.txt")]);
 }
 
-/// As in `operators/src/hash.rs`.
+/// Returns two texts with the same XXH3 hash, as in `operators/src/hash.rs`.
 fn of_one_xxh3() -> [String; 2] {
     let text = |first: u8, second: u8| {
         let mut bytes = vec![b'a'; 300];
@@ -216,7 +218,7 @@ fn an_output_inside_of_the_input_is_no_corpus() {
     let rows = |folder: &str| here.objects(folder, ".jsonl").len();
     assert_eq!((rows("out/kept"), rows("out/removed")), (300, 300));
     assert_eq!(here.files("in/old/out").len(), before);
-    // Named itself it is read, and so is what Spark or anybody else has left.
+    // An output that is named itself is read, and so is one of Spark or any other program.
     here.run("dedup in/old/out/kept again --workers 1 -q --method exact").ends(0);
     here.run("dedup in/old/*/kept once-more --workers 1 -q --method exact").ends(0);
     here.write("spark/out/kept/part.jsonl", lines(0, 'o'));
@@ -225,7 +227,7 @@ fn an_output_inside_of_the_input_is_no_corpus() {
     assert_eq!(run.stderr, "");
 }
 
-/// A run that is killed in the middle of its commit shows a part of its output, here in the folder that it reads.
+/// A run that is killed during its commit shows a part of its output, here in the folder that it reads.
 #[test]
 fn a_killed_run_goes_on_where_its_output_lies_in_its_input() {
     let (here, dedup) = (Folder::new(), "dedup in in/sub/out --workers 1 -q --method exact --split-size 8K");
@@ -244,7 +246,7 @@ fn a_killed_run_goes_on_where_its_output_lies_in_its_input() {
             .into_iter()
             .filter(|file| !file.to_str().unwrap().contains("/_temporary"));
         seen_in_part += u32::from(parts.count() > 0 && !here.path("in/sub/out/_SUCCESS").exists());
-        // Another job does not take what is seen of it for a part of the corpus.
+        // Another job does not take the visible part for a part of the corpus.
         here.run("dedup in other --workers 1 -q --method exact --overwrite").ends(0);
         assert_eq!(here.counter("other", "records_read"), 600, "{point} {count}");
         let again = here.run(dedup);
@@ -267,7 +269,7 @@ fn an_output_of_very_many_files_is_no_corpus_either() {
     here.write("in/old/out/_SUCCESS", format!("{head}\"files\": {{\n{}{list}", file.repeat(1100)));
     let run = here.run("dedup in out --workers 1 -q --method exact").ends(0);
     assert!(run.stderr.contains("/in/old/out/\" is an output of this program"), "{run:?}");
-    // One that cannot be read is not passed over.
+    // A `_SUCCESS` that cannot be read is an error.
     fs::remove_file(here.path("in/old/out/_SUCCESS")).unwrap();
     fs::create_dir(here.path("in/old/out/_SUCCESS")).unwrap();
     here.run("dedup in other --workers 1 -q --method exact").fails(1, &["in/old/out/_SUCCESS"]);
@@ -287,7 +289,7 @@ fn what_is_no_file_is_refused_where_it_is_named_and_passed_over_with_a_word_in_a
         assert!(words[1].contains("in/socket\" is a socket"), "{words:?}");
         assert_eq!(here.counter("out", "records_read"), 600);
     }
-    // What no pattern means is not spoken of.
+    // Files that no pattern matches cause no warning.
     assert_eq!(here.run("dedup in/*.jsonl other -q --method exact").ends(0).stderr, "");
     here.run("dedup in/0.jsonl,in/pipe new -q").fails(2, &["\"in/pipe\"", "a FIFO"]);
     here.run("dedup /dev/null new -q").fails(2, &["\"/dev/null\"", "a device"]);
@@ -302,7 +304,7 @@ fn an_output_that_is_not_finished_is_no_input() {
     let here = Folder::new();
     here.write("in/a.jsonl", "{\"text\":\"文章\"}\n");
     here.run("dedup in out --quiet").ends(0);
-    // What a run that was killed in its commit leaves.
+    // A run that was killed in its commit leaves this.
     here.write("out/_temporary/lock-00000001", "{}");
     here.run("dedup out/kept again --quiet").ends(0);
     fs::remove_file(here.path("out/_SUCCESS")).unwrap();

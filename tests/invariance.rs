@@ -1,4 +1,5 @@
-//! The same answer for any number of workers, any order of the inputs and any size of the splits.
+//! Tests that the answer is the same for any number of workers, any order of the inputs and any size of the
+//! splits.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -21,14 +22,14 @@ const METHODS: [&str; 7] = [
     "zhou2017",
 ];
 const FOLDERS: [&str; 2] = ["kept", "removed"];
-/// In shuffled order, and some of them twice.
+/// Inputs in shuffled order, some of them twice.
 const INPUTS: [&str; 3] = [
     "in",
     "in/f.seq in/c.parquet in/b.jsonl in/e.parquet in/a.jsonl in/d.parquet",
     "in/[bd].* in in/a.jsonl,in/c.parquet",
 ];
 
-/// 2,000 documents of the demo corpus in two files of JSON lines and two of Parquet, and 20 bad lines.
+/// Writes 2,000 documents of the demo corpus in two files of JSON lines and two of Parquet, and 20 bad lines.
 pub fn corpus() -> Folder {
     let here = Folder::new();
     here.run("demo demo --documents 2000 --seed 3").ends(0);
@@ -43,13 +44,13 @@ pub fn corpus() -> Folder {
     here.write("in/b.jsonl", with_bad_lines(quarter(1)));
     write_parquet(&here, "in/c.parquet", quarter(2));
     write_parquet(&here, "in/d.parquet", quarter(3));
-    // Files that cannot be opened are one rejected record each, however many splits they have.
+    // Each file that cannot be opened is one rejected record, however many splits it has.
     here.write("in/e.parquet", [&[0; 9000], &b"PAR1"[..]].concat());
     here.write("in/f.seq", [b"SEQ\x06".as_slice(), &[0xFF; 9000]].concat());
     here
 }
 
-/// In row groups of 64 rows, so that small splits have some each.
+/// Writes Parquet in row groups of 64 rows, so that small splits have some each.
 pub fn write_parquet(here: &Folder, name: &str, lines: &[String]) {
     let docs: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     let column = |name: &str| -> ArrayRef {
@@ -66,7 +67,7 @@ pub fn write_parquet(here: &Folder, name: &str, lines: &[String]) {
     writer.close().unwrap();
 }
 
-/// The rows of each folder of an output, sorted, whatever part they are in.
+/// Returns the rows of each folder of an output, sorted, whatever part they are in.
 fn content(here: &Folder, output: &str) -> BTreeMap<&'static str, Vec<String>> {
     let mut content = BTreeMap::new();
     for folder in FOLDERS {
@@ -86,7 +87,7 @@ fn content(here: &Folder, output: &str) -> BTreeMap<&'static str, Vec<String>> {
     content.into_iter().map(|(table, rows)| (table, sorted(rows))).collect()
 }
 
-/// Every file of an output but `_SUCCESS`, byte for byte.
+/// Returns every file of an output but `_SUCCESS`, byte for byte.
 fn files(here: &Folder, output: &str) -> BTreeMap<String, Vec<u8>> {
     let root = here.path(output);
     let files = here.files(output).into_iter().filter(|file| !file.ends_with("_SUCCESS"));
@@ -97,7 +98,7 @@ fn files(here: &Folder, output: &str) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// The counters, less that of the splits.
+/// Returns the counters without that of the splits.
 fn counters(here: &Folder, output: &str) -> Value {
     let mut counters = here.success(output)["counters"].clone();
     counters["splits"] = Value::Null;

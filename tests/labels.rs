@@ -1,4 +1,4 @@
-//! Labels and samples: `eval`, `tune`, `explain`.
+//! Tests of labels and samples: `eval`, `tune`, `explain`.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::brute::{Doc, candidates, similarity_of_grams};
 use crate::support::{Folder, Random, json_line};
 
-/// Three copies of one text, two of another, and three texts of their own.
+/// Makes three copies of one text, two of another, and three texts of their own.
 fn copies() -> Folder {
     let here = Folder::new();
     let texts = [
@@ -31,7 +31,7 @@ fn figures(here: &Folder, options: &str) -> Value {
     serde_json::from_slice(&fs::read(here.path("figures.json")).unwrap()).unwrap()
 }
 
-/// Precision and recall, rounded.
+/// Returns precision and recall, rounded.
 fn rates(of: &Value) -> [f64; 2] {
     ["precision", "recall"].map(|name| (of[name].as_f64().unwrap() * 1e4).round() / 1e4)
 }
@@ -118,7 +118,8 @@ fn labels_of_another_corpus_are_noticed() {
         .fails(2, &["2 of 2", "\"x\"", "not in the input"]);
 }
 
-/// Six texts of ten characters, of which `b` to `f` share 9, 8, 7, 6 and 5 with `a`: Jaccard 9/11 and so on.
+/// Makes six texts of ten characters. `b` to `f` share 9, 8, 7, 6 and 5 characters with `a`: their Jaccard
+/// similarities are 9/11 and so on.
 fn graded() -> Folder {
     let here = Folder::new();
     let (all, others) = ("一二三四五六七八九十", "甲乙丙丁戊");
@@ -138,7 +139,7 @@ fn the_threshold_that_tune_writes_out_finds_what_it_said() {
     let here = graded();
     let said =
         here.run(&format!("tune in.jsonl --method {CHARACTERS} --labels labels.tsv --tsv curve.tsv")).ends(0);
-    // Right at 9/11 and 8/12, wrong at 7/13, right at 6/14: (1 + 1 + 3/4) / 3.
+    // The pairs are right at 9/11 and 8/12, wrong at 7/13, and right at 6/14: (1 + 1 + 3/4) / 3.
     assert!(said.stdout.contains("Average precision of its similarity: 0.9167"), "{said:?}");
     assert!(
         said.stdout.contains("precision 0.7500, recall 1.0000, F1 0.8571; right 3, false 1, missed 0"),
@@ -175,7 +176,7 @@ fn labels_that_judge_all_pairs_are_tuned_by_all_pairs() {
     here.write("clusters.tsv", "a\tx\nb\tx\nc\ty\n");
     let said =
         here.run(&format!("tune in.jsonl --method {CHARACTERS} --labels pairs.tsv --recall 1")).ends(0);
-    // Neighbours are all 9/11 alike: five pairs, two of them labelled.
+    // All neighbours have similarity 9/11: five pairs, two of them labelled.
     assert!(said.stdout.contains("right 2, false 3, missed 0"), "{said:?}");
     let said =
         here.run(&format!("tune in.jsonl --method {CHARACTERS} --labels clusters.tsv --recall 1")).ends(0);
@@ -194,7 +195,7 @@ fn tune_says_what_a_method_never_compares() {
     assert!(said.stdout.contains("clean=nfkc --verify jaccard:0.4\n"), "{said:?}");
 }
 
-/// Texts in families: each a base, and the base with a few characters changed.
+/// Makes families of texts: each has a base, and the base with a few characters changed.
 fn families() -> (Folder, Vec<Doc>) {
     let (here, mut random, mut docs) = (Folder::new(), Random(5), Vec::new());
     for family in 0..12 {

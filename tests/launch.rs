@@ -1,5 +1,5 @@
-//! The launcher: what it starts, shows, ends and starts again. Most of its processes are scripts, which do to it what ours
-//! do only when something goes wrong.
+//! Tests of the launcher: what it starts, shows, ends and starts again. Most of its processes are scripts,
+//! which do what ours do only when something goes wrong.
 
 mod schedulers;
 mod ssh;
@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Folder, Run, children, gone, json_line, run, signal, status, wait_until};
 
-/// Within which everything is gone after a death.
+/// Time within which everything has ended after a death.
 const GONE: Duration = Duration::from_secs(3);
 
-/// A folder with a small input, and a launcher that runs `script` for each process: `$1` is its host, `$2` what would start
-/// the real one there. The hosts are `a`, `b` and so on.
+/// Makes a folder with a small input, and a launcher that runs `script` for each process: `$1` is its host,
+/// `$2` what would start the real process there. The hosts are `a`, `b` and so on.
 fn scripted(hosts: usize, script: &str) -> Folder {
     let here = Folder::new();
     here.write(
@@ -41,18 +41,18 @@ fn launch(here: &Folder, options: &str) -> Run {
     run(&mut launcher(here, options))
 }
 
-/// Something that is killed when it goes out of scope.
+/// Process that is killed when it goes out of scope.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended.
+        // The process may have ended.
         let _ = self.0.kill();
         self.0.wait().unwrap();
     }
 }
 
-/// The process that a script has written to a file of this name.
+/// Returns the process whose number a script has written to a file of this name.
 fn process_of(here: &Folder, name: &str) -> u32 {
     let mut process = None;
     wait_until(name, Duration::from_secs(60), || {
@@ -144,7 +144,7 @@ fn the_code_is_that_of_the_first_process_where_it_says_more() {
         let here = scripted(2, &format!("[ $1 = a ] && exit {a}; exit {b}"));
         let run = launch(&here, "");
         assert_eq!(run.code, Some(expected), "{a}, {b}: {run:?}");
-        // The scripts do not say what a process with such a code has said.
+        // The scripts do not print the error that a process with such a code has printed.
         assert_eq!(run.stderr.contains("error: "), expected == 1, "{a}, {b}: {run:?}");
         let warned = run.stderr.contains("; the output was complete by then\n");
         assert_eq!(warned, [0, 3].contains(&a) && ![0, 3].contains(&b), "{a}, {b}: {run:?}");
@@ -239,7 +239,8 @@ fn only_dedup_runs_in_several_processes() {
     here.run("show out --process 1 --hosts hosts").fails(2, &["only dedup"]);
 }
 
-/// A server that never answers, and the variables with which a job that reads from `s3://` waits for it.
+/// Returns a server that never answers, and the variables with which a job that reads from `s3://` waits for
+/// it.
 fn silent_server() -> (TcpListener, [(&'static str, String); 5]) {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", server.local_addr().unwrap());
@@ -253,7 +254,7 @@ fn silent_server() -> (TcpListener, [(&'static str, String); 5]) {
     (server, settings.map(|(name, value)| (name, value.to_owned())))
 }
 
-/// The next that calls such a server: it is at work, not still on its way there.
+/// Returns the next connection to such a server: its process is then at work, and not still on its way there.
 fn accepted(server: &TcpListener) -> TcpStream {
     server.set_nonblocking(true).unwrap();
     let mut connection = None;
@@ -264,7 +265,7 @@ fn accepted(server: &TcpListener) -> TcpStream {
     connection.unwrap().0
 }
 
-/// A job that waits.
+/// Returns a job that waits for such a server.
 fn waiting(here: &Folder, line: &str) -> (TcpListener, Command) {
     let (server, settings) = silent_server();
     let mut command = here.command(line);
@@ -324,7 +325,7 @@ fn a_process_ends_when_its_launcher_is_gone_or_silent() {
     }
 }
 
-/// The processes of this program below `folder` that a launcher has started.
+/// Returns the processes of this program below `folder` that a launcher has started.
 fn processes_in(folder: &Path) -> Vec<u32> {
     let program = fs::canonicalize(env!("CARGO_BIN_EXE_dedup-job")).unwrap();
     let folder = fs::canonicalize(folder).unwrap();

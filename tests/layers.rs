@@ -1,10 +1,11 @@
-//! The arrows between the packages, and the rules that no compiler checks (STYLE.md, sections 1, 2 and 6).
+//! Tests of the arrows between the packages, and of the rules that no compiler checks (STYLE.md, sections 1,
+//! 2 and 6).
 
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// All Rust files of the repository below `folder`, by their paths in it.
+/// Returns all Rust files of the repository below `folder`, by their paths in it.
 fn sources(folder: &str) -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
@@ -27,7 +28,7 @@ fn sources(folder: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The identifiers of a source. What follows `//` in a line is a comment, or so it is taken.
+/// Returns the identifiers of a source. Everything after `//` in a line counts as a comment.
 fn words(source: &str) -> HashSet<&str> {
     let code = source.lines().map(|line| line.split("//").next().unwrap_or_default());
     code.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_')).collect()
@@ -43,7 +44,7 @@ fn name_none_of(folder: &str, forbidden: &[&str], may: impl Fn(&str) -> bool) {
     }
 }
 
-/// The packages of ours that a manifest lists.
+/// Returns the packages of this project that a manifest lists.
 fn dependencies(manifest: &str) -> Vec<String> {
     let manifest = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(manifest)).unwrap();
     let packages = ["jobs", "datasets", "operators", "cluster"].into_iter();
@@ -77,10 +78,11 @@ fn one_file_of_the_operators_names_files() {
 fn the_arrows_between_the_packages_hold() {
     let all = |_: &str| false;
     name_none_of("operators/src", &["cluster", "datasets", "jobs"], |file| {
-        // There `cluster` is a group of near-duplicates: the manifest says all.
+        // In that file `cluster` is a group of near-duplicates. The manifest shows that there is no
+        // dependency.
         file == "operators/src/survivors.rs"
     });
-    // There it is a module of the engine.
+    // In that file it is a module of the engine.
     let engine = |file: &str| file == "cluster/src/processes/tests/life.rs";
     name_none_of("cluster/src", &["operators", "datasets", "jobs"], engine);
     name_none_of("datasets/src", &["timely", "method", "flow", "jobs"], all);

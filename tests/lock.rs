@@ -1,4 +1,5 @@
-//! Several runs on one output: one owner at a time, who may die, sleep, or live elsewhere.
+//! Tests of several runs on one output: there is one owner at a time, which may die, sleep, or be on another
+//! machine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +21,7 @@ pub fn corpus(documents: u32) -> Folder {
     here
 }
 
-/// Every file of the output but `_SUCCESS`, which has times in it.
+/// Returns every file of the output but `_SUCCESS`, which has times in it.
 fn output(here: &Folder) -> BTreeMap<PathBuf, Vec<u8>> {
     let files = here.files("out").into_iter().filter(|file| !file.ends_with("_SUCCESS"));
     files.map(|file| (file.clone(), fs::read(file).unwrap())).collect()
@@ -34,7 +35,7 @@ fn lock(here: &Folder) -> Option<PathBuf> {
     here.files("out/_temporary").into_iter().find(is_lock)
 }
 
-/// A run that has claimed the output and is stopped then.
+/// Starts a run that stops once it has claimed the output.
 pub fn stopped(here: &Folder) -> Child {
     let mut run = here.command(DEDUP).stderr(Stdio::null()).spawn().unwrap();
     while lock(here).is_none() {
@@ -45,7 +46,7 @@ pub fn stopped(here: &Folder) -> Child {
     run
 }
 
-/// Has the lock be of a process on another machine.
+/// Makes the lock that of a process on another machine.
 pub fn move_elsewhere(here: &Folder) {
     let path = lock(here).unwrap();
     let mut owner: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -54,7 +55,8 @@ pub fn move_elsewhere(here: &Folder) {
     fs::write(path, owner.to_string()).unwrap();
 }
 
-/// Both are started before either has claimed; a pair that came one after the other counts for nothing.
+/// Both jobs are started before either has claimed the output. A pair of jobs that came one after the other
+/// does not count.
 #[test]
 fn of_two_jobs_on_one_output_one_goes_on() {
     let here = corpus(600);

@@ -1,10 +1,17 @@
-//! The tests of the whole program: each runs the built binary on files of its own and looks at what it leaves.
+//! The tests of the whole program: each runs the built binary on files of its own and looks at what it
+//! leaves.
 //!
-//! Those of `hdfs`, `hdfs_modes`, `faults::hdfs`, `codecs` and one of `pack` need `scripts/hadoop/build`; those of `object`
-//! `scripts/s3/build` and `scripts/azurite/build`; those of `launch::ssh` `scripts/sshd/build`; one of `parquet` and of `seeing`
-//! `scripts/peers/build`; those of `text`, of signals and of `hosts` `scripts/tools/build`, and
-//! the latter root and a kernel that lets it make network and mount namespaces; those of `corpora`, `hostile` and two of `parquet` the environment variable
-//! `DEDUP_TEST_DATA`, without which they say that they skip.
+//! | tests | need |
+//! |---|---|
+//! | `hdfs`, `hdfs_modes`, `faults::hdfs`, `codecs`, one of `pack` | `scripts/hadoop/build` |
+//! | `object` | `scripts/s3/build`, `scripts/azurite/build` |
+//! | `launch::ssh` | `scripts/sshd/build` |
+//! | one of `parquet`, one of `seeing` | `scripts/peers/build` |
+//! | `text`, signals, `hosts` | `scripts/tools/build` |
+//! | `hosts` | root, and a kernel that lets it make network and mount namespaces |
+//! | `corpora`, `hostile`, two of `parquet` | the environment variable `DEDUP_TEST_DATA` |
+//!
+//! Without `DEDUP_TEST_DATA` these tests say that they skip.
 #![allow(clippy::unwrap_used, reason = "a test whose files cannot be written or read should fail")]
 
 mod azurite;

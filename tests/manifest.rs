@@ -1,4 +1,5 @@
-//! The list of files that decides what an output is: what is written is what is seen, and what is checked later.
+//! Tests of the list of files that decides what an output is: what is written is what is seen, and what is
+//! checked later.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -6,7 +7,7 @@ use std::os::unix::fs::symlink;
 use crate::lock;
 use crate::support::{Folder, Random, Run, run, signal, unshare};
 
-/// Documents of which the last `copies` are those before them again.
+/// Writes documents, of which the last `copies` are equal to those before them.
 fn corpus(documents: usize, copies: usize) -> Folder {
     let here = Folder::new();
     let mut random = Random(17);
@@ -45,7 +46,7 @@ fn a_finished_output_is_held_against_its_list() {
     says(&here.run("check --full out out --workers 3"), 0, &[]);
     assert!(here.run("check out").stderr.contains("as they were written"));
 
-    // A file that was changed under our hands, as long as before: only a reading of all shows it.
+    // The file is changed without changing its length: only reading all files shows that.
     let part = here.files("out/kept").pop().unwrap();
     let name = part.strip_prefix(here.path("out")).unwrap().to_str().unwrap().to_owned();
     let good = fs::read(&part).unwrap();
@@ -104,7 +105,7 @@ fn a_run_that_goes_on_passes_its_own_guards_first() {
     here.run(&format!("{dedup} --summary-json usual.json")).ends(0);
     let usual = here.bytes("out/kept", "");
     fs::remove_dir_all(here.path("out")).unwrap();
-    // The first rename decides, the later ones make visible what was decided.
+    // The first rename decides; the later ones make visible what was decided.
     for count in [2, 3] {
         killed(&here, dedup, "rename", count);
         for guard in ["--max-removed 1%", "--max-cluster 1", "--max-removed-per-source id:0"] {
@@ -116,7 +117,7 @@ fn a_run_that_goes_on_passes_its_own_guards_first() {
         says(&here.run("check --full out"), 0, &[]);
         fs::remove_dir_all(here.path("out")).unwrap();
     }
-    // The same guards again have been passed.
+    // The run has already passed these guards.
     killed(&here, &format!("{dedup} --max-cluster 2"), "rename", 2);
     let again = here.run("dedup in.jsonl out --method exact --workers 1 --max-cluster 2").ends(0);
     assert!(again.stderr.contains("what an earlier run had decided"), "{again:?}");
@@ -128,15 +129,15 @@ fn a_commit_that_was_cut_is_finished_by_whoever_comes_next() {
     let here = corpus(300, 100);
     here.run("dedup in.jsonl out -q --method exact").ends(0);
     let old = here.bytes("out/kept", "");
-    // After the old _SUCCESS was put aside, and before the new one is there.
+    // The kill is after the old _SUCCESS was put aside, and before the new one is there.
     killed(&here, "dedup in.jsonl out -q --method exact --keep longest --overwrite --workers 1", "rename", 4);
     assert!(!here.path("out/_SUCCESS").exists());
-    // It is another job, which was not asked to replace anything.
+    // This is another job, which was not asked to replace anything.
     here.run("dedup in.jsonl out -q").fails(2, &["\"out\" exists", "--overwrite"]);
     assert_eq!(here.success("out")["configuration"]["keep"], "longest");
     says(&here.run("check --full out"), 0, &[]);
     assert!(!here.bytes("out/kept", "").is_empty() && !old.is_empty());
-    // Before it was decided nothing has changed.
+    // Nothing has changed before the job is decided.
     killed(&here, "dedup in.jsonl out -q --method exact --overwrite --workers 1", "rename", 1);
     here.run("dedup in.jsonl out -q --method exact").fails(2, &["\"out\" exists", "--overwrite"]);
     assert_eq!(here.success("out")["configuration"]["keep"], "longest");
@@ -148,7 +149,7 @@ fn a_commit_that_cannot_be_finished_is_given_up_where_the_output_may_be_replaced
     let dedup = "dedup in.jsonl out --method exact --workers 1 --split-size 4K";
     here.run(&format!("{dedup} -q")).ends(0);
     let usual = here.bytes("out/kept", "");
-    // Before anything is shown, and in the middle.
+    // The kill is before anything is shown, and in the middle.
     for count in [2, 4] {
         fs::remove_dir_all(here.path("out")).unwrap();
         killed(&here, &format!("{dedup} -q"), "rename", count);
@@ -181,7 +182,8 @@ fn an_owner_that_lost_its_lock_ends_and_leaves_nothing() {
     says(&here.run("check --full out"), 0, &[]);
 }
 
-/// What is on another file system cannot be moved into the output when all is done: that is found before.
+/// Files on another file system cannot be moved into the output at the end of the job, so this is found
+/// before the work.
 #[test]
 fn an_output_on_two_file_systems_is_refused_before_the_work() {
     let here = corpus(200, 50);
@@ -202,7 +204,7 @@ fn an_output_on_two_file_systems_is_refused_before_the_work() {
     }
     fs::remove_dir(here.path("out/_temporary")).unwrap();
     assert!(here.bytes("out", "") == before, "{:?}", here.files("out"));
-    // A link to where the whole output is to lie is fine, and so is a folder of an old output that is one.
+    // The output may itself be a link, and so may a folder of an old output.
     fs::rename(here.path("out"), here.path("elsewhere/out")).unwrap();
     symlink(here.path("elsewhere/out"), here.path("out")).unwrap();
     here.run(dedup).ends(0);
@@ -212,7 +214,7 @@ fn an_output_on_two_file_systems_is_refused_before_the_work() {
 #[test]
 fn the_root_of_a_file_system_is_no_output_and_folders_above_one_are_made() {
     let here = corpus(200, 50);
-    // Refused whatever is decided of the root: the input lies below it.
+    // These are refused whatever the root holds: the input lies below it.
     for root in ["/", "//.", "/tmp/..", "file:///"] {
         here.run(&format!("dedup in.jsonl {root} -q --overwrite"))
             .fails(2, &[&format!("\"{root}\""), "is the root"]);

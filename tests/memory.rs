@@ -1,4 +1,5 @@
-//! `--memory`: the same output as without, from no more memory; and what becomes of a disk that fills up.
+//! Tests of `--memory`: the output is the same as without, from no more memory; and what happens when a disk
+//! fills up.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -13,13 +14,13 @@ use serde_json::Value;
 use crate::support::{Folder, Random, json_line, run, sorted, unshare};
 
 const MIB: u64 = 1 << 20;
-/// `scripts/bench/memory` takes four times as much, and ten times that of input.
+/// Memory of a run. `scripts/bench/memory` takes four times as much, and ten times that of input.
 const MEMORY: u64 = 64 * MIB;
 
-/// Each document shares its features with others, so that the exact join has to hold it.
+/// Method of which each document shares its features with others, so that the exact join has to hold it.
 const EXACT: &str = "jaccard:0.8,features=char:2";
 
-/// Texts, every tenth one like the one before it.
+/// Writes texts, every tenth of which equals the one before it.
 fn write_corpus(here: &Folder, bytes: u64) {
     let mut file = BufWriter::new(File::create(here.path("in.jsonl")).unwrap());
     let (mut random, mut text, mut written) = (Random(1), String::new(), 0);
@@ -40,7 +41,7 @@ fn write_corpus(here: &Folder, bytes: u64) {
     file.into_inner().unwrap();
 }
 
-/// Removed documents, kept ones, pairs and clusters.
+/// Returns removed documents, kept ones, pairs and clusters.
 fn found(here: &Folder, output: &str) -> impl PartialEq {
     let lines = |folder| sorted(here.lines(&format!("{output}/{folder}"), ".jsonl"));
     let table = |folder| sorted(here.table(&format!("{output}/{folder}")));
@@ -67,12 +68,12 @@ fn a_search_keeps_within_its_memory() {
     for method in [EXACT, "simhash:features=char:5", "minhash:features=char:5"] {
         assert!(same_in_less_memory(&here, method, 2, MEMORY) > 0, "{method}");
         let spilled = here.success("limited")["process"]["spilled_bytes"].as_u64().unwrap();
-        // 16 bytes a document of each band fit.
+        // 16 bytes for each document of a band fit into memory.
         assert!(spilled > 0 || method.starts_with("minhash"), "{method}");
     }
 }
 
-/// Characters whose hashes agree with each other in 13 or more of the 16 bits of the first block.
+/// Returns characters whose hashes agree with each other in 13 or more of the 16 bits of the first block.
 fn alike(count: usize) -> String {
     let spec = SimHashSpec::default();
     let mut method = SimHash::<u64>::new(&spec, Features::Chars(1), &Statistics::default());
@@ -85,7 +86,8 @@ fn alike(count: usize) -> String {
     found
 }
 
-/// 100,000 copies of one text, and 100,000 texts most of which share a block of their fingerprints, and no more.
+/// The corpus has 100,000 copies of one text, and 100,000 texts of which most share one block of their
+/// fingerprints and no other.
 #[test]
 fn many_copies_and_many_that_share_a_block_fit_into_memory_and_are_spread() {
     const WORKERS: u64 = 4;
@@ -110,7 +112,7 @@ fn many_copies_and_many_that_share_a_block_fit_into_memory_and_are_spread() {
     }
 }
 
-/// `line`, in a mount namespace of its own where the folder `small` is a disk of 1 MB.
+/// Returns a run of `line` in a mount namespace of its own, where the folder `small` is a disk of 1 MB.
 fn on_a_small_disk(here: &Folder, line: &str) -> Command {
     let inner = here.command(line);
     let mut command = unshare(&["--map-root-user", "--mount"]);

@@ -1,4 +1,4 @@
-//! Files whose names are no text, or text that one would not choose.
+//! Tests of files with unusual names, some of which are no text.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::{Folder, run};
 
-/// Names that end in `.txt`, without the ending: the last one makes 255 bytes.
+/// Returns names that end in `.txt`, without this ending. The last one is 255 bytes long with it.
 fn names() -> Vec<Vec<u8>> {
     let names: [&[u8]; 13] = [
         b"new\nline",
@@ -18,7 +18,7 @@ fn names() -> Vec<Vec<u8>> {
         b"--overwrite",
         b"caf\xe9",
         b"\xff\xfe",
-        // The character that stands for the byte of the name after it.
+        // This character stands for the byte of the next name.
         "\u{10F7E9}".as_bytes(),
         b"\xe9",
         "法律".as_bytes(),
@@ -35,7 +35,7 @@ fn below(folder: &Folder, path: &[u8]) -> std::path::PathBuf {
     folder.path("").join(OsStr::from_bytes(path))
 }
 
-/// The files below, by the bytes of their paths from there.
+/// Returns the files below a folder, by the bytes of their paths from there.
 fn tree(root: &Path) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![root.to_owned()];
@@ -71,7 +71,8 @@ fn files_of_a_tree_keep_their_names_whatever_the_bytes() {
     assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
     assert!(tree(&below(&folder, &[output, b"/kept"].concat())) == corpus);
 
-    // Twice the corpus: each document of the second copy goes, under its own name, and says what it equals.
+    // The corpus is there twice. Each document of the second copy is removed, under its own name, and names
+    // its equal.
     let copy = Folder::new();
     let both = ["a", "b"].map(|name| copy.path(name));
     for (path, text) in &corpus {
@@ -113,7 +114,7 @@ fn patterns_and_errors_name_files_of_any_bytes() {
         assert_eq!(folder.counter("out", "input_files"), files, "{}", String::from_utf8_lossy(pattern));
     }
     run_on(b"in/no\xe9\n\x1b.jsonl").fails(2, &["in/no\\xE9\\n\\u{1b}.jsonl\" does not exist"]);
-    // The folder of an input that lies in the output is told whatever its name.
+    // An input that lies in the output is refused whatever its name is.
     let output = std::ffi::OsString::from_vec(b"in/../in".to_vec());
     run(folder.command("dedup --overwrite --").arg(OsStr::from_bytes(b"in/x\xe9.jsonl")).arg(output))
         .fails(2, &["in/x\\xE9.jsonl\" lies in the output"]);

@@ -1,4 +1,4 @@
-//! The program on real object stores. Needs `scripts/s3/build` and `scripts/azurite/build`.
+//! Tests of the program on real object stores. They need `scripts/s3/build` and `scripts/azurite/build`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,11 +13,11 @@ use crate::azurite::{Azurite, KEY};
 use crate::s3::S3;
 use crate::support::{Folder, Run, run};
 
-/// A bucket, and a folder of this machine whose files lie in the bucket too.
+/// Bucket, and a folder of this machine with the same files.
 struct Both {
-    /// Such as `s3://bucket`.
+    /// Name of the bucket, such as `s3://bucket`.
     uri: &'static str,
-    /// What the environment of a client must say.
+    /// Environment variables of a client.
     settings: Vec<(String, String)>,
     here: Folder,
     store: Bucket,
@@ -36,7 +36,7 @@ impl Both {
         output.finish().unwrap();
     }
 
-    /// All objects that can be seen of an output there, but `_SUCCESS`.
+    /// Returns all visible objects of an output in the bucket, but `_SUCCESS`.
     fn output_there(&self, output: &str) -> BTreeMap<String, Vec<u8>> {
         let root = format!("/{output}/");
         let read = |path: &str| {
@@ -44,7 +44,7 @@ impl Both {
             BlobReader::new(self.store.open(path).unwrap(), 0, u64::MAX).read_to_end(&mut bytes).unwrap();
             bytes
         };
-        // Listings leave out what begins with `_`.
+        // Listings leave out names that begin with `_`.
         let reasons = format!("/{output}/removed/_reasons");
         let mut files = self.store.list(&format!("/{output}")).unwrap();
         if self.store.exists(&reasons).unwrap() {
@@ -56,7 +56,7 @@ impl Both {
             .collect()
     }
 
-    /// All files of an output here but `_SUCCESS`.
+    /// Returns all files of an output on this machine, but `_SUCCESS`.
     fn output_here(&self, output: &str) -> BTreeMap<String, Vec<u8>> {
         let root = self.here.path(output);
         let files = self.here.files(output).into_iter().filter(|file| !file.ends_with("_SUCCESS"));
@@ -64,7 +64,7 @@ impl Both {
         files.map(|file| (name(&file), fs::read(&file).unwrap())).collect()
     }
 
-    /// Runs the program with the settings of the server, and `more`; `@` in `line` is the bucket.
+    /// Runs the program with the settings of the server, and `more`. `@` in `line` stands for the bucket.
     fn run_with(&self, line: &str, more: &[(&str, &str)]) -> Run {
         let mut command = self.here.command(&line.replace('@', self.uri));
         run(command.envs(self.settings.clone()).envs(more.iter().copied()))
@@ -85,7 +85,7 @@ fn a_corpus_on_s3_is_as_one_of_this_machine() {
     without_credentials_the_run_ends_in_seconds(&both);
 }
 
-/// Documents in JSON lines, plain and compressed, Parquet, and a tree of files; one line is bad.
+/// Writes documents in JSON lines, plain and compressed, Parquet, and a tree of files; one line is bad.
 fn write_corpus(both: &Both) {
     let here = &both.here;
     here.run("demo demo --documents 1300 --seed 5").ends(0);
@@ -161,9 +161,9 @@ fn without_credentials_the_run_ends_in_seconds(both: &Both) {
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
 }
 
-/// A sample of what `jobs/output/tests/requests.rs` does with every combination, on a real server.
+/// Tries on a real server a sample of what `jobs/output/tests/requests.rs` tries in every combination.
 fn die_at_any_request(both: &Both) {
-    // Kept parts are long enough to be uploads, removed ones and tables are small and wait in bundles.
+    // Kept parts are long enough for uploads. Removed ones and tables are small and wait in bundles.
     both.here.run("demo demo --documents 1500 --seed 7").ends(0);
     both.write("in/a.jsonl", &fs::read(both.here.path("demo/corpus.jsonl")).unwrap());
     let dedup = "dedup @/in @/out --split-size 350K --method exact --workers 1 -q --overwrite";
@@ -182,7 +182,7 @@ fn die_at_any_request(both: &Both) {
         if !die(request) {
             break;
         }
-        // The next one dies as well, anywhere.
+        // The next run dies as well, at any request.
         deaths += 1 + u32::from(die(1 + request * 5 % 60));
         let last = both.run(dedup);
         assert_eq!(last.code, Some(0), "after a death at request {request}: {last:?}");
@@ -201,7 +201,7 @@ fn a_run_and_the_one_that_takes_over_may_die_at_any_request() {
     let (marks, mut left): (Vec<_>, Vec<_>) = left.partition(|name| name.starts_with('.'));
     left.sort();
     assert_eq!(left, ["in", "out"]);
-    // An upload whose id the process could not note before it died is found by nobody.
+    // Nobody finds an upload whose id the process could not note before it died.
     assert!(marks.len() <= 4, "{marks:?}");
 }
 

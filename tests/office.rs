@@ -1,5 +1,5 @@
-//! Word and PDF documents, read by child processes that may do nothing else: what they are kept from, and that a
-//! document which kills one costs itself.
+//! Tests of Word and PDF documents, which are read by restricted child processes: what these processes are
+//! kept from, and that a document which kills one costs only itself.
 
 use std::fs;
 use std::io::{Cursor, Read, Write};
@@ -11,7 +11,7 @@ use zip::write::SimpleFileOptions;
 
 use crate::support::{Folder, Random};
 
-/// A Word document with one paragraph for each text.
+/// Returns a Word document with one paragraph for each text.
 fn docx(paragraphs: &[&str]) -> Vec<u8> {
     let body: String =
         paragraphs.iter().map(|text| format!("<w:p><w:r><w:t>{text}</w:t></w:r></w:p>")).collect();
@@ -23,7 +23,7 @@ fn docx(paragraphs: &[&str]) -> Vec<u8> {
     archive.finish().unwrap().into_inner()
 }
 
-/// A PDF of one page. The page's instructions are object 4, after it come `more`.
+/// Returns a PDF of one page. The instructions of the page are object 4, and `more` objects come after it.
 fn pdf(instructions: &[u8], more: &[Vec<u8>]) -> Vec<u8> {
     let mut objects = vec![
         b"<</Type/Catalog/Pages 2 0 R>>".to_vec(),
@@ -59,7 +59,7 @@ fn deflated(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Half a gigabyte of instructions in some hundred bytes.
+/// Returns half a gigabyte of instructions in some hundred bytes.
 fn memory_bomb() -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), flate2::Compression::new(1));
     (0..512).for_each(|_| encoder.write_all(&[b' '; 1 << 20]).unwrap());
@@ -70,7 +70,8 @@ fn memory_bomb() -> Vec<u8> {
     file
 }
 
-/// A drawing that draws another ten times, which draws another ten times, and so on, to a milliard.
+/// Returns a drawing that draws another one ten times, which draws another one ten times, and so on, up to
+/// 1,000,000,000 times.
 fn time_bomb() -> Vec<u8> {
     let draw = b"/X Do ".repeat(10);
     let forms: Vec<_> = (6..15)
@@ -85,7 +86,7 @@ fn time_bomb() -> Vec<u8> {
     pdf(&draw, &forms)
 }
 
-/// A process of the program that reads documents of up to `max_bytes`; it ends with this value.
+/// Process of the program that reads documents of up to `max_bytes`. It ends when this is dropped.
 struct Extractor(Child);
 
 impl Extractor {
@@ -153,7 +154,7 @@ fn an_extractor_may_only_think_and_answer() {
         let seconds: u64 = cpu.split_whitespace().next().unwrap().parse().unwrap();
         assert!((11..30).contains(&seconds), "{seconds} s of CPU time");
         assert_eq!(extractor.extract(&document), answer);
-        // It reads no other document.
+        // The process reads no other document.
         assert!(extractor.0.wait().unwrap().success());
     }
 }
@@ -167,7 +168,7 @@ fn a_document_that_kills_its_reader_costs_itself() {
     folder.write("in/5.docx", docx(&["the same words in both of these files"]));
     folder.write("in/6.txt", "the same words in both of these files\n");
     folder.write("in/7.docx", docx(&["<w:p>".repeat(9_000).as_str()]));
-    // In a split of its own, behind a file of another format, so that it is read once.
+    // The document is in a split of its own, after a file of another format, so that it is read once.
     folder.write("in/8.time.pdf", time_bomb());
     let run = folder.run("dedup --workers 1 --method exact --max-record-bytes 8M in out").ends(3);
     assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
@@ -180,7 +181,7 @@ fn a_document_that_kills_its_reader_costs_itself() {
     assert!(reason("8.time.pdf").contains("more than 10 s of CPU time"), "{rejects:?}");
     assert!(reason("7.docx").contains("nested more than 1000 deep"), "{rejects:?}");
     assert_eq!(rejects.len(), 3);
-    // What stays and what goes is the file itself.
+    // Kept and removed are the files themselves.
     let files = |part: &str| {
         let name = |path: &std::path::PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
         let files = folder.files(part).into_iter().filter(|path| !path.to_str().unwrap().ends_with("jsonl"));
@@ -212,7 +213,8 @@ fn no_mutant_of_a_document_is_more_than_one_record_or_ends_the_job() {
     assert_eq!(run.stderr, "");
     let [kept, removed, rejected] = ["kept", "removed", "rejected"].map(|name| folder.counter("out", name));
     assert_eq!(kept + removed + rejected, 4_000);
-    // A byte of the body that changed is found by its checksum, so of all Word mutants that are read one stays.
+    // The checksum finds a changed byte of the body, so of all mutated Word documents that can be read, one
+    // is kept.
     let documents = folder.files("out/kept").into_iter().filter(|path| path.extension().unwrap() == "docx");
     assert_eq!(documents.count(), 1);
     assert!(removed > 500, "{removed} mutants were read");

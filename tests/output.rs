@@ -1,4 +1,4 @@
-//! What a run leaves of a small corpus whose duplicates are known, in every format.
+//! Tests of the output of a small corpus whose duplicates are known, in every format.
 
 mod formats;
 mod options;
@@ -7,12 +7,14 @@ mod synthetic;
 use crate::brute::{Candidate, Decision, Doc, candidates, greedy, similarity_of_grams};
 use crate::support::{Folder, Random, sorted};
 
-/// With 15 bits no near-duplicate of these texts is missed, as `the_sample_is_what_it_should_be` checks.
+/// Method of the tests. With 15 bits no near-duplicate of these texts is missed, as
+/// `the_sample_is_what_it_should_be` checks.
 const METHOD: &str = "simhash:features=char:5,hamming=15";
-/// Texts that nothing ties to each other.
+/// Number of texts that are not similar to each other.
 const ORIGINALS: usize = 12;
 
-/// Twelve texts, and up to three more of each: the same, the same but for widths and spaces, nearly the same.
+/// Makes twelve texts, and up to three more of each: an equal one, one equal but for widths and spaces, a
+/// near-duplicate.
 fn sample() -> Vec<Doc> {
     let mut random = Random(2017);
     let originals: Vec<String> = (0..ORIGINALS).map(|i| random.text(200 + 15 * i)).collect();
@@ -29,7 +31,7 @@ fn sample() -> Vec<Doc> {
         };
         docs.extend(texts.into_iter().enumerate().map(|(n, text)| Doc::new(format!("d{i}-{n}"), text)));
     }
-    // Not originals first: every document may come anywhere.
+    // Documents are shuffled, so that originals do not come first.
     for at in (1..docs.len()).rev() {
         docs.swap(at, random.below(at + 1));
     }
@@ -40,12 +42,12 @@ fn matching(docs: &[Doc]) -> Vec<Candidate> {
     candidates(METHOD, docs).into_iter().filter(|pair| pair.millionths >= 800_000).collect()
 }
 
-/// What must become of each document of the sample by default.
+/// Returns the verdict that each document of the sample must get by default.
 fn decisions(docs: &[Doc]) -> Vec<Decision> {
     greedy(docs.len(), &matching(docs), |doc| doc)
 }
 
-/// The members that tell of a removal, as JSON.
+/// Returns the JSON members that describe a removal.
 fn removal_members(docs: &[Doc], decision: &Decision) -> Option<String> {
     let Decision::Removed(of, similarity, cluster, reason) = decision else { return None };
     let (of, cluster) = (&docs[*of].id, &docs[*cluster].id);
@@ -59,7 +61,8 @@ fn removal_members(docs: &[Doc], decision: &Decision) -> Option<String> {
     Some(members.join(","))
 }
 
-/// The lines of the file of reasons that stands beside removed records which have no place for them.
+/// Returns the lines of the file of reasons, which stands beside removed records that have no place for
+/// reasons.
 fn reasons(docs: &[Doc]) -> Vec<String> {
     let decisions = decisions(docs);
     let line = |(doc, decision): (&Doc, &Decision)| {
@@ -68,7 +71,7 @@ fn reasons(docs: &[Doc]) -> Vec<String> {
     docs.iter().zip(&decisions).filter_map(line).collect()
 }
 
-/// Checks the tables of pairs and clusters, and the counters, against what must become of `docs`.
+/// Checks the tables of pairs and clusters, and the counters, against the expected verdicts of `docs`.
 fn check_tables(here: &Folder, output: &str, docs: &[Doc]) {
     let (matching, decisions) = (matching(docs), decisions(docs));
     let first = |doc: usize| {
@@ -97,7 +100,8 @@ fn check_tables(here: &Folder, output: &str, docs: &[Doc]) {
         let kept = removal[2] == "null";
         [vec![id, cluster, kept.to_string()], removal.to_vec()].concat()
     };
-    // The rest of a row is the length of the text, which is not that of a text whose format trims it, and its place.
+    // The last columns are the length of the text, which differs for formats that trim texts, and the
+    // position.
     let rows = here.table(&format!("{output}/clusters")).into_iter().map(|row| row[..6].to_vec());
     assert_eq!(sorted(rows.collect()), sorted(members.map(row).collect()));
 
@@ -108,7 +112,7 @@ fn check_tables(here: &Folder, output: &str, docs: &[Doc]) {
     assert_eq!(counter("pairs"), pairs.len() as u64);
 }
 
-/// Rows of the table of pairs, sorted.
+/// Returns the expected rows of the table of pairs, sorted.
 fn pair_rows<'a>(docs: &[Doc], pairs: impl Iterator<Item = &'a Candidate>) -> Vec<Vec<String>> {
     let row = |pair: &Candidate| {
         let similarity = pair.millionths as f64 / 1e6;
@@ -119,7 +123,7 @@ fn pair_rows<'a>(docs: &[Doc], pairs: impl Iterator<Item = &'a Candidate>) -> Ve
     sorted(pairs.map(row).collect())
 }
 
-/// As the Parquet library shows it.
+/// Writes a number as the Parquet library shows it.
 fn float(number: f64) -> String {
     parquet::record::Field::Double(number).to_string()
 }
@@ -133,7 +137,7 @@ fn the_sample_is_what_it_should_be() {
     };
     assert_eq!(decisions.iter().filter(|decision| **decision == Decision::Kept).count(), ORIGINALS);
     assert!(reason("identical") >= 7 && reason("similar") >= 9, "{decisions:?}");
-    // No pair is far enough apart to be missed, and what the kernel of 5-grams says is what we count ourselves.
+    // No pair is too far apart to be found, and the program counts the same 5-grams as this test.
     for (high, b) in docs.iter().enumerate() {
         for (low, a) in docs[..high].iter().enumerate() {
             let [a, b] = [a, b].map(|doc| doc.text.replace('，', ",").trim().to_owned());

@@ -1,4 +1,4 @@
-//! Many small files packed into few, and made again of them.
+//! Tests of `pack` and `unpack`: many small files packed into few, and made again of them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -14,7 +14,7 @@ use crate::support::{Folder, Random, run, sorted};
 
 type Tree = BTreeMap<String, Vec<u8>>;
 
-/// What lies below a folder.
+/// Returns the files below a folder.
 fn tree(folder: &Folder, name: &str) -> Tree {
     let root = folder.path(name);
     let files = folder.files(name).into_iter();
@@ -25,7 +25,7 @@ fn tree(folder: &Folder, name: &str) -> Tree {
         .collect()
 }
 
-/// Files under names that are unusual, in UTF-8 without a byte order mark: those that come back in any case.
+/// Writes files with unusual names, in UTF-8 without a byte order mark: these come back in any case.
 fn write_texts(folder: &Folder, root: &str) -> Tree {
     let long = format!("{}.txt", "长".repeat(83)); // 253 bytes
     let names =
@@ -38,7 +38,7 @@ fn write_texts(folder: &Folder, root: &str) -> Tree {
     tree(folder, root)
 }
 
-/// Files that are text in another encoding, and one that is none.
+/// Writes files that are text in another encoding, and one that is no text.
 fn write_others(folder: &Folder, root: &str) {
     let gbk = encoding_rs::GBK.encode("新华社北京电，国家统计局发布数据").0.into_owned();
     folder.write(&format!("{root}/gbk.txt"), gbk);
@@ -114,7 +114,7 @@ fn the_packed_files_are_the_same_for_any_number_of_workers() {
         files.retain(|name, _| !name.ends_with("-none.txt"));
         assert!(tree(&folder, "back/unpacked") == files, "{to}");
     }
-    // Of Parquet now: in the order of their paths.
+    // The packed files are Parquet now, in the order of the paths.
     let names: Vec<String> = folder.rows("p/packed").into_iter().map(|mut row| row.swap_remove(0)).collect();
     assert_eq!(names.len(), 300);
     assert!(names.is_sorted());
@@ -145,7 +145,8 @@ fn a_packed_corpus_is_deduplicated_as_its_files_are() {
 fn names_that_lead_elsewhere_are_rejected_and_nothing_is_written_there() {
     let folder = Folder::new();
     let outside = folder.path("outside").to_str().unwrap().to_owned();
-    // From out/_temporary/RUN/parts/unpacked, where files are written first, to this folder, and from out/unpacked.
+    // These names lead from out/_temporary/RUN/parts/unpacked, where files are written first, or from
+    // out/unpacked to this folder.
     let wrong = [
         "../../../../../outside",
         outside.as_str(),
@@ -255,7 +256,7 @@ fn wrong_use_and_guards_leave_nothing() {
     folder.run("pack in p --max-record-bytes 100 --quiet").ends(3);
     let long = tree(&folder, "in").values().filter(|bytes| bytes.len() > 100).count() as u64;
     assert!(long > 0 && folder.lines("p/rejects", "jsonl").concat().contains("longer than 100 bytes"));
-    // And the one that is no text.
+    // The file that is no text is rejected too.
     assert_eq!(folder.counter("p", "rejected"), long + 1);
     folder.run("pack in p").fails(2, &["exists", "--overwrite"]);
     folder.write("lines.jsonl", "{\"id\":\"a\",\"text\":\"b\"}\n");
@@ -293,7 +294,7 @@ fn files_are_packed_and_unpacked_on_hdfs_and_read_by_hadoop() {
     let names: Vec<String> =
         names.map(|path| path.strip_prefix("/back/unpacked/").unwrap().to_owned()).collect();
     assert_eq!(sorted(names), texts.keys().cloned().collect::<Vec<_>>());
-    // The files there are packed and come back to this machine.
+    // The files on HDFS are packed, and come back to this machine.
     run("pack @/back/unpacked again --quiet").ends(0);
     run("unpack again/packed here --quiet").ends(0);
     assert!(tree(&folder, "here/unpacked") == texts);

@@ -1,4 +1,5 @@
-//! Parquet from end to end: damage and missing columns cost what they must, and other readers read what we write.
+//! Tests of Parquet from end to end: what damage and missing columns cost, and that other readers read what
+//! the program writes.
 
 use std::path::Path;
 use std::process::Command;

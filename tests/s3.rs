@@ -1,4 +1,4 @@
-//! A real S3 server on loopback, S3Proxy. Needs `scripts/s3/build`.
+//! Runs a real S3 server on loopback, S3Proxy. It needs `scripts/s3/build`.
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot start should fail")]
 
@@ -14,21 +14,21 @@ use tempfile::TempDir;
 
 const START: Duration = Duration::from_secs(60);
 const STOP: Duration = Duration::from_secs(10);
-/// A server that everybody forgot ends after this many seconds.
+/// Time after which a forgotten server ends, in seconds.
 const LIFE_SECONDS: &str = "1800";
 const KEY: &str = "dedup";
 const SECRET: &str = "the-secret-of-dedup";
 
-/// A server that checks signatures, and has one bucket, `bucket`.
+/// Server that checks signatures and has one bucket, `bucket`.
 pub struct S3 {
-    /// Such as `http://127.0.0.1:40123`.
+    /// Address of the server, such as `http://127.0.0.1:40123`.
     pub endpoint: String,
     child: Child,
     folder: TempDir,
 }
 
 impl S3 {
-    /// Takes a second or two. Panics with the server's log when it does not start.
+    /// Starts a server, which takes a second or two. Panics with the server's log when it does not start.
     pub fn start() -> Self {
         let target = Path::new(env!("CARGO_MANIFEST_DIR"))
             .ancestors()
@@ -46,7 +46,7 @@ impl S3 {
             .arg("S3")
             .arg(folder.path().join("data"))
             .args([KEY, SECRET, LIFE_SECONDS])
-            // Or it cannot make files with other names than ASCII ones.
+            // Without this the server cannot make files with names that are not ASCII.
             .env("LC_ALL", "C.UTF-8")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -63,12 +63,12 @@ impl S3 {
         server
     }
 
-    /// What the environment of a client must say.
+    /// Returns the environment variables of a client.
     pub fn settings(&self) -> Vec<(String, String)> {
         settings(&self.endpoint)
     }
 
-    /// Where the server keeps an object of its bucket.
+    /// Returns the file in which the server keeps an object of its bucket.
     pub fn file(&self, key: &str) -> std::path::PathBuf {
         self.folder.path().join("data/bucket").join(key)
     }
@@ -80,7 +80,7 @@ impl S3 {
     }
 }
 
-/// The same for any endpoint.
+/// Returns the environment variables of a client of any endpoint.
 pub fn settings(endpoint: &str) -> Vec<(String, String)> {
     let settings = [
         ("AWS_ENDPOINT_URL", endpoint),

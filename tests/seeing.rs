@@ -1,4 +1,4 @@
-//! What a run shows of itself: the stage table, metrics and events.
+//! Tests of what a run shows of itself: the stage table, metrics and events.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::invariance::corpus;
 use crate::support::{Folder, json_line};
 
-/// The job's lines of the events, in order.
+/// Returns the events of the job, in order.
 fn events(here: &Folder, file: &str) -> Vec<Value> {
     let text = fs::read_to_string(here.path(file)).unwrap();
     assert!(text.ends_with('\n'));
@@ -21,7 +21,8 @@ fn named<'a>(events: &'a [Value], name: &str) -> Vec<&'a Value> {
     events.iter().filter(|event| event["event"] == name).collect()
 }
 
-/// What Prometheus' own Python library reads in a file: the values by name and sorted labels, all of a type.
+/// Returns what Prometheus' own Python library reads in a file: values by name and sorted labels. Checks that
+/// all have a type.
 fn metrics(here: &Folder, file: &str) -> BTreeMap<String, f64> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let python = root.join("target/peers/bin/python");
@@ -95,7 +96,7 @@ fn the_events_of_a_run_close() {
     for (number, method) in ["auto", "simhash", "minhash", "zhou2017"].iter().enumerate() {
         here.run(&format!("{dedup} {method}")).ends(3);
         let events = events(&here, "events.jsonl");
-        // They are appended to those of earlier runs.
+        // Events are appended to those of earlier runs.
         let starts = events.iter().enumerate().filter(|(_, event)| event["event"] == "job_started");
         let starts: Vec<usize> = starts.map(|(at, _)| at).collect();
         assert_eq!(starts.len(), number + 1);

@@ -1,16 +1,18 @@
-//! The least of Hadoop's SequenceFile that makes and reads files of Text keys and Text values, uncompressed.
+//! Writes and reads SequenceFiles of Text keys and Text values, uncompressed: the least of Hadoop's format
+//! that tests need.
 //!
-//! Written from the layout that org.apache.hadoop.io.SequenceFile documents; `hdfs` uses Hadoop's own code.
+//! It is written from the layout that org.apache.hadoop.io.SequenceFile documents; the tests of `hdfs` use
+//! Hadoop's own code.
 
 const SYNC: [u8; 16] = *b"a sync marker 16";
 
-/// A file with a sync marker before every `every`-th record.
+/// Returns a file with a sync marker before every `every`-th record.
 pub fn written(records: &[(String, String)], every: usize) -> Vec<u8> {
     let mut file = b"SEQ\x06".to_vec();
     for _ in 0..2 {
         file.extend(text("org.apache.hadoop.io.Text"));
     }
-    // No compression of any kind, no metadata.
+    // No compression of any kind, and no metadata.
     file.extend([0, 0, 0, 0, 0, 0]);
     file.extend(SYNC);
     for (at, (key, value)) in records.iter().enumerate() {
@@ -37,10 +39,10 @@ fn text(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// The records of a whole file.
+/// Returns the records of a whole file.
 pub fn read(file: &[u8]) -> Vec<(String, String)> {
     let mut at = written(&[], 1).len();
-    // All but the sync marker is that of every such file.
+    // Every such file has this head, but for the sync marker.
     assert!(file[..at - 16] == written(&[], 1)[..at - 16]);
     let sync = &file[at - 16..at];
     let mut records = Vec::new();

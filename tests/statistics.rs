@@ -1,4 +1,4 @@
-//! Statistics of the corpus, which some weights of features need: counted, kept, used again.
+//! Tests of the corpus statistics that some weights of features need: counted, kept, used again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ const METHODS: [&str; 4] = [
     "manku2007:blocks=6",
 ];
 
-/// Every file of an output but `_SUCCESS`, byte for byte.
+/// Returns every file of an output but `_SUCCESS`, byte for byte.
 fn files(here: &Folder, output: &str) -> BTreeMap<String, Vec<u8>> {
     let name = |file: &std::path::Path| file.strip_prefix(here.path(output)).unwrap().display().to_string();
     let files = here.files(output).into_iter().filter(|file| !file.ends_with("_SUCCESS"));
@@ -63,12 +63,12 @@ fn the_file_of_statistics_says_what_was_counted() {
         here.rows("out/statistics").iter().map(|row| row[0].parse().unwrap()).collect();
     counts.sort_unstable_by(|a, b| b.cmp(a));
     assert_eq!(counts[..3], [2, 1, 0]);
-    // No statistics where none are needed, nor those of an older run.
+    // There are no statistics where none are needed, nor those of an older run.
     here.run("dedup a.jsonl out --overwrite").ends(3);
     assert!(here.files("out/statistics").is_empty());
 }
 
-/// Posts that share one long phrase, and have a short part of their own.
+/// The posts share one long phrase, and each has a short part of its own.
 #[test]
 fn what_all_texts_share_weighs_little() {
     let here = Folder::new();

@@ -1,4 +1,4 @@
-//! What the tests share: the built program in a folder of its own, texts, and readers of what it writes.
+//! Shared by the tests: the built program in a folder of its own, texts, and readers of what it writes.
 
 use std::env;
 use std::fs::{self, File};
@@ -14,13 +14,13 @@ use parquet::record::{Field, Row};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Far longer than any run of the program takes: one that is not done by then hangs.
+/// Time far longer than any run takes: a program that is not done by then hangs.
 const FOR_EVER: Duration = Duration::from_secs(600);
 
-/// A folder in which the program is run.
+/// Folder in which the program is run.
 pub struct Folder(TempDir);
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Run {
     pub code: Option<i32>,
@@ -29,7 +29,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// Checks that it failed so, with one line on stderr that holds all of `words`, and nothing on stdout.
+    /// Checks that the run failed with this code, one line on stderr that holds all of `words`, and nothing
+    /// on stdout.
     #[track_caller]
     pub fn fails(&self, code: i32, words: &[&str]) {
         assert_eq!(self.code, Some(code), "{self:?}");
@@ -62,14 +63,15 @@ impl Folder {
         fs::write(path, bytes).unwrap();
     }
 
-    /// The program with the arguments of `line`, which are separated by spaces; names are those of this folder.
+    /// Returns the program with the arguments of `line`, which are separated by spaces; names are those of
+    /// this folder.
     pub fn command(&self, line: &str) -> Command {
         let mut command = self.start(env!("CARGO_BIN_EXE_dedup-job"));
         command.args(line.split_whitespace());
         command
     }
 
-    /// A shell with `line`, in which the program is `dedup-job`.
+    /// Returns a shell with `line`, in which the program is `dedup-job`.
     pub fn shell(&self, line: &str) -> Command {
         let mut command = self.start("sh");
         let program = Path::new(env!("CARGO_BIN_EXE_dedup-job")).parent().unwrap().display().to_string();
@@ -78,10 +80,10 @@ impl Folder {
         command
     }
 
-    /// Another program in this folder.
+    /// Returns another program in this folder.
     fn start(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        // The clusters, clouds and colours of whoever runs the tests are none of our business.
+        // The tests ignore the clusters, clouds and colours of whoever runs them.
         for (name, _) in env::vars_os() {
             if ["HADOOP_", "AWS_", "GOOGLE_", "AZURE_", "NO_COLOR", "CLICOLOR"]
                 .iter()
@@ -98,12 +100,13 @@ impl Folder {
         run(&mut self.command(line))
     }
 
-    /// The files below `folder`, or itself, hidden ones too, in the order of their names; none if it is not there.
+    /// Returns the files below `folder`, or `folder` itself if it is a file, with hidden ones, ordered by
+    /// name. Empty if it does not exist.
     pub fn files(&self, folder: &str) -> Vec<PathBuf> {
         files(&self.path(folder))
     }
 
-    /// The parts of `folder` whose names end so, one after the other.
+    /// Returns the concatenated parts of `folder` whose names end with `suffix`.
     pub fn bytes(&self, folder: &str, suffix: &str) -> Vec<u8> {
         let mut bytes = Vec::new();
         for part in self.files(folder).iter().filter(|part| part.to_str().unwrap().ends_with(suffix)) {
@@ -112,19 +115,19 @@ impl Folder {
         bytes
     }
 
-    /// Their lines, of which the last one is whole too.
+    /// Returns the lines of these parts. The last line must be whole too.
     pub fn lines(&self, folder: &str, suffix: &str) -> Vec<String> {
         let text = String::from_utf8(self.bytes(folder, suffix)).unwrap();
         assert!(text.is_empty() || text.ends_with('\n'));
         text.lines().map(str::to_owned).collect()
     }
 
-    /// The lines as JSON.
+    /// Returns these lines as JSON.
     pub fn objects(&self, folder: &str, suffix: &str) -> Vec<Value> {
         self.lines(folder, suffix).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// The rows of all Parquet parts of `folder`, without the names of the columns.
+    /// Returns the rows of all Parquet parts of `folder`, without the names of the columns.
     pub fn rows(&self, folder: &str) -> Vec<Vec<String>> {
         let parts = self.files(folder);
         parts
@@ -134,29 +137,29 @@ impl Folder {
             .collect()
     }
 
-    /// The rows of `pairs` or `clusters` of an output without places, which depend on the splits.
+    /// Returns the rows of `pairs` or `clusters` of an output without positions, which depend on the splits.
     pub fn table(&self, folder: &str) -> Vec<Vec<String>> {
         let parts = self.files(folder);
         let places = |name: &str| name.ends_with("place");
         parts.iter().flat_map(|part| rows_less(part, places)).collect()
     }
 
-    /// What is in `_SUCCESS` of an output.
+    /// Returns the content of `_SUCCESS` of an output.
     pub fn success(&self, output: &str) -> Value {
         serde_json::from_slice(&fs::read(self.path(output).join("_SUCCESS")).unwrap()).unwrap()
     }
 
-    /// One of the counters in it.
+    /// Returns one of the counters in `_SUCCESS`.
     #[track_caller]
     pub fn counter(&self, output: &str, name: &str) -> u64 {
         self.success(output)["counters"][name].as_u64().unwrap_or_else(|| panic!("no counter {name}"))
     }
 }
 
-/// `unshare` with `options`, to be followed by the program that it starts in namespaces of its own.
+/// Returns `unshare` with `options`, to be followed by the program that it starts in namespaces of its own.
 ///
 /// # Panics
-/// With what is missing, where it cannot do that here.
+/// When this machine does not allow that; the message says what is missing.
 pub fn unshare(options: &[&str]) -> Command {
     let tried = Command::new("unshare").args(options).arg("true").output();
     let tried =
@@ -173,7 +176,7 @@ pub fn unshare(options: &[&str]) -> Command {
     command
 }
 
-/// Runs a program to its end; one that has none is killed, and fails the test.
+/// Runs a program to its end. One that hangs is killed, and fails the test.
 #[track_caller]
 pub fn run(command: &mut Command) -> Run {
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -195,7 +198,7 @@ pub fn signal(process: u32, name: &str) {
     assert!(Command::new("kill").args(["-s", name, &process.to_string()]).status().unwrap().success());
 }
 
-/// Waits until something is so, for as long as it may take.
+/// Waits until `done` is true, and fails after `limit`.
 #[track_caller]
 pub fn wait_until(what: &str, limit: Duration, mut done: impl FnMut() -> bool) {
     let end = Instant::now() + limit;
@@ -205,27 +208,28 @@ pub fn wait_until(what: &str, limit: Duration, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Parent and state of a process; `None` if there is none.
+/// Returns the parent and the state of a process; `None` if it does not exist.
 pub fn status(process: u32) -> Option<(u32, char)> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name before it may hold anything.
+    // The name before it may hold any characters.
     let mut fields = text.rsplit_once(") ")?.1.split(' ');
     let state = fields.next()?.chars().next()?;
     Some((fields.next()?.parse().ok()?, state))
 }
 
-/// Whether it no longer is; one that nobody has waited for is gone too.
+/// Whether a process has ended, also if nobody has waited for it yet.
 pub fn gone(process: u32) -> bool {
     status(process).is_none_or(|(_, state)| state == 'Z')
 }
 
-/// The processes that a process has started and that it has not yet seen end.
+/// Returns the processes that a process has started and whose end it has not yet seen.
 pub fn children(process: u32) -> Vec<u32> {
     let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
     children.split_whitespace().map(|child| child.parse().unwrap()).collect()
 }
 
-/// A file or folder of the shared test data; `None`, and a line that says so, where there are none.
+/// Returns a file or folder of the shared test data; `None`, and a line that says so, if there is no such
+/// data.
 pub fn test_data(name: &str) -> Option<PathBuf> {
     let Some(data) = env::var_os("DEDUP_TEST_DATA") else {
         #[allow(clippy::explicit_write, reason = "what eprintln! writes is shown for failing tests only")]
@@ -245,12 +249,12 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The rows of a Parquet file: strings as they are, the rest as numbers are written.
+/// Returns the rows of a Parquet file: strings as they are, other values as numbers are written.
 pub fn rows(file: &Path) -> Vec<Vec<String>> {
     rows_less(file, |_| false)
 }
 
-/// The same, less the columns that are `left_out` by their names.
+/// Returns these rows without the columns whose names are `left_out`.
 fn rows_less(file: &Path, left_out: impl Fn(&str) -> bool) -> Vec<Vec<String>> {
     let text = |field: &Field| match field {
         Field::Str(text) => text.clone(),
@@ -265,13 +269,13 @@ fn rows_less(file: &Path, left_out: impl Fn(&str) -> bool) -> Vec<Vec<String>> {
     rows.map(|row| wanted(&row.unwrap())).collect()
 }
 
-/// Sorted, for comparing what may come in any order.
+/// Sorts items, for comparing what may come in any order.
 pub fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {
     items.sort();
     items
 }
 
-/// Numbers that are the same in every run.
+/// Random numbers that are the same in every run.
 pub struct Random(pub u64);
 
 impl Random {
@@ -280,7 +284,7 @@ impl Random {
         (self.0 >> 33) as usize % end
     }
 
-    /// So many Chinese characters, with a comma now and then.
+    /// Returns a text of `chars` Chinese characters, with a comma now and then.
     pub fn text(&mut self, chars: usize) -> String {
         let comma = |at: usize| at % 11 == 10;
         let hanzi = |n: usize| char::from_u32(0x4E00 + n as u32).unwrap();
@@ -288,7 +292,7 @@ impl Random {
     }
 }
 
-/// A JSON line of an id and a text that need no escapes.
+/// Returns a JSON line of an id and a text that need no escapes.
 pub fn json_line(id: &str, text: &str) -> String {
     format!("{{\"id\":\"{id}\",\"text\":\"{text}\"}}\n")
 }

@@ -1,4 +1,4 @@
-//! Text formats end to end: what is written read by other programs, encodings, illegal bytes, line numbers.
+//! Tests of text formats: other programs read what is written; encodings, illegal bytes and line numbers.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{Folder, json_line};
 
-/// What a shell command prints; it must succeed.
+/// Returns what a shell command prints; it must succeed.
 fn shell(here: &Folder, command: &str) -> String {
     let mut shell = Command::new("bash");
     shell.args(["-o", "pipefail", "-c", command]).current_dir(here.path("")).stdin(Stdio::null());
@@ -16,7 +16,7 @@ fn shell(here: &Folder, command: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// `text` in an encoding that iconv knows.
+/// Writes `text` in an encoding that iconv knows.
 fn encoded(here: &Folder, name: &str, encoding: &str, text: &str) {
     here.write("utf-8", text);
     shell(here, &format!("iconv -f utf-8 -t {encoding} utf-8 > {name}; rm utf-8"));
@@ -57,7 +57,7 @@ fn one_text_in_every_encoding_is_one_document() {
     }
     here.run("dedup in out --method exact --quiet").ends(0);
     assert_eq!((here.counter("out", "kept"), here.counter("out", "removed")), (1, 3));
-    // Named, it is taken at the user's word.
+    // An encoding that is named is believed.
     here.run("dedup in/big5.txt out --overwrite --method exact --quiet --encoding BIG5").ends(0);
     here.run("dedup in/big5.txt out --overwrite --method exact --quiet --encoding utf-8").ends(3);
     assert!(here.lines("out/rejects", "jsonl")[0].contains("not valid UTF-8: "));
@@ -94,7 +94,7 @@ fn the_line_of_a_reject_does_not_depend_on_the_splits() {
             "line 1: no field \"text\"",
         ];
         assert_eq!(reasons, expected, "{options}");
-        // The place of a record names its split.
+        // The position of a record names its split.
         let without_place = |mut reject: Value| {
             reject["place"] = Value::Null;
             reject

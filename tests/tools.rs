@@ -1,4 +1,4 @@
-//! What people do with a finished output: `show`, `why`, `rethreshold`.
+//! Tests of the tools on a finished output: `show`, `why`, `rethreshold`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,8 +11,8 @@ use crate::support::{Folder, Random, Run, json_line, run};
 
 const METHOD: &str = "simhash:features=char:5,hamming=15";
 
-/// A text, then its near-duplicates with ever more characters changed, a copy, and two texts that match nothing: one of
-/// its own, and one that shares a half.
+/// Makes a text, its near-duplicates with more and more characters changed, a copy, and two texts that match
+/// nothing: one of its own, and one that shares a half.
 fn texts() -> Vec<(&'static str, String)> {
     let mut random = Random(71);
     let text = random.text(300);
@@ -31,7 +31,7 @@ fn texts() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The finished output `out` of them, in splits of some lines.
+/// Makes the finished output `out` of these texts, in splits of some lines.
 fn finished(options: &str) -> Folder {
     let here = Folder::new();
     let lines: String = texts().iter().map(|(id, text)| json_line(id, text)).collect();
@@ -40,7 +40,7 @@ fn finished(options: &str) -> Folder {
     here
 }
 
-/// The similarity of two of them, as the program prints it.
+/// Returns the similarity of two of them, as the program prints it.
 fn similarity(a: &str, b: &str) -> String {
     let text = |id: &str| texts().into_iter().find(|text| text.0 == id).unwrap().1.replace('，', ",");
     (similarity_of_grams(&text(a), &text(b)) as f64 / 1e6).to_string()
@@ -232,7 +232,7 @@ fn what_is_no_finished_output_is_wrong_use() {
     }
 }
 
-/// Every file of an output but `_SUCCESS`, byte for byte.
+/// Returns every file of an output but `_SUCCESS`, byte for byte.
 fn files(here: &Folder, output: &str) -> BTreeMap<String, Vec<u8>> {
     let root = here.path(output);
     let files = here.files(output).into_iter().filter(|file| !file.ends_with("_SUCCESS"));
@@ -240,7 +240,7 @@ fn files(here: &Folder, output: &str) -> BTreeMap<String, Vec<u8>> {
     files.map(|file| (name(&file), fs::read(&file).unwrap())).collect()
 }
 
-/// What `_SUCCESS` says, less what a run without a search cannot have, and less times.
+/// Returns the content of `_SUCCESS` without times, and without what a run without a search cannot have.
 fn success(here: &Folder, output: &str) -> Value {
     let mut success = here.success(output);
     for name in ["process", "seconds", "stages", "blocks", "run"] {
@@ -280,7 +280,7 @@ fn a_higher_threshold_gives_what_a_new_run_would() {
             );
         }
     }
-    // In steps, and with other options than those of the output.
+    // The threshold is raised in steps, and with other options than those of the output.
     here.run("rethreshold old1 step -q --threshold 0.8").ends(3);
     here.run("rethreshold step re -q --overwrite --threshold 0.95 --resolve components --keep first").ends(3);
     here.run(&format!("{dedup} new --overwrite --pairs all --verify jaccard:0.95 --resolve components"))
@@ -304,7 +304,7 @@ fn a_method_that_measures_by_itself_has_its_threshold_raised() {
         assert!(files(&here, "new") == files(&here, "re"), "{old}");
         assert!(here.counter("re", "removed") < here.counter("old", "removed"));
         assert_eq!(here.success("new")["configuration"], here.success("re")["configuration"]);
-        // They have no fingerprints that could differ.
+        // These methods have no fingerprints that could differ.
         assert!(here.rows("re/pairs").iter().all(|row| row[2] == "null"));
         here.run("rethreshold old less --threshold 0.4").fails(2, &["from 0.5 on"]);
     }

@@ -1,4 +1,4 @@
-//! `zhou2017`: the paper's own example, its deletions by the book, and what it counts.
+//! Tests of `zhou2017`: the paper's own example, its deletions by the book, and what it counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ fn a_repost_is_a_duplicate_of_its_post() {
             removed.iter().map(|row| (row["id"].as_str(), row["duplicate_of"].as_str())).collect();
         assert_eq!(ids, [(Some("p2"), Some("p1")), (Some("p5"), Some("p1"))], "{retrieval}");
         assert!(removed.iter().all(|row| row["similarity"] == 1.0 && row["reason"] == "similar"));
-        // Of five posts in the first copy, of the three that are left in the others.
+        // Comparisons of five posts in the first copy, and of the three posts that are left in the others.
         assert_eq!(here.counter("out", "block_comparisons"), of_bits, "{retrieval}");
         assert!(here.counter("out", "comparisons") >= 2);
     }
@@ -46,10 +46,11 @@ fn it_verifies_itself() {
     }
 }
 
-/// A kept document, a deleted one, their distance, and Dup in millionths.
+/// A kept document, a deleted one, their distance, and their Dup in millionths.
 type Edge = (String, String, u32, u64);
 
-/// The paper's deletion by buckets, without any code of ours but the words and Sim; how often it compares.
+/// Does the paper's deletion by buckets, without any code of the program but the words and Sim. Returns also
+/// the number of comparisons.
 fn by_the_book(texts: &[String]) -> (BTreeSet<Edge>, u64) {
     let zhou = Zhou::new(&ZhouSpec::default(), Features::Chars(1));
     let rows: Vec<_> = (0..).zip(texts).map(|(doc, text)| zhou.row(DocId(doc), text)).collect();

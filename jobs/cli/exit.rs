@@ -1,10 +1,10 @@
-//! How a job fails, as users' scripts see it.
+//! The failures of a job that users' scripts can tell apart, and their exit codes.
 
 use std::fmt;
 
 use anyhow::{Error, anyhow};
 
-/// The command was wrong: exit code 2, and one line that says what to change.
+/// Wrong use of a command: exit code 2, and one line that says what to change.
 #[derive(Debug)]
 pub struct WrongUse(pub String);
 
@@ -16,7 +16,7 @@ impl fmt::Display for WrongUse {
 
 impl std::error::Error for WrongUse {}
 
-/// A guard that the user set stopped the job before anything was committed: exit code 4.
+/// Stop by a guard that the user set, before anything was committed: exit code 4.
 #[derive(Debug)]
 pub(crate) struct Guarded(pub String);
 
@@ -28,7 +28,7 @@ impl fmt::Display for Guarded {
 
 impl std::error::Error for Guarded {}
 
-/// Another run is writing the output: exit code 11.
+/// Stop because another run is writing the output: exit code 11.
 #[derive(Debug)]
 pub(crate) struct Locked(pub String);
 
@@ -40,7 +40,8 @@ impl fmt::Display for Locked {
 
 impl std::error::Error for Locked {}
 
-/// An error of a running job: what was there when the job was planned and is not now is no wrong use.
+/// Returns the error of a running job. A file that is missing now was there when the job was planned, so the
+/// use was not wrong.
 pub(crate) fn while_running(error: Error) -> Error {
     match error.downcast_ref() {
         Some(cluster::Error::NotFound { .. }) => anyhow!("{error:#}, but did before"),
@@ -48,14 +49,14 @@ pub(crate) fn while_running(error: Error) -> Error {
     }
 }
 
-/// Whether an input changed, so that what was made of it is of no use.
+/// Whether an input changed during the job, so that finished work is of no use.
 pub(crate) fn is_change(error: &Error) -> bool {
     let changed = |error: &cluster::Error| matches!(error, cluster::Error::Changed { .. });
     let read = |error: &_| matches!(error, datasets::Error::Store(store) if changed(store));
     error.downcast_ref().is_some_and(changed) || error.downcast_ref().is_some_and(read)
 }
 
-/// The exit code that a failure ends the process with (README.md, "Use it").
+/// Returns the exit code of a failure (README.md, "Use it").
 pub fn exit_code(error: &anyhow::Error) -> u8 {
     let store = error.downcast_ref::<cluster::Error>();
     let wrong_name = matches!(store, Some(cluster::Error::NotFound { .. } | cluster::Error::BadName { .. }));

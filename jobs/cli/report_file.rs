@@ -1,4 +1,5 @@
-//! The small local files that a user asks for by an option, such as `--summary-json`, each written in one step.
+//! Small local files that a user asks for by an option, such as `--summary-json`. Each is written in one
+//! step.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Write};
@@ -9,10 +10,11 @@ use anyhow::{Context, Result};
 use cluster::path_of_text;
 use tempfile::NamedTempFile;
 
-/// A file that is replaced by a rename: who reads it has all of an old or all of a new one.
+/// File that is replaced by a rename: its readers see all of the old or all of the new content.
 ///
-/// The new file has an unpredictable name until then and must not exist, so that nobody who may write to the folder can lead the
-/// bytes elsewhere by a link. A device, a pipe or a name below /dev or /proc is written to as it is.
+/// Until then the new file has an unpredictable name and must not exist, so that nobody who may write to the
+/// folder can redirect the bytes by a link. A device, a pipe or a name below /dev or /proc is written in
+/// place.
 pub(crate) struct ReportFile<'a> {
     name: &'a str,
     path: PathBuf,
@@ -20,10 +22,10 @@ pub(crate) struct ReportFile<'a> {
 }
 
 impl<'a> ReportFile<'a> {
-    /// Makes sure that the file can be written, so that no work is done in vain. It is not touched.
+    /// Checks that the file can be written, so that no work is done in vain. The file is not touched.
     ///
     /// # Errors
-    /// The folder does not exist or cannot be written to, or the name is that of a folder.
+    /// When the folder does not exist or cannot be written to, or the name is that of a folder.
     pub fn check(name: &'a str) -> Result<Self> {
         let file = ReportFile::new(name);
         let check = || match fs::metadata(&file.path) {
@@ -36,7 +38,7 @@ impl<'a> ReportFile<'a> {
         Ok(file)
     }
 
-    /// The file, which is not looked at before it is written.
+    /// Names the file, which is not looked at before it is written.
     pub fn new(name: &'a str) -> Self {
         let path = path_of_text(name);
         let is_special = fs::metadata(&path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
@@ -45,12 +47,12 @@ impl<'a> ReportFile<'a> {
         ReportFile { name, path, in_place }
     }
 
-    /// Replaces what the file holds.
+    /// Replaces the content of the file.
     pub fn replace(&self, contents: impl AsRef<[u8]>) -> Result<()> {
         self.replace_with(|file| file.write_all(contents.as_ref()))
     }
 
-    /// Replaces what the file holds by what `write` writes.
+    /// Replaces the content of the file by what `write` writes.
     pub fn replace_with(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
         let replace = || {
             if self.in_place {
@@ -66,10 +68,11 @@ impl<'a> ReportFile<'a> {
         replace().with_context(|| format!("could not write \"{}\"", self.name))
     }
 
-    /// A hidden file beside it, which is removed when dropped.
+    /// Makes a hidden file beside the file, which is removed when dropped.
     fn temporary(&self) -> io::Result<NamedTempFile> {
         let mut temporary = tempfile::Builder::new();
-        // As any other new file, and not private as temporary files are: the umask still applies.
+        // The file gets the permissions of any new file, not the private ones of temporary files. The umask
+        // still applies.
         temporary.prefix(".dedup-job.").permissions(Permissions::from_mode(0o666));
         temporary.tempfile_in(folder_of(&self.path))
     }

@@ -10,7 +10,7 @@ use operators::text::features::Lexicon;
 
 use crate::WrongUse;
 
-/// What becomes of a text with bytes that its encoding does not allow.
+/// What happens to a text with bytes that its encoding does not allow.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum OnBadText {
     /// Reject the record.
@@ -28,7 +28,7 @@ impl From<OnBadText> for BadText {
     }
 }
 
-/// The output and the inputs of a command line.
+/// Splits the paths of a command line into the output, which is the last one, and the inputs.
 pub(crate) fn output_and_inputs(paths: &[String]) -> Result<(&String, &[String])> {
     match paths.split_last() {
         Some((output, inputs @ [_, ..])) => Ok((output, inputs)),
@@ -38,18 +38,18 @@ pub(crate) fn output_and_inputs(paths: &[String]) -> Result<(&String, &[String])
     }
 }
 
-/// Names of files have any bytes.
+/// Returns a parser of file names, which may have any bytes.
 pub(crate) fn paths() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().map(|path| text_of_path(&path))
 }
 
-/// A size that one record can have in memory.
+/// Reads a length that one record can have in memory: up to 1G.
 pub(crate) fn record_size(text: &str) -> Result<u64, String> {
     let bytes = size(text)?;
     if bytes <= 1 << 30 { Ok(bytes) } else { Err("no more than 1G is possible".to_owned()) }
 }
 
-/// A number of bytes: digits, then K, M or G for powers of 1,024.
+/// Reads a number of bytes: digits, then K, M or G for powers of 1,024.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(['K', 'M', 'G']);
     let shift = match &text[digits.len()..] {
@@ -63,7 +63,7 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     number.map(|number| number << shift).ok_or_else(|| "expected a size such as 500K, 32M or 1G".to_owned())
 }
 
-/// The words of the user's own in these files, whose names are relative to `directory`.
+/// Reads the files of the user's own words. Their names are relative to `directory`.
 pub(crate) fn lexicon(directory: &str, stop_words: Option<&str>, user_dict: Option<&str>) -> Result<Lexicon> {
     Ok(Lexicon { stop_words: words(directory, stop_words)?, user_words: words(directory, user_dict)? })
 }
@@ -74,7 +74,7 @@ fn words(directory: &str, file: Option<&str>) -> Result<String> {
     text_of_file(&text_of_path(place.as_os_str()))
 }
 
-/// The text of a local file, without a byte order mark.
+/// Returns the text of a local file, without a byte order mark.
 pub(crate) fn text_of_file(file: &str) -> Result<String> {
     let bytes = fs::read(path_of_text(file))
         .map_err(|error| WrongUse(format!("could not read \"{file}\": {error}")))?;

@@ -1,4 +1,4 @@
-//! `check`: holds finished outputs against the lists of files that they were committed with.
+//! `check`: compares finished outputs with the lists of files that they were committed with.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -14,7 +14,8 @@ use crate::{Common, WrongUse, print, say};
 
 /// Compare finished outputs with the lists of files in their _SUCCESS
 ///
-/// Each file that is missing, was added, or has another length is named. The exit code is 1 if there is one, else 0.
+/// Each file that is missing, was added, or has another length is named. The exit code is 1 if there is such
+/// a file, else 0.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Outputs of dedup, pack, unpack, compare or rethreshold
@@ -39,7 +40,7 @@ pub fn run(common: &Common, args: &Args) -> Result<u8> {
     Ok(code)
 }
 
-/// How an output differs from its list.
+/// Returns how an output differs from its list. `full`: the contents of the files too.
 fn check(stores: &Stores, output: &str, full: bool, workers: usize) -> Result<Vec<Difference>> {
     let (store, path) = stores.locate(output)?;
     let path = path.trim_end_matches('/');
@@ -72,11 +73,12 @@ fn check(stores: &Stores, output: &str, full: bool, workers: usize) -> Result<Ve
     Ok(differences)
 }
 
+/// Returns the total length of the files.
 fn bytes(files: &FileList) -> u64 {
     files.0.values().map(|file| file.bytes).sum()
 }
 
-/// The files whose contents are not those that were written.
+/// Returns the files whose contents are not those that were written.
 fn changed(
     store: &dyn Store,
     path: &str,

@@ -1,4 +1,4 @@
-//! `demo`: a synthetic corpus with known duplicates.
+//! `demo`: writes a synthetic corpus with known duplicates, to try the program with.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -12,20 +12,21 @@ use crate::WrongUse;
 
 /// Write a synthetic Chinese corpus with known duplicates
 ///
-/// FOLDER gets corpus.jsonl, one document a line, and truth.tsv: the id of each duplicate, the id of its
-/// original, and how it was made.
+/// FOLDER gets two files. corpus.jsonl has one document a line. truth.tsv has the id of each duplicate, the
+/// id of its original, and how the duplicate was made.
 #[derive(clap::Args)]
 pub struct Args {
     /// The folder to write, which must not exist
     folder: PathBuf,
-    /// How many documents to write
+    /// Number of documents to write
     #[arg(long, value_name = "N", default_value_t = 20_000)]
     documents: u64,
-    /// Another seed gives another corpus
+    /// Seed of the corpus: another seed gives another corpus
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
 
+/// Line of `corpus.jsonl`.
 #[derive(Serialize)]
 struct Line<'a> {
     id: &'a str,

@@ -1,4 +1,4 @@
-//! `eval`: how well a finished output agrees with labels.
+//! `eval`: scores how well a finished output agrees with labels.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -16,8 +16,9 @@ use crate::say;
 
 /// Score a finished output against labelled pairs or clusters
 ///
-/// Prints precision, recall and F1 of pairs; where the labels say all that is true, of removed documents too, and what
-/// the CORE-2020 benchmark's older convention makes of it. docs/design/0018-labels.md defines each figure.
+/// Prints precision, recall and F1 of pairs, and the figures of the CORE-2020 benchmark's older convention.
+/// Where the labels name all true pairs, it also prints those of removed documents.
+/// docs/design/0018-labels.md defines each figure.
 #[derive(clap::Args)]
 pub struct Args {
     /// A finished output of dedup
@@ -31,7 +32,7 @@ pub struct Args {
     /// What counts as found: the pairs of the output, or every two documents of one of its clusters
     #[arg(long, value_name = "WHAT", default_value = "pairs")]
     by: By,
-    /// List the pairs that were found and are false, or those that were missed, or both
+    /// List the found pairs that are false, or the true pairs that were missed, or both
     #[arg(long, value_name = "WHICH", value_delimiter = ',')]
     list: Vec<Listed>,
     /// Write that list to this file [default: the terminal]
@@ -85,12 +86,12 @@ pub fn run(args: Args) -> Result<u8> {
     Ok(0)
 }
 
-/// What an output found, of documents by number: the labelled ones first.
+/// Pairs and removals of an output, of documents by number: the labelled ones first.
 struct Found {
     ids: Vec<String>,
     partners: Partners,
     removed: Vec<bool>,
-    /// Labelled documents that are in a cluster of the output.
+    /// Number of labelled documents that are in a cluster of the output.
     labelled: usize,
 }
 
@@ -140,19 +141,19 @@ impl Found {
     }
 }
 
-/// What is true and what was found, as far as it is judged.
+/// True pairs and found pairs, as far as they are judged, and their scores.
 struct Figures {
     truth: Partners,
     found: Partners,
     pairs: Score,
-    /// Where the labels say all that is true.
+    /// Scores of removed documents, if the labels name all true pairs of the documents that they judge.
     removals: Option<Removals>,
     core: Core2020,
     documents: u64,
 }
 
 impl Figures {
-    /// `documents`: those of the corpus.
+    /// Scores an output. `documents`: number of documents of the corpus.
     fn new(found: &Found, labels: &Truth, documents: u64) -> Self {
         let all = found.partners.documents();
         let (truth, found, removed, documents) = match labels {
@@ -241,7 +242,7 @@ impl Figures {
         })
     }
 
-    /// A line for each pair: which list it is of, and the two ids.
+    /// Writes a line for each pair: the list that it is in, and the two ids.
     fn list(&self, which: &[Listed], ids: &[String], out: &mut dyn Write) -> std::io::Result<()> {
         for (listed, name, of, other) in [
             (Listed::False, "false", &self.found, &self.truth),
@@ -261,7 +262,7 @@ fn mean(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     Some((a? + b?) / 2.0)
 }
 
-/// A part of a whole with four digits, or a dash where there is no whole.
+/// Returns a share with four digits, or a dash if there is no whole.
 fn part(of: Option<f64>) -> String {
     of.map_or("-".to_owned(), |of| format!("{of:.4}"))
 }

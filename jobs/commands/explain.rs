@@ -1,4 +1,4 @@
-//! `explain`: what a method does, and what a job with it would cost, before it runs.
+//! `explain`: says what a method does, and estimates what a job with it would cost, before it runs.
 
 use std::fmt::Write as _;
 use std::iter;
@@ -27,9 +27,9 @@ use crate::{Common, WrongUse, print};
 
 /// Say what a method does, and what a job with it would find and cost
 ///
-/// Prints the method with all of its parameters, and its S-curve: with what chance it compares two texts, by how alike
-/// they are. With an input, also what the input holds, and how many candidates and pairs and how much memory to expect,
-/// from a run on a sample of its documents.
+/// Prints the method with all of its parameters, and its S-curve: the chance that it compares two texts, over
+/// their similarity. With an input, also prints what the input holds, and estimates candidates, pairs and
+/// memory from a run on a sample of its documents.
 #[derive(clap::Args)]
 pub struct Args {
     /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store
@@ -41,10 +41,10 @@ pub struct Args {
     /// Draw the S-curve in this file
     #[arg(long, value_name = "FILE", value_parser = paths())]
     svg: Option<String>,
-    /// About how many documents the estimates rest on
+    /// Approximate number of documents that the estimates rest on
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(2..))]
     sample: u64,
-    /// Another seed takes another sample
+    /// Seed of the sample: another seed takes another sample
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     #[command(flatten)]
@@ -84,6 +84,7 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     Ok(if rejected > 0 { 3 } else { 0 })
 }
 
+/// Describes a method and its curve.
 fn method(spec: &Spec, curve: &Curve, plot: &Plot) -> Result<String> {
     let verified = match default_verification(spec)? {
         Some(least) => {
@@ -103,9 +104,10 @@ fn method(spec: &Spec, curve: &Curve, plot: &Plot) -> Result<String> {
     Ok(said)
 }
 
-/// Percents at which the curve is said in numbers.
+/// Similarities, in percent, at which the curve is printed in numbers.
 const CURVE: [u32; 9] = [50, 60, 70, 75, 80, 85, 90, 95, 99];
 
+/// Describes an input.
 fn content(input: &Input, census: &Census) -> String {
     let (files, splits, bytes) = (input.plan.files.len(), input.plan.splits.len(), input.plan.bytes());
     let Census { documents, text_bytes, rejected } = census;
@@ -115,8 +117,10 @@ fn content(input: &Input, census: &Census) -> String {
     )
 }
 
-/// What a run on a sample of texts says of the whole. Of identical documents all are in it or none; a pair of different
-/// texts is in it with the square of the chance of one.
+/// Estimates the results of a run on the corpus from a run on a sample of its texts.
+///
+/// The sample has all documents of one text or none. So if a text is in it with probability `p`, a pair of
+/// different texts is in it with probability `p * p`.
 fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> Result<String> {
     let Input { mut plan, reading, workers } = input;
     let sample = Sample::of_texts(args.seed, args.sample, census.documents, args.method.clean());
@@ -187,8 +191,8 @@ fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> R
     Ok(said)
 }
 
-/// A count of the whole by the counts of a sample, each of which came into it as one, and how far off that is likely to
-/// be, at the least.
+/// Estimates the count of the corpus, and how far off the estimate is likely to be, at the least. Each of
+/// `counts` came into the sample as one, and `times` is the inverse of the probability for that.
 fn estimate(counts: impl Iterator<Item = usize>, times: f64) -> String {
     let (sum, squares) = counts
         .map(|count| count as f64)
@@ -199,7 +203,8 @@ fn estimate(counts: impl Iterator<Item = usize>, times: f64) -> String {
     format!("{:.0} (give or take {:.0} %)", sum * times, 100.0 * squares.sqrt() / sum)
 }
 
-/// For each document with identical ones the pairs of them. `copies`: documents and the first that each is identical to.
+/// Returns for each text with identical documents the number of their pairs. `copies`: each document and the
+/// first one that is identical to it.
 fn identical_pairs(copies: &[(DocId, DocId)]) -> impl Iterator<Item = usize> {
     let mut firsts: Vec<_> = copies.iter().map(|copy| copy.1).collect();
     firsts.sort_unstable();
@@ -207,7 +212,7 @@ fn identical_pairs(copies: &[(DocId, DocId)]) -> impl Iterator<Item = usize> {
     classes.into_iter().map(|copies| copies * (copies + 1) / 2)
 }
 
-/// Of a pair (README.md, "What it costs").
+/// Bytes of memory of a pair (README.md, "What it costs").
 const BYTES_OF_PAIR: u64 = 64;
-/// Of a Chinese character in UTF-8; a text has about as many features as characters.
+/// Bytes of a Chinese character in UTF-8; a text has about as many features as characters.
 const BYTES_OF_CHARACTER: f64 = 3.0;

@@ -1,4 +1,4 @@
-//! Files of labels: which documents are the same.
+//! Files of labels, which say which documents are the same.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -7,17 +7,17 @@ use anyhow::{Result, bail};
 
 use crate::WrongUse;
 
-/// How a file of labels is read.
+/// Options by which a file of labels is read.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct LabelOptions {
     /// Read the labels as pairs or as clusters [default: clusters where a line has two fields]
     ///
-    /// pairs: two ids and a label on each line, with tabs between; further fields are for people. If no label is
-    /// negative, the pairs are all that there are; else only those listed are judged. clusters: an id and the name of
-    /// its cluster.
+    /// pairs: each line has two ids and a label, with tabs between; further fields are for people. If no
+    /// label is negative, the listed pairs are all true pairs of the corpus; otherwise only the listed pairs
+    /// are judged. clusters: each line has an id and the name of its cluster.
     #[arg(long, value_name = "KIND")]
     labels_as: Option<LabelsAs>,
-    /// Labels that mean the same document, such as cut,light [default: 1, where 0 means another one]
+    /// Labels that mean the same document, such as cut,light [default: 1; 0 means another document]
     #[arg(long, value_name = "LABELS", value_delimiter = ',')]
     positive: Vec<String>,
 }
@@ -28,21 +28,21 @@ enum LabelsAs {
     Clusters,
 }
 
-/// Labelled documents. They are numbered in the order in which the file names them.
+/// Labelled documents, numbered in the order in which the file names them.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Labels {
     pub ids: Vec<String>,
     pub truth: Truth,
 }
 
-/// Which documents are the same, by their numbers.
+/// True pairs, by the numbers of the documents.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Truth {
-    /// Of these pairs it is known whether they are the same.
+    /// For each of these pairs, whether the two are the same; nothing is known of other pairs.
     Judged(Vec<(u32, u32, bool)>),
-    /// These pairs are the same, and no others of the corpus.
+    /// These pairs are the same, and no other pairs of the corpus are.
     Whole(Vec<(u32, u32)>),
-    /// A document and the first of its cluster; documents that are not listed are not judged.
+    /// Each document and the first one of its cluster; other documents are not judged.
     Clusters(Vec<(u32, u32)>),
 }
 
@@ -92,7 +92,7 @@ impl Labels {
     }
 }
 
-/// The lines of a file, as they are read.
+/// Reader of the lines of a file.
 struct Lines<'a> {
     name: &'a str,
     numbers: HashMap<String, u32>,

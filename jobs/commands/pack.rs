@@ -1,4 +1,4 @@
-//! `pack`: many small files into a few large ones.
+//! `pack`: copies many small files into a few large ones.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
@@ -18,49 +18,51 @@ use crate::output::rejects::SplitRejectsWriter;
 use crate::progress::{At, Stage};
 use crate::{Common, WrongUse};
 
-/// The format of one text a file, whatever the files are called.
+/// Format of one text a file, whatever the files are called.
 const TEXTS: &str = "tancorp";
-/// How many files each worker waits for at once.
+/// Number of files that each worker waits for at once.
 const READERS: usize = 8;
-/// Larger files are not read ahead.
+/// Length of the longest file that is read ahead.
 const SMALL_BYTES: u64 = 1 << 20;
 
 /// Pack many small files into a few large ones
 ///
-/// OUTPUT/packed gets SequenceFiles or Parquet with a record for each file: its name, which is its path below the
-/// input, and its text. `dedup` reads them, and `unpack` makes files of them again. Without --bytes a file that
-/// was not UTF-8, or began with a byte order mark, comes back as plain UTF-8; with it, every file as it was.
+/// OUTPUT/packed gets SequenceFiles or Parquet with a record for each file: its text, and as its name its
+/// path below the input. `dedup` reads them, and `unpack` makes files of them again. With --bytes every file
+/// comes back as it was. Without it, a file that was not UTF-8, or began with a byte order mark, comes back
+/// as plain UTF-8.
 #[derive(clap::Args)]
 #[command(override_usage = "dedup-job pack [OPTIONS] <INPUT>... <OUTPUT>")]
 pub struct Args {
-    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store; the last one is the output folder
+    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store; the last one is
+    /// the output folder
     #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
     paths: Vec<String>,
-    /// What the files are packed into
+    /// Format that the files are packed into
     #[arg(long, value_name = "FORMAT", default_value = "sequencefile")]
     to: To,
-    /// The codec of SequenceFiles: default, gzip, bzip2, snappy, lz4 or zstd
+    /// Codec of SequenceFiles: default, gzip, bzip2, snappy, lz4 or zstd
     ///
-    /// Every Hadoop reads the default one; for zstd it needs its native library.
+    /// Every Hadoop reads the default codec; for zstd it needs its native library.
     #[arg(long, value_name = "CODEC")]
     codec: Option<Codec>,
-    /// Pack each file's own bytes, text or not
+    /// Pack the bytes of each file, whether they are text or not
     ///
-    /// As BytesWritable, or a binary column.
+    /// They become BytesWritable, or a binary column.
     #[arg(long, conflicts_with_all = ["encoding", "on_bad_text"])]
     bytes: bool,
-    /// About how many bytes of files one packed file holds, before compression
+    /// Approximate number of bytes of files in one packed file, before compression
     ///
-    /// Each is written by one worker, so more of them keep more workers busy. What is in which depends on the names
-    /// and sizes of the files alone.
+    /// Each packed file is written by one worker, so more of them keep more workers busy. Which files it
+    /// holds depends only on the names and sizes of the files.
     #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = size)]
     part_size: u64,
     /// Encoding of the files: utf-8, gb18030, gbk, big5, utf-16le or utf-16be
     ///
-    /// By default it is recognised, file by file.
+    /// By default the encoding is recognised, file by file.
     #[arg(long, value_name = "NAME")]
     encoding: Option<Encoding>,
-    /// What becomes of a file with bytes that its encoding does not allow
+    /// What happens to a file with bytes that its encoding does not allow
     #[arg(long, value_name = "HOW", default_value = "reject")]
     on_bad_text: OnBadText,
     /// Reject files that are longer than this
@@ -134,7 +136,7 @@ struct Packing<'a> {
 }
 
 impl Packing<'_> {
-    /// One split becomes one packed file, even where all of its files are rejected.
+    /// Packs one split into one file, even where all files of the split are rejected.
     fn split(&self, number: u32, split: &Split, rejects: &mut SplitRejectsWriter) -> Result<Copied> {
         let name = format!("packed/part-{number:05}{}", self.container.extension());
         let output = self.folder.file(&name)?;
@@ -155,6 +157,7 @@ impl Packing<'_> {
         Ok(copied)
     }
 
+    /// Packs one file, or rejects it.
     fn file(
         &self,
         split: &Split,
@@ -196,8 +199,8 @@ impl Packing<'_> {
     }
 }
 
-/// Opens the files of a split, reads those that are small, several at once, and hands them on in their order: most of
-/// the time goes into waiting for the store, file by file.
+/// Opens the files of a split and hands them on in their order. Several small ones are read at once, since
+/// most of the time goes into waiting for the store, file by file.
 ///
 /// Memory: [`READERS`] times a few times [`SMALL_BYTES`].
 fn read_ahead(
@@ -216,7 +219,7 @@ fn read_ahead(
         for reader in 0..readers {
             let (sender, files) = mpsc::sync_channel(4);
             let mut pieces = split.pieces.iter().skip(reader).step_by(readers);
-            // Nobody listens any more after an error.
+            // After an error nobody receives any more.
             scope.spawn(move || pieces.all(|unopened| sender.send(read(unopened)).is_ok()));
             lanes.push(files);
         }
@@ -228,20 +231,20 @@ fn read_ahead(
     })
 }
 
-/// Says what a part will hold.
+/// Returns a text that depends on what the part will hold.
 fn seed(split: &Split) -> String {
     let names = split.pieces.iter().map(|piece| format!("{} {}\n", piece.bytes(), piece.name()));
     names.collect()
 }
 
-/// A file in memory: its text and its bytes are compared with each other, and it is asked for but once.
+/// File in memory. It is read from the store only once, and its text is compared with its bytes.
 struct WholeFile {
     path: String,
     bytes: Vec<u8>,
 }
 
 impl WholeFile {
-    /// Of a file that is longer than `most` bytes only the beginning.
+    /// Reads a file; only its beginning if it is longer than `most` bytes.
     fn read(blob: &dyn Blob, most: usize) -> Result<Self, cluster::Error> {
         let bytes = blob.bytes();
         let wanted = if bytes > most as u64 { Reject::HEAD_BYTES } else { bytes as usize };
@@ -284,7 +287,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = |i: usize| folder.path().join(format!("{i:03}"));
         for i in 0..200 {
-            // Some are too large to be read ahead.
+            // Some files are too large to be read ahead.
             let bytes = if i % 50 == 7 { SMALL_BYTES as usize + 1 } else { i };
             fs::write(path(i), vec![b'x'; bytes]).unwrap();
         }

@@ -1,4 +1,4 @@
-//! Two texts compared as a method compares them, step by step.
+//! Compares two texts as a method does, step by step, for people.
 
 use operators::method::zhou::retrieval::meet;
 use operators::method::{Method, MethodJob, SetMethod, SetSearch, Zhou};
@@ -10,15 +10,15 @@ use operators::{DocId, Record, Similarity, jaccard};
 pub(crate) struct Comparison<'a> {
     pub a: &'a str,
     pub b: &'a str,
-    /// The least similarity of a pair; `None`: a match of fingerprints is enough.
+    /// Least similarity of a pair; `None` if a match of fingerprints is enough.
     pub verify: Option<Similarity>,
 }
 
-/// What was found of two texts.
+/// Result of the comparison of two texts.
 pub(crate) struct Compared {
-    /// A line for each step.
+    /// One line for each step.
     pub steps: Vec<String>,
-    /// Whether the two match.
+    /// Whether the two texts match.
     pub matches: bool,
 }
 
@@ -141,13 +141,13 @@ fn agreeing(name: &str, all: usize, agree: &[usize]) -> String {
     }
 }
 
-/// What cleaning left of two texts.
+/// Says what cleaning left of two texts.
 fn cleaned(a: &str, b: &str) -> String {
     let same = if a == b { "the same text" } else { "different texts" };
     format!("once cleaned: {} and {} characters, {same}", a.chars().count(), b.chars().count())
 }
 
-/// A similarity held against the threshold.
+/// Says how a similarity compares with the threshold.
 fn against(similarity: Similarity, least: Option<Similarity>) -> String {
     match least {
         None => "; no threshold was set".to_owned(),
@@ -156,6 +156,7 @@ fn against(similarity: Similarity, least: Option<Similarity>) -> String {
     }
 }
 
+/// Returns the number of bits in which two fingerprints differ.
 fn bits_apart<F: Record>(a: &F, b: &F) -> u32 {
     let bytes = |fingerprint: &F| {
         let mut bytes = vec![0; F::BYTES];

@@ -2,29 +2,32 @@
 
 use std::fmt::Write as _;
 
-/// Curves over one axis from 0 to 1.
+/// Curve with both axes from 0 to 1.
 pub(crate) struct Plot {
     pub title: String,
-    /// What runs to the right.
+    /// Name of the horizontal axis.
     pub x: &'static str,
-    /// What runs upwards.
+    /// Name of the vertical axis.
     pub y: &'static str,
-    /// From left to right; neighbours are joined by straight lines.
+    /// Points from left to right, joined by straight lines.
     pub points: Vec<(f64, f64)>,
-    /// A point to be marked, and what is said of it.
+    /// Point to be marked, and what is said of it.
     pub mark: Option<((f64, f64), String)>,
 }
 
-/// Characters of the plane of a text plot.
+/// Width of the plane of a text plot, in characters.
 const COLUMNS: usize = 61;
+/// Height of the plane of a text plot, in lines.
 const ROWS: usize = 17;
-/// Pixels of the plane of an SVG, and the room around it.
+/// Width of the plane of an SVG, in pixels.
 const WIDTH: f64 = 600.0;
+/// Height of the plane of an SVG, in pixels.
 const HEIGHT: f64 = 320.0;
+/// Width of the margin around the plane, in pixels.
 const MARGIN: f64 = 60.0;
 
 impl Plot {
-    /// Lines of ASCII, the last one with its newline.
+    /// Draws the curve as lines of ASCII; the last one ends with a newline.
     pub fn text(&self) -> String {
         let mut plane = vec![[b' '; COLUMNS]; ROWS];
         let cell = |(x, y): (f64, f64)| {
@@ -62,7 +65,7 @@ impl Plot {
         text
     }
 
-    /// One SVG element, which needs no other file.
+    /// Draws the curve as one SVG element, which needs no other file.
     pub fn svg(&self) -> String {
         let at = |(x, y): (f64, f64)| (MARGIN + x * WIDTH, MARGIN + (1.0 - y) * HEIGHT);
         let (width, height) = (WIDTH + 2.0 * MARGIN, HEIGHT + 2.0 * MARGIN);

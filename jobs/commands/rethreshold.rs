@@ -24,18 +24,18 @@ use crate::{Common, WrongUse};
 
 /// Raise the threshold of a finished output, without comparing anything again
 ///
-/// The pairs of the output that are similar enough decide anew which documents stay; the input is read once, to write
-/// them. What comes out is what dedup would write with that threshold, but for what only a search counts: in _SUCCESS
-/// the candidates are those of the old run, and comparisons and blocks are missing.
+/// The pairs of the output that are similar enough decide anew which documents stay; the input is read once,
+/// to write these. The result is what dedup would write with that threshold, except for what only a search
+/// counts: in _SUCCESS the candidates are those of the old run, and comparisons and blocks are missing.
 #[derive(clap::Args)]
 pub struct Args {
     /// A finished output of dedup
     #[arg(value_parser = paths())]
     output: String,
-    /// The folder for the new one
+    /// Folder for the new output
     #[arg(value_parser = paths())]
     new_output: String,
-    /// The least similarity of a pair, from 0 to 1; not less than that of the output
+    /// Least similarity of a pair, from 0 to 1; not less than that of the output
     #[arg(long, value_name = "T")]
     threshold: Similarity,
     /// Which documents of a cluster stay: greedy or components [default: as in the output]

@@ -1,4 +1,4 @@
-//! `show`: pairs of a finished output, side by side.
+//! `show`: shows pairs of a finished output side by side.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -16,31 +16,33 @@ use crate::cli::values::paths;
 use crate::output::read_back::{Finished, PairRow};
 use crate::{Common, WrongUse, print};
 
-/// The width of what is no terminal.
+/// Width if the output is no terminal, in columns.
 const WIDTH: usize = 120;
 
 /// Show pairs of a finished output side by side, with the difference marked
 ///
-/// Pairs from all over the corpus, always the same ones; of identical documents only with --id. What differs is
-/// coloured on a terminal, unless NO_COLOR is set; elsewhere it stands in [-…-] and {+…+}.
+/// The pairs are from all over the corpus, and the same in every call. Identical documents are shown only
+/// with --id. Differences are coloured on a terminal, unless NO_COLOR is set; elsewhere they are put in [-…-]
+/// and {+…+}.
 #[derive(clap::Args)]
 pub struct Args {
     /// A finished output of dedup
     #[arg(value_parser = paths())]
     output: String,
-    /// How many pairs
+    /// Number of pairs
     #[arg(short = 'n', long = "pairs", value_name = "N", default_value_t = 5)]
     count: usize,
-    /// Those nearest to the threshold: the least similar ones, or, where nothing was verified, the most distant
+    /// Show the pairs nearest to the threshold: the least similar ones, or, where nothing was verified, the
+    /// most distant
     #[arg(long)]
     borderline: bool,
-    /// Only pairs of the document with this id
+    /// Show only pairs of the document with this id
     #[arg(long)]
     id: Option<String>,
-    /// Show the texts whole, not only what differs and what stands around it
+    /// Show the texts whole, not only their differences and what surrounds these
     #[arg(long)]
     whole: bool,
-    /// Columns to fill [default: those of the terminal]
+    /// Width in columns [default: that of the terminal]
     #[arg(long, value_name = "COLUMNS")]
     width: Option<usize>,
 }
@@ -90,7 +92,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     Ok(0)
 }
 
-/// The pairs to show, in the order in which they are shown.
+/// Returns the pairs to show, in the order in which they are shown.
 fn chosen(finished: &Finished, args: &Args) -> Result<Vec<PairRow>> {
     let mut chosen = BTreeMap::new();
     finished.pairs(|pair| {
@@ -113,7 +115,7 @@ fn chosen(finished: &Finished, args: &Args) -> Result<Vec<PairRow>> {
     Ok(chosen.into_values().collect())
 }
 
-/// What a table says of a pair.
+/// Returns what a table says of a pair.
 pub(crate) fn how_alike(pair: &PairRow) -> String {
     let mut parts = Vec::new();
     let mut part = |name: &str, value: Option<&dyn Display>| {

@@ -1,4 +1,4 @@
-//! Two texts side by side, with what differs marked.
+//! Lays out two texts side by side, with their differences marked.
 
 use std::time::{Duration, Instant};
 
@@ -7,25 +7,25 @@ use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// How two texts are laid out.
+/// Layout of two texts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
-    /// Columns of the terminal.
+    /// Width of the terminal, in columns.
     pub width: usize,
-    /// Differences are coloured; else they stand in `[-` `-]` and `{+` `+}`.
+    /// Whether differences are coloured; else they are put in `[-` `-]` and `{+` `+}`.
     pub colour: bool,
-    /// Long stretches that both texts have are shown too.
+    /// Whether long stretches that both texts have are shown too.
     pub whole: bool,
 }
 
-/// Between the two texts.
+/// Gap between the two texts.
 const GAP: &str = " │ ";
-/// How many equal words are shown on either side of a difference.
+/// Number of equal words that are shown on either side of a difference.
 const CONTEXT: usize = 24;
-/// After that, differences are found roughly.
+/// Time after which differences are found only roughly.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A stretch of a text, and how it is marked if the other text has something else there.
+/// Stretch of a text, and its mark if the other text differs there.
 type Piece = (String, Option<Mark>);
 
 #[derive(Clone, Copy)]
@@ -36,7 +36,7 @@ enum Mark {
 
 impl Mark {
     fn style(self) -> Style {
-        // The line makes white space visible, and colours matter less.
+        // The underline makes white space visible, and shows differences also without colours.
         match self {
             Mark::Left => AnsiColor::Red.on_default().underline(),
             Mark::Right => AnsiColor::Green.on_default().underline(),
@@ -52,15 +52,15 @@ impl Mark {
 }
 
 impl Layout {
-    /// Two headings, each cut to its column.
+    /// Returns the line of two headings, each cut to its column.
     pub fn headings(&self, left: &str, right: &str) -> String {
         let cut = |text: &str| self.wrap(&[(visible(text), None)]).swap_remove(0);
         [cut(left), cut(right)].join(GAP)
     }
 
-    /// The lines that show both texts.
+    /// Returns the lines that show both texts.
     ///
-    /// Their words, of which each Chinese character is one, are compared for a second at the most.
+    /// The words of the texts are compared, for one second at most. Each Chinese character is a word.
     pub fn lines(&self, a: &str, b: &str) -> Vec<String> {
         let (a, b) = (visible(a), visible(b));
         let (a, b): (Vec<&str>, Vec<&str>) =
@@ -110,12 +110,12 @@ impl Layout {
         (0..rows).map(|at| [side(&left, at), side(&right, at)].join(GAP).trim_end().to_owned()).collect()
     }
 
-    /// The width of one text's column.
+    /// Returns the width of the column of one text.
     fn column(&self) -> usize {
         (self.width.saturating_sub(GAP.width()) / 2).max(8)
     }
 
-    /// Lines of exactly the width of a column; at least one.
+    /// Wraps pieces into one or more lines of exactly the width of a column.
     fn wrap(&self, pieces: &[Piece]) -> Vec<String> {
         let column = self.column();
         let (mut lines, mut line, mut used) = (Vec::new(), String::new(), 0);
@@ -143,7 +143,7 @@ impl Layout {
     }
 }
 
-/// A text on one line, with nothing in it that a terminal would obey or that would turn its direction.
+/// Returns a text on one line, without characters that control a terminal or turn the direction of a line.
 fn visible(text: &str) -> String {
     let visible = |c: char| match c {
         '\n' => '↵',
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_chinese_character_takes_two_columns() {
-        // 9 columns a side: four characters and a space.
+        // Each side has 9 columns: four characters and a space.
         let lines = layout(21).lines("一二三四五六", "一二三四五六");
         assert_eq!(lines, ["一二三四  │ 一二三四", "五六      │ 五六"]);
         for width in 19..40 {

@@ -1,4 +1,4 @@
-//! `tune`: which threshold a method needs, by labelled pairs or by brute force on a sample.
+//! `tune`: finds the threshold that a method needs, by labelled pairs or by brute force on a sample.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -19,16 +19,17 @@ use crate::output::read_back::{Document, Input};
 use crate::progress::Progress;
 use crate::{Common, WrongUse, print};
 
-/// More documents than this are not compared each with each: two labels' worth of pairs is 200 MB.
+/// Largest number of documents that are compared each with each: two labels' worth of pairs is 200 MB.
 const MOST_DOCUMENTS: usize = 7_000;
-/// Bands of similarity in the table of a sample; the last is that of equal features.
+/// Number of bands of similarity in the table of a sample, besides that of equal features.
 const BANDS: usize = 10;
 
 /// Choose a method's threshold by labelled pairs, or see by brute force on a sample what it would miss
 ///
-/// With --labels: the precision-recall curve of the method's similarity, and the threshold for a wanted precision or
-/// recall, or for the best F1. Without: every pair of a sample is compared exactly, and each band of similarity says
-/// how many pairs it holds and how many of them the method's candidates would have missed.
+/// With --labels, this prints the precision-recall curve of the method's similarity, and the threshold for a
+/// wanted precision or recall, or for the best F1. Without, every pair of a sample is compared exactly; for
+/// each band of similarity, this prints the number of pairs and how many of them the method's candidates
+/// would have missed.
 #[derive(clap::Args)]
 pub struct Args {
     /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store
@@ -42,16 +43,16 @@ pub struct Args {
     labels: Option<String>,
     #[command(flatten)]
     label_options: LabelOptions,
-    /// The threshold of the greatest recall with at least this precision
+    /// Choose the threshold of the greatest recall with at least this precision
     #[arg(long, value_name = "P", requires = "labels", value_parser = part)]
     precision: Option<f64>,
-    /// The highest threshold with at least this recall
+    /// Choose the highest threshold with at least this recall
     #[arg(long, value_name = "R", requires = "labels", conflicts_with = "precision", value_parser = part)]
     recall: Option<f64>,
-    /// Without labels: about how many documents are compared
+    /// Approximate number of documents that are compared, without labels
     #[arg(long, value_name = "N", default_value_t = 3_000, conflicts_with = "labels")]
     sample: u64,
-    /// Another seed takes another sample
+    /// Seed of the sample: another seed takes another sample
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Write the curve, or the table of bands, to this file
@@ -64,6 +65,7 @@ pub struct Args {
     input: InputOptions,
 }
 
+/// Reads a number from 0 to 1.
 fn part(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number| (0.0..=1.0).contains(number));
     number.ok_or_else(|| "expected a number from 0 to 1".to_owned())
@@ -108,7 +110,7 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     Ok(if census.rejected > 0 { 3 } else { 0 })
 }
 
-/// What is said and written.
+/// Answer of the job, with what is written to files.
 struct Found {
     before: String,
     plot: Plot,
@@ -116,6 +118,7 @@ struct Found {
     tsv: String,
 }
 
+/// Chooses a threshold by labelled pairs.
 fn by_labels(
     args: &Args,
     input: &Input,
@@ -191,6 +194,7 @@ fn by_labels(
 }
 
 /// The point that is asked for, and in which words.
+/// Chooses the point of the ranking that the user wants, and says in words what that is.
 fn choose<'a>(args: &Args, ranking: &'a Ranking) -> Result<(&'a Point, String)> {
     let (point, wanted) = match (args.precision, args.recall) {
         (Some(least), _) => (ranking.at_precision(least), format!("precision of at least {least}")),
@@ -209,7 +213,8 @@ fn choose<'a>(args: &Args, ranking: &'a Ranking) -> Result<(&'a Point, String)> 
     }
 }
 
-/// Precision over recall, from the left: a pair is found at the precision of its threshold.
+/// Returns the points of the curve of precision over recall, from the left. The curve is a staircase, since a
+/// pair is found at the precision of its threshold.
 fn stairs(ranking: &Ranking) -> Vec<(f64, f64)> {
     let mut points = Vec::new();
     let mut recall = 0.0;
@@ -221,7 +226,7 @@ fn stairs(ranking: &Ranking) -> Vec<(f64, f64)> {
     points
 }
 
-/// The command line that uses a threshold.
+/// Returns the options that use a threshold.
 fn written_out(method: &Spec, threshold: Similarity) -> String {
     let mut method = method.clone();
     if method.thresholds().is_empty() {
@@ -238,12 +243,12 @@ fn written_out(method: &Spec, threshold: Similarity) -> String {
 /// Documents that are judged.
 struct Texts {
     judge: Box<dyn Judge>,
-    /// For each label's number, that of the text.
+    /// Number of the text of each labelled document.
     numbers: Vec<usize>,
     count: usize,
 }
 
-/// A labelled pair, judged.
+/// Labelled pair, as the method compares it.
 struct Pair {
     similarity: Similarity,
     candidate: bool,
@@ -299,13 +304,15 @@ fn every_pair(count: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..count).flat_map(move |a| (a + 1..count).map(move |b| (a, b)))
 }
 
-/// The pairs of a sample in one band of similarity.
+/// Numbers of pairs of a sample in one band of similarity.
 #[derive(Clone, Copy, Default)]
 struct Band {
     pairs: u64,
     candidates: u64,
 }
 
+/// Compares every pair of a sample, and says for each band of similarity what the candidates of the method
+/// hold.
 fn by_sample(args: &Args, mut input: Input, census: &Census, mut judge: Box<dyn Judge>) -> Result<Found> {
     input.plan.sample(&Sample::of_documents(args.seed, args.sample, census.documents));
     let documents = input.documents(|_| true, |_, _| true)?;

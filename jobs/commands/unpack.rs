@@ -1,4 +1,4 @@
-//! `unpack`: the files of packed ones.
+//! `unpack`: makes files again of packed ones.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{ErrorKind, Write};
@@ -18,21 +18,22 @@ use crate::output::rejects::SplitRejectsWriter;
 use crate::progress::{At, Stage};
 use crate::{Common, WrongUse};
 
-/// The longest name of a file or folder on the file systems that there are, in bytes.
+/// Longest name of a file or folder on today's file systems, in bytes.
 const NAME_BYTES: usize = 255;
 
 /// Make files again of packed ones
 ///
-/// Each record of SequenceFiles or Parquet, such as `pack` writes in packed/ or `dedup` in kept/, becomes a file in OUTPUT/unpacked, called
-/// as its key or id says. Records with names that lead elsewhere are rejected. On HDFS each file may wait half a second
-/// for the name node: take many --workers.
+/// Each record of SequenceFiles or Parquet becomes a file in OUTPUT/unpacked, called as its key or id says.
+/// `pack` writes such files in packed/, `dedup` in kept/. Records with names that lead elsewhere are
+/// rejected. On HDFS each file may wait half a second for the name node: take many --workers.
 #[derive(clap::Args)]
 #[command(override_usage = "dedup-job unpack [OPTIONS] <INPUT>... <OUTPUT>")]
 pub struct Args {
-    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store; the last one is the output folder
+    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store; the last one is
+    /// the output folder
     #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
     paths: Vec<String>,
-    /// About how many bytes of a packed file one worker reads at a time
+    /// Approximate number of bytes of a packed file that one worker reads at a time
     #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = size)]
     split_size: u64,
     /// Reject records that are longer than this
@@ -76,6 +77,7 @@ struct Unpacking<'a> {
 }
 
 impl Unpacking<'_> {
+    /// Unpacks the files of one split.
     fn split(&self, number: u32, split: &Split, rejects: &mut SplitRejectsWriter) -> Result<Copied> {
         let mut copied = Copied::default();
         let mut next = 0;
@@ -128,7 +130,7 @@ impl Unpacking<'_> {
         }
     }
 
-    /// Writes a file, or says why its name cannot be used.
+    /// Writes a file, or returns why its name cannot be used.
     fn file(&self, path: &str, offset: u64, name: &str, bytes: &[u8]) -> Result<Option<String>> {
         if bytes.len() > self.reading.max_record_bytes {
             return Ok(Some(format!("longer than {} bytes", self.reading.max_record_bytes)));
@@ -164,7 +166,7 @@ impl Unpacking<'_> {
     }
 }
 
-/// What is wrong with a name that is to lie below a folder.
+/// Returns what is wrong with a name that is to lie below a folder.
 fn wrong_name(name: &str) -> Option<&'static str> {
     if name.contains('\0') {
         return Some("holds a zero byte");
@@ -182,7 +184,7 @@ fn wrong_name(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The names of all files that have been written, and of the folders they lie in.
+/// Names of all files that have been written, and of the folders that they lie in.
 ///
 /// Memory: each name, and about 50 bytes.
 #[derive(Default)]
@@ -192,7 +194,8 @@ struct Names {
 }
 
 impl Names {
-    /// `false` if the name is taken, or cannot be there beside those that are.
+    /// Adds a name. Returns `false` if the name is taken, or would make a file of a folder or a folder of a
+    /// file.
     fn add(&mut self, name: &str) -> bool {
         for (slash, _) in name.match_indices('/') {
             let folder = &name[..slash];

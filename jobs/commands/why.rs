@@ -1,4 +1,4 @@
-//! `why`: what became of a document, or of a pair, and on what grounds.
+//! `why`: says what happened to a document or a pair, and for which reason.
 
 use anyhow::{Result, bail};
 use cluster::{Stores, shown};
@@ -10,21 +10,22 @@ use crate::dedup::corpus_counts;
 use crate::output::read_back::{Finished, MemberRow, PairRow};
 use crate::{Common, WrongUse, print};
 
-/// How many pairs of a document are listed.
+/// Number of pairs of a document that are listed.
 const PAIRS: usize = 10;
 
 /// Say why a document was removed or kept, or why two documents are a pair or none
 ///
-/// Of one id: what became of it, the kept document that it duplicates, its cluster and its pairs. Of two: their exact
-/// similarity, their fingerprints and whether they were compared at all; the input is read again for that.
+/// For one id, this prints what happened to the document, the kept document that it duplicates, its cluster
+/// and its pairs. For two ids, it prints their exact similarity, their fingerprints and whether they were
+/// compared at all; the input is read again for that.
 #[derive(clap::Args)]
 pub struct Args {
     /// A finished output of dedup
     #[arg(value_parser = paths())]
     output: String,
-    /// A document
+    /// Id of a document
     id: String,
-    /// Another one
+    /// Id of another document
     other: Option<String>,
 }
 
@@ -74,7 +75,7 @@ impl Why<'_> {
             if pair.places.0 == member.place || pair.places.1 == member.place {
                 count += 1;
                 pairs.push(pair);
-                // The most similar ones; identical ones come first.
+                // The most similar pairs stay; identical ones come first.
                 pairs.sort_by_key(|pair: &PairRow| std::cmp::Reverse(pair.similarity));
                 pairs.truncate(PAIRS);
             }

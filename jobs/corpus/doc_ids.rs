@@ -1,4 +1,4 @@
-//! What users call the documents that matter after the search, and how long these are.
+//! The ids and text lengths of the documents that matter after the search.
 
 use std::collections::BTreeMap;
 
@@ -8,28 +8,29 @@ use serde::{Deserialize, Serialize};
 
 /// Ids of documents, and the lengths of their texts.
 ///
-/// Memory: 24 bytes and the id for each. They may be added in any order and again, but are found only once they are
-/// sorted.
+/// Documents may be added in any order and more than once; they are found only after [`Names::sort`]. Memory:
+/// 24 bytes and the id for each document.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Names {
     splits: BTreeMap<u32, OfSplit>,
 }
 
-/// The documents of one split.
+/// Names of the documents of one split.
 #[derive(Debug, Default, Deserialize, Serialize)]
 struct OfSplit {
     entries: Vec<Entry>,
-    /// One behind the other, in the order of the entries.
+    /// Ids, one after the other, in the order of the entries.
     ids: String,
 }
 
+/// Name of one document.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 struct Entry {
-    /// Its ordinal in the split.
+    /// Number of the record in its split.
     record: u64,
-    /// Where its id ends.
+    /// End of its id in the ids of the split, in bytes.
     end: usize,
-    /// The length of its text.
+    /// Length of its text, in characters.
     chars: u64,
 }
 
@@ -44,7 +45,7 @@ impl OfSplit {
         &self.ids[start..self.entries[at].end]
     }
 
-    /// These ones, in this order.
+    /// Keeps the entries at these indexes, in this order.
     fn pick(&mut self, which: &[usize]) {
         let mut picked = OfSplit::default();
         for &at in which {
@@ -61,7 +62,7 @@ impl Names {
         self.splits.entry(doc.split()).or_default().push(doc.record(), id, chars);
     }
 
-    /// Adds all of others. Cost: copies only those of splits that both have.
+    /// Adds the names of others. Cost: copies only those of splits that both have.
     pub fn append(&mut self, others: Names) {
         for (split, others) in others.splits {
             let all = self.splits.entry(split).or_default();
@@ -75,7 +76,8 @@ impl Names {
         }
     }
 
-    /// Puts them in order, and keeps one of those that were added again. Cost: one look at each where they are.
+    /// Sorts the names, and drops repeated ones. Cost: one comparison for each name if they are already
+    /// sorted.
     pub fn sort(&mut self) {
         for split in self.splits.values_mut() {
             let record = |at: usize| split.entries[at].record;
@@ -89,7 +91,7 @@ impl Names {
         }
     }
 
-    /// Drops those that `keep` does not want.
+    /// Drops the names of documents for which `keep` is false.
     pub fn retain(&mut self, keep: impl Fn(DocId) -> bool) {
         for (&number, split) in &mut self.splits {
             let wanted = |at: &usize| keep(DocId::new(number, split.entries[*at].record));
@@ -100,25 +102,25 @@ impl Names {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of names.
     pub fn len(&self) -> usize {
         self.splits.values().map(|split| split.entries.len()).sum()
     }
 
-    /// Those of some of its documents, which are sorted.
+    /// Returns the names of `docs`, which are sorted and all in these names.
     pub fn of(&self, docs: &[DocId]) -> Names {
         let mut names = Names::default();
         docs.iter().for_each(|&doc| names.add(doc, self.id(doc), self.chars(doc)));
         names
     }
 
-    /// The id of one of its documents.
+    /// Returns the id of a document, which must be in these names.
     pub fn id(&self, doc: DocId) -> &str {
         let (split, at) = self.find(doc);
         split.id(at)
     }
 
-    /// The length of its text, in characters.
+    /// Returns the length of the text of a document, in characters.
     pub fn chars(&self, doc: DocId) -> u64 {
         let (split, at) = self.find(doc);
         split.entries[at].chars
@@ -130,15 +132,15 @@ impl Names {
     }
 }
 
-/// Names that may not all be wanted: over a budget they go to disk.
+/// Names that may not all be wanted. Those beyond a budget are spilled to disk.
 pub(crate) struct NameSpool {
     spool: Spool,
-    /// A buffer.
+    /// Buffer for one document.
     numbers: Vec<u64>,
 }
 
 impl NameSpool {
-    /// Of no document yet.
+    /// Begins without a document.
     pub fn new(scratch: &Scratch) -> Self {
         NameSpool { spool: Spool::new(scratch), numbers: Vec::new() }
     }
@@ -155,7 +157,7 @@ impl NameSpool {
         self.spool.push(doc, &self.numbers);
     }
 
-    /// Calls `each` with them, in the order in which they were added, until it fails.
+    /// Calls `each` with every name in the order of adding, until it fails.
     pub fn scan(&self, mut each: impl FnMut(DocId, &str, u64) -> Result<()>) -> Result<()> {
         let mut bytes = Vec::new();
         self.spool.scan(|doc, numbers| {

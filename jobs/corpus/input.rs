@@ -1,4 +1,5 @@
-//! The input of jobs that fingerprint or compare: how it is read, and how much it is.
+//! The input of jobs that fingerprint or compare: the options by which it is read, and the count of its
+//! documents.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::cli::values::{OnBadText, lexicon, record_size, size};
 use crate::output::read_back::Input;
 use crate::progress::{Progress, Stage};
 
-/// How the input is read.
+/// Options by which the input is read.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct InputOptions {
     /// Format of the input; recognised by name and content by default
@@ -25,35 +26,36 @@ pub(crate) struct InputOptions {
     pub id_field: Option<String>,
     /// Field that holds a document's text [default: text]
     ///
-    /// In Parquet doc.body.text is a field inside of structs, and \. a dot that belongs to a name; a column's whole name
-    /// needs no such care.
+    /// In Parquet, doc.body.text is a field inside of structs, and \. is a dot that belongs to a name. A
+    /// column can also be given by its whole name, without any such care.
     #[arg(long, value_name = "FIELD")]
     pub text_field: Option<String>,
     /// Encoding of texts, where the format does not fix it: utf-8, gb18030, gbk, big5, utf-16le or utf-16be
     ///
-    /// By default it is recognised, file by file; values that are bytes (BytesWritable, binary columns) are UTF-8.
+    /// By default the encoding is recognised, file by file. Values that are bytes (BytesWritable, binary
+    /// columns) are read as UTF-8.
     #[arg(long, value_name = "NAME")]
     pub encoding: Option<Encoding>,
-    /// What becomes of a text with bytes that its encoding does not allow
+    /// What happens to a text with bytes that its encoding does not allow
     ///
-    /// An output has the record's own bytes either way; the counters say how many texts were mended.
+    /// An output has the record's own bytes either way. The counters say how many texts were mended.
     #[arg(long, value_name = "HOW", default_value = "reject")]
     pub on_bad_text: OnBadText,
     /// Reject records that are longer than this, as they are stored or once decompressed
     ///
-    /// By default 128M; with --memory at most a 16th of what it gives each worker.
+    /// The default is 128M; with --memory it is at most a 16th of the memory of each worker.
     #[arg(long, value_name = "SIZE", value_parser = record_size)]
     pub max_record_bytes: Option<u64>,
-    /// What records lie in may take, besides a longest record: set by --memory.
+    /// Limit of the bytes of the blocks that records lie in, besides a longest record: set by `--memory`.
     #[arg(skip)]
     pub block_bytes: Option<u64>,
-    /// File of words that are no features, one a line
+    /// File of words that are no features, one word a line
     #[arg(long, value_name = "FILE")]
     pub stop_words: Option<String>,
     /// jieba's user dictionary: a word, its frequency and its tag on each line
     #[arg(long, value_name = "FILE")]
     pub user_dict: Option<String>,
-    /// About how many bytes of a file one worker reads at a time, such as 64M
+    /// Approximate number of bytes of a file that one worker reads at a time, such as 64M
     ///
     /// Each split becomes one part of a corpus that is written.
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = size)]
@@ -61,12 +63,12 @@ pub(crate) struct InputOptions {
 }
 
 impl InputOptions {
-    /// The files and their splits.
+    /// Finds the input files and cuts them into splits.
     pub fn plan(&self, stores: &Stores, inputs: &[String]) -> Result<Plan> {
         Plan::new(stores, inputs, self.format.as_deref(), self.split_size)
     }
 
-    /// How their records are read.
+    /// Returns how the records of the input are read.
     pub fn reading(&self) -> Result<Reading> {
         Ok(Reading {
             id: self.id_field.clone(),
@@ -79,22 +81,25 @@ impl InputOptions {
         })
     }
 
-    /// The longest record.
+    /// Returns the length of the longest record that is read.
     pub fn max_record_bytes(&self) -> u64 {
         self.max_record_bytes.unwrap_or(Reading::MAX_RECORD_BYTES as u64)
     }
 
-    /// As in [`Reading`].
+    /// Returns the limit of [`Reading::block_bytes`].
     pub fn block_bytes(&self) -> u64 {
         self.block_bytes.unwrap_or(Reading::BLOCK_BYTES as u64)
     }
 
-    /// Plans an input, to be read by so many threads.
+    /// Plans an input that `workers` threads will read.
     pub fn open(&self, inputs: &[String], workers: usize) -> Result<Input> {
         Ok(Input { plan: self.plan(&Stores::new(), inputs)?, reading: self.reading()?, workers })
     }
 
-    /// The words of the user's own. There must be none where texts are not cut into words.
+    /// Reads the files of the user's own words.
+    ///
+    /// # Errors
+    /// When there are such files and texts are not cut into words.
     pub fn lexicon(&self, cuts_words: bool) -> Result<Lexicon> {
         if !cuts_words && (self.stop_words.is_some() || self.user_dict.is_some()) {
             bail!(WrongUse(
@@ -105,16 +110,19 @@ impl InputOptions {
     }
 }
 
-/// How much an input is.
+/// Number of documents, bytes and rejected records of an input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Census {
+    /// Number of documents.
     pub documents: u64,
+    /// Number of bytes of their texts, in UTF-8.
     pub text_bytes: u64,
+    /// Number of rejected records.
     pub rejected: u64,
 }
 
 impl Census {
-    /// Counts. Cost: one reading of the input.
+    /// Counts an input. Cost: one reading of the input.
     pub fn of(input: &Input) -> Result<Self> {
         let mut all = Census::default();
         let mut without_field: Option<Error> = None;

@@ -1,4 +1,4 @@
-//! Outputs of this program inside of an input folder, finished or not, which are no corpus.
+//! Finds outputs of this program inside an input folder, finished or not, which are no corpus.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 use crate::output::{FOLDERS, SUCCESS, is_begun};
 use crate::{WrongUse, say};
 
-/// What tells a `_SUCCESS` of this program from one of Spark, which is empty or says nothing of a configuration.
+/// Members that a `_SUCCESS` of this program has. One of Spark is empty or has no configuration.
 #[derive(Deserialize)]
 struct OwnSuccess {
     #[serde(rename = "counters")]
@@ -19,11 +19,17 @@ struct OwnSuccess {
     _configuration: BTreeMap<String, IgnoredAny>,
 }
 
-/// Leaves out what lies in an output below the folder that an input names, and says so: in a finished one, in one that a
-/// killed run has shown in part, and so in that of the run itself which goes on. An output that is named itself is read,
-/// and so is one of which such a folder is written out behind a pattern.
+/// Leaves out files that lie in an output of this program below a folder that an input names, and says so.
 ///
-/// Cost: for each folder that has one of [`FOLDERS`] its `_SUCCESS` is read, in little memory, and its `_temporary` listed.
+/// | the file lies in | done with it |
+/// |---|---|
+/// | a finished output below a named folder | left out |
+/// | an output that a killed run has shown in part, also that of this run | left out |
+/// | an output that is itself named as an input | read |
+/// | any, if a pattern of an input writes out a folder such as `kept` | read |
+///
+/// Cost: for each folder that has one of [`FOLDERS`], `_SUCCESS` is read in little memory and `_temporary` is
+/// listed.
 pub(crate) fn leave_out(inputs: &[String], files: &mut Vec<Found>) -> Result<()> {
     let names = |input: &String| {
         input.contains(['*', '?', '[', '{'])
@@ -64,10 +70,10 @@ pub(crate) fn leave_out(inputs: &[String], files: &mut Vec<Found>) -> Result<()>
     Ok(())
 }
 
-/// An error if what is left lies in an output that a run of this program has begun and not finished: it would be read as if
-/// it were all.
+/// Returns an error if a file lies in an output that a run of this program has begun and not finished: it
+/// would be read as if it were whole.
 ///
-/// Cost: for each folder that has one of [`FOLDERS`] its `_temporary` is listed.
+/// Cost: for each folder that has one of [`FOLDERS`], `_temporary` is listed.
 pub(crate) fn refuse_unfinished(files: &[Found]) -> Result<()> {
     let mut seen = BTreeSet::new();
     for file in files {
@@ -89,12 +95,12 @@ pub(crate) fn refuse_unfinished(files: &[Found]) -> Result<()> {
     Ok(())
 }
 
-/// The store's prefix, and the folder that ends at this byte of the path, with a slash behind it.
+/// Returns the prefix of the store, and the folder that ends at byte `end` of the path, with its slash.
 fn key(file: &Found, end: usize) -> (String, String) {
     (file.store.prefix().to_owned(), file.path[..end].to_owned())
 }
 
-/// `folder` ends with a slash.
+/// Whether a folder is an output of this program. `folder` ends with a slash.
 fn is_output(store: &dyn Store, folder: &str) -> Result<bool> {
     if is_begun(store, folder.trim_end_matches('/'))? {
         return Ok(true);
@@ -104,7 +110,7 @@ fn is_output(store: &dyn Store, folder: &str) -> Result<bool> {
         Err(cluster::Error::NotFound { .. }) => return Ok(false),
         blob => blob?,
     };
-    // The list of files in it may be longer than memory.
+    // The list of files may be longer than memory, so the file is not read whole.
     match serde_json::from_reader::<_, OwnSuccess>(BlobReader::new(blob, 0, u64::MAX)) {
         Err(error) if error.is_io() => Err(error).with_context(|| format!("could not read \"{path}\"")),
         success => Ok(success.is_ok()),

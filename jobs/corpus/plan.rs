@@ -15,54 +15,65 @@ use operators::{Doc, DocId, hash};
 use super::own_outputs;
 use crate::{WrongUse, say};
 
-/// How much of a file is looked at to recognise its format.
+/// Number of bytes at the start of a file by which its format is recognised.
 const HEAD_BYTES: usize = 4096;
-/// How many files are looked at at once.
+/// Number of files that are looked at at once.
 const RECOGNISERS: usize = 16;
 
-/// The splits of all inputs, in the order of their paths: the same whatever the order of the inputs and the
-/// number of workers.
+/// Splits of all inputs, in the order of their paths. The plan is the same for any order of the inputs and
+/// any number of workers.
+///
+/// ```text
+/// split size 32M: a.jsonl of 70M, b.jsonl of 1M, c.jsonl of 2M, d.csv of 5M
+/// split 0    a.jsonl, bytes 0 to 23.3M
+/// split 1    a.jsonl, bytes 23.3M to 46.6M
+/// split 2    a.jsonl, bytes 46.6M to 70M
+/// split 3    b.jsonl and c.jsonl          small files of one format share a split
+/// split 4    d.csv
+/// ```
 pub(crate) struct Plan {
     pub splits: Vec<Split>,
     pub files: Vec<Found>,
 }
 
-/// What one worker reads at a time: pieces of one format, about as many bytes as `--split-size` says.
+/// Split: pieces of one format that one worker reads at a time, about as many bytes as `--split-size` says.
 pub(crate) struct Split {
     pub format: &'static dyn Format,
     pub pieces: Vec<UnopenedPiece>,
-    /// Which of its documents are read, if not all.
+    /// Sample of its documents to be read; `None` for all.
     pub sample: Option<Sample>,
 }
 
-/// A part of a corpus: the documents whose places, or whose cleaned texts, hash low. It is the same for any number of workers.
+/// Sample of a corpus: the documents whose positions, or whose cleaned texts, have a low hash. It is the same
+/// for any number of workers.
 #[derive(Clone)]
 pub(crate) struct Sample {
     seed: u64,
+    /// Largest hash of a document in the sample.
     most: u64,
-    /// By cleaned texts: all documents of one text, or none.
+    /// For a sample of texts: it has all documents with one cleaned text, or none.
     texts: Option<Cleaner>,
 }
 
 impl Sample {
-    /// About `wanted` of so many documents.
+    /// Chooses about `wanted` of `documents` documents.
     pub fn of_documents(seed: u64, wanted: u64, documents: u64) -> Self {
         let most = (u128::from(u64::MAX) * u128::from(wanted)).checked_div(documents.into());
         let most = most.map_or(u64::MAX, |most| most.min(u64::MAX.into()) as u64);
         Sample { seed, most, texts: None }
     }
 
-    /// The same share of the texts.
+    /// Chooses about the share `wanted / documents` of the different texts.
     pub fn of_texts(seed: u64, wanted: u64, documents: u64, clean: Clean) -> Self {
         Sample { texts: Some(Cleaner::new(clean)), ..Sample::of_documents(seed, wanted, documents) }
     }
 
-    /// Which part of the corpus.
+    /// Returns the share of the corpus, from 0 to 1.
     pub fn share(&self) -> f64 {
         self.most as f64 / u64::MAX as f64
     }
 
-    /// Whether the document is in it.
+    /// Whether the document is in the sample.
     pub fn holds(&mut self, doc: &Doc) -> bool {
         let key = match &mut self.texts {
             Some(cleaner) => hash::bytes(cleaner.clean(doc.text).as_bytes()),
@@ -72,31 +83,31 @@ impl Sample {
     }
 }
 
-/// A piece of a file that is not yet open.
+/// Piece of a file that is not yet open.
 #[derive(Clone)]
 pub(crate) struct UnopenedPiece {
     file: Found,
     start: u64,
     end: u64,
-    /// What is read of it, for whoever wants to know.
+    /// Sums of what is read of the piece, if somebody wants to know.
     noted: Option<Arc<Noted>>,
 }
 
 impl Split {
-    /// The same, and what is read of it is noted.
+    /// Returns the same split, which notes sums of what is read of it.
     pub fn noting(&self) -> Self {
         let noting = |piece: &UnopenedPiece| UnopenedPiece { noted: Some(Arc::default()), ..piece.clone() };
         let pieces = self.pieces.iter().map(noting).collect();
         Split { format: self.format, pieces, sample: self.sample.clone() }
     }
 
-    /// The sums of what was noted, piece by piece.
+    /// Returns the sums that were noted, piece by piece.
     pub fn sums(&self) -> Vec<Vec<(u64, u64)>> {
         let sums = |piece: &UnopenedPiece| piece.noted.as_ref().map(|noted| piece.file.sums(noted));
         self.pieces.iter().map(|piece| sums(piece).unwrap_or_default()).collect()
     }
 
-    /// Takes the sums of what an earlier run has read of it.
+    /// Takes over the sums of what an earlier run has read of the split.
     pub fn restore(&self, sums: &[Vec<(u64, u64)>]) -> Result<(), cluster::Error> {
         self.pieces.iter().zip(sums).try_for_each(|(piece, sums)| piece.file.restore(sums))
     }
@@ -108,23 +119,23 @@ impl UnopenedPiece {
         Ok(Piece { blob, name: self.file.name.to_string(), start: self.start, end: self.end })
     }
 
-    /// Its file, as one piece.
+    /// Opens the whole file as one piece.
     pub fn whole_file(&self) -> Result<Piece, cluster::Error> {
         let piece = self.open()?;
         Ok(Piece { start: 0, end: piece.blob.bytes(), ..piece })
     }
 
-    /// Whether its file is the one that people know by this path.
+    /// Whether this is the path of its file, as people see it.
     pub fn is_of(&self, path: &str) -> bool {
         path.strip_prefix(self.file.store.prefix()) == Some(&self.file.path)
     }
 
-    /// The file's path below the input that named it.
+    /// Returns the path of the file below the input that named it.
     pub fn name(&self) -> &str {
         &self.file.name
     }
 
-    /// The file, for people.
+    /// Returns the name of the file for people.
     pub fn uri(&self) -> String {
         format!("{}{}", self.file.store.prefix(), self.file.path)
     }
@@ -133,7 +144,7 @@ impl UnopenedPiece {
         self.end - self.start
     }
 
-    /// Whether it is for this piece to report that the whole file cannot be read.
+    /// Whether this piece reports that the whole file cannot be read: the first one of the file does.
     pub fn speaks_for_file(&self) -> bool {
         self.start == 0
     }
@@ -186,7 +197,8 @@ impl Plan {
         Ok(Plan { splits, files })
     }
 
-    /// The first input file that is, or lies below, a path of a store; links and `..` of local ones are followed.
+    /// Returns the first input file that is, or lies below, a path of a store. Links and `..` in local paths
+    /// are followed.
     pub fn file_below(&self, prefix: &str, folder: &str) -> Option<&Found> {
         let canonical = |path: &str| {
             let path = path_of_text(path);
@@ -201,18 +213,18 @@ impl Plan {
         self.files.iter().find(|file| file.store.prefix() == prefix && below(file))
     }
 
-    /// What the paths of the stores of the input begin with, each once.
+    /// Returns the prefixes of the stores of the input.
     pub fn prefixes(&self) -> BTreeSet<&str> {
         self.files.iter().map(|file| file.store.prefix()).collect()
     }
 
-    /// The names of the input files that the output has under their own names.
+    /// Returns the names of the input files that keep their names in the output.
     pub fn kept_names(&self) -> impl Iterator<Item = &str> {
         let keep = self.splits.iter().filter(|split| split.format.keeps_names());
         keep.flat_map(|split| split.pieces.iter().map(UnopenedPiece::name))
     }
 
-    /// An error if a file would have its name in the output and every reader of the output would skip it there.
+    /// Returns an error if a file would have a name in the output that every reader skips.
     pub fn refuse_hidden_names(&self) -> Result<()> {
         match self.kept_names().find(|name| has_hidden_part(name)) {
             Some(name) => bail!(WrongUse(format!(
@@ -223,30 +235,30 @@ impl Plan {
         }
     }
 
-    /// Reads only a sample from now on.
+    /// Restricts all splits to a sample.
     pub fn sample(&mut self, sample: &Sample) {
         self.splits.iter_mut().for_each(|split| split.sample = Some(sample.clone()));
     }
 
-    /// Bytes of all input files.
+    /// Returns the number of bytes of all input files.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }
 }
 
-/// If files of different inputs meet under one name, names all files by their paths below the deepest folder that holds them
-/// all: ids and parts are named after them.
+/// Gives files of different inputs different names. If two would have one name, all files are named by their
+/// paths below the deepest folder that holds them all: ids and parts are named after these names.
 fn name_apart(files: &mut [Found]) -> Result<()> {
     if first_meeting(files).is_none() {
         return Ok(());
     }
     let paths: Vec<String> =
         files.iter().map(|file| format!("{}{}", file.store.prefix(), file.path)).collect();
-    // The paths are sorted, so what the first and the last share is shared by all.
+    // The paths are sorted, so all share what the first and the last share.
     let (first, last) = (paths[0].split_inclusive('/'), paths[paths.len() - 1].split_inclusive('/'));
     let shared = first.zip(last).take_while(|(one, other)| one == other).map(|(one, _)| one.len()).sum();
     for (file, path) in files.iter_mut().zip(&paths) {
-        // A scheme has an empty part behind it.
+        // The part after a scheme is empty.
         let parts: Vec<_> = path[shared..].split('/').filter(|part| !part.is_empty()).collect();
         file.name = NameBelow::new(&parts.join("/"))?;
     }
@@ -258,7 +270,7 @@ fn name_apart(files: &mut [Found]) -> Result<()> {
     }
 }
 
-/// The first name that two files have, or that is that of a folder in the name of another.
+/// Returns the first name that two files have, or that one file has and the folder of another.
 fn first_meeting(files: &[Found]) -> Option<&str> {
     let mut names = HashSet::new();
     if let Some(twice) = files.iter().find(|file| !names.insert(&*file.name)) {
@@ -269,6 +281,7 @@ fn first_meeting(files: &[Found]) -> Option<&str> {
     folders.find(|folder| names.contains(folder))
 }
 
+/// Returns the format of that name.
 fn named(name: &str) -> Result<&'static dyn Format> {
     let Some(format) = FORMATS.iter().find(|format| format.name() == name) else {
         let names: Vec<_> = FORMATS.iter().map(|format| format.name()).collect();
@@ -277,9 +290,10 @@ fn named(name: &str) -> Result<&'static dyn Format> {
     Ok(*format)
 }
 
-/// The format of each file; at least one must be known.
+/// Returns the format of each file. At least one must be known.
 ///
-/// Nearly all of the time goes into waiting for the store, so several are asked about at once.
+/// Nearly all of the time goes into waiting for the store, so the format of several files is asked for at
+/// once.
 fn recognise(files: &[Found]) -> Result<Vec<&'static dyn Format>> {
     let share = files.len().div_ceil(RECOGNISERS).max(1);
     let mut formats = Vec::with_capacity(files.len());

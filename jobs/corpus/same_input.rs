@@ -1,8 +1,9 @@
-//! Whether all processes of a job see the same input.
+//! Checks that all processes of a job see the same input.
 //!
-//! Paths, lengths and formats must be the same, and in a remote store times and ETags too: all processes see that store's
-//! own. Local files may be copies on several hosts. Those that are as long and as old are taken for the same, as rsync
-//! does; where times differ each process reads all local files once, and their contents decide.
+//! Paths, lengths and formats must be equal, and in a remote store modification times and ETags too, since
+//! all processes see those of the store. Local files may be copies on several hosts. Files of equal lengths
+//! and times count as the same, as in rsync. Where times differ, each process reads all local files once and
+//! compares their contents.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -13,10 +14,10 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::plan::Plan;
 
-/// How much of a file is read at a time.
+/// Number of bytes of a file that are read at a time.
 const WINDOW_BYTES: usize = 1 << 20;
 
-/// An error if the processes see different inputs.
+/// Returns an error if the processes see different inputs.
 pub(crate) fn check_same_input(plan: &Plan, cluster: &Cluster) -> Result<()> {
     let formats = plan.splits.iter().map(|split| (split.format.name(), split.pieces.len()));
     let (local, remote): (Vec<_>, Vec<_>) = plan.files.iter().partition(|file| is_local(file));
@@ -66,7 +67,7 @@ fn is_local(file: &Found) -> bool {
     file.store.prefix().is_empty()
 }
 
-/// A hash of the contents of each file, read on so many threads.
+/// Returns a hash of the contents of each file, which `threads` threads read.
 fn contents(files: &[&Found], threads: usize) -> Result<Vec<u64>> {
     let next = &AtomicUsize::new(0);
     let mut hashes = vec![0; files.len()];

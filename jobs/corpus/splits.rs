@@ -1,4 +1,4 @@
-//! The worker loop that every reading of the corpus shares.
+//! Reads the splits of this worker, batch by batch: the loop that every reading of the corpus shares.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -11,20 +11,21 @@ use operators::DocBatch;
 use super::plan::{Plan, Split};
 use crate::progress::{At, Progress, Stage};
 
-/// The splits that a worker reads: every `peers`-th from its own number on.
+/// Returns the splits that worker `index` of `peers` reads: every `peers`-th one, from `index` on.
 pub(crate) fn splits_of(plan: &Plan, index: usize, peers: usize) -> impl Iterator<Item = (u32, &Split)> {
     (0u32..).zip(&plan.splits).skip(index).step_by(peers)
 }
 
-/// The process whose workers read a split.
+/// Returns the number of the process whose workers read a split.
 pub(crate) fn process_of(split: u32, cluster: &Cluster) -> usize {
     split as usize % cluster.all_workers() / cluster.workers()
 }
 
-/// Calls `work` for each split that the workers of this process read, on as many threads, and gives the results in the
-/// order of the splits. Each thread is a worker that is in the stage.
+/// Calls `work` for each split of this process, on as many threads as it has workers, and returns the results
+/// in the order of the splits. Each thread enters `stage` as a worker.
 ///
-/// After an error no split is begun any more; of several errors that of the first split is given.
+/// # Errors
+/// After an error no further split is begun. Of several errors, that of the first split is returned.
 pub(crate) fn each_split<T: Send>(
     plan: &Plan,
     cluster: &Cluster,
@@ -46,7 +47,7 @@ pub(crate) fn each_split<T: Send>(
                 let Some(&(number, split)) = next_split else { return results };
                 let result = at.split(number, split, || work(&at, number, split));
                 if result.is_err() {
-                    // The others find nothing more to do.
+                    // The other threads find no split any more.
                     next.store(mine.len(), Ordering::Relaxed);
                 }
                 results.push((number, result));
@@ -60,9 +61,12 @@ pub(crate) fn each_split<T: Send>(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Reads a split batch by batch. Data that ends the reading of a piece is one more rejected record; a file that
-/// cannot be opened is one, however many pieces it has. Documents that are not in the split's sample are passed over.
-/// Gives the first error of a file, or a record, without the fields asked for.
+/// Reads a split, and calls `each` with every batch of documents. Documents outside the sample of the split
+/// are left out.
+///
+/// An error in the data ends the reading of a piece and counts as one rejected record. A file that cannot be
+/// opened is one rejected record, however many pieces it has. Returns the first error of a file, or of a
+/// record, that lacks the fields asked for.
 pub(crate) fn read(
     number: u32,
     split: &Split,
@@ -110,8 +114,10 @@ pub(crate) fn read(
     Ok(without_field)
 }
 
-/// The end of a piece by an error: data at fault is rejected, anything else ends the job. No more is to be read.
-/// Gives an error back that is the user's fault if no other file does better.
+/// Handles the error that ends a piece, of which no more is to be read. An error in the data becomes a reject
+/// in `batch`, if there is a batch; any other error is returned as `Err` and ends the job.
+///
+/// Returns an error about a missing field, which is the user's fault if no other file has the field.
 pub(crate) fn end(error: Error, batch: Option<&mut DocBatch>) -> Result<Option<Error>> {
     let (path, offset, reason) = match &error {
         Error::Data { path, offset, reason } => (path, *offset, reason.clone()),

@@ -1,4 +1,5 @@
-//! What a method needs to know of the whole corpus: counted by the workers, kept with the output, read from there.
+//! Statistics of the corpus that a method needs: counted by the workers, kept with the output, and read back
+//! from there.
 
 use std::sync::Arc;
 use std::thread;
@@ -29,13 +30,17 @@ use crate::output::OutputFolder;
 use crate::output::read_back::whole;
 use crate::progress::{Progress, Stage};
 
+/// Path of the statistics below an output.
 const FILE: &str = "statistics/part-00000.parquet";
-/// Its one column, and the keys of its metadata.
+/// Name of the only column.
 const COUNTS: &str = "documents";
+/// Key of the metadata for the number of documents.
 const DOCUMENTS: &str = "corpus_documents";
+/// Key of the metadata for what was counted.
 const COUNTED: &str = "counted";
 
-/// What a method counts, as the file says it: statistics of anything else would weigh features wrongly.
+/// Returns what a method counts, as the file says it: statistics of anything else would weigh features
+/// wrongly.
 fn counted(method: &Spec, lexicon: &Lexicon) -> Option<String> {
     let (clean, features) = method.counted()?;
     let words = format!("{}\0{}", lexicon.stop_words, lexicon.user_words);
@@ -63,7 +68,7 @@ pub(crate) fn read(stores: &Stores, uri: &str, method: &Spec, lexicon: &Lexicon)
     }
 }
 
-/// The statistics that an output was made with; none if its method needs none.
+/// Returns the statistics that an output was made with; empty if its method needs none.
 pub(crate) fn of_output(stores: &Stores, uri: &str, method: &Spec, lexicon: &Lexicon) -> Result<Statistics> {
     match method.counted() {
         None => Ok(Statistics::default()),
@@ -71,6 +76,7 @@ pub(crate) fn of_output(stores: &Stores, uri: &str, method: &Spec, lexicon: &Lex
     }
 }
 
+/// Reads a file of statistics: what was counted, and the counts.
 fn parse(file: Bytes) -> Result<(String, Statistics)> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
     let metadata = Arc::clone(builder.metadata());
@@ -91,7 +97,8 @@ fn parse(file: Bytes) -> Result<(String, Statistics)> {
     Ok((value(COUNTED)?, statistics))
 }
 
-/// Counts what the method needs to know of the corpus, which takes one reading of it; nothing if it needs nothing.
+/// Counts the features that the method needs statistics of, which takes one reading of the corpus. Returns
+/// empty statistics without reading if it needs none.
 pub(crate) fn count(
     method: &Spec,
     lexicon: &Lexicon,
@@ -110,7 +117,7 @@ pub(crate) fn count(
         let at = progress.worker(worker);
         at.enter(Stage::Count);
         for (number, split) in splits::splits_of(plan, worker, cluster.all_workers()) {
-            // What cannot be read is told of by the map stage, which reads it again.
+            // The map stage reads these records again, and reports what cannot be read.
             let each = |batch: &mut DocBatch| {
                 count.batch(batch);
                 Ok(())
@@ -133,7 +140,7 @@ pub(crate) fn count(
     })
 }
 
-/// Writes `statistics/`, if the method needs any.
+/// Writes `statistics/`, if the method needs statistics.
 pub(crate) fn write(
     folder: &OutputFolder,
     method: &Spec,

@@ -1,4 +1,4 @@
-//! Guards: what a run may remove. A run that would remove more stops before anything is written.
+//! Guards: limits of what a run may remove. A run that would remove more stops before anything is written.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,10 +17,11 @@ use crate::corpus::splits;
 use crate::output::map_output::MapOutputs;
 use crate::progress::{Progress, Stage};
 
-/// The options of the guards.
+/// Options of the guards.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Guards {
-    /// Stop with exit code 4 before anything is written if more documents than this would go: a number, or a share such as 30%
+    /// Stop with exit code 4 before anything is written if more documents than this would be removed: a
+    /// number, or a share such as 30%
     #[arg(long, value_name = "LIMIT")]
     max_removed: Option<Limit>,
     /// The same for the documents of each value of a field, such as source:30%
@@ -33,21 +34,23 @@ pub(crate) struct Guards {
     max_cluster: Option<u64>,
 }
 
-/// How many documents may go, as the user wrote it.
+/// Limit of the number of removed documents, as the user wrote it.
 #[derive(Clone, Debug)]
 struct Limit {
     text: String,
     most: Most,
 }
 
+/// Value of a limit.
 #[derive(Clone, Copy, Debug)]
 enum Most {
     Documents(u64),
-    /// Of a hundred, in millionths of a document.
+    /// Share, in millionths of a percent.
     Percent(u64),
 }
 
 impl Limit {
+    /// Whether `removed` of `of` documents may be removed.
     fn allows(&self, removed: u64, of: u64) -> bool {
         match self.most {
             Most::Documents(most) => removed <= most,
@@ -73,7 +76,7 @@ impl FromStr for Limit {
     }
 }
 
-/// A limit for each value of a field.
+/// Limit for each value of a field.
 #[derive(Clone, Debug)]
 struct SourceLimit {
     field: String,
@@ -99,7 +102,7 @@ impl fmt::Display for SourceLimit {
     }
 }
 
-/// The documents of one source.
+/// Numbers of documents of one source.
 #[derive(Default)]
 struct Source {
     docs: u64,
@@ -107,7 +110,8 @@ struct Source {
 }
 
 impl Guards {
-    /// Stops a run that would remove too many of its `docs` documents. `members`: those of clusters, ordered by cluster.
+    /// Returns an error if the run would remove too many of its `docs` documents, or has too large a cluster.
+    /// `members`: the members of clusters, ordered by cluster.
     pub fn check<'a>(&self, docs: u64, members: &[Member], name: impl Fn(DocId) -> &'a str) -> Result<()> {
         let clusters = members.chunk_by(|a, b| a.cluster == b.cluster);
         let largest = clusters.max_by_key(|cluster| (cluster.len(), Reverse(cluster[0].cluster)));
@@ -129,7 +133,8 @@ impl Guards {
         Ok(())
     }
 
-    /// Stops a run that would remove too many documents of one source. Reads the input, if there is such a guard.
+    /// Returns an error if the run would remove too many documents of one source. Reads the input once if
+    /// there is such a guard.
     ///
     /// Memory: for each different value of the field, the value and some 50 bytes.
     pub fn check_sources(
@@ -154,7 +159,8 @@ impl Guards {
             |at, number, split| {
                 let mut sources = BTreeMap::<String, Source>::new();
                 if split.format.has_fields() {
-                    // This reading may accept what the run, which asks for another field, has rejected.
+                    // This reading asks for another field, so it may accept records that the run has
+                    // rejected.
                     let mut rejects = outputs.open_rejects(number)?;
                     splits::read(number, split, &reading, at, |batch| {
                         for doc in batch.docs() {

@@ -1,4 +1,4 @@
-//! How much memory a search may take, and where that goes which does not fit.
+//! The memory that a search may take, and the folder for what does not fit.
 
 use std::env;
 use std::os::unix::process::CommandExt;
@@ -13,28 +13,32 @@ use operators::method::Spec;
 use crate::WrongUse;
 use crate::cli::values;
 
-/// What a process takes however large the corpus is: the program, each worker's readers and writers, and the words
-/// that texts are cut into. Measured: docs/design/0022.
+/// Bytes of the program itself, whatever the size of the corpus. Measured: docs/design/0022.
 const PROGRAM_BYTES: u64 = 16 << 20;
+/// Bytes of the readers and writers of each worker. Measured: docs/design/0022.
 const WORKER_BYTES: u64 = 8 << 20;
+/// Bytes of the dictionary by which texts are cut into words. Measured: docs/design/0022.
 const WORDS_BYTES: u64 = 48 << 20;
-/// Which the engine writes to and reads from, for each other process: one of each worker, and one of all.
+/// Bytes of the engine's network buffers for each other process: so many for each worker, and once more for
+/// the process.
 const CONNECTION_BYTES: u64 = 1 << 20;
-/// What a worker must have besides: little, or what it counts features with.
+/// Smallest share of a worker, besides, in bytes.
 const LEAST_BYTES: u64 = 2 << 20;
+/// Smallest share of a worker that counts features, in bytes.
 const COUNTERS_BYTES: u64 = 32 << 20;
 
-/// A worker's share of the memory holds so many longest records, and so many blocks.
+/// Number of longest records that the share of a worker holds.
 const RECORD_SHARE: u64 = 16;
+/// Number of blocks of records that the share of a worker holds.
 const BLOCK_SHARE: u64 = 8;
 
-/// What a search may hold.
+/// Options for the memory of a search.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MemoryOptions {
-    /// About how much memory each process may take, such as 500M or 4G; by default as much as there is
+    /// Approximate memory that each process may take, such as 500M or 4G; by default as much as there is
     ///
-    /// What does not fit is kept in files of --local-dir for a while. The result is the same, unless a record is longer
-    /// than --max-record-bytes then allows.
+    /// What does not fit is kept in files of --local-dir for a while. The result is the same, unless a record
+    /// is longer than --max-record-bytes then allows.
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     memory: Option<u64>,
     /// Folder for files that do not fit into --memory; by default the system's folder for temporary files
@@ -42,17 +46,21 @@ pub(crate) struct MemoryOptions {
     local_dir: Option<String>,
 }
 
-/// By which the C library is told to give memory back: blocks of so many bytes at once, and others when there are so many.
-/// It reads them when a process starts; without them it learns to keep up to 32 MB of either for each worker. Others ignore them.
+/// Environment variables by which the GNU C library gives memory back to the system: the size of blocks that
+/// it gives back at once, and the number of free bytes at which it gives back others.
+///
+/// The library reads them when a process starts. Without them it learns to keep up to 32 MB of either for
+/// each worker. Other libraries ignore them.
 const GIVE_BACK: [&str; 2] = ["MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"];
-/// Says that this program was started with these.
+/// Environment variable that says that this program was started with [`GIVE_BACK`].
 const GIVES_BACK: &str = "DEDUP_JOB_GIVES_BACK";
 
 impl MemoryOptions {
-    /// With `--memory`, starts the program of this process anew so that memory that is given back does not stay with it.
+    /// With `--memory`, starts the program of this process anew, so that freed memory goes back to the
+    /// system. To be called before any file is opened.
     ///
     /// # Errors
-    /// When it cannot be started. To be called before anything is held open.
+    /// When the program cannot be started.
     pub fn give_back(&self) -> Result<()> {
         let Some(memory) = self.memory.filter(|_| env::var_os(GIVES_BACK).is_none()) else { return Ok(()) };
         let bytes = (memory / 64).clamp(1 << 20, 32 << 20).to_string();
@@ -63,17 +71,17 @@ impl MemoryOptions {
         Err(again.exec()).context("could not start this program anew")
     }
 
-    /// What a record, and what records lie in, may take with `--memory`, for each worker: the longest record, and
-    /// [`Reading::block_bytes`]. `None` without.
+    /// Returns limits for each worker with `--memory`, in bytes: the longest record, and
+    /// [`Reading::block_bytes`].
     pub fn of_records(&self, workers: usize) -> Option<(u64, u64)> {
         let share = self.memory? / workers as u64;
-        // A record is held several times: as it is stored, decoded, cleaned, and in what is kept of it.
+        // A record is held several times: as stored, decoded, cleaned, and in what is kept of it.
         let record = (share / RECORD_SHARE).min(Reading::MAX_RECORD_BYTES as u64);
         let block = (share / BLOCK_SHARE).min(Reading::BLOCK_BYTES as u64);
         Some((record, block.max(Reading::LEAST_BLOCK_BYTES as u64)))
     }
 
-    /// What each worker of this process has for what it holds.
+    /// Returns the memory and the folder for what each worker of this process holds.
     ///
     /// # Errors
     /// When the memory is too little for the workers.

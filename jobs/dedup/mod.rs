@@ -44,47 +44,50 @@ use crate::{Common, WrongUse};
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "dedup-job dedup [OPTIONS] <INPUT>... <OUTPUT>")]
 pub struct Args {
-    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store; the last one is the output folder
+    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store; the last one is
+    /// the output folder
     // Not `num_args = 2..`: that would ask for two between any two options.
     #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
     paths: Vec<String>,
     /// Method and parameters, such as auto, jaccard:0.8 or simhash:hamming=6,features=char:5
     ///
-    /// auto (revisions, short=T, long=T, search=exact|minhash): what a reader calls the same text, short or long.
-    /// jaccard:T (features=jieba|char:N|word:N|unit:N, clean=none|nfkc|post|weibo): every pair of texts whose sets of
-    /// features are similar. minhash (jaccard=T, bands, rows, seed, features, clean): nearly all of them, in less
-    /// memory. simhash (bits=32|64|128, hamming=0..15, blocks=N, features, weights=tf|tfidf|rank5, clean): every pair of
-    /// fingerprints within the distance; weights other than tf take one more reading of the corpus. manku2007: simhash
-    /// with weights=tfidf. exact (clean): equal texts. zhou2017 (k=2..8, threshold=1+0.2k,
-    /// retrieval=linear|bucket|recursive, fold=upper|lower, features, clean): fingerprints and shared words together,
-    /// deleting as it compares.
+    /// auto (revisions, short=T, long=T, search=exact|minhash) finds what a reader calls the same text, short
+    /// or long. jaccard:T (features=jieba|char:N|word:N|unit:N, clean=none|nfkc|post|weibo) finds every pair
+    /// of texts whose sets of features are similar. minhash (jaccard=T, bands, rows, seed, features, clean)
+    /// finds nearly all of these pairs, in less memory. simhash (bits=32|64|128, hamming=0..15, blocks=N,
+    /// features, weights=tf|tfidf|rank5, clean) finds every pair of fingerprints within the distance; weights
+    /// other than tf take one more reading of the corpus. manku2007 is simhash with weights=tfidf. exact
+    /// (clean) finds equal texts. zhou2017 (k=2..8, threshold=1+0.2k, retrieval=linear|bucket|recursive,
+    /// fold=upper|lower, features, clean) compares fingerprints and shared words together, and deletes as it
+    /// compares.
     #[arg(long, value_name = "SPEC", default_value = "auto")]
     method: Spec,
     /// Compare the features of every candidate pair: jaccard:T, or none
     ///
-    /// By default jaccard:0.8 where the method is approximate. The splits that hold a candidate are read once
+    /// The default is jaccard:0.8 for approximate methods. The splits that hold a candidate are read once
     /// more, with or without verification.
     #[arg(long, value_name = "HOW")]
     verify: Option<Verification>,
     /// Which documents of a cluster stay: greedy or components
     ///
-    /// greedy removes a document only if it matches one that stays. components keeps one of each cluster, so
-    /// that a chain of matches can remove a document that matches nothing that stays.
+    /// greedy removes a document only if it matches one that stays. components keeps one document of each
+    /// cluster, so a chain of matches can remove a document that matches nothing that stays.
     #[arg(long, value_name = "HOW", default_value_t)]
     resolve: Resolve,
     /// Which of two matching documents stays: the first of the corpus, or the longest
     #[arg(long, value_name = "WHICH", default_value = "first")]
     keep: Keep,
-    /// Which pairs are written: firsts (one for each identical document, to the first of them) or all
+    /// Which pairs are written: firsts (one for each identical document, with the first of them) or all
     #[arg(long, value_name = "WHICH", default_value = "firsts")]
     pairs: PairsOf,
     #[command(flatten)]
     input: InputOptions,
     #[command(flatten)]
     memory: MemoryOptions,
-    /// Take the corpus statistics that weights=tfidf and rank5 need from an earlier run: its output, or the file in it
+    /// Take the corpus statistics that weights=tfidf and rank5 need from an earlier run: its output, or the
+    /// file in it
     ///
-    /// By default they are counted in the input. They are kept in OUTPUT/statistics either way.
+    /// By default the statistics are counted in the input. They are kept in OUTPUT/statistics either way.
     #[arg(long, value_name = "PATH")]
     statistics: Option<String>,
     /// Stop with exit code 4 before anything is committed if more records than this are rejected

@@ -1,4 +1,4 @@
-//! What process 0 decides: who stays, whether the run may go on, and what is said of it.
+//! The decision of process 0: which documents stay, whether the run may go on, and what its summary says.
 
 use std::cmp::Reverse;
 
@@ -15,8 +15,11 @@ use crate::output::tables::{write_clusters, write_pairs};
 use crate::progress::Stage;
 
 impl DedupRun<'_> {
-    /// Decides what becomes of every document, and writes the tables. Gives the summary as far as it is known before
-    /// the records are written.
+    /// Decides for every document whether it stays, and writes the tables. Returns the summary as far as it
+    /// is known before the records are written, and the decisions.
+    ///
+    /// # Errors
+    /// [`Guarded`](crate::cli::exit::Guarded) when a guard stops the run.
     ///
     /// Memory: docs/design/0019.
     pub(super) fn decide(&self, mut found: Found, folder: &OutputFolder) -> Result<(Summary, Fates)> {
@@ -83,7 +86,7 @@ impl DedupRun<'_> {
         }
     }
 
-    /// Methods over sets have none.
+    /// Returns the distance of a pair; methods over sets have none.
     fn distance(&self, pair: &Pair) -> Option<u32> {
         self.method.fingerprints().then_some(pair.distance)
     }
@@ -93,12 +96,13 @@ impl DedupRun<'_> {
         self.verify.is_some() || self.method.measures()
     }
 
+    /// Resolves the pairs into clusters, of whose members some are removed.
     fn survivors(&self, matches: &Matches, names: &Names) -> Vec<Member> {
         let mut members = match self.keep {
             Keep::First => survivors(matches, self.resolve, |doc| doc),
             Keep::Longest => survivors(matches, self.resolve, |doc| (Reverse(names.chars(doc)), doc)),
         };
-        // Equal fingerprints of an approximate method are no proof of equal texts.
+        // Equal fingerprints of an approximate method do not prove equal texts.
         if !self.measured() && self.method.approximate() {
             for removed in members.iter_mut().filter_map(|member| member.removed.as_mut()) {
                 removed.tie = removed.tie.max(Tie::Similar(None));
@@ -108,10 +112,10 @@ impl DedupRun<'_> {
     }
 }
 
-/// Drops the names of documents that are in no match: `rethreshold` reads those of pairs that it drops.
+/// Drops the names of documents that are in no match: `rethreshold` also reads those of pairs that it drops.
 ///
 /// # Errors
-/// When a document of a match was not found again in the reading that asks for names.
+/// When the second reading, which asks for names, did not find a document of a match.
 fn keep_names(found: &mut Found) -> Result<()> {
     let docs = found.matches.docs();
     found.names.retain(|doc| docs.binary_search(&doc).is_ok());
@@ -121,7 +125,7 @@ fn keep_names(found: &mut Found) -> Result<()> {
     Ok(())
 }
 
-/// Up to 20 pairs, evenly from all.
+/// Returns up to 20 pairs, spread evenly over all.
 fn sample<'a>(
     matches: &Matches,
     distance: impl Fn(&Pair) -> Option<u32>,

@@ -1,4 +1,4 @@
-//! What becomes of the records that do not simply stay.
+//! The verdicts of a run: what happens to each record, for the process that writes it.
 
 use std::hash::{Hash, Hasher};
 
@@ -13,23 +13,23 @@ use crate::corpus::doc_ids::Names;
 use crate::corpus::splits;
 use crate::output::map_output::SplitRejects;
 
-/// What was decided for the splits of a process, with the names that are written.
+/// Removed documents of the splits of a process, with the names that are written for them.
 ///
 /// Memory: 32 bytes for each removed document, and the names.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Fates {
-    /// Those that go, sorted by place.
+    /// Removed documents, sorted by position.
     pub removed: Vec<Member>,
     pub names: Names,
     /// Whether the similarity of each pair is known.
     pub measured: bool,
-    /// Whether not one record of the corpus is kept.
+    /// Whether no record of the corpus is kept.
     pub keeps_none: bool,
 }
 
 impl Fates {
-    /// What was decided for all, in parts: for each process that of its splits. That of process 0, which is not copied,
-    /// has all names, others what they need.
+    /// Divides the removed documents among the processes, each of which gets those of its splits. Process 0
+    /// gets all names, and nothing of it is copied; the others get the names that they write.
     pub fn parts(mut self, cluster: &Cluster) -> Vec<Fates> {
         let process = |doc: DocId| splits::process_of(doc.split(), cluster);
         self.removed.sort_unstable_by_key(|member| (process(member.doc), member.doc));
@@ -49,13 +49,14 @@ impl Fates {
         parts
     }
 
-    /// Those of one split, whose rejected records are these.
+    /// Returns the verdicts of one split with its rejected records.
     pub fn of_split(&self, split: u32, rejected: SplitRejects) -> OfSplit<'_> {
         let removed = |split| self.removed.partition_point(|member| member.doc.split() < split);
         let removed = &self.removed[removed(split)..removed(split + 1)];
         OfSplit { removed, rejected, failed: None, is_first: split == 0, fates: self }
     }
 
+    /// Returns the row of `removed/` for a removed document.
     fn removal(&self, member: &Member, removed: Removed) -> Removal {
         let name = |doc| self.names.id(doc).to_owned();
         Removal {
@@ -68,13 +69,14 @@ impl Fates {
     }
 }
 
-/// The documents whose names are written of one that goes.
+/// Returns the documents that are named in a removal.
 fn named(member: &Member) -> impl Iterator<Item = DocId> {
     let of = member.removed.map(|removed| removed.duplicate_of);
     [member.doc, member.cluster].into_iter().chain(of)
 }
 
-/// The similarity of a removed document to the one that stays, as it is written. `measured`: that of each pair is known.
+/// Returns the similarity of a removed document to the one that stays, as it is written. `measured`: whether
+/// the similarity of each pair is known.
 pub(crate) fn similarity(tie: Tie, measured: bool) -> Option<f64> {
     match tie {
         Tie::Identical => measured.then_some(1.0),
@@ -83,7 +85,7 @@ pub(crate) fn similarity(tie: Tie, measured: bool) -> Option<f64> {
     }
 }
 
-/// What ties the two, as it is written.
+/// Returns the reason of a removal, as it is written.
 pub(crate) fn reason(tie: Tie) -> &'static str {
     match tie {
         Tie::Identical => "identical",
@@ -92,18 +94,18 @@ pub(crate) fn reason(tie: Tie) -> &'static str {
     }
 }
 
-/// What becomes of the records of one split, to be asked from the first to the last.
+/// Verdicts of the records of one split, to be asked from the first record to the last.
 pub(crate) struct OfSplit<'a> {
     removed: &'a [Member],
     rejected: SplitRejects,
-    /// Why nothing is known of the rejected records.
+    /// Error after which the rejected records are unknown.
     failed: Option<Error>,
     is_first: bool,
     fates: &'a Fates,
 }
 
 impl OfSplit<'_> {
-    /// A hash of all that is written because of them.
+    /// Returns a hash of everything that is written because of these verdicts.
     pub fn hash(&self) -> u64 {
         let mut hash = Xxh3::new();
         self.fates.measured.hash(&mut hash);
@@ -117,12 +119,12 @@ impl OfSplit<'_> {
         hash.finish()
     }
 
-    /// Whether nothing is kept and this is the split that says so in `kept/`.
+    /// Whether nothing is kept, and this is the split that puts an empty part into `kept/`.
     pub fn stands_for_all(&self) -> bool {
         self.is_first && self.fates.keeps_none
     }
 
-    /// What becomes of the next record, `doc`.
+    /// Returns the verdict of the next record, `doc`.
     pub fn next(&mut self, doc: DocId) -> Fate {
         if self.next_rejected(doc) {
             return Fate::Rejected;
@@ -143,7 +145,7 @@ impl OfSplit<'_> {
         })
     }
 
-    /// An error if what was said so far is not to be relied on.
+    /// Returns an error if the verdicts so far cannot be relied on.
     pub fn check(&mut self) -> Result<()> {
         self.failed.take().map_or(Ok(()), Err)
     }
@@ -161,7 +163,7 @@ mod tests {
 
     const REMOVED: DocId = DocId(7);
 
-    /// Of three records of a split, the second goes in favour of `duplicate_of`.
+    /// Returns the verdicts of a split of which document 7 is removed in favour of `duplicate_of`.
     fn fates(duplicate_of: &str, tie: Tie, measured: bool) -> Fates {
         let mut names = Names::default();
         for (doc, id) in [(DocId(1), "first"), (DocId(2), duplicate_of), (REMOVED, "it")] {
@@ -172,7 +174,7 @@ mod tests {
         Fates { removed, names, measured, keeps_none: false }
     }
 
-    /// The rejects of the map output of a split.
+    /// Makes a map output with rejects at these positions, and reads them back.
     fn rejects(places: &[u64]) -> SplitRejects {
         let folder = tempfile::tempdir().unwrap();
         let outputs = MapOutputs::new(Arc::new(Local), folder.path().to_str().unwrap().to_owned());

@@ -1,4 +1,4 @@
-//! The last reading of the corpus, which writes kept and removed.
+//! The last reading of the corpus, which writes the kept and the removed records.
 
 use std::iter;
 
@@ -14,7 +14,7 @@ use crate::corpus::splits;
 use crate::output::{FileList, OutputFolder, SplitParts, TaskManifest};
 use crate::progress::{At, Progress, Stage};
 
-/// Records written, to be held against those read.
+/// Numbers of records written, to be compared with the number of records read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Written {
     pub kept: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// Adds what another one has written.
+    /// Adds the numbers of others.
     pub fn add(&mut self, other: Written) {
         self.kept += other.kept;
         self.removed += other.removed;
@@ -31,7 +31,8 @@ impl Written {
     }
 }
 
-/// Writes kept and removed of the splits of this process; returns what was written, and the files that hold it.
+/// Writes the kept and removed records of the splits of this process. Returns their numbers and the files
+/// that hold them.
 pub(crate) fn write(
     plan: &Plan,
     reading: &Reading,
@@ -62,6 +63,7 @@ pub(crate) fn write(
     Ok((all, all_files))
 }
 
+/// Writes the records of one split, and notes numbers and files in `written`.
 fn write_split(
     split: &Split,
     number: u32,
@@ -90,8 +92,8 @@ fn write_split(
         let divided = writer.divide(&piece, &mut each);
         fates.check()?;
         if let Err(error) = divided {
-            // What ended the first reading of the piece ends this one. It was counted as a rejected record, but
-            // for a file that cannot be opened only by its first piece.
+            // The error that ended the first reading of the piece ends this one too. It was counted as a
+            // rejected record, but for a file that cannot be opened only in its first piece.
             let counted = fates.next_rejected(DocId::new(number, next));
             if !error.is_data() || !counted && (next > first || unopened.speaks_for_file()) {
                 return Err(error.into());
@@ -111,7 +113,8 @@ fn write_split(
     Ok(())
 }
 
-/// Puts a part without a record into `kept`, for whoever reads it; where the input's format has none, a file that readers skip.
+/// Puts a part without a record into `kept`, for its readers. If the format of the input has none, the part
+/// is a file that readers skip.
 fn keep_none(split: &Split, parts: &SplitParts, writer: &mut dyn Writer) -> Result<()> {
     for piece in &split.pieces {
         match writer.keep_none(&piece.open()?) {

@@ -1,7 +1,7 @@
-//! Deaths on demand, for the tests of what a run survives: built with the feature `faults` alone.
+//! Deaths on demand, for the tests of what a run survives; only in builds with the feature `faults`.
 //!
-//! Stores and shuffles say what they are about to do at the log's trace level (`rename`, `finish`, `exchange`, …). Here one
-//! of those lines becomes the end of the process.
+//! Stores and the exchange log what they are about to do at the trace level (`rename`, `finish`, `exchange`,
+//! ...). The logger in this file ends the process at one of those lines.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,27 +9,30 @@ use std::time::Duration;
 use log::{LevelFilter, Log, Metadata, Record};
 use rustix::process::{Signal, getpid, kill_process};
 
-/// The point to die at, in the process of this number: `1 rename 3 kill`, `0 exchange:Block 1 panic`.
+/// Environment variable with the number of a process, the line of its log, how often the line comes, and the
+/// action: `1 rename 3 kill`, `0 exchange:Block 1 panic`.
 const VARIABLE: &str = "DEDUP_FAULT";
 
+/// Logger that acts when a line has come a number of times.
 struct Fault {
-    /// The target of the line, or target and text with a colon between them.
+    /// Target of the line, or target and text with a colon between them.
     point: String,
-    /// How many of them are still to come.
+    /// Number of these lines that are still to come.
     left: AtomicU64,
     action: Action,
 }
 
+/// Action at the line.
 #[derive(Clone, Copy)]
 enum Action {
     Kill,
     Stop,
     Panic,
-    /// The thread is busy for a minute; the process lives.
+    /// The thread sleeps for a minute; the process stays alive.
     Wait,
 }
 
-/// Arms the fault that the environment names, if it is for the process of this number.
+/// Installs the fault that the environment names, if it is for the process of this number.
 pub fn arm(process: usize) {
     let text = std::env::var(VARIABLE).unwrap_or_default();
     let [number, point, count, action] = text.split(' ').collect::<Vec<_>>()[..] else { return };
@@ -42,7 +45,7 @@ pub fn arm(process: usize) {
     let (Ok(number), Ok(count)) = (number.parse::<usize>(), count.parse()) else { return };
     if number == process {
         let fault = Fault { point: point.to_owned(), left: AtomicU64::new(count), action };
-        // The process has no other logger, and this one as long as it lives.
+        // The process has no other logger, and keeps this one as long as it is alive.
         if log::set_logger(Box::leak(Box::new(fault))).is_ok() {
             log::set_max_level(LevelFilter::Trace);
         }
@@ -66,7 +69,7 @@ impl Log for Fault {
             Action::Wait => return std::thread::sleep(Duration::from_secs(60)),
             Action::Panic => panic!("the fault at {}", self.point),
         };
-        // Of itself it always may.
+        // A process may always signal itself, so there is no error to handle.
         let _ = kill_process(getpid(), signal);
     }
 

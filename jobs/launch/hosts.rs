@@ -1,4 +1,4 @@
-//! The hosts of a job: a file of them, a list of them.
+//! The hosts file of a job: one line for each process, with its host, port and workers.
 
 use std::net::Ipv6Addr;
 
@@ -6,26 +6,36 @@ use anyhow::{Result, bail};
 
 use crate::WrongUse;
 
-/// Where a process listens whose port nobody names.
+/// Port of a process for which none is named.
 pub(crate) const PORT: u16 = 7117;
 
-/// The lines of a hosts file.
+/// Processes of a hosts file.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Hosts {
     /// `host:port` of each process.
     pub addresses: Vec<String>,
-    /// Of each process, where the file says it.
+    /// Number of workers of each process, if the file says it.
     pub workers: Option<usize>,
 }
 
 impl Hosts {
-    /// Reads lines of `host[:port] [workers]`; `#` begins a comment. `name`: of the file, for errors.
+    /// Reads lines of `host[:port] [workers]`; `#` begins a comment. `name`: the file, for errors.
     ///
-    /// A host's processes get ports one after the other unless the file names them.
+    /// Processes on one host get consecutive ports from 7117 on, unless the file names ports.
+    ///
+    /// ```text
+    /// a 4          a:7117, 4 workers
+    /// a 4          a:7118, 4 workers
+    /// b:9000 4     b:9000, 4 workers
+    /// ```
+    ///
+    /// # Errors
+    /// [`WrongUse`] for a line that is none of these, an address that stands twice, or processes with unequal
+    /// workers.
     pub fn parse(name: &str, text: &str) -> Result<Self> {
         let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
         let lines = lines.enumerate().filter(|(_, line)| !line.is_empty());
-        // Each with the number of its line.
+        // Number of the line, address and workers of each process.
         let mut of_lines: Vec<(usize, String, Option<usize>)> = Vec::new();
         for (at, line) in lines {
             let wrong = |what: &str| WrongUse(format!("\"{name}\", line {}: {what}", at + 1));
@@ -67,17 +77,18 @@ impl Hosts {
     }
 }
 
-/// The host as it stands in an address.
+/// Returns the host of an address, with the brackets of IPv6.
 fn before_port(address: &str) -> &str {
     address.rsplit_once(':').map_or(address, |(host, _)| host)
 }
 
-/// The host of an address as other programs want it: without the brackets of IPv6.
+/// Returns the host of an address as other programs want it, without the brackets of IPv6.
 pub(crate) fn host_of(address: &str) -> &str {
     let host = before_port(address);
     host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
 }
 
+/// Splits `host[:port]`, where an IPv6 address is in brackets. `None` if it cannot be read.
 fn host_and_port(word: &str) -> Option<(&str, Option<u16>)> {
     let (host, port) = match word.find(']') {
         Some(end) => {

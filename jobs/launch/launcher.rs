@@ -1,4 +1,5 @@
-//! The launcher: starts the processes of a job, shows what they say, ends all when one dies, and starts them again.
+//! The launcher: it starts the processes of a job and shows their lines. When one process dies, it ends all
+//! others and starts the job again.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -16,49 +17,52 @@ use super::hosts::host_of;
 use super::parent_watch::{BEAT, Handed, bound};
 use crate::say;
 
-/// Between two looks at the processes.
+/// Time between two looks at the processes.
 const LOOK: Duration = Duration::from_millis(50);
-/// For the others to say why they end, once one has failed.
+/// Time for the other processes to say why they end, once one has failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
-/// For the others to end, once process 0 has ended well.
+/// Time for the other processes to end, once process 0 has ended well.
 const AFTER_SUCCESS: Duration = Duration::from_secs(10);
-/// For the last lines of processes that have ended: something else may hold their pipes.
+/// Time to wait for the last lines of processes that have ended: something else may hold their pipes open.
 const LAST_LINES: Duration = Duration::from_secs(2);
-/// Before the job is started again: what went wrong may need a moment to be gone.
+/// Pause before the job is started again: the cause of the failure may need a moment to go away.
 const PAUSE: Duration = Duration::from_secs(1);
-/// What an ssh that has lost its connection ends with, or whose command was killed. Ours has no such code.
+/// Exit code of an ssh that has lost its connection or whose command was killed. This program has no such
+/// code.
 const LOST: i32 = 255;
 
-/// A job whose processes this one starts.
+/// Job whose processes this process starts.
 #[derive(Debug, PartialEq)]
 pub struct Launch {
-    /// `host:port` of each process; none: one process on this machine.
+    /// `host:port` of each process; empty for one process on this machine.
     pub(crate) addresses: Vec<String>,
-    /// Of each process.
+    /// Number of workers of each process.
     pub(crate) workers: usize,
     /// Words of the command that runs a shell command on `{host}`.
     pub(crate) launcher: Vec<String>,
-    /// How often the job is started again.
+    /// Number of times that the job is started again.
     pub(crate) retries: u32,
-    /// Whether nothing but errors is said.
+    /// Whether only errors are said.
     pub(crate) quiet: bool,
 }
 
-/// Why a job has failed.
+/// Failure of one attempt.
 struct Failure {
-    /// Which process, and how it ended.
+    /// The process that failed, and how it ended.
     what: String,
+    /// Exit code for the launcher.
     code: u8,
-    /// Whether a process has said it all.
+    /// Whether a process has already said why.
     said: bool,
-    /// Whether it would fail again.
+    /// Whether the next attempt would fail in the same way.
     last: bool,
 }
 
 impl Launch {
-    /// Runs the job to its end, however often it is started; returns its exit code.
+    /// Runs the job to its end, with all its attempts; returns its exit code.
     ///
-    /// The processes die with the thread that calls this. A signal that ends this process so ends all of them.
+    /// The processes die with the thread that calls this, so a signal that ends this process ends all of
+    /// them.
     ///
     /// # Errors
     /// When a process cannot be started.
@@ -85,10 +89,11 @@ impl Launch {
         }
     }
 
-    /// Starts all processes and waits for their end, which comes soon once one has failed or process 0 is done.
+    /// Starts all processes and waits until they have ended. Once one has failed or process 0 is done, the
+    /// others get a few seconds and are then killed.
     fn attempt(&self) -> Result<Result<u8, Failure>> {
         let handed = self.handed()?;
-        // Is dropped when a process has no more lines.
+        // Each process drops its sender when it has no more lines.
         let (open, lines) = mpsc::channel();
         let processes = (0..self.addresses.len().max(1)).map(|index| self.start(index, &handed, &open));
         let mut processes = processes.collect::<Result<Vec<_>>>()?;
@@ -107,7 +112,8 @@ impl Launch {
             for (index, process) in processes.iter_mut().enumerate() {
                 ended.extend(process.look()?.filter(|&status| !well(status)).map(|status| (index, status)));
             }
-            // One that was killed is why the others ended, even if the system says later that it has.
+            // A killed process is the cause, and the others ended because of it, even if the system reports
+            // its end later.
             ended.sort_by_key(|&(_, status)| !killed(status));
             let first = ended
                 .first()
@@ -131,7 +137,7 @@ impl Launch {
                 }
             }
         }
-        // Until all senders are dropped.
+        // Waits until all senders are dropped.
         let _ = lines.recv_timeout(LAST_LINES);
 
         let first = processes[0].ended;
@@ -146,7 +152,8 @@ impl Launch {
             }
             return Ok(Ok(code(first).unwrap_or_default()));
         }
-        // Wrong use, a guard, the output of another: the process has said so, and would again.
+        // Wrong use, a guard, or an output that another run writes: the process has said so, and the next
+        // attempt would fail too.
         let telling = |status| code(status).filter(|code| [2, 4, 11].contains(code));
         let telling = first.and_then(telling).or_else(|| telling(status));
         Ok(Err(Failure {
@@ -157,7 +164,7 @@ impl Launch {
         }))
     }
 
-    /// A line for every process, with a new secret.
+    /// Returns the line that is handed to every process, with a new secret.
     fn handed(&self) -> Result<String> {
         let mut secret = [0; 32];
         File::open("/dev/urandom")
@@ -168,6 +175,8 @@ impl Launch {
         Ok(serde_json::to_string(&handed)? + "\n")
     }
 
+    /// Starts process `index` and hands it its line. If it runs on a host, its lines are shown with its
+    /// number and host.
     fn start(&self, index: usize, handed: &str, open: &Sender<()>) -> Result<Process> {
         let mut command = bound(self.command(index)?)?;
         command.stdin(Stdio::piped());
@@ -191,7 +200,8 @@ impl Launch {
         Ok(process)
     }
 
-    /// The command that starts process `index`: this one's own, with options that come before all others.
+    /// Returns the command that starts process `index`: that of this process, with more options before all
+    /// others.
     fn command(&self, index: usize) -> Result<Vec<OsString>> {
         let program = env::current_exe().context("could not find this program")?;
         let options = ["--process".into(), index.to_string().into(), "--lifeline".into()];
@@ -202,6 +212,7 @@ impl Launch {
         Ok(words.chain([on_host(directory.as_os_str(), &own)?]).collect())
     }
 
+    /// Names a process for people.
     fn name(&self, index: usize) -> String {
         match self.addresses.get(index) {
             Some(address) => format!("process {index} ({address})"),
@@ -210,7 +221,7 @@ impl Launch {
     }
 }
 
-/// A process that this one has started; killed when it is dropped.
+/// Process that this one has started. It is killed when it is dropped.
 struct Process {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -218,14 +229,14 @@ struct Process {
 }
 
 impl Process {
-    /// Writes to its standard input. One that no longer reads it has ended, or soon will.
+    /// Writes to the standard input of the process. If that fails, the process has ended or soon will.
     fn tell(&mut self, bytes: &[u8]) {
         if self.stdin.as_mut().is_some_and(|stdin| stdin.write_all(bytes).is_err()) {
             self.stdin = None;
         }
     }
 
-    /// How it has ended, if it has since the last look.
+    /// Returns how the process has ended, once.
     fn look(&mut self) -> Result<Option<ExitStatus>> {
         if self.ended.is_some() {
             return Ok(None);
@@ -245,22 +256,23 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         if self.ended.is_none() {
-            // The error that led here matters more.
+            // The error that led here is the one to report.
             let _ = self.kill();
         }
     }
 }
 
-/// Done, or done but records were rejected.
+/// Whether the job is done, also if records were rejected.
 fn well(status: ExitStatus) -> bool {
     matches!(status.code(), Some(0 | 3))
 }
 
-/// By a signal, or on a host that can no longer be reached.
+/// Whether the process was killed by a signal, or is on a host that can no longer be reached.
 fn killed(status: ExitStatus) -> bool {
     matches!(status.code(), None | Some(LOST))
 }
 
+/// Says how a process has ended.
 fn how(status: ExitStatus) -> String {
     match (status.signal(), status.code()) {
         (Some(signal), _) => format!("was killed by signal {signal}"),
@@ -269,7 +281,7 @@ fn how(status: ExitStatus) -> String {
     }
 }
 
-/// What a shell on a host is asked to do: `words` in `directory`, and nothing after that.
+/// Returns the shell command that runs `words` in `directory` on a host.
 fn on_host(directory: &OsStr, words: &[OsString]) -> Result<OsString> {
     let mut line = b"cd ".to_vec();
     line.extend_from_slice(&shlex::bytes::try_quote(directory.as_bytes())?);
@@ -278,7 +290,7 @@ fn on_host(directory: &OsStr, words: &[OsString]) -> Result<OsString> {
     Ok(OsString::from_vec(line))
 }
 
-/// Writes each line with `prefix` before it, whatever its bytes, and as a whole. Memory: the longest line.
+/// Writes each line as a whole, with `prefix` before it, whatever its bytes are. Memory: the longest line.
 fn forward(from: impl Read, prefix: &str, mut to: impl Write) {
     let mut from = BufReader::new(from);
     let mut line = prefix.as_bytes().to_vec();
@@ -286,7 +298,7 @@ fn forward(from: impl Read, prefix: &str, mut to: impl Write) {
         if !line.ends_with(b"\n") {
             line.push(b'\n');
         }
-        // That nobody reads it is no reason to stop the process that says it.
+        // If nobody reads the line, the process that writes it goes on.
         let _ = to.write_all(&line);
         line.truncate(prefix.len());
     }

@@ -1,4 +1,8 @@
-//! What ties a process to the launcher that has started it: when one goes, so does the other.
+//! The tie between a process and the launcher that has started it: when one ends, so does the other.
+//!
+//! The launcher writes a line to the standard input of each process every second. A process ends when these
+//! lines stop or its standard input ends, which also works over ssh. On the same machine, the kernel kills it
+//! when its parent dies.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -15,27 +19,31 @@ use super::role::{Place, Start};
 use super::token::Token;
 use crate::{WrongUse, say};
 
-/// The first argument that makes this program a command which dies with the process that has started it.
+/// First argument with which this program becomes a command that dies with the process that has started it.
 pub const BOUND: &str = "__bound";
-/// How often a launcher writes a line.
+/// Time between two lines of a launcher.
 pub(crate) const BEAT: Duration = Duration::from_secs(1);
-/// Beats that may be missing.
+/// Number of beats that may be missing.
 const SILENT_BEATS: u32 = 10;
 
-/// What a launcher writes to a process's standard input: a line of it as JSON, and then an empty line each [`BEAT`].
+/// Data that a launcher writes to the standard input of a process, as one line of JSON. An empty line follows
+/// each [`BEAT`].
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Handed {
-    /// `host:port` of each process; none where there is just one.
+    /// `host:port` of each process; empty if there is just one.
     pub addresses: Vec<String>,
-    /// Of each process.
+    /// Number of workers of each process.
     pub workers: usize,
+    /// Secret that the processes share.
     pub token: String,
 }
 
-/// Waits for what the launcher hands to process `index`. From then on this process ends with an error when its standard
-/// input ends or is silent, and is killed when its parent dies, even while it is stopped.
+/// Waits for the line that the launcher hands to process `index`.
+///
+/// From then on this process ends with an error when its standard input ends or is silent for 10 s. It is
+/// killed when its parent dies, even while it is stopped.
 pub(crate) fn hold(index: usize) -> Result<Start> {
-    // That the parent has died before this is seen by the end of the standard input.
+    // If the parent has died before this call, the standard input ends.
     set_parent_process_death_signal(Some(Signal::KILL)).context("could not bind to the launcher")?;
     let (sender, lines) = mpsc::channel();
     thread::spawn(move || {
@@ -62,7 +70,8 @@ pub(crate) fn hold(index: usize) -> Result<Start> {
     Ok(Start::Process(Place { index, addresses, workers, token: Some(Token(token.into_bytes())) }))
 }
 
-/// Waits for a line. Time is counted in own ticks: who was stopped himself must not blame the launcher.
+/// Waits for a line. Time is counted in waits of this process: one that was itself stopped must not blame the
+/// launcher.
 fn next(lines: &Receiver<String>) -> Result<String> {
     for _ in 0..SILENT_BEATS {
         match lines.recv_timeout(BEAT) {
@@ -74,7 +83,8 @@ fn next(lines: &Receiver<String>) -> Result<String> {
     bail!("the launcher of this process was silent for {SILENT_BEATS} s")
 }
 
-/// A command that dies with this thread. It is this program first, which asks the system for that and then becomes the command.
+/// Returns a command that dies with this thread. It first runs this program, which asks the system for that
+/// and then becomes the command.
 pub(crate) fn bound(command: impl IntoIterator<Item = OsString>) -> Result<Command> {
     let program = env::current_exe().context("could not find this program")?;
     let mut bound = Command::new(program);
@@ -82,7 +92,7 @@ pub(crate) fn bound(command: impl IntoIterator<Item = OsString>) -> Result<Comma
     Ok(bound)
 }
 
-/// Becomes the command that `bound` was given; returns only if that fails.
+/// Becomes the command that `bound` was given. Returns only if that fails.
 pub fn become_bound() -> Error {
     let mut args = env::args_os().skip(2);
     let parent = args.next().and_then(|parent| parent.to_str()?.parse().ok());

@@ -1,4 +1,5 @@
-//! Which process of a job this one is, from options and environment: the launcher, one of several, or the only one.
+//! The place of this process in a job, from options and environment: the launcher, one of several, or the
+//! only one.
 
 use anyhow::{Result, bail};
 use clap::builder::TypedValueParser;
@@ -12,41 +13,48 @@ use crate::WrongUse;
 use crate::cli::values::{paths, text_of_file};
 
 const HEADING: &str = "Processes";
-/// Runs the command that follows it on a host.
+/// Default of `--launcher`, which runs a shell command on a host.
 const SSH: &str = "ssh -o BatchMode=yes {host}";
-/// The options of a job of several processes.
+/// Options of a job of several processes.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ProcessOptions {
     /// Where the job runs: local[N], hosts:FILE, slurm or kubernetes
     ///
-    /// local[N]: N workers of this process, the same as --workers N. hosts:FILE: a process for each line `host[:port] [workers]`
-    /// of FILE, started over ssh, in a folder of the same name as this one, with the same program; their lines are shown with
-    /// the number and the host of their process. slurm: one that srun has started. kubernetes: a pod of a StatefulSet.
+    /// local[N]: N workers of this process, the same as --workers N. hosts:FILE: a process for each line
+    /// `host[:port] [workers]` of FILE. Each is started over ssh with the same program, in a folder of the
+    /// same name as this one, and its lines are shown with its number and host. slurm: a process that srun
+    /// has started. kubernetes: a pod of a StatefulSet.
     #[arg(long, global = true, value_name = "WHERE", help_heading = HEADING, value_parser = paths().try_map(Master::read))]
     master: Option<Master>,
-    /// With --hosts: which process of the job this one is, from 0, where something else has started it
+    /// With --hosts: number of this process in the job, from 0, if something else has started it
     #[arg(long, global = true, value_name = "I", help_heading = HEADING)]
     process: Option<u16>,
-    /// The hosts file of all processes, for --process
+    /// Hosts file of all processes, for --process
     #[arg(long, global = true, value_name = "FILE", help_heading = HEADING, value_parser = paths())]
     hosts: Option<String>,
-    /// The secret by which processes know each other, where something else than hosts:FILE has started them
+    /// File with the secret by which processes know each other, if something else than hosts:FILE has started
+    /// them
     ///
-    /// The same for all, 32 characters or more, made at random, in a file that no other user may read:
-    /// `(umask 077; head -c 32 /dev/urandom | base64 > FILE)`. Needed unless all processes are on this machine.
+    /// The secret is the same for all processes. It has 32 characters or more, made at random, and no other
+    /// user may read the file: `(umask 077; head -c 32 /dev/urandom | base64 > FILE)`. A job needs it unless
+    /// all of its processes are on this machine.
     #[arg(long, global = true, value_name = "FILE", help_heading = HEADING, value_parser = paths())]
     token_file: Option<String>,
-    /// How often the job is started again after one of its processes has died; what is finished is not done again
+    /// Number of times that the job is started again after one of its processes has died
+    ///
+    /// What is finished is not done again.
     #[arg(long, global = true, value_name = "N", help_heading = HEADING, default_value_t = 0)]
     retries: u32,
-    /// How hosts:FILE runs a shell command on a host: words that it is added to as the last one [default: ssh -o BatchMode=yes {host}]
+    /// Command that runs a shell command on a host, for hosts:FILE; the shell command is added as its last
+    /// word [default: ssh -o BatchMode=yes {host}]
     #[arg(long, global = true, value_name = "COMMAND", help_heading = HEADING)]
     launcher: Option<String>,
-    /// A launcher has started this process, and tells it the rest on its standard input.
+    /// A launcher has started this process, and tells it the rest on its standard input
     #[arg(long, global = true, hide = true)]
     lifeline: bool,
 }
 
+/// Value of `--master`.
 #[derive(Clone, Debug, PartialEq)]
 enum Master {
     Local(usize),
@@ -68,33 +76,36 @@ impl Master {
     }
 }
 
-/// One process of a job of several.
+/// Place of one process in a job of several.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Place {
+    /// Number of this process, from 0.
     pub index: usize,
     /// `host:port` of each process.
     pub addresses: Vec<String>,
-    /// Of each process.
+    /// Number of workers of each process.
     pub workers: usize,
+    /// Secret of the job, if the user has given one.
     pub token: Option<Token>,
 }
 
-/// What this process has to do.
+/// Task of this process.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Start {
-    /// Start others, and look after them.
+    /// Starts other processes, and looks after them.
     Launch(Launch),
-    /// The job, as one of several processes.
+    /// Does the job as one of several processes.
     Process(Place),
-    /// The job, with so many workers.
+    /// Does the job alone, with this number of workers.
     Alone(usize),
 }
 
 impl ProcessOptions {
-    /// What this process has to do. `workers`: of all processes, where the user says it; `env`: an environment variable.
+    /// Returns what this process has to do. `workers`: number of workers of all processes, if the user gives
+    /// it; `env`: reads an environment variable.
     ///
-    /// Reads the files that the options name; where a launcher has started this process, the standard input, and from then
-    /// on the process ends with its launcher.
+    /// Reads the files that the options name. If a launcher has started this process, it also reads the
+    /// standard input, and from then on the process ends with its launcher.
     pub fn start(
         &self,
         workers: Option<usize>,
@@ -130,11 +141,13 @@ impl ProcessOptions {
         Ok(Start::Process(Place { index, addresses, workers, token }))
     }
 
+    /// Returns a job whose processes this process starts.
     fn launch(&self, addresses: Vec<String>, workers: usize, quiet: bool) -> Result<Launch> {
         let launcher = words(self.launcher.as_deref().unwrap_or(SSH))?;
         Ok(Launch { addresses, workers, launcher, retries: self.retries, quiet })
     }
 
+    /// Returns the N of `local[N]`.
     fn local_workers(&self) -> Option<usize> {
         match self.master {
             Some(Master::Local(workers)) => Some(workers),
@@ -142,6 +155,7 @@ impl ProcessOptions {
         }
     }
 
+    /// Returns a message about options that do not go together.
     fn contradiction(&self, workers: Option<usize>) -> Option<&'static str> {
         let launches = matches!(self.master, Some(Master::Hosts(_)));
         let scheduled = matches!(self.master, Some(Master::Slurm | Master::Kubernetes));
@@ -169,7 +183,7 @@ impl ProcessOptions {
     }
 }
 
-/// The process of this number of a hosts file.
+/// Returns the place of process `index` of a hosts file.
 fn in_file(index: usize, file: &str) -> Result<Scheduled> {
     let Hosts { addresses, workers } = Hosts::parse(file, &text_of_file(file)?)?;
     if index >= addresses.len() {
@@ -181,7 +195,8 @@ fn in_file(index: usize, file: &str) -> Result<Scheduled> {
     Ok(Scheduled { index, addresses, workers })
 }
 
-/// The workers of each process. `all`: of all together, as the user says; `each`: as hosts file or scheduler say.
+/// Returns the number of workers of each process. `all`: of all together, as the user says; `each`: of each
+/// one, as hosts file or scheduler say.
 fn share(all: Option<usize>, each: Option<usize>, processes: usize) -> Result<usize> {
     match (all, each) {
         (Some(all), _) if !all.is_multiple_of(processes) => bail!(WrongUse(format!(
@@ -196,7 +211,7 @@ fn share(all: Option<usize>, each: Option<usize>, processes: usize) -> Result<us
     }
 }
 
-/// The words of a command, quoted as for a shell.
+/// Splits a command into words, quoted as for a shell.
 fn words(command: &str) -> Result<Vec<String>> {
     match shlex::split(command) {
         Some(words) if !words.is_empty() => Ok(words),
@@ -225,7 +240,8 @@ mod tests {
         workers: Option<usize>,
     }
 
-    /// What a command line comes to in a folder with the hosts files `two` and `three`, and the token file `token`.
+    /// Returns what a command line means in a folder with the hosts files `two` and `three`, and the token
+    /// file `token`.
     fn start(line: &str) -> Result<Start> {
         let folder = tempfile::tempdir().unwrap();
         let here = folder.path();

@@ -1,25 +1,29 @@
-//! What Slurm and Kubernetes tell a process of a job about itself and the others.
+//! Reads from environment variables what Slurm and Kubernetes tell a process of a job about itself and the
+//! others.
 
 use anyhow::{Result, bail};
 
 use super::hosts::PORT;
 use crate::WrongUse;
 
-/// The most processes that a list may stand for.
+/// Largest number of processes that a list may name.
 const MOST: usize = 65_536;
 
-/// Which process this is, and where all of them listen.
+/// Number of this process in its job, and the addresses of all.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Scheduled {
+    /// Number of this process, from 0.
     pub index: usize,
+    /// `host:port` of each process.
     pub addresses: Vec<String>,
-    /// Of each process, where the scheduler says it.
+    /// Number of workers of each process, if the scheduler says it.
     pub workers: Option<usize>,
 }
 
-/// A task of a Slurm step: one that `srun` has started.
+/// Reads the place of a task of a Slurm step, which `srun` has started.
 ///
-/// Ports are those that Slurm has reserved for the step (`srun --resv-ports`), else some that depend on the number of the job.
+/// Ports are those that Slurm has reserved for the step (`srun --resv-ports`); otherwise they depend on the
+/// number of the job.
 pub(crate) fn slurm(env: &impl Fn(&str) -> Option<String>) -> Result<Scheduled> {
     let needed = |name: &str| {
         env(name)
@@ -52,7 +56,7 @@ pub(crate) fn slurm(env: &impl Fn(&str) -> Option<String>) -> Result<Scheduled> 
                 _ => bail!(unreadable("SLURM_STEP_RESV_PORTS", &ports)),
             }
         }
-        // Jobs that share a node; and below where systems take the ports of outgoing connections from.
+        // Jobs that share a node get different ports, below those that systems use for outgoing connections.
         None => usize::from(PORT) + number("SLURM_JOB_ID").unwrap_or_default() % 100 * 256,
     };
     let places = nodes.iter().zip(&tasks).enumerate();
@@ -67,7 +71,8 @@ pub(crate) fn slurm(env: &impl Fn(&str) -> Option<String>) -> Result<Scheduled> 
     Ok(Scheduled { index, addresses, workers: workers.transpose()? })
 }
 
-/// A pod of a Kubernetes StatefulSet (or of an indexed Job): its host name ends in its number.
+/// Reads the place of a pod of a Kubernetes StatefulSet (or of an indexed Job), whose host name ends in its
+/// number.
 pub(crate) fn kubernetes(env: &impl Fn(&str) -> Option<String>) -> Result<Scheduled> {
     let needed = |name: &str| {
         env(name).ok_or_else(|| {
@@ -98,7 +103,7 @@ fn number(name: &str, value: &str) -> Result<usize> {
     Ok(value.parse().map_err(|_| unreadable(name, value))?)
 }
 
-/// The nodes of a list such as `n[01-03,7],m4-[1-2]`.
+/// Returns the nodes of a list such as `n[01-03,7],m4-[1-2]`.
 fn nodes(list: &str) -> Option<Vec<String>> {
     let mut depth = 0;
     let items = list.split(|c| {
@@ -115,7 +120,7 @@ fn nodes(list: &str) -> Option<Vec<String>> {
     Some(nodes)
 }
 
-/// `a[01-02]b[3,5]` is `a01b3`, `a01b5`, `a02b3`, `a02b5`.
+/// Expands the brackets of one item: `a[01-02]b[3,5]` gives `a01b3`, `a01b5`, `a02b3`, `a02b5`.
 fn expanded(item: &str) -> Option<Vec<String>> {
     let Some((before, rest)) = item.split_once('[') else {
         return (!item.contains(']')).then(|| vec![item.to_owned()]);
@@ -138,7 +143,7 @@ fn expanded(item: &str) -> Option<Vec<String>> {
     Some(nodes)
 }
 
-/// `2(x3),1` is 2, 2, 2, 1.
+/// Returns the number of tasks of each node: `2(x3),1` gives 2, 2, 2, 1.
 fn tasks_per_node(list: &str) -> Option<Vec<usize>> {
     let mut tasks = Vec::new();
     for item in list.split(',') {
@@ -159,7 +164,7 @@ fn tasks_per_node(list: &str) -> Option<Vec<usize>> {
 mod tests {
     use super::*;
 
-    /// An environment of `NAME=value`, separated by spaces.
+    /// Makes an environment of `NAME=value`, separated by spaces.
     fn env(text: &str) -> impl Fn(&str) -> Option<String> {
         move |name| {
             text.split_whitespace()
@@ -219,7 +224,7 @@ mod tests {
             ("SLURM_STEP_RESV_PORTS=x", "could not read SLURM_STEP_RESV_PORTS"),
             ("SLURM_NODEID=2", "--distribution=block"),
         ] {
-            // What comes first counts.
+            // The first of two values counts.
             let error = slurm(&env(&format!("{more} {STEP}"))).unwrap_err();
             assert!(error.is::<WrongUse>() && error.to_string().contains(words), "{more}: {error}");
         }

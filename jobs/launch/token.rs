@@ -1,4 +1,4 @@
-//! The secret that the processes of a job share, and the file in which a user keeps it.
+//! The token: the secret that the processes of a job share, and the file in which a user keeps it.
 
 use std::fmt;
 use std::fs::File;
@@ -10,14 +10,15 @@ use cluster::path_of_text;
 
 use crate::WrongUse;
 
-/// So many characters of a token that a program made at random hold 128 bits or more: a hexadecimal digit has 4.
+/// Length of the shortest token, in bytes. At this length a random token holds 128 bits or more: a
+/// hexadecimal digit has 4.
 const LEAST_TOKEN_BYTES: usize = 32;
-/// A file is read no further: it may be a device without end.
+/// Number of bytes of a file that are read: the file may be a device without end.
 const MOST_TOKEN_BYTES: u64 = 64 << 10;
-/// Makes a token that no other user can read.
+/// Shell command that makes a token which no other user can read.
 const MAKE_TOKEN: &str = "(umask 077; head -c 32 /dev/urandom | base64 > FILE)";
 
-/// What the processes of a job prove to each other that they know.
+/// Secret that the processes of a job prove to each other to know.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Token(pub Vec<u8>);
 
@@ -28,10 +29,10 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// Reads it from a file that no other user may read. A pipe is nobody else's.
+    /// Reads the token from a file that no other user may read. A pipe belongs to no other user.
     ///
     /// # Errors
-    /// Wrong use: the file cannot be read, others may read it, or what it holds could be guessed.
+    /// Wrong use: the file cannot be read, others may read it, or its content could be guessed.
     pub fn read(file: &str) -> Result<Token> {
         let mut bytes = Vec::new();
         let read = File::open(path_of_text(file)).and_then(|opened| {
@@ -57,8 +58,8 @@ impl Token {
     }
 }
 
-/// Whether only its owner may use a file; or a group may read it to which root gives it, as Kubernetes does with a secret
-/// for a pod with `fsGroup`.
+/// Whether only its owner may use a file. If root owns the file, its group may read it too: Kubernetes gives
+/// a secret to a pod with `fsGroup` so.
 fn is_private(mode: u32, owner: u32) -> bool {
     let allowed = if owner == 0 { 0o740 } else { 0o700 };
     mode & !allowed == 0
@@ -120,13 +121,13 @@ mod tests {
                 "{said}"
             );
         }
-        // A device is no file that others could have read, and has no end.
+        // A device is no file that others could have read, and it has no end.
         assert!(Token::read("/dev/urandom").is_ok());
     }
 
     #[test]
     fn a_group_may_read_what_root_gives_it() {
-        // The owner, of whom 0 is root, the mode, and whether the token is taken.
+        // Owner (0 is root), mode, and whether the token is taken.
         for (owner, mode, taken) in [
             (1000, 0o400, true),
             (1000, 0o440, false),

@@ -1,8 +1,22 @@
-//! Small files of the output on a store of uploads. An upload of its own takes four requests, whatever its length. So the
-//! contents of many small files lie in one object of the run's folder, a bundle, until the commit writes each file to its
-//! name; and the task manifests of many splits are one object too.
+//! Bundles: small files of the output share one object until the commit, on a store of uploads.
 //!
-//! Source: Hadoop's "magic" S3A committer keeps the pending uploads of a task in one object; see docs/design/0009.
+//! An upload takes four requests (begin, note, part, complete), whatever its length. So the contents of small
+//! files are appended to one object in the folder of the run, the bundle. The task manifests say in which
+//! bundle a file lies and at which offset. The commit reads one bundle at a time and writes each file to its
+//! name with one request. The task manifests of many splits also share an object.
+//!
+//! Example: three splits keep 100 bytes each.
+//!
+//! ```text
+//! split 4 finishes  0.2 s after the last write: 100 bytes are held, kept/part-00004 is at offset 0
+//! split 5 finishes  0.9 s after the last write: 200 bytes are held, kept/part-00005 is at offset 100
+//! split 6 finishes  1.3 s after the last write: 300 bytes are written to bundles/7c.., then the task
+//!                   manifests of splits 4, 5 and 6 to tasks/00004-e1..
+//! the job commits   bundles/7c.. is read, and each of the three files is written to its name
+//! ```
+//!
+//! Source: Hadoop's "magic" S3A committer keeps the pending uploads of a task in one object; see
+//! docs/design/0009.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -17,47 +31,52 @@ use super::by_upload::{AT_ONCE, each_at_once, hash_of};
 use super::commit::JobManifest;
 use super::{OutputFile, OutputFolder, TaskManifest, put, read};
 
-/// The length of the longest file that is small, in bytes.
+/// Length of the longest file that is small, in bytes.
 pub(super) const SMALL_BYTES: usize = if cfg!(test) { 12 } else { 256 << 10 };
-/// A bundle is written when it has so many bytes.
+/// Length at which a bundle is written, in bytes.
 const BUNDLE_BYTES: usize = 4 << 20;
-/// A finished task is written with the next one when the one before was written less than this ago. A killed run loses it.
+/// Time after a write for which finished tasks are held back, to be written with a later one. A killed run
+/// loses them.
 const HELD: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_secs(1) };
-/// In a run's folder: the bundles, and the task manifests.
+/// Folder of a run with the bundles.
 pub(super) const BUNDLES: &str = "bundles";
+/// Folder of a run with the task manifests.
 pub(super) const TASKS: &str = "tasks";
 
-/// The place of a small file's contents.
+/// Place of the contents of a small file.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Place {
-    /// The name of the bundle.
+    /// Name of the bundle.
     bundle: String,
-    /// Where the contents begin in the bundle, in bytes.
+    /// Offset of the contents in the bundle, in bytes.
     offset: u64,
 }
 
-/// The bundle and the task manifests that a process has not written yet, and what an earlier process had written.
+/// Bundle and task manifests that a process has not written yet, and the task manifests of an earlier run.
 ///
-/// Holds up to [`BUNDLE_BYTES`] and the small files that are being written. A run that resumes another one holds the task
-/// manifests of all splits, as the list of files does.
+/// Holds up to 4 MiB ([`BUNDLE_BYTES`]) and the small files that are being written. A run that resumes
+/// another one also holds the task manifests of all splits, as the list of files does.
 #[derive(Default)]
 pub(super) struct Bundles {
     open: Mutex<Open>,
-    /// By the number of the split and the hash of what was decided for it. `None` until it is asked for.
+    /// Task manifests of the earlier run, by the number of the split and the hash of what was decided for it;
+    /// `None` until they are asked for.
     found: Mutex<Option<BTreeMap<(u32, u64), TaskManifest>>>,
 }
 
+/// Contents and task manifests that are not written yet.
 #[derive(Default)]
 struct Open {
-    /// The name of the bundle; empty while it has no file.
+    /// Name of the bundle; empty while the bundle has no file.
     bundle: String,
     contents: Vec<u8>,
     tasks: Vec<(u32, TaskManifest)>,
+    /// Time of the last write.
     written: Option<Instant>,
 }
 
 impl Open {
-    /// The contents are written before a task manifest that may name them.
+    /// Writes the bundle, then the task manifests, which may name it.
     fn write(&mut self, folder: &OutputFolder) -> Result<(), cluster::Error> {
         let store = folder.store.as_ref();
         if !self.bundle.is_empty() {
@@ -85,7 +104,7 @@ impl Bundles {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds the contents of a small file.
+    /// Adds the contents of a small file to the bundle.
     pub fn add(&self, contents: &[u8]) -> Place {
         let open = &mut *self.open();
         if open.bundle.is_empty() {
@@ -96,7 +115,8 @@ impl Bundles {
         place
     }
 
-    /// Adds the manifest of a split whose files are finished. It is written soon.
+    /// Adds the manifest of a split whose files are finished, and writes all that is held if the last write
+    /// was a second ago.
     pub fn add_task(
         &self,
         folder: &OutputFolder,
@@ -114,12 +134,13 @@ impl Bundles {
         if open.contents.len() >= BUNDLE_BYTES { open.write(folder) } else { Ok(()) }
     }
 
-    /// Writes what is not written yet.
+    /// Writes everything that is held.
     pub fn write_all(&self, folder: &OutputFolder) -> Result<(), cluster::Error> {
         self.open().write(folder)
     }
 
-    /// The task manifest of a split that an earlier run has left with what is decided for it now; once.
+    /// Returns the task manifest that an earlier run has left for a split, if it had decided the same.
+    /// Returns each manifest once.
     pub fn take_found(
         &self,
         folder: &OutputFolder,
@@ -135,7 +156,7 @@ impl Bundles {
     }
 }
 
-/// The task manifests in a run's folder.
+/// Reads the task manifests in the folder of this run.
 fn find_tasks(folder: &OutputFolder) -> Result<BTreeMap<(u32, u64), TaskManifest>> {
     let store = folder.store.as_ref();
     let found = Mutex::new(BTreeMap::new());
@@ -149,7 +170,7 @@ fn find_tasks(folder: &OutputFolder) -> Result<BTreeMap<(u32, u64), TaskManifest
     Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Writes each small file of a decided job to its name. Can be done again. Holds one bundle.
+/// Writes each small file of a decided job to its name. Can be repeated. Holds one bundle at a time.
 pub(super) fn show(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManifest) -> Result<()> {
     let store = folder.store.as_ref();
     let mut bundles = BTreeMap::<&str, Vec<(&String, &OutputFile, u64)>>::new();
@@ -176,7 +197,8 @@ fn bundle_path(folder: &OutputFolder, bundle: &str) -> String {
     folder.temporary(&format!("{BUNDLES}/{bundle}"))
 }
 
-/// A name like no other. Two owners may write to one folder for a while, and neither may replace what the other one names.
+/// Returns a unique name. Two owners may write to one folder for a while, and neither may replace an object
+/// that the other one names.
 fn unique() -> String {
     let [a, b] = [0; 2].map(|_| RandomState::new().hash_one(Instant::now()));
     format!("{a:016x}{b:016x}")

@@ -1,7 +1,8 @@
 //! The commit on a store that renames: files lie in the run's own folder, and are moved folder by folder.
 //!
-//! Whatever a step moves comes from or goes to the run's own folder, also what it replaces: a run that takes over renames
-//! that folder first, and so none of the steps of an owner that was only asleep can succeed.
+//! Every step that changes what readers see is a rename from or to the run's own folder; replaced files go
+//! there too. A run that takes over renames that folder first. So every step of an owner that was only asleep
+//! fails once it wakes.
 
 use std::os::unix::fs::MetadataExt;
 use std::{fs, io};
@@ -14,12 +15,12 @@ use super::files::found_below;
 use super::{EARLIER, KEY, OutputFolder, PARTS, SUCCESS, put};
 use crate::WrongUse;
 
-/// What an earlier output had, until the new one is whole.
+/// Folder of a run that holds the files of an earlier output until the new one is whole.
 const REPLACED: &str = "replaced";
 
-/// An error if the folders of a local output, whose path this is, do not lie on one file system, or `_temporary` is a link:
-/// the commit could not rename them. A folder of an old output that is a link is renamed as such. Folders of HDFS lie on one
-/// name node.
+/// Returns an error if `path`, a local output, cannot be committed by renames: when one of its folders lies
+/// on another file system, or `_temporary` is a symbolic link. A folder of an old output that is a link is
+/// fine, since the link itself is renamed. On HDFS all folders lie on one name node.
 pub(super) fn refuse_several_file_systems(path: &str) -> Result<()> {
     let failed = |source| cluster::Error::io(path, "look for", source);
     let device = fs::metadata(path_of_text(path)).map_err(failed)?.dev();
@@ -44,7 +45,7 @@ pub(super) fn refuse_several_file_systems(path: &str) -> Result<()> {
     Ok(())
 }
 
-/// Writes the job manifest, once all files that it names are seen and durable.
+/// Writes the job manifest, once all files that it names are visible to this process and durable.
 pub(super) fn decide(folder: &OutputFolder, renamer: &dyn Rename, job: &JobManifest) -> Result<()> {
     let store = folder.store.as_ref();
     put(store, &folder.temporary(SUCCESS), job.success.as_bytes())?;
@@ -54,7 +55,7 @@ pub(super) fn decide(folder: &OutputFolder, renamer: &dyn Rename, job: &JobManif
         &found,
         "process 0 does not see the files that were written (all processes need one shared file system)",
     )?;
-    // By rename, which a run that takes over can prevent.
+    // A rename fails if another run has taken over and renamed this run's folder; creating a file would not.
     let (new, decided) = (folder.temporary("job.new"), folder.temporary(JOB));
     put(store, &new, &serde_json::to_vec(job)?)?;
     store.settle(&new)?;
@@ -62,12 +63,12 @@ pub(super) fn decide(folder: &OutputFolder, renamer: &dyn Rename, job: &JobManif
     Ok(renamer.rename(&new, &decided)?)
 }
 
-/// Moves folder after folder to where readers look, then `_SUCCESS`.
+/// Moves each folder to where readers look, then `_SUCCESS`.
 pub(super) fn show(folder: &OutputFolder, renamer: &dyn Rename, job: &JobManifest) -> Result<()> {
     let store = folder.store.as_ref();
     let success = folder.temporary(SUCCESS);
     store.settle(&folder.temporary(""))?;
-    // It is moved last.
+    // `_SUCCESS` is moved last, so all is done if it is gone from here.
     if !store.exists(&success)? {
         return Ok(());
     }
@@ -95,7 +96,7 @@ pub(super) fn show(folder: &OutputFolder, renamer: &dyn Rename, job: &JobManifes
     Ok(store.settle(&folder.path)?)
 }
 
-/// Moves what an earlier output had under this name out of sight.
+/// Moves what an earlier output has under this name into the run's own folder.
 fn displace(folder: &OutputFolder, renamer: &dyn Rename, name: &str) -> Result<()> {
     if folder.store.exists(&folder.at(name))? {
         let aside = folder.temporary(&format!("{REPLACED}/{name}"));
@@ -106,7 +107,8 @@ fn displace(folder: &OutputFolder, renamer: &dyn Rename, name: &str) -> Result<(
     Ok(())
 }
 
-/// Removes what the run has left besides the job manifest. The key goes first: nobody goes on with what is left then.
+/// Removes what the run has left besides the job manifest. The key goes first: after that nobody resumes the
+/// run.
 pub(super) fn clear(folder: &OutputFolder) -> Result<()> {
     for name in [KEY, "map", PARTS, EARLIER, "tasks", REPLACED] {
         folder.store.remove(&folder.temporary(name))?;
@@ -114,11 +116,11 @@ pub(super) fn clear(folder: &OutputFolder) -> Result<()> {
     Ok(())
 }
 
-/// Removes locks and beats. They are moved to the run's own folder first: the names of locks come again, and an owner that
-/// was asleep must not remove that of another run.
+/// Removes locks and beats. They are first moved to the run's own folder: the numbers of locks are used
+/// again, and an owner that was asleep must not remove the lock of another run.
 pub(super) fn discard(folder: &OutputFolder, renamer: &dyn Rename, paths: &[String]) -> Result<()> {
     let aside = folder.temporary("discarded");
-    // It is made before the look at the lock: whoever takes over later removes it or gives it another name.
+    // The folder is made before the lock is looked at: a run that takes over later removes or renames it.
     folder.store.create_dir(&folder.temporary(""))?;
     folder.check()?;
     for path in paths {
@@ -130,9 +132,11 @@ pub(super) fn discard(folder: &OutputFolder, renamer: &dyn Rename, paths: &[Stri
     Ok(folder.store.remove(&aside)?)
 }
 
-/// Removes what a run that lost its lock has written since, where runs have folders that no other run uses: who took over has
-/// given the folder another name. It gets a new one here as well, so that only one of the two has it, and one that was decided
-/// is left to whoever took over.
+/// Removes the folder of a run that lost its lock, on stores that rename.
+///
+/// The run that took over has renamed the folder it knew, so anything here was written since. The folder is
+/// renamed here as well, so that only one of the two runs has it. A folder with a job manifest is left to the
+/// run that took over.
 pub(super) fn vanish(store: &dyn Store, run: &str) -> Result<(), cluster::Error> {
     let Showing::Rename(renamer) = store.showing() else { return Ok(()) };
     if store.exists(run)? && !store.exists(&format!("{run}/{JOB}"))? {

@@ -1,12 +1,12 @@
-//! The commit on a store of uploads (S3, Google Cloud Storage, Azure): each file is uploaded to its final name, where
-//! nobody sees it until the commit completes the upload; small files are held back in bundles (`bundles.rs`), and the
-//! commit writes them. Nothing is copied or renamed.
+//! The commit on a store of uploads (S3, Google Cloud Storage, Azure). Each file is uploaded to its final
+//! name, where nobody sees it until the commit completes the upload. Small files wait in bundles
+//! (`bundles.rs`), and the commit writes them. Nothing is copied or renamed.
 //!
-//! Every step can be done again, and by several: an upload is completed once, and a job is decided by creating the job
-//! manifest if it is absent, which one of several succeeds in.
+//! Every step can be repeated, also by several runs at once: an upload is completed once, and a job is
+//! decided by creating the job manifest if it is absent, in which only one run succeeds.
 //!
-//! Source: the design of Hadoop's "magic" S3A committer, which keeps the ids of pending uploads beside the output; see
-//! docs/design/0009.
+//! Source: the design of Hadoop's "magic" S3A committer, which keeps the ids of pending uploads beside the
+//! output; see docs/design/0009.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,29 +23,30 @@ use super::commit::{FOLDERS, JOB, JobManifest};
 use super::files::{found_below, found_in_ranges, hash};
 use super::{KEY, OutputFolder, SUCCESS, put, read};
 
-/// In a run's folder: the uploads that it has begun, so that those of a dead run can be aborted.
+/// Folder of a run with notes of the uploads that it has begun, so that those of a dead run can be aborted.
 const UPLOADS: &str = "uploads";
-/// In place of a job manifest, says that the run may not decide any more.
+/// Content in place of a job manifest which says that the run may not decide any more.
 const ABANDONED: &[u8] = b"abandoned";
-/// How many files one request removes (S3: up to 1,000).
+/// Number of files that one request removes (S3: up to 1,000).
 const REMOVED_AT_ONCE: usize = 1_000;
-/// How many requests are on their way at a time. In a test they come one after the other, so that each can fail.
+/// Number of requests that are on their way at a time. In a test they come one after the other, so that each
+/// can fail.
 pub(super) const AT_ONCE: usize = if cfg!(test) { 1 } else { 32 };
 
-/// What an earlier output has under the folders of an output, when a job is decided.
+/// Content of the folders of an earlier output at the moment when a job is decided.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Earlier {
-    /// The files that the job replaces: their tags.
+    /// Tags of the files that the job replaces, by the names of the files.
     replaced: BTreeMap<String, String>,
-    /// Files that go.
+    /// Names of files that the job removes.
     removed: BTreeSet<String>,
-    /// The BLAKE3 hash of the `_SUCCESS` that the job replaces.
+    /// BLAKE3 hash of the `_SUCCESS` that the job replaces, in hexadecimal.
     #[serde(default)]
     success: Option<String>,
 }
 
 impl Earlier {
-    /// The tag of the file of that name which the job replaces.
+    /// Returns the tag that the file of that name had, if the job replaces one.
     pub fn tag(&self, name: &str) -> Option<&str> {
         self.replaced.get(name).map(String::as_str)
     }
@@ -60,7 +61,7 @@ pub(super) fn begin(
 ) -> Result<Box<dyn UploadOutput>, cluster::Error> {
     let output = uploads.begin(path)?;
     let upload = output.begun();
-    // Azure gives no name to an upload, and forgets its parts by itself.
+    // Azure gives an upload no id, and removes its parts by itself.
     if !upload.id.is_empty() {
         let note = serde_json::to_vec(&upload).map_err(|error| cluster::Error::Io {
             path: upload.path.clone(),
@@ -72,7 +73,7 @@ pub(super) fn begin(
     Ok(output)
 }
 
-/// The name of the note of an upload.
+/// Returns the name of the note of an upload.
 fn note_name(upload: &Upload) -> String {
     format!("{:032x}", xxh3_128(format!("{}\0{}", upload.path, upload.id).as_bytes()))
 }
@@ -96,32 +97,35 @@ pub(super) fn decide(folder: &OutputFolder, uploads: &dyn Uploads, mut job: JobM
     let (path, contents) = (folder.temporary(JOB), serde_json::to_vec(&job)?);
     folder.check()?;
     let created = folder.store.create_new(&path, &contents)?;
-    // An answer may have been lost; and two runs that resume one folder may both decide, of which the first counts.
+    // Two cases are no error: the answer to our first request was lost, or another run that resumes the same
+    // folder has decided first. The first decision counts.
     if !created && read(folder.store.as_ref(), &path)?.as_deref() == Some(ABANDONED) {
         bail!("another run has taken over the output \"{}\"", folder.uri);
     }
     Ok(())
 }
 
-/// Completes all uploads, then writes `_SUCCESS`.
+/// Completes all uploads, writes the small files, removes the files that go, and creates `_SUCCESS` last.
 pub(super) fn show(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManifest) -> Result<()> {
     let store = folder.store.as_ref();
     match read(store, &folder.at(SUCCESS))? {
         Some(there) if there == job.success.as_bytes() => return Ok(()),
-        // A request to create the manifest may have come late, when another run had taken over and finished.
+        // The request that created the manifest may have come late, after another run had taken over and
+        // finished.
         Some(there) if Some(hash_of(&there)) != job.earlier.success => {
             bail!("another run has finished this output since that commit was decided")
         }
         _ => {}
     }
-    // From here to the end no output is to be seen.
+    // From here to the end no output is visible.
     folder.check()?;
     store.remove(&folder.at(SUCCESS))?;
     complete(folder, uploads, job)?;
     bundles::show(folder, uploads, job)?;
     folder.check()?;
     remove_files(folder, job.earlier.removed.iter().map(|name| folder.at(name)).collect())?;
-    // A store that lists in another order is asked for all at once.
+    // The ranges are wrong for a store that lists in another order, so a difference is checked in one
+    // listing.
     let found = found_in_ranges(store, &folder.path, &job.files);
     if !found.is_ok_and(|found| job.files.differences(&found).is_empty()) {
         let found = found_below(store, &folder.path, FOLDERS)?;
@@ -130,7 +134,7 @@ pub(super) fn show(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManife
     show_success(folder, job)
 }
 
-/// Creates `_SUCCESS`. One that is there was written by a request of an earlier run that came late, and is replaced.
+/// Creates `_SUCCESS`. One that exists was written by a late request of an earlier run, and is replaced.
 fn show_success(folder: &OutputFolder, job: &JobManifest) -> Result<()> {
     let (store, success) = (folder.store.as_ref(), folder.at(SUCCESS));
     for _ in 0..2 {
@@ -147,12 +151,13 @@ fn show_success(folder: &OutputFolder, job: &JobManifest) -> Result<()> {
     bail!("\"{success}\" was written by another run; run again")
 }
 
-/// The BLAKE3 hash of bytes, in hexadecimal.
+/// Returns the BLAKE3 hash of `bytes`, in hexadecimal.
 pub(super) fn hash_of(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
 }
 
-/// Completes the uploads of a decided job. Of one that the store does not know any more, the file must be there.
+/// Completes the uploads of a decided job. If the store does not know an upload any more, its file must exist
+/// with the hash of the list.
 fn complete(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManifest) -> Result<()> {
     let files: Vec<_> = job.files.0.iter().filter(|(_, file)| file.place.is_none()).collect();
     each_at_once(AT_ONCE, &files, |(name, file)| {
@@ -169,7 +174,7 @@ fn complete(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManifest) -> 
     })
 }
 
-/// Removes files, many with one request.
+/// Removes files, up to 1,000 with one request.
 fn remove_files(folder: &OutputFolder, paths: Vec<String>) -> Result<()> {
     let requests: Vec<_> = paths.chunks(REMOVED_AT_ONCE).collect();
     each_at_once(AT_ONCE, &requests, |paths| {
@@ -178,7 +183,7 @@ fn remove_files(folder: &OutputFolder, paths: Vec<String>) -> Result<()> {
     })
 }
 
-/// Keeps the run in that folder from deciding. If it has decided before, says what.
+/// Keeps the run in that folder from deciding. If it has already decided, returns its job manifest.
 pub(super) fn abandon(folder: &OutputFolder, run: &str) -> Result<Option<JobManifest>> {
     if folder.store.create_new(&format!("{run}/{JOB}"), ABANDONED)? {
         return Ok(None);
@@ -186,14 +191,17 @@ pub(super) fn abandon(folder: &OutputFolder, run: &str) -> Result<Option<JobMani
     folder.decided_in(run)
 }
 
-/// Whether the job manifest of a run decides nothing: the run was kept from deciding, or its request came when the key was gone.
+/// Whether the job manifest of a run decides nothing: the run was kept from deciding, or its request came
+/// after its key was removed.
 pub(super) fn is_void(folder: &OutputFolder, run: &str, manifest: &[u8]) -> Result<bool> {
     Ok(manifest == ABANDONED || !folder.store.exists(&format!("{run}/{KEY}"))?)
 }
 
-/// Aborts the uploads that a run has begun and that are not those of `job`, and removes what is in the run's folder but for
-/// the job manifest. Where the run did not come to its end (no `job`), its key goes first: what it has decided, or decides by
-/// a request that comes late, is void then.
+/// Aborts the uploads that a run has begun and that do not belong to `job`, and removes the run's folder but
+/// for the job manifest.
+///
+/// `None` for `job` means that the run did not finish its commit. Its key is removed first then: a decision
+/// without a key is void, also one whose request comes late.
 pub(super) fn clear(
     folder: &OutputFolder,
     uploads: &dyn Uploads,
@@ -215,7 +223,7 @@ pub(super) fn clear(
         upload.map_or(Ok(()), |upload: Upload| Ok(uploads.abort(&upload)?))
     })?;
     if run == folder.run {
-        // The names are known. To list very many files takes longer than to remove them.
+        // The names are known, and listing very many files takes longer than removing them.
         remove_files(folder, folder.map_outputs().paths(folder.splits))?;
     }
     for name in ["map", TASKS, BUNDLES, UPLOADS, KEY] {
@@ -224,7 +232,7 @@ pub(super) fn clear(
     Ok(())
 }
 
-/// Does `work` for each of `items`, so many at a time, until one fails.
+/// Calls `work` for each of `items`, up to `at_once` at a time, until one call fails.
 pub(crate) fn each_at_once<T: Sync>(
     at_once: usize,
     items: &[T],

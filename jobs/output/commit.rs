@@ -1,7 +1,30 @@
-//! From parts to a visible output, in steps of which each can be done again, by this run or by the next.
+//! The commit makes a written output visible, in steps that can each be repeated, by this run or by the next
+//! one.
 //!
-//! The job manifest is the decision: before it is there nothing of the run can be seen, and once it is there, whoever
-//! claims the output next finishes the commit. `by_rename.rs` and `by_upload.rs` have the steps that differ by store.
+//! A store cannot show several files at one moment, but it can create or rename one file at one moment. So
+//! the commit first writes the job manifest, which names every file of the output: with it the job is
+//! decided. Then it shows the files, and last `_SUCCESS`. A run that dies in between leaves the manifest, and
+//! whoever claims the output next does the remaining steps. The steps that differ by store are in
+//! `by_rename.rs` and `by_upload.rs`:
+//!
+//! | step | file system | bucket |
+//! |---|---|---|
+//! | decide | compare the run's files with the list, rename `job.new` to `job` | create `job` if absent |
+//! | hide | move an earlier `_SUCCESS` into the run's folder | remove an earlier `_SUCCESS` |
+//! | show | move each earlier folder away and each new one in | complete uploads, write small files |
+//! | compare | list the output | list the output |
+//! | finish | rename `_SUCCESS` | create `_SUCCESS` if absent |
+//! | clear | remove the run's folder and the lock | abort unused uploads, then the same |
+//!
+//! Example: what the next run finds when a run that replaces an output has died.
+//!
+//! ```text
+//! job      _SUCCESS       the run died                the next run with the same key
+//! absent   the old one    before it decided           does what is not finished, then commits
+//! there    the old one    after it decided            hides, shows, compares, finishes, clears
+//! there    absent         while it showed folders     shows the others, compares, finishes, clears
+//! there    the new one    before it cleared           clears
+//! ```
 
 use anyhow::{Context, Result, bail};
 use cluster::Showing;
@@ -11,27 +34,29 @@ use super::files::{FileList, noted};
 use super::success::success_text;
 use super::{OutputFolder, by_rename, by_upload, read};
 
-/// The folders of an output, in the order in which they become visible.
+/// Folders of an output, in the order in which they become visible.
 pub(crate) const FOLDERS: [&str; 9] =
     ["rejects", "labels", "statistics", "clusters", "pairs", "removed", "kept", "packed", "unpacked"];
-/// The job manifest, in a run's folder.
+/// Name of the job manifest in a run's folder.
 pub(super) const JOB: &str = "job";
 
-/// What a job has decided to commit. That it is there says that all it names was there before.
+/// Job manifest: what a job has decided to commit. Every file that it names was finished before the manifest
+/// is written.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct JobManifest {
-    /// What `_SUCCESS` will say.
+    /// Text of `_SUCCESS`.
     pub success: String,
-    /// The guards that the run has passed, as text: a run with other guards has to pass its own before it goes on.
+    /// Guards that the run has passed, as text. A run with other guards must pass its own before it finishes
+    /// the commit.
     pub guards: String,
     /// Every file of the output.
     pub files: FileList,
-    /// What an earlier output has that goes, in a store of uploads.
+    /// Files of an earlier output that this job replaces or removes; only in a store of uploads.
     pub earlier: by_upload::Earlier,
 }
 
 impl JobManifest {
-    /// The folders of the output that have files, in the order in which they become visible.
+    /// Returns the folders of the output that have files, in the order in which they become visible.
     pub fn folders(&self) -> impl Iterator<Item = &'static str> {
         let has_files = |folder: &&str| {
             let prefix = format!("{folder}/");
@@ -42,10 +67,11 @@ impl JobManifest {
 }
 
 impl OutputFolder {
-    /// Makes the output visible. `summary`: what `_SUCCESS` will say, besides the list of files. `written`: the files of
-    /// all splits. `guards`: as in [`JobManifest`]. Returns the text of `_SUCCESS`.
+    /// Decides the job and makes the output visible. Returns the text of `_SUCCESS`.
     ///
-    /// After a failure the next run finishes it, if the job manifest is written.
+    /// `summary`: the content of `_SUCCESS` besides the list of files. `written`: the files of all splits.
+    /// `guards`: as in [`JobManifest`]. If an error comes after the job manifest is written, the next run
+    /// finishes the commit.
     pub fn commit(&self, summary: &impl Serialize, written: FileList, guards: &str) -> Result<String> {
         self.check()?;
         self.write_held()?;
@@ -62,13 +88,13 @@ impl OutputFolder {
         Ok(success)
     }
 
-    /// Does what is left of a commit that is decided, and removes what is then of no use.
+    /// Does the remaining steps of a decided commit, and removes what is then no longer needed.
     pub fn finish_decided(&self) -> Result<()> {
         let Some(job) = self.decided_in(&self.run)? else {
             bail!("another run has taken over the output \"{}\"", self.uri);
         };
         self.show(&job)?;
-        // All is committed, whatever is left beside it.
+        // The output is whole, so a failure to remove what is left beside it is no error.
         if let Err(error) = self.clear(&job) {
             crate::say(cluster::shown(&format!("warning: {error:#}")));
         }
@@ -92,10 +118,10 @@ impl OutputFolder {
         })
     }
 
-    /// What the run in that folder had decided, if it had.
+    /// Returns the job manifest in the folder `run`, if that run has decided.
     ///
     /// # Errors
-    /// When another version of this program had decided it.
+    /// When another version of this program has written it.
     pub(super) fn decided_in(&self, run: &str) -> Result<Option<JobManifest>> {
         let path = format!("{run}/{JOB}");
         let Some(job) = read(self.store.as_ref(), &path)? else { return Ok(None) };
@@ -114,7 +140,7 @@ impl OutputFolder {
         job.map(Some)
     }
 
-    /// Removes what is of no use any more.
+    /// Removes the run's folder and the lock after the commit.
     fn clear(&self, job: &JobManifest) -> Result<()> {
         if let Some(lock) = &self.lock {
             lock.stop();

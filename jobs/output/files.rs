@@ -1,5 +1,7 @@
-//! The list of an output's files. It decides what belongs to the output: process 0 holds it against the file system
-//! before a job is decided, again before `_SUCCESS` is written, and `check` does so at any later time.
+//! The list of an output's files, which decides what belongs to the output.
+//!
+//! Process 0 compares the list with a listing of the store before a job is decided, and again before
+//! `_SUCCESS` is written. `dedup-job check` does the same at any later time.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -15,42 +17,45 @@ use super::bundles::Place;
 use super::by_upload::{AT_ONCE, each_at_once};
 use super::commit::FOLDERS;
 
-/// How many names a range of a listing has: a page of most services.
+/// Number of names in a range of a listing: a page of most services.
 const LISTED_AT_ONCE: usize = if cfg!(test) { 2 } else { 1_000 };
-/// Bytes that are read and hashed at a time.
+/// Number of bytes that are read and hashed at a time.
 const HASHED_BYTES: usize = 1 << 20;
-/// How many differences an error names.
+/// Number of differences that an error names.
 const NAMED: usize = 3;
 
-/// A file of an output, as it was written.
+/// File of an output, as it was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct OutputFile {
+    /// Length of the file.
     pub bytes: u64,
-    /// The records that it holds.
+    /// Number of records in the file.
     pub records: u64,
-    /// The BLAKE3 hash of its bytes, in hexadecimal.
+    /// BLAKE3 hash of its bytes, in hexadecimal.
     pub blake3: String,
-    /// In an object store: the upload that the commit completes. `_SUCCESS` does not name it.
+    /// Upload that the commit completes; only in a store of uploads. `_SUCCESS` does not name it.
     #[serde(default)]
     pub upload: Option<Upload>,
-    /// In an object store, of a small file: the place of its contents until the commit. `_SUCCESS` does not name it.
+    /// Place of the contents until the commit; only for a small file in a store of uploads. `_SUCCESS` does
+    /// not name it.
     #[serde(default)]
     pub place: Option<Place>,
 }
 
-/// The files of an output, by their paths below it, such as `kept/part-00000.jsonl`.
+/// Files of an output, by their paths below it, such as `kept/part-00000.jsonl`. Some 200 bytes of memory for
+/// each.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct FileList(pub BTreeMap<String, OutputFile>);
 
-/// Where the writers of a process note the files that they have finished.
+/// List in which the writers of a process note the files that they have finished.
 pub(super) type SharedFiles = Arc<Mutex<FileList>>;
 
-/// A copy of what was noted so far.
+/// Returns a copy of what was noted so far.
 pub(super) fn noted(files: &SharedFiles) -> FileList {
     files.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// One way in which a file differs from the list.
+/// Difference between a file and the list.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Difference {
     Missing { name: String },
@@ -76,7 +81,7 @@ impl FileList {
     /// Adds other files.
     ///
     /// # Errors
-    /// When two files have one name: one of them would be lost.
+    /// When two files have the same name, since one of them would be lost.
     pub fn add(&mut self, more: FileList) -> Result<()> {
         for (name, file) in more.0 {
             match self.0.entry(name) {
@@ -89,8 +94,10 @@ impl FileList {
         Ok(())
     }
 
-    /// How the files that were found, by name and with their lengths, differ from the list. A file whose path has a
-    /// hidden name (`_x`, `.x`) may be there unlisted: no reader takes it for part of the output.
+    /// Compares the list with the files that were found, which are given as lengths by name.
+    ///
+    /// A file whose path has a hidden name (`_x`, `.x`) may exist without being listed: no reader takes it
+    /// for part of the output.
     pub fn differences(&self, found: &BTreeMap<String, u64>) -> Vec<Difference> {
         let listed = self.0.iter().filter_map(|(name, file)| match found.get(name) {
             None => Some(Difference::Missing { name: name.clone() }),
@@ -103,7 +110,8 @@ impl FileList {
         listed.chain(unlisted.map(|name| Difference::Unexpected { name: name.clone() })).collect()
     }
 
-    /// An error unless the files below the folder are those of the list. `why` says what a difference means.
+    /// Returns an error unless the files that were found are those of the list. `why` says what a difference
+    /// means.
     pub fn compare(&self, found: &BTreeMap<String, u64>, why: &str) -> Result<()> {
         let differences = self.differences(found);
         if differences.is_empty() {
@@ -118,7 +126,7 @@ impl FileList {
     }
 }
 
-/// The files below some folders of `base`, with their lengths, by their paths below `base`.
+/// Returns the lengths of all files below some folders of `base`, by their paths below `base`.
 pub(crate) fn found_below<'a>(
     store: &dyn Store,
     base: &str,
@@ -133,8 +141,10 @@ pub(crate) fn found_below<'a>(
     Ok(found)
 }
 
-/// The files below all folders of an output, as [`found_below`] gives them, by several listings at once: `listed` says where
-/// one ends and the next begins. For stores that list in the order of the names.
+/// Returns the files below all folders of an output as [`found_below`] does, but makes several listings at
+/// once.
+///
+/// The names in `listed` are the bounds of these listings. For stores that list in the order of the names.
 pub(super) fn found_in_ranges(
     store: &dyn Store,
     base: &str,
@@ -164,7 +174,7 @@ pub(super) fn found_in_ranges(
     Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The BLAKE3 hash of a file, in hexadecimal.
+/// Returns the BLAKE3 hash of a file, in hexadecimal. Reads the file once.
 pub(crate) fn hash(store: &dyn Store, path: &str) -> Result<String, cluster::Error> {
     let mut reader = BlobReader::new(store.open(path)?, 0, u64::MAX);
     let (mut hasher, mut buffer) = (blake3::Hasher::new(), vec![0; HASHED_BYTES]);

@@ -1,7 +1,20 @@
-//! Who may write an output: the owner of the lock with the highest number, as long as it lives.
+//! The lock of an output: only the run with the highest lock may write there, as long as that run is alive.
 //!
-//! A lock is taken by creating it, which one of several succeeds in. No clock is compared with another one: an owner of
-//! this machine lives if its process does, any other if its beat changes while we look.
+//! A run takes the lock by creating a file with the next number, in which only one of several runs succeeds.
+//! Every 3 seconds its owner writes another number into a second file, the beat. A run that finds a lock must
+//! know whether its owner is alive. On the same machine it asks the kernel for the process. Otherwise it
+//! watches the beat for 10 seconds; no clock is compared with the clock of another machine. An owner that was
+//! only asleep finds the higher number when it wakes, and ends.
+//!
+//! Example: runs A, B and C are on three machines.
+//!
+//! ```text
+//!  0 s  A creates lock-00000001 and writes 0 to lock-00000001.beat, 1 after 3 s, 2 after 6 s
+//!  5 s  B finds the lock, sees the beat change from 1 to 2, and ends: A is writing (exit code 11)
+//! 20 s  A's machine sleeps, and its beat stays 6
+//! 30 s  C finds the lock, sees the beat stay 6 for 10 s, and creates lock-00000002
+//! 60 s  A's machine wakes; A's beat finds lock-00000002, and A ends
+//! ```
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,32 +33,39 @@ use super::{put, read};
 use crate::cli::exit::Locked;
 use crate::say;
 
+/// Time between two beats.
 pub(super) const BEAT: Duration = if cfg!(test) { Duration::from_millis(2) } else { Duration::from_secs(3) };
-/// For so many looks an owner that lives shows it, and so far apart are they: 10 seconds in all. Not a deadline, for
-/// whoever was itself stopped meanwhile must look again.
+/// Number of looks at a beat that does not change until its owner counts as dead: 10 seconds in all. A count
+/// and not a deadline, since a process that was itself stopped meanwhile must look again.
 const LOOKS: u32 = 20;
+/// Time between two looks.
 const LOOK: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_millis(500) };
+/// Prefix of the names of locks and beats.
 const LOCK: &str = "lock-";
 
-/// What a lock says of the one who took it.
+/// Content of a lock: the process that took it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) struct Owner {
-    /// For people, as is `since`.
+    /// Name of the host, for people.
     pub host: String,
+    /// Number of the process.
     pub process: i32,
+    /// Time when the lock was taken, for people.
     pub since: String,
-    /// When the process began, in the kernel's ticks: its number may be given to another one.
+    /// Start of the process, in ticks of the kernel. The number of a process may be given to another one, its
+    /// start not.
     pub began: u64,
-    /// Of the kernel since it was started.
+    /// Id of the start of the kernel (`boot_id`).
     pub boot: String,
-    /// In which process numbers are unique.
+    /// Namespace in which process numbers are unique.
     pub namespace: String,
-    /// The name of the folder it writes to, like that of no other run.
+    /// Name of the folder of the run, which is unique to it.
     pub run: String,
 }
 
 impl Owner {
-    /// This process, without a run. Empty where the system does not say (Linux does).
+    /// Describes this process, without a run. Fields that the system does not know are empty; Linux knows
+    /// all.
     pub fn of_this_process() -> Self {
         let line = |path| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
@@ -61,52 +81,59 @@ impl Owner {
         }
     }
 
-    /// Whether its process lives; `None` if it is not for this one to see.
+    /// Whether the process of this owner is alive; `None` if `me` runs on another machine or in another
+    /// namespace.
     fn lives(&self, me: &Owner) -> Option<bool> {
         if me.boot.is_empty() || (&self.boot, &self.namespace) != (&me.boot, &me.namespace) {
             return None;
         }
         let is_there = |pid| test_kill_process(pid) != Err(rustix::io::Errno::SRCH);
         let alive = Pid::from_raw(self.process).is_some_and(is_there);
-        // Of a process that others may not look at, no beginning is known.
+        // The start of a process of another user may be hidden. It then counts as alive.
         Some(alive && began(self.process).is_none_or(|began| began == self.began))
     }
 }
 
-/// When a process began, in ticks; 0 for one that has ended and is not yet forgotten.
+/// Returns the start of a process in ticks; 0 if it has ended and its parent has not yet waited for it.
 fn began(process: i32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // Behind the name in brackets; fields 3 and 22 of proc(5).
+    // The name of the process is in brackets. After it come fields 3 and following of proc(5); the start is
+    // field 22.
     let mut fields = stat.rsplit(')').next()?.split_whitespace();
     let ended = matches!(fields.next()?, "Z" | "X");
     let began = fields.nth(18)?.parse().ok()?;
     Some(if ended { 0 } else { began })
 }
 
-/// The lock that a run has taken. Its beat ends with it; its file stays until it is released.
+/// Lock that a run has taken. Its file stays until the run releases it; the example at the top of this file
+/// shows its states.
 pub(super) struct Lock {
     held: Arc<Held>,
     beat: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
 }
 
+/// State of a lock, shared with the thread of the beat.
 struct Held {
     store: Arc<dyn Store>,
-    /// The `_temporary` of the output.
+    /// Path of the `_temporary` of the output.
     folder: String,
+    /// Name of the output, for messages.
     uri: String,
     number: u64,
     owner: Owner,
+    /// Whether another run was found to have taken over.
     lost: AtomicBool,
-    /// When this run was last found to be the owner.
+    /// Time when this run was last found to be the owner.
     checked: Mutex<Instant>,
 }
 
 impl Lock {
-    /// Takes the lock of the output `uri`, whose `_temporary` is `folder`. Takes 10 seconds where an owner elsewhere
-    /// must be seen to be dead.
+    /// Takes the lock of the output `uri`, whose `_temporary` is `folder`.
+    ///
+    /// Cost: 10 seconds where the owner of an earlier lock is on another machine and dead.
     ///
     /// # Errors
-    /// [`Locked`] when another run has it.
+    /// [`Locked`] when another run has the lock.
     pub fn take(store: &Arc<dyn Store>, folder: &str, uri: &str, me: Owner) -> Result<Self> {
         let highest = numbers(store.as_ref(), folder)?.into_iter().max();
         if let Some(number) = highest
@@ -128,19 +155,19 @@ impl Lock {
             checked: Mutex::new(Instant::now()),
         };
         let contents = serde_json::to_vec(&held.owner)?;
-        // Who is told that something was there may have created it: the answer to a first attempt was lost.
+        // If the file exists, this process may have created it: the answer to a first attempt was lost.
         if !held.store.create_new(&held.path(), &contents)? && !held.is_highest()? {
             bail!(locked(held.store.as_ref(), &held.folder, &held.uri, number));
         }
         Ok(Lock { held: Arc::new(held), beat: Mutex::new(None) })
     }
 
-    /// The name of the folder in `_temporary` that is for this run alone.
+    /// Returns the name of the folder in `_temporary` that is for this run alone.
     pub fn run(&self) -> &str {
         &self.held.owner.run
     }
 
-    /// Whether the lock is seen at the same path of another store, which then leads to the same place.
+    /// Whether this lock exists at the same path of another store, which then leads to the same place.
     pub fn is_seen_by(&self, store: &dyn Store) -> bool {
         let owner = read(store, &self.held.path()).ok().flatten();
         owner
@@ -148,7 +175,8 @@ impl Lock {
             .is_some_and(|owner: Owner| owner == self.held.owner)
     }
 
-    /// Shows from now on that this run lives. `lost` is called, with the reason, when another run has taken over.
+    /// Starts the thread that writes the beat. It calls `lost`, with the reason, when another run has taken
+    /// over.
     pub fn beat(&self, lost: impl Fn(&anyhow::Error) + Send + 'static) -> Result<()> {
         let (sender, stopped) = mpsc::channel();
         let held = Arc::clone(&self.held);
@@ -174,38 +202,39 @@ impl Lock {
         Ok(())
     }
 
-    /// Whether this run was found to be no longer the owner; asks nobody.
+    /// Whether this run was found to be no longer the owner. Makes no request.
     pub fn is_lost(&self) -> bool {
         self.held.lost.load(Ordering::Relaxed)
     }
 
-    /// Looks whether this run is still the owner.
+    /// Asks the store whether this run is still the owner.
     ///
     /// # Errors
-    /// When it is not, or cannot know.
+    /// When it is not, or the store does not answer.
     pub fn check(&self) -> Result<()> {
         self.held.check()
     }
 
-    /// The same, but asks only if this was not found for longer than two beats: the process was stopped, or is not answered.
+    /// Checks as [`Lock::check`] does, but asks the store only if this run was last found to be the owner
+    /// longer than two beats ago: the process was stopped, or the store does not answer.
     pub fn check_lately(&self) -> Result<()> {
         let checked = *self.held.checked.lock().unwrap_or_else(PoisonError::into_inner);
         if checked.elapsed() < 2 * BEAT && !self.is_lost() { Ok(()) } else { self.check() }
     }
 
-    /// The paths of this lock and of its beat, the lock last.
+    /// Returns the paths of this lock and of its beat, the lock last.
     pub fn paths(&self) -> [String; 2] {
         paths(&self.held.folder, self.held.number)
     }
 
-    /// The paths of the locks and beats that came before.
+    /// Returns the paths of all earlier locks and beats.
     pub fn earlier_paths(&self) -> Result<Vec<String>, cluster::Error> {
         let held = &self.held;
         let numbers = numbers(held.store.as_ref(), &held.folder)?.into_iter();
         Ok(numbers.filter(|number| *number < held.number).flat_map(|n| paths(&held.folder, n)).collect())
     }
 
-    /// Ends the beat; one that is just being written is waited for.
+    /// Ends the beat, after the write that may be under way.
     pub fn stop(&self) {
         if let Some((sender, thread)) = self.beat.lock().unwrap_or_else(PoisonError::into_inner).take() {
             drop(sender);
@@ -219,7 +248,8 @@ impl Held {
         path(&self.folder, self.number)
     }
 
-    /// A lower number, or another run with this number, is an owner that was taken for dead.
+    /// Whether this lock has the highest number and still names this run. Otherwise this run was taken for
+    /// dead.
     fn is_highest(&self) -> Result<bool> {
         if numbers(self.store.as_ref(), &self.folder)?.into_iter().max() != Some(self.number) {
             return Ok(false);
@@ -258,7 +288,7 @@ fn paths(folder: &str, number: u64) -> [String; 2] {
     [beat_path(folder, number), path(folder, number)]
 }
 
-/// The numbers of all locks there.
+/// Returns the numbers of all locks in `folder`.
 fn numbers(store: &dyn Store, folder: &str) -> Result<Vec<u64>, cluster::Error> {
     let children = match store.children(folder) {
         Err(cluster::Error::NotFound { .. }) => Vec::new(),
@@ -268,8 +298,8 @@ fn numbers(store: &dyn Store, folder: &str) -> Result<Vec<u64>, cluster::Error> 
     Ok(children.iter().filter_map(|child| number(&child.path)).collect())
 }
 
-/// Whether a run of this program has begun an output in that folder, and has not finished it: `_temporary` holds its lock, or
-/// its own folder.
+/// Whether a run of this program has begun an output in that folder and not finished it: `_temporary` holds a
+/// lock, a beat or the folder of a run.
 pub(crate) fn is_begun(store: &dyn Store, output: &str) -> Result<bool, cluster::Error> {
     let children = match store.children(&format!("{output}/_temporary")) {
         Err(cluster::Error::NotFound { .. }) => Vec::new(),
@@ -288,7 +318,7 @@ pub(crate) fn is_begun(store: &dyn Store, output: &str) -> Result<bool, cluster:
     Ok(children.iter().any(|child| is_ours(&child.path)))
 }
 
-/// Whether the owner of a lock lives, as far as can be seen.
+/// Whether the owner of a lock is alive, as far as `me` can see.
 fn lives(store: &dyn Store, folder: &str, number: u64, me: &Owner) -> Result<bool> {
     let owner = read(store, &path(folder, number))?;
     let owner: Option<Owner> = owner.and_then(|owner| serde_json::from_slice(&owner).ok());
@@ -308,6 +338,7 @@ fn lives(store: &dyn Store, folder: &str, number: u64, me: &Owner) -> Result<boo
     Ok(false)
 }
 
+/// Returns the error that names the owner of a lock.
 fn locked(store: &dyn Store, folder: &str, uri: &str, number: u64) -> Locked {
     let owner = read(store, &path(folder, number)).ok().flatten();
     let owner: Option<Owner> = owner.and_then(|owner| serde_json::from_slice(&owner).ok());

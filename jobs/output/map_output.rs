@@ -1,7 +1,16 @@
 //! Map outputs: what the map stage keeps of each split, one file a split (docs/formats.md).
 //!
-//! Sections of frames, each compressed and with a checksum, and at the end a footer that says where they lie. A file
-//! is there whole or not at all, so whatever is found can be used.
+//! A file has sections, each of which is a sequence of compressed frames with checksums. The footer at its
+//! end says where the frames lie. A file is there whole or not at all, so a later run can use every file that
+//! it finds.
+//!
+//! ```text
+//! frame of section 0     LZ4, some 256 KiB of records before compression
+//! frame of section 1     LZ4
+//! frame of section 0     LZ4
+//! footer                 section, offset, lengths and checksum of each frame; what is known of the split
+//! tail                   length of the footer, checksum of the footer, "DDJMAP02"
+//! ```
 
 use std::io::Write;
 use std::sync::Arc;
@@ -17,14 +26,14 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::say;
 
 const MAGIC: [u8; 8] = *b"DDJMAP02";
-/// Length and checksum of the footer, and the magic.
+/// Length of the tail: length and checksum of the footer, and the magic bytes.
 const TAIL_BYTES: usize = 8 + 8 + MAGIC.len();
-/// The section of the rejected records, which every map output can have.
+/// Number of the section of rejected records, which every map output can have.
 const REJECTS: u32 = u32::MAX;
-/// A frame is written when a section has at least so many bytes.
+/// Length at which the bytes of a section are written as a frame.
 const FRAME_BYTES: usize = 1 << 18;
 
-/// The folder that map outputs are in.
+/// Folder of map outputs.
 #[derive(Clone)]
 pub(crate) struct MapOutputs {
     store: Arc<dyn Store>,
@@ -32,17 +41,17 @@ pub(crate) struct MapOutputs {
 }
 
 impl MapOutputs {
-    /// In a folder of a store; it need not exist.
+    /// Names a folder of a store, which need not exist.
     pub fn new(store: Arc<dyn Store>, folder: String) -> Self {
         MapOutputs { store, folder }
     }
 
-    /// Those in a folder inside this one.
+    /// Returns the folder of that name inside this one.
     pub fn inside(&self, folder: &str) -> Self {
         MapOutputs { store: Arc::clone(&self.store), folder: format!("{}/{folder}", self.folder) }
     }
 
-    /// The secret of the run, which is kept beside its map outputs. Process 0 makes or finds it.
+    /// Returns the secret of the run, which is kept beside its map outputs. Process 0 makes or finds it.
     pub fn secret(&self, cluster: &Cluster) -> Result<Secret> {
         let path = format!("{}/secret", self.folder);
         let words = cluster.meet((), |_| -> Result<_> {
@@ -59,7 +68,8 @@ impl MapOutputs {
         Ok(Secret::of_words(words))
     }
 
-    /// One that a loss of power has cut is none: each map output tells whether it was made with the same.
+    /// Reads the secret that an earlier run has kept. One that a loss of power has cut short counts as
+    /// absent: each map output tells whether it was made with the same secret.
     fn kept_secret(&self, path: &str) -> Result<Option<[u64; 2]>> {
         if !self.store.exists(path)? {
             return Ok(None);
@@ -70,7 +80,7 @@ impl MapOutputs {
         Ok(whole.then(|| [word(0), word(8)]))
     }
 
-    /// The paths of the map outputs of so many splits.
+    /// Returns the paths of the map outputs of splits 0 to `splits`.
     pub fn paths(&self, splits: u32) -> Vec<String> {
         (0..splits).map(|split| self.path(split)).collect()
     }
@@ -87,7 +97,7 @@ impl MapOutputs {
         Ok(Writer { path, output, sections, rejects, frames: Vec::new(), offset: 0 })
     }
 
-    /// The rejected records of a split whose map output is finished.
+    /// Returns the rejected records of a split whose map output is finished.
     pub fn open_rejects(&self, split: u32) -> Result<SplitRejects> {
         let (blob, footer) = self.footer(split)?;
         let damaged = |error| anyhow!("\"{}\" is damaged: {error}", blob.path());
@@ -96,9 +106,10 @@ impl MapOutputs {
         Ok(SplitRejects::of(MapOutput { blob, frames }))
     }
 
-    /// What is known of a split, if its map output is finished. One that is damaged, as by a loss of power, is removed.
+    /// Returns what is known of a split if its map output is finished. A damaged map output, as after a loss
+    /// of power, is removed.
     ///
-    /// Cost: reads it once.
+    /// Cost: reads the map output once.
     pub fn finished<H: DeserializeOwned>(&self, split: u32) -> Result<Option<H>> {
         let path = self.path(split);
         if !self.store.exists(&path)? {
@@ -114,7 +125,7 @@ impl MapOutputs {
         }
     }
 
-    /// The map output of a split, which must be finished.
+    /// Opens the map output of a split, which must be finished.
     pub fn open<H: DeserializeOwned>(&self, split: u32) -> Result<(H, MapOutput)> {
         let (blob, footer) = self.footer(split)?;
         let damaged = |error| anyhow!("\"{}\" is damaged: {error}", blob.path());
@@ -122,6 +133,7 @@ impl MapOutputs {
         Ok((head, MapOutput { blob, frames }))
     }
 
+    /// Reads the footer of a map output, and checks it.
     fn footer(&self, split: u32) -> Result<(Arc<dyn Blob>, Vec<u8>)> {
         let blob = self.store.open(&self.path(split))?;
         let damaged = |what: &str| anyhow!("\"{}\" is damaged: {what}", blob.path());
@@ -151,15 +163,15 @@ struct Footer<H> {
 struct Frame {
     section: u32,
     offset: u64,
-    /// Of the file.
+    /// Length of the frame in the file, in bytes.
     length: u32,
-    /// Of the section.
+    /// Length of its part of the section, in bytes.
     bytes: u32,
-    /// Of what is in the file.
+    /// Checksum of the frame in the file.
     checksum: u64,
 }
 
-/// A map output being written. Holds up to 256 KiB and a batch of each section.
+/// Map output that is being written. Holds up to 256 KiB and a batch of each section.
 pub(crate) struct Writer {
     path: String,
     output: Box<dyn Output>,
@@ -170,12 +182,13 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// The sections, to append to.
+    /// Returns the sections, to append to.
     pub fn sections(&mut self) -> &mut [Vec<u8>] {
         &mut self.sections
     }
 
-    /// Writes the sections that are long enough. What is in them now will not be cut.
+    /// Writes the sections that are long enough for a frame. A record that is whole in its section now is
+    /// never cut.
     pub fn write(&mut self) -> Result<()> {
         self.write_from(FRAME_BYTES)
     }
@@ -186,6 +199,7 @@ impl Writer {
         Ok(())
     }
 
+    /// Writes each section of `least` bytes or more as a frame.
     fn write_from(&mut self, least: usize) -> Result<()> {
         let sections = (0..).zip(&mut self.sections).chain([(REJECTS, &mut self.rejects)]);
         for (number, section) in sections.filter(|(_, section)| section.len() >= least) {
@@ -205,7 +219,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the rest, with what is to be known of the split.
+    /// Writes the rest, and `head`, which is what is known of the split.
     pub fn finish(mut self, head: impl Serialize) -> Result<()> {
         self.write_from(1)?;
         let footer = postcard::to_stdvec(&Footer { frames: self.frames, head })?;
@@ -219,20 +233,20 @@ impl Writer {
     }
 }
 
-/// A finished map output.
+/// Finished map output.
 pub(crate) struct MapOutput {
     blob: Arc<dyn Blob>,
     frames: Vec<Frame>,
 }
 
 impl MapOutput {
-    /// An error if a frame is not what was written.
+    /// Returns an error if a frame is not what was written.
     fn check(&self) -> Result<()> {
         let mut file = Vec::new();
         self.frames.iter().try_for_each(|frame| self.frame(frame, &mut file))
     }
 
-    /// Reads a frame as it is in the file.
+    /// Reads a frame as it is in the file, and checks it.
     fn frame(&self, frame: &Frame, file: &mut Vec<u8>) -> Result<()> {
         file.resize(frame.length as usize, 0);
         let read = self.blob.read_full_at(frame.offset, file)?;
@@ -252,6 +266,7 @@ impl MapOutput {
         Ok(())
     }
 
+    /// Reads a frame and decompresses it into `bytes`.
     fn read_frame(&self, frame: &Frame, file: &mut Vec<u8>, bytes: &mut Vec<u8>) -> Result<()> {
         self.frame(frame, file)?;
         bytes.resize(frame.bytes as usize, 0);
@@ -261,14 +276,14 @@ impl MapOutput {
     }
 }
 
-/// The rejected records of a split, in order. Holds one frame.
+/// Rejected records of a split, in order. Holds one frame.
 pub(crate) struct SplitRejects {
     output: MapOutput,
-    /// Of the frame that is read next.
+    /// Number of the frame that is read next.
     next_frame: usize,
     file: Vec<u8>,
     bytes: Vec<u8>,
-    /// The places of the records of the frame that was read last; those before `next_place` are passed.
+    /// Positions of the records of the frame that was read last. Those before `next_place` are passed.
     places: Vec<DocId>,
     next_place: usize,
 }
@@ -285,7 +300,8 @@ impl SplitRejects {
         Ok(())
     }
 
-    /// Whether the record at `doc` is one of them, and past it; to be asked from the first record of the split on.
+    /// Whether the record at `doc` is rejected; passes it if so. To be asked in ascending order, from the
+    /// first record of the split on.
     pub fn pass(&mut self, doc: DocId) -> Result<bool> {
         while self.places.last().is_none_or(|&last| last < doc) {
             let mut places = std::mem::take(&mut self.places);
@@ -300,7 +316,7 @@ impl SplitRejects {
                 return Ok(false);
             }
         }
-        // Whoever asks may leave out records.
+        // The caller may leave out records.
         while self.places.get(self.next_place).is_some_and(|&place| place < doc) {
             self.next_place += 1;
         }
@@ -309,7 +325,7 @@ impl SplitRejects {
         Ok(found)
     }
 
-    /// A hash of all of them.
+    /// Returns a hash of all rejected records.
     pub fn hash(&self) -> u64 {
         let checksums = self.output.frames.iter().flat_map(|frame| frame.checksum.to_le_bytes());
         xxh3_64(&checksums.collect::<Vec<u8>>())

@@ -1,8 +1,29 @@
-//! The output folder: one owner, everything under `_temporary` or in uploads, shown last, `_SUCCESS` after that.
+//! The output folder of a run: readers see it whole or not at all, and a killed run is resumed.
 //!
-//! `lock.rs` says who may write, `take_over.rs` what becomes of earlier runs, `parts.rs` what a split leaves for a run that
-//! resumes this one, `bundles.rs` where small files wait in a bucket, `files.rs` which files belong to the output,
-//! `commit.rs` how they become visible (docs/design/0020).
+//! A run first takes the lock of the output, so that one run at a time writes there (`lock.rs`). It writes
+//! its files where no reader looks: on a file system into a folder of its own below `_temporary`, in a bucket
+//! as uploads that are not completed, with small files in bundles (`parts.rs`, `bundles.rs`). Every finished
+//! file is noted in a list (`files.rs`). When all files are written, the run writes the job manifest, which
+//! holds this list and the text of `_SUCCESS`. The job manifest is the decision: before it exists, readers
+//! see nothing of the run; once it exists, this run or the next one finishes the commit (`commit.rs`).
+//! `_SUCCESS` is written last, so a reader who sees it sees every file that it lists. A run that finds the
+//! folder of a dead run takes it over (`take_over.rs`).
+//!
+//! Example: run A is killed during its commit on a file system, and run B is started with the same options.
+//! Run folders are named by the number of the lock and random digits.
+//!
+//! ```text
+//! step                    below OUT/_temporary                        readers see below OUT
+//! A takes the lock        lock-00000001                               nothing
+//! A writes its files      + 00000001-9e..: key, map, parts, tasks     nothing
+//! A decides               + 00000001-9e../job                         nothing
+//! A moves clusters, dies  parts no longer has clusters                clusters, no _SUCCESS: no output
+//! B takes the lock        lock-00000002, 00000002-51.. (A's folder)   clusters, no _SUCCESS: no output
+//! B finishes the commit   removed                                     clusters, pairs, kept, _SUCCESS
+//! ```
+//!
+//! Had A been killed before it decided, B would do only the splits that A has not finished. The order of all
+//! steps and the reasons are in docs/design/0020.
 
 mod bundles;
 mod by_rename;
@@ -47,26 +68,32 @@ use crate::corpus::plan::Plan;
 use crate::{WrongUse, exit_code, hash_of_program, say};
 
 pub(crate) const SUCCESS: &str = "_SUCCESS";
-/// In a run's folder: what will be the output, and what was to be that of the run that it resumes.
+/// Folder of a run in which the files of the output wait for the commit; only on a file system.
 const PARTS: &str = "parts";
+/// Folder of a run with the unfinished work of the run that it resumes; only on a file system.
 const EARLIER: &str = "earlier";
-/// In a run's folder: the key of the run.
+/// Name of the file in a run's folder that holds the [`Key`] of the run.
 const KEY: &str = "key";
-/// How often and how far apart a process looks for what process 0 has written: a network file system may show it late.
+/// Number of times that a process looks for what process 0 has written: a network file system may show it
+/// late.
 const LOOKS: u32 = 20;
+/// Pause between two of these looks.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// What a run's output depends on, as a hash. What a run left is good for another one of the same key.
+/// Hash of everything that the output of a run depends on. A run may resume the work of another one with the
+/// same key.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Key(String);
 
 impl Key {
-    /// Of this program, what it was asked for, and the input files with their lengths and times.
+    /// Hashes this program, its options (`asked`), and the paths, lengths, modification times and tags of the
+    /// input files.
     pub fn new(asked: &impl Serialize, plan: &Plan) -> Result<Self> {
         let mut text = format!("{:032x}\n{}\n", hash_of_program()?, serde_json::to_string(asked)?);
         for file in &plan.files {
             let modified = file.version.modified;
-            // The number of a local device may be another one after a start.
+            // The tag of a local file holds the number of its device, which may change when the machine is
+            // restarted.
             let tag = file.version.tag.filter(|_| !file.store.prefix().is_empty());
             writeln!(text, "{}\0{}\0{}\0{modified:?}{tag:?}", file.store.prefix(), file.path, file.bytes)?;
         }
@@ -74,32 +101,35 @@ impl Key {
     }
 }
 
-/// An output folder that is not yet committed.
+/// Output folder that is not yet committed, as one process of a run sees it.
+///
+/// Process 0 claims the folder, which takes the lock, and commits it; the other processes only write files to
+/// it. The example at the top of this module shows the states of a folder.
 pub(crate) struct OutputFolder {
     store: Arc<dyn Store>,
     uri: String,
     path: String,
-    /// The path of this run's own folder in `_temporary`: no other run writes there.
+    /// Path of this run's own folder in `_temporary`, to which no other run writes.
     run: String,
-    /// Of the process that claimed it.
+    /// Lock of the output; only in the process that claimed it.
     lock: Option<Lock>,
-    /// Whether another run may go on with what this one has finished.
+    /// Whether another run may resume what this one has finished.
     resumable: bool,
-    /// What an earlier run with the same key has decided to commit, where that is not done.
+    /// Commit that an earlier run with the same key has decided and not finished.
     decided: Option<JobManifest>,
-    /// Whether nothing is written: all that is asked is what would be decided.
+    /// Whether this run writes nothing and only finds out what it would decide.
     rehearsal: bool,
-    /// What the names of parts begin with.
+    /// Stem of the names of parts, `part` in most runs; see [`part_stem`].
     stem: String,
-    /// What this process has written outside of splits.
+    /// Files of this process that belong to no split.
     files: SharedFiles,
-    /// Small files and tasks that this process has finished, in a store of uploads.
+    /// Small files and task manifests that this process has finished; only in a store of uploads.
     bundles: Arc<Bundles>,
-    /// How many splits the input has.
+    /// Number of splits of the input.
     splits: u32,
 }
 
-/// What another process of the job needs to write to the output that process 0 has claimed.
+/// Data with which another process of the job opens the output that process 0 has claimed.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct SharedFolder {
     uri: String,
@@ -117,13 +147,22 @@ impl OutputFolder {
         OutputFolder::claim(stores, uri, overwrite, plan, None, &Arc::new(Cluster::alone(1)))
     }
 
-    /// Claims the folder for process 0 of `cluster`. A commit that an earlier run has decided and not finished is finished
-    /// first, unless that run had this `key`: then it is [`OutputFolder::decided`]. What else a run of the same key has
-    /// finished is taken over, all else in `_temporary` removed; a finished output, or anything else that is there, is
-    /// refused unless `overwrite`; an input inside it always. Without a key nothing is taken over, from this run either.
+    /// Claims the folder for process 0 of `cluster`, and takes over or removes what earlier runs have left.
+    ///
+    /// | found in the output | done with it |
+    /// |---|---|
+    /// | decided commit of a run with this `key` | kept for the caller: [`OutputFolder::decided`] |
+    /// | decided commit of a run with another key | finished first |
+    /// | unfinished work of a run with this `key` | taken over, to be resumed |
+    /// | anything else in `_temporary` | removed |
+    /// | a finished output, or other files | refused unless `overwrite` |
+    /// | an input of this run | always refused |
+    ///
+    /// A run without a key takes nothing over, and no later run takes anything over from it.
     ///
     /// # Errors
-    /// [`Locked`](crate::cli::exit::Locked) when another run that lives has claimed it; [`WrongUse`].
+    /// [`Locked`](crate::cli::exit::Locked) when a running process owns the output; [`WrongUse`] for whatever
+    /// is refused.
     pub fn claim(
         stores: &Stores,
         uri: &str,
@@ -143,12 +182,13 @@ impl OutputFolder {
             if store.children(&path)?.first().is_some_and(|file| file.path == path) {
                 bail!(WrongUse(format!("the output \"{uri}\" is a file")));
             }
-            // So that nothing is written where nothing is to be done.
+            // Refusing here writes nothing. Where `_temporary` exists, `take_over` decides, since it may hold
+            // a commit to finish.
             if !store.exists(&format!("{path}/_temporary"))? {
                 refuse_existing(store.as_ref(), &path, uri, overwrite)?;
             }
         }
-        // It must be there for its name to be told from others that lead to it.
+        // The folder must exist so that its name can be compared with other names that lead to it.
         store.create_dir(&path)?;
         if store.prefix().is_empty() {
             by_rename::refuse_several_file_systems(&path)?;
@@ -167,7 +207,8 @@ impl OutputFolder {
         Ok(folder)
     }
 
-    /// An error if an input lies in the output under another name of its store: a name node has several.
+    /// Returns an error if an input lies in the output under another prefix of the store: a name node has
+    /// several names.
     fn refuse_input_inside(&self, plan: &Plan) -> Result<()> {
         let Some(lock) = &self.lock else { return Ok(()) };
         for prefix in plan.prefixes().into_iter().filter(|prefix| *prefix != self.store.prefix()) {
@@ -183,24 +224,28 @@ impl OutputFolder {
         Ok(())
     }
 
-    /// Shows from now on that this process lives. When another run takes over nevertheless, as it may after this process
-    /// was stopped for long, this process ends, and with it all others of the job: whatever they wrote would be litter.
+    /// Starts the beat, which shows other runs that this process is alive.
+    ///
+    /// Another run may nevertheless take over while this process is stopped for long. The beat notices that
+    /// after the process continues, and ends all processes of the job: whatever they wrote from then on would
+    /// be litter.
     fn beat(&self, cluster: &Arc<Cluster>) -> Result<()> {
         let Some(lock) = &self.lock else { return Ok(()) };
         let (cluster, store, run) = (Arc::clone(cluster), Arc::clone(&self.store), self.run.clone());
         lock.beat(move |taken: &anyhow::Error| {
             cluster.fail(&format!("{taken:#}"));
-            // The first error is the one to report.
+            // Only the first error is reported.
             drop(by_rename::vanish(store.as_ref(), &run));
             say(cluster::shown(&format!("error: {taken:#}")));
             std::process::exit(1);
         })
     }
 
-    /// The folder as another process of the job sees it, which neither claims nor commits.
+    /// Opens the folder in another process of the job, which neither claims nor commits it.
     ///
     /// # Errors
-    /// When this process does not see what process 0 has written there; those of [`Stores::locate`].
+    /// When this process does not see within 10 seconds what process 0 has written there; errors of
+    /// [`Stores::locate`].
     pub fn of_shared(stores: &Stores, shared: &SharedFolder, plan: &Plan) -> Result<Self> {
         let (store, path) = stores.locate(&shared.uri)?;
         let path = path.trim_end_matches('/').to_owned();
@@ -223,7 +268,8 @@ impl OutputFolder {
         Ok(folder)
     }
 
-    /// The folder of a run that has not written anything yet. `path`: of the output; `run`: of the run's own folder.
+    /// Makes the folder of a run that has not written anything yet. `path`: path of the output; `run`: path
+    /// of the run's own folder.
     fn new(store: Arc<dyn Store>, uri: String, path: String, run: String) -> Self {
         OutputFolder {
             store,
@@ -241,33 +287,33 @@ impl OutputFolder {
         }
     }
 
-    /// For [`OutputFolder::of_shared`]. `key`: with which the folder was claimed.
+    /// Returns the data for [`OutputFolder::of_shared`]. `key`: the key with which the folder was claimed.
     pub fn shared(&self, key: &Key) -> SharedFolder {
         let (uri, run, key) = (self.uri.clone(), self.run.clone(), key.clone());
         SharedFolder { uri, run, key, rehearsal: self.rehearsal }
     }
 
-    /// What an earlier run with the same key has decided, if only the commit is left, or a part of it.
+    /// Returns the commit that an earlier run with the same key has decided, if it remains to be finished.
     pub fn decided(&self) -> Option<&JobManifest> {
         self.decided.as_ref()
     }
 
-    /// Writes nothing from now on, so that what would be decided can be found out anew.
+    /// Makes this run a rehearsal, which writes nothing: the caller finds out anew what it would decide.
     pub fn rehearse(&mut self) {
         self.rehearsal = true;
     }
 
-    /// Whether nothing is written.
+    /// Whether this run is a rehearsal.
     pub fn is_rehearsal(&self) -> bool {
         self.rehearsal
     }
 
-    /// Ends the run with its result. After a failure, what is finished stays for a run that resumes this one, unless the
-    /// failure would come again.
+    /// Lets `work` fill and commit the folder. After a failure, finished work stays for a run that resumes
+    /// this one, unless the failure would come again.
     pub fn close<T>(self, result: Result<T>) -> Result<T> {
         let result = result.map_err(|error| self.reason(while_running(error)));
         if let Err(error) = &result {
-            // The first error is the one to report.
+            // Only the first error is reported.
             drop(self.leave(matches!(exit_code(error), 2 | 4) || is_change(error)));
         }
         result
@@ -291,22 +337,22 @@ impl OutputFolder {
         format!("{}/{name}", self.path)
     }
 
-    /// A path in the run's own folder; the folder itself if there is no name.
+    /// Returns a path in the run's own folder, or that folder itself for an empty `name`.
     fn temporary(&self, name: &str) -> String {
         if name.is_empty() { self.run.clone() } else { format!("{}/{name}", self.run) }
     }
 
-    /// The name of the run's own folder, which no other run has.
+    /// Returns the name of the run's own folder, which is unique to this run.
     fn run_name(&self) -> &str {
         self.run.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Begins a file that the commit will show as `name`; for files that belong to no split.
+    /// Begins a file that belongs to no split and that the commit will show as `name`.
     pub fn file(&self, name: &str) -> Result<Box<dyn PartOutput>, cluster::Error> {
         self.part(name.to_owned(), &self.files)
     }
 
-    /// An error once the beat has found that another run has taken over.
+    /// Returns an error once the beat has found that another run has taken over. Makes no request.
     fn still_owned(&self) -> Result<(), cluster::Error> {
         if self.lock.as_ref().is_some_and(Lock::is_lost) {
             let taken = io::Error::other("another run has taken over the output");
@@ -315,17 +361,19 @@ impl OutputFolder {
         Ok(())
     }
 
-    /// An error if another run has taken over.
+    /// Asks the store, and returns an error if another run has taken over.
     fn check(&self) -> Result<()> {
         self.lock.as_ref().map_or(Ok(()), Lock::check)
     }
 
-    /// The same, of what was known at most seconds ago: asks only if this process was stopped since.
+    /// Returns an error if another run has taken over, and asks the store only if the last answer is older
+    /// than two beats.
     fn check_lately(&self) -> Result<()> {
         self.lock.as_ref().map_or(Ok(()), Lock::check_lately)
     }
 
-    /// Why a run failed: whatever was not found once another run had taken over is no wonder.
+    /// Returns the reason for a failed run: if another run has taken over, that is the reason, since it moves
+    /// or removes the files of this run.
     fn reason(&self, error: anyhow::Error) -> anyhow::Error {
         match self.check() {
             Err(taken) if self.lock.as_ref().is_some_and(Lock::is_lost) => taken,
@@ -333,7 +381,8 @@ impl OutputFolder {
         }
     }
 
-    /// The end of a run that failed. What it has finished stays for a run that resumes it, unless it is `useless`.
+    /// Ends a run that failed. Its finished work stays for a run that resumes it, unless it is `useless`; a
+    /// decided commit always stays.
     fn leave(&self, useless: bool) -> Result<()> {
         let keeps = self.decided_in(&self.run)?.is_some() || (self.resumable && !useless);
         if let (false, Showing::Uploads(uploads)) = (keeps, self.store.showing()) {
@@ -343,7 +392,8 @@ impl OutputFolder {
         self.release(keeps)
     }
 
-    /// Leaves the output to others. What other runs have left in `_temporary` stays, and this one's folder if it `keeps` it.
+    /// Gives the output back: removes the lock, and this run's folder unless it `keeps` it. The folders of
+    /// other runs stay.
     fn release(&self, keeps: bool) -> Result<()> {
         let Some(lock) = &self.lock else { return Ok(()) };
         lock.stop();
@@ -353,7 +403,8 @@ impl OutputFolder {
             }
             return Err(error);
         }
-        // A lock stays as long as the folder of its run does: it fences an owner that was asleep.
+        // The locks of earlier runs stay as long as the folder of any other run does: they fence an owner
+        // that was asleep.
         let mut locks = if self.other_runs()?.is_empty() { lock.earlier_paths()? } else { Vec::new() };
         locks.extend(lock.paths());
         let own = || if keeps { Ok(()) } else { self.store.remove(&self.run) };
@@ -371,7 +422,7 @@ impl OutputFolder {
         Ok(())
     }
 
-    /// Removes locks and beats.
+    /// Removes locks and their beats.
     fn discard(&self, paths: &[String]) -> Result<()> {
         match self.store.showing() {
             Showing::Rename(renamer) => by_rename::discard(self, renamer, paths),
@@ -380,7 +431,8 @@ impl OutputFolder {
     }
 }
 
-/// What the names of parts begin with: `part`, unless a file that keeps its own name could have the name of a part.
+/// Returns the stem of the names of parts: `part`, and with one more `s` at its end as long as a file that
+/// keeps its own name could collide with the name of a part.
 fn part_stem(plan: &Plan) -> String {
     let mut stem = "part".to_owned();
     let may_meet = |name: &str, stem: &str| {
@@ -393,6 +445,8 @@ fn part_stem(plan: &Plan) -> String {
     stem
 }
 
+/// Returns an error if the output has files and `overwrite` is false. Hidden files do not count, except
+/// `_SUCCESS`.
 fn refuse_existing(store: &dyn Store, path: &str, uri: &str, overwrite: bool) -> Result<()> {
     if !overwrite && (store.exists(&format!("{path}/{SUCCESS}"))? || !store.list(path)?.is_empty()) {
         bail!(WrongUse(format!("the output \"{uri}\" exists; --overwrite replaces it")));
@@ -400,14 +454,14 @@ fn refuse_existing(store: &dyn Store, path: &str, uri: &str, overwrite: bool) ->
     Ok(())
 }
 
-/// Writes a small file, in place of one that is there.
+/// Writes a small file, replacing one that exists.
 fn put(store: &dyn Store, path: &str, contents: &[u8]) -> Result<(), cluster::Error> {
     let mut file = store.create(path)?;
     file.write_all(contents).map_err(|error| cluster::Error::io(path, "write", error))?;
     file.finish()
 }
 
-/// The contents of a small file, if it is there.
+/// Returns the contents of a small file, or `None` if it does not exist.
 pub(crate) fn read(store: &dyn Store, path: &str) -> Result<Option<Vec<u8>>, cluster::Error> {
     let blob = match store.open(path) {
         Err(cluster::Error::NotFound { .. }) => return Ok(None),

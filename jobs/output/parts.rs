@@ -1,4 +1,4 @@
-//! What one split leaves: its map output, the files of the output that it writes, and the manifest that names them.
+//! The files of one split: its map output, its files in the output, and the task manifest that names these.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -15,20 +15,24 @@ use super::files::{FileList, OutputFile, SharedFiles, noted};
 use super::map_output::MapOutputs;
 use super::{EARLIER, OutputFolder, PARTS, by_upload, put, read};
 
-/// What was written of a split.
+/// Task manifest: what was written of a split. A run that resumes does not write the split again if it
+/// decides the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct TaskManifest {
-    /// The hash of what was decided for the split.
+    /// Hash of what was decided for the documents of the split.
     pub decided: u64,
+    /// Number of records that are kept.
     pub kept: u64,
+    /// Number of records that are removed.
     pub removed: u64,
+    /// Number of records that could not be read.
     pub rejected: u64,
-    /// Its files in the output.
+    /// Files of the split in the output.
     pub files: FileList,
 }
 
 impl OutputFolder {
-    /// Where the map outputs of the run are, and of one that it resumes.
+    /// Returns the map outputs of this run, and of the run that it resumes.
     pub fn map_outputs(&self) -> MapOutputs {
         MapOutputs::new(Arc::clone(&self.store), self.temporary("map"))
     }
@@ -37,8 +41,9 @@ impl OutputFolder {
         self.temporary(&format!("tasks/{split:05}"))
     }
 
-    /// Notes that all files of a split are written. Cost: what was written becomes durable first; in a store of uploads
-    /// a short while later, or with [`OutputFolder::write_held`].
+    /// Notes that all files of a split are written. Cost: on a file system these files become durable first.
+    /// In a store of uploads the note may be held until a split finishes a second later, or until
+    /// [`OutputFolder::write_held`].
     pub fn task(&self, split: u32, task: &TaskManifest) -> Result<()> {
         self.still_owned()?;
         if let Showing::Uploads(_) = self.store.showing() {
@@ -47,21 +52,24 @@ impl OutputFolder {
         if !task.files.0.is_empty() {
             self.store.settle(&self.temporary(PARTS))?;
         }
-        // One that is cut short is no JSON, and so none.
+        // A manifest that is cut short is not valid JSON, so it counts as absent.
         Ok(put(self.store.as_ref(), &self.task_path(split), &serde_json::to_vec(task)?)?)
     }
 
-    /// Writes what this process holds of finished files and tasks. To be called when all of its splits are written.
+    /// Writes the small files and task manifests that this process still holds. To be called when all of its
+    /// splits are written.
     pub fn write_held(&self) -> Result<(), cluster::Error> {
         self.bundles.write_all(self)
     }
 
-    /// What a run that this one resumes has written of a split, if it had decided the same and its files are whole: they
-    /// are in the output then. To be asked once for each split, before anything is written for it.
+    /// Returns what the run that this one resumes has written of a split, if it had decided the same and all
+    /// files are there. These files then belong to the output of this run.
+    ///
+    /// To be called once for each split, before anything is written for it.
     pub fn finished_task(&self, split: u32, decided: u64) -> Result<Option<TaskManifest>> {
         let renamer = match self.store.showing() {
             Showing::Rename(renamer) => renamer,
-            // Nobody can see whether an upload is still there: completing it will tell.
+            // Whether an upload still exists is known only when it is completed.
             Showing::Uploads(_) => return self.bundles.take_found(self, split, decided),
         };
         let Some(task) = read(self.store.as_ref(), &self.task_path(split))? else { return Ok(None) };
@@ -75,7 +83,8 @@ impl OutputFolder {
         Ok(None)
     }
 
-    /// Takes files of the run before for those of this one, if all are there. Nothing else of it gets into the output.
+    /// Moves files of an earlier run to those of this run, if all exist in their full lengths. Files that are
+    /// not moved never get into the output.
     fn adopt(&self, renamer: &dyn Rename, files: &FileList) -> Result<bool> {
         let earlier = |name: &str| self.temporary(&format!("{EARLIER}/{name}"));
         for (name, OutputFile { bytes, .. }) in &files.0 {
@@ -123,8 +132,8 @@ impl OutputFolder {
     }
 }
 
-/// The parts that one split writes, named after it: `part-00012.jsonl`, and `part-00012-1.jsonl` if there
-/// must be a second.
+/// Parts that one split writes. They are named after the split: `part-00012.jsonl`, and `part-00012-1.jsonl`
+/// if there must be a second.
 pub(crate) struct SplitParts<'a> {
     folder: &'a OutputFolder,
     split: u32,
@@ -137,7 +146,7 @@ impl<'a> SplitParts<'a> {
         SplitParts { folder, split, written: RefCell::default(), files: SharedFiles::default() }
     }
 
-    /// Those that were finished.
+    /// Returns the files that were finished.
     pub fn files(&self) -> FileList {
         noted(&self.files)
     }
@@ -158,41 +167,41 @@ impl Parts for SplitParts<'_> {
     }
 }
 
-/// A file of the output that is being written; it is noted once it is finished.
+/// File of the output that is being written. It is noted once it is finished.
 struct Part {
     name: String,
     bytes: u64,
-    // On the heap: it takes 2 KB.
+    // On the heap: the hasher takes 2 KB.
     hasher: Box<blake3::Hasher>,
     target: Target,
     files: SharedFiles,
 }
 
-/// Where the bytes of a part go.
+/// Destination of the bytes of a part.
 enum Target {
-    /// To a file in the run's own folder, which the commit renames.
+    /// A file in the run's own folder, which the commit renames.
     Aside(Box<dyn Output>),
-    /// To memory, as long as the file is small.
+    /// Memory, as long as the file is small.
     Held(Held),
-    /// To an upload, which the commit completes.
+    /// An upload, which the commit completes.
     Upload(Box<dyn UploadOutput>),
-    /// A rehearsal writes nothing.
+    /// Nowhere, in a rehearsal.
     Nowhere,
 }
 
-/// A file that may turn out to be small, in a store of uploads.
+/// File in a store of uploads that is small so far. Holds up to 256 KiB.
 struct Held {
     contents: Vec<u8>,
     store: Arc<dyn Store>,
-    /// The path at which the file will be seen.
+    /// Path at which readers will see the file.
     path: String,
-    /// The folder of the run.
+    /// Path of the folder of the run.
     run: String,
     bundles: Arc<Bundles>,
 }
 
 impl Held {
-    /// Begins an upload of the file, which is not small.
+    /// Begins an upload of the file when it is no longer small, with what was written so far.
     fn upload(&self) -> Result<Box<dyn UploadOutput>, cluster::Error> {
         let Showing::Uploads(uploads) = self.store.showing() else { unreachable!("nothing else is held") };
         let mut upload = by_upload::begin(self.store.as_ref(), uploads, &self.path, &self.run)?;

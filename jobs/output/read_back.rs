@@ -1,4 +1,4 @@
-//! Reading a finished output of `dedup`: its tables, and the input that it was made of.
+//! Reads a finished output of `dedup`: its tables, and the input that it was made of.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -25,7 +25,7 @@ use crate::corpus::plan::Plan;
 use crate::corpus::splits;
 use crate::progress::{Progress, Stage};
 
-/// An output of `dedup` or `rethreshold` that has its `_SUCCESS`.
+/// Output of `dedup` or `rethreshold` that has its `_SUCCESS`.
 pub(crate) struct Finished {
     /// As the user wrote it.
     pub uri: String,
@@ -41,41 +41,46 @@ struct Success {
     input: Vec<InputFile>,
 }
 
-/// A row of `pairs/`.
+/// Row of `pairs/`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PairRow {
     pub a: String,
     pub b: String,
+    /// Positions of `a` and `b` in the corpus.
     pub places: (DocId, DocId),
-    /// The method's distance, where it has one.
+    /// Distance, if the method has one.
     pub hamming: Option<u32>,
-    /// Where it was measured.
+    /// Similarity, if it was measured.
     pub similarity: Option<Similarity>,
+    /// Whether the cleaned texts are equal.
     pub identical: bool,
 }
 
-/// A row of `clusters/`.
+/// Row of `clusters/`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MemberRow {
     pub id: String,
     pub cluster: String,
+    /// Position of the document in the corpus.
     pub place: DocId,
+    /// Length of the text, in characters.
     pub characters: u64,
-    /// The kept document in whose favour it went, the similarity where it was measured, and the reason; `None`
-    /// if it stays.
+    /// Kept document in whose favour it was removed, the similarity if it was measured, and the reason;
+    /// `None` if it stays.
     pub removed: Option<(String, Option<Similarity>, String)>,
 }
 
-/// The input of a finished output, planned as it was then.
+/// Input of a finished output, planned as it was then.
 pub(crate) struct Input {
     pub plan: Plan,
     pub reading: Reading,
     pub workers: usize,
 }
 
-/// A document of the input.
+/// Document of the input.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Document {
+    /// Position in the corpus.
     pub place: DocId,
     pub id: String,
     pub text: String,
@@ -83,6 +88,9 @@ pub(crate) struct Document {
 
 impl Finished {
     /// Reads `_SUCCESS`.
+    ///
+    /// # Errors
+    /// [`WrongUse`] when there is none, or another version has written it.
     pub fn open(stores: &Stores, uri: &str) -> Result<Self> {
         let (store, path) = stores.locate(uri)?;
         let file = format!("{}/_SUCCESS", path.trim_end_matches('/'));
@@ -96,29 +104,29 @@ impl Finished {
         Ok(Finished { uri: uri.to_owned(), store, path, success })
     }
 
-    /// What its `_SUCCESS` says of the options.
+    /// Returns the options of the run, as `_SUCCESS` has them.
     pub fn configuration(&self) -> &BTreeMap<String, Value> {
         &self.success.configuration
     }
 
-    /// What was counted.
+    /// Returns the counters of the run.
     pub fn counters(&self) -> &Counters {
         &self.success.counters
     }
 
-    /// The method.
+    /// Returns the method of the run.
     pub fn method(&self) -> Result<Spec> {
         self.option("method")
     }
 
-    /// The least similarity of a pair; `None` if nothing was verified.
+    /// Returns the least similarity of a pair; `None` if nothing was verified.
     pub fn verify(&self) -> Result<Option<Similarity>> {
         let verify: String = self.option("verify")?;
         let least = verify.strip_prefix("jaccard:").map(str::parse).transpose();
         least.map_err(|reason| self.bad("verify", reason))
     }
 
-    /// An option that has a value.
+    /// Returns an option that must have a value.
     pub fn option<T: FromStr>(&self, name: &str) -> Result<T>
     where
         T::Err: ToString,
@@ -127,7 +135,7 @@ impl Finished {
         value.parse().map_err(|error: T::Err| self.bad(name, error.to_string()))
     }
 
-    /// An option of a few values.
+    /// Returns an option that has one of a few values.
     pub fn choice<T: ValueEnum>(&self, name: &str) -> Result<T> {
         let value: String = self.option(name)?;
         T::from_str(&value, false).map_err(|reason| self.bad(name, reason))
@@ -145,14 +153,16 @@ impl Finished {
         anyhow!("_SUCCESS of \"{}\": {option}: {}", self.uri, reason.to_string())
     }
 
-    /// The stop words and user dictionary, read again.
+    /// Reads the stop words and the user dictionary again.
     pub fn lexicon(&self) -> Result<Lexicon> {
         let directory = self.text("directory")?.unwrap_or_default();
         lexicon(&directory, self.text("stop-words")?.as_deref(), self.text("user-dict")?.as_deref())
     }
 
-    /// Plans the input again, to be read by so many threads. One of other files, or of files of other lengths, is an
-    /// error.
+    /// Plans the input again, to be read by `workers` threads.
+    ///
+    /// # Errors
+    /// When the input now has other files, or files of other lengths.
     pub fn input(&self, workers: usize) -> Result<Input> {
         let inputs = self.success.configuration.get("inputs").cloned().unwrap_or_default();
         let inputs: Vec<String> =
@@ -203,7 +213,7 @@ impl Finished {
         })
     }
 
-    /// Calls `each` with every document of a cluster, ordered by cluster and place.
+    /// Calls `each` with every document of a cluster, ordered by cluster and position.
     ///
     /// Memory: one part of the table at a time.
     pub fn members(&self, mut each: impl FnMut(MemberRow)) -> Result<()> {
@@ -231,7 +241,7 @@ impl Finished {
         })
     }
 
-    /// Calls `each` with every record that could not be read, in the order of the corpus, until it fails.
+    /// Calls `each` with every rejected record, in the order of the corpus, until it fails.
     pub fn rejects(&self, mut each: impl FnMut(Reject) -> Result<()>) -> Result<()> {
         #[derive(Deserialize)]
         struct Line {
@@ -257,7 +267,7 @@ impl Finished {
         Ok(())
     }
 
-    /// Calls `each` with every batch of rows of a table; `None` of it: a column is missing.
+    /// Calls `each` with every batch of rows of a table. If `each` returns `None`, a column is missing.
     fn rows(&self, table: &str, mut each: impl FnMut(&RecordBatch) -> Option<()>) -> Result<()> {
         for file in self.store.list(&format!("{}/{table}", self.path))? {
             let shown = || format!("could not read \"{}{}\"", self.store.prefix(), file.path);
@@ -273,7 +283,7 @@ impl Finished {
 }
 
 impl Input {
-    /// The documents at these places, sorted by place.
+    /// Reads the documents at these positions, sorted by position.
     pub fn at(&self, places: &[DocId]) -> Result<Vec<Document>> {
         let mut places = places.to_vec();
         places.sort_unstable();
@@ -291,12 +301,12 @@ impl Input {
         Ok(found)
     }
 
-    /// The documents with these ids, sorted by place. Cost: reads all of the input.
+    /// Reads the documents with these ids, sorted by position. Cost: reads the whole input.
     pub fn with_ids(&self, ids: &[&str]) -> Result<Vec<Document>> {
         self.documents(|_| true, |_, id| ids.contains(&id))
     }
 
-    /// The documents of some splits that are asked for, sorted by place.
+    /// Reads the documents that `document` asks for, in the splits that `split` asks for, sorted by position.
     pub fn documents(
         &self,
         split: impl Fn(u32) -> bool + Sync,
@@ -327,7 +337,7 @@ impl Input {
     }
 }
 
-/// The first file that differs, and how.
+/// Returns the first file that differs, and how.
 fn change(then: &[InputFile], now: &[InputFile]) -> Option<String> {
     let lengths = |files: &[InputFile]| -> BTreeMap<String, u64> {
         files.iter().map(|file| (file.uri.clone(), file.bytes)).collect()
@@ -342,7 +352,7 @@ fn change(then: &[InputFile], now: &[InputFile]) -> Option<String> {
     gone.or_else(new)
 }
 
-/// All bytes of a file.
+/// Returns all bytes of a file.
 pub(crate) fn whole(store: &dyn Store, path: &str) -> Result<Vec<u8>> {
     let blob = store.open(path)?;
     let mut bytes = vec![0; blob.bytes() as usize];

@@ -1,5 +1,5 @@
-//! The records of a job that could not be read: they lie in the map outputs of their splits, and only what is said of
-//! all of them is held.
+//! Rejected records: those of a job that could not be read. They lie in the map outputs of their splits, and
+//! only their numbers and the first of them are held in memory.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -17,24 +17,24 @@ use super::map_output::MapOutputs;
 use crate::cli::exit::Guarded;
 use crate::corpus::plan::Plan;
 
-/// How many records were rejected, and the first of them.
+/// Numbers of rejected records, and the first of them.
 ///
 /// Memory: some 50 bytes for each split with rejects.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Rejects {
     by_split: BTreeMap<u32, u64>,
     first: Option<Reject>,
-    /// Whether the reasons say the lines already.
+    /// Whether the reasons already name the lines.
     numbered: bool,
 }
 
 impl Rejects {
-    /// None yet, for those whose reasons say the lines already.
+    /// Returns no rejects, for rejects whose reasons already name the lines.
     pub fn numbered() -> Self {
         Rejects { numbered: true, ..Rejects::default() }
     }
 
-    /// Counts a record.
+    /// Counts one reject.
     pub fn add(&mut self, reject: &Reject) {
         *self.by_split.entry(reject.doc.split()).or_default() += 1;
         if self.first.as_ref().is_none_or(|first| reject.doc < first.doc) {
@@ -42,7 +42,7 @@ impl Rejects {
         }
     }
 
-    /// Adds others.
+    /// Adds other rejects.
     pub fn join(&mut self, other: Rejects) {
         for (split, count) in other.by_split {
             *self.by_split.entry(split).or_default() += count;
@@ -52,17 +52,17 @@ impl Rejects {
         self.numbered |= other.numbered;
     }
 
-    /// How many there are.
+    /// Returns the number of rejects.
     pub fn count(&self) -> u64 {
         self.by_split.values().sum()
     }
 
-    /// The first of them.
+    /// Returns the first reject.
     pub fn first(&self) -> Option<&Reject> {
         self.first.as_ref()
     }
 
-    /// Stops the job if there are more than the user allows.
+    /// Returns an error if there are more rejects than the user allows.
     pub fn check(&self, max: Option<u64>, plan: &Plan, reading: &Reading) -> Result<()> {
         let count = self.count();
         match (max, self.first.clone()) {
@@ -76,7 +76,7 @@ impl Rejects {
         }
     }
 
-    /// Writes this part of `rejects/`, if there are any, in the order of the corpus.
+    /// Writes a part of `rejects/` in the order of the corpus, if there are rejects.
     pub fn write(
         &self,
         folder: &OutputFolder,
@@ -98,7 +98,7 @@ impl Rejects {
     }
 }
 
-/// The message of a run that stops because of its rejects.
+/// Returns the error of a run that stops because of its rejects.
 fn too_many(count: u64, max: u64, first: &Reject) -> Guarded {
     Guarded(format!(
         "{count} records were rejected, more than --max-rejects {max}; the first: \"{}\" at {}: {}",
@@ -106,7 +106,8 @@ fn too_many(count: u64, max: u64, first: &Reject) -> Guarded {
     ))
 }
 
-/// Keeps the rejects of a split in a map output, which is made with the first of them, so that none is held.
+/// Writer of the rejects of a split into a map output, so that none is held. The map output is made with the
+/// first reject.
 pub(crate) struct SplitRejectsWriter<'a> {
     outputs: &'a MapOutputs,
     split: u32,
@@ -115,17 +116,17 @@ pub(crate) struct SplitRejectsWriter<'a> {
 }
 
 impl<'a> SplitRejectsWriter<'a> {
-    /// Begins those of this split.
+    /// Begins with no reject of this split.
     pub fn new(outputs: &'a MapOutputs, split: u32) -> Self {
         SplitRejectsWriter { outputs, split, writer: None, rejects: Rejects::default() }
     }
 
-    /// Takes the rejects of a batch; they follow those that were taken before.
+    /// Writes the rejects of a batch, which follow those before.
     pub fn take(&mut self, batch: &mut DocBatch) -> Result<()> {
         batch.take_rejects().iter().try_for_each(|reject| self.push(reject))
     }
 
-    /// Adds one, which follows those before.
+    /// Writes one reject, which follows those before.
     pub fn push(&mut self, reject: &Reject) -> Result<()> {
         self.rejects.add(reject);
         let writer = match &mut self.writer {
@@ -136,14 +137,14 @@ impl<'a> SplitRejectsWriter<'a> {
         writer.write()
     }
 
-    /// Ends the map output, and says what there is to be said of all.
+    /// Ends the map output, and returns the number and the first of its rejects.
     pub fn finish(self) -> Result<Rejects> {
         self.writer.map_or(Ok(()), |writer| writer.finish(()))?;
         Ok(self.rejects)
     }
 }
 
-/// Counts the rejects of a process while it reads, so that a run with too many of them stops early.
+/// Counter of the rejects of a process while it reads, so that a run with too many of them stops early.
 pub(crate) struct RejectLimit<'a> {
     max: Option<u64>,
     plan: &'a Plan,
@@ -152,15 +153,15 @@ pub(crate) struct RejectLimit<'a> {
 }
 
 impl<'a> RejectLimit<'a> {
-    /// At most `max`; `None`: as many as there are.
+    /// Allows up to `max` rejects; any number for `None`.
     pub fn new(max: Option<u64>, plan: &'a Plan, reading: &'a Reading) -> Self {
         RejectLimit { max, plan, reading, so_far: Mutex::default() }
     }
 
-    /// Counts so many more rejects, the first of which is this one.
+    /// Counts `new` more rejects, of which `first` is the first.
     ///
     /// # Errors
-    /// [`Guarded`] when there are more than allowed with these.
+    /// [`Guarded`] when there are now more than allowed.
     pub fn count(&self, new: u64, first: Option<&Reject>) -> Result<()> {
         let (Some(max), Some(reject)) = (self.max, first) else { return Ok(()) };
         let mut so_far = self.so_far.lock().unwrap_or_else(PoisonError::into_inner);
@@ -177,26 +178,27 @@ impl<'a> RejectLimit<'a> {
     }
 }
 
-/// Puts the line before the reason of each reject of a format that has lines: `line 17: …`.
+/// Numbering of rejects: puts the line before the reason of each reject of a format that has lines (`line 17:
+/// ...`).
 ///
-/// A worker that reads the middle of a file does not know how many lines lie before, and to count them for each piece
-/// would take the square of the file's length; so this is done once for each file with rejects, when all is read. Cost:
-/// one more reading of those files, up to the last reject.
+/// A worker that reads the middle of a file does not know how many lines lie before, and counting them for
+/// each piece would take time quadratic in the length of the file. So each file with rejects is read once
+/// more after all else, up to its last reject.
 pub(crate) struct Lines<'a> {
     plan: &'a Plan,
     reading: &'a Reading,
     path: String,
-    /// Of the file at `path`, if it has lines.
+    /// Line numbers of the file at `path`, if its format has lines.
     numbers: Option<LineNumbers>,
 }
 
 impl<'a> Lines<'a> {
-    /// Of the files of a plan.
+    /// Numbers rejects in the files of a plan.
     pub fn new(plan: &'a Plan, reading: &'a Reading) -> Self {
         Lines { plan, reading, path: String::new(), numbers: None }
     }
 
-    /// To be called in the order of the corpus.
+    /// Puts the line into the reason of a reject. To be called in the order of the corpus.
     pub fn number(&mut self, reject: &mut Reject) -> Result<()> {
         if self.path != reject.path {
             self.path.clone_from(&reject.path);
@@ -220,7 +222,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// A part of `rejects/`, which is made with the first record.
+/// Part of `rejects/`, which is made with the first record.
 struct RejectsTable<'a> {
     folder: &'a OutputFolder,
     part: u32,

@@ -1,11 +1,11 @@
-//! The text of `_SUCCESS`: what the run was and did, and the list of its files.
+//! The text of `_SUCCESS`: the summary of a run, the name of its folder, and the list of its files.
 
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
 
 use super::files::FileList;
 
-/// A file in the list of `_SUCCESS`: an [`OutputFile`](super::OutputFile) without its upload.
+/// File in the list of `_SUCCESS`: an [`OutputFile`](super::OutputFile) without its upload and place.
 #[derive(Serialize)]
 struct ListedFile<'a> {
     bytes: u64,
@@ -13,14 +13,14 @@ struct ListedFile<'a> {
     blake3: &'a str,
 }
 
-/// What is read again of `_SUCCESS`.
+/// The part of `_SUCCESS` that this program reads back.
 #[derive(Debug, Deserialize)]
 pub(crate) struct SuccessList {
-    /// `None` in an output of a version that did not list its files.
+    /// `None` if the output was written by a version that did not list its files.
     pub files: Option<FileList>,
 }
 
-/// The JSON object `summary` with two members more: `run`, which no two runs have in common, and `files`.
+/// Returns the JSON object `summary` with two more members: `run`, which is unique to a run, and `files`.
 pub(super) fn success_text(summary: &impl Serialize, run: &str, files: &FileList) -> Result<String> {
     let text = serde_json::to_string_pretty(summary)?;
     let body = text.trim_end().strip_suffix('}').map(str::trim_end);
@@ -29,7 +29,7 @@ pub(super) fn success_text(summary: &impl Serialize, run: &str, files: &FileList
     let mut separator = "\n";
     for (name, file) in &files.0 {
         let (bytes, records, blake3) = (file.bytes, file.records, file.blake3.as_str());
-        // One line for each: there may be very many.
+        // One line for each file: there may be very many.
         success.push_str(separator);
         success.push_str(&format!("    {}: ", serde_json::to_string(name)?));
         success.push_str(&serde_json::to_string(&ListedFile { bytes, records, blake3 })?);

@@ -1,4 +1,4 @@
-//! The numbers of a run: counters for people, JSON for machines.
+//! The summary of a run: counters for people, JSON for machines.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,30 +13,32 @@ use serde_json::Value;
 
 use crate::progress::StageRow;
 
-/// What a run was and did. Written to `_SUCCESS`, to `--summary-json`, and as counters to stderr.
+/// Summary of a run. It is written to `_SUCCESS` and to `--summary-json`, and its counters to stderr.
 #[derive(Debug, Serialize)]
 pub(crate) struct Summary {
     pub version: &'static str,
-    /// The options, by their names; null where one was not given.
+    /// Options by their names; null for an option that was not given.
     pub configuration: BTreeMap<String, Value>,
     pub counters: Counters,
     pub process: Process,
-    /// Clusters by their number of documents.
+    /// Number of clusters of each size, in documents.
     pub cluster_sizes: BTreeMap<u64, u64>,
-    /// Pairs that match, identical documents aside, by their distance.
+    /// Number of matching pairs of each distance, without identical documents.
     pub pairs_by_distance: BTreeMap<u32, u64>,
-    /// The same by their similarity in hundredths, where it was measured.
+    /// Number of these pairs of each similarity, in hundredths, where it was measured.
     pub pairs_by_similarity: BTreeMap<u32, u64>,
-    /// How evenly each block spread its rows.
+    /// Distribution of the rows of each block over buckets and workers.
     pub blocks: Vec<BlockSkew>,
-    /// Some pairs, from all over the corpus.
+    /// Up to 20 pairs, from all over the corpus.
     pub sample_pairs: Vec<SamplePair>,
+    /// Time that each part of the run took.
     pub seconds: Clock,
-    /// All but the commit, which is not done when this is written.
+    /// Stages of the run, without the commit, which is not done when this is written.
     pub stages: Vec<StageRow>,
     pub input: Vec<InputFile>,
 }
 
+/// File of the input.
 #[derive(Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub(crate) struct InputFile {
     pub uri: String,
@@ -49,23 +51,25 @@ impl InputFile {
     }
 }
 
+/// Distribution of the rows of one block over buckets and workers.
 #[derive(Debug, Serialize)]
 pub(crate) struct BlockSkew {
     pub rows: u64,
     pub largest_bucket: u64,
-    /// Of the worker that had the most.
+    /// Number of rows of the worker that had the most.
     pub most_rows_of_a_worker: u64,
-    /// Pairs that were compared, by all workers.
+    /// Number of pairs that all workers compared.
     pub compared: u64,
-    /// Of the worker that had the most.
+    /// Number of pairs that the worker with the most compared.
     pub most_compared_by_a_worker: u64,
 }
 
+/// Pair of documents, for people to look at.
 #[derive(Debug, Serialize)]
 pub(crate) struct SamplePair {
     pub a: String,
     pub b: String,
-    /// Where the method has one.
+    /// Distance, if the method has one.
     pub distance: Option<u32>,
     pub similarity: Option<f64>,
 }
@@ -86,13 +90,14 @@ pub(crate) fn skew(loads: &[Vec<BlockLoad>]) -> Vec<BlockSkew> {
     (0..blocks).map(block).collect()
 }
 
-/// How many things there are of each kind.
+/// Returns the number of things of each kind.
 pub(crate) fn histogram<K: Ord>(kinds: impl Iterator<Item = K>) -> BTreeMap<K, u64> {
     let mut counts = BTreeMap::new();
     kinds.for_each(|kind| *counts.entry(kind).or_default() += 1);
     counts
 }
 
+/// Counters of a run.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Counters {
     pub input_files: u64,
@@ -100,13 +105,13 @@ pub(crate) struct Counters {
     pub splits: u64,
     pub records_read: u64,
     pub text_bytes: u64,
-    /// Documents whose illegal bytes were read as U+FFFD.
+    /// Number of documents whose illegal bytes were read as U+FFFD.
     pub replaced: u64,
     pub distinct: u64,
     pub candidates: u64,
-    /// Of two documents by their similarity, where the method counts them.
+    /// Number of comparisons of two documents by their similarity, if the method counts them.
     pub comparisons: Option<u64>,
-    /// Of two documents by a block of their fingerprints, where the method counts them.
+    /// Number of comparisons of two documents by a block of their fingerprints, if the method counts them.
     pub block_comparisons: Option<u64>,
     pub pairs: u64,
     pub clusters: u64,
@@ -119,19 +124,19 @@ pub(crate) struct Counters {
     pub rejected: u64,
 }
 
-/// What the processes have used.
+/// Resources that the processes have used.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Process {
     /// User and system time.
     pub cpu_milliseconds: u64,
-    /// The most memory that was resident at a time, in the process that had most.
+    /// Most memory that was resident at a time, in the process that had most.
     pub peak_memory_bytes: u64,
-    /// Written to local disks because it did not fit into memory.
+    /// Bytes written to local disks because they did not fit into memory.
     pub spilled_bytes: u64,
 }
 
 impl Counters {
-    /// Counts clusters and removals; returns the clusters by size.
+    /// Counts clusters and removals; returns the number of clusters of each size.
     pub fn count_clusters(&mut self, members: &[Member]) -> BTreeMap<u64, u64> {
         let clusters = members.chunk_by(|a, b| a.cluster == b.cluster);
         let sizes = histogram(clusters.map(|cluster| cluster.len() as u64));
@@ -147,36 +152,37 @@ impl Counters {
         sizes
     }
 
-    /// Documents that were decided to be removed, once they are counted.
+    /// Returns the number of documents to be removed, once they are counted.
     pub fn to_remove(&self) -> u64 {
         self.removed_identical + self.removed_similar + self.removed_chain
     }
 }
 
 impl Process {
-    /// Adds what another one has used.
+    /// Adds what another process has used.
     pub fn add(&mut self, other: &Process) {
         self.cpu_milliseconds += other.cpu_milliseconds;
         self.peak_memory_bytes = self.peak_memory_bytes.max(other.peak_memory_bytes);
         self.spilled_bytes += other.spilled_bytes;
     }
 
-    /// Asks the system what this process has used so far; 0 where it does not say (it does on Linux).
+    /// Asks the system what this process has used so far; 0 where the system does not say (Linux does).
     pub fn measure() -> Self {
-        // Behind the name in brackets; fields 14 and 15 of proc(5), in ticks of 10 ms.
+        // The name of the process is in brackets. After it come fields 3 and following of proc(5); 14 and 15
+        // are in ticks of 10 ms.
         let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
         let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
         let ticks: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
         Process { cpu_milliseconds: 10 * ticks, peak_memory_bytes: status("VmHWM:"), spilled_bytes: 0 }
     }
 
-    /// The memory that is resident now; 0 where the system does not say.
+    /// Returns the number of bytes that are resident now; 0 where the system does not say.
     pub fn resident_memory_bytes() -> u64 {
         status("VmRSS:")
     }
 }
 
-/// A size that the system tells of this process, in bytes.
+/// Returns a size that the system gives for this process, in bytes.
 fn status(field: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let size = status.lines().find_map(|line| line.strip_prefix(field));
@@ -248,7 +254,7 @@ impl fmt::Display for Summary {
     }
 }
 
-/// The seconds that each part of the run took.
+/// Seconds that each part of the run took.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Clock(BTreeMap<&'static str, f64>);
 
@@ -258,7 +264,7 @@ impl Clock {
         self.0.insert(name, (took.as_secs_f64() * 1e3).round() / 1e3);
     }
 
-    /// All parts.
+    /// Returns all parts.
     pub fn seconds(self) -> BTreeMap<&'static str, f64> {
         self.0
     }

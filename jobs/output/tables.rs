@@ -1,4 +1,4 @@
-//! The tables of an output: pairs, clusters, rejects.
+//! The Parquet tables of an output: pairs, clusters and labels.
 
 use std::sync::Arc;
 
@@ -15,21 +15,22 @@ use super::OutputFolder;
 use crate::corpus::doc_ids::Names;
 use crate::dedup::verdicts::{reason, similarity};
 
-/// Rows of one part.
+/// Number of rows of a part.
 const PART_ROWS: usize = 1 << 20;
-/// Rows that are held at once.
+/// Number of rows that are held at once.
 const BATCH_ROWS: usize = 1 << 13;
 
-/// Which of the pairs are written.
+/// The pairs that are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum PairsOf {
-    /// Identical documents make one edge each, to the first of them.
+    /// Identical documents give one pair each, with the first of them.
     Firsts,
     /// Every pair of documents.
     All,
 }
 
-/// Writes `pairs/`, identical documents first; returns the number of rows. `matches`: copies sorted by their first.
+/// Writes `pairs/`, identical documents first; returns the number of rows. `matches`: copies are sorted by
+/// their first document. `measured`: whether the similarity of each pair is known.
 pub(crate) fn write_pairs<'a>(
     folder: &OutputFolder,
     matches: &Matches,
@@ -74,7 +75,7 @@ pub(crate) fn write_pairs<'a>(
     table.finish()
 }
 
-/// Writes `clusters/`. `measured`: the similarity of each pair is known.
+/// Writes `clusters/`. `measured`: whether the similarity of each pair is known.
 pub(crate) fn write_clusters(
     folder: &OutputFolder,
     members: &[Member],
@@ -89,7 +90,7 @@ pub(crate) fn write_clusters(
     Ok(())
 }
 
-/// Writes `labels/`.
+/// Writes `labels/`; returns the number of rows.
 pub(crate) fn write_labels<'a>(
     folder: &OutputFolder,
     rows: impl Iterator<Item = LabelRow<'a>>,
@@ -101,9 +102,9 @@ pub(crate) fn write_labels<'a>(
     table.finish()
 }
 
-/// A row of a table.
+/// Row of a table.
 trait TableRow: Sized {
-    /// Rows to columns, each with its name and whether a value may be missing.
+    /// Turns rows into columns, each with its name and whether a value may be missing.
     fn columns(rows: &[Self]) -> Vec<(&'static str, ArrayRef, bool)>;
 }
 
@@ -164,11 +165,12 @@ fn strings<'a>(values: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
     Arc::new(StringArray::from_iter(values))
 }
 
+/// Returns the positions of documents, as the tables hold them.
 fn places(docs: impl Iterator<Item = DocId>) -> ArrayRef {
     Arc::new(UInt64Array::from_iter_values(docs.map(|doc| doc.0)))
 }
 
-/// A test document, its label, and the label by each measure, in the order of [`Measure::ALL`].
+/// Test document with its label, and the label by each measure, in the order of [`Measure::ALL`].
 pub(crate) struct LabelRow<'a> {
     pub id: &'a str,
     pub label: &'a str,
@@ -188,7 +190,7 @@ impl TableRow for LabelRow<'_> {
     }
 }
 
-/// A table being written, in parts. One without rows has one part without rows.
+/// Table that is being written, in parts. A table without rows has one part without rows.
 struct Table<'a, R> {
     folder: &'a OutputFolder,
     name: &'static str,

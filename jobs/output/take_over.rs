@@ -1,5 +1,8 @@
-//! What becomes of the runs before, once the lock is ours: what was decided is finished, what can be resumed is taken, and
-//! the rest is removed.
+//! Takes over what earlier runs have left, once this run has the lock.
+//!
+//! Each earlier run has a folder in `_temporary`. A decided commit is finished, work of a run with the same
+//! key is resumed, and everything else is removed. The owner of such a folder may only be asleep, so each
+//! step leaves it nothing that it could still change.
 
 use std::sync::Arc;
 
@@ -11,6 +14,11 @@ use super::{EARLIER, KEY, Key, OutputFolder, PARTS, by_upload, put, read, refuse
 use crate::say;
 
 impl OutputFolder {
+    /// Finishes, takes over or removes the folders of all earlier runs, and prepares the folder of this run.
+    ///
+    /// # Errors
+    /// [`WrongUse`](crate::WrongUse) when the output exists and is not to be replaced; the lock is then
+    /// released.
     pub(super) fn take_over(&mut self, overwrite: bool, key: Option<&Key>) -> Result<()> {
         let mut others = Vec::new();
         for other in self.other_runs()? {
@@ -42,7 +50,7 @@ impl OutputFolder {
             .map_err(|error| self.reason(error))
     }
 
-    /// The folders of other runs, the earliest first.
+    /// Returns the folders of other runs, the earliest first.
     pub(super) fn other_runs(&self) -> Result<Vec<String>> {
         let children = self.store.children(&self.at("_temporary"))?;
         let directories = children.into_iter().filter(|child| child.directory);
@@ -54,8 +62,8 @@ impl OutputFolder {
         Ok(runs)
     }
 
-    /// Finishes the commit of another run, which is half visible. One that cannot be finished is given up, if whoever
-    /// claims the output wants to replace it anyway.
+    /// Finishes the half-visible commit of another run. If that fails and `overwrite` is set, the commit is
+    /// given up with a warning, since this run replaces the output anyway.
     fn finish_for(&mut self, other: String, job: &JobManifest, overwrite: bool) -> Result<()> {
         let mine = self.run.clone();
         if !self.adopt_run(other)? {
@@ -77,8 +85,8 @@ impl OutputFolder {
         Ok(self.store.remove(&theirs)?)
     }
 
-    /// Makes visible what an earlier run of the same key has decided. Where that cannot be done, it is given up, and all begins
-    /// anew: for who wants to replace the output anyway.
+    /// Makes visible what an earlier run with the same key has decided. If that fails, the commit is given
+    /// up, and this run begins anew. To be called only with `--overwrite`.
     pub fn show_or_give_up(&mut self, key: Option<&Key>) -> Result<()> {
         let Some(job) = &self.decided else { return Ok(()) };
         let Err(error) = self.show(job) else { return Ok(()) };
@@ -86,7 +94,7 @@ impl OutputFolder {
         say(shown(&format!(
             "warning: an earlier commit of this job is given up, and all is done anew: {error:#}"
         )));
-        // It must not be taken for a decision any more while the rest is removed.
+        // Nothing may take the manifest for a decision while the rest is removed.
         let given_up = self.run.clone();
         if let Showing::Uploads(uploads) = self.store.showing() {
             by_upload::clear(self, uploads, &given_up, None)?;
@@ -101,15 +109,17 @@ impl OutputFolder {
         self.begin(Vec::new(), key)
     }
 
-    /// Takes the folder of a dead run for this one's. False if it is gone: its owner was only asleep, and just about to end.
+    /// Makes the folder of a dead run the folder of this run. False if the folder is gone: its owner was only
+    /// asleep, and has removed it.
     fn adopt_run(&mut self, other: String) -> Result<bool> {
         match self.store.showing() {
-            // The new name takes the floor from under an owner that was only asleep.
+            // The new name makes every later step of an owner that was only asleep fail.
             Showing::Rename(renamer) => match renamer.rename(&other, &self.run) {
                 Err(_) if !self.store.exists(&other)? => return Ok(false),
                 renamed => renamed?,
             },
-            // Such an owner goes on with the same work until it looks at the lock; only one can decide.
+            // An owner that was only asleep goes on with the same work until it looks at the lock; only one
+            // of the two can decide.
             Showing::Uploads(_) => self.run = other,
         }
         Ok(true)
@@ -118,7 +128,7 @@ impl OutputFolder {
     /// Removes the folder of a dead run.
     fn remove_run(&self, other: &str) -> Result<()> {
         let Showing::Rename(renamer) = self.store.showing() else { return Ok(self.store.remove(other)?) };
-        // Its owner may only be asleep, and write there while it is removed.
+        // The owner may only be asleep and write there during the removal, so the folder is renamed first.
         let gone = self.temporary("gone");
         self.store.remove(&gone)?;
         self.store.create_dir(&self.run)?;
@@ -129,10 +139,11 @@ impl OutputFolder {
         Ok(self.store.remove(&gone)?)
     }
 
-    /// Removes the runs that nobody resumes, and prepares this one's folder.
+    /// Removes the runs that nobody resumes, and prepares the folder of this run.
     fn begin(&mut self, others: Vec<String>, key: Option<&Key>) -> Result<()> {
         let store = Arc::clone(&self.store);
-        // What is removed must not come back without the lock and the new name.
+        // The lock and the new name must be durable before anything is removed: otherwise a loss of power
+        // could undo them alone.
         store.settle(&self.at("_temporary"))?;
         for other in others {
             if let Showing::Uploads(uploads) = store.showing() {
@@ -151,7 +162,7 @@ impl OutputFolder {
             return Ok(());
         }
         if !self.resumable {
-            // Without a key, one like no other.
+            // Without a key the file is empty, and equals the key of no other run.
             put(store.as_ref(), &self.temporary(KEY), key.map_or(b"", |key| key.0.as_bytes()))?;
             self.resumable = key.is_some();
         } else if let Showing::Rename(renamer) = store.showing() {

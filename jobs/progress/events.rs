@@ -1,4 +1,4 @@
-//! What happens, as JSON lines.
+//! Events of a job, as JSON lines in a file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::stages::StageRow;
 use super::{Stage, lock};
 
-/// One thing that happens to a job (docs/formats.md).
+/// Event of a job (docs/formats.md).
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(super) enum Event<'a> {
@@ -68,15 +68,15 @@ struct Line<'a> {
     event: &'a Event<'a>,
 }
 
-/// A file that events are appended to.
+/// File that events are appended to.
 pub(super) struct Events {
     path: String,
-    /// `None`: nothing more is to be told.
+    /// `None` after the last event, or after an error.
     file: Mutex<Option<File>>,
 }
 
 impl Events {
-    /// Opens the file, which may have events of earlier jobs. A line that was not written to its end is ended.
+    /// Opens the file, which may have events of earlier jobs. Ends its last line if that was cut short.
     pub fn open(path: &str) -> Result<Self> {
         let open = || {
             let mut file =
@@ -95,12 +95,14 @@ impl Events {
         Ok(Events { path: path.to_owned(), file: Mutex::new(Some(file)) })
     }
 
-    /// Appends a line in one write, so that it is whole whenever the process is killed. After an error nothing more is
-    /// appended: it is given once.
+    /// Appends an event as one line in one write, so that the line is whole whenever the process is killed.
+    ///
+    /// # Errors
+    /// When the write fails. Then nothing more is appended, and later calls return no error.
     pub fn tell(&self, event: &Event) -> Result<()> {
         let mut open = lock(&self.file);
         let Some(file) = open.as_mut() else { return Ok(()) };
-        // Once nobody else writes, so that the times of lines ascend.
+        // The time is taken under the lock, so that the times of lines ascend.
         let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
         let line = serde_json::to_string(&Line { time, event })? + "\n";
         let written = file.write_all(line.as_bytes());

@@ -1,4 +1,4 @@
-//! The numbers of a running job for Prometheus: its text format, version 0.0.4.
+//! Metrics of a running job for Prometheus, in its text format, version 0.0.4.
 
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering;
@@ -9,7 +9,7 @@ use super::stages::{StageTotals, Tally};
 use super::{Progress, Stage};
 use crate::output::summary::Process;
 
-/// How a job goes.
+/// State of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Running,
@@ -17,7 +17,7 @@ pub(super) enum Outcome {
     Failed,
 }
 
-/// What is known of a job before it runs.
+/// Facts about a job that are known before it runs.
 pub(super) struct JobInfo {
     pub name: String,
     pub output: String,
@@ -26,7 +26,7 @@ pub(super) struct JobInfo {
     pub started: SystemTime,
 }
 
-/// All metrics (docs/formats.md).
+/// Returns all metrics as text (docs/formats.md).
 pub(super) fn text(job: &JobInfo, outcome: Outcome, progress: &Progress) -> String {
     let (stage, _, _) = progress.now();
     let totals = progress.totals();
@@ -119,9 +119,10 @@ pub(super) fn text(job: &JobInfo, outcome: Outcome, progress: &Progress) -> Stri
     text.0
 }
 
+/// Name, help and value of a metric of each stage.
 type OfStage = (&'static str, &'static str, fn(&StageTotals) -> f64);
 
-/// The counters of each stage.
+/// Counters of each stage.
 const STAGES: [OfStage; 5] = [
     ("dedup_job_records_total", "Records that went through the stage", |of| {
         sum(of, |tally| tally.records as f64)
@@ -147,7 +148,7 @@ enum Kind {
 struct Text(String);
 
 impl Text {
-    /// One metric: its help, its type, and a line for each of its values.
+    /// Adds one metric: its help, its type, and a line for each of its values.
     fn metric<'a, V: Display>(
         &mut self,
         name: &str,

@@ -1,6 +1,8 @@
-//! What a running job is at, and how people see it: a line on stderr, a table at the end, metrics and events in files.
+//! Progress of a running job, and how people see it: a line on stderr, a table at the end, metrics and events
+//! in files.
 //!
-//! Workers count, each for itself; a thread of its own looks at the counts (`watch`).
+//! Each worker counts for itself; a thread of its own looks at the counts (`watch.rs`). The reasons are in
+//! docs/design/0024.
 
 mod events;
 mod metrics;
@@ -29,7 +31,7 @@ use self::stragglers::{AtHand, Slow, State, median, slow};
 use crate::corpus::plan::{Split, UnopenedPiece};
 use crate::say;
 
-/// What the job is at. No job has all of them, but each has its own in this order.
+/// Stage of a job. No job has all stages, but each has its own in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Stage {
@@ -47,7 +49,7 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    /// All, in order.
+    /// All stages, in order.
     pub const ALL: [Stage; 10] = [
         Stage::Start,
         Stage::Count,
@@ -61,7 +63,7 @@ impl Stage {
         Stage::Commit,
     ];
 
-    /// For people and machines.
+    /// Returns the name of the stage for people and machines.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Start => "start",
@@ -78,83 +80,87 @@ impl Stage {
     }
 }
 
-/// What all workers of this process have done so far.
+/// Counts of all workers of this process.
 ///
 /// Memory: some hundred bytes for each worker and stage, 16 for each finished split.
 #[derive(Default)]
 pub(crate) struct Progress {
-    /// By the worker's number in the whole job. Each worker locks its own, once a batch.
+    /// Counts of each worker, by its number in the whole job. Each worker locks only its own, once a batch.
     workers: Mutex<BTreeMap<usize, Arc<Mutex<OfWorker>>>>,
     board: Mutex<Board>,
-    /// Bytes written to local disks because memory is short; whoever does that adds them.
+    /// Bytes written to local disks because memory is short; whoever spills adds them.
     pub spilled_bytes: AtomicU64,
+    /// Number of times that a worker was named as slow.
     slow: AtomicU64,
     outlets: OnceLock<Outlets>,
 }
 
-/// Where things are told; nowhere for a job that is not watched.
+/// Where progress is shown; unset for a job that is not watched.
 struct Outlets {
     quiet: bool,
     bar: Option<ProgressBar>,
     events: Option<Events>,
 }
 
-/// Which stages have begun, and who is in them. Never locked while a worker's own counts are.
+/// The stages that have begun, and the workers in them. Never locked while the counts of a worker are locked.
 #[derive(Default)]
 struct Board {
     stages: [Span; Stage::ALL.len()],
 }
 
-/// A stage, from the first worker that enters it to the last that leaves it.
+/// Span of a stage, from the first worker that enters it to the last that leaves it.
 #[derive(Default)]
 struct Span {
     first: Option<Instant>,
     last: Option<Instant>,
+    /// Number of workers in the stage.
     inside: usize,
+    /// Whether the end of the stage was told.
     told: bool,
-    /// How long each finished split took.
+    /// Time that each finished split took.
     splits: Vec<Duration>,
 }
 
+/// Counts of one worker.
 #[derive(Default)]
 struct OfWorker {
     tallies: [Tally; Stage::ALL.len()],
     at_hand: Option<Hand>,
-    /// When it last counted something.
+    /// Time when the worker last counted something.
     moved: Option<Instant>,
 }
 
-/// A split that is being read.
+/// Split that a worker is reading.
 struct Hand {
     stage: Stage,
     split: u32,
     file: String,
     since: Instant,
-    /// Somebody was told that it takes long.
+    /// Whether the user was told that it takes long.
     named: bool,
 }
 
 impl Progress {
-    /// A worker of this process, in no stage yet. `number`: among the workers of the whole job; what the job's main
-    /// thread does by itself is done as worker 0. One thread at a time is a worker.
+    /// Returns a worker of this process that is in no stage yet. `number`: its number in the whole job. What
+    /// the main thread does by itself is done as worker 0. Only one thread at a time may be a worker.
     pub fn worker(&self, number: usize) -> At<'_> {
         let own = Arc::clone(lock(&self.workers).entry(number).or_default());
         let (wall, cpu) = (Cell::new(Instant::now()), Cell::new(thread_cpu()));
         At { progress: self, number, own, stage: Cell::new(Stage::Start), wall, cpu }
     }
 
-    /// Every stage that was entered, with all workers of this process that were in it.
+    /// Returns every stage that was entered, with all workers of this process that were in it.
     pub fn totals(&self) -> Vec<StageTotals> {
         let board = lock(&self.board);
         self.totals_of(&board)
     }
 
-    /// What a finished job says of its stages.
+    /// Returns the stages as a finished job shows them.
     pub fn rows(&self) -> Vec<StageRow> {
         self.totals().iter().map(StageRow::of).collect()
     }
 
-    /// Something the user should know; the job goes on.
+    /// Warns the user. The job goes on.
     pub fn warn(&self, warning: &str) {
         self.tell(&Event::Warning { message: warning });
         self.say_warning(warning);
@@ -176,7 +182,7 @@ impl Progress {
         merge(workers.iter().flat_map(of_worker))
     }
 
-    /// The last stage that was begun, how long ago, and what was done in it.
+    /// Returns the last stage that was begun, how long ago that was, and what was done in it.
     fn now(&self) -> (Stage, Duration, Tally) {
         let board = lock(&self.board);
         let begun = Stage::ALL.into_iter().zip(&board.stages).rfind(|(_, span)| span.first.is_some());
@@ -217,6 +223,7 @@ impl Progress {
         }
     }
 
+    /// Writes an event. If that fails, warns once.
     fn tell(&self, event: &Event) {
         let events = self.outlets.get().and_then(|outlets| outlets.events.as_ref());
         if let Some(Err(error)) = events.map(|events| events.tell(event)) {
@@ -234,7 +241,7 @@ impl Progress {
         }
     }
 
-    /// A worker goes from one stage to another.
+    /// Notes that a worker goes from one stage to another.
     fn passes(&self, from: Stage, to: Stage) {
         let now = Instant::now();
         let mut board = lock(&self.board);
@@ -254,14 +261,14 @@ impl Progress {
         self.tell_finished(&mut board);
     }
 
-    /// A stage is finished when nobody is in it and a later one has begun: a worker passes on when all are through,
-    /// or the main thread does when all have ended.
+    /// Tells of stages that are finished: nobody is in the stage and a later one has begun. A worker goes on
+    /// to the next stage when all are through, and the main thread does when all have ended.
     fn tell_finished(&self, board: &mut Board) {
         let last = board.stages.iter().rposition(|span| span.first.is_some());
         self.tell_finished_before(board, last.unwrap_or(0));
     }
 
-    /// `end`: the first stage that may go on.
+    /// Tells of finished stages before `end`, the first stage that may go on.
     fn tell_finished_before(&self, board: &mut Board, end: usize) {
         let ended = |span: &Span| span.first.is_some() && span.inside == 0 && !span.told;
         if !board.stages[..end].iter().any(ended) {
@@ -280,7 +287,7 @@ impl Progress {
 }
 
 impl Span {
-    /// Until now, if somebody is in it.
+    /// Returns how long the stage took; until now if somebody is in it.
     fn took(&self) -> Duration {
         let end = if self.inside > 0 { Some(Instant::now()) } else { self.last };
         let took = self.first.zip(end).map(|(first, end)| end.saturating_duration_since(first));
@@ -299,22 +306,24 @@ impl OfWorker {
     }
 }
 
-/// A worker and the stage it is in. It leaves the stage when this is dropped, or when it enters another.
+/// Worker and the stage that it is in. The worker leaves the stage when this is dropped, or when it enters
+/// another.
 ///
 /// To be used on the thread that made it, whose CPU time is counted.
 pub(crate) struct At<'a> {
     progress: &'a Progress,
     number: usize,
     own: Arc<Mutex<OfWorker>>,
-    /// `Start`: in none.
+    /// Stage of the worker; `Start` if it is in none.
     stage: Cell<Stage>,
-    /// When the clocks were last read.
+    /// Time when the clocks were last read.
     wall: Cell<Instant>,
+    /// CPU time of the thread at that time.
     cpu: Cell<Duration>,
 }
 
 impl At<'_> {
-    /// The worker begins a stage. A stage that it is in already goes on.
+    /// Enters a stage. Nothing happens if the worker is in that stage already.
     pub fn enter(&self, stage: Stage) {
         if stage == self.stage.get() {
             return;
@@ -324,7 +333,8 @@ impl At<'_> {
         self.count(|tally| tally.entered = true);
     }
 
-    /// Some records, of so many bytes, have gone through the stage. Cost: two readings of clocks; for once a batch.
+    /// Counts records and bytes that have gone through the stage. Cost: reads two clocks; to be called once a
+    /// batch.
     pub fn read(&self, records: u64, bytes: u64) {
         self.count(|tally| {
             tally.records += records;
@@ -332,12 +342,12 @@ impl At<'_> {
         });
     }
 
-    /// So much of the input files has gone through the stage.
+    /// Counts bytes of the input files that have gone through the stage.
     pub fn done(&self, file_bytes: u64) {
         self.count(|tally| tally.file_bytes += file_bytes);
     }
 
-    /// The worker does a split of the stage by `work`.
+    /// Calls `work`, which does a split of the stage.
     pub fn split<T>(&self, number: u32, split: &Split, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let since = Instant::now();
         let stage = self.stage.get();
@@ -373,8 +383,8 @@ impl At<'_> {
         result
     }
 
-    /// Counts, and the time since the last count. Where a worker has a split at hand, all of its time is work, be it
-    /// the CPU's or the disk's; elsewhere it may wait for other workers, so only CPU time is.
+    /// Adds counts, and the time since the last call. While a worker has a split, all of its time is work of
+    /// the CPU or the disk. Otherwise it may wait for other workers, so only its CPU time counts as busy.
     fn count(&self, add: impl FnOnce(&mut Tally)) {
         let (now, cpu) = (Instant::now(), thread_cpu());
         let wall = now.saturating_duration_since(self.wall.replace(now));
@@ -399,7 +409,7 @@ impl Drop for At<'_> {
     }
 }
 
-/// What holds no more than counts is good after a panic too, which ends the process anyway.
+/// Locks a mutex, also after a panic: counts are still good then, and the panic ends the process anyway.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! What came of each stage: as it is counted, as it travels between processes, and as people see it.
+//! Totals of each stage: as they are counted, as they travel between processes, and as people see them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,23 +10,24 @@ use unicode_width::UnicodeWidthStr;
 
 use super::Stage;
 
-/// What one worker has done in one stage.
+/// Counts of one worker in one stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Tally {
-    /// It has taken part.
+    /// Whether the worker has taken part.
     pub entered: bool,
-    /// Rejected ones too.
+    /// Number of records, with rejected ones.
     pub records: u64,
-    /// Of text, or of files where the stage copies them.
+    /// Bytes of text, or of files if the stage copies files.
     pub bytes: u64,
-    /// Of the input files, as far as they are read.
+    /// Bytes of the input files that are read.
     pub file_bytes: u64,
+    /// Number of finished splits.
     pub splits: u64,
-    /// From entering to leaving.
+    /// Time in the stage.
     pub wall: Duration,
-    /// Of its thread.
+    /// CPU time of its thread.
     pub cpu: Duration,
-    /// Not spent waiting for other workers.
+    /// Time not spent waiting for other workers.
     pub busy: Duration,
 }
 
@@ -45,25 +46,27 @@ impl Sum for Tally {
     }
 }
 
-/// A stage and those who took part in it. Sent by each process to process 0.
+/// Totals of a stage, with the workers that took part in it. Each process sends them to process 0.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct StageTotals {
     pub stage: Stage,
-    /// From the first worker that entered it to the last that left it.
+    /// Time from the first worker that entered the stage to the last that left it.
     pub took: Duration,
-    /// By their numbers.
+    /// Workers by their numbers.
     pub workers: Vec<WorkerTotals>,
 }
 
-/// What one worker of the whole job has done in it.
+/// Counts of one worker of the whole job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct WorkerTotals {
     pub worker: u32,
     pub tally: Tally,
 }
 
-/// Joins the totals of several processes, or workers: the stages in their order, each with all of its workers. No clock of
-/// one is held against another's, so a stage took as long as it did where it took longest.
+/// Joins the totals of several processes or workers: the stages in their order, each with all of its workers.
+///
+/// No clock of one process is compared with that of another, so the time of a stage is that of the process
+/// where it took longest.
 pub(crate) fn merge(parts: impl IntoIterator<Item = StageTotals>) -> Vec<StageTotals> {
     let mut all = BTreeMap::<Stage, StageTotals>::new();
     for mut part in parts {
@@ -76,12 +79,12 @@ pub(crate) fn merge(parts: impl IntoIterator<Item = StageTotals>) -> Vec<StageTo
     all.into_values().collect()
 }
 
-/// A stage as `_SUCCESS` and the events show it.
+/// Stage as `_SUCCESS` and the events show it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct StageRow {
     pub stage: Stage,
     pub seconds: f64,
-    /// How many took part.
+    /// Number of workers that took part.
     pub workers: usize,
     pub splits: u64,
     pub records: u64,
@@ -90,7 +93,7 @@ pub(crate) struct StageRow {
     pub busy_seconds: f64,
     pub slowest_worker: u32,
     pub slowest_busy_seconds: f64,
-    /// How many times as long the slowest worker was busy as those who took part were on average.
+    /// Busy time of the slowest worker, as a multiple of the mean of those that took part.
     pub skew: f64,
 }
 
@@ -98,7 +101,7 @@ impl StageRow {
     pub fn of(totals: &StageTotals) -> Self {
         let workers = &totals.workers;
         let all: Tally = workers.iter().map(|worker| worker.tally).sum();
-        // Of equal ones the first.
+        // Of equally slow workers, the first.
         let slowest = workers.iter().rev().max_by_key(|worker| worker.tally.busy);
         let (slowest, most) =
             slowest.map_or_else(Default::default, |slowest| (slowest.worker, slowest.tally.busy));
@@ -120,12 +123,12 @@ impl StageRow {
     }
 }
 
-/// In thousandths.
+/// Returns a time in seconds, rounded to thousandths.
 pub(super) fn seconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e3).round() / 1e3
 }
 
-/// The stages as a table with aligned columns, 80 of them unless numbers are huge.
+/// Stages as a table with aligned columns, 80 characters wide unless numbers are huge.
 pub(crate) struct Table<'a>(pub &'a [StageTotals]);
 
 impl fmt::Display for Table<'_> {
@@ -190,7 +193,7 @@ mod tests {
         assert_eq!(merged, [totals(Stage::Map, 12, &map), totals(Stage::Resolve, 1, &[worker(0, 0, 1)])]);
         let row = StageRow::of(&merged[0]);
         assert_eq!((row.records, row.bytes, row.splits, row.workers), (15, 15_000_000, 4, 4));
-        // 9 seconds where four had 16 together.
+        // The slowest worker took 9 seconds, and all four 16 together.
         assert_eq!((row.slowest_worker, row.skew, row.cpu_seconds), (1, 2.25, 16.0));
         assert_eq!((row.seconds, row.busy_seconds, row.slowest_busy_seconds), (12.0, 16.0, 9.0));
     }

@@ -1,37 +1,39 @@
-//! Which workers are slow.
+//! Finds workers that are slow.
 
 use std::fmt;
 use std::time::Duration;
 
 use super::Stage;
 
-/// A split that takes less is not slow, whatever others took.
+/// Least time of a slow split, whatever others took.
 const LEAST: Duration = Duration::from_secs(30);
-/// How many times as long as others a slow split takes.
+/// Least time of a slow split, as a multiple of the median of the finished ones.
 const TIMES: u32 = 3;
-/// How long a worker stands still before that is said.
+/// Time without a count after which a worker stands still.
 const STILL: Duration = Duration::from_secs(60);
 
-/// What a worker does at a moment.
+/// State of a worker at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct State {
     pub worker: usize,
-    /// Since it last counted something; `None`: it never has.
+    /// Time since it last counted something; `None` if it never has.
     pub still: Option<Duration>,
-    /// Unless it was named already.
+    /// Split at hand; `None` also if the worker was already named for it.
     pub at_hand: Option<(Stage, AtHand)>,
 }
 
-/// The split it is at.
+/// Split that a worker is at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AtHand {
     pub split: u32,
-    /// Its first file.
+    /// First file of the split.
     pub file: String,
+    /// Time since the worker began it.
     pub taken: Duration,
 }
 
-/// A worker to be named.
+/// Slow worker that is to be named.
+/// Reason why a worker is slow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Slow {
     pub stage: Stage,
@@ -42,14 +44,23 @@ pub(super) struct Slow {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Why {
-    /// Others took so long.
+    /// Finished splits took this time, by their median.
     Others(Duration),
-    /// It counted nothing for so long.
+    /// The worker has counted nothing for this time, while others have.
     Still(Duration),
 }
 
-/// The slow ones among the workers that have a split of this stage at hand. `median`: of what finished splits of the stage
-/// took, if there are any; it is asked for only when somebody is late.
+/// Returns the slow workers among those that have a split of this stage at hand.
+///
+/// `median` returns the median time of the finished splits of the stage, if there are any. It is called only
+/// when a split is late.
+///
+/// ```text
+/// finished splits took 25 s (median)
+/// worker 0    split 7 for 95 s, last count 1 s ago     slow: 95 s is more than 3 times 25 s
+/// worker 1    split 8 for 70 s, last count 65 s ago    slow: nothing for 60 s, while others count
+/// worker 2    split 9 for 25 s, last count 1 s ago     not slow: less than 30 s
+/// ```
 pub(super) fn slow(stage: Stage, workers: &[State], median: impl FnOnce() -> Option<Duration>) -> Vec<Slow> {
     let at_hand =
         |state: &State| state.at_hand.as_ref().filter(|at_hand| at_hand.0 == stage).map(|of| of.1.clone());
@@ -68,7 +79,7 @@ pub(super) fn slow(stage: Stage, workers: &[State], median: impl FnOnce() -> Opt
     workers.iter().filter_map(slow).collect()
 }
 
-/// The middle one; of an even number the longer of the middle two.
+/// Returns the middle one; of an even number, the longer of the middle two.
 pub(super) fn median(times: &[Duration]) -> Option<Duration> {
     let mut times = times.to_vec();
     let middle = times.len() / 2;
@@ -96,7 +107,8 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// A worker that has been at a split of its own for so long, and counted something so long ago.
+    /// Returns a worker that has been at its split for `taken` seconds and counted something `still` seconds
+    /// ago.
     fn state(worker: usize, taken: u32, still: u32) -> State {
         let at_hand =
             AtHand { split: 10 + worker as u32, file: format!("in/part-{worker}"), taken: taken * SECOND };
@@ -130,7 +142,7 @@ mod tests {
             ["worker 1 is slow: split 11 (\"in/part-1\") has made no progress for 61 s, others have"];
         assert_eq!(named(&[state(0, 70, 60), state(1, 70, 61)], None), expected);
         assert!(named(&[state(0, 70, 60), state(1, 70, 60)], None).is_empty());
-        // A disk that stands still for all is no worker's fault.
+        // If a disk stands still for all workers, no worker is slow.
         assert!(named(&[state(0, 70, 61), state(1, 70, 61)], None).is_empty());
         assert!(named(&[state(1, 70, 61)], None).is_empty());
     }

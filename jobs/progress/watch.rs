@@ -31,17 +31,17 @@ pub enum Show {
     None,
 }
 
-/// Between two plain lines, and between two versions of the metrics.
+/// Time between two plain lines, and between two versions of the metrics.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// A job that people want to see.
+/// Job that people want to see.
 pub(crate) struct Watched<'a> {
     pub common: &'a Common,
     pub name: &'a str,
     pub output: &'a str,
     pub plan: &'a Plan,
     pub configuration: &'a Value,
-    /// Of how many there are; each but 0 has files of its own.
+    /// Number of this process in the job. Each process but 0 writes files of its own.
     pub process: usize,
 }
 
@@ -175,7 +175,7 @@ fn look(shown: &Shown, end: Receiver<()>) {
                 say(shown.line());
             }
             if writable && let Err(error) = shown.write_metrics(Outcome::Running) {
-                // Once is enough.
+                // One warning is enough.
                 writable = false;
                 shown.progress.warn(&format!("{error:#}"));
             }
@@ -183,11 +183,12 @@ fn look(shown: &Shown, end: Receiver<()>) {
     }
 }
 
-/// The file of a process: each but the first has one of its own.
+/// Returns the file of a process: each process but the first has one of its own.
 fn of_process(file: &str, process: usize) -> String {
     if process == 0 { file.to_owned() } else { format!("{file}.{process}") }
 }
 
+/// Returns the line that shows the progress of a stage.
 fn line((stage, elapsed, tally): (Stage, Duration, Tally), input_bytes: u64) -> String {
     let name = stage.name();
     let Tally { records, bytes, file_bytes, .. } = tally;

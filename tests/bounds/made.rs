@@ -1,4 +1,4 @@
-//! Files that are small and want to be large.
+//! Makes small files that expand to a large content.
 
 use std::io::{Cursor, Write};
 use std::sync::Arc;
@@ -30,7 +30,8 @@ fn zlib(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A frame with a window of so many bits, some bytes as they are, and then so many blocks of 128 KiB of newlines.
+/// Returns a frame with a window of `2^window_log` bytes. It holds some bytes as they are, and then `blocks`
+/// blocks of 128 KiB of newlines.
 ///
 /// Source: RFC 8878, sections 3.1.1.1 and 3.1.1.2.
 pub fn zstd_frame(window_log: u8, bytes: &[u8], blocks: usize) -> Vec<u8> {
@@ -46,10 +47,10 @@ pub fn zstd_frame(window_log: u8, bytes: &[u8], blocks: usize) -> Vec<u8> {
     frame
 }
 
-/// 100 MiB, by each of Hadoop's codecs.
+/// Returns 100 MiB in each of Hadoop's codecs.
 pub fn bombs() -> [(&'static str, Vec<u8>); 6] {
     let bytes = vec![b'x'; 100 << 20];
-    // A frame that says how long it is, and a chunk that says the same.
+    // The frame and its chunk both announce the full length.
     let announced =
         [&(100_u32 << 20).to_be_bytes()[..], &4_u32.to_be_bytes(), b"\x80\x80\x80\x32", &[0; 1 << 20]];
     [
@@ -84,20 +85,20 @@ fn sequence_head(codec: &str, blocks: bool) -> Vec<u8> {
     [b"SEQ\x06", &text[..], &text, &[1, u8::from(blocks)], &codec, &[0; 4], &SYNC].concat()
 }
 
-/// A SequenceFile of one record, whose value is compressed.
+/// Returns a SequenceFile of one record, whose value is compressed.
 pub fn sequence_of_values(codec: &str, value: &[u8]) -> Vec<u8> {
     let number = |number: usize| (number as u32).to_be_bytes();
     [&sequence_head(codec, false)[..], &number(2 + value.len()), &number(2), b"\x01k", value].concat()
 }
 
-/// A SequenceFile of one block of one record, whose values are these. The lengths are too.
+/// Returns a SequenceFile of one block of one record, whose values, and whose lengths, are these bytes.
 pub fn sequence_of_a_block(codec: &str, values: &[u8]) -> Vec<u8> {
     let part = |bytes: &[u8]| [&vint(bytes.len())[..], bytes].concat();
     let parts = [part(values), part(values), part(values), part(values)].concat();
     [&sequence_head(codec, true)[..], &[0xff; 4], &SYNC, &vint(1), &parts].concat()
 }
 
-/// A SequenceFile of so many empty texts, each of which has this key.
+/// Returns a SequenceFile of `records` empty texts, each with this key.
 pub fn sequence_of_keys(key: &str, records: usize) -> Vec<u8> {
     let text = string("org.apache.hadoop.io.Text");
     let number = |number: usize| (number as u32).to_be_bytes();
@@ -106,7 +107,7 @@ pub fn sequence_of_keys(key: &str, records: usize) -> Vec<u8> {
     [b"SEQ\x06", &text[..], &text, &[0, 0], &[0; 4], &SYNC, &record.repeat(records)].concat()
 }
 
-/// A SequenceFile with an entry of metadata of so many bytes.
+/// Returns a SequenceFile with a metadata entry of `bytes` bytes.
 pub fn sequence_with_metadata(bytes: usize) -> Vec<u8> {
     let text = string("org.apache.hadoop.io.Text");
     let entry = [&1_u32.to_be_bytes()[..], &string("k"), &vint(bytes), &vec![b'x'; bytes]].concat();
@@ -129,8 +130,8 @@ fn texts<T: AsRef<str>>(texts: &[T]) -> (String, ArrayRef) {
     ("text".to_owned(), Arc::new(StringArray::from_iter_values(texts)))
 }
 
-/// A file of so many texts that are all this one. `how`: compressed with `zstd`, in a `dictionary`, or each as a `delta`
-/// to the one before.
+/// Returns a file of `rows` copies of one text. `how`: compressed with `zstd`, in a `dictionary`, or each as
+/// a `delta` to the one before.
 pub fn parquet_of_text(text: &str, rows: usize, how: &str) -> Vec<u8> {
     let properties = WriterProperties::builder().set_dictionary_enabled(how == "dictionary");
     let properties = match how {
@@ -145,7 +146,7 @@ pub fn parquet_of_text(text: &str, rows: usize, how: &str) -> Vec<u8> {
     writer.into_inner().unwrap()
 }
 
-/// A file with a column whose values have so many bytes, and are all missing.
+/// Returns a file with a column whose values have a length of `bytes` and are all missing.
 pub fn parquet_of_nulls(bytes: i32, rows: usize) -> Vec<u8> {
     let some = 10;
     let nulls = FixedSizeBinaryArray::new_null(bytes, some);
@@ -158,20 +159,20 @@ pub fn parquet_of_nulls(bytes: i32, rows: usize) -> Vec<u8> {
     writer.into_inner().unwrap()
 }
 
-/// A file of one row with so many columns.
+/// Returns a file of one row with `columns` columns.
 pub fn parquet_of_columns(columns: usize) -> Vec<u8> {
     let all = (0..columns).map(|at| (format!("column{at}"), texts(&["a"]).1));
     parquet(all.chain([texts(&["a"])]).collect(), WriterProperties::builder())
 }
 
-/// A file of one row whose footer has an entry of so many bytes.
+/// Returns a file of one row whose footer has an entry of `bytes` bytes.
 pub fn parquet_with_metadata(bytes: usize) -> Vec<u8> {
     let entry = KeyValue::new("k".to_owned(), "x".repeat(bytes));
     let properties = WriterProperties::builder().set_key_value_metadata(Some(vec![entry]));
     parquet(vec![texts(&["a"])], properties)
 }
 
-/// A Word document whose body has so many bytes.
+/// Returns a Word document whose body has `bytes` bytes.
 pub fn docx_bomb(bytes: usize) -> Vec<u8> {
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
     archive.start_file("word/document.xml", SimpleFileOptions::default()).unwrap();
@@ -179,7 +180,7 @@ pub fn docx_bomb(bytes: usize) -> Vec<u8> {
     archive.finish().unwrap().into_inner()
 }
 
-/// A PDF whose page has so many MiB of instructions.
+/// Returns a PDF whose page has `mebibytes` MiB of instructions.
 pub fn pdf_bomb(mebibytes: usize) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
     (0..mebibytes).for_each(|_| encoder.write_all(&[b' '; 1 << 20]).unwrap());
@@ -194,7 +195,7 @@ pub fn pdf_bomb(mebibytes: usize) -> Vec<u8> {
     pdf
 }
 
-/// The same text in every row of a column within a struct.
+/// Returns a file with the same text in every row of a column within a struct.
 pub fn parquet_of_nested_text(text: &str, rows: usize) -> Vec<u8> {
     let (_, inner) = texts(&vec![text; 20]);
     let nested = StructArray::try_from(vec![("inner", inner)]).unwrap();

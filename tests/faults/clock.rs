@@ -1,4 +1,5 @@
-//! Clocks that are off by a day: of all processes, of one of two, and of a run that goes on where another one was killed.
+//! Tests with clocks that are off by a day: those of all processes, of one of two, and of a run that resumes
+//! a killed one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use crate::support::{Folder, run};
 const DAY: i64 = 24 * 60 * 60;
 const SEEN: &str = "--events events.jsonl";
 
-/// A library that sets the clocks of programs that load it first.
+/// Returns a library that sets the clocks of programs that load it first.
 pub fn library(here: &Folder) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/clock.c");
     let library = here.path("clock.so");
@@ -24,12 +25,12 @@ pub fn library(here: &Folder) -> PathBuf {
     library
 }
 
-/// Has the clocks of a command, and of what it starts, be so many seconds ahead.
+/// Sets the clocks of a command, and of what it starts, `seconds` ahead.
 pub fn ahead<'a>(command: &'a mut Command, library: &Path, seconds: i64) -> &'a mut Command {
     command.env("LD_PRELOAD", library).env("CLOCK_AHEAD", seconds.to_string())
 }
 
-/// How many seconds the clock was ahead by which the last of these events was written.
+/// Returns how many seconds the clock was ahead when the last of these events was written.
 fn was_ahead(here: &Folder, events: &str) -> i64 {
     let events = fs::read_to_string(here.path(events)).unwrap();
     let event: Value = serde_json::from_str(events.lines().last().unwrap()).unwrap();
@@ -38,7 +39,7 @@ fn was_ahead(here: &Folder, events: &str) -> i64 {
     since_1970(time) - since_1970(SystemTime::now())
 }
 
-/// Within an hour, which no test takes.
+/// Whether two times agree within an hour, which no test takes.
 fn is_about(seconds: i64, expected: i64) -> bool {
     (seconds - expected).abs() < 3600
 }
@@ -61,7 +62,7 @@ fn a_clock_that_is_off_by_a_day_changes_no_byte() {
         assert!(is_about(was_ahead(&here, "events.jsonl"), seconds));
         assert!(whole("all") == usual, "{seconds} seconds");
     }
-    // Of two processes that of one.
+    // With two processes, only one has the wrong clock.
     for (number, seconds) in [(0, DAY), (1, DAY), (1, -DAY)] {
         here.write(
             "start",
@@ -88,7 +89,7 @@ fn a_run_goes_on_from_what_is_dated_tomorrow() {
     here.run(&line).ends(3);
     let usual = Whole::read(&here.path("out")).unwrap();
     fs::remove_dir_all(here.path("out")).unwrap();
-    // What it looks like to somebody whose clock is a day behind, and to one whose clock goes right.
+    // A process sees the output whose clock is a day behind, and one whose clock is right.
     for (first, second) in [(0, -DAY), (DAY, 0)] {
         let mut killed = command(&here, &line);
         killed.env("DEDUP_FAULT", "0 exchange 1 kill");
@@ -113,11 +114,12 @@ fn an_owner_is_neither_dead_nor_alive_by_the_clock() {
     let library = library(&here);
     let other = |seconds: i64| run(ahead(&mut here.command(lock::DEDUP), &library, seconds));
     let mut killed = lock::stopped(&here);
-    // It lives, whatever the time is.
+    // The process is alive, whatever the time is.
     other(DAY).fails(11, &["\"out\"", &format!("process {}", killed.id())]);
     killed.kill().unwrap();
     killed.wait().unwrap();
-    // On another machine, it is as dead, and it takes as long to see it, when its beat is of tomorrow.
+    // On another machine the owner is dead all the same, and it takes the same time to see that, when its
+    // beat is of tomorrow.
     lock::move_elsewhere(&here);
     let start = Instant::now();
     other(-DAY).ends(0);

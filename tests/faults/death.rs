@@ -1,4 +1,5 @@
-//! A process that panics, is killed or is frozen ends the job: all of it, soon, and with an error that names it.
+//! Tests that a process that panics, is killed or is frozen ends the whole job soon, with an error that names
+//! it.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -10,11 +11,12 @@ use std::time::{Duration, Instant};
 use super::{SPLITS, command, corpus, processes};
 use crate::support::{Folder, children, gone, status, wait_until};
 
-/// Within which all is gone after a panic or a kill, and after a process has stopped moving.
+/// Time within which all processes end after a panic or a kill.
 const AFTER_DEATH: Duration = Duration::from_secs(3);
+/// Time within which all processes end after one has stopped moving.
 const AFTER_STOP: Duration = Duration::from_secs(15);
 
-/// Shuffles of each method, in each of which a worker of process 1 panics.
+/// Exchanges of each method. In each of them a worker of process 1 panics.
 const SHUFFLES: [(&str, &[&str]); 4] = [
     ("auto", &["Fingerprint", "Copy", "Wait", "Sketch", "Need", "Meet", "Pair", "Features"]),
     ("simhash", &["Fingerprint", "Copy", "Block", "Pair", "Need", "Features"]),
@@ -22,10 +24,10 @@ const SHUFFLES: [(&str, &[&str]); 4] = [
     ("zhou2017", &["Copy", "Count", "Need"]),
 ];
 
-/// A job of three processes, in which `fault` happens.
+/// Job of three processes, in which `fault` happens.
 struct Job {
     launcher: Child,
-    /// Lines of all, as they come.
+    /// Lines of all processes, as they come.
     lines: Receiver<String>,
     said: Vec<String>,
 }
@@ -43,7 +45,7 @@ impl Job {
         Job { launcher, lines, said: Vec::new() }
     }
 
-    /// Waits for a line with this in it.
+    /// Waits for a line that contains `what`.
     fn hear(&mut self, what: &str) {
         let end = Instant::now() + Duration::from_secs(60);
         while !self.said.iter().any(|line| line.contains(what)) {
@@ -53,7 +55,7 @@ impl Job {
         }
     }
 
-    /// Waits for the end of all: how long it took, the launcher's exit code, and what was said.
+    /// Waits for the end of all processes. Returns the launcher's exit code, and what was said.
     fn end(mut self, children: &[u32], limit: Duration) -> (Option<i32>, String) {
         let start = Instant::now();
         let code = loop {
@@ -69,7 +71,7 @@ impl Job {
     }
 }
 
-/// The processes that the launcher has started, once they are there.
+/// Returns the processes that the launcher has started, once all are there.
 fn processes_of(job: &Job) -> Vec<u32> {
     wait_until("three processes", Duration::from_secs(60), || children(job.launcher.id()).len() == 3);
     children(job.launcher.id())
@@ -109,7 +111,7 @@ fn a_killed_process_ends_all_processes() {
     }
 }
 
-/// What follows the commit is no failure: process 0 needs nobody any more.
+/// A death after the commit is no failure: process 0 needs nobody any more.
 #[test]
 fn a_process_that_dies_after_the_commit_fails_nothing() {
     for action in ["kill", "panic", "stop"] {
@@ -140,7 +142,7 @@ fn freeze(here: &Folder, process: usize, point: &str) {
     assert!(!here.path("out/_SUCCESS").exists());
 }
 
-/// Most of the time is spent waiting, so some are frozen at once.
+/// Some jobs are frozen at once, since most of the time is spent waiting.
 #[test]
 fn a_frozen_process_ends_all_processes() {
     let input = corpus();

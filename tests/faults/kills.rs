@@ -1,5 +1,5 @@
-//! Kills at any point, each followed by a run that goes on: its output is that of a run that nobody disturbed, and whoever
-//! looked meanwhile saw a whole output or none.
+//! Tests that kill a run at any point and resume it. The output must be that of an undisturbed run, and a
+//! reader must always see a whole output or none.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,10 +13,10 @@ use std::{env, fs};
 use super::{SPLITS, Whole, command, corpus, processes};
 use crate::support::{Folder, Random, children, signal, sorted};
 
-/// How often, where the environment does not say.
+/// Number of kills, if the environment does not say it.
 const KILLS: usize = 60;
 
-/// Points of the program, and how often it comes to them at least.
+/// Points of the program, and the least number of times that a run comes to each.
 const POINTS: [(&str, usize); 8] = [
     ("create", 60),
     ("write", 120),
@@ -28,17 +28,17 @@ const POINTS: [(&str, usize); 8] = [
     ("meet", 4),
 ];
 
-/// Looks at an output all the time.
+/// Reader that looks at an output all the time.
 pub struct Reader {
     stop: Arc<AtomicBool>,
     looks: Arc<AtomicU64>,
-    /// Which of the looks saw an output, and so a whole one.
+    /// Number of looks that saw an output, which was whole.
     wholes: Arc<AtomicU64>,
     thread: JoinHandle<()>,
 }
 
 impl Reader {
-    /// `look`: whether there is an output, which is as it may be.
+    /// Starts the reader. `look` checks the output, and returns whether there is one.
     pub fn start(look: impl Fn() -> bool + Send + 'static) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let [looks, wholes] = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
@@ -53,7 +53,7 @@ impl Reader {
         Reader { stop, looks, wholes, thread }
     }
 
-    /// How often it looked, and how often it saw an output.
+    /// Ends the reader. Returns the number of looks, and the number of looks that saw an output.
     pub fn end(self) -> [u64; 2] {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap();
@@ -63,11 +63,11 @@ impl Reader {
     }
 }
 
-/// Looks at an output of this machine, which must be one of those `allowed`.
+/// Checks an output of this machine, which must be one of those `allowed`. Returns whether there is one.
 fn look(output: &Path, allowed: &[Arc<Whole>]) -> bool {
     let success = fs::read(output.join("_SUCCESS")).ok();
     let whole = Whole::read(output);
-    // One that was replaced while it was read is no proof of anything.
+    // An output that was replaced while it was read proves nothing.
     if success.is_none() || success != fs::read(output.join("_SUCCESS")).ok() {
         return false;
     }
@@ -76,18 +76,18 @@ fn look(output: &Path, allowed: &[Arc<Whole>]) -> bool {
     true
 }
 
-/// A process and all that it has started.
+/// Returns a process and all that it has started.
 pub fn family(process: u32) -> Vec<u32> {
     [process].into_iter().chain(children(process).into_iter().flat_map(family)).collect()
 }
 
-/// Kills a process, which may be gone already.
+/// Kills a process, which may have ended already.
 pub fn kill_any(process: u32) {
     let mut kill = Command::new("kill");
     kill.args(["-s", "KILL", &process.to_string()]).stderr(Stdio::null()).status().unwrap();
 }
 
-/// Waits for the end of a job; whether it ended well.
+/// Waits for the end of a job. Returns whether it ended well.
 pub fn wait(mut job: Child) -> bool {
     let end = Instant::now() + Duration::from_secs(120);
     let family = family(job.id());
@@ -103,7 +103,7 @@ pub fn wait(mut job: Child) -> bool {
     }
 }
 
-/// How many kills the environment asks for, and from which seed they are drawn.
+/// Returns the number of kills that the environment asks for, and the seed from which they are drawn.
 pub fn kills_and_seed(usual: usize) -> (usize, u64) {
     let kills = env::var("DEDUP_KILLS").map_or(usual, |kills| kills.parse().unwrap());
     (kills, env::var("DEDUP_SEED").map_or(1, |seed| seed.parse().unwrap()))
@@ -119,7 +119,7 @@ struct Kill {
 #[derive(Debug)]
 enum How {
     Point(usize, &'static str, usize),
-    /// After so many milliseconds one of the job's processes.
+    /// One of the job's processes, after this number of milliseconds.
     Any(usize, usize),
 }
 
@@ -147,7 +147,7 @@ fn kill(random: &mut Random) -> Kill {
     }
 }
 
-/// Runs until it dies or is done; whether it died.
+/// Runs a job until it dies or is done. Returns whether it died.
 fn die(here: &Folder, line: &str, how: &How) -> bool {
     let mut command = command(here, line);
     if let How::Point(process, point, count) = how {
@@ -173,7 +173,7 @@ fn a_killed_run_goes_on_and_nothing_is_lost_or_seen_in_part() {
     let undisturbed = |method: &str| {
         here.run(&line(method, "")).ends(3);
         let whole = Whole::read(&output).unwrap();
-        // Why a document goes is written into its line.
+        // The reason of each removal is written into its line.
         let ids = |folder: &str| -> Vec<_> {
             here.objects(folder, ".jsonl").iter().map(|line| line["id"].to_string()).collect()
         };
@@ -233,7 +233,7 @@ fn a_killed_run_goes_on_and_nothing_is_lost_or_seen_in_part() {
     println!("{} looks meanwhile, {} of them at an output, 0 at a part of one", looks[0], looks[1]);
 }
 
-/// Map outputs that are finished are not made again.
+/// Finished map outputs are not made again.
 #[test]
 fn what_is_mapped_is_not_mapped_again() {
     let here = corpus();

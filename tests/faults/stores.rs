@@ -1,5 +1,5 @@
-//! Kills of runs whose input and output are on a real HDFS or S3, each followed by a run that goes on. Needs `scripts/hadoop/build`
-//! and `scripts/s3/build`.
+//! Tests that kill runs with input and output on a real HDFS or S3, and resume them. They need
+//! `scripts/hadoop/build` and `scripts/s3/build`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,18 +17,19 @@ use crate::hadoop::MiniDfs;
 use crate::s3::S3;
 use crate::support::{Folder, Random, Run, run};
 
-/// How often, where the environment does not say.
+/// Number of kills, if the environment does not say it.
 const KILLS: usize = 5;
-/// Each file takes a name node and three data nodes longer than a disk.
+/// Options of the runs. A file takes a name node and three data nodes longer than a disk, so there are few
+/// splits.
 const SPLITS: &str = "--split-size 512K --quiet";
-/// A server ends by itself after half an hour.
+/// Time in which a server is used; it ends by itself after half an hour.
 const SERVER_LIFE: Duration = Duration::from_secs(1200);
 const DOCUMENTS: usize = 3000;
 
-/// A store on a server of its own, with the input in it.
+/// Store on a server of its own, with the input in it.
 struct Place {
     uri: String,
-    /// What the environment of a run must say.
+    /// Environment variables of a run.
     settings: Vec<(String, String)>,
     store: Arc<dyn Store>,
     started: Instant,
@@ -67,7 +68,7 @@ impl Place {
         Place { uri, settings, store, started: Instant::now(), _server: server }
     }
 
-    /// `processes`: options that come before the name of the job; `options`: after it.
+    /// Returns a run. `processes`: options that come before the name of the job; `options`: after it.
     fn command(&self, here: &Folder, processes: &str, options: &str) -> Command {
         let line = format!("{processes} --workers 2 dedup {0}/in.jsonl {0}/out {SPLITS} {options}", self.uri);
         let mut command = command(here, &line);
@@ -80,8 +81,7 @@ impl Place {
     }
 }
 
-/// The files of an output by their names, as a reader sees it; none without `_SUCCESS`, or where one of them goes while it
-/// is read.
+/// Files of an output by their names, as a reader sees them.
 type Files = BTreeMap<String, Vec<u8>>;
 
 fn read(store: &dyn Store, path: &str) -> Option<Vec<u8>> {
@@ -91,8 +91,8 @@ fn read(store: &dyn Store, path: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// What whoever sees `_SUCCESS` sees beside it. A file that goes while it is read is one that is missing, unless `_SUCCESS` goes
-/// with it.
+/// Returns the files that a reader who sees `_SUCCESS` sees beside it; `None` if there is no `_SUCCESS`. A
+/// file that vanishes while it is read is missing, unless `_SUCCESS` vanishes with it.
 fn output(store: &dyn Store) -> Option<Files> {
     let success = read(store, "/out/_SUCCESS")?;
     let listed = store.list("/out").unwrap_or_default().into_iter();
@@ -100,7 +100,7 @@ fn output(store: &dyn Store) -> Option<Files> {
     (read(store, "/out/_SUCCESS")? == success).then_some(files)
 }
 
-/// One output of an undisturbed run, in which every document is once.
+/// Returns the output of an undisturbed run, in which every document is once, and the time that the run took.
 fn undisturbed(place: &Place, here: &Folder, options: &str) -> (Arc<Files>, Duration) {
     let start = Instant::now();
     place.run(here, "", options).ends(3);
@@ -144,7 +144,7 @@ fn kill_and_go_on(start: fn(&Folder) -> Place) {
         }
         let (store, all) = (Arc::clone(&place.store), allowed);
         let reader = Reader::start(move || {
-            // The server has other work to do too.
+            // The server needs time for other work too.
             thread::sleep(Duration::from_millis(20));
             let seen = output(store.as_ref());
             let is_whole = seen.as_ref().is_none_or(|seen| all.iter().any(|whole| **whole == *seen));
@@ -174,7 +174,7 @@ fn kill_and_go_on(start: fn(&Folder) -> Place) {
         }
         let run = place.run(&here, &several, if killed { options } else { "" });
         let resume = begin.elapsed() - dead;
-        // One that was not killed, or after all was committed, leaves nothing to do.
+        // A run that was not killed, or was killed after all was committed, leaves nothing to do.
         let done = run.code == Some(2) && run.stderr.contains("exists");
         assert!(run.code == Some(3) || done, "{what}: {run:?}");
         resumed += usize::from(killed && !done);

@@ -1,4 +1,5 @@
-//! A host that has taken the name or the address of another one, and stands between it and who calls it.
+//! Tests with a host that has taken the name or the address of another one, and stands between it and its
+//! callers.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -16,19 +17,19 @@ use super::{Hosts, PATIENCE, address, folder, line, of_one, whole};
 
 const PORT: u16 = 7117;
 
-/// What is done to the bytes of one connection, after so many have passed from the client to the server.
+/// Change to the bytes of one connection, after a number of bytes have passed from the client to the server.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     Nothing,
     Flip,
     Repeat,
-    /// What a process without seals would say to end the job.
+    /// Inserts what a process without seals would say to end the job.
     Insert,
     Cut,
 }
 
-/// Has a thread of this process stand on host `at`, where it passes on to `to` what comes. The first connection is for
-/// control, the second for data.
+/// Starts a thread of this process on host `at`, which passes on to host `to` what comes. The first
+/// connection is for control, the second for data.
 fn stand(hosts: &Hosts, at: usize, to: usize, deed: Deed, connection: usize, after: usize) {
     let namespace = File::open(Path::new("/run/netns").join(&hosts.names[at])).unwrap();
     let (ready, standing) = mpsc::channel();
@@ -38,14 +39,14 @@ fn stand(hosts: &Hosts, at: usize, to: usize, deed: Deed, connection: usize, aft
         ready.send(()).unwrap();
         let mut number = 0;
         while let Ok((client, _)) = listener.accept() {
-            // It may not listen yet: then the other one calls again.
+            // The host may not listen yet; then the caller calls again.
             let Ok(server) = TcpStream::connect((address(to), PORT)) else { continue };
             let deed = if number == connection { deed } else { Deed::Nothing };
             let passed = Arc::new(AtomicUsize::new(0));
             for (from, to) in [(&client, &server), (&server, &client)] {
                 let (from, to, passed) =
                     (from.try_clone().unwrap(), to.try_clone().unwrap(), Arc::clone(&passed));
-                // Threads of a thread are where it is.
+                // A new thread is in the network namespace of the thread that starts it.
                 thread::spawn(move || pass(from, to, deed, after, &passed));
             }
             number += 1;
@@ -120,7 +121,7 @@ fn a_relay_learns_nothing_changes_nothing_and_ends_the_job_when_it_tries() {
         };
         assert!(ends.iter().any(|(_, said)| said.contains(reason)), "{what}");
         assert!(!here.path("out/_SUCCESS").exists(), "{what}");
-        // What is finished of it would not be done again. It may not have come so far as to claim its output.
+        // The finished work must not be resumed. The job may have ended before it claimed its output.
         drop(std::fs::remove_dir_all(here.path("out")));
     }
 }

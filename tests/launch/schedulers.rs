@@ -1,4 +1,4 @@
-//! The files of `scripts/` that start a job's processes with a scheduler.
+//! Tests of the files of `scripts/` that start a job's processes with a scheduler.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,8 @@ fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts").join(name)
 }
 
-/// Runs the batch file with an `srun` of ours, which runs its command `tasks` times, one after the other, as the tasks of a step.
+/// Runs the batch file with an `srun` of the test, which runs its command `tasks` times, one after the other,
+/// as the tasks of a step.
 fn sbatch(here: &Folder, tasks: usize, arguments: &str) -> Run {
     let srun = format!(
         "#!/usr/bin/env bash
@@ -54,7 +55,7 @@ fn the_batch_file_of_slurm_runs_the_job() {
     let left = here.files("").into_iter().filter(|file| file.display().to_string().contains("token"));
     assert_eq!(left.count(), 0);
 
-    // The code is kept, and wrong use not tried again.
+    // The exit code is kept, and wrong use is not tried again.
     sbatch(&here, 1, "none.jsonl new").ends(2);
     assert_eq!(here.lines("attempts", "").len(), 2);
 }

@@ -1,4 +1,4 @@
-//! The launcher over a real ssh, to a server on loopback. Needs `scripts/sshd/build`.
+//! Tests of the launcher over a real ssh, to a server on loopback. They need `scripts/sshd/build`.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::{GONE, Running, accepted, children, gone, processes_in, silent_server, status, wait_until};
 use crate::support::{Folder, json_line, run, signal};
 
-/// A server whose sessions have these environment variables.
+/// Server whose sessions have these environment variables.
 struct Sshd {
     _process: Running,
     launcher: String,
@@ -37,7 +37,7 @@ impl Sshd {
         for (name, value) in env.iter().chain(&[("TESTED", "yes".to_owned())]) {
             config.push_str(&format!(" {name}={value}"));
         }
-        // Since version 9.8 there are more programs.
+        // Since version 9.8 the server has more programs.
         for (option, name) in [("SshdSessionPath", "sshd-session"), ("SshdAuthPath", "sshd-auth")] {
             let program = target.join("usr/lib/openssh").join(name);
             if program.exists() {
@@ -59,7 +59,7 @@ impl Sshd {
         wait_until("the server listens", Duration::from_secs(20), || {
             TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
         });
-        // The last words of the default, so that what it does is tested too.
+        // The launcher ends with the last words of the default, so that these are tested too.
         let launcher = format!(
             "ssh -p {port} -i '{}' -F none -o IdentitiesOnly=yes -o StrictHostKeyChecking=accept-new \
              -o 'UserKnownHostsFile=\"{}\"' -o LogLevel=ERROR -o BatchMode=yes {{host}}",

@@ -1,4 +1,5 @@
-//! Kept records are the input's, removed ones too and say why: byte for byte, column for column.
+//! Tests that kept records are those of the input, byte for byte and column for column; removed ones too,
+//! with the reason of their removal.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -24,7 +25,7 @@ fn dedup(here: &Folder, line: &str) -> Run {
     here.run(&format!("dedup {line} --method {METHOD} --quiet")).ends(0)
 }
 
-/// The records of kept documents and of removed ones, in order.
+/// Returns the records of kept documents and of removed ones, in order.
 fn divided<R: Clone>(docs: &[Doc], records: &[R]) -> (Vec<R>, Vec<R>) {
     let all = decisions(docs).into_iter().zip(records.iter().cloned());
     let (kept, removed): (Vec<_>, Vec<_>) = all.partition(|(decision, _)| *decision == Decision::Kept);
@@ -32,7 +33,7 @@ fn divided<R: Clone>(docs: &[Doc], records: &[R]) -> (Vec<R>, Vec<R>) {
     (records(kept), records(removed))
 }
 
-/// JSON lines as people write them: other members, spaces, escapes, and DOS's ends of lines.
+/// Returns JSON lines as people write them: with other members, spaces, escapes, and line ends of DOS.
 fn odd_lines(docs: &[Doc]) -> Vec<String> {
     let line = |(i, Doc { id, text }): (usize, &Doc)| match i % 4 {
         0 => format!("{{\"id\":\"{id}\",\"text\":\"{text}\"}}\n"),
@@ -198,7 +199,8 @@ fn sogou_documents_stay_byte_for_byte() {
     }
 }
 
-/// A tree of files as TanCorp's; the documents in the order of their paths, and their bytes.
+/// Writes a tree of files like TanCorp's. Returns the documents in the order of their paths, and the bytes of
+/// the files.
 fn tree(here: &Folder, root: &str) -> (Vec<Doc>, Vec<Vec<u8>>) {
     let mut docs: Vec<Doc> = sample();
     for (i, doc) in docs.iter_mut().enumerate() {
@@ -299,7 +301,7 @@ fn a_corpus_of_which_nothing_is_kept_leaves_a_kept_part_of_its_format() {
         reader.metadata().file_metadata().schema().clone()
     });
     assert_eq!(of_kept, of_input);
-    // Many splits, of which some keep a record, need none.
+    // With many splits, of which some keep a record, no empty part is needed.
     here.write("good.jsonl", json_line("a", "text"));
     here.run("dedup bad.jsonl good.jsonl out --split-size 10 --quiet").ends(3);
     assert_eq!(here.files("out/kept").len(), 1);

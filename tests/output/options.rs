@@ -1,4 +1,4 @@
-//! Which documents stay and which pairs are written, by the options that say so.
+//! Tests of the options that say which documents stay and which pairs are written.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ fn with(docs: &[Doc]) -> Folder {
     here
 }
 
-/// Of each removed document, what it says of its removal.
+/// Returns for each removed document what it says of its removal.
 fn removals(here: &Folder, output: &str) -> HashMap<String, [Value; 4]> {
     let lines = here.objects(&format!("{output}/removed"), ".jsonl").into_iter();
     let names = ["duplicate_of", "similarity", "cluster", "reason"];
@@ -34,7 +34,7 @@ fn expected(docs: &[Doc], decisions: &[Decision]) -> HashMap<String, [Value; 4]>
     docs.iter().zip(decisions).filter_map(removal).collect()
 }
 
-/// A text, then twice the one before with 30 characters more: the first and the last do not match.
+/// Returns a text, and twice the one before with 30 characters more. The first and the last do not match.
 fn chain() -> [Doc; 3] {
     let text = Random(8).text(260);
     let start = |chars: usize| text.chars().take(chars).collect::<String>();
@@ -120,12 +120,13 @@ fn without_verification_matching_fingerprints_are_enough() {
             .ends(0);
         let row = |pair: &Candidate| {
             let [low, high] = [pair.low, pair.high].map(|doc| docs[doc].id.clone());
-            // All that is known is the fingerprint.
+            // Only the fingerprint is known.
             vec![low, high, pair.hamming.to_string(), "null".to_owned(), (pair.hamming == 0).to_string()]
         };
         assert_eq!(sorted(here.table("out/pairs")), sorted(pairs.iter().map(row).collect()), "{method}");
 
-        // Equal fingerprints are preferred, but are no proof of equal texts; of others the first kept one is named.
+        // Equal fingerprints are preferred, but do not prove equal texts. Of others, the first kept document
+        // is named.
         let by_fingerprint: Vec<Candidate> =
             pairs.iter().map(|p| Candidate { identical: p.hamming == 0, millionths: 0, ..*p }).collect();
         let mut decisions = greedy(docs.len(), &by_fingerprint, |doc| doc);

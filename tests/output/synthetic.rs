@@ -1,4 +1,4 @@
-//! The corpus of `dedup-job demo`: its known duplicates go, and nothing else does.
+//! Tests on the corpus of `dedup-job demo`: its known duplicates are removed, and nothing else is.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::support::Folder;
 
 const DOCUMENTS: usize = 3000;
 
-/// The demo corpus, and of each duplicate its original and how it was made.
+/// Makes the demo corpus. Returns the original of each duplicate, and how the duplicate was made.
 fn demo() -> (Folder, Vec<Doc>, HashMap<String, (String, String)>) {
     let here = Folder::new();
     let run = here.run(&format!("demo demo --documents {DOCUMENTS} --seed 7")).ends(0);
@@ -34,8 +34,8 @@ fn str(value: &Value) -> &str {
     value.as_str().unwrap()
 }
 
-/// The removed documents with what they are duplicates of, and whether that is sound and complete: what is
-/// removed matches a kept document, and of the candidates no two that match are both kept.
+/// Returns the removed documents with the documents that they duplicate. Checks that this is sound and
+/// complete: each removed document matches a kept one, and no two candidates that match are both kept.
 fn check(here: &Folder, docs: &[Doc], method: &str) -> HashMap<String, Value> {
     here.run(&format!("dedup demo/corpus.jsonl out --method {method} --overwrite --quiet")).ends(0);
     let removed: HashMap<String, Value> = here
@@ -68,10 +68,11 @@ fn words_know_every_copy_in_other_widths_and_spaces() {
     let (here, docs, truth) = demo();
     let removed = check(&here, &docs, "simhash");
     for (doc, (original, how)) in &truth {
-        // Widths go in cleaning; spaces and punctuation are no words: so the words are the same.
+        // Cleaning removes differences of width, and spaces and punctuation are no words. So these copies
+        // have the same words.
         assert!(how == "edited" || removed.contains_key(doc), "{doc}, {how} copy of {original}, is kept");
     }
-    // Two decoys made of one text have the same words in other orders: by words they are the same text.
+    // Two decoys made of one text have the same words in other orders, so they are the same text by words.
     let strangers = removed.keys().filter(|doc| !truth.contains_key(*doc)).count();
     assert!(strangers * 1000 <= DOCUMENTS, "{strangers} documents without duplicate are removed");
 }
@@ -87,8 +88,8 @@ fn grams_know_every_identical_copy_and_nearly_every_edited_one() {
     };
     let (found, all) = of("identical");
     assert!(found == all && all > DOCUMENTS / 20, "{found} of {all}");
-    // Spaces are characters, so that a copy with many is no near-duplicate by grams; and 15 bits of 64 are not
-    // enough for every short text. What is a candidate and matches is never missed: see `check`.
+    // Spaces are characters, so a copy with many of them is no near-duplicate by grams. 15 bits of 64 are not
+    // enough for every short text. A candidate that matches is never missed: see `check`.
     let (found, all) = of("edited");
     println!("{found} of {all} edited copies, {:?} with other spaces", of("whitespace"));
     assert!(found * 10 >= all * 9 && all > DOCUMENTS / 20, "{found} of {all}");

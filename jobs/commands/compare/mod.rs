@@ -1,4 +1,5 @@
-//! `compare`: a corpus with labels in; the label of each test document by four measures out.
+//! `compare`: labels the test documents of a labelled corpus by four measures, and counts how many labels are
+//! right.
 
 mod report;
 mod testing;
@@ -30,31 +31,34 @@ use crate::{Common, WrongUse, print, say};
 
 /// Compare test documents with classes of training documents by four measures
 ///
-/// Each class is the sum of its training documents' feature counts. Each test document gets the label of the class that
-/// is nearest by Euclidean distance, cosine, Pearson's correlation and Hamming distance of SimHash fingerprints. How many
-/// labels are right, and the CPU time that each measure took, are printed. The output holds labels/, rejects/ and
-/// _SUCCESS, which is written last.
+/// Each class is the sum of its training documents' feature counts. Each test document gets the label of the
+/// class that is nearest by Euclidean distance, cosine, Pearson's correlation and Hamming distance of SimHash
+/// fingerprints. The number of right labels and the CPU time of each measure are printed. The output holds
+/// labels/, rejects/ and _SUCCESS, which is written last.
 #[derive(clap::Args)]
 #[command(override_usage = "dedup-job compare [OPTIONS] <INPUT>... <OUTPUT>")]
 pub struct Args {
-    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store; the last one is the output folder
+    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store; the last one is
+    /// the output folder
     #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
     paths: Vec<String>,
-    /// Field that holds a document's label; of a URL its host counts [default: the first folder of the document's id]
+    /// Field that holds a document's label; of a URL its host counts [default: the first folder of the
+    /// document's id]
     ///
-    /// SogouCS has the field url. The default is for folders of texts below one input, a folder a class, and for what
-    /// pack makes of them.
+    /// SogouCS has the field url. The default is for folders of texts below one input, where each folder is a
+    /// class, and for what pack makes of them.
     #[arg(long, value_name = "FIELD")]
     label_field: Option<String>,
-    /// What is counted: jieba, char:N or word:N
+    /// Features that are counted: jieba, char:N or word:N
     #[arg(long, value_name = "SPEC", default_value = "jieba", value_parser = feature_spec)]
     features: FeatureSpec,
-    /// The share of the documents that is for testing
+    /// Share of the documents that is for testing
     ///
-    /// They are chosen by a hash of their text, so that copies of a text are all for testing or all for training.
+    /// Test documents are chosen by a hash of their text, so that copies of a text are all for testing or all
+    /// for training.
     #[arg(long, value_name = "SHARE", default_value = "0.1", value_parser = share)]
     test_share: f64,
-    /// Another seed chooses other test documents
+    /// Seed of the choice: another seed chooses other test documents
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     #[command(flatten)]
@@ -105,7 +109,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     Ok(if report.counters.rejected > 0 { 3 } else { 0 })
 }
 
-/// A run whose input and output are known to be there.
+/// Run whose input is planned and whose output is claimed.
 struct Job<'a> {
     workers: usize,
     args: &'a Args,
@@ -122,7 +126,7 @@ impl Job<'_> {
         let mut clock = Clock::default();
         let ids = args.input.reading()?;
         let cleaner = Cleaner::new(Clean::default());
-        // A folder is that of the id.
+        // The folder of a document is the first one of its id.
         let field = args.label_field.clone().or_else(|| ids.id.clone());
         let outputs = ["training", "testing"].map(|reading| self.folder.map_outputs().inside(reading));
         let labels = Reading { id: field, ..ids.clone() };
@@ -235,7 +239,7 @@ impl Args {
     }
 }
 
-/// There must be something to compare, and something to compare it with.
+/// Returns an error if there are no training documents or no test documents.
 fn check_trained(trained: &mut Trained) -> Result<()> {
     if let Some((_, error)) = trained.read.without_field.take().filter(|_| trained.read.docs == 0) {
         bail!(error); // a name that no file knows is misspelt
@@ -254,7 +258,8 @@ fn check_trained(trained: &mut Trained) -> Result<()> {
     Ok(())
 }
 
-/// Nothing is as it should be: the user's fault, who will want to know why the first record is not.
+/// Returns the error of a run that has no document of a kind. The user has to change something, and will want
+/// to know why the first record was rejected.
 fn none(such: &str, why: &str, reject: Option<&Reject>) -> WrongUse {
     let first = reject.map(|Reject { path, offset, reason, .. }| {
         format!("; the first reject: \"{path}\" at {offset}: {reason}")

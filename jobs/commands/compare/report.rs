@@ -1,4 +1,4 @@
-//! What a comparison found: for people, and as JSON.
+//! The report of a comparison: tables for people, and JSON.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,14 +12,14 @@ use super::training::Label;
 use crate::output::summary::{InputFile, Process};
 use crate::progress::StageRow;
 
-/// What a run was and found. Written to `_SUCCESS`; its tables are printed.
+/// Report of a run. It is written to `_SUCCESS`; its tables are printed.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     pub version: &'static str,
     pub configuration: BTreeMap<&'static str, String>,
     pub counters: Counters,
     pub measures: Vec<MeasureReport>,
-    /// CPU time that it took to make the fingerprints of all test documents from their features.
+    /// CPU time of making the fingerprints of all test documents from their features.
     pub fingerprint_cpu_milliseconds: f64,
     pub classes: Vec<ClassReport>,
     pub process: Process,
@@ -35,24 +35,24 @@ pub(super) struct Counters {
     pub splits: u64,
     pub records_read: u64,
     pub text_bytes: u64,
-    /// Documents whose illegal bytes were read as U+FFFD.
+    /// Number of documents whose illegal bytes were read as U+FFFD.
     pub replaced: u64,
     pub training: u64,
     pub tested: u64,
     pub unlabelled: u64,
     pub rejected: u64,
-    /// Different features of the training documents.
+    /// Number of different features of the training documents.
     pub features: u64,
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct MeasureReport {
     pub measure: &'static str,
-    /// Test documents that got their own label.
+    /// Number of test documents that got their own label.
     pub correct: u64,
-    /// Their share.
+    /// Their share of all test documents.
     pub accuracy: f64,
-    /// CPU time that it took to find the nearest class of all test documents.
+    /// CPU time of finding the nearest class of all test documents.
     pub cpu_milliseconds: f64,
 }
 
@@ -61,11 +61,11 @@ pub(super) struct ClassReport {
     pub label: String,
     pub training: u64,
     pub tested: u64,
-    /// Test documents of this class that got this label, by measure.
+    /// Number of test documents of this class that got this label, by measure.
     pub correct: BTreeMap<&'static str, u64>,
 }
 
-/// The rows of both tables.
+/// Returns the rows of both tables.
 pub(super) fn tables(labels: &[Label], tested: &Tested) -> (Vec<MeasureReport>, Vec<ClassReport>) {
     let mut classes: Vec<_> = labels
         .iter()
@@ -95,12 +95,12 @@ pub(super) fn tables(labels: &[Label], tested: &Tested) -> (Vec<MeasureReport>, 
     (Measure::ALL.into_iter().zip(&tested.measures).map(measure).collect(), classes)
 }
 
-/// To the microsecond.
+/// Returns a time in milliseconds, exact to the microsecond.
 pub(super) fn milliseconds(time: Duration) -> f64 {
     time.as_micros() as f64 / 1e3
 }
 
-/// Both tables. Labels come last in their lines: some characters are two columns wide.
+/// Writes both tables. Labels come last in their lines, since some characters are two columns wide.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tested = self.counters.tested;

@@ -1,4 +1,4 @@
-//! The second reading: the label of each test document by each measure.
+//! The second reading: gives each test document a label by each measure.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::output::map_output::MapOutputs;
 use crate::output::rejects::{Rejects, SplitRejectsWriter};
 use crate::progress::{At, Progress, Stage};
 
-/// The second reading of a planned corpus.
+/// Second reading of a planned corpus.
 pub(super) struct Testing<'a> {
     pub plan: &'a Plan,
     pub reading: &'a Reading,
@@ -25,26 +25,27 @@ pub(super) struct Testing<'a> {
     pub features: &'a Features,
     pub cleaner: &'a Cleaner,
     pub progress: &'a Progress,
-    /// Where the rejects go.
+    /// Map outputs that the rejects are written to.
     pub outputs: &'a MapOutputs,
 }
 
-/// What came of the test documents.
+/// Result of the test documents.
 #[derive(Debug, Default)]
 pub(super) struct Tested {
-    /// In the order of the corpus.
+    /// Labels of the test documents, in the order of the corpus.
     pub rows: Vec<Labelled>,
     /// Test documents whose id cannot be read.
     pub rejects: Rejects,
-    /// The first file without the field of the id.
+    /// First file without the field of the id.
     pub without_field: Option<Error>,
-    /// CPU time that each measure took to find the nearest class of all test documents, in the order of [`Measure::ALL`].
+    /// CPU time of finding the nearest class of all test documents, by measure in the order of
+    /// [`Measure::ALL`].
     pub measures: [Duration; Measure::ALL.len()],
-    /// CPU time that it took to make the fingerprints of all test documents from their counts.
+    /// CPU time of making the fingerprints of all test documents from their counts.
     pub fingerprints: Duration,
 }
 
-/// A test document, its label, and the label by each measure: numbers of labels.
+/// Test document, the number of its label, and the numbers of its labels by each measure.
 #[derive(Debug)]
 pub(super) struct Labelled {
     pub id: String,
@@ -53,7 +54,7 @@ pub(super) struct Labelled {
 }
 
 impl Testing<'_> {
-    /// Reads the splits with test documents again, on so many threads.
+    /// Reads the splits with test documents again, on `workers` threads.
     ///
     /// Memory: some 100 bytes for each test document; the features of one batch for each thread.
     pub fn run(&self, workers: usize) -> Result<Tested> {
@@ -92,7 +93,8 @@ impl Testing<'_> {
             let docs: Vec<_> = batch.docs().filter_map(|doc| Some((doc, label(doc.doc)?))).collect();
             let all: Vec<_> =
                 docs.iter().map(|(doc, _)| counts(self.features, cleaner.clean(doc.text))).collect();
-            // Clocks are read once for all documents of a batch: reading one takes longer than comparing fingerprints.
+            // Clocks are read once for all documents of a batch: reading one takes longer than comparing
+            // fingerprints.
             let mut clock = Clock::start();
             let fingerprints: Vec<_> = all.iter().map(|counts| simhash(counts)).collect();
             tested.fingerprints += clock.lap();
@@ -120,7 +122,7 @@ impl Testing<'_> {
     }
 }
 
-/// CPU time of this thread.
+/// Clock of the CPU time of this thread.
 struct Clock(Duration);
 
 impl Clock {
@@ -128,7 +130,7 @@ impl Clock {
         Clock(Self::now())
     }
 
-    /// What the thread has used since the start, or the last lap.
+    /// Returns the CPU time since the start, or since the last lap.
     fn lap(&mut self) -> Duration {
         let now = Self::now();
         now.saturating_sub(std::mem::replace(&mut self.0, now))

@@ -1,4 +1,4 @@
-//! The first reading: what each class is made of, and which documents are for testing.
+//! The first reading: sums up each class, and chooses the documents for testing.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::output::map_output::MapOutputs;
 use crate::output::rejects::{Rejects, SplitRejectsWriter};
 use crate::progress::{Progress, Stage};
 
-/// The first reading of a planned corpus.
+/// First reading of a planned corpus.
 pub(super) struct Training {
     pub plan: Arc<Plan>,
-    /// Gives what says the label as the document's id.
+    /// Reads the field with the label in the place of the document's id.
     pub reading: Reading,
     /// Whether the label is the first folder of a path.
     pub folders: bool,
@@ -30,46 +30,46 @@ pub(super) struct Training {
     pub cleaner: Cleaner,
     pub division: Division,
     pub progress: Arc<Progress>,
-    /// Where the rejects go.
+    /// Map outputs that the rejects are written to.
     pub outputs: MapOutputs,
 }
 
-/// What all workers found together.
+/// Result of all workers together.
 pub(super) struct Trained {
-    /// Numbered as in `labels`.
+    /// Classes, numbered as in `labels`.
     pub classes: Classes,
-    /// All labels, of test documents too, in the order of their characters.
+    /// All labels, also those of test documents only, in the order of their characters.
     pub labels: Vec<Label>,
-    /// The documents for testing and the numbers of their labels, sorted.
+    /// Documents for testing with the numbers of their labels, sorted.
     pub tests: Vec<(DocId, u32)>,
     pub rejects: Rejects,
     pub read: Read,
 }
 
-/// A class: what it is called, and how many documents it was trained with.
+/// Label of a class, and the number of documents that it was trained with.
 #[derive(Clone, Debug)]
 pub(super) struct Label {
     pub name: String,
     pub training: u64,
 }
 
-/// What was read, without rejected records.
+/// Counts of what was read, without rejected records.
 #[derive(Debug, Default)]
 pub(super) struct Read {
     pub docs: u64,
     pub text_bytes: u64,
     pub replaced: u64,
-    /// Documents that nothing says a label of.
+    /// Number of documents without a label.
     pub unlabelled: u64,
-    /// The first file without the fields that were asked for, and its split.
+    /// First file without the fields that were asked for, and its split.
     pub without_field: Option<(u32, Error)>,
 }
 
-/// What one worker found. A label is known by its hash.
+/// Result of one worker. Labels are known by their hashes.
 #[derive(Default)]
 struct Part {
     sums: Vec<(u64, u64, u64)>,
-    /// Its name, and how many training documents have it.
+    /// Name of each label, and number of its training documents.
     labels: HashMap<u64, (String, u64)>,
     tests: Vec<(DocId, u64)>,
     rejects: Rejects,
@@ -77,7 +77,7 @@ struct Part {
 }
 
 impl Training {
-    /// Reads the corpus on so many workers.
+    /// Reads the corpus on `workers` workers.
     ///
     /// Memory: that of [`ClassSums`], then that of [`Classes`]; 16 bytes for each document for testing.
     pub fn run(self, workers: usize) -> Result<Trained> {
@@ -126,7 +126,8 @@ impl Training {
     }
 }
 
-/// The label that an id or the value of a field says: of a URL its host, of a path its first folder, else all of it.
+/// Returns the label in an id or in the value of a field: the host of a URL, the first folder of a path, else
+/// all of it.
 fn label(value: &str, folders: bool) -> Option<&str> {
     let url = value.strip_prefix("http://").or_else(|| value.strip_prefix("https://"));
     let label = match url {
@@ -137,6 +138,7 @@ fn label(value: &str, folders: bool) -> Option<&str> {
     label.map(str::trim).filter(|label| !label.is_empty())
 }
 
+/// Joins the results of all workers.
 fn join(parts: Vec<Part>) -> Trained {
     let mut labels = BTreeMap::<String, u64>::new();
     for (name, training) in parts.iter().flat_map(|part| part.labels.values()) {

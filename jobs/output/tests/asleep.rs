@@ -1,5 +1,5 @@
-//! A run that sleeps just before any of its steps, for so long that others take over: when it wakes, in the middle of what
-//! they do or after it, the run that is the owner then comes to its end.
+//! A run sleeps just before any of its steps while other runs take over. It wakes in the middle of what they
+//! do or after it, and the run that then owns the output must come to its end.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,7 +20,7 @@ use crate::WrongUse;
 
 const SPLITS: u32 = 1;
 
-/// Where a run falls asleep, and how it is woken.
+/// Step before which a run falls asleep, until it is woken.
 pub(super) struct Pause {
     steps_left: AtomicUsize,
     asleep: Sender<&'static str>,
@@ -28,14 +28,14 @@ pub(super) struct Pause {
 }
 
 impl Pause {
-    /// Before the step of this number.
+    /// Makes a pause before step number `step`, counted from 0, and the end from which the run is woken.
     fn before(step: usize) -> (Self, Sleeper) {
         let ((asleep, is_asleep), (wake, woken)) = (channel(), channel());
         let steps_left = AtomicUsize::new(step + 1);
         (Pause { steps_left, asleep, wake: Mutex::new(woken) }, Sleeper { is_asleep, wake })
     }
 
-    /// `what`: what the step is.
+    /// Sleeps if this is the chosen step. `what`: the kind of the step.
     pub fn step(&self, what: &'static str) {
         if self.steps_left.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.asleep.send(what).unwrap();
@@ -44,14 +44,15 @@ impl Pause {
     }
 }
 
-/// The other end of a [`Pause`].
+/// Other end of a [`Pause`].
 struct Sleeper {
     is_asleep: Receiver<&'static str>,
     wake: Sender<()>,
 }
 
 impl Sleeper {
-    /// Waits until the run sleeps, before what; `None` if it came to its end before.
+    /// Waits until the run sleeps, and returns the kind of the step; `None` if the run ended without
+    /// sleeping.
     fn sleeps(&self) -> Option<&'static str> {
         self.is_asleep.recv().ok()
     }
@@ -70,8 +71,9 @@ fn run_over(store: impl Store + 'static, name: &'static str, overwrite: bool) ->
     super::run(&(Arc::new(store) as Arc<dyn Store>), job, &mut [0; 2])
 }
 
-/// One run sleeps before its step `first`, others come to their end, and the last one sleeps before its step `second` while
-/// the first one wakes and ends. Whether both came so far as to sleep.
+/// Lets one run sleep before its step `first` while `others` come to their end. The `last` one sleeps before
+/// its step `second` while the first one wakes and ends. Returns whether the first run slept, and whether the
+/// last one did too.
 fn one_sleeps(first: usize, second: usize, others: &[&'static str], last: &'static str) -> [bool; 2] {
     let when = format!("before step {first}, then {others:?}, and before step {second} of {last}");
     let store = PowerStore::new();
@@ -98,7 +100,7 @@ fn one_sleeps(first: usize, second: usize, others: &[&'static str], last: &'stat
         if let Err(error) = owner.join().unwrap() {
             panic!("{when}: {error:#}");
         }
-        // A run that had not yet claimed the output when it fell asleep may do so later.
+        // A run that had not claimed the output when it fell asleep may do so later.
         let allowed = if ended.is_ok() { vec!["new", last] } else { vec![last] };
         assert!(check_reader(store.files(OUT), SPLITS, &allowed, &when), "{when}: there is no _SUCCESS");
         assert!(
@@ -116,7 +118,7 @@ fn a_run_that_slept_before_any_step_disturbs_no_other() {
     for (others, last) in [(&[][..], "new"), (&[], "other"), (&["new"], "other"), (&["other"], "new")] {
         let (mut first, mut combinations) = (0, 0);
         loop {
-            // Of three runs not every combination is tried.
+            // Not every combination is tried for three runs.
             let apart = if others.is_empty() { 1 } else { 3 };
             let mut second = first % apart;
             let slept = loop {
@@ -135,7 +137,7 @@ fn a_run_that_slept_before_any_step_disturbs_no_other() {
     }
 }
 
-/// What is written into a folder while it is removed would keep it from being removed.
+/// A file that is written into a folder while it is removed must not keep the folder from being removed.
 #[test]
 fn the_folder_of_a_run_that_still_writes_there_is_removed() {
     let folder = tempfile::tempdir().unwrap();
@@ -147,7 +149,7 @@ fn the_folder_of_a_run_that_still_writes_there_is_removed() {
         thread::scope(|scope| {
             scope.spawn(|| {
                 for number in 0.. {
-                    // It fails once the folder has another name.
+                    // The write fails once the folder has another name.
                     if stop.load(Ordering::Relaxed) || fs::write(format!("{dead}/map/{number}"), b"").is_err()
                     {
                         break;
@@ -165,9 +167,11 @@ fn the_folder_of_a_run_that_still_writes_there_is_removed() {
     }
 }
 
-/// One run sleeps before its request `first` to a bucket, others come to their end, and the last one sleeps before its request
-/// `second` while the first one wakes and ends. What request the first one slept before, whether the last one slept, and
-/// whether its output is whole at the end.
+/// Lets one run sleep before its request `first` to a bucket while `others` come to their end. The `last` one
+/// sleeps before its request `second` while the first one wakes and ends.
+///
+/// Returns the kind of the request that the first run slept before, whether the last run slept, and whether
+/// its output is whole at the end. `None` if the first run ended without sleeping.
 fn one_is_late(
     first: usize,
     second: usize,
@@ -188,7 +192,7 @@ fn one_is_late(
         let sleeping = store.pausing(pause);
         let owner = scope.spawn(move || run(sleeping, last));
         let slept = last_sleeper.sleeps().is_some();
-        // So that the sleeper looks at the lock where it does so only after a while.
+        // After two beats, the sleeper looks at the lock also where it trusts an earlier look for a while.
         thread::sleep(2 * BEAT);
         sleeper.wake();
         let ended = one.join().unwrap();
@@ -210,11 +214,13 @@ fn one_is_late(
     })
 }
 
-/// A bucket has no request that depends on another object. So one that was on its way while others took over and finished
-/// can remove what they have written, or write a file that they have not; then the list tells, and the next run mends it.
+/// A bucket has no request that depends on another object. So a request that was on its way while others took
+/// over and finished can remove what they have written, or write a file that they do not have. The list then
+/// shows the difference, and the next run mends it.
 #[test]
 fn a_request_that_comes_late_to_a_bucket_does_only_what_is_known() {
-    // Removes `_SUCCESS` or a lock; and, of a last run that has files which the sleeper removes and not those that it writes.
+    // `remove` removes `_SUCCESS` or a lock. The other two do harm only if the last run has files that the
+    // sleeper removes, and lacks files that the sleeper writes.
     let known = ["remove", "remove files", "write"];
     for (others, last, known) in [
         (&[][..], "other", &known[..1]),
@@ -242,7 +248,7 @@ fn a_request_that_comes_late_to_a_bucket_does_only_what_is_known() {
     }
 }
 
-/// Whether the output is that of a job, as its list says.
+/// Whether the output is whole and that of the job `name`.
 fn is_whole(mut files: Files, name: &str) -> bool {
     files.retain(|path, _| !path.starts_with("/_temporary"));
     let success = files.remove(&format!("/{SUCCESS}"));

@@ -1,4 +1,5 @@
-//! A bucket in memory of which each request may fail, half succeed, succeed without an answer, or be the last one.
+//! A bucket in memory in which each request may fail, do half its work, do all of it without an answer, or be
+//! the last one of its process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -10,38 +11,38 @@ use cluster::{Blob, Child, Entry, Error, Output, Showing, Store, Upload, UploadO
 use super::asleep::Pause;
 use super::{Content, Files};
 
-/// What becomes of one request.
+/// Fault of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// It does nothing, and an error is answered.
+    /// The request does nothing, and an error is answered.
     Fails,
-    /// It does what it should, of several keys for every second one, and an error is answered.
+    /// The request does its work, for every second key if it has several, and an error is answered.
     Half,
-    /// It does what it should, and the process that made it dies before it has the answer.
+    /// The request does its work, and the process that made it dies before it has the answer.
     Last,
 }
 
-/// The contents of an object, and a tag: as in S3, equal contents have equal tags.
+/// Contents of an object, and its tag. As in S3, equal contents have equal tags.
 type Object = (Arc<[u8]>, String);
 
 #[derive(Default)]
 struct State {
     objects: BTreeMap<String, Object>,
-    /// Path and contents of uploads that are not completed, by their ids.
+    /// Path and contents of each upload that is not completed, by its id.
     uploads: BTreeMap<String, (String, Vec<u8>)>,
-    /// Ids that were written to an object, so that they can be found again.
+    /// Ids of uploads that were written to an object, so that a later run can find them.
     noted: BTreeSet<String>,
-    /// Since the last restart.
+    /// Number of requests since the last restart.
     requests: u64,
-    /// Those before, so that ids are not given twice.
+    /// Number of requests before the last restart, so that no id is given twice.
     before: u64,
-    /// Whether each request so far has changed something.
+    /// Whether each request since the last restart changes something.
     changing: Vec<bool>,
     fault: Option<(u64, Fault)>,
     dead: bool,
 }
 
-/// The bucket is shared by its clones, and by a process that falls asleep before one of its requests.
+/// Bucket whose objects are shared by its clones. A clone may pause before one of its requests.
 #[derive(Clone, Default)]
 pub(super) struct BucketStore(Arc<Mutex<State>>, Option<Arc<Pause>>);
 
@@ -50,7 +51,7 @@ fn broken(path: &str) -> Error {
 }
 
 impl State {
-    /// Makes a request for `keys`; `work` does it for one of them.
+    /// Makes a request for `keys`. `work` does it for one key.
     fn request(
         &mut self,
         keys: &[String],
@@ -89,7 +90,7 @@ impl BucketStore {
         self.0.lock().unwrap()
     }
 
-    /// The same bucket, for a process that falls asleep.
+    /// Returns the same bucket, for a process that falls asleep.
     pub fn pausing(&self, pause: Pause) -> Self {
         BucketStore(Arc::clone(&self.0), Some(Arc::new(pause)))
     }
@@ -105,7 +106,7 @@ impl BucketStore {
         self.state().request(keys, true, work)
     }
 
-    /// A new process talks to the bucket; the request of that number, counted from now on, gets the fault.
+    /// Begins a new process. Its request of that number, counted from 0, gets the fault.
     pub fn restart(&self, fault: Option<(u64, Fault)>) {
         let state = &mut *self.state();
         state.before += state.requests;
@@ -113,12 +114,12 @@ impl BucketStore {
         state.changing.clear();
     }
 
-    /// Whether each request since the restart changes something.
+    /// Returns for each request since the restart whether it changes something.
     pub fn requests(&self) -> Vec<bool> {
         self.state().changing.clone()
     }
 
-    /// Objects below a path.
+    /// Returns the objects below a path.
     pub fn files(&self, path: &str) -> Files {
         let state = self.state();
         let below = state.objects.iter().filter_map(|(name, (contents, _))| {
@@ -127,13 +128,13 @@ impl BucketStore {
         below.collect()
     }
 
-    /// Uploads that take space although some run knew them.
+    /// Returns the uploads that still take space although a run has noted them.
     pub fn forgotten_uploads(&self) -> Vec<String> {
         let state = self.state();
         state.uploads.keys().filter(|id| state.noted.contains(*id)).cloned().collect()
     }
 
-    /// The service forgets all uploads that are not completed, as some do after a week.
+    /// Forgets all uploads that are not completed, as some services do after a week.
     pub fn forget_uploads(&self) {
         self.state().uploads.clear();
     }

@@ -1,5 +1,5 @@
-//! Runs on stores that fail: a file system that loses power, and a bucket of which any request may fail; and runs that sleep
-//! while others take over.
+//! Tests of the output folder with runs that do what `dedup` does, on stores that fail: a file system that
+//! loses power, a bucket whose requests fail, and both with a run that sleeps while others take over.
 
 mod asleep;
 mod bucket_store;
@@ -20,13 +20,13 @@ use super::lock::Owner;
 use super::{FileList, Key, OutputFolder, SUCCESS, SplitParts, SuccessList, TaskManifest};
 
 const OUT: &str = "/out";
-/// The contents of a file that all jobs write.
+/// Contents of a file that all jobs write.
 const SAME: &str = "the same in all outputs";
 
-/// The files of an output, by their paths below it.
+/// Files of an output, by their paths below it.
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// A file, as it was when it was opened.
+/// File, as it was when it was opened.
 struct Content(String, Arc<[u8]>);
 
 impl Blob for Content {
@@ -50,13 +50,13 @@ impl Blob for Content {
     }
 }
 
-/// The process of a machine that was stopped: it does not live any more.
+/// Describes a process that is no longer alive, on another machine.
 fn owner() -> Owner {
     let (boot, namespace) = ("boot".to_owned(), "namespace".to_owned());
     Owner { process: i32::MAX, boot, namespace, ..Owner::default() }
 }
 
-/// A run: its name is in all that it writes.
+/// Run to be made; its name is in all files that it writes.
 #[derive(Clone, Copy, Debug)]
 struct Job {
     name: &'static str,
@@ -64,7 +64,7 @@ struct Job {
     overwrite: bool,
 }
 
-/// The files of a job, without `_SUCCESS`. `old` has a folder that others have not.
+/// Returns the files of a job, without `_SUCCESS`. The job `old` has a folder that others do not have.
 fn expected(name: &str, splits: u32) -> Files {
     let mut files = BTreeMap::new();
     for split in 0..splits {
@@ -77,7 +77,8 @@ fn expected(name: &str, splits: u32) -> Files {
     files.into_iter().map(|(path, text)| (path, text.into_bytes())).collect()
 }
 
-/// Does what a run does; `counts` the splits that were mapped and written, and not found finished.
+/// Makes a whole run. Adds to `counts` the number of splits that it mapped and wrote, without those it found
+/// finished.
 fn run(store: &Arc<dyn Store>, job: Job, counts: &mut [u32; 2]) -> Result<()> {
     let mut folder = OutputFolder::lock(Arc::clone(store), OUT.to_owned(), OUT, owner())?;
     folder.splits = job.splits;
@@ -90,6 +91,7 @@ fn run(store: &Arc<dyn Store>, job: Job, counts: &mut [u32; 2]) -> Result<()> {
     folder.close(result)
 }
 
+/// Does the work of a run that has claimed its output.
 fn work(folder: &OutputFolder, Job { name, splits, .. }: Job, counts: &mut [u32; 2]) -> Result<()> {
     if folder.decided().is_some() {
         return folder.finish_decided();
@@ -139,7 +141,8 @@ fn work(folder: &OutputFolder, Job { name, splits, .. }: Job, counts: &mut [u32;
     folder.commit(&json!({"name": name}), written, "").map(drop)
 }
 
-/// Whoever sees `_SUCCESS` sees the files that it lists, which are those of one of the `allowed` jobs.
+/// Checks what a reader sees: if there is `_SUCCESS`, the files are those that it lists, and those of one of
+/// the `allowed` jobs. Returns whether there is `_SUCCESS`.
 #[track_caller]
 fn check_reader(mut files: Files, splits: u32, allowed: &[&str], when: &str) -> bool {
     files.retain(|path, _| !path.starts_with("/_temporary"));
@@ -157,7 +160,7 @@ fn check_reader(mut files: Files, splits: u32, allowed: &[&str], when: &str) -> 
     true
 }
 
-/// After the last run: its output, and nothing else.
+/// Checks that the output of the last run is there, and nothing else.
 #[track_caller]
 fn check_files(files: Files, splits: u32, name: &str, when: &str) {
     assert_eq!(files.len(), expected(name, splits).len() + 1, "{when}: {:?}", files.keys());

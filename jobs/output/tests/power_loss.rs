@@ -1,4 +1,5 @@
-//! Power loss at every step of a run, and of the run that resumes it: what a reader sees, and what comes out at last.
+//! Loss of power at every step of a run, and of the run that resumes it: checks what a reader sees in
+//! between, and what is there at the end.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ fn run(store: &PowerStore, name: &'static str, overwrite: bool, counts: &mut [u3
     super::run(&(Arc::new(store.clone()) as Arc<dyn cluster::Store>), job, counts)
 }
 
-/// Numbers that are the same in every run.
+/// Random numbers that are the same in every run of the tests.
 struct Random(u64);
 
 impl Random {
@@ -25,7 +26,7 @@ impl Random {
     }
 }
 
-/// The power comes back; which steps have survived is chosen by `seed`.
+/// Turns the power on again. `seed` chooses which steps have survived.
 fn restart(store: &PowerStore, seed: u64) {
     let mut random = Random(seed);
     store.restart(|content| match seed % 8 {
@@ -33,18 +34,18 @@ fn restart(store: &PowerStore, seed: u64) {
         1 => false,
         2 => !content,
         3 => content,
-        // Names and lengths go to the disk by themselves, and bytes when there is time.
+        // Names and lengths survive, and any of the contents: file systems write names first.
         4 => !content || random.next().is_multiple_of(2),
         _ => random.next().is_multiple_of(2),
     });
 }
 
-/// After the last run: its output, and nothing else.
+/// Makes the last run, and checks that its output is there and durable, and nothing else.
 #[track_caller]
 fn check_end(store: &PowerStore, name: &'static str, overwrite: bool, when: &str) {
     let mut counts = [0; 2];
     if let Err(error) = run(store, name, overwrite, &mut counts) {
-        // It had been whole already, and then is not to be touched.
+        // The output was whole already, and then a run without `--overwrite` must not touch it.
         assert!(
             error.is::<WrongUse>() && check_reader(store.files(OUT), SPLITS, &[name], when),
             "{when}: {error:#}"
@@ -56,7 +57,7 @@ fn check_end(store: &PowerStore, name: &'static str, overwrite: bool, when: &str
     assert!(check_reader(store.files(OUT), SPLITS, &[name], when), "{when}: it was not durable");
 }
 
-/// An old output that is to be replaced, if `overwrite`.
+/// Makes a disk with an old output, if that is to be replaced.
 fn start(overwrite: bool) -> PowerStore {
     let store = PowerStore::new();
     if overwrite {
@@ -66,7 +67,7 @@ fn start(overwrite: bool) -> PowerStore {
     store
 }
 
-/// The changes that a whole run makes.
+/// Returns the number of changes that a whole run makes.
 fn changes(overwrite: bool) -> u64 {
     let store = start(overwrite);
     let before = store.changes();
@@ -144,7 +145,7 @@ fn what_was_finished_is_not_done_again() {
         drop(run(&store, "new", false, &mut after));
         if before[1] > 0 && after != [0; 2] {
             assert_eq!(before[0] + after[0], SPLITS, "after {changes} changes");
-            // The last one may have been finished when the power went, and before it was counted.
+            // The last split may have been finished when the power went and before it was counted.
             assert!(
                 (SPLITS - 1..=SPLITS).contains(&(before[1] + after[1])),
                 "after {changes} changes: {before:?} {after:?}"

@@ -1,8 +1,15 @@
-//! A store in memory that loses what was not settled when its power goes.
+//! A file system in memory that loses what was not settled when its power goes.
 //!
-//! What is live and what is durable are kept apart. Each change of a name and each content of a file is one step that may
-//! survive by itself: a name without its content is an empty file or one of zeros, and a later rename may survive an earlier
-//! one.
+//! It keeps what is live apart from what is durable. Each change of a name and each content of a file is one
+//! step that may survive by itself: a name without its content is an empty file or one of zeros, and a later
+//! rename may survive an earlier one.
+//!
+//! ```text
+//! write /a            live: /a holds "x"       steps: name /a, length 1, content "x"
+//! rename /a to /b     live: /b holds "x"       steps: ..., name /b
+//! the power goes      durable: any of nothing, /a or /b; the file is empty, one zero byte or "x"
+//! settle /b instead   durable: /b holds "x", whatever happens then
+//! ```
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -15,25 +22,27 @@ use super::asleep::Pause;
 
 type Id = u64;
 
-/// Names of a file system. Every directory and file has an id that its names lead to; 0 is the root.
+/// Names and contents of a file system. Every directory and file has an id to which its name leads; 0 is the
+/// root.
 #[derive(Clone, Default)]
 struct Names {
-    /// Of each directory that was ever made.
+    /// Names in each directory that was ever made.
     entries: BTreeMap<Id, BTreeMap<String, Id>>,
     contents: BTreeMap<Id, Arc<[u8]>>,
 }
 
-/// A step that is not yet durable.
+/// Change that is not yet durable.
 #[derive(Clone)]
 enum Step {
-    /// A name now leads there and no other one does, or it leads nowhere.
+    /// The name now leads to the id `to`, and no other name does. If `to` is `None`, the name no longer leads
+    /// to `from`.
     Entry {
         directory: Id,
         name: String,
         to: Option<Id>,
         from: Option<Id>,
     },
-    /// A file is so long; what it holds is not yet there.
+    /// The file has this length; its bytes are not yet there and read as zeros.
     Length {
         file: Id,
         bytes: usize,
@@ -44,6 +53,7 @@ enum Step {
     },
 }
 
+/// Disk with its power supply.
 #[derive(Default)]
 struct Disk {
     live: Names,
@@ -51,12 +61,12 @@ struct Disk {
     steps: Vec<Step>,
     directories: BTreeSet<Id>,
     next: Id,
-    /// Changes until the power goes; none: it stays.
+    /// Number of changes until the power goes; `None` if it stays.
     left: Option<u64>,
     changes: u64,
 }
 
-/// The disk is shared by its clones, of which one may pause before one of its steps.
+/// File system whose disk is shared by its clones. A clone may pause before one of its steps.
 #[derive(Clone)]
 pub(super) struct PowerStore(Arc<Mutex<Disk>>, Option<Arc<Pause>>);
 
@@ -70,7 +80,7 @@ impl Names {
         match step {
             Step::Entry { directory, name, to, from } => {
                 if let Some(id) = to {
-                    // A rename is one step: whatever name it had goes.
+                    // A rename is one step, so the earlier name of the file goes with it.
                     self.entries.values_mut().for_each(|names| names.retain(|_, other| other != id));
                 }
                 let names = self.entries.entry(*directory).or_default();
@@ -85,7 +95,7 @@ impl Names {
         }
     }
 
-    /// An id and all that lie below it.
+    /// Adds to `found` an id and all ids below it.
     fn below(&self, id: Id, found: &mut BTreeSet<Id>) {
         if found.insert(id) {
             self.entries.get(&id).into_iter().flatten().for_each(|(_, child)| self.below(*child, found));
@@ -94,7 +104,7 @@ impl Names {
 }
 
 impl Disk {
-    /// One change of what is on the disk, unless there is no power.
+    /// Makes one change, unless there is no power.
     fn change(&mut self, step: Step) -> Result<(), Error> {
         self.power()?;
         self.live.apply(&step);
@@ -102,6 +112,7 @@ impl Disk {
         Ok(())
     }
 
+    /// Counts one change, and returns an error if the power is out.
     fn power(&mut self) -> Result<(), Error> {
         self.changes += 1;
         match &mut self.left {
@@ -122,7 +133,7 @@ impl Disk {
         self.next
     }
 
-    /// The directory of a path, which is made if it is missing, and the last name.
+    /// Returns the directory of a path, which is made if it is missing, and the last name of the path.
     fn directory(&mut self, path: &str) -> Result<(Id, String), Error> {
         let mut names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
         let last = names.pop().unwrap_or_default().to_owned();
@@ -150,10 +161,10 @@ impl Disk {
     fn write(&mut self, path: &str, bytes: &[u8]) -> Result<(), Error> {
         let (directory, name) = self.directory(path)?;
         let file = self.new_id();
-        // Its name may survive without it.
+        // The name may survive without the content.
         self.live.contents.insert(file, Arc::new([]));
         self.change(Step::Entry { directory, name, to: Some(file), from: None })?;
-        // So may its length, which the file system knows before the bytes are on the disk.
+        // The length may survive too: the file system knows it before the bytes are on the disk.
         self.steps.push(Step::Length { file, bytes: bytes.len() });
         self.change(Step::Content { file, bytes: bytes.into() })
     }
@@ -178,28 +189,28 @@ impl PowerStore {
         PowerStore(Arc::new(Mutex::new(disk)), None)
     }
 
-    /// The same disk, for a process that falls asleep.
+    /// Returns the same disk, for a process that falls asleep.
     pub fn pausing(&self, pause: Pause) -> Self {
         PowerStore(Arc::clone(&self.0), Some(Arc::new(pause)))
     }
 
-    /// To be called before each step that changes something.
+    /// Sleeps if the pause says so. To be called before each step that changes something.
     fn step(&self) {
         self.1.iter().for_each(|pause| pause.step("step"));
     }
 
-    /// Changes so far, those that failed too.
+    /// Returns the number of changes so far, with those that failed.
     pub fn changes(&self) -> u64 {
         self.0.lock().unwrap().changes
     }
 
-    /// The power goes after so many changes.
+    /// Turns the power off after `changes` more changes.
     pub fn fail_after(&self, changes: u64) {
         self.0.lock().unwrap().left = Some(changes);
     }
 
-    /// What is there when the power is back: all that was settled, and of the rest the steps for which `survives` is
-    /// true; it is told whether the step is the content of a file.
+    /// Turns the power on again. There is then all that was settled, and of the other steps those for which
+    /// `survives` is true. `survives` is told whether the step is the content of a file.
     pub fn restart(&self, mut survives: impl FnMut(bool) -> bool) {
         let disk = &mut *self.0.lock().unwrap();
         for step in std::mem::take(&mut disk.steps) {
@@ -211,7 +222,7 @@ impl PowerStore {
         disk.live = disk.durable.clone();
         let ids: Vec<Id> = disk.live.entries.values().flat_map(|names| names.values().copied()).collect();
         for id in ids {
-            // A directory that holds nothing, or a file whose content is lost.
+            // A directory with a name exists, even if empty, and so does a file whose content is lost.
             if disk.directories.contains(&id) {
                 disk.live.entries.entry(id).or_default();
             } else {
@@ -220,7 +231,7 @@ impl PowerStore {
         }
     }
 
-    /// Every file below a path that has a name there, hidden ones too.
+    /// Returns every file below a path, with hidden ones.
     pub fn files(&self, path: &str) -> BTreeMap<String, Vec<u8>> {
         fn collect(disk: &Disk, id: Id, path: String, files: &mut BTreeMap<String, Vec<u8>>) {
             match disk.live.entries.get(&id) {
@@ -305,7 +316,8 @@ impl Store for PowerStore {
         Showing::Rename(self)
     }
 
-    /// No more than it must: names in directories at or below the path, the names that lead to it, and contents below it.
+    /// Makes durable no more than a store must: names in directories at or below the path, the names that
+    /// lead to the path, and contents at or below it.
     fn settle(&self, path: &str) -> Result<(), Error> {
         let disk = &mut *self.0.lock().unwrap();
         disk.power()?;
@@ -327,7 +339,7 @@ impl Store for PowerStore {
             if is_settled {
                 disk.durable.apply(&step);
                 if let Step::Entry { to: Some(id), .. } = step {
-                    // Where it had been before is of no interest any more.
+                    // Its earlier names can no longer come back.
                     disk.steps.retain(|step| !matches!(step, Step::Entry { to, .. } if *to == Some(id)));
                 }
             } else {

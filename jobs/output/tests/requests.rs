@@ -1,5 +1,5 @@
-//! A bucket of which any request of a run fails, and any of the run that takes over: what a reader sees, and what comes
-//! out at last. Every combination of two such requests is tried.
+//! Every request of a run to a bucket fails, and every request of the run that takes over: checks what a
+//! reader sees in between, and what is there at the end. Every combination of two such requests is tried.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use super::{Job, OUT, check_files, check_reader};
 use crate::WrongUse;
 use crate::output::SUCCESS;
 
-/// Three files, of which a request for several keys can do some.
+/// Number of splits. One split writes files enough for a request that names several keys to do half of its
+/// work.
 const SPLITS: u32 = 1;
 
 fn run(store: &BucketStore, name: &'static str, overwrite: bool) -> Result<()> {
@@ -20,7 +21,7 @@ fn run(store: &BucketStore, name: &'static str, overwrite: bool) -> Result<()> {
     super::run(&(Arc::new(store.clone()) as Arc<dyn cluster::Store>), job, &mut [0; 2])
 }
 
-/// A bucket with an old output, if it is to be replaced.
+/// Makes a bucket, with an old output if that is to be replaced.
 fn start(overwrite: bool) -> BucketStore {
     let store = BucketStore::default();
     if overwrite {
@@ -29,12 +30,12 @@ fn start(overwrite: bool) -> BucketStore {
     store
 }
 
-/// All faults that the requests of a run may have, where `run` makes that run.
+/// Returns all faults that the requests of a run may have. `run` makes that run once, without faults.
 fn faults(store: &BucketStore, run: impl FnOnce() -> Result<()>) -> Vec<(u64, Fault)> {
     store.restart(None);
     drop(run());
     let faults = |(number, changes): (usize, bool)| {
-        // One that only asks has no effect that could be lost.
+        // A request that only asks has no effect that could be lost.
         let kinds: &[Fault] =
             if changes { &[Fault::Fails, Fault::Half, Fault::Last] } else { &[Fault::Fails] };
         kinds.iter().map(move |kind| (number as u64, *kind)).collect::<Vec<_>>()
@@ -42,7 +43,7 @@ fn faults(store: &BucketStore, run: impl FnOnce() -> Result<()>) -> Vec<(u64, Fa
     store.requests().into_iter().enumerate().flat_map(faults).collect()
 }
 
-/// The bucket after a first run that met `fault`.
+/// Returns the bucket after a first run that met `fault`.
 fn after(overwrite: bool, first: &'static str, fault: (u64, Fault)) -> BucketStore {
     let store = start(overwrite);
     store.restart(Some(fault));
@@ -50,14 +51,15 @@ fn after(overwrite: bool, first: &'static str, fault: (u64, Fault)) -> BucketSto
     store
 }
 
-/// Every fault of a run of `first`, and every one of the run of `second` that takes over; the last run is one of `second`.
+/// Tries every fault of a run of `first` with every fault of the run of `second` that takes over. A last run
+/// of `second` has no fault.
 fn every_two_faults(overwrite: bool, first: &'static str, second: &'static str) {
     let allowed = &["old", first, second][usize::from(!overwrite)..];
     let store = start(overwrite);
     let mut combinations = 0;
     for one in faults(&store, || run(&store, first, overwrite)) {
         let store = after(overwrite, first, one);
-        // Another key may only replace what is there where it is asked to.
+        // A run with another key may only replace the output with `--overwrite`.
         let replace = overwrite || first != second;
         for other in faults(&store, || run(&store, second, replace)) {
             let when = format!("overwrite {overwrite}, {first} with {one:?}, {second} with {other:?}");
@@ -68,7 +70,7 @@ fn every_two_faults(overwrite: bool, first: &'static str, second: &'static str) 
             check_reader(store.files(OUT), SPLITS, allowed, &when);
             store.restart(None);
             if let Err(error) = run(&store, second, replace) {
-                // It had been whole already, and then is not to be touched.
+                // The output was whole already, and then a run without `--overwrite` must not touch it.
                 let whole = check_reader(store.files(OUT), SPLITS, &[second], &when);
                 assert!(error.is::<WrongUse>() && whole, "{when}: {error:#}");
             } else {
@@ -124,7 +126,7 @@ fn a_commit_whose_uploads_are_gone_is_given_up_where_the_output_may_be_replaced(
         let refused = run(&store, "new", false).is_err_and(|error| !error.is::<WrongUse>());
         store.restart(None);
         let when = format!("{fault:?}");
-        // Only when they are completed can it be seen that the uploads of a run that is resumed are gone.
+        // A run that resumes sees only when it completes the uploads that they are gone.
         if run(&store, "new", true).is_err() {
             store.restart(None);
             if let Err(error) = run(&store, "new", true) {
@@ -137,7 +139,7 @@ fn a_commit_whose_uploads_are_gone_is_given_up_where_the_output_may_be_replaced(
     assert!(given_up > 5, "{given_up}");
 }
 
-/// The request that decides a job may come late: when another run has taken over and finished.
+/// The request that decides a job may come late, after another run has taken over and finished.
 #[test]
 fn a_commit_never_replaces_what_another_run_has_finished_since() {
     let store = start(true);
