@@ -19,7 +19,7 @@ use clap::builder::TypedValueParser;
 use cluster::{Cluster, Limits};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
-use launch::role::{Place, ProcessOptions, Start};
+use launch::role::{ProcessOptions, ProcessRole, ProcessTask};
 
 pub use cli::exit::{WrongUse, exit_code};
 pub use launch::launcher::Launch;
@@ -78,7 +78,7 @@ pub struct Common {
     processes: ProcessOptions,
     /// Place of this process among several, once [`Common::start`] has found that there are several.
     #[arg(skip)]
-    place: Option<Place>,
+    place: Option<ProcessRole>,
 }
 
 impl Common {
@@ -93,20 +93,20 @@ impl Common {
     pub fn start(&mut self, several: bool) -> Result<Option<Launch>> {
         let start = self.processes.start(self.workers, self.quiet, |name| env::var(name).ok())?;
         let processes = match &start {
-            Start::Launch(launch) => launch.addresses.len(),
-            Start::Process(place) => place.addresses.len(),
-            Start::Alone(_) => 1,
+            ProcessTask::Launch(launch) => launch.addresses.len(),
+            ProcessTask::Process(place) => place.addresses.len(),
+            ProcessTask::Alone(_) => 1,
         };
         if processes > 1 && !several {
             bail!(WrongUse("only dedup runs in several processes".to_owned()));
         }
         match start {
-            Start::Launch(launch) => return Ok(Some(launch)),
-            Start::Process(place) => {
+            ProcessTask::Launch(launch) => return Ok(Some(launch)),
+            ProcessTask::Process(place) => {
                 self.workers = Some(place.workers);
                 self.place = Some(place);
             }
-            Start::Alone(workers) => self.workers = Some(workers),
+            ProcessTask::Alone(workers) => self.workers = Some(workers),
         }
         Ok(None)
     }
@@ -123,7 +123,7 @@ impl Common {
         job[..16].copy_from_slice(&program.to_le_bytes());
         job[16..].copy_from_slice(&xxh3_128(format!("{asked:?}").as_bytes()).to_le_bytes());
         let token = place.token.as_ref().map_or(&[][..], |token| &token.0);
-        let Place { index, workers, .. } = *place;
+        let ProcessRole { index, workers, .. } = *place;
         let place = cluster::Place { index, addresses: place.addresses.clone(), workers };
         let lost = |line: &str| {
             say(cluster::shown(&format!("error: {line}")));

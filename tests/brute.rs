@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 
 use operators::method::{Method, MethodJob, SetMethod, Spec, Zhou};
-use operators::sets::{Packed, Sets};
+use operators::sets::{PackedSets, Sets};
 use operators::text::Cleaner;
 use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
@@ -81,7 +81,9 @@ impl MethodJob for Brute<'_> {
         let mut found = Vec::new();
         for (high, b) in mapped.iter().enumerate() {
             for (low, a) in mapped[..high].iter().enumerate() {
-                let Some(similarity) = method.rule.matches(Packed(&a.0), Packed(&b.0)) else { continue };
+                let Some(similarity) = method.rule.matches(PackedSets(&a.0), PackedSets(&b.0)) else {
+                    continue;
+                };
                 let millionths = (similarity.as_f64() * 1e6).round() as u64;
                 found.push(Candidate { low, high, hamming: 0, millionths, identical: a.1 == b.1 });
             }

@@ -28,7 +28,7 @@ pub struct Args {
 
 /// Line of `corpus.jsonl`.
 #[derive(Serialize)]
-struct Line<'a> {
+struct CorpusLine<'a> {
     id: &'a str,
     text: &'a str,
 }
@@ -49,7 +49,7 @@ pub fn run(args: Args) -> Result<u8> {
     let (mut corpus, mut truth) = (create("corpus.jsonl")?, create("truth.tsv")?);
     let mut duplicates = 0;
     for doc in (Synthetic { documents, seed }).docs() {
-        serde_json::to_writer(&mut corpus, &Line { id: &doc.id, text: &doc.text })?;
+        serde_json::to_writer(&mut corpus, &CorpusLine { id: &doc.id, text: &doc.text })?;
         corpus.write_all(b"\n")?;
         if let Some((original, how)) = doc.duplicate {
             duplicates += 1;

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use anyhow::{Result, bail};
 use cluster::Stores;
-use operators::{Core2020, Partners, Removals, Score};
+use operators::{Core2020, Removals, Score, TruthGroups};
 use serde_json::{Value, json};
 
 use super::labels::{LabelOptions, Labels, Truth};
@@ -62,7 +62,7 @@ pub fn run(args: Args) -> Result<u8> {
     let finished = Finished::open(&Stores::new(), &args.output)?;
     let labels = Labels::parse(&args.labels, &text_of_file(&args.labels)?, &args.options)?;
     let said = labels.to_string();
-    let found = Found::read(&finished, args.by, labels.ids)?;
+    let found = Evaluated::read(&finished, args.by, labels.ids)?;
     if found.labelled == 0 {
         say("warning: no labelled document is in a cluster of the output; are these its ids?");
     }
@@ -87,15 +87,15 @@ pub fn run(args: Args) -> Result<u8> {
 }
 
 /// Pairs and removals of an output, of documents by number: the labelled ones first.
-struct Found {
+struct Evaluated {
     ids: Vec<String>,
-    partners: Partners,
+    partners: TruthGroups,
     removed: Vec<bool>,
     /// Number of labelled documents that are in a cluster of the output.
     labelled: usize,
 }
 
-impl Found {
+impl Evaluated {
     fn read(finished: &Finished, by: By, mut ids: Vec<String>) -> Result<Self> {
         let known = ids.len();
         let mut numbers: HashMap<String, u32> = ids.iter().cloned().zip(0..).collect();
@@ -134,17 +134,17 @@ impl Found {
                 ids[doc as usize]
             );
         }
-        let partners = Partners::new(ids.len(), &same, &pairs);
+        let partners = TruthGroups::new(ids.len(), &same, &pairs);
         let mut removed = vec![false; ids.len()];
         gone.into_iter().for_each(|doc| removed[doc as usize] = true);
-        Ok(Found { ids, partners, removed, labelled })
+        Ok(Evaluated { ids, partners, removed, labelled })
     }
 }
 
 /// True pairs and found pairs, as far as they are judged, and their scores.
 struct Figures {
-    truth: Partners,
-    found: Partners,
+    truth: TruthGroups,
+    found: TruthGroups,
     pairs: Score,
     /// Scores of removed documents, if the labels name all true pairs of the documents that they judge.
     removals: Option<Removals>,
@@ -154,23 +154,31 @@ struct Figures {
 
 impl Figures {
     /// Scores an output. `documents`: number of documents of the corpus.
-    fn new(found: &Found, labels: &Truth, documents: u64) -> Self {
+    fn new(found: &Evaluated, labels: &Truth, documents: u64) -> Self {
         let all = found.partners.documents();
         let (truth, found, removed, documents) = match labels {
-            Truth::Whole(pairs) => {
-                (Partners::new(all, &[], pairs), found.partners.clone(), Some(&found.removed[..]), documents)
-            }
+            Truth::Whole(pairs) => (
+                TruthGroups::new(all, &[], pairs),
+                found.partners.clone(),
+                Some(&found.removed[..]),
+                documents,
+            ),
             Truth::Clusters(members) => {
                 let listed = members.len();
                 let partners = found.partners.clone().first(listed);
-                (Partners::new(listed, members, &[]), partners, Some(&found.removed[..listed]), listed as u64)
+                (
+                    TruthGroups::new(listed, members, &[]),
+                    partners,
+                    Some(&found.removed[..listed]),
+                    listed as u64,
+                )
             }
             Truth::Judged(pairs) => {
                 let listed = 1 + pairs.iter().map(|pair| pair.0.max(pair.1)).max().unwrap_or(0) as usize;
                 let of = |which: &dyn Fn(&(u32, u32, bool)) -> bool| {
                     let pairs: Vec<_> =
                         pairs.iter().filter(|pair| which(pair)).map(|&(a, b, _)| (a, b)).collect();
-                    Partners::new(listed, &[], &pairs)
+                    TruthGroups::new(listed, &[], &pairs)
                 };
                 let related = |pair: &(u32, u32, bool)| found.partners.related(pair.0, pair.1);
                 (of(&|pair| pair.2), of(&related), None, listed as u64)

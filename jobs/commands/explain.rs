@@ -9,7 +9,7 @@ use cluster::{Cluster, Local, text_of_path};
 use operators::hash::Secret;
 use operators::method::Spec;
 use operators::text::features::Lexicon;
-use operators::{Cost, Curve, DocId, Scratch};
+use operators::{Cost, Curve, DocId, SpillBudget};
 
 use super::plot::Plot;
 use crate::cli::report_file::ReportFile;
@@ -18,10 +18,10 @@ use crate::corpus::input::{Census, InputOptions};
 use crate::corpus::plan::Sample;
 use crate::dedup::corpus_counts;
 use crate::dedup::default_verification;
-use crate::dedup::search::Search;
+use crate::dedup::search::CorpusSearch;
 use crate::output::map_output::MapOutputs;
 use crate::output::read_back::Input;
-use crate::output::summary::{Process, skew};
+use crate::output::summary::{ResourceUsage, skew};
 use crate::progress::Progress;
 use crate::{Common, WrongUse, print};
 
@@ -135,8 +135,8 @@ fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> R
     let statistics = corpus_counts::count(&args.method, lexicon, &plan, &reading, &cluster, &progress)?;
     let folder = tempfile::tempdir()?;
     let outputs = MapOutputs::new(Arc::new(Local), text_of_path(folder.path().as_os_str()));
-    let (plan, scratch) = (Arc::new(plan), Scratch::unused());
-    let search = Search {
+    let (plan, scratch) = (Arc::new(plan), SpillBudget::unused());
+    let search = CorpusSearch {
         plan,
         reading,
         verify,
@@ -174,7 +174,7 @@ fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> R
     }
     let Cost { document, feature } = args.method.cost();
     let more = |count: u64| count as f64 * (twice - 1.0);
-    let least = Process::measure().peak_memory_bytes as f64
+    let least = ResourceUsage::measure().peak_memory_bytes as f64
         + (all - read) * document as f64
         + (more(pairs.len() as u64) + more(found.candidates)) * BYTES_OF_PAIR as f64;
     let _ = write!(

@@ -72,7 +72,7 @@ impl fmt::Display for Labels {
 impl Labels {
     /// Reads the text of a file, which is called `name` in errors.
     pub fn parse(name: &str, text: &str, options: &LabelOptions) -> Result<Self> {
-        let mut lines = Lines { name, numbers: HashMap::new(), ids: Vec::new() };
+        let mut lines = LabelLines { name, numbers: HashMap::new(), ids: Vec::new() };
         let fields = |line: &'_ str| line.trim_end_matches('\r').split('\t').map(str::to_owned).collect();
         let rows: Vec<(usize, Vec<String>)> = (1..)
             .zip(text.lines())
@@ -93,13 +93,13 @@ impl Labels {
 }
 
 /// Reader of the lines of a file.
-struct Lines<'a> {
+struct LabelLines<'a> {
     name: &'a str,
     numbers: HashMap<String, u32>,
     ids: Vec<String>,
 }
 
-impl Lines<'_> {
+impl LabelLines<'_> {
     fn wrong<T>(&self, line: usize, reason: impl fmt::Display) -> Result<T> {
         bail!(WrongUse(format!("\"{}\", line {line}: {reason}", self.name)))
     }

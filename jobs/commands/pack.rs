@@ -15,7 +15,7 @@ use crate::corpus::plan::{Plan, Split, UnopenedPiece};
 use crate::corpus::splits;
 use crate::output::OutputFolder;
 use crate::output::rejects::SplitRejectsWriter;
-use crate::progress::{At, Stage};
+use crate::progress::{Stage, StageTimer};
 use crate::{Common, WrongUse};
 
 /// Format of one text a file, whatever the files are called.
@@ -132,7 +132,7 @@ struct Packing<'a> {
     content: Content,
     reading: &'a Reading,
     folder: &'a OutputFolder,
-    at: &'a At<'a>,
+    at: &'a StageTimer<'a>,
 }
 
 impl Packing<'_> {

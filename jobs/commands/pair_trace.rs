@@ -2,7 +2,7 @@
 
 use operators::method::zhou::retrieval::meet;
 use operators::method::{Method, MethodJob, SetMethod, SetSearch, Zhou};
-use operators::sets::{Kind, Packed, Sets};
+use operators::sets::{PackedSets, SetKind, Sets};
 use operators::text::Cleaner;
 use operators::{DocId, Record, Similarity, jaccard};
 
@@ -15,7 +15,7 @@ pub(crate) struct Comparison<'a> {
 }
 
 /// Result of the comparison of two texts.
-pub(crate) struct Compared {
+pub(crate) struct PairTrace {
     /// One line for each step.
     pub steps: Vec<String>,
     /// Whether the two texts match.
@@ -23,9 +23,9 @@ pub(crate) struct Compared {
 }
 
 impl MethodJob for Comparison<'_> {
-    type Output = Compared;
+    type Output = PairTrace;
 
-    fn run<M: Method>(self, mut cleaner: Cleaner, mut method: M) -> Compared {
+    fn run<M: Method>(self, mut cleaner: Cleaner, mut method: M) -> PairTrace {
         let [a, b] = [self.a, self.b].map(|text| cleaner.clean(text).to_owned());
         let identical = a == b;
         let fingerprints = [&a, &b].map(|text| method.fingerprint(text));
@@ -33,7 +33,7 @@ impl MethodJob for Comparison<'_> {
         let blocks = method.blocks();
         if blocks.is_empty() {
             let steps = vec![cleaned(&a, &b), "only equal texts match".to_owned()];
-            return Compared { steps, matches: identical };
+            return PairTrace { steps, matches: identical };
         }
         let values = |at: &usize| fingerprints.each_ref().map(|of| M::value(&blocks[*at], of));
         let agree: Vec<usize> = (0..blocks.len()).filter(|at| values(at)[0] == values(at)[1]).collect();
@@ -59,10 +59,10 @@ impl MethodJob for Comparison<'_> {
                 against(similarity, self.verify)
             ),
         ];
-        Compared { steps, matches: identical || distance.is_some() && similar }
+        PairTrace { steps, matches: identical || distance.is_some() && similar }
     }
 
-    fn sets(self, mut method: SetMethod) -> Compared {
+    fn sets(self, mut method: SetMethod) -> PairTrace {
         let [a, b] = [self.a, self.b].map(|text| method.cleaner.clean(text).to_owned());
         let sets = [&a, &b].map(|text| {
             let mut sets = Sets::default();
@@ -74,14 +74,14 @@ impl MethodJob for Comparison<'_> {
             sets.pack(&mut packed);
             packed
         });
-        let [set_a, set_b] = packed.each_ref().map(|packed| Packed(packed));
+        let [set_a, set_b] = packed.each_ref().map(|packed| PackedSets(packed));
         let mut steps = vec![cleaned(&a, &b)];
         let Some((kind, similarity)) = method.rule.similarity(set_a, set_b) else {
             steps.push("one of them is short, and the other far too long to match it".to_owned());
-            return Compared { steps, matches: false };
+            return PairTrace { steps, matches: false };
         };
         let least = method.rule.measure(kind).1;
-        let short = if kind == Kind::Short { " of short texts" } else { "" };
+        let short = if kind == SetKind::Short { " of short texts" } else { "" };
         steps.push(format!(
             "features{short}: {} and {}, similarity {similarity}{}",
             set_a.features(kind).len(),
@@ -105,10 +105,10 @@ impl MethodJob for Comparison<'_> {
                 !agree.is_empty()
             }
         };
-        Compared { steps, matches: a == b || candidate && similarity >= least }
+        PairTrace { steps, matches: a == b || candidate && similarity >= least }
     }
 
-    fn zhou(self, mut cleaner: Cleaner, method: Zhou) -> Compared {
+    fn zhou(self, mut cleaner: Cleaner, method: Zhou) -> PairTrace {
         let [a, b] = [self.a, self.b].map(|text| cleaner.clean(text).to_owned());
         let [row_a, row_b] = [&a, &b].map(|text| method.row(DocId(0), text));
         let met = meet(row_a.fingerprint, row_b.fingerprint);
@@ -128,7 +128,7 @@ impl MethodJob for Comparison<'_> {
                 if duplicates { "not under" } else { "under" }
             ),
         ];
-        Compared { steps, matches: met && duplicates }
+        PairTrace { steps, matches: met && duplicates }
     }
 }
 

@@ -13,9 +13,9 @@ use serde::Serialize;
 use crate::corpus::plan::{Plan, Split};
 use crate::corpus::splits;
 use crate::output::rejects::{RejectLimit, Rejects, SplitRejectsWriter};
-use crate::output::summary::{Clock, Process};
+use crate::output::summary::{Clock, ResourceUsage};
 use crate::output::{FileList, OutputFolder};
-use crate::progress::{At, Progress, Stage, StageRow, Table, Watch, Watched};
+use crate::progress::{Progress, Stage, StageRow, StageTable, StageTimer, Watch, Watched};
 use crate::{Common, say};
 
 /// What a job was asked for.
@@ -39,20 +39,20 @@ pub(crate) struct Copied {
 }
 
 #[derive(Debug, Serialize)]
-struct Summary {
+struct RepackSummary {
     /// What the job does, for people.
     #[serde(skip)]
     done: &'static str,
     version: &'static str,
     configuration: BTreeMap<&'static str, String>,
-    counters: Counters,
-    process: Process,
+    counters: RepackCounters,
+    process: ResourceUsage,
     seconds: BTreeMap<&'static str, f64>,
     stages: Vec<StageRow>,
 }
 
 #[derive(Debug, Default, Serialize)]
-struct Counters {
+struct RepackCounters {
     input_files: u64,
     input_bytes: u64,
     splits: u64,
@@ -74,7 +74,7 @@ impl Repack<'_> {
         stores: &Stores,
         plan: &Plan,
         reading: &Reading,
-        copy: impl Fn(&OutputFolder, &At, u32, &Split, &mut SplitRejectsWriter) -> Result<Copied> + Sync,
+        copy: impl Fn(&OutputFolder, &StageTimer, u32, &Split, &mut SplitRejectsWriter) -> Result<Copied> + Sync,
     ) -> Result<u8> {
         let start = Instant::now();
         let (common, output) = (self.common, self.output);
@@ -89,7 +89,7 @@ impl Repack<'_> {
         }))?;
         if !common.quiet {
             say(&summary);
-            say(Table(&progress.totals()));
+            say(StageTable(&progress.totals()));
         }
         Ok(if summary.counters.rejected > 0 { 3 } else { 0 })
     }
@@ -101,8 +101,8 @@ impl Repack<'_> {
         folder: &OutputFolder,
         progress: &Progress,
         start: Instant,
-        copy: impl Fn(&OutputFolder, &At, u32, &Split, &mut SplitRejectsWriter) -> Result<Copied> + Sync,
-    ) -> Result<Summary> {
+        copy: impl Fn(&OutputFolder, &StageTimer, u32, &Split, &mut SplitRejectsWriter) -> Result<Copied> + Sync,
+    ) -> Result<RepackSummary> {
         let workers = self.common.workers();
         let stage = (progress, self.stage);
         let limit = RejectLimit::new(self.max_rejects, plan, reading);
@@ -114,11 +114,11 @@ impl Repack<'_> {
             limit.count(rejects.count(), rejects.first())?;
             Ok((copied, rejects))
         })?;
-        let mut counters = Counters {
+        let mut counters = RepackCounters {
             input_files: plan.files.len() as u64,
             input_bytes: plan.bytes(),
             splits: plan.splits.len() as u64,
-            ..Counters::default()
+            ..RepackCounters::default()
         };
         let mut rejects = Rejects::default();
         for (copied, of_split) in copied {
@@ -135,12 +135,12 @@ impl Repack<'_> {
         let mut configuration = self.configuration.clone();
         configuration.insert("workers", workers.to_string());
         let done = if self.stage == Stage::Pack { "packed" } else { "unpacked" };
-        let summary = Summary {
+        let summary = RepackSummary {
             done,
             version: env!("CARGO_PKG_VERSION"),
             configuration,
             counters,
-            process: Process::measure(),
+            process: ResourceUsage::measure(),
             seconds: clock.seconds(),
             stages: progress.rows(),
         };
@@ -151,7 +151,7 @@ impl Repack<'_> {
     }
 }
 
-impl fmt::Display for Summary {
+impl fmt::Display for RepackSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (counters, process) = (&self.counters, &self.process);
         let values = [

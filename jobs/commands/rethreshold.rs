@@ -10,11 +10,11 @@ use operators::{DocId, Matches, Pair, Resolve, Similarity};
 use serde_json::json;
 
 use crate::cli::values::paths;
-use crate::corpus::doc_ids::Names;
+use crate::corpus::doc_ids::DocIds;
 use crate::dedup::corpus_counts;
 use crate::dedup::guards::Guards;
 use crate::dedup::run::{DedupRun, Keep, Outcome, verified_by};
-use crate::dedup::search::Found;
+use crate::dedup::search::SearchResult;
 use crate::output::OutputFolder;
 use crate::output::read_back::Finished;
 use crate::output::rejects::Rejects;
@@ -131,7 +131,7 @@ fn write(run: &DedupRun, folder: &OutputFolder, finished: &Finished, least: Simi
     let statistics = corpus_counts::of_output(run.stores, &finished.uri, run.method, &lexicon)?;
     corpus_counts::write(folder, run.method, &lexicon, &statistics)?;
     let rejects = rejects(finished, folder, run.plan.splits.len())?;
-    run.write(folder, Found { rejects, ..found(finished, least)? })
+    run.write(folder, SearchResult { rejects, ..found(finished, least)? })
 }
 
 /// The rejects of the output, put where a search would have left them: in the map outputs of the splits.
@@ -160,7 +160,7 @@ fn rejects(finished: &Finished, folder: &OutputFolder, splits: usize) -> Result<
 }
 
 /// What the search of the output found, less the pairs under the threshold.
-fn found(finished: &Finished, least: Similarity) -> Result<Found> {
+fn found(finished: &Finished, least: Similarity) -> Result<SearchResult> {
     // Each copy's first is the earliest document that it is identical to.
     let mut firsts = BTreeMap::<DocId, DocId>::new();
     let mut near = Vec::new();
@@ -174,10 +174,10 @@ fn found(finished: &Finished, least: Similarity) -> Result<Found> {
         }
     })?;
     near.sort_unstable();
-    let mut names = Names::default();
+    let mut names = DocIds::default();
     finished.members(|member| names.add(member.place, &member.id, member.characters))?;
     let counters = finished.counters();
-    Ok(Found {
+    Ok(SearchResult {
         matches: Matches { copies: firsts.into_iter().collect(), pairs: near },
         names,
         docs: counters.records_read - counters.rejected,
@@ -185,6 +185,6 @@ fn found(finished: &Finished, least: Similarity) -> Result<Found> {
         replaced: counters.replaced,
         distinct: counters.distinct,
         candidates: counters.candidates,
-        ..Found::default()
+        ..SearchResult::default()
     })
 }

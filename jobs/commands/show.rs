@@ -11,7 +11,7 @@ use cluster::{Stores, shown};
 use operators::{DocId, hash};
 use terminal_size::{Width, terminal_size};
 
-use super::side_by_side::Layout;
+use super::side_by_side::TextLayout;
 use crate::cli::values::paths;
 use crate::output::read_back::{Finished, PairRow};
 use crate::{Common, WrongUse, print};
@@ -68,7 +68,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     })?;
 
     let width = args.width.or_else(|| terminal_size().map(|(Width(width), _)| usize::from(width)));
-    let layout = Layout {
+    let layout = TextLayout {
         width: width.unwrap_or(WIDTH),
         colour: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
         whole: args.whole,

@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 
 /// Layout of two texts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct TextLayout {
     /// Width of the terminal, in columns.
     pub width: usize,
     /// Whether differences are coloured; else they are put in `[-` `-]` and `{+` `+}`.
@@ -26,7 +26,7 @@ const CONTEXT: usize = 24;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Stretch of a text, and its mark if the other text differs there.
-type Piece = (String, Option<Mark>);
+type Stretch = (String, Option<Mark>);
 
 #[derive(Clone, Copy)]
 enum Mark {
@@ -51,7 +51,7 @@ impl Mark {
     }
 }
 
-impl Layout {
+impl TextLayout {
     /// Returns the line of two headings, each cut to its column.
     pub fn headings(&self, left: &str, right: &str) -> String {
         let cut = |text: &str| self.wrap(&[(visible(text), None)]).swap_remove(0);
@@ -92,13 +92,13 @@ impl Layout {
         lines
     }
 
-    fn marked(&self, words: &[&str], mark: Mark) -> Option<Piece> {
+    fn marked(&self, words: &[&str], mark: Mark) -> Option<Stretch> {
         let [open, close] = if self.colour { [""; 2] } else { mark.brackets() };
         (!words.is_empty()).then(|| (format!("{open}{}{close}", words.concat()), Some(mark)))
     }
 
     /// Takes the pieces of both sides, and lays them out from the same line on.
-    fn rows(&self, pieces: &mut [Vec<Piece>; 2]) -> Vec<String> {
+    fn rows(&self, pieces: &mut [Vec<Stretch>; 2]) -> Vec<String> {
         if pieces.iter().flatten().all(|(text, _)| text.is_empty()) {
             pieces.iter_mut().for_each(Vec::clear);
             return Vec::new();
@@ -116,7 +116,7 @@ impl Layout {
     }
 
     /// Wraps pieces into one or more lines of exactly the width of a column.
-    fn wrap(&self, pieces: &[Piece]) -> Vec<String> {
+    fn wrap(&self, pieces: &[Stretch]) -> Vec<String> {
         let column = self.column();
         let (mut lines, mut line, mut used) = (Vec::new(), String::new(), 0);
         for (text, mark) in pieces {
@@ -161,8 +161,8 @@ fn visible(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn layout(width: usize) -> Layout {
-        Layout { width, colour: false, whole: false }
+    fn layout(width: usize) -> TextLayout {
+        TextLayout { width, colour: false, whole: false }
     }
 
     #[test]
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn colours_end_with_their_line() {
-        let lines = Layout { colour: true, ..layout(21) }.lines("甲", "一二三四五");
+        let lines = TextLayout { colour: true, ..layout(21) }.lines("甲", "一二三四五");
         let green = |text: &str| format!("\u{1b}[4m\u{1b}[32m{text}\u{1b}[0m");
         assert!(lines[0].ends_with(&format!("{} ", green("一二三四")).trim_end()), "{lines:?}");
         assert!(lines[1].ends_with(&green("五")), "{lines:?}");
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(lines[2], lines[0]);
         assert!(lines[1].contains("字[-甲-]字") && lines[1].contains("字{+乙+}字"));
         assert_eq!(lines[1].matches('字').count(), 4 * 24);
-        let whole = Layout { whole: true, ..layout(240) }.lines(&a, &b);
+        let whole = TextLayout { whole: true, ..layout(240) }.lines(&a, &b);
         assert_eq!(whole.concat().matches('字').count(), 800);
         assert_eq!(layout(240).lines(&long, &long).concat().matches('字').count(), 400);
     }

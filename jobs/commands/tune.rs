@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Result, bail};
 use cluster::Cluster;
-use operators::method::{Judge, Spec};
+use operators::method::{PairClassifier, Spec};
 use operators::{Point, Ranking, Similarity};
 
 use super::labels::{LabelOptions, Labels, Truth};
@@ -15,7 +15,7 @@ use crate::cli::values::{paths, text_of_file};
 use crate::corpus::input::{Census, InputOptions};
 use crate::corpus::plan::Sample;
 use crate::dedup::corpus_counts;
-use crate::output::read_back::{Document, Input};
+use crate::output::read_back::{Input, InputDocument};
 use crate::progress::Progress;
 use crate::{Common, WrongUse, print};
 
@@ -111,7 +111,7 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
 }
 
 /// Answer of the job, with what is written to files.
-struct Found {
+struct Tuned {
     before: String,
     plot: Plot,
     after: String,
@@ -123,9 +123,9 @@ fn by_labels(
     args: &Args,
     input: &Input,
     census: &Census,
-    judge: Box<dyn Judge>,
+    judge: Box<dyn PairClassifier>,
     labels: &Labels,
-) -> Result<Found> {
+) -> Result<Tuned> {
     let ids: HashSet<&str> = labels.ids.iter().map(String::as_str).collect();
     let whole = matches!(labels.truth, Truth::Whole(_));
     let documents = if whole { census.documents as usize } else { ids.len() };
@@ -136,7 +136,7 @@ fn by_labels(
         )));
     }
     let documents = input.documents(|_| true, |_, id| whole || ids.contains(id))?;
-    let texts = Texts::new(judge, &documents, &labels.ids)?;
+    let texts = JudgedTexts::new(judge, &documents, &labels.ids)?;
     let pairs = texts.labelled(&labels.truth);
 
     let candidates = pairs.iter().filter(|pair| pair.same && pair.candidate).count();
@@ -190,7 +190,7 @@ fn by_labels(
         points: stairs(&ranking),
         mark: Some(((recall, precision), format!("threshold {threshold}"))),
     };
-    Ok(Found { before, plot, after, tsv })
+    Ok(Tuned { before, plot, after, tsv })
 }
 
 /// The point that is asked for, and in which words.
@@ -241,22 +241,22 @@ fn written_out(method: &Spec, threshold: Similarity) -> String {
 }
 
 /// Documents that are judged.
-struct Texts {
-    judge: Box<dyn Judge>,
+struct JudgedTexts {
+    judge: Box<dyn PairClassifier>,
     /// Number of the text of each labelled document.
     numbers: Vec<usize>,
     count: usize,
 }
 
 /// Labelled pair, as the method compares it.
-struct Pair {
+struct LabelledPair {
     similarity: Similarity,
     candidate: bool,
     same: bool,
 }
 
-impl Texts {
-    fn new(mut judge: Box<dyn Judge>, documents: &[Document], ids: &[String]) -> Result<Self> {
+impl JudgedTexts {
+    fn new(mut judge: Box<dyn PairClassifier>, documents: &[InputDocument], ids: &[String]) -> Result<Self> {
         let mut places = HashMap::new();
         for document in documents {
             let number = judge.add(&document.text);
@@ -272,13 +272,13 @@ impl Texts {
             )));
         }
         let numbers = ids.iter().filter_map(|id| places.get(id.as_str()).copied()).collect();
-        Ok(Texts { judge, numbers, count: documents.len() })
+        Ok(JudgedTexts { judge, numbers, count: documents.len() })
     }
 
-    fn labelled(&self, truth: &Truth) -> Vec<Pair> {
+    fn labelled(&self, truth: &Truth) -> Vec<LabelledPair> {
         let judged = |a: usize, b: usize, same: bool| {
             let judged = self.judge.judge(a, b);
-            Pair { similarity: judged.similarity, candidate: judged.candidate, same }
+            LabelledPair { similarity: judged.similarity, candidate: judged.candidate, same }
         };
         let number = |doc: &u32| self.numbers[*doc as usize];
         match truth {
@@ -313,7 +313,12 @@ struct Band {
 
 /// Compares every pair of a sample, and says for each band of similarity what the candidates of the method
 /// hold.
-fn by_sample(args: &Args, mut input: Input, census: &Census, mut judge: Box<dyn Judge>) -> Result<Found> {
+fn by_sample(
+    args: &Args,
+    mut input: Input,
+    census: &Census,
+    mut judge: Box<dyn PairClassifier>,
+) -> Result<Tuned> {
     input.plan.sample(&Sample::of_documents(args.seed, args.sample, census.documents));
     let documents = input.documents(|_| true, |_, _| true)?;
     for document in &documents {
@@ -362,5 +367,5 @@ fn by_sample(args: &Args, mut input: Input, census: &Census, mut judge: Box<dyn 
         points,
         mark: None,
     };
-    Ok(Found { before, plot, after, tsv })
+    Ok(Tuned { before, plot, after, tsv })
 }

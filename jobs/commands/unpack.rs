@@ -15,7 +15,7 @@ use crate::corpus::plan::{Plan, Split};
 use crate::corpus::splits;
 use crate::output::OutputFolder;
 use crate::output::rejects::SplitRejectsWriter;
-use crate::progress::{At, Stage};
+use crate::progress::{Stage, StageTimer};
 use crate::{Common, WrongUse};
 
 /// Longest name of a file or folder on today's file systems, in bytes.
@@ -71,9 +71,9 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
 
 struct Unpacking<'a> {
     reading: &'a Reading,
-    names: &'a Mutex<Names>,
+    names: &'a Mutex<WrittenNames>,
     folder: &'a OutputFolder,
-    at: &'a At<'a>,
+    at: &'a StageTimer<'a>,
 }
 
 impl Unpacking<'_> {
@@ -188,12 +188,12 @@ fn wrong_name(name: &str) -> Option<&'static str> {
 ///
 /// Memory: each name, and about 50 bytes.
 #[derive(Default)]
-struct Names {
+struct WrittenNames {
     files: HashSet<String>,
     folders: HashSet<String>,
 }
 
-impl Names {
+impl WrittenNames {
     /// Adds a name. Returns `false` if the name is taken, or would make a file of a folder or a folder of a
     /// file.
     fn add(&mut self, name: &str) -> bool {
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn a_name_is_neither_taken_twice_nor_a_folder_of_another() {
         let added = |names: &[&str]| {
-            let mut taken = Names::default();
+            let mut taken = WrittenNames::default();
             names.iter().map(|name| taken.add(name)).collect::<Vec<_>>()
         };
         assert_eq!(added(&["a/b", "a/c", "a/b"]), [true, true, false]);

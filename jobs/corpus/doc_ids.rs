@@ -3,29 +3,29 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
-use operators::{DocId, Scratch, Spool};
+use operators::{DocId, SpillBudget, Spool};
 use serde::{Deserialize, Serialize};
 
 /// Ids of documents, and the lengths of their texts.
 ///
-/// Documents may be added in any order and more than once; they are found only after [`Names::sort`]. Memory:
+/// Documents may be added in any order and more than once; they are found only after [`DocIds::sort`]. Memory:
 /// 24 bytes and the id for each document.
 #[derive(Debug, Default, Deserialize, Serialize)]
-pub(crate) struct Names {
-    splits: BTreeMap<u32, OfSplit>,
+pub(crate) struct DocIds {
+    splits: BTreeMap<u32, SplitDocIds>,
 }
 
 /// Names of the documents of one split.
 #[derive(Debug, Default, Deserialize, Serialize)]
-struct OfSplit {
-    entries: Vec<Entry>,
+struct SplitDocIds {
+    entries: Vec<DocIdEntry>,
     /// Ids, one after the other, in the order of the entries.
     ids: String,
 }
 
 /// Name of one document.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-struct Entry {
+struct DocIdEntry {
     /// Number of the record in its split.
     record: u64,
     /// End of its id in the ids of the split, in bytes.
@@ -34,10 +34,10 @@ struct Entry {
     chars: u64,
 }
 
-impl OfSplit {
+impl SplitDocIds {
     fn push(&mut self, record: u64, id: &str, chars: u64) {
         self.ids.push_str(id);
-        self.entries.push(Entry { record, end: self.ids.len(), chars });
+        self.entries.push(DocIdEntry { record, end: self.ids.len(), chars });
     }
 
     fn id(&self, at: usize) -> &str {
@@ -47,23 +47,23 @@ impl OfSplit {
 
     /// Keeps the entries at these indexes, in this order.
     fn pick(&mut self, which: &[usize]) {
-        let mut picked = OfSplit::default();
+        let mut picked = SplitDocIds::default();
         for &at in which {
-            let Entry { record, chars, .. } = self.entries[at];
+            let DocIdEntry { record, chars, .. } = self.entries[at];
             picked.push(record, self.id(at), chars);
         }
         *self = picked;
     }
 }
 
-impl Names {
+impl DocIds {
     /// Adds a document with its id and the length of its text in characters.
     pub fn add(&mut self, doc: DocId, id: &str, chars: u64) {
         self.splits.entry(doc.split()).or_default().push(doc.record(), id, chars);
     }
 
     /// Adds the names of others. Cost: copies only those of splits that both have.
-    pub fn append(&mut self, others: Names) {
+    pub fn append(&mut self, others: DocIds) {
         for (split, others) in others.splits {
             let all = self.splits.entry(split).or_default();
             if all.entries.is_empty() {
@@ -108,8 +108,8 @@ impl Names {
     }
 
     /// Returns the names of `docs`, which are sorted and all in these names.
-    pub fn of(&self, docs: &[DocId]) -> Names {
-        let mut names = Names::default();
+    pub fn of(&self, docs: &[DocId]) -> DocIds {
+        let mut names = DocIds::default();
         docs.iter().for_each(|&doc| names.add(doc, self.id(doc), self.chars(doc)));
         names
     }
@@ -126,7 +126,7 @@ impl Names {
         split.entries[at].chars
     }
 
-    fn find(&self, doc: DocId) -> (&OfSplit, usize) {
+    fn find(&self, doc: DocId) -> (&SplitDocIds, usize) {
         let split = &self.splits[&doc.split()];
         (split, split.entries.partition_point(|entry| entry.record < doc.record()))
     }
@@ -141,7 +141,7 @@ pub(crate) struct NameSpool {
 
 impl NameSpool {
     /// Begins without a document.
-    pub fn new(scratch: &Scratch) -> Self {
+    pub fn new(scratch: &SpillBudget) -> Self {
         NameSpool { spool: Spool::new(scratch), numbers: Vec::new() }
     }
 
@@ -174,15 +174,15 @@ impl NameSpool {
 mod tests {
     use super::*;
 
-    fn names(docs: &[(u32, u64)]) -> Names {
-        let mut names = Names::default();
+    fn names(docs: &[(u32, u64)]) -> DocIds {
+        let mut names = DocIds::default();
         for &(split, record) in docs {
             names.add(DocId::new(split, record), &format!("文{split}-{record}"), record + 100);
         }
         names
     }
 
-    fn all(names: &Names) -> Vec<(DocId, &str, u64)> {
+    fn all(names: &DocIds) -> Vec<(DocId, &str, u64)> {
         let docs = names
             .splits
             .iter()

@@ -9,7 +9,7 @@ use datasets::{Error, Reading};
 use operators::DocBatch;
 
 use super::plan::{Plan, Split};
-use crate::progress::{At, Progress, Stage};
+use crate::progress::{Progress, Stage, StageTimer};
 
 /// Returns the splits that worker `index` of `peers` reads: every `peers`-th one, from `index` on.
 pub(crate) fn splits_of(plan: &Plan, index: usize, peers: usize) -> impl Iterator<Item = (u32, &Split)> {
@@ -30,7 +30,7 @@ pub(crate) fn each_split<T: Send>(
     plan: &Plan,
     cluster: &Cluster,
     (progress, stage): (&Progress, Stage),
-    work: impl Fn(&At, u32, &Split) -> Result<T> + Sync,
+    work: impl Fn(&StageTimer, u32, &Split) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
     let mine = (0..).zip(&plan.splits).filter(|&(number, _)| process_of(number, cluster) == cluster.index());
     let mine: Vec<(u32, &Split)> = mine.collect();
@@ -71,7 +71,7 @@ pub(crate) fn read(
     number: u32,
     split: &Split,
     reading: &Reading,
-    at: &At,
+    at: &StageTimer,
     mut each: impl FnMut(&mut DocBatch) -> Result<()>,
 ) -> Result<Option<Error>> {
     let (mut next, mut without_field) = (0, None);

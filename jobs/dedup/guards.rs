@@ -10,7 +10,7 @@ use cluster::Cluster;
 use datasets::Reading;
 use operators::{DocId, Member};
 
-use super::search::Found;
+use super::search::SearchResult;
 use crate::cli::exit::{Guarded, WrongUse};
 use crate::corpus::plan::Plan;
 use crate::corpus::splits;
@@ -104,7 +104,7 @@ impl fmt::Display for SourceLimit {
 
 /// Numbers of documents of one source.
 #[derive(Default)]
-struct Source {
+struct SourceCounts {
     docs: u64,
     removed: u64,
 }
@@ -141,7 +141,7 @@ impl Guards {
         &self,
         plan: &Plan,
         reading: &Reading,
-        found: &Found,
+        found: &SearchResult,
         outputs: &MapOutputs,
         members: &[Member],
         workers: usize,
@@ -157,7 +157,7 @@ impl Guards {
             &Cluster::alone(workers),
             (&progress, Stage::Resolve),
             |at, number, split| {
-                let mut sources = BTreeMap::<String, Source>::new();
+                let mut sources = BTreeMap::<String, SourceCounts>::new();
                 if split.format.has_fields() {
                     // This reading asks for another field, so it may accept records that the run has
                     // rejected.
@@ -168,7 +168,7 @@ impl Guards {
                                 continue;
                             }
                             if !sources.contains_key(doc.id) {
-                                sources.insert(doc.id.to_owned(), Source::default());
+                                sources.insert(doc.id.to_owned(), SourceCounts::default());
                             }
                             let Some(source) = sources.get_mut(doc.id) else { continue };
                             source.docs += 1;
@@ -180,7 +180,7 @@ impl Guards {
                 Ok(sources)
             },
         )?;
-        let mut sources = BTreeMap::<String, Source>::new();
+        let mut sources = BTreeMap::<String, SourceCounts>::new();
         let (mut docs, mut gone) = (found.docs, removed.len() as u64);
         for (name, counted) in counted.into_iter().flatten() {
             docs = docs.saturating_sub(counted.docs);
@@ -193,7 +193,7 @@ impl Guards {
             bail!(WrongUse(format!("--max-removed-per-source: no document has a field \"{}\"", guard.field)));
         }
         let named = sources.into_iter().map(|(name, source)| (format!("\"{name}\""), source));
-        let without = (format!("no \"{}\"", guard.field), Source { docs, removed: gone });
+        let without = (format!("no \"{}\"", guard.field), SourceCounts { docs, removed: gone });
         let over: Vec<_> =
             named.chain([without]).filter(|(_, s)| !guard.limit.allows(s.removed, s.docs)).collect();
         let others = match over.len() {

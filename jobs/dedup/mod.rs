@@ -21,13 +21,13 @@ use datasets::Encoding;
 use operators::method::Spec;
 use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
-use operators::{Resolve, Scratch, Similarity, hash};
+use operators::{Resolve, Similarity, SpillBudget, hash};
 use serde_json::{Value, json};
 
 use self::guards::Guards;
 use self::memory::MemoryOptions;
 use self::run::{DedupRun, Keep, Outcome, verified_by};
-use self::search::Search;
+use self::search::CorpusSearch;
 use crate::cli::values::{output_and_inputs, paths};
 use crate::corpus::input::InputOptions;
 use crate::corpus::plan::Plan;
@@ -200,7 +200,7 @@ fn search_and_write(
     folder: &OutputFolder,
     lexicon: &Lexicon,
     statistics: Option<Statistics>,
-    scratch: Scratch,
+    scratch: SpillBudget,
 ) -> Result<Outcome> {
     if let Some(finished) = run.finish_earlier(folder)? {
         return Ok(finished);
@@ -215,7 +215,7 @@ fn search_and_write(
         corpus_counts::write(folder, run.method, lexicon, &statistics)?;
     }
     let outputs = folder.map_outputs();
-    let search = Search {
+    let search = CorpusSearch {
         plan: Arc::clone(&run.plan),
         reading: run.reading.clone(),
         verify: run.verify,

@@ -3,14 +3,16 @@
 use std::cmp::Reverse;
 
 use anyhow::{Result, bail};
-use operators::{DocId, Matches, Member, Pair, Similarity, Tie, survivors};
+use operators::{DocId, Matches, Member, Pair, Reason, Similarity, survivors};
 
 use super::run::{DedupRun, Keep};
-use super::search::Found;
-use super::verdicts::Fates;
-use crate::corpus::doc_ids::Names;
+use super::search::SearchResult;
+use super::verdicts::Verdicts;
+use crate::corpus::doc_ids::DocIds;
 use crate::output::OutputFolder;
-use crate::output::summary::{Clock, Counters, InputFile, Process, SamplePair, Summary, histogram, skew};
+use crate::output::summary::{
+    Clock, Counters, InputFile, ResourceUsage, SamplePair, Summary, histogram, skew,
+};
 use crate::output::tables::{write_clusters, write_pairs};
 use crate::progress::Stage;
 
@@ -22,13 +24,17 @@ impl DedupRun<'_> {
     /// [`Guarded`](crate::cli::exit::Guarded) when a guard stops the run.
     ///
     /// Memory: docs/design/0019.
-    pub(super) fn decide(&self, mut found: Found, folder: &OutputFolder) -> Result<(Summary, Fates)> {
+    pub(super) fn decide(
+        &self,
+        mut found: SearchResult,
+        folder: &OutputFolder,
+    ) -> Result<(Summary, Verdicts)> {
         let mut clock = Clock::default();
         clock.add("search", self.start.elapsed());
         let at = self.progress.worker(0);
         at.enter(Stage::Resolve);
         keep_names(&mut found)?;
-        let Found { matches, names, .. } = &found;
+        let SearchResult { matches, names, .. } = &found;
         let measured = self.measured();
         let mut members = self.survivors(matches, names);
         let name = |doc| names.id(doc);
@@ -41,15 +47,15 @@ impl DedupRun<'_> {
         let distance = |pair: &Pair| self.distance(pair);
         let pairs = write_pairs(folder, matches, self.pairs, measured, distance, name)?;
         let summary = self.summary(&found, &members, pairs, clock);
-        let Found { docs, matches, names, rejects, .. } = found;
+        let SearchResult { docs, matches, names, rejects, .. } = found;
         drop(matches);
         write_clusters(folder, &members, &names, measured)?;
         rejects.write(folder, 0, &outputs, &self.plan, &self.reading)?;
         members.retain(|member| member.removed.is_some());
-        Ok((summary, Fates { removed: members, names, measured, keeps_none: docs == 0 }))
+        Ok((summary, Verdicts { removed: members, names, measured, keeps_none: docs == 0 }))
     }
 
-    fn summary(&self, found: &Found, members: &[Member], pairs: u64, clock: Clock) -> Summary {
+    fn summary(&self, found: &SearchResult, members: &[Member], pairs: u64, clock: Clock) -> Summary {
         let mut counters = Counters {
             input_files: self.plan.files.len() as u64,
             input_bytes: self.plan.bytes(),
@@ -72,7 +78,7 @@ impl DedupRun<'_> {
             version: env!("CARGO_PKG_VERSION"),
             configuration: self.configuration.clone(),
             counters,
-            process: Process::default(),
+            process: ResourceUsage::default(),
             cluster_sizes,
             pairs_by_distance: histogram(near().filter_map(|(pair, _)| distance(pair))),
             pairs_by_similarity: histogram(
@@ -97,7 +103,7 @@ impl DedupRun<'_> {
     }
 
     /// Resolves the pairs into clusters, of whose members some are removed.
-    fn survivors(&self, matches: &Matches, names: &Names) -> Vec<Member> {
+    fn survivors(&self, matches: &Matches, names: &DocIds) -> Vec<Member> {
         let mut members = match self.keep {
             Keep::First => survivors(matches, self.resolve, |doc| doc),
             Keep::Longest => survivors(matches, self.resolve, |doc| (Reverse(names.chars(doc)), doc)),
@@ -105,7 +111,7 @@ impl DedupRun<'_> {
         // Equal fingerprints of an approximate method do not prove equal texts.
         if !self.measured() && self.method.approximate() {
             for removed in members.iter_mut().filter_map(|member| member.removed.as_mut()) {
-                removed.tie = removed.tie.max(Tie::Similar(None));
+                removed.tie = removed.tie.max(Reason::Similar(None));
             }
         }
         members
@@ -116,7 +122,7 @@ impl DedupRun<'_> {
 ///
 /// # Errors
 /// When the second reading, which asks for names, did not find a document of a match.
-fn keep_names(found: &mut Found) -> Result<()> {
+fn keep_names(found: &mut SearchResult) -> Result<()> {
     let docs = found.matches.docs();
     found.names.retain(|doc| docs.binary_search(&doc).is_ok());
     if found.names.len() < docs.len() {

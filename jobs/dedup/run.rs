@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::guards::Guards;
-use super::search::Found;
+use super::search::SearchResult;
 use super::write::{Written, write};
 use crate::cli::report_file::ReportFile;
 use crate::corpus::plan::Plan;
-use crate::output::summary::{Counters, Process, Summary};
+use crate::output::summary::{Counters, ResourceUsage, Summary};
 use crate::output::tables::PairsOf;
 use crate::output::{FileList, JobManifest, Key, OutputFolder};
-use crate::progress::{Progress, Stage, StageRow, StageTotals, Table, Watch, Watched, merge};
+use crate::progress::{Progress, Stage, StageRow, StageTable, StageTotals, Watch, Watched, merge};
 use crate::{Common, WrongUse, say};
 
 /// Which of two matching documents stays.
@@ -74,14 +74,14 @@ pub(crate) struct DedupRun<'a> {
 struct Done {
     written: Written,
     files: FileList,
-    process: Process,
+    process: ResourceUsage,
     stages: Vec<StageTotals>,
 }
 
 impl Done {
     fn join(parts: Vec<Done>) -> Result<Self> {
         let (written, files) = (Written::default(), FileList::default());
-        let mut all = Done { written, files, process: Process::default(), stages: Vec::new() };
+        let mut all = Done { written, files, process: ResourceUsage::default(), stages: Vec::new() };
         for mut part in parts {
             all.written.add(part.written);
             all.files.add(part.files)?;
@@ -172,11 +172,11 @@ impl DedupRun<'_> {
     }
 
     /// Decides, from what the processes have found, what becomes of every document; then writes and commits the output.
-    pub fn write(&self, folder: &OutputFolder, found: Found) -> Result<Outcome> {
+    pub fn write(&self, folder: &OutputFolder, found: SearchResult) -> Result<Outcome> {
         let cluster = self.cluster.as_ref();
         let mut decided = None;
         let fates = cluster.meet_apart(found, |found| -> Result<_> {
-            let found = self.check(Found::join(found))?;
+            let found = self.check(SearchResult::join(found))?;
             let (summary, fates) = self.decide(found, folder)?;
             decided = Some(summary);
             Ok(fates.parts(cluster))
@@ -187,7 +187,7 @@ impl DedupRun<'_> {
         }
         let (written, files) = write(&self.plan, &self.reading, &fates, folder, cluster, &self.progress)?;
         let spilled_bytes = self.progress.spilled_bytes.load(Ordering::Relaxed);
-        let process = Process { spilled_bytes, ..Process::measure() };
+        let process = ResourceUsage { spilled_bytes, ..ResourceUsage::measure() };
         let done = Done { written, files, process, stages: self.progress.totals() };
         let (mut summary, mut others) = (None, Vec::new());
         let rejected = cluster.meet(done, |all| -> Result<_> {
@@ -205,13 +205,13 @@ impl DedupRun<'_> {
         let Outcome { summary, others, rejected } = watch.end(result)?;
         if let Some(summary) = summary.filter(|_| !self.common.quiet) {
             say(&summary);
-            say(Table(&merge(others.into_iter().chain(self.progress.totals()))));
+            say(StageTable(&merge(others.into_iter().chain(self.progress.totals()))));
         }
         Ok(if rejected { 3 } else { 0 })
     }
 
     /// An error if no record has a field that was asked for, or too many were rejected.
-    fn check(&self, mut found: Found) -> Result<Found> {
+    fn check(&self, mut found: SearchResult) -> Result<SearchResult> {
         if let Some(missing) = found.without_field.take().filter(|_| found.docs == 0) {
             bail!(missing.error()); // a name that no file knows is misspelt
         }

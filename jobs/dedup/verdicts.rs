@@ -5,11 +5,11 @@ use std::hash::{Hash, Hasher};
 use anyhow::{Error, Result};
 use cluster::Cluster;
 use datasets::{Fate, Removal};
-use operators::{DocId, Member, Removed, Similarity, Tie};
+use operators::{DocId, Member, Reason, Removed, Similarity};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::corpus::doc_ids::Names;
+use crate::corpus::doc_ids::DocIds;
 use crate::corpus::splits;
 use crate::output::map_output::SplitRejects;
 
@@ -17,20 +17,20 @@ use crate::output::map_output::SplitRejects;
 ///
 /// Memory: 32 bytes for each removed document, and the names.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct Fates {
+pub(crate) struct Verdicts {
     /// Removed documents, sorted by position.
     pub removed: Vec<Member>,
-    pub names: Names,
+    pub names: DocIds,
     /// Whether the similarity of each pair is known.
     pub measured: bool,
     /// Whether no record of the corpus is kept.
     pub keeps_none: bool,
 }
 
-impl Fates {
+impl Verdicts {
     /// Divides the removed documents among the processes, each of which gets those of its splits. Process 0
     /// gets all names, and nothing of it is copied; the others get the names that they write.
-    pub fn parts(mut self, cluster: &Cluster) -> Vec<Fates> {
+    pub fn parts(mut self, cluster: &Cluster) -> Vec<Verdicts> {
         let process = |doc: DocId| splits::process_of(doc.split(), cluster);
         self.removed.sort_unstable_by_key(|member| (process(member.doc), member.doc));
         let mut parts = Vec::new();
@@ -41,7 +41,7 @@ impl Fates {
             docs.sort_unstable();
             docs.dedup();
             let (names, measured, keeps_none) = (self.names.of(&docs), self.measured, self.keeps_none);
-            parts.push(Fates { removed, names, measured, keeps_none });
+            parts.push(Verdicts { removed, names, measured, keeps_none });
         }
         self.removed.shrink_to_fit();
         parts.push(self);
@@ -50,10 +50,10 @@ impl Fates {
     }
 
     /// Returns the verdicts of one split with its rejected records.
-    pub fn of_split(&self, split: u32, rejected: SplitRejects) -> OfSplit<'_> {
+    pub fn of_split(&self, split: u32, rejected: SplitRejects) -> SplitVerdicts<'_> {
         let removed = |split| self.removed.partition_point(|member| member.doc.split() < split);
         let removed = &self.removed[removed(split)..removed(split + 1)];
-        OfSplit { removed, rejected, failed: None, is_first: split == 0, fates: self }
+        SplitVerdicts { removed, rejected, failed: None, is_first: split == 0, fates: self }
     }
 
     /// Returns the row of `removed/` for a removed document.
@@ -77,34 +77,34 @@ fn named(member: &Member) -> impl Iterator<Item = DocId> {
 
 /// Returns the similarity of a removed document to the one that stays, as it is written. `measured`: whether
 /// the similarity of each pair is known.
-pub(crate) fn similarity(tie: Tie, measured: bool) -> Option<f64> {
+pub(crate) fn similarity(tie: Reason, measured: bool) -> Option<f64> {
     match tie {
-        Tie::Identical => measured.then_some(1.0),
-        Tie::Similar(similarity) => similarity.map(Similarity::as_f64),
-        Tie::Chain => None,
+        Reason::Identical => measured.then_some(1.0),
+        Reason::Similar(similarity) => similarity.map(Similarity::as_f64),
+        Reason::Chain => None,
     }
 }
 
 /// Returns the reason of a removal, as it is written.
-pub(crate) fn reason(tie: Tie) -> &'static str {
+pub(crate) fn reason(tie: Reason) -> &'static str {
     match tie {
-        Tie::Identical => "identical",
-        Tie::Similar(_) => "similar",
-        Tie::Chain => "chain",
+        Reason::Identical => "identical",
+        Reason::Similar(_) => "similar",
+        Reason::Chain => "chain",
     }
 }
 
 /// Verdicts of the records of one split, to be asked from the first record to the last.
-pub(crate) struct OfSplit<'a> {
+pub(crate) struct SplitVerdicts<'a> {
     removed: &'a [Member],
     rejected: SplitRejects,
     /// Error after which the rejected records are unknown.
     failed: Option<Error>,
     is_first: bool,
-    fates: &'a Fates,
+    fates: &'a Verdicts,
 }
 
-impl OfSplit<'_> {
+impl SplitVerdicts<'_> {
     /// Returns a hash of everything that is written because of these verdicts.
     pub fn hash(&self) -> u64 {
         let mut hash = Xxh3::new();
@@ -164,14 +164,14 @@ mod tests {
     const REMOVED: DocId = DocId(7);
 
     /// Returns the verdicts of a split of which document 7 is removed in favour of `duplicate_of`.
-    fn fates(duplicate_of: &str, tie: Tie, measured: bool) -> Fates {
-        let mut names = Names::default();
+    fn fates(duplicate_of: &str, tie: Reason, measured: bool) -> Verdicts {
+        let mut names = DocIds::default();
         for (doc, id) in [(DocId(1), "first"), (DocId(2), duplicate_of), (REMOVED, "it")] {
             names.add(doc, id, 1);
         }
         let removed = Some(Removed { duplicate_of: DocId(2), tie });
         let removed = vec![Member { cluster: DocId(1), doc: REMOVED, removed }];
-        Fates { removed, names, measured, keeps_none: false }
+        Verdicts { removed, names, measured, keeps_none: false }
     }
 
     /// Makes a map output with rejects at these positions, and reads them back.
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_removal_says_the_names_of_its_documents() {
-        let fates = fates("best", Tie::Similar(None), false);
+        let fates = fates("best", Reason::Similar(None), false);
         let mut of_split = fates.of_split(0, rejects(&[8]));
         let removal = Removal {
             id: "it".to_owned(),
@@ -205,18 +205,18 @@ mod tests {
 
     #[test]
     fn all_that_is_written_is_in_the_hash() {
-        let hash_of = |fates: Fates, rejected: &[u64]| fates.of_split(0, rejects(rejected)).hash();
-        let hash = |fates: Fates| hash_of(fates, &[8]);
-        let usual = hash(fates("best", Tie::Identical, false));
-        assert_eq!(usual, hash(fates("best", Tie::Identical, false)));
-        assert_ne!(usual, hash_of(fates("best", Tie::Identical, false), &[]));
-        let mut none = fates("best", Tie::Identical, false);
+        let hash_of = |fates: Verdicts, rejected: &[u64]| fates.of_split(0, rejects(rejected)).hash();
+        let hash = |fates: Verdicts| hash_of(fates, &[8]);
+        let usual = hash(fates("best", Reason::Identical, false));
+        assert_eq!(usual, hash(fates("best", Reason::Identical, false)));
+        assert_ne!(usual, hash_of(fates("best", Reason::Identical, false), &[]));
+        let mut none = fates("best", Reason::Identical, false);
         none.keeps_none = true;
         let others = [
             none,
-            fates("bess", Tie::Identical, false),
-            fates("best", Tie::Chain, false),
-            fates("best", Tie::Identical, true),
+            fates("bess", Reason::Identical, false),
+            fates("best", Reason::Chain, false),
+            fates("best", Reason::Identical, true),
         ];
         others.into_iter().for_each(|other| assert_ne!(hash(other), usual));
     }

@@ -8,11 +8,11 @@ use datasets::{Fate, Parts, Reading, Writer};
 use operators::DocId;
 use serde::{Deserialize, Serialize};
 
-use super::verdicts::{Fates, OfSplit};
+use super::verdicts::{SplitVerdicts, Verdicts};
 use crate::corpus::plan::{Plan, Split};
 use crate::corpus::splits;
 use crate::output::{FileList, OutputFolder, SplitParts, TaskManifest};
-use crate::progress::{At, Progress, Stage};
+use crate::progress::{Progress, Stage, StageTimer};
 
 /// Numbers of records written, to be compared with the number of records read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -36,7 +36,7 @@ impl Written {
 pub(crate) fn write(
     plan: &Plan,
     reading: &Reading,
-    fates: &Fates,
+    fates: &Verdicts,
     folder: &OutputFolder,
     cluster: &Cluster,
     progress: &Progress,
@@ -68,9 +68,9 @@ fn write_split(
     split: &Split,
     number: u32,
     reading: &Reading,
-    mut fates: OfSplit,
+    mut fates: SplitVerdicts,
     folder: &OutputFolder,
-    at: &At,
+    at: &StageTimer,
     written: &mut TaskManifest,
 ) -> Result<()> {
     let parts = SplitParts::new(folder, number);

@@ -14,7 +14,7 @@ use rustix::process::{Signal, getpid, kill_process};
 const VARIABLE: &str = "DEDUP_FAULT";
 
 /// Logger that acts when a line has come a number of times.
-struct Fault {
+struct FaultPoint {
     /// Target of the line, or target and text with a colon between them.
     point: String,
     /// Number of these lines that are still to come.
@@ -44,7 +44,7 @@ pub fn arm(process: usize) {
     };
     let (Ok(number), Ok(count)) = (number.parse::<usize>(), count.parse()) else { return };
     if number == process {
-        let fault = Fault { point: point.to_owned(), left: AtomicU64::new(count), action };
+        let fault = FaultPoint { point: point.to_owned(), left: AtomicU64::new(count), action };
         // The process has no other logger, and keeps this one as long as it is alive.
         if log::set_logger(Box::leak(Box::new(fault))).is_ok() {
             log::set_max_level(LevelFilter::Trace);
@@ -52,7 +52,7 @@ pub fn arm(process: usize) {
     }
 }
 
-impl Log for Fault {
+impl Log for FaultPoint {
     fn enabled(&self, _: &Metadata) -> bool {
         true
     }

@@ -47,7 +47,7 @@ pub struct Launch {
 }
 
 /// Failure of one attempt.
-struct Failure {
+struct AttemptFailure {
     /// The process that failed, and how it ended.
     what: String,
     /// Exit code for the launcher.
@@ -80,7 +80,7 @@ impl Launch {
                 Err(failure) => {
                     again += 1;
                     if !self.quiet {
-                        let Failure { what, .. } = failure;
+                        let AttemptFailure { what, .. } = failure;
                         say(format_args!("warning: {what}; starting again ({again} of {})", self.retries));
                     }
                     thread::sleep(PAUSE);
@@ -91,7 +91,7 @@ impl Launch {
 
     /// Starts all processes and waits until they have ended. Once one has failed or process 0 is done, the
     /// others get a few seconds and are then killed.
-    fn attempt(&self) -> Result<Result<u8, Failure>> {
+    fn attempt(&self) -> Result<Result<u8, AttemptFailure>> {
         let handed = self.handed()?;
         // Each process drops its sender when it has no more lines.
         let (open, lines) = mpsc::channel();
@@ -156,7 +156,7 @@ impl Launch {
         // attempt would fail too.
         let telling = |status| code(status).filter(|code| [2, 4, 11].contains(code));
         let telling = first.and_then(telling).or_else(|| telling(status));
-        Ok(Err(Failure {
+        Ok(Err(AttemptFailure {
             what: format!("{} {}", self.name(index), how(status)),
             code: telling.unwrap_or(1),
             said: telling.is_some(),
@@ -177,7 +177,7 @@ impl Launch {
 
     /// Starts process `index` and hands it its line. If it runs on a host, its lines are shown with its
     /// number and host.
-    fn start(&self, index: usize, handed: &str, open: &Sender<()>) -> Result<Process> {
+    fn start(&self, index: usize, handed: &str, open: &Sender<()>) -> Result<ChildProcess> {
         let mut command = bound(self.command(index)?)?;
         command.stdin(Stdio::piped());
         let prefix = self.addresses.get(index).map(|address| format!("[{index} {}] ", host_of(address)));
@@ -195,7 +195,7 @@ impl Launch {
             thread::spawn(move || (forward(stderr, &prefix, io::stderr()), drop(open)));
         }
         let stdin = child.stdin.take();
-        let mut process = Process { child, stdin, ended: None };
+        let mut process = ChildProcess { child, stdin, ended: None };
         process.tell(handed.as_bytes());
         Ok(process)
     }
@@ -222,13 +222,13 @@ impl Launch {
 }
 
 /// Process that this one has started. It is killed when it is dropped.
-struct Process {
+struct ChildProcess {
     child: Child,
     stdin: Option<ChildStdin>,
     ended: Option<ExitStatus>,
 }
 
-impl Process {
+impl ChildProcess {
     /// Writes to the standard input of the process. If that fails, the process has ended or soon will.
     fn tell(&mut self, bytes: &[u8]) {
         if self.stdin.as_mut().is_some_and(|stdin| stdin.write_all(bytes).is_err()) {
@@ -253,7 +253,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         if self.ended.is_none() {
             // The error that led here is the one to report.

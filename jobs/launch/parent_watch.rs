@@ -15,7 +15,7 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
-use super::role::{Place, Start};
+use super::role::{ProcessRole, ProcessTask};
 use super::token::Token;
 use crate::{WrongUse, say};
 
@@ -42,7 +42,7 @@ pub(crate) struct Handed {
 ///
 /// From then on this process ends with an error when its standard input ends or is silent for 10 s. It is
 /// killed when its parent dies, even while it is stopped.
-pub(crate) fn hold(index: usize) -> Result<Start> {
+pub(crate) fn hold(index: usize) -> Result<ProcessTask> {
     // If the parent has died before this call, the standard input ends.
     set_parent_process_death_signal(Some(Signal::KILL)).context("could not bind to the launcher")?;
     let (sender, lines) = mpsc::channel();
@@ -65,9 +65,14 @@ pub(crate) fn hold(index: usize) -> Result<Start> {
         }
     });
     if addresses.is_empty() {
-        return Ok(Start::Alone(workers));
+        return Ok(ProcessTask::Alone(workers));
     }
-    Ok(Start::Process(Place { index, addresses, workers, token: Some(Token(token.into_bytes())) }))
+    Ok(ProcessTask::Process(ProcessRole {
+        index,
+        addresses,
+        workers,
+        token: Some(Token(token.into_bytes())),
+    }))
 }
 
 /// Waits for a line. Time is counted in waits of this process: one that was itself stopped must not blame the

@@ -78,7 +78,7 @@ impl Master {
 
 /// Place of one process in a job of several.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct ProcessRole {
     /// Number of this process, from 0.
     pub index: usize,
     /// `host:port` of each process.
@@ -91,11 +91,11 @@ pub(crate) struct Place {
 
 /// Task of this process.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Start {
+pub(crate) enum ProcessTask {
     /// Starts other processes, and looks after them.
     Launch(Launch),
     /// Does the job as one of several processes.
-    Process(Place),
+    Process(ProcessRole),
     /// Does the job alone, with this number of workers.
     Alone(usize),
 }
@@ -111,7 +111,7 @@ impl ProcessOptions {
         workers: Option<usize>,
         quiet: bool,
         env: impl Fn(&str) -> Option<String>,
-    ) -> Result<Start> {
+    ) -> Result<ProcessTask> {
         if let Some(index) = self.process.filter(|_| self.lifeline) {
             return parent_watch::hold(usize::from(index));
         }
@@ -122,7 +122,7 @@ impl ProcessOptions {
             (Some(Master::Hosts(file)), ..) => {
                 let Hosts { addresses, workers: of_each } = Hosts::parse(file, &text_of_file(file)?)?;
                 let workers = share(workers, of_each, addresses.len())?;
-                return Ok(Start::Launch(self.launch(addresses, workers, quiet)?));
+                return Ok(ProcessTask::Launch(self.launch(addresses, workers, quiet)?));
             }
             (Some(Master::Slurm), ..) => slurm(&env)?,
             (Some(Master::Kubernetes), ..) => kubernetes(&env)?,
@@ -130,15 +130,15 @@ impl ProcessOptions {
             (Some(Master::Local(_)) | None, ..) => {
                 let workers = share(workers, self.local_workers(), 1)?;
                 return Ok(match self.retries {
-                    0 => Start::Alone(workers),
-                    _ => Start::Launch(self.launch(Vec::new(), workers, quiet)?),
+                    0 => ProcessTask::Alone(workers),
+                    _ => ProcessTask::Launch(self.launch(Vec::new(), workers, quiet)?),
                 });
             }
         };
         let Scheduled { index, addresses, workers: of_each } = scheduled;
         let workers = share(workers, of_each, addresses.len())?;
         let token = self.token_file.as_deref().map(Token::read).transpose()?;
-        Ok(Start::Process(Place { index, addresses, workers, token }))
+        Ok(ProcessTask::Process(ProcessRole { index, addresses, workers, token }))
     }
 
     /// Returns a job whose processes this process starts.
@@ -242,7 +242,7 @@ mod tests {
 
     /// Returns what a command line means in a folder with the hosts files `two` and `three`, and the token
     /// file `token`.
-    fn start(line: &str) -> Result<Start> {
+    fn start(line: &str) -> Result<ProcessTask> {
         let folder = tempfile::tempdir().unwrap();
         let here = folder.path();
         fs::write(here.join("two"), "a 4\nb 4\n").unwrap();
@@ -267,38 +267,40 @@ mod tests {
 
     #[test]
     fn a_process_of_its_own_has_the_workers_that_it_is_given() {
-        assert_eq!(start("").unwrap(), Start::Alone(cores()));
-        assert_eq!(start("--workers 3").unwrap(), Start::Alone(3));
-        assert_eq!(start("--master local[3]").unwrap(), Start::Alone(3));
-        assert_eq!(start("--master local[3] --workers 3").unwrap(), Start::Alone(3));
+        assert_eq!(start("").unwrap(), ProcessTask::Alone(cores()));
+        assert_eq!(start("--workers 3").unwrap(), ProcessTask::Alone(3));
+        assert_eq!(start("--master local[3]").unwrap(), ProcessTask::Alone(3));
+        assert_eq!(start("--master local[3] --workers 3").unwrap(), ProcessTask::Alone(3));
     }
 
     #[test]
     fn a_launcher_has_a_process_for_each_line_or_one_that_it_starts_again() {
-        let Start::Launch(launch) = start("--master hosts:@two --retries 2").unwrap() else { panic!() };
+        let ProcessTask::Launch(launch) = start("--master hosts:@two --retries 2").unwrap() else { panic!() };
         assert_eq!((launch.addresses.join(" ").as_str(), launch.workers), ("a:7117 b:7117", 4));
         assert_eq!((launch.launcher.join(" ").as_str(), launch.retries), (SSH, 2));
-        let Start::Launch(launch) = start("--master hosts:@three --workers 6 --launcher 'a'{host}").unwrap()
+        let ProcessTask::Launch(launch) =
+            start("--master hosts:@three --workers 6 --launcher 'a'{host}").unwrap()
         else {
             panic!()
         };
         assert_eq!((launch.addresses.len(), launch.workers), (3, 2));
         assert_eq!(launch.launcher, ["a{host}"]);
-        let Start::Launch(launch) = start("--retries 1 --workers 3").unwrap() else { panic!() };
+        let ProcessTask::Launch(launch) = start("--retries 1 --workers 3").unwrap() else { panic!() };
         assert_eq!((launch.addresses.len(), launch.workers, launch.retries), (0, 3, 1));
     }
 
     #[test]
     fn a_process_that_something_else_has_started_is_told_its_place() {
         let addresses = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let Start::Process(place) = start("--process 1 --hosts @two --token-file @token").unwrap() else {
+        let ProcessTask::Process(place) = start("--process 1 --hosts @two --token-file @token").unwrap()
+        else {
             panic!()
         };
         let token = Some(Token(TOKEN.as_bytes().to_vec()));
-        assert_eq!(place, Place { index: 1, addresses: addresses("a:7117 b:7117"), workers: 4, token });
-        let Start::Process(place) = start("--master kubernetes --workers 6").unwrap() else { panic!() };
+        assert_eq!(place, ProcessRole { index: 1, addresses: addresses("a:7117 b:7117"), workers: 4, token });
+        let ProcessTask::Process(place) = start("--master kubernetes --workers 6").unwrap() else { panic!() };
         let addresses = addresses("d-0.d:7117 d-1.d:7117");
-        assert_eq!(place, Place { index: 1, addresses, workers: 3, token: None });
+        assert_eq!(place, ProcessRole { index: 1, addresses, workers: 3, token: None });
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub(super) const TASKS: &str = "tasks";
 
 /// Place of the contents of a small file.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Place {
+pub(crate) struct BundlePlace {
     /// Name of the bundle.
     bundle: String,
     /// Offset of the contents in the bundle, in bytes.
@@ -105,12 +105,12 @@ impl Bundles {
     }
 
     /// Adds the contents of a small file to the bundle.
-    pub fn add(&self, contents: &[u8]) -> Place {
+    pub fn add(&self, contents: &[u8]) -> BundlePlace {
         let open = &mut *self.open();
         if open.bundle.is_empty() {
             open.bundle = unique();
         }
-        let place = Place { bundle: open.bundle.clone(), offset: open.contents.len() as u64 };
+        let place = BundlePlace { bundle: open.bundle.clone(), offset: open.contents.len() as u64 };
         open.contents.extend_from_slice(contents);
         place
     }
@@ -175,7 +175,7 @@ pub(super) fn show(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManife
     let store = folder.store.as_ref();
     let mut bundles = BTreeMap::<&str, Vec<(&String, &OutputFile, u64)>>::new();
     for (name, file) in &job.files.0 {
-        if let Some(Place { bundle, offset }) = &file.place {
+        if let Some(BundlePlace { bundle, offset }) = &file.place {
             bundles.entry(bundle).or_default().push((name, file, *offset));
         }
     }

@@ -13,7 +13,7 @@ use anyhow::{Result, bail};
 use cluster::{BlobReader, Store, Upload, has_hidden_part};
 use serde::{Deserialize, Serialize};
 
-use super::bundles::Place;
+use super::bundles::BundlePlace;
 use super::by_upload::{AT_ONCE, each_at_once};
 use super::commit::FOLDERS;
 
@@ -39,7 +39,7 @@ pub(crate) struct OutputFile {
     /// Place of the contents until the commit; only for a small file in a store of uploads. `_SUCCESS` does
     /// not name it.
     #[serde(default)]
-    pub place: Option<Place>,
+    pub place: Option<BundlePlace>,
 }
 
 /// Files of an output, by their paths below it, such as `kept/part-00000.jsonl`. Some 200 bytes of memory for

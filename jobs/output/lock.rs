@@ -108,12 +108,12 @@ fn began(process: i32) -> Option<u64> {
 /// Lock that a run has taken. Its file stays until the run releases it; the example at the top of this file
 /// shows its states.
 pub(super) struct Lock {
-    held: Arc<Held>,
+    held: Arc<HeldLock>,
     beat: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
 }
 
 /// State of a lock, shared with the thread of the beat.
-struct Held {
+struct HeldLock {
     store: Arc<dyn Store>,
     /// Path of the `_temporary` of the output.
     folder: String,
@@ -145,7 +145,7 @@ impl Lock {
         let unique = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), &me.since);
         let owner = Owner { run: format!("{number:08}-{unique:016x}"), ..me };
         let (store, folder, uri) = (Arc::clone(store), folder.to_owned(), uri.to_owned());
-        let held = Held {
+        let held = HeldLock {
             store,
             folder,
             uri,
@@ -243,7 +243,7 @@ impl Lock {
     }
 }
 
-impl Held {
+impl HeldLock {
     fn path(&self) -> String {
         path(&self.folder, self.number)
     }

@@ -90,18 +90,18 @@ impl MapOutputs {
     }
 
     /// Begins the map output of a split.
-    pub fn create(&self, split: u32, sections: usize) -> Result<Writer> {
+    pub fn create(&self, split: u32, sections: usize) -> Result<MapOutputWriter> {
         let path = self.path(split);
         let output = self.store.create(&path)?;
         let (sections, rejects) = (vec![Vec::new(); sections], Vec::new());
-        Ok(Writer { path, output, sections, rejects, frames: Vec::new(), offset: 0 })
+        Ok(MapOutputWriter { path, output, sections, rejects, frames: Vec::new(), offset: 0 })
     }
 
     /// Returns the rejected records of a split whose map output is finished.
     pub fn open_rejects(&self, split: u32) -> Result<SplitRejects> {
         let (blob, footer) = self.footer(split)?;
         let damaged = |error| anyhow!("\"{}\" is damaged: {error}", blob.path());
-        let (mut frames, _): (Vec<Frame>, _) = postcard::take_from_bytes(&footer).map_err(damaged)?;
+        let (mut frames, _): (Vec<MapFrame>, _) = postcard::take_from_bytes(&footer).map_err(damaged)?;
         frames.retain(|frame| frame.section == REJECTS);
         Ok(SplitRejects::of(MapOutput { blob, frames }))
     }
@@ -129,7 +129,7 @@ impl MapOutputs {
     pub fn open<H: DeserializeOwned>(&self, split: u32) -> Result<(H, MapOutput)> {
         let (blob, footer) = self.footer(split)?;
         let damaged = |error| anyhow!("\"{}\" is damaged: {error}", blob.path());
-        let Footer { frames, head } = postcard::from_bytes(&footer).map_err(damaged)?;
+        let MapFooter { frames, head } = postcard::from_bytes(&footer).map_err(damaged)?;
         Ok((head, MapOutput { blob, frames }))
     }
 
@@ -154,13 +154,13 @@ impl MapOutputs {
 }
 
 #[derive(Deserialize, Serialize)]
-struct Footer<H> {
-    frames: Vec<Frame>,
+struct MapFooter<H> {
+    frames: Vec<MapFrame>,
     head: H,
 }
 
 #[derive(Clone, Copy, Deserialize, Serialize)]
-struct Frame {
+struct MapFrame {
     section: u32,
     offset: u64,
     /// Length of the frame in the file, in bytes.
@@ -172,16 +172,16 @@ struct Frame {
 }
 
 /// Map output that is being written. Holds up to 256 KiB and a batch of each section.
-pub(crate) struct Writer {
+pub(crate) struct MapOutputWriter {
     path: String,
     output: Box<dyn Output>,
     sections: Vec<Vec<u8>>,
     rejects: Vec<u8>,
-    frames: Vec<Frame>,
+    frames: Vec<MapFrame>,
     offset: u64,
 }
 
-impl Writer {
+impl MapOutputWriter {
     /// Returns the sections, to append to.
     pub fn sections(&mut self) -> &mut [Vec<u8>] {
         &mut self.sections
@@ -204,7 +204,7 @@ impl Writer {
         let sections = (0..).zip(&mut self.sections).chain([(REJECTS, &mut self.rejects)]);
         for (number, section) in sections.filter(|(_, section)| section.len() >= least) {
             let frame = lz4_flex::block::compress(section);
-            self.frames.push(Frame {
+            self.frames.push(MapFrame {
                 section: number,
                 offset: self.offset,
                 length: u32::try_from(frame.len())?,
@@ -222,7 +222,7 @@ impl Writer {
     /// Writes the rest, and `head`, which is what is known of the split.
     pub fn finish(mut self, head: impl Serialize) -> Result<()> {
         self.write_from(1)?;
-        let footer = postcard::to_stdvec(&Footer { frames: self.frames, head })?;
+        let footer = postcard::to_stdvec(&MapFooter { frames: self.frames, head })?;
         let mut output = self.output;
         let numbers = [footer.len() as u64, xxh3_64(&footer)].map(u64::to_le_bytes);
         let written = [&footer, &numbers[0][..], &numbers[1][..], &MAGIC[..]]
@@ -236,7 +236,7 @@ impl Writer {
 /// Finished map output.
 pub(crate) struct MapOutput {
     blob: Arc<dyn Blob>,
-    frames: Vec<Frame>,
+    frames: Vec<MapFrame>,
 }
 
 impl MapOutput {
@@ -247,7 +247,7 @@ impl MapOutput {
     }
 
     /// Reads a frame as it is in the file, and checks it.
-    fn frame(&self, frame: &Frame, file: &mut Vec<u8>) -> Result<()> {
+    fn frame(&self, frame: &MapFrame, file: &mut Vec<u8>) -> Result<()> {
         file.resize(frame.length as usize, 0);
         let read = self.blob.read_full_at(frame.offset, file)?;
         if read < file.len() || xxh3_64(file) != frame.checksum {
@@ -267,7 +267,7 @@ impl MapOutput {
     }
 
     /// Reads a frame and decompresses it into `bytes`.
-    fn read_frame(&self, frame: &Frame, file: &mut Vec<u8>, bytes: &mut Vec<u8>) -> Result<()> {
+    fn read_frame(&self, frame: &MapFrame, file: &mut Vec<u8>, bytes: &mut Vec<u8>) -> Result<()> {
         self.frame(frame, file)?;
         bytes.resize(frame.bytes as usize, 0);
         let length = lz4_flex::block::decompress_into(file, bytes)?;

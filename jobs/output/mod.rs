@@ -308,8 +308,8 @@ impl OutputFolder {
         self.rehearsal
     }
 
-    /// Lets `work` fill and commit the folder. After a failure, finished work stays for a run that resumes
-    /// this one, unless the failure would come again.
+    /// Ends the run with its result. After a failure, finished work stays for a run that resumes this one,
+    /// unless the failure would come again.
     pub fn close<T>(self, result: Result<T>) -> Result<T> {
         let result = result.map_err(|error| self.reason(while_running(error)));
         if let Err(error) = &result {

@@ -124,11 +124,11 @@ impl OutputFolder {
                 self.bundles.write_long(self)?;
                 let (store, bundles) = (Arc::clone(&self.store), Arc::clone(&self.bundles));
                 let (path, run) = (self.at(&name), self.run.clone());
-                Target::Held(Held { contents: Vec::new(), store, path, run, bundles })
+                Target::HeldPart(HeldPart { contents: Vec::new(), store, path, run, bundles })
             }
         };
         let (hasher, files) = (blake3::Hasher::new(), Arc::clone(files));
-        Ok(Box::new(Part { name, bytes: 0, hasher: Box::new(hasher), target, files }))
+        Ok(Box::new(OutputPart { name, bytes: 0, hasher: Box::new(hasher), target, files }))
     }
 }
 
@@ -168,7 +168,7 @@ impl Parts for SplitParts<'_> {
 }
 
 /// File of the output that is being written. It is noted once it is finished.
-struct Part {
+struct OutputPart {
     name: String,
     bytes: u64,
     // On the heap: the hasher takes 2 KB.
@@ -182,7 +182,7 @@ enum Target {
     /// A file in the run's own folder, which the commit renames.
     Aside(Box<dyn Output>),
     /// Memory, as long as the file is small.
-    Held(Held),
+    HeldPart(HeldPart),
     /// An upload, which the commit completes.
     Upload(Box<dyn UploadOutput>),
     /// Nowhere, in a rehearsal.
@@ -190,7 +190,7 @@ enum Target {
 }
 
 /// File in a store of uploads that is small so far. Holds up to 256 KiB.
-struct Held {
+struct HeldPart {
     contents: Vec<u8>,
     store: Arc<dyn Store>,
     /// Path at which readers will see the file.
@@ -200,7 +200,7 @@ struct Held {
     bundles: Arc<Bundles>,
 }
 
-impl Held {
+impl HeldPart {
     /// Begins an upload of the file when it is no longer small, with what was written so far.
     fn upload(&self) -> Result<Box<dyn UploadOutput>, cluster::Error> {
         let Showing::Uploads(uploads) = self.store.showing() else { unreachable!("nothing else is held") };
@@ -211,16 +211,16 @@ impl Held {
     }
 }
 
-impl Write for Part {
+impl Write for OutputPart {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if let Target::Held(held) = &self.target
+        if let Target::HeldPart(held) = &self.target
             && held.contents.len() + bytes.len() > SMALL_BYTES
         {
             self.target = Target::Upload(held.upload()?);
         }
         let written = match &mut self.target {
             Target::Aside(file) => file.write(bytes)?,
-            Target::Held(held) => held.contents.write(bytes)?,
+            Target::HeldPart(held) => held.contents.write(bytes)?,
             Target::Upload(upload) => upload.write(bytes)?,
             Target::Nowhere => bytes.len(),
         };
@@ -233,18 +233,18 @@ impl Write for Part {
         match &mut self.target {
             Target::Aside(file) => file.flush(),
             Target::Upload(upload) => upload.flush(),
-            Target::Held(_) | Target::Nowhere => Ok(()),
+            Target::HeldPart(_) | Target::Nowhere => Ok(()),
         }
     }
 }
 
-impl PartOutput for Part {
+impl PartOutput for OutputPart {
     fn finish(self: Box<Self>, records: u64) -> Result<(), cluster::Error> {
-        let Part { name, bytes, hasher, target, files } = *self;
+        let OutputPart { name, bytes, hasher, target, files } = *self;
         let (mut upload, mut place) = (None, None);
         match target {
             Target::Aside(file) => file.finish()?,
-            Target::Held(held) => place = Some(held.bundles.add(&held.contents)),
+            Target::HeldPart(held) => place = Some(held.bundles.add(&held.contents)),
             Target::Upload(sent) => upload = Some(sent.finish()?),
             Target::Nowhere => {}
         }

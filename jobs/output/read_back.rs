@@ -79,7 +79,7 @@ pub(crate) struct Input {
 
 /// Document of the input.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Document {
+pub(crate) struct InputDocument {
     /// Position in the corpus.
     pub place: DocId,
     pub id: String,
@@ -244,7 +244,7 @@ impl Finished {
     /// Calls `each` with every rejected record, in the order of the corpus, until it fails.
     pub fn rejects(&self, mut each: impl FnMut(Reject) -> Result<()>) -> Result<()> {
         #[derive(Deserialize)]
-        struct Line {
+        struct RejectLine {
             uri: String,
             offset: u64,
             reason: String,
@@ -260,7 +260,7 @@ impl Finished {
             let lines = BufReader::new(BlobReader::new(self.store.open(&file.path)?, 0, u64::MAX));
             for line in lines.split(b'\n') {
                 let line = serde_json::from_slice(&line.with_context(shown)?).with_context(shown)?;
-                let Line { uri: path, offset, reason, head, place } = line;
+                let RejectLine { uri: path, offset, reason, head, place } = line;
                 each(Reject { doc: DocId(place), path, offset, reason, head })?;
             }
         }
@@ -284,7 +284,7 @@ impl Finished {
 
 impl Input {
     /// Reads the documents at these positions, sorted by position.
-    pub fn at(&self, places: &[DocId]) -> Result<Vec<Document>> {
+    pub fn at(&self, places: &[DocId]) -> Result<Vec<InputDocument>> {
         let mut places = places.to_vec();
         places.sort_unstable();
         places.dedup();
@@ -302,7 +302,7 @@ impl Input {
     }
 
     /// Reads the documents with these ids, sorted by position. Cost: reads the whole input.
-    pub fn with_ids(&self, ids: &[&str]) -> Result<Vec<Document>> {
+    pub fn with_ids(&self, ids: &[&str]) -> Result<Vec<InputDocument>> {
         self.documents(|_| true, |_, id| ids.contains(&id))
     }
 
@@ -311,7 +311,7 @@ impl Input {
         &self,
         split: impl Fn(u32) -> bool + Sync,
         document: impl Fn(DocId, &str) -> bool + Sync,
-    ) -> Result<Vec<Document>> {
+    ) -> Result<Vec<InputDocument>> {
         let progress = Progress::default();
         let found = splits::each_split(
             &self.plan,
@@ -322,7 +322,7 @@ impl Input {
                 if split(number) {
                     splits::read(number, unread, &self.reading, at, |batch| {
                         let docs = batch.docs().filter(|doc| document(doc.doc, doc.id));
-                        found.extend(docs.map(|doc| Document {
+                        found.extend(docs.map(|doc| InputDocument {
                             place: doc.doc,
                             id: doc.id.to_owned(),
                             text: doc.text.to_owned(),

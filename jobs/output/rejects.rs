@@ -68,7 +68,7 @@ impl Rejects {
         match (max, self.first.clone()) {
             (Some(max), Some(mut first)) if count > max => {
                 if !self.numbered {
-                    Lines::new(plan, reading).number(&mut first)?;
+                    LineNumbering::new(plan, reading).number(&mut first)?;
                 }
                 bail!(too_many(count, max, &first))
             }
@@ -85,7 +85,7 @@ impl Rejects {
         plan: &Plan,
         reading: &Reading,
     ) -> Result<()> {
-        let (mut table, mut lines) = (RejectsTable::new(folder, part), Lines::new(plan, reading));
+        let (mut table, mut lines) = (RejectsTable::new(folder, part), LineNumbering::new(plan, reading));
         for &split in self.by_split.keys() {
             outputs.open_rejects(split)?.read(|mut reject| {
                 if !self.numbered {
@@ -111,7 +111,7 @@ fn too_many(count: u64, max: u64, first: &Reject) -> Guarded {
 pub(crate) struct SplitRejectsWriter<'a> {
     outputs: &'a MapOutputs,
     split: u32,
-    writer: Option<map_output::Writer>,
+    writer: Option<map_output::MapOutputWriter>,
     rejects: Rejects,
 }
 
@@ -171,7 +171,7 @@ impl<'a> RejectLimit<'a> {
         let first = first.insert(earlier.unwrap_or_else(|| reject.clone()));
         if *count > max {
             let mut first = first.clone();
-            Lines::new(self.plan, self.reading).number(&mut first)?;
+            LineNumbering::new(self.plan, self.reading).number(&mut first)?;
             bail!(too_many(*count, max, &first))
         }
         Ok(())
@@ -184,7 +184,7 @@ impl<'a> RejectLimit<'a> {
 /// A worker that reads the middle of a file does not know how many lines lie before, and counting them for
 /// each piece would take time quadratic in the length of the file. So each file with rejects is read once
 /// more after all else, up to its last reject.
-pub(crate) struct Lines<'a> {
+pub(crate) struct LineNumbering<'a> {
     plan: &'a Plan,
     reading: &'a Reading,
     path: String,
@@ -192,10 +192,10 @@ pub(crate) struct Lines<'a> {
     numbers: Option<LineNumbers>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineNumbering<'a> {
     /// Numbers rejects in the files of a plan.
     pub fn new(plan: &'a Plan, reading: &'a Reading) -> Self {
-        Lines { plan, reading, path: String::new(), numbers: None }
+        LineNumbering { plan, reading, path: String::new(), numbers: None }
     }
 
     /// Puts the line into the reason of a reject. To be called in the order of the corpus.
@@ -231,7 +231,7 @@ struct RejectsTable<'a> {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct RejectedLine<'a> {
     uri: &'a str,
     offset: u64,
     reason: &'a str,
@@ -250,7 +250,8 @@ impl<'a> RejectsTable<'a> {
             none => none.insert(self.folder.file(&format!("rejects/part-{:05}.jsonl", self.part))?),
         };
         let Reject { path, offset, reason, head, doc } = reject;
-        let mut line = serde_json::to_vec(&Line { uri: path, offset: *offset, reason, head, place: doc.0 })?;
+        let mut line =
+            serde_json::to_vec(&RejectedLine { uri: path, offset: *offset, reason, head, place: doc.0 })?;
         line.push(b'\n');
         self.lines += 1;
         Ok(file.write_all(&line)?)

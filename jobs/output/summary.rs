@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cluster::Found;
 use operators::flow::BlockLoad;
-use operators::{Member, Tie};
+use operators::{Member, Reason};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ pub(crate) struct Summary {
     /// Options by their names; null for an option that was not given.
     pub configuration: BTreeMap<String, Value>,
     pub counters: Counters,
-    pub process: Process,
+    pub process: ResourceUsage,
     /// Number of clusters of each size, in documents.
     pub cluster_sizes: BTreeMap<u64, u64>,
     /// Number of matching pairs of each distance, without identical documents.
@@ -126,7 +126,7 @@ pub(crate) struct Counters {
 
 /// Resources that the processes have used.
 #[derive(Debug, Default, Deserialize, Serialize)]
-pub(crate) struct Process {
+pub(crate) struct ResourceUsage {
     /// User and system time.
     pub cpu_milliseconds: u64,
     /// Most memory that was resident at a time, in the process that had most.
@@ -142,9 +142,9 @@ impl Counters {
         let sizes = histogram(clusters.map(|cluster| cluster.len() as u64));
         for removed in members.iter().filter_map(|member| member.removed) {
             *match removed.tie {
-                Tie::Identical => &mut self.removed_identical,
-                Tie::Similar(_) => &mut self.removed_similar,
-                Tie::Chain => &mut self.removed_chain,
+                Reason::Identical => &mut self.removed_identical,
+                Reason::Similar(_) => &mut self.removed_similar,
+                Reason::Chain => &mut self.removed_chain,
             } += 1;
         }
         self.clusters = sizes.values().sum();
@@ -158,9 +158,9 @@ impl Counters {
     }
 }
 
-impl Process {
+impl ResourceUsage {
     /// Adds what another process has used.
-    pub fn add(&mut self, other: &Process) {
+    pub fn add(&mut self, other: &ResourceUsage) {
         self.cpu_milliseconds += other.cpu_milliseconds;
         self.peak_memory_bytes = self.peak_memory_bytes.max(other.peak_memory_bytes);
         self.spilled_bytes += other.spilled_bytes;
@@ -173,7 +173,7 @@ impl Process {
         let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
         let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
         let ticks: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
-        Process { cpu_milliseconds: 10 * ticks, peak_memory_bytes: status("VmHWM:"), spilled_bytes: 0 }
+        ResourceUsage { cpu_milliseconds: 10 * ticks, peak_memory_bytes: status("VmHWM:"), spilled_bytes: 0 }
     }
 
     /// Returns the number of bytes that are resident now; 0 where the system does not say.

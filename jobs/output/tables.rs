@@ -12,7 +12,7 @@ use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 
 use super::OutputFolder;
-use crate::corpus::doc_ids::Names;
+use crate::corpus::doc_ids::DocIds;
 use crate::dedup::verdicts::{reason, similarity};
 
 /// Number of rows of a part.
@@ -39,12 +39,12 @@ pub(crate) fn write_pairs<'a>(
     distance: impl Fn(&Pair) -> Option<u32>,
     name: impl Fn(DocId) -> &'a str,
 ) -> Result<u64> {
-    let mut table = Table::new(folder, "pairs");
+    let mut table = TableWriter::new(folder, "pairs");
     let same = measured.then_some(Similarity::ONE);
     let mut row = |pair: Pair, similarity: Option<Similarity>, identical: bool| {
         let (a, b) = (name(pair.low), name(pair.high));
         let places = (pair.low, pair.high);
-        table.push(PairRow { a, b, hamming: distance(&pair), similarity, identical, places })
+        table.push(WrittenPair { a, b, hamming: distance(&pair), similarity, identical, places })
     };
     let copies = &matches.copies;
     let class = |first: DocId| {
@@ -79,12 +79,12 @@ pub(crate) fn write_pairs<'a>(
 pub(crate) fn write_clusters(
     folder: &OutputFolder,
     members: &[Member],
-    names: &Names,
+    names: &DocIds,
     measured: bool,
 ) -> Result<()> {
-    let mut table = Table::new(folder, "clusters");
+    let mut table = TableWriter::new(folder, "clusters");
     for member in members {
-        table.push(MemberRow { member, names, measured })?;
+        table.push(WrittenMember { member, names, measured })?;
     }
     table.finish()?;
     Ok(())
@@ -95,7 +95,7 @@ pub(crate) fn write_labels<'a>(
     folder: &OutputFolder,
     rows: impl Iterator<Item = LabelRow<'a>>,
 ) -> Result<u64> {
-    let mut table = Table::new(folder, "labels");
+    let mut table = TableWriter::new(folder, "labels");
     for row in rows {
         table.push(row)?;
     }
@@ -108,7 +108,7 @@ trait TableRow: Sized {
     fn columns(rows: &[Self]) -> Vec<(&'static str, ArrayRef, bool)>;
 }
 
-struct PairRow<'a> {
+struct WrittenPair<'a> {
     a: &'a str,
     b: &'a str,
     hamming: Option<u32>,
@@ -117,7 +117,7 @@ struct PairRow<'a> {
     places: (DocId, DocId),
 }
 
-impl TableRow for PairRow<'_> {
+impl TableRow for WrittenPair<'_> {
     fn columns(rows: &[Self]) -> Vec<(&'static str, ArrayRef, bool)> {
         let similarity = rows.iter().map(|row| row.similarity.map(Similarity::as_f64));
         let identical = rows.iter().map(|row| Some(row.identical));
@@ -133,13 +133,13 @@ impl TableRow for PairRow<'_> {
     }
 }
 
-struct MemberRow<'a> {
+struct WrittenMember<'a> {
     member: &'a Member,
-    names: &'a Names,
+    names: &'a DocIds,
     measured: bool,
 }
 
-impl TableRow for MemberRow<'_> {
+impl TableRow for WrittenMember<'_> {
     fn columns(rows: &[Self]) -> Vec<(&'static str, ArrayRef, bool)> {
         let removals = || rows.iter().map(|row| row.member.removed);
         let kept = removals().map(|removed| Some(removed.is_none()));
@@ -191,7 +191,7 @@ impl TableRow for LabelRow<'_> {
 }
 
 /// Table that is being written, in parts. A table without rows has one part without rows.
-struct Table<'a, R> {
+struct TableWriter<'a, R> {
     folder: &'a OutputFolder,
     name: &'static str,
     rows: Vec<R>,
@@ -201,9 +201,9 @@ struct Table<'a, R> {
     total: u64,
 }
 
-impl<'a, R: TableRow> Table<'a, R> {
+impl<'a, R: TableRow> TableWriter<'a, R> {
     fn new(folder: &'a OutputFolder, name: &'static str) -> Self {
-        Table { folder, name, rows: Vec::new(), part: None, part_rows: 0, parts: 0, total: 0 }
+        TableWriter { folder, name, rows: Vec::new(), part: None, part_rows: 0, parts: 0, total: 0 }
     }
 
     fn push(&mut self, row: R) -> Result<()> {

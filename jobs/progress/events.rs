@@ -62,7 +62,7 @@ pub(super) enum Event<'a> {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct EventLine<'a> {
     time: String,
     #[serde(flatten)]
     event: &'a Event<'a>,
@@ -104,7 +104,7 @@ impl Events {
         let Some(file) = open.as_mut() else { return Ok(()) };
         // The time is taken under the lock, so that the times of lines ascend.
         let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
-        let line = serde_json::to_string(&Line { time, event })? + "\n";
+        let line = serde_json::to_string(&EventLine { time, event })? + "\n";
         let written = file.write_all(line.as_bytes());
         if written.is_err() || matches!(event, Event::JobFinished { .. } | Event::JobFailed { .. }) {
             *open = None;

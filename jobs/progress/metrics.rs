@@ -4,14 +4,14 @@ use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use self::Kind::{Counter, Gauge};
-use super::stages::{StageTotals, Tally};
+use self::MetricKind::{Counter, Gauge};
+use super::stages::{StageCounts, StageTotals};
 use super::{Progress, Stage};
-use crate::output::summary::Process;
+use crate::output::summary::ResourceUsage;
 
 /// State of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum JobState {
     Running,
     Succeeded,
     Failed,
@@ -27,13 +27,13 @@ pub(super) struct JobInfo {
 }
 
 /// Returns all metrics as text (docs/formats.md).
-pub(super) fn text(job: &JobInfo, outcome: Outcome, progress: &Progress) -> String {
+pub(super) fn text(job: &JobInfo, outcome: JobState, progress: &Progress) -> String {
     let (stage, _, _) = progress.now();
     let totals = progress.totals();
-    let process = Process::measure();
+    let process = ResourceUsage::measure();
     let number = job.process.to_string();
     let started = job.started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-    let mut text = Text(String::new());
+    let mut text = MetricsText(String::new());
     let info = [
         ("version", env!("CARGO_PKG_VERSION")),
         ("job", &job.name),
@@ -45,9 +45,9 @@ pub(super) fn text(job: &JobInfo, outcome: Outcome, progress: &Progress) -> Stri
         "dedup_job_running",
         Gauge,
         "1 until the job ends",
-        [(&[][..], u8::from(outcome == Outcome::Running))],
+        [(&[][..], u8::from(outcome == JobState::Running))],
     );
-    let failed = u8::from(outcome == Outcome::Failed);
+    let failed = u8::from(outcome == JobState::Failed);
     text.metric("dedup_job_failures_total", Counter, "1 once the job has failed", [(&[][..], failed)]);
     text.metric("dedup_job_start_time_seconds", Gauge, "When it started, since 1970", [(&[][..], started)]);
     text.metric("dedup_job_input_bytes", Gauge, "Bytes of all input files", [(&[][..], job.input_bytes)]);
@@ -102,7 +102,7 @@ pub(super) fn text(job: &JobInfo, outcome: Outcome, progress: &Progress) -> Stri
         "User and system time of the process",
         [(&[][..], cpu)],
     );
-    let resident = Process::resident_memory_bytes();
+    let resident = ResourceUsage::resident_memory_bytes();
     text.metric(
         "process_resident_memory_bytes",
         Gauge,
@@ -135,24 +135,24 @@ const STAGES: [OfStage; 5] = [
     }),
 ];
 
-fn sum(totals: &StageTotals, value: fn(&Tally) -> f64) -> f64 {
+fn sum(totals: &StageTotals, value: fn(&StageCounts) -> f64) -> f64 {
     totals.workers.iter().map(|worker| value(&worker.tally)).sum()
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum MetricKind {
     Counter,
     Gauge,
 }
 
-struct Text(String);
+struct MetricsText(String);
 
-impl Text {
+impl MetricsText {
     /// Adds one metric: its help, its type, and a line for each of its values.
     fn metric<'a, V: Display>(
         &mut self,
         name: &str,
-        kind: Kind,
+        kind: MetricKind,
         help: &str,
         samples: impl IntoIterator<Item = (&'a [(&'a str, &'a str)], V)>,
     ) {

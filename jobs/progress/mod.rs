@@ -21,13 +21,13 @@ use indicatif::ProgressBar;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::stages::{StageRow, StageTotals, Table, merge};
+pub(crate) use self::stages::{StageRow, StageTable, StageTotals, merge};
 pub use self::watch::Show;
 pub(crate) use self::watch::{Watch, Watched};
 
 use self::events::{Event, Events};
-use self::stages::{Tally, WorkerTotals};
-use self::stragglers::{AtHand, Slow, State, median, slow};
+use self::stages::{StageCounts, WorkerTotals};
+use self::stragglers::{AtHand, Slow, WorkerState, median, slow};
 use crate::corpus::plan::{Split, UnopenedPiece};
 use crate::say;
 
@@ -124,7 +124,7 @@ struct Span {
 /// Counts of one worker.
 #[derive(Default)]
 struct OfWorker {
-    tallies: [Tally; Stage::ALL.len()],
+    tallies: [StageCounts; Stage::ALL.len()],
     at_hand: Option<Hand>,
     /// Time when the worker last counted something.
     moved: Option<Instant>,
@@ -143,10 +143,10 @@ struct Hand {
 impl Progress {
     /// Returns a worker of this process that is in no stage yet. `number`: its number in the whole job. What
     /// the main thread does by itself is done as worker 0. Only one thread at a time may be a worker.
-    pub fn worker(&self, number: usize) -> At<'_> {
+    pub fn worker(&self, number: usize) -> StageTimer<'_> {
         let own = Arc::clone(lock(&self.workers).entry(number).or_default());
         let (wall, cpu) = (Cell::new(Instant::now()), Cell::new(thread_cpu()));
-        At { progress: self, number, own, stage: Cell::new(Stage::Start), wall, cpu }
+        StageTimer { progress: self, number, own, stage: Cell::new(Stage::Start), wall, cpu }
     }
 
     /// Returns every stage that was entered, with all workers of this process that were in it.
@@ -183,7 +183,7 @@ impl Progress {
     }
 
     /// Returns the last stage that was begun, how long ago that was, and what was done in it.
-    fn now(&self) -> (Stage, Duration, Tally) {
+    fn now(&self) -> (Stage, Duration, StageCounts) {
         let board = lock(&self.board);
         let begun = Stage::ALL.into_iter().zip(&board.stages).rfind(|(_, span)| span.first.is_some());
         let Some((stage, span)) = begun else { return Default::default() };
@@ -196,7 +196,7 @@ impl Progress {
     /// Names workers that are slow now and were not named yet.
     fn name_slow(&self) {
         let now = Instant::now();
-        let states: Vec<State> =
+        let states: Vec<WorkerState> =
             lock(&self.workers).iter().map(|(&number, own)| lock(own).state(number, now)).collect();
         let named: Vec<Slow> = Stage::ALL
             .into_iter()
@@ -296,13 +296,13 @@ impl Span {
 }
 
 impl OfWorker {
-    fn state(&self, worker: usize, now: Instant) -> State {
+    fn state(&self, worker: usize, now: Instant) -> WorkerState {
         let at_hand = self.at_hand.as_ref().filter(|hand| !hand.named).map(|hand| {
             let taken = now.saturating_duration_since(hand.since);
             (hand.stage, AtHand { split: hand.split, file: hand.file.clone(), taken })
         });
         let still = self.moved.map(|moved| now.saturating_duration_since(moved));
-        State { worker, still, at_hand }
+        WorkerState { worker, still, at_hand }
     }
 }
 
@@ -310,7 +310,7 @@ impl OfWorker {
 /// another.
 ///
 /// To be used on the thread that made it, whose CPU time is counted.
-pub(crate) struct At<'a> {
+pub(crate) struct StageTimer<'a> {
     progress: &'a Progress,
     number: usize,
     own: Arc<Mutex<OfWorker>>,
@@ -322,7 +322,7 @@ pub(crate) struct At<'a> {
     cpu: Cell<Duration>,
 }
 
-impl At<'_> {
+impl StageTimer<'_> {
     /// Enters a stage. Nothing happens if the worker is in that stage already.
     pub fn enter(&self, stage: Stage) {
         if stage == self.stage.get() {
@@ -385,7 +385,7 @@ impl At<'_> {
 
     /// Adds counts, and the time since the last call. While a worker has a split, all of its time is work of
     /// the CPU or the disk. Otherwise it may wait for other workers, so only its CPU time counts as busy.
-    fn count(&self, add: impl FnOnce(&mut Tally)) {
+    fn count(&self, add: impl FnOnce(&mut StageCounts)) {
         let (now, cpu) = (Instant::now(), thread_cpu());
         let wall = now.saturating_duration_since(self.wall.replace(now));
         let spent = cpu.saturating_sub(self.cpu.replace(cpu));
@@ -403,7 +403,7 @@ impl At<'_> {
     }
 }
 
-impl Drop for At<'_> {
+impl Drop for StageTimer<'_> {
     fn drop(&mut self) {
         self.enter(Stage::Start);
     }

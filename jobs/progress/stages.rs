@@ -12,7 +12,7 @@ use super::Stage;
 
 /// Counts of one worker in one stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Tally {
+pub(crate) struct StageCounts {
     /// Whether the worker has taken part.
     pub entered: bool,
     /// Number of records, with rejected ones.
@@ -31,9 +31,9 @@ pub(crate) struct Tally {
     pub busy: Duration,
 }
 
-impl Sum for Tally {
-    fn sum<I: Iterator<Item = Tally>>(tallies: I) -> Tally {
-        tallies.fold(Tally::default(), |a, b| Tally {
+impl Sum for StageCounts {
+    fn sum<I: Iterator<Item = StageCounts>>(tallies: I) -> StageCounts {
+        tallies.fold(StageCounts::default(), |a, b| StageCounts {
             entered: a.entered || b.entered,
             records: a.records + b.records,
             bytes: a.bytes + b.bytes,
@@ -60,7 +60,7 @@ pub(crate) struct StageTotals {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct WorkerTotals {
     pub worker: u32,
-    pub tally: Tally,
+    pub tally: StageCounts,
 }
 
 /// Joins the totals of several processes or workers: the stages in their order, each with all of its workers.
@@ -100,7 +100,7 @@ pub(crate) struct StageRow {
 impl StageRow {
     pub fn of(totals: &StageTotals) -> Self {
         let workers = &totals.workers;
-        let all: Tally = workers.iter().map(|worker| worker.tally).sum();
+        let all: StageCounts = workers.iter().map(|worker| worker.tally).sum();
         // Of equally slow workers, the first.
         let slowest = workers.iter().rev().max_by_key(|worker| worker.tally.busy);
         let (slowest, most) =
@@ -129,9 +129,9 @@ pub(super) fn seconds(time: Duration) -> f64 {
 }
 
 /// Stages as a table with aligned columns, 80 characters wide unless numbers are huge.
-pub(crate) struct Table<'a>(pub &'a [StageTotals]);
+pub(crate) struct StageTable<'a>(pub &'a [StageTotals]);
 
-impl fmt::Display for Table<'_> {
+impl fmt::Display for StageTable<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let head = ["stage", "seconds", "CPU s", "records", "MB", "records/s", "slowest/mean"];
         let mut lines = vec![head.map(str::to_owned)];
@@ -173,7 +173,16 @@ mod tests {
         let (bytes, file_bytes) = (1_000_000 * records, 0);
         WorkerTotals {
             worker,
-            tally: Tally { entered: true, records, bytes, file_bytes, splits: 1, wall, cpu: busy, busy },
+            tally: StageCounts {
+                entered: true,
+                records,
+                bytes,
+                file_bytes,
+                splits: 1,
+                wall,
+                cpu: busy,
+                busy,
+            },
         }
     }
 
@@ -215,7 +224,7 @@ Stages
     stage    seconds  CPU s   records          MB  records/s  slowest/mean
     map         10.0   11.0  12345685  12345685.0    1234568  1.64 (worker 31)
     resolve      1.0    1.0         -           -          -  1.00 (worker 0)";
-        assert_eq!(Table(&stages).to_string(), table);
+        assert_eq!(StageTable(&stages).to_string(), table);
         assert!(table.lines().all(|line| line.len() <= 80));
     }
 }

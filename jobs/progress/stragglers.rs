@@ -14,7 +14,7 @@ const STILL: Duration = Duration::from_secs(60);
 
 /// State of a worker at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct State {
+pub(super) struct WorkerState {
     pub worker: usize,
     /// Time since it last counted something; `None` if it never has.
     pub still: Option<Duration>,
@@ -39,11 +39,11 @@ pub(super) struct Slow {
     pub stage: Stage,
     pub worker: usize,
     pub at_hand: AtHand,
-    why: Why,
+    why: SlowReason,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Why {
+enum SlowReason {
     /// Finished splits took this time, by their median.
     Others(Duration),
     /// The worker has counted nothing for this time, while others have.
@@ -61,19 +61,24 @@ enum Why {
 /// worker 1    split 8 for 70 s, last count 65 s ago    slow: nothing for 60 s, while others count
 /// worker 2    split 9 for 25 s, last count 1 s ago     not slow: less than 30 s
 /// ```
-pub(super) fn slow(stage: Stage, workers: &[State], median: impl FnOnce() -> Option<Duration>) -> Vec<Slow> {
-    let at_hand =
-        |state: &State| state.at_hand.as_ref().filter(|at_hand| at_hand.0 == stage).map(|of| of.1.clone());
-    let late = |state: &State| at_hand(state).is_some_and(|at_hand| at_hand.taken > LEAST);
+pub(super) fn slow(
+    stage: Stage,
+    workers: &[WorkerState],
+    median: impl FnOnce() -> Option<Duration>,
+) -> Vec<Slow> {
+    let at_hand = |state: &WorkerState| {
+        state.at_hand.as_ref().filter(|at_hand| at_hand.0 == stage).map(|of| of.1.clone())
+    };
+    let late = |state: &WorkerState| at_hand(state).is_some_and(|at_hand| at_hand.taken > LEAST);
     let others = if workers.iter().any(late) { median() } else { None };
-    let stands = |state: &State| state.still.is_some_and(|still| still > STILL);
-    let moves = |state: &State| state.still.is_some_and(|still| still <= STILL);
+    let stands = |state: &WorkerState| state.still.is_some_and(|still| still > STILL);
+    let moves = |state: &WorkerState| state.still.is_some_and(|still| still <= STILL);
     let some_move = workers.iter().any(moves);
-    let slow = |state: &State| {
+    let slow = |state: &WorkerState| {
         let at_hand = at_hand(state)?;
         let others = others.filter(|&others| late(state) && at_hand.taken > TIMES * others);
         let still = state.still.filter(|_| stands(state) && some_move);
-        let why = still.map(Why::Still).or(others.map(Why::Others))?;
+        let why = still.map(SlowReason::Still).or(others.map(SlowReason::Others))?;
         Some(Slow { stage, worker: state.worker, at_hand, why })
     };
     workers.iter().filter_map(slow).collect()
@@ -91,10 +96,10 @@ impl fmt::Display for Slow {
         let AtHand { split, file, taken } = &self.at_hand;
         write!(f, "worker {} is slow: split {split} (\"{file}\") ", self.worker)?;
         match self.why {
-            Why::Others(others) => {
+            SlowReason::Others(others) => {
                 write!(f, "has taken {:.0} s, others took {:.0} s", taken.as_secs_f64(), others.as_secs_f64())
             }
-            Why::Still(still) => {
+            SlowReason::Still(still) => {
                 write!(f, "has made no progress for {:.0} s, others have", still.as_secs_f64())
             }
         }
@@ -109,13 +114,13 @@ mod tests {
 
     /// Returns a worker that has been at its split for `taken` seconds and counted something `still` seconds
     /// ago.
-    fn state(worker: usize, taken: u32, still: u32) -> State {
+    fn state(worker: usize, taken: u32, still: u32) -> WorkerState {
         let at_hand =
             AtHand { split: 10 + worker as u32, file: format!("in/part-{worker}"), taken: taken * SECOND };
-        State { worker, still: Some(still * SECOND), at_hand: Some((Stage::Map, at_hand)) }
+        WorkerState { worker, still: Some(still * SECOND), at_hand: Some((Stage::Map, at_hand)) }
     }
 
-    fn named(workers: &[State], median: Option<u32>) -> Vec<String> {
+    fn named(workers: &[WorkerState], median: Option<u32>) -> Vec<String> {
         let slow = slow(Stage::Map, workers, || median.map(|median| median * SECOND));
         slow.iter().map(ToString::to_string).collect()
     }
@@ -149,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_worker_without_a_split_at_hand_is_never_named() {
-        let waiting = State { at_hand: None, ..state(1, 0, 600) };
+        let waiting = WorkerState { at_hand: None, ..state(1, 0, 600) };
         assert!(named(&[state(0, 12, 0), waiting], Some(1)).is_empty());
         assert!(slow(Stage::Write, &[state(0, 12, 0), state(1, 600, 600)], || Some(SECOND)).is_empty());
     }

@@ -11,13 +11,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
 use super::events::{Event, Events};
-use super::metrics::{self, JobInfo, Outcome};
-use super::stages::{Tally, seconds};
+use super::metrics::{self, JobInfo, JobState};
+use super::stages::{StageCounts, seconds};
 use super::{Outlets, Progress, Stage, lock};
 use crate::cli::exit::exit_code;
 use crate::cli::report_file::ReportFile;
 use crate::corpus::plan::Plan;
-use crate::output::summary::Process;
+use crate::output::summary::ResourceUsage;
 use crate::{Common, WrongUse, say};
 
 /// How progress is shown.
@@ -64,7 +64,7 @@ struct Shown {
 }
 
 impl Shown {
-    fn write_metrics(&self, outcome: Outcome) -> Result<()> {
+    fn write_metrics(&self, outcome: JobState) -> Result<()> {
         match &self.metrics_file {
             Some(file) => ReportFile::new(file).replace(metrics::text(&self.info, outcome, &self.progress)),
             None => Ok(()),
@@ -110,7 +110,7 @@ impl Watch {
         let plain = bar.is_none() && common.show() != Show::None;
         progress.outlets.get_or_init(|| Outlets { quiet: common.quiet, bar, events });
         let shown = Arc::new(Shown { progress: Arc::clone(progress), info, metrics_file, plain });
-        shown.write_metrics(Outcome::Running)?;
+        shown.write_metrics(JobState::Running)?;
         progress.tell(&Event::JobStarted {
             version: env!("CARGO_PKG_VERSION"),
             job: job.name,
@@ -138,7 +138,7 @@ impl Watch {
         match &result {
             Ok(_) => {
                 progress.tell_finished_before(&mut lock(&progress.board), Stage::ALL.len());
-                let Process { cpu_milliseconds, peak_memory_bytes, .. } = Process::measure();
+                let ResourceUsage { cpu_milliseconds, peak_memory_bytes, .. } = ResourceUsage::measure();
                 let cpu_seconds = cpu_milliseconds as f64 / 1e3;
                 progress.tell(&Event::JobFinished { seconds: took, cpu_seconds, peak_memory_bytes });
             }
@@ -147,7 +147,7 @@ impl Watch {
                 progress.tell(&Event::JobFailed { seconds: took, exit_code, error: &error });
             }
         }
-        let outcome = if result.is_ok() { Outcome::Succeeded } else { Outcome::Failed };
+        let outcome = if result.is_ok() { JobState::Succeeded } else { JobState::Failed };
         if let Err(error) = shown.write_metrics(outcome) {
             progress.say_warning(&format!("{error:#}"));
         }
@@ -174,7 +174,7 @@ fn look(shown: &Shown, end: Receiver<()>) {
             if shown.plain {
                 say(shown.line());
             }
-            if writable && let Err(error) = shown.write_metrics(Outcome::Running) {
+            if writable && let Err(error) = shown.write_metrics(JobState::Running) {
                 // One warning is enough.
                 writable = false;
                 shown.progress.warn(&format!("{error:#}"));
@@ -189,9 +189,9 @@ fn of_process(file: &str, process: usize) -> String {
 }
 
 /// Returns the line that shows the progress of a stage.
-fn line((stage, elapsed, tally): (Stage, Duration, Tally), input_bytes: u64) -> String {
+fn line((stage, elapsed, tally): (Stage, Duration, StageCounts), input_bytes: u64) -> String {
     let name = stage.name();
-    let Tally { records, bytes, file_bytes, .. } = tally;
+    let StageCounts { records, bytes, file_bytes, .. } = tally;
     if records == 0 {
         return name.to_owned();
     }
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn the_line_names_stage_rate_and_time_left() {
-        let tally = Tally { records: 10, bytes: 5_000_000, file_bytes: 25, ..Tally::default() };
+        let tally = StageCounts { records: 10, bytes: 5_000_000, file_bytes: 25, ..StageCounts::default() };
         let line = line((Stage::Map, Duration::from_secs(1), tally), 100);
         assert_eq!(line, "map: 10 records, 5 MB/s, 25 %, 3 s left");
     }

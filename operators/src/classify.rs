@@ -122,12 +122,12 @@ pub struct Classes {
     starts: Vec<usize>,
     /// Class and count of each sum, feature after feature.
     sums: Vec<(u32, u64)>,
-    classes: Vec<Class>,
+    classes: Vec<ClassData>,
 }
 
 /// Data of a class that the measures need beside its sums.
 #[derive(Clone, Default)]
-struct Class {
+struct ClassData {
     /// Sum of all counts; 0 if the class has no training document, so that nothing is near to it.
     sum: u64,
     /// Sum of the squares of all counts.
@@ -154,7 +154,7 @@ impl Classes {
             features: Vec::new(),
             starts: Vec::new(),
             sums: Vec::with_capacity(sums.len()),
-            classes: vec![Class::default(); classes as usize],
+            classes: vec![ClassData::default(); classes as usize],
         };
         let mut ballots = vec![Ballot::default(); classes as usize];
         for ClassSum { feature, class, count } in sums {
@@ -242,9 +242,9 @@ impl Classes {
 
 /// Returns the class with the greatest nearness, and of equal ones the first.
 fn greatest<'c>(
-    classes: impl Iterator<Item = (u32, &'c Class)>,
-    nearness: impl Fn(u32, &Class) -> f64,
-) -> Option<(u32, &'c Class)> {
+    classes: impl Iterator<Item = (u32, &'c ClassData)>,
+    nearness: impl Fn(u32, &ClassData) -> f64,
+) -> Option<(u32, &'c ClassData)> {
     let measured = classes.map(|(number, class)| (nearness(number, class), (number, class)));
     measured.min_by(|a, b| b.0.total_cmp(&a.0)).map(|(_, class)| class)
 }

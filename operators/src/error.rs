@@ -29,7 +29,7 @@ pub enum Error {
         bytes: usize,
     },
     /// The scratch folder cannot be written to.
-    Scratch {
+    SpillBudget {
         /// The scratch folder.
         folder: PathBuf,
         /// Error of the system.
@@ -63,7 +63,7 @@ impl fmt::Display for Error {
                     if *bytes < 1 << 20 { (bytes.div_ceil(1 << 10), "KiB") } else { (bytes >> 20, "MiB") };
                 write!(f, "the disk of \"{}\" is full: could not spill {count} {unit}", folder.display())
             }
-            Error::Scratch { folder, .. } => write!(f, "could not spill to \"{}\"", folder.display()),
+            Error::SpillBudget { folder, .. } => write!(f, "could not spill to \"{}\"", folder.display()),
             Error::ScratchLost { folder, offset, .. } => {
                 write!(f, "could not read back what was spilled to \"{}\", byte {offset}", folder.display())
             }
@@ -74,7 +74,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Scratch { cause, .. } | Error::ScratchLost { cause, .. } => Some(cause.as_ref()),
+            Error::SpillBudget { cause, .. } | Error::ScratchLost { cause, .. } => Some(cause.as_ref()),
             Error::BadSpec { .. } | Error::BadDictionary { .. } | Error::DiskFull { .. } => None,
         }
     }

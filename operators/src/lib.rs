@@ -18,11 +18,11 @@ mod survivors;
 pub mod text;
 
 pub use error::Error;
-pub use evaluate::{Core2020, Partners, Point, Ranking, Removals, Score};
-pub use fingerprint::Word;
+pub use evaluate::{Core2020, Point, Ranking, Removals, Score, TruthGroups};
+pub use fingerprint::Bits;
 pub use method::curve::{Cost, Curve};
 pub use record::{Doc, DocBatch, DocId, Pair, Record, Reject, Row};
-pub use sets::feature_counts::{Counting, Sketch};
+pub use sets::feature_counts::{Counting, FeatureCounts};
 pub use sets::similarity::{Overlap, Similarity, jaccard, shared};
-pub use spill::{Runs, Scratch, Sorted, Spilled, Spool};
-pub use survivors::{Matches, Member, Removed, Resolve, Tie, survivors};
+pub use spill::{ExternalSort, Sorted, SpillBudget, Spilled, Spool};
+pub use survivors::{Matches, Member, Reason, Removed, Resolve, survivors};

@@ -67,7 +67,7 @@ pub struct DocBatch {
     next_record: u64,
     ids: String,
     text: String,
-    ends: Vec<Ends>,
+    ends: Vec<TextEnds>,
     rejects: Vec<Reject>,
     /// Approximate memory of the rejects, in bytes.
     reject_bytes: usize,
@@ -75,7 +75,7 @@ pub struct DocBatch {
 }
 
 #[derive(Debug)]
-struct Ends {
+struct TextEnds {
     record: u64,
     id: usize,
     text: usize,
@@ -105,7 +105,7 @@ impl DocBatch {
     pub fn push(&mut self, id: &str, text: &str) {
         self.ids.push_str(id);
         self.text.push_str(text);
-        self.ends.push(Ends { record: self.next_record, id: self.ids.len(), text: self.text.len() });
+        self.ends.push(TextEnds { record: self.next_record, id: self.ids.len(), text: self.text.len() });
         self.next_record += 1;
     }
 
@@ -178,7 +178,7 @@ impl DocBatch {
         for doc in self.docs().filter(|doc| keep(doc)) {
             kept.ids.push_str(doc.id);
             kept.text.push_str(doc.text);
-            kept.ends.push(Ends { record: doc.doc.record(), id: kept.ids.len(), text: kept.text.len() });
+            kept.ends.push(TextEnds { record: doc.doc.record(), id: kept.ids.len(), text: kept.text.len() });
         }
         *self = DocBatch { rejects: self.take_rejects(), replaced: self.replaced, ..kept };
     }

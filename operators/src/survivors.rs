@@ -94,12 +94,12 @@ pub struct Removed {
     /// Document that stays in its place.
     pub duplicate_of: DocId,
     /// Relation between the two.
-    pub tie: Tie,
+    pub tie: Reason,
 }
 
 /// Relation between a removed document and the one that stays in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
-pub enum Tie {
+pub enum Reason {
     /// The two are identical.
     Identical,
     /// The two match. The similarity is present where it was measured.
@@ -194,7 +194,7 @@ impl Graph {
             for edge in edges {
                 // If several earlier documents that stay match, the most similar is named, and of equal ones
                 // the first in keep order.
-                let tie = Tie::Similar(edge.similarity);
+                let tie = Reason::Similar(edge.similarity);
                 let removed = &mut self.members[edge.to as usize].removed;
                 if removed.is_none_or(|removed| removed.tie < tie) {
                     *removed = Some(Removed { duplicate_of, tie });
@@ -212,13 +212,13 @@ impl Graph {
             if *stays < place {
                 let best = self.best[self.order[*stays as usize] as usize];
                 let duplicate_of = self.members[best as usize].doc;
-                self.members[class as usize].removed = Some(Removed { duplicate_of, tie: Tie::Chain });
+                self.members[class as usize].removed = Some(Removed { duplicate_of, tie: Reason::Chain });
             }
         }
         for edge in &self.edges {
             let stays = stays[self.cluster[edge.to as usize] as usize];
             let removed = self.members[edge.to as usize].removed.as_mut().filter(|_| edge.from == stays);
-            removed.into_iter().for_each(|removed| removed.tie = Tie::Similar(edge.similarity));
+            removed.into_iter().for_each(|removed| removed.tie = Reason::Similar(edge.similarity));
         }
     }
 
@@ -230,7 +230,7 @@ impl Graph {
         for doc in (0..members.len()).rev() {
             let class = class[doc] as usize;
             let identical =
-                || Removed { duplicate_of: members[best[class] as usize].doc, tie: Tie::Identical };
+                || Removed { duplicate_of: members[best[class] as usize].doc, tie: Reason::Identical };
             let removed = members[class].removed.unwrap_or_else(identical);
             let cluster = members[cluster[class] as usize].doc;
             let doc = &mut members[doc];
@@ -262,19 +262,19 @@ mod tests {
         (Pair::new(DocId(a), DocId(b), 1), Some(Similarity::ratio(hundredths, 100)))
     }
 
-    fn removed(members: &[Member]) -> Vec<(u64, u64, Tie)> {
+    fn removed(members: &[Member]) -> Vec<(u64, u64, Reason)> {
         members.iter().filter_map(|m| m.removed.map(|r| (m.doc.0, r.duplicate_of.0, r.tie))).collect()
     }
 
     #[test]
     fn a_chain_loses_its_middle_or_all_but_one() {
         let matches = Matches { copies: vec![], pairs: vec![pair(1, 2, 90), pair(2, 3, 80)] };
-        let near = |hundredths| Tie::Similar(Some(Similarity::ratio(hundredths, 100)));
+        let near = |hundredths| Reason::Similar(Some(Similarity::ratio(hundredths, 100)));
         let greedy = survivors(&matches, Resolve::Greedy, |doc| doc);
         assert_eq!(removed(&greedy), [(2, 1, near(90))]);
         assert!(greedy.iter().all(|member| member.cluster == DocId(1)));
         let components = survivors(&matches, Resolve::Components, |doc| doc);
-        assert_eq!(removed(&components), [(2, 1, near(90)), (3, 1, Tie::Chain)]);
+        assert_eq!(removed(&components), [(2, 1, near(90)), (3, 1, Reason::Chain)]);
     }
 
     #[test]
@@ -283,8 +283,8 @@ mod tests {
         let matches = Matches { copies, pairs: vec![pair(1, 9, 80), pair(4, 9, 95)] };
         let rank = |doc: DocId| (doc != DocId(6), doc);
         let members = survivors(&matches, Resolve::Greedy, rank);
-        let near = Tie::Similar(Some(Similarity::ratio(95, 100)));
-        assert_eq!(removed(&members), [(4, 6, Tie::Identical), (5, 6, Tie::Identical), (9, 6, near)]);
+        let near = Reason::Similar(Some(Similarity::ratio(95, 100)));
+        assert_eq!(removed(&members), [(4, 6, Reason::Identical), (5, 6, Reason::Identical), (9, 6, near)]);
     }
 
     proptest! {

@@ -1,7 +1,7 @@
 //! `auto` cleans and compares as docs/design/0013 says: cases worked out by another implementation of the rule.
 
 use operators::method::{Method, MethodJob, SetMethod, Spec, Zhou};
-use operators::sets::{Packed, Sets};
+use operators::sets::{PackedSets, Sets};
 use operators::text::Cleaner;
 use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
@@ -24,7 +24,7 @@ impl MethodJob for Compare<'_> {
             sets.pack(&mut packed);
             (text, packed)
         });
-        let matches = method.rule.matches(Packed(&a.1), Packed(&b.1));
+        let matches = method.rule.matches(PackedSets(&a.1), PackedSets(&b.1));
         (a.0, b.0, matches.map(|similarity| (similarity.as_f64() * 1e6).round()))
     }
 

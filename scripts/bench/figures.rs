@@ -22,7 +22,7 @@ use operators::sets::Sets;
 use operators::text::Cleaner;
 use operators::text::document_frequencies::Statistics;
 use operators::text::features::{Features, Lexicon};
-use operators::{DocBatch, DocId, Pair, Row, Runs, Scratch, hash};
+use operators::{DocBatch, DocId, ExternalSort, Pair, Row, SpillBudget, hash};
 use rustix::time::{ClockId, clock_gettime};
 
 fn main() {
@@ -67,7 +67,7 @@ fn main() {
     for (memory, budget) in [("in memory", None), ("in a tenth of the memory", Some(32_000_000))] {
         let name = format!("sort of 16-byte records into groups, 20 M, {memory}");
         if wanted(&name) {
-            let scratch = Scratch::new(&std::env::temp_dir(), budget);
+            let scratch = SpillBudget::new(&std::env::temp_dir(), budget);
             let (seconds, groups) = timed(|| sorted_groups(&scratch));
             figure(
                 &name,
@@ -244,7 +244,7 @@ fn kernel_join(rows: &[Row<u64>]) -> usize {
 /// The same on workers of the engine: exchange and join of every block.
 fn dataflow_join(workers: usize, rows: Vec<Row<u64>>) -> (f64, usize) {
     let results = Cluster::alone(workers).run(move |worker| {
-        let mut mine = RowSpool::new(&Scratch::unused());
+        let mut mine = RowSpool::new(&SpillBudget::unused());
         rows.iter().skip(worker.index()).step_by(worker.peers()).for_each(|row| mine.push(*row));
         let mut method =
             SimHash::<u64>::new(&SimHashSpec::default(), Features::Chars(5), &Statistics::default());
@@ -305,8 +305,8 @@ fn exchange_over_loopback(count: u64) -> (f64, usize) {
 }
 
 /// Sorts 20 M records of which every second has the key of the one before; how many keys there are.
-fn sorted_groups(scratch: &Scratch) -> usize {
-    let mut runs = Runs::new(scratch);
+fn sorted_groups(scratch: &SpillBudget) -> usize {
+    let mut runs = ExternalSort::new(scratch);
     runs.extend((0..20_000_000).map(|i| (random(i / 2), i)));
     let mut sorted = runs.finish().expect("room on the disk");
     let same = |a: &(u64, u64), b: &(u64, u64)| a.0 == b.0;

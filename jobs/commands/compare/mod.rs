@@ -17,16 +17,16 @@ use operators::classify::Division;
 use operators::text::features::{FeatureSpec, Features};
 use operators::text::{Clean, Cleaner};
 
-use self::report::{Counters, Report, milliseconds, tables};
+use self::report::{CompareCounters, Report, milliseconds, tables};
 use self::testing::Testing;
 use self::training::{Trained, Training};
 use crate::cli::values::{output_and_inputs, paths};
 use crate::corpus::input::InputOptions;
 use crate::corpus::plan::Plan;
-use crate::output::summary::{Clock, InputFile, Process};
+use crate::output::summary::{Clock, InputFile, ResourceUsage};
 use crate::output::tables::{LabelRow, write_labels};
 use crate::output::{FileList, OutputFolder};
-use crate::progress::{Progress, Stage, Table, Watch, Watched};
+use crate::progress::{Progress, Stage, StageTable, Watch, Watched};
 use crate::{Common, WrongUse, print, say};
 
 /// Compare test documents with classes of training documents by four measures
@@ -97,20 +97,20 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     let claimed = OutputFolder::claim_alone(&stores, output, args.overwrite, &plan);
     let report = watch.end(claimed.and_then(|folder| {
         let (plan, progress) = (Arc::clone(&plan), Arc::clone(&progress));
-        let job = Job { workers, args: &args, configuration, plan, folder: &folder, progress, start };
+        let job = CompareJob { workers, args: &args, configuration, plan, folder: &folder, progress, start };
         let report = job.run(features);
         folder.close(report)
     }))?;
     if !common.quiet {
         print(format_args!("{report}\n"))?;
         say(&report.counters);
-        say(Table(&progress.totals()));
+        say(StageTable(&progress.totals()));
     }
     Ok(if report.counters.rejected > 0 { 3 } else { 0 })
 }
 
 /// Run whose input is planned and whose output is claimed.
-struct Job<'a> {
+struct CompareJob<'a> {
     workers: usize,
     args: &'a Args,
     configuration: BTreeMap<&'static str, String>,
@@ -120,7 +120,7 @@ struct Job<'a> {
     start: Instant,
 }
 
-impl Job<'_> {
+impl CompareJob<'_> {
     fn run(&self, features: Features) -> Result<Report> {
         let (args, plan) = (self.args, &self.plan);
         let mut clock = Clock::default();
@@ -186,7 +186,7 @@ impl Job<'_> {
         let report = Report {
             version: env!("CARGO_PKG_VERSION"),
             configuration: self.configuration.clone(),
-            counters: Counters {
+            counters: CompareCounters {
                 input_files: plan.files.len() as u64,
                 input_bytes: plan.bytes(),
                 splits: plan.splits.len() as u64,
@@ -202,7 +202,7 @@ impl Job<'_> {
             measures,
             fingerprint_cpu_milliseconds: milliseconds(tested.fingerprints),
             classes,
-            process: Process::measure(),
+            process: ResourceUsage::measure(),
             seconds: clock.seconds(),
             stages: self.progress.rows(),
             input: plan.files.iter().map(InputFile::of).collect(),

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::testing::Tested;
 use super::training::Label;
-use crate::output::summary::{InputFile, Process};
+use crate::output::summary::{InputFile, ResourceUsage};
 use crate::progress::StageRow;
 
 /// Report of a run. It is written to `_SUCCESS`; its tables are printed.
@@ -17,19 +17,19 @@ use crate::progress::StageRow;
 pub(super) struct Report {
     pub version: &'static str,
     pub configuration: BTreeMap<&'static str, String>,
-    pub counters: Counters,
+    pub counters: CompareCounters,
     pub measures: Vec<MeasureReport>,
     /// CPU time of making the fingerprints of all test documents from their features.
     pub fingerprint_cpu_milliseconds: f64,
     pub classes: Vec<ClassReport>,
-    pub process: Process,
+    pub process: ResourceUsage,
     pub seconds: BTreeMap<&'static str, f64>,
     pub stages: Vec<StageRow>,
     pub input: Vec<InputFile>,
 }
 
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Counters {
+pub(super) struct CompareCounters {
     pub input_files: u64,
     pub input_bytes: u64,
     pub splits: u64,
@@ -124,7 +124,7 @@ impl fmt::Display for Report {
     }
 }
 
-impl fmt::Display for Counters {
+impl fmt::Display for CompareCounters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let values = [
             ("Input files", self.input_files),

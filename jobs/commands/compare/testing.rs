@@ -15,7 +15,7 @@ use crate::corpus::plan::{Plan, Split};
 use crate::corpus::splits;
 use crate::output::map_output::MapOutputs;
 use crate::output::rejects::{Rejects, SplitRejectsWriter};
-use crate::progress::{At, Progress, Stage};
+use crate::progress::{Progress, Stage, StageTimer};
 
 /// Second reading of a planned corpus.
 pub(super) struct Testing<'a> {
@@ -72,7 +72,7 @@ impl Testing<'_> {
         Ok(all)
     }
 
-    fn split(&self, at: &At, number: u32, split: &Split) -> Result<Tested> {
+    fn split(&self, at: &StageTimer, number: u32, split: &Split) -> Result<Tested> {
         let mut tested = Tested::default();
         let tests = &self.trained.tests;
         let start = tests.partition_point(|(doc, _)| doc.split() < number);
@@ -95,7 +95,7 @@ impl Testing<'_> {
                 docs.iter().map(|(doc, _)| counts(self.features, cleaner.clean(doc.text))).collect();
             // Clocks are read once for all documents of a batch: reading one takes longer than comparing
             // fingerprints.
-            let mut clock = Clock::start();
+            let mut clock = CpuClock::start();
             let fingerprints: Vec<_> = all.iter().map(|counts| simhash(counts)).collect();
             tested.fingerprints += clock.lap();
             let vectors: Vec<_> =
@@ -123,11 +123,11 @@ impl Testing<'_> {
 }
 
 /// Clock of the CPU time of this thread.
-struct Clock(Duration);
+struct CpuClock(Duration);
 
-impl Clock {
+impl CpuClock {
     fn start() -> Self {
-        Clock(Self::now())
+        CpuClock(Self::now())
     }
 
     /// Returns the CPU time since the start, or since the last lap.

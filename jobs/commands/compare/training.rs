@@ -67,7 +67,7 @@ pub(super) struct Read {
 
 /// Result of one worker. Labels are known by their hashes.
 #[derive(Default)]
-struct Part {
+struct TrainingPart {
     sums: Vec<(u64, u64, u64)>,
     /// Name of each label, and number of its training documents.
     labels: HashMap<u64, (String, u64)>,
@@ -84,8 +84,8 @@ impl Training {
         Ok(join(Cluster::alone(workers).run(move |worker| self.on_worker(worker))?))
     }
 
-    fn on_worker(&self, worker: &mut Worker) -> Result<Part> {
-        let mut part = Part::default();
+    fn on_worker(&self, worker: &mut Worker) -> Result<TrainingPart> {
+        let mut part = TrainingPart::default();
         let mut cleaner = self.cleaner.clone();
         let (index, peers) = (worker.index(), worker.peers());
         let mut sums = ClassSums::new(worker);
@@ -139,7 +139,7 @@ fn label(value: &str, folders: bool) -> Option<&str> {
 }
 
 /// Joins the results of all workers.
-fn join(parts: Vec<Part>) -> Trained {
+fn join(parts: Vec<TrainingPart>) -> Trained {
     let mut labels = BTreeMap::<String, u64>::new();
     for (name, training) in parts.iter().flat_map(|part| part.labels.values()) {
         *labels.entry(name.clone()).or_default() += training;

@@ -9,19 +9,19 @@ use operators::text::Cleaner;
 use operators::{Row, jaccard};
 use timely::worker::Worker;
 
-use super::verify::Source;
-use super::{Found, Search};
-use crate::progress::{At, Stage};
+use super::verify::TextSource;
+use super::{CorpusSearch, SearchResult};
+use crate::progress::{Stage, StageTimer};
 
-impl Search {
+impl CorpusSearch {
     pub(super) fn by_fingerprints<M: Method>(
         &self,
         worker: &mut Worker,
-        at: &At,
+        at: &StageTimer,
         mut cleaner: Cleaner,
         mut method: M,
-    ) -> Result<Found> {
-        let mut found = Found::default();
+    ) -> Result<SearchResult> {
+        let mut found = SearchResult::default();
         at.enter(Stage::Compare);
         let mut rows = RowSpool::new(&self.scratch);
         let searched = !method.blocks().is_empty();
@@ -49,9 +49,16 @@ impl Search {
             return Ok(found);
         };
         let matching = move |a: &[u64], b: &[u64]| Some(jaccard(a, b)).filter(|&alike| alike >= least);
-        self.verify(worker, Source::Input(at), &mut found, pairs, Box::new(matching), |text, features| {
-            method.features(cleaner.clean(text), features);
-        })?;
+        self.verify(
+            worker,
+            TextSource::Input(at),
+            &mut found,
+            pairs,
+            Box::new(matching),
+            |text, features| {
+                method.features(cleaner.clean(text), features);
+            },
+        )?;
         Ok(found)
     }
 }

@@ -2,16 +2,16 @@
 
 use anyhow::{Result, bail};
 use operators::flow::collapse;
-use operators::method::map_records::{Identity, Mapper, Text, Texts, records};
-use operators::{DocId, Record, Runs};
+use operators::method::map_records::{Identity, Mapper, StoredText, Texts, records};
+use operators::{DocId, ExternalSort, Record};
 use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
-use super::{Found, Search};
+use super::{CorpusSearch, SearchResult};
 use crate::corpus::plan::Split;
 use crate::corpus::splits;
 use crate::output::rejects::{RejectLimit, Rejects};
-use crate::progress::{At, Stage};
+use crate::progress::{Stage, StageTimer};
 
 /// What is known of a split once it is mapped.
 #[derive(Debug, Default, Deserialize, Serialize)]
@@ -50,12 +50,12 @@ impl NoField {
     }
 }
 
-impl Search {
+impl CorpusSearch {
     /// Maps the splits of this process but those whose map output is there already; says what is in them.
     ///
     /// # Errors
     /// Those of reading; [`Guarded`](crate::cli::exit::Guarded) when this process meets too many rejects.
-    pub(super) fn map(&self, mapper: &impl Mapper) -> Result<Found> {
+    pub(super) fn map(&self, mapper: &impl Mapper) -> Result<SearchResult> {
         let limit = RejectLimit::new(self.max_rejects, &self.plan, &self.reading);
         let heads = splits::each_split(
             &self.plan,
@@ -63,15 +63,15 @@ impl Search {
             (&self.progress, Stage::Map),
             |at, number, split| self.map_split(at, number, split, mapper.clone(), &limit),
         )?;
-        Ok(Found::join(heads.into_iter().map(|head| {
+        Ok(SearchResult::join(heads.into_iter().map(|head| {
             let Head { docs, text_bytes, replaced, rejects, without_field, .. } = head;
-            Found { docs, text_bytes, replaced, rejects, without_field, ..Found::default() }
+            SearchResult { docs, text_bytes, replaced, rejects, without_field, ..SearchResult::default() }
         })))
     }
 
     fn map_split(
         &self,
-        at: &At,
+        at: &StageTimer,
         number: u32,
         split: &Split,
         mut mapper: impl Mapper,
@@ -129,12 +129,12 @@ impl Search {
     pub(super) fn collapse<K: Record + Ord>(
         &self,
         worker: &mut Worker,
-        found: &mut Found,
+        found: &mut SearchResult,
         mut each: impl FnMut(K, DocId),
     ) -> Result<Vec<(DocId, DocId)>> {
         // Those of this worker, those that come to it, and what becomes of these.
         let scratch = self.scratch.shared_by(3);
-        let mut mapped = Runs::new(&scratch);
+        let mut mapped = ExternalSort::new(&scratch);
         self.section(worker, 0, |_, frame| mapped.extend(records(frame)))?;
         Ok(collapse(worker, mapped, &scratch, |key, doc| {
             found.distinct += 1;
@@ -143,7 +143,7 @@ impl Search {
     }
 
     /// The documents of the splits of this worker, with their texts.
-    pub(super) fn texts(&self, worker: &mut Worker, mut each: impl FnMut(Text)) -> Result<()> {
+    pub(super) fn texts(&self, worker: &mut Worker, mut each: impl FnMut(StoredText)) -> Result<()> {
         for (number, _) in splits::splits_of(&self.plan, worker.index(), worker.peers()) {
             self.texts_of(worker, number, |_, text| {
                 each(text);
@@ -158,7 +158,7 @@ impl Search {
         &self,
         worker: &mut Worker,
         number: u32,
-        mut each: impl FnMut(&mut Worker, Text) -> Result<()>,
+        mut each: impl FnMut(&mut Worker, StoredText) -> Result<()>,
     ) -> Result<()> {
         let (head, output) = self.outputs.open::<Head>(number)?;
         let mut docs = 0;

@@ -18,19 +18,19 @@ use operators::method::map_records::{Bands, Fingerprints, Texts, Words};
 use operators::method::zhou::retrieval::Comparisons;
 use operators::method::{Method, MethodJob, SetMethod, SetSearch, Zhou};
 use operators::text::Cleaner;
-use operators::{Matches, Scratch, Similarity, Sketch};
+use operators::{FeatureCounts, Matches, Similarity, SpillBudget};
 use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
 use self::map::NoField;
-use crate::corpus::doc_ids::Names;
+use crate::corpus::doc_ids::DocIds;
 use crate::corpus::plan::Plan;
 use crate::output::map_output::MapOutputs;
 use crate::output::rejects::Rejects;
-use crate::progress::{At, Progress};
+use crate::progress::{Progress, StageTimer};
 
 /// A search of a planned corpus.
-pub(crate) struct Search {
+pub(crate) struct CorpusSearch {
     pub plan: Arc<Plan>,
     pub reading: Reading,
     /// The least similarity of features that a pair of matching fingerprints needs; `None`: none.
@@ -44,15 +44,15 @@ pub(crate) struct Search {
     /// By which equal texts are known.
     pub secret: Secret,
     /// What each worker has for what it holds.
-    pub scratch: Scratch,
+    pub scratch: SpillBudget,
 }
 
 /// What was found, by this process or by all together.
 #[derive(Debug, Default, Deserialize, Serialize)]
-pub(crate) struct Found {
+pub(crate) struct SearchResult {
     pub matches: Matches,
     /// Of the documents of the matches, and perhaps of others.
-    pub names: Names,
+    pub names: DocIds,
     pub rejects: Rejects,
     /// The first file without the fields that were asked for.
     pub without_field: Option<NoField>,
@@ -71,10 +71,10 @@ pub(crate) struct Found {
     pub loads: Vec<Vec<BlockLoad>>,
 }
 
-impl Found {
+impl SearchResult {
     /// What several found together.
-    pub fn join(parts: impl IntoIterator<Item = Found>) -> Self {
-        let mut all = Found::default();
+    pub fn join(parts: impl IntoIterator<Item = SearchResult>) -> Self {
+        let mut all = SearchResult::default();
         for mut part in parts {
             append(&mut all.matches.copies, part.matches.copies);
             append(&mut all.matches.pairs, part.matches.pairs);
@@ -105,10 +105,10 @@ fn append<T>(all: &mut Vec<T>, part: Vec<T>) {
     if all.is_empty() { *all = part } else { all.extend(part) }
 }
 
-impl MethodJob for Search {
-    type Output = Result<Found>;
+impl MethodJob for CorpusSearch {
+    type Output = Result<SearchResult>;
 
-    fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Result<Found> {
+    fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Result<SearchResult> {
         let by_text = self.verify.map(|_| self.secret);
         let mapped = self.map(&Fingerprints::new(cleaner.clone(), method.clone(), by_text))?;
         self.on_workers(mapped, move |search, worker, at| {
@@ -116,13 +116,13 @@ impl MethodJob for Search {
         })
     }
 
-    fn sets(self, method: SetMethod) -> Result<Found> {
+    fn sets(self, method: SetMethod) -> Result<SearchResult> {
         let SetMethod { cleaner, rule, search } = method;
         match search {
             SetSearch::Prefix => {
                 let mapped = self.map(&Texts::new(cleaner, self.secret))?;
                 let most = self.scratch.budget().map(|bytes| self.cluster.workers() * bytes / SKETCH_SHARE);
-                let sketch = Arc::new(Sketch::of_corpus(self.plan.bytes(), most));
+                let sketch = Arc::new(FeatureCounts::of_corpus(self.plan.bytes(), most));
                 // Each worker gives up its own, so that nobody has them when they are of no more use.
                 let sketches = Mutex::new(vec![sketch; self.cluster.workers()]);
                 self.on_workers(mapped, move |search, worker, at| {
@@ -140,7 +140,7 @@ impl MethodJob for Search {
         }
     }
 
-    fn zhou(self, cleaner: Cleaner, method: Zhou) -> Result<Found> {
+    fn zhou(self, cleaner: Cleaner, method: Zhou) -> Result<SearchResult> {
         let mapped = self.map(&Words::new(cleaner, method.clone()))?;
         self.on_workers(mapped, move |search, worker, at| search.by_retrieval(worker, at, method.clone()))
     }
@@ -150,18 +150,18 @@ impl MethodJob for Search {
     }
 }
 
-impl Search {
+impl CorpusSearch {
     /// Searches on all workers, and joins what those of this process found to what its map stage did.
     fn on_workers(
         self,
-        mapped: Found,
-        search: impl Fn(&Search, &mut Worker, &At) -> Result<Found> + Send + Sync + 'static,
-    ) -> Result<Found> {
+        mapped: SearchResult,
+        search: impl Fn(&CorpusSearch, &mut Worker, &StageTimer) -> Result<SearchResult> + Send + Sync + 'static,
+    ) -> Result<SearchResult> {
         let cluster = Arc::clone(&self.cluster);
         let (scratch, progress) = (self.scratch.clone(), Arc::clone(&self.progress));
         let parts =
             cluster.run(move |worker| search(&self, worker, &self.progress.worker(worker.index())))?;
         progress.spilled_bytes.fetch_add(scratch.spilled().bytes, Ordering::Relaxed);
-        Ok(Found::join([mapped].into_iter().chain(parts)))
+        Ok(SearchResult::join([mapped].into_iter().chain(parts)))
     }
 }

@@ -6,12 +6,17 @@ use operators::method::Zhou;
 use operators::method::map_records::Words;
 use timely::worker::Worker;
 
-use super::{Found, Search};
-use crate::progress::{At, Stage};
+use super::{CorpusSearch, SearchResult};
+use crate::progress::{Stage, StageTimer};
 
-impl Search {
-    pub(super) fn by_retrieval(&self, worker: &mut Worker, at: &At, method: Zhou) -> Result<Found> {
-        let mut found = Found::default();
+impl CorpusSearch {
+    pub(super) fn by_retrieval(
+        &self,
+        worker: &mut Worker,
+        at: &StageTimer,
+        method: Zhou,
+    ) -> Result<SearchResult> {
+        let mut found = SearchResult::default();
         at.enter(Stage::Compare);
         let mut retrieve = Retrieve::new(worker, method);
         self.section(worker, 0, |worker, frame| {

@@ -7,25 +7,25 @@ use operators::flow::sum;
 use operators::flow::{BandJoin, Compared, Matching, PrefixJoin, Skew};
 use operators::method::map_records::{Bands, Identity, records};
 use operators::sets::minhash::MinHash;
-use operators::sets::{Packed, Rule, Sets};
+use operators::sets::{PackedSets, Rule, Sets};
 use operators::text::Cleaner;
-use operators::{Counting, DocId, Sketch};
+use operators::{Counting, DocId, FeatureCounts};
 use timely::worker::Worker;
 
-use super::verify::Source;
-use super::{Found, Search};
-use crate::progress::{At, Stage};
+use super::verify::TextSource;
+use super::{CorpusSearch, SearchResult};
+use crate::progress::{Stage, StageTimer};
 
-impl Search {
+impl CorpusSearch {
     /// The features of first documents are counted, and those exchanged that few have.
     pub(super) fn by_prefix(
         &self,
         worker: &mut Worker,
-        at: &At,
+        at: &StageTimer,
         rule: Rule,
-        sketch: Arc<Sketch>,
-    ) -> Result<Found> {
-        let mut found = Found::default();
+        sketch: Arc<FeatureCounts>,
+    ) -> Result<SearchResult> {
+        let mut found = SearchResult::default();
         at.enter(Stage::Compare);
         let copies = self.collapse_texts(worker, &mut found)?;
         let mut sets = Sets::default();
@@ -52,7 +52,7 @@ impl Search {
 
         at.enter(Stage::Verify);
         found.matches.copies = copies;
-        self.verify(worker, Source::MapOutput, &mut found, pairs, matching(&rule), |text, packed| {
+        self.verify(worker, TextSource::MapOutput, &mut found, pairs, matching(&rule), |text, packed| {
             rule.sets(text, &mut sets);
             sets.pack(packed);
         })?;
@@ -63,12 +63,12 @@ impl Search {
     pub(super) fn by_bands(
         &self,
         worker: &mut Worker,
-        at: &At,
+        at: &StageTimer,
         mut cleaner: Cleaner,
         rule: Rule,
         minhash: MinHash,
-    ) -> Result<Found> {
-        let mut found = Found::default();
+    ) -> Result<SearchResult> {
+        let mut found = SearchResult::default();
         at.enter(Stage::Compare);
         let copies = self.collapse_texts(worker, &mut found)?;
         let mut join = BandJoin::new(Skew::default(), &self.scratch);
@@ -86,7 +86,7 @@ impl Search {
         at.enter(Stage::Verify);
         found.matches.copies = copies;
         let mut sets = Sets::default();
-        self.verify(worker, Source::Input(at), &mut found, pairs, matching(&rule), |text, packed| {
+        self.verify(worker, TextSource::Input(at), &mut found, pairs, matching(&rule), |text, packed| {
             rule.sets(cleaner.clean(text), &mut sets);
             sets.pack(packed);
         })?;
@@ -94,14 +94,14 @@ impl Search {
     }
 
     /// The documents of this worker that are identical to an earlier one, and the first of them; sorted.
-    fn collapse_texts(&self, worker: &mut Worker, found: &mut Found) -> Result<Vec<(DocId, DocId)>> {
+    fn collapse_texts(&self, worker: &mut Worker, found: &mut SearchResult) -> Result<Vec<(DocId, DocId)>> {
         self.collapse::<Identity>(worker, found, |_, _| ())
     }
 }
 
 fn matching(rule: &Rule) -> Matching {
     let rule = rule.clone();
-    Box::new(move |a, b| rule.matches(Packed(a), Packed(b)))
+    Box::new(move |a, b| rule.matches(PackedSets(a), PackedSets(b)))
 }
 
 fn is_first(copies: &[(DocId, DocId)], doc: DocId) -> bool {

@@ -1,34 +1,34 @@
 //! Verification: the documents of candidates are read again, and compared by their features.
 
 use anyhow::Result;
-use operators::flow::{Matching, Needs, Verify};
-use operators::method::map_records::Text;
+use operators::flow::{Matching, Verify, WantedDocs};
+use operators::method::map_records::StoredText;
 use operators::{Matches, Pair, Sorted};
 use timely::worker::Worker;
 
-use super::{Found, Search};
+use super::{CorpusSearch, SearchResult};
 use crate::corpus::doc_ids::NameSpool;
 use crate::corpus::plan::Split;
 use crate::corpus::splits;
-use crate::progress::At;
+use crate::progress::StageTimer;
 
 /// Where documents are read again.
 #[derive(Clone, Copy)]
-pub(super) enum Source<'a> {
+pub(super) enum TextSource<'a> {
     /// Their texts are as they were read.
-    Input(&'a At<'a>),
+    Input(&'a StageTimer<'a>),
     /// Their texts are cleaned.
     MapOutput,
 }
 
-impl Search {
+impl CorpusSearch {
     /// Keeps those pairs whose features, which `features` puts into an empty list, are `matching`; names the documents of
     /// these and of groups of identical ones.
     pub(super) fn verify(
         &self,
         worker: &mut Worker,
-        source: Source,
-        found: &mut Found,
+        source: TextSource,
+        found: &mut SearchResult,
         pairs: Sorted<Pair>,
         matching: Matching,
         mut features: impl FnMut(&str, &mut Vec<u64>),
@@ -63,9 +63,14 @@ impl Search {
     }
 
     /// Names the documents of matches.
-    pub(super) fn name_matched(&self, worker: &mut Worker, at: &At, found: &mut Found) -> Result<()> {
+    pub(super) fn name_matched(
+        &self,
+        worker: &mut Worker,
+        at: &StageTimer,
+        found: &mut SearchResult,
+    ) -> Result<()> {
         let mut matched = self.matched(worker, &found.matches)?;
-        self.read_again(worker, Source::Input(at), &mut matched, |_, text, matched| {
+        self.read_again(worker, TextSource::Input(at), &mut matched, |_, text, matched| {
             if matched.of(text.doc)?.is_some() {
                 found.names.add(text.doc, text.id, text.chars);
             }
@@ -74,26 +79,26 @@ impl Search {
     }
 
     /// Which documents of this worker are in a match that any worker found.
-    fn matched(&self, worker: &mut Worker, matches: &Matches) -> Result<Needs> {
-        Ok(Needs::of_matches(worker, matches, &self.scratch.shared_by(Verify::HOLDERS))?)
+    fn matched(&self, worker: &mut Worker, matches: &Matches) -> Result<WantedDocs> {
+        Ok(WantedDocs::of_matches(worker, matches, &self.scratch.shared_by(Verify::HOLDERS))?)
     }
 
     /// Reads the splits of this worker again that have a document that is needed.
     fn read_again(
         &self,
         worker: &mut Worker,
-        source: Source,
-        needs: &mut Needs,
-        mut each: impl FnMut(&mut Worker, Text, &mut Needs) -> Result<()>,
+        source: TextSource,
+        needs: &mut WantedDocs,
+        mut each: impl FnMut(&mut Worker, StoredText, &mut WantedDocs) -> Result<()>,
     ) -> Result<()> {
         for (number, split) in splits::splits_of(&self.plan, worker.index(), worker.peers()) {
             if !needs.any_of(number)? {
                 continue;
             }
-            let each = |worker: &mut Worker, text: Text| each(worker, text, needs);
+            let each = |worker: &mut Worker, text: StoredText| each(worker, text, needs);
             match source {
-                Source::Input(at) => self.input_of(worker, at, number, split, each)?,
-                Source::MapOutput => self.texts_of(worker, number, each)?,
+                TextSource::Input(at) => self.input_of(worker, at, number, split, each)?,
+                TextSource::MapOutput => self.texts_of(worker, number, each)?,
             }
         }
         Ok(())
@@ -103,17 +108,17 @@ impl Search {
     fn input_of(
         &self,
         worker: &mut Worker,
-        at: &At,
+        at: &StageTimer,
         number: u32,
         split: &Split,
-        mut each: impl FnMut(&mut Worker, Text) -> Result<()>,
+        mut each: impl FnMut(&mut Worker, StoredText) -> Result<()>,
     ) -> Result<()> {
         at.split(number, split, || {
             splits::read(number, split, &self.reading, at, |batch| {
                 let mut docs = batch.docs();
                 docs.try_for_each(|doc| {
                     let chars = doc.text.chars().count() as u64;
-                    each(worker, Text { doc: doc.doc, id: doc.id, chars, text: doc.text })
+                    each(worker, StoredText { doc: doc.doc, id: doc.id, chars, text: doc.text })
                 })
             })
         })?;

@@ -8,4 +8,4 @@ mod truth_groups;
 
 pub use precision_recall::{Point, Ranking};
 pub use score::{Core2020, Removals, Score};
-pub use truth_groups::Partners;
+pub use truth_groups::TruthGroups;

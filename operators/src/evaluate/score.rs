@@ -1,6 +1,6 @@
 //! Scores of a result against the truth.
 
-use super::truth_groups::Partners;
+use super::truth_groups::TruthGroups;
 
 /// Agreement of a result with the truth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct Score {
 
 impl Score {
     /// Scores the pairs of documents.
-    pub fn of_pairs(truth: &Partners, found: &Partners) -> Self {
+    pub fn of_pairs(truth: &TruthGroups, found: &TruthGroups) -> Self {
         let right = found.pairs().filter(|&(a, b)| truth.related(a, b)).count() as u64;
         Score { right, wrong: found.count() - right, missed: truth.count() - right }
     }
@@ -62,7 +62,7 @@ pub struct Removals {
 
 impl Removals {
     /// Compares the removal with the truth. `removed`: for each document, whether it was removed.
-    pub fn new(truth: &Partners, removed: &[bool]) -> Self {
+    pub fn new(truth: &TruthGroups, removed: &[bool]) -> Self {
         let mut all = Removals::default();
         let components = truth.components();
         let mut groups = vec![(0, 0); removed.len()];
@@ -128,7 +128,7 @@ pub struct Core2020 {
 impl Core2020 {
     /// Counts the documents. `documents`: the number of all. Those beyond the documents of `truth` have no
     /// partners.
-    pub fn new(truth: &Partners, found: &Partners, documents: u64) -> Self {
+    pub fn new(truth: &TruthGroups, found: &TruthGroups, documents: u64) -> Self {
         let mut all = Core2020::default();
         let known = truth.documents();
         for doc in 0..known as u32 {
@@ -173,8 +173,8 @@ mod tests {
 
     #[test]
     fn pairs_are_right_wrong_or_missed() {
-        let truth = Partners::new(5, &[(0, 1), (1, 2)], &[]);
-        let found = Partners::new(5, &[], &[(0, 1), (3, 4)]);
+        let truth = TruthGroups::new(5, &[(0, 1), (1, 2)], &[]);
+        let found = TruthGroups::new(5, &[], &[(0, 1), (3, 4)]);
         let score = Score::of_pairs(&truth, &found);
         assert_eq!(score, Score { right: 1, wrong: 1, missed: 2 });
         assert_eq!((score.precision(), score.recall(), score.f1()), (Some(0.5), Some(1.0 / 3.0), Some(0.4)));
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn a_removed_document_needs_a_partner_and_one_that_stays() {
         // The groups are 0-1-2 (a chain), 3-4, and 5. Removed are 1 and 2, both 3 and 4, and 5.
-        let truth = Partners::new(6, &[], &[(0, 1), (1, 2), (3, 4)]);
+        let truth = TruthGroups::new(6, &[], &[(0, 1), (1, 2), (3, 4)]);
         let got = Removals::new(&truth, &[false, true, true, true, true, true]);
         let expected = Removals {
             removed: 5,
@@ -202,10 +202,10 @@ mod tests {
 
     #[test]
     fn by_the_convention_of_core_2020_one_missed_partner_makes_a_false_positive() {
-        let truth = Partners::new(7, &[(0, 1), (1, 2)], &[(3, 4)]);
+        let truth = TruthGroups::new(7, &[(0, 1), (1, 2)], &[(3, 4)]);
         // 0 and 1 lack 2. 2 has nothing. 3 and 4 have all, and also 5, which has no true partner. 6 and 7
         // have nothing.
-        let found = Partners::new(7, &[], &[(0, 1), (3, 4), (3, 5), (4, 5)]);
+        let found = TruthGroups::new(7, &[], &[(0, 1), (3, 4), (3, 5), (4, 5)]);
         let got = Core2020::new(&truth, &found, 8);
         let expected = Core2020 {
             true_positives: 2,
@@ -230,8 +230,8 @@ mod tests {
     proptest! {
         #[test]
         fn counting_by_classes_equals_looking_at_every_pair((same, pairs) in relation(), (same2, pairs2) in relation()) {
-            let (truth, found) = (Partners::new(12, &same, &pairs), Partners::new(12, &same2, &pairs2));
-            let every = |of: &Partners| -> BTreeSet<(u32, u32)> {
+            let (truth, found) = (TruthGroups::new(12, &same, &pairs), TruthGroups::new(12, &same2, &pairs2));
+            let every = |of: &TruthGroups| -> BTreeSet<(u32, u32)> {
                 (0..12).flat_map(|a| (a + 1..12).map(move |b| (a, b))).filter(|&(a, b)| of.related(a, b)).collect()
             };
             let (t, f) = (every(&truth), every(&found));

@@ -6,13 +6,13 @@
 /// Identical documents and clusters are classes, so that millions of pairs need not be held. Memory: some 60
 /// bytes a document, and 8 for each pair of classes.
 #[derive(Clone, Debug, Default)]
-pub struct Partners {
+pub struct TruthGroups {
     class: Vec<u32>,
     members: Vec<Vec<u32>>,
     paired: Vec<Vec<u32>>,
 }
 
-impl Partners {
+impl TruthGroups {
     /// Makes the groups of `documents` documents. `same`: documents that belong to one class. `pairs`:
     /// documents whose classes are paired.
     ///
@@ -33,7 +33,7 @@ impl Partners {
             others.sort_unstable();
             others.dedup();
         }
-        Partners { class, members, paired }
+        TruthGroups { class, members, paired }
     }
 
     /// Drops the documents whose number is not below `documents`.
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn every_two_of_paired_classes_go_together() {
-        let partners = Partners::new(6, &[(0, 1), (3, 4)], &[(1, 3), (4, 0), (4, 5)]);
+        let partners = TruthGroups::new(6, &[(0, 1), (3, 4)], &[(1, 3), (4, 0), (4, 5)]);
         let all: Vec<_> = partners.pairs().collect();
         assert_eq!(all, [(0, 1), (0, 3), (0, 4), (1, 3), (1, 4), (3, 4), (3, 5), (4, 5)]);
         assert_eq!(partners.count(), 8);

@@ -1,6 +1,6 @@
 //! Bit-sliced counters: for each bit, the total weight of the words in which it is set.
 
-use super::bits::Word;
+use super::bits::Bits;
 
 /// Sums up, for each bit, the weights of the words in which the bit is set.
 ///
@@ -17,7 +17,7 @@ use super::bits::Word;
 /// planes[1]     0011              the twos of the sums
 /// majority      0011              bits with a sum above 3 / 2
 /// ```
-pub(crate) struct Tally<W> {
+pub(crate) struct BitCounts<W> {
     planes: [W; 48],
     waiting: [W; 16],
     /// Number of words of weight one.
@@ -26,13 +26,13 @@ pub(crate) struct Tally<W> {
     weight: u64,
 }
 
-impl<W: Word> Default for Tally<W> {
+impl<W: Bits> Default for BitCounts<W> {
     fn default() -> Self {
-        Tally { planes: [W::default(); 48], waiting: [W::default(); 16], count: 0, weight: 0 }
+        BitCounts { planes: [W::default(); 48], waiting: [W::default(); 16], count: 0, weight: 0 }
     }
 }
 
-impl<W: Word> Tally<W> {
+impl<W: Bits> BitCounts<W> {
     /// Adds a word of weight one.
     #[inline]
     pub fn add(&mut self, word: W) {
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_bit_needs_more_than_half_of_the_words() {
-        let mut tally = Tally::default();
+        let mut tally = BitCounts::default();
         [0b111u64, 0b011, 0b000, 0b001].into_iter().for_each(|word| tally.add(word));
         assert_eq!(tally.majority(), 0b001); // 3, 2 and 1 of 4
     }
@@ -122,7 +122,7 @@ mod tests {
     /// 9.
     #[test]
     fn the_heavier_word_of_the_blog_s_example_wins() {
-        let mut tally = Tally::default();
+        let mut tally = BitCounts::default();
         tally.add_weighted(0b100101u64, 4);
         tally.add_weighted(0b101011, 5);
         assert_eq!(tally.majority(), 0b101011);
@@ -146,7 +146,7 @@ mod tests {
                 (if i % 3 == 0 { word | bias } else { word & !bias }, weight)
             };
             let words: Vec<(u128, u64)> = words.iter().enumerate().map(biased).collect();
-            let (mut wide, mut narrow) = (Tally::default(), Tally::default());
+            let (mut wide, mut narrow) = (BitCounts::default(), BitCounts::default());
             for &(word, weight) in &words {
                 if weight == 1 {
                     wide.add(word);

@@ -9,7 +9,7 @@ use crate::record::Record;
 
 /// Bits of a fingerprint: `u64` or `u128`. The trait is sealed, because the compare kernels rely on there
 /// being no other.
-pub trait Word:
+pub trait Bits:
     sealed::Sealed
     + Record
     + Sync
@@ -58,7 +58,7 @@ mod sealed {
     impl Sealed for u128 {}
 }
 
-impl Word for u64 {
+impl Bits for u64 {
     const BITS: u32 = 64;
 
     fn of_feature(feature: u64) -> Self {
@@ -86,7 +86,7 @@ impl Word for u64 {
     }
 }
 
-impl Word for u128 {
+impl Bits for u128 {
     const BITS: u32 = 128;
 
     fn of_feature(feature: u64) -> Self {

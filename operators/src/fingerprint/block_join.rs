@@ -1,7 +1,7 @@
 //! The block join: finds every pair of fingerprints within a Hamming distance, each once.
 
-use super::bits::Word;
-use super::block_tables::Table;
+use super::bits::Bits;
+use super::block_tables::BlockTable;
 use super::hamming::Kernel;
 use crate::record::{Pair, Row};
 
@@ -40,8 +40,8 @@ const STRIP: usize = 256;
 pub struct BlockJoin<W> {
     kernel: Kernel,
     distance: u32,
-    tables: Vec<Table<W>>,
-    levels: Vec<Level<W>>,
+    tables: Vec<BlockTable<W>>,
+    levels: Vec<SplitLevel<W>>,
     differ: Vec<W>,
     fingerprints: Vec<W>,
     hits: Vec<(u32, u32)>,
@@ -50,7 +50,7 @@ pub struct BlockJoin<W> {
 
 /// The buffers of one level of splitting.
 #[derive(Clone, Debug, Default)]
-struct Level<W> {
+struct SplitLevel<W> {
     rows: Vec<Row<W>>,
     /// For each group of bits, the ends of its buckets.
     ends: Vec<Vec<usize>>,
@@ -58,7 +58,7 @@ struct Level<W> {
 
 /// Properties of every pair that is wanted from a bucket.
 #[derive(Clone, Copy, Debug)]
-struct Bounds<W> {
+struct PairBounds<W> {
     /// Bits on which the pair agrees.
     equal: W,
     /// Bits of which the pair differs in at most `budget`.
@@ -67,7 +67,7 @@ struct Bounds<W> {
     budget: u32,
 }
 
-impl<W: Word> BlockJoin<W> {
+impl<W: Bits> BlockJoin<W> {
     /// Makes a join of fingerprints of `bits` bits within `distance` bits. The fingerprints are cut into
     /// `blocks` blocks: `distance + 1` blocks make as many tables, and more blocks make more tables with
     /// smaller buckets (see [`crate::tables`]).
@@ -78,7 +78,7 @@ impl<W: Word> BlockJoin<W> {
         BlockJoin {
             kernel,
             distance,
-            tables: Table::all(bits, distance, blocks),
+            tables: BlockTable::all(bits, distance, blocks),
             levels: Vec::new(),
             differ: Vec::new(),
             fingerprints: Vec::new(),
@@ -88,7 +88,7 @@ impl<W: Word> BlockJoin<W> {
     }
 
     /// Returns the tables, in the order in which pairs belong to them.
-    pub fn tables(&self) -> &[Table<W>] {
+    pub fn tables(&self) -> &[BlockTable<W>] {
         &self.tables
     }
 
@@ -97,17 +97,17 @@ impl<W: Word> BlockJoin<W> {
     ///
     /// Cost: close to linear in the rows where fingerprints are spread evenly, and in the pairs where there
     /// are many.
-    pub fn join(&mut self, table: &Table<W>, rows: &[Row<W>], emit: &mut impl FnMut(Pair)) -> u64 {
+    pub fn join(&mut self, table: &BlockTable<W>, rows: &[Row<W>], emit: &mut impl FnMut(Pair)) -> u64 {
         self.compared = 0;
-        let Table { equal, differ, zone } = table.clone();
+        let BlockTable { equal, differ, zone } = table.clone();
         let left = self.distance - differ.len() as u32;
         let bounds = narrower(zone, left, differ.first(), left + 1);
         self.differ = differ;
-        self.split(0, rows, Bounds { equal: bounds.equal | equal, ..bounds }, emit);
+        self.split(0, rows, PairBounds { equal: bounds.equal | equal, ..bounds }, emit);
         self.compared
     }
 
-    fn split(&mut self, depth: usize, rows: &[Row<W>], bounds: Bounds<W>, emit: &mut impl FnMut(Pair)) {
+    fn split(&mut self, depth: usize, rows: &[Row<W>], bounds: PairBounds<W>, emit: &mut impl FnMut(Pair)) {
         let none = W::default();
         let parts = bounds.budget as usize + 1;
         if rows.len() <= if bounds.equal == none { SMALL * parts } else { SMALL } {
@@ -121,14 +121,21 @@ impl<W: Word> BlockJoin<W> {
         let (equal, zone) = (bounds.equal & varying, bounds.zone & varying);
         let wanted = (rows.len() / TARGET).ilog2().clamp(1, MAX_WIDTH);
         if self.levels.len() == depth {
-            self.levels.push(Level::default());
+            self.levels.push(SplitLevel::default());
         }
         let mut level = std::mem::take(&mut self.levels[depth]);
         if equal != none {
             let mut rest = equal;
             let group = rest.take_lowest(wanted.min(equal.count_ones()));
             level.count(rows, &[group]);
-            self.split_by(depth, &mut level, rows, (0, group), Bounds { equal: rest, zone, ..bounds }, emit);
+            self.split_by(
+                depth,
+                &mut level,
+                rows,
+                (0, group),
+                PairBounds { equal: rest, zone, ..bounds },
+                emit,
+            );
         } else {
             let mut rest = zone;
             let width = wanted.min(zone.count_ones() / parts as u32);
@@ -139,7 +146,7 @@ impl<W: Word> BlockJoin<W> {
             if width == 0 || 2 * level.pairs() > rows.len().pow(2) {
                 self.compare(rows, none, emit);
             } else {
-                self.split_zone(depth, &mut level, rows, &groups, Bounds { equal, zone, ..bounds }, emit);
+                self.split_zone(depth, &mut level, rows, &groups, PairBounds { equal, zone, ..bounds }, emit);
             }
         }
         self.levels[depth] = level;
@@ -149,10 +156,10 @@ impl<W: Word> BlockJoin<W> {
     fn split_zone(
         &mut self,
         depth: usize,
-        level: &mut Level<W>,
+        level: &mut SplitLevel<W>,
         rows: &[Row<W>],
         groups: &[W],
-        bounds: Bounds<W>,
+        bounds: PairBounds<W>,
         emit: &mut impl FnMut(Pair),
     ) {
         let known = self.differ.len();
@@ -172,10 +179,10 @@ impl<W: Word> BlockJoin<W> {
     fn split_by(
         &mut self,
         depth: usize,
-        level: &mut Level<W>,
+        level: &mut SplitLevel<W>,
         rows: &[Row<W>],
         (part, group): (usize, W),
-        bounds: Bounds<W>,
+        bounds: PairBounds<W>,
         emit: &mut impl FnMut(Pair),
     ) {
         level.scatter(rows, part, group);
@@ -210,14 +217,14 @@ impl<W: Word> BlockJoin<W> {
     }
 }
 
-impl<W: Word> Level<W> {
+impl<W: Bits> SplitLevel<W> {
     /// Counts the rows of each bucket of each group.
     fn count(&mut self, rows: &[Row<W>], groups: &[W]) {
         self.ends.resize_with(self.ends.len().max(groups.len()), Vec::new);
         for (ends, &group) in self.ends.iter_mut().zip(groups) {
             ends.clear();
             ends.resize(1 << group.count_ones(), 0);
-            let bits = Bits::new(group);
+            let bits = BitPositions::new(group);
             rows.iter().for_each(|row| ends[bits.of(row.fingerprint)] += 1);
         }
         self.ends[groups.len()..].iter_mut().for_each(Vec::clear);
@@ -237,7 +244,7 @@ impl<W: Word> Level<W> {
         for end in &mut *ends {
             start += std::mem::replace(end, start);
         }
-        let bits = Bits::new(group);
+        let bits = BitPositions::new(group);
         for row in rows {
             let end = &mut ends[bits.of(row.fingerprint)];
             to[*end] = *row;
@@ -248,19 +255,19 @@ impl<W: Word> Level<W> {
 
 /// Returns the tighter of two bounds on where a pair differs: `zone` with `budget`, or the first group known
 /// to differ with `first_budget`, the bits that the groups after it leave.
-fn narrower<W: Word>(zone: W, budget: u32, first: Option<&W>, first_budget: u32) -> Bounds<W> {
+fn narrower<W: Bits>(zone: W, budget: u32, first: Option<&W>, first_budget: u32) -> PairBounds<W> {
     let share = |bits: W, budget: u32| bits.count_ones() / (budget + 1);
     match first {
         Some(&group) if share(group, first_budget) > share(zone, budget) => {
-            Bounds { equal: W::default(), zone: group, budget: first_budget }
+            PairBounds { equal: W::default(), zone: group, budget: first_budget }
         }
-        _ if budget == 0 => Bounds { equal: zone, zone: W::default(), budget: 0 },
-        _ => Bounds { equal: W::default(), zone, budget },
+        _ if budget == 0 => PairBounds { equal: zone, zone: W::default(), budget: 0 },
+        _ => PairBounds { equal: W::default(), zone, budget },
     }
 }
 
 /// Packs some bits of a fingerprint into a number: the index of a bucket.
-struct Bits {
+struct BitPositions {
     shift: u32,
     mask: u64,
     /// Further runs of bits, each with its shift, its mask after the shift, and its position in the number.
@@ -268,8 +275,8 @@ struct Bits {
     others: Vec<(u32, u64, u32)>,
 }
 
-impl Bits {
-    fn new<W: Word>(mut bits: W) -> Self {
+impl BitPositions {
+    fn new<W: Bits>(mut bits: W) -> Self {
         let (mut runs, mut place) = (Vec::new(), 0);
         while bits != W::default() {
             let shift = bits.trailing_zeros();
@@ -279,11 +286,11 @@ impl Bits {
             bits.take_lowest(length);
         }
         let (shift, mask, _) = if runs.is_empty() { (0, 0, 0) } else { runs.remove(0) };
-        Bits { shift, mask, others: runs }
+        BitPositions { shift, mask, others: runs }
     }
 
     #[inline]
-    fn of(&self, fingerprint: impl Word) -> usize {
+    fn of(&self, fingerprint: impl Bits) -> usize {
         let first = (fingerprint >> self.shift).halves()[0] & self.mask;
         if self.others.is_empty() {
             return first as usize;
@@ -304,11 +311,11 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    fn rows<W: Word>(fingerprints: &[W]) -> Vec<Row<W>> {
+    fn rows<W: Bits>(fingerprints: &[W]) -> Vec<Row<W>> {
         fingerprints.iter().enumerate().map(|(i, &f)| Row { fingerprint: f, doc: DocId(i as u64) }).collect()
     }
 
-    fn joined<W: Word>(bits: u32, distance: u32, blocks: u32, rows: &[Row<W>]) -> Vec<Pair> {
+    fn joined<W: Bits>(bits: u32, distance: u32, blocks: u32, rows: &[Row<W>]) -> Vec<Pair> {
         let mut join = BlockJoin::new(bits, distance, blocks, Kernel::widest());
         let mut pairs = Vec::new();
         for table in join.tables().to_vec() {
@@ -318,7 +325,7 @@ mod tests {
         pairs
     }
 
-    fn brute_force<W: Word>(distance: u32, rows: &[Row<W>]) -> Vec<Pair> {
+    fn brute_force<W: Bits>(distance: u32, rows: &[Row<W>]) -> Vec<Pair> {
         let mut pairs = Vec::new();
         for (i, one) in rows.iter().enumerate() {
             for other in &rows[i + 1..] {

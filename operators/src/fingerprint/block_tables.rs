@@ -6,7 +6,7 @@
 //! Crawling", WWW 2007, section 3. A pair that agrees on more blocks meets in several tables, and belongs to
 //! the first.
 
-use super::bits::Word;
+use super::bits::Bits;
 
 /// Greatest number of tables that a join should have. Every row is shuffled and joined once for each table.
 pub const MAX_TABLES: u64 = 500;
@@ -30,7 +30,7 @@ const MOST_SPLIT_TABLES: u32 = 8;
 /// 1 and 2   1, 2      0         -
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Table<W> {
+pub struct BlockTable<W> {
     /// Chosen blocks. The pair agrees on all of them.
     pub(crate) equal: W,
     /// Blocks before the last chosen one that are not chosen. The pair differs in each of them.
@@ -39,7 +39,7 @@ pub struct Table<W> {
     pub(crate) zone: W,
 }
 
-impl<W: Word> Table<W> {
+impl<W: Bits> BlockTable<W> {
     /// Makes the tables of fingerprints of `bits` bits within `distance` bits.
     ///
     /// # Panics
@@ -51,7 +51,7 @@ impl<W: Word> Table<W> {
         let end = |block: u32| bits * block / blocks;
         let blocks: Vec<W> = (0..blocks).map(|block| rest.take_lowest(end(block + 1) - end(block))).collect();
         let mut tables = Vec::new();
-        choose(&blocks, blocks.len() - distance as usize, Table::default(), &mut tables);
+        choose(&blocks, blocks.len() - distance as usize, BlockTable::default(), &mut tables);
         tables
     }
 
@@ -85,7 +85,7 @@ impl<W: Word> Table<W> {
         let tables = (0..=most).map(|number| {
             // A single group takes all bits, because the pair agrees on all of them.
             let group = rest.take_lowest(if most == 0 { part.count_ones() } else { width });
-            let mut table = Table { equal: outside.equal | group, ..outside.clone() };
+            let mut table = BlockTable { equal: outside.equal | group, ..outside.clone() };
             table.differ.extend(&before);
             // If the pair must differ in the part but agrees on the first group, it differs in the rest of
             // the part.
@@ -101,13 +101,13 @@ impl<W: Word> Table<W> {
 }
 
 /// Adds the tables of all choices of `count` of the `blocks`, which lie behind the blocks chosen already.
-fn choose<W: Word>(blocks: &[W], count: usize, mut chosen: Table<W>, tables: &mut Vec<Table<W>>) {
+fn choose<W: Bits>(blocks: &[W], count: usize, mut chosen: BlockTable<W>, tables: &mut Vec<BlockTable<W>>) {
     if count == 0 {
         chosen.zone = blocks.iter().fold(W::default(), |zone, &block| zone | block);
         return tables.push(chosen);
     }
     for i in 0..=blocks.len() - count {
-        let with = Table { equal: chosen.equal | blocks[i], ..chosen.clone() };
+        let with = BlockTable { equal: chosen.equal | blocks[i], ..chosen.clone() };
         choose(&blocks[i + 1..], count - 1, with, tables);
         chosen.differ.push(blocks[i]);
     }
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn tables_are_those_of_the_paper() {
         for (blocks, count, key_bits) in [(4, 4, 16..=16), (5, 10, 25..=26), (6, 20, 31..=33)] {
-            let all = Table::<u64>::all(64, 3, blocks);
+            let all = BlockTable::<u64>::all(64, 3, blocks);
             assert_eq!((all.len() as u64, tables(3, blocks)), (count, count));
             let sizes: Vec<u32> = all.iter().map(|table| table.equal.count_ones()).collect();
             assert_eq!(sizes.iter().min().zip(sizes.iter().max()), Some((key_bits.start(), key_bits.end())));
@@ -147,13 +147,13 @@ mod tests {
         ) {
             let bits = if wide { 128 } else { 100 };
             let differing = differing.iter().fold(0u128, |all, bit| all | 1 << (bit % bits));
-            let belongs = |table: &&Table<u128>| {
-                let Table { equal, differ, zone } = table;
+            let belongs = |table: &&BlockTable<u128>| {
+                let BlockTable { equal, differ, zone } = table;
                 let parts = differ.iter().fold(equal | zone, |parts, bits| parts | bits);
                 assert_eq!(parts, u128::lowest(bits), "all bits");
                 differing & equal == 0 && differ.iter().all(|bits| differing & bits != 0)
             };
-            let mut tables = Table::all(bits, 4, 4 + more_blocks);
+            let mut tables = BlockTable::all(bits, 4, 4 + more_blocks);
             let mut splits = 0;
             while !tables.is_empty() {
                 prop_assert_eq!(tables.iter().filter(belongs).count(), 1, "{} splits", splits);

@@ -4,7 +4,7 @@
 //! This is the only file with `unsafe`: wide loads, and calls of functions that need a processor feature.
 #![expect(unsafe_code, reason = "see above; every block says why it is sound")]
 
-use super::bits::Word;
+use super::bits::Bits;
 
 /// Width of the compare kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Kernel {
     ///
     /// # Panics
     /// When `ones` reaches past the end of `many`, or this machine cannot run the kernel.
-    pub fn pairs_within<W: Word>(
+    pub fn pairs_within<W: Bits>(
         self,
         many: &[W],
         ones: std::ops::Range<usize>,
@@ -77,7 +77,7 @@ impl Kernel {
     }
 }
 
-fn portable<W: Word>(many: &[W], ones: std::ops::Range<usize>, limit: u32, hits: &mut Vec<(u32, u32)>) {
+fn portable<W: Bits>(many: &[W], ones: std::ops::Range<usize>, limit: u32, hits: &mut Vec<(u32, u32)>) {
     for i in ones {
         for j in i + 1..many.len() {
             if (many[i] ^ many[j]).count_ones() <= limit {
@@ -92,17 +92,17 @@ mod x86 {
     use std::arch::x86_64::*;
     use std::ops::Range;
 
-    use super::super::bits::Word;
+    use super::super::bits::Bits;
 
     /// Returns the number of 64-bit lanes that a word takes: one or two.
-    const fn lanes<W: Word>() -> usize {
+    const fn lanes<W: Bits>() -> usize {
         W::BITS as usize / 64
     }
 
     /// Compares four fingerprints of `ones` at a time with all after them, and those that are left one at a
     /// time.
     #[target_feature(enable = "avx512f,avx512vpopcntdq")]
-    pub fn avx512<W: Word>(many: &[W], ones: Range<usize>, limit: u32, hits: &mut Vec<(u32, u32)>) {
+    pub fn avx512<W: Bits>(many: &[W], ones: Range<usize>, limit: u32, hits: &mut Vec<(u32, u32)>) {
         let mut i = ones.start;
         while i + 4 <= ones.end {
             sweep::<4, W>(many, i, limit, hits);
@@ -117,7 +117,7 @@ mod x86 {
     /// Compares `ONES` fingerprints from `i` on with all after them, eight at a time, or four of 128 bits.
     /// One compare of the least distance decides for `8 * ONES` pairs, and almost always finds none near.
     #[target_feature(enable = "avx512f,avx512vpopcntdq")]
-    fn sweep<const ONES: usize, W: Word>(many: &[W], i: usize, limit: u32, hits: &mut Vec<(u32, u32)>) {
+    fn sweep<const ONES: usize, W: Bits>(many: &[W], i: usize, limit: u32, hits: &mut Vec<(u32, u32)>) {
         let step = 8 / lanes::<W>();
         let most = _mm512_set1_epi64(i64::from(limit));
         let one: [__m512i; ONES] = std::array::from_fn(|of| everywhere(many[i + of]));
@@ -149,7 +149,7 @@ mod x86 {
     /// Whether any of the ones is within `most` bits of any fingerprint of the block.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vpopcntdq")]
-    fn any_near<const ONES: usize, W: Word>(one: &[__m512i; ONES], block: __m512i, most: __m512i) -> bool {
+    fn any_near<const ONES: usize, W: Bits>(one: &[__m512i; ONES], block: __m512i, most: __m512i) -> bool {
         let distance = one.map(|one| distances::<W>(one, block));
         let least = distance[1..].iter().fold(distance[0], |least, &d| _mm512_min_epu64(least, d));
         _mm512_cmple_epu64_mask(least, most) != 0
@@ -158,7 +158,7 @@ mod x86 {
     /// Returns a block that repeats one fingerprint.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn everywhere<W: Word>(one: W) -> __m512i {
+    fn everywhere<W: Bits>(one: W) -> __m512i {
         let [low, high] = one.halves().map(|half| half as i64);
         _mm512_set_epi64(high, low, high, low, high, low, high, low)
     }
@@ -167,7 +167,7 @@ mod x86 {
     /// hold its number.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vpopcntdq")]
-    fn distances<W: Word>(one: __m512i, other: __m512i) -> __m512i {
+    fn distances<W: Bits>(one: __m512i, other: __m512i) -> __m512i {
         let distance = _mm512_popcnt_epi64(_mm512_xor_si512(one, other));
         match lanes::<W>() {
             1 => distance,
@@ -180,7 +180,7 @@ mod x86 {
 
     /// Returns the lanes of the block from `j` on that lie before the end.
     #[inline]
-    fn inside<W: Word>(many: &[W], j: usize) -> __mmask8 {
+    fn inside<W: Bits>(many: &[W], j: usize) -> __mmask8 {
         let left = lanes::<W>() * (many.len() - j);
         if left >= 8 { 0xFF } else { (1 << left) - 1 }
     }
@@ -188,7 +188,7 @@ mod x86 {
     /// Loads the block of fingerprints from `j` on, with zeros behind the last one.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn load<W: Word>(many: &[W], j: usize) -> __m512i {
+    fn load<W: Bits>(many: &[W], j: usize) -> __m512i {
         // SAFETY: the mask admits only lanes inside `many`, whose words are of one or two lanes; masked-out lanes are
         // not read.
         unsafe { _mm512_maskz_loadu_epi64(inside(many, j), many.as_ptr().add(j).cast()) }
@@ -196,7 +196,7 @@ mod x86 {
 
     /// Returns the lanes of the block from `j` on that lie behind `one` and before the end.
     #[inline]
-    fn live<W: Word>(many: &[W], one: usize, j: usize) -> __mmask8 {
+    fn live<W: Bits>(many: &[W], one: usize, j: usize) -> __mmask8 {
         let passed = if one >= j { lanes::<W>() * (one - j + 1) } else { 0 };
         inside(many, j) & 0xFF << passed
     }
@@ -205,7 +205,7 @@ mod x86 {
     #[cold]
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512vpopcntdq")]
-    fn note_hits<const ONES: usize, W: Word>(
+    fn note_hits<const ONES: usize, W: Bits>(
         many: &[W],
         i: usize,
         j: usize,
@@ -227,7 +227,7 @@ mod x86 {
 
     /// Compares one fingerprint with four others at a time, or two of 128 bits, and counts bits by nibbles.
     #[target_feature(enable = "avx2")]
-    pub fn avx2<W: Word>(many: &[W], ones: Range<usize>, limit: u32, hits: &mut Vec<(u32, u32)>) {
+    pub fn avx2<W: Bits>(many: &[W], ones: Range<usize>, limit: u32, hits: &mut Vec<(u32, u32)>) {
         #[rustfmt::skip]
         let bits_of_nibble = _mm256_setr_epi8(
             0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
@@ -275,7 +275,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    fn sorted<W: Word>(
+    fn sorted<W: Bits>(
         kernel: Kernel,
         many: &[W],
         ones: std::ops::Range<usize>,

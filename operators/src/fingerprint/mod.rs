@@ -8,4 +8,4 @@ pub mod block_join;
 pub mod block_tables;
 pub mod hamming;
 
-pub use bits::Word;
+pub use bits::Bits;

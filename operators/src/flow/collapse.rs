@@ -7,7 +7,7 @@ use super::owner;
 use crate::hash;
 use crate::method::map_records::Mapped;
 use crate::record::{DocId, Record};
-use crate::{Error, Runs, Scratch, Sorted};
+use crate::{Error, ExternalSort, Sorted, SpillBudget};
 
 /// Size of the largest key, a fingerprint and an identity, in bytes.
 const MAX_KEY_BYTES: usize = 32;
@@ -22,12 +22,12 @@ const MAX_KEY_BYTES: usize = 32;
 /// arrives; 16 bytes for each document that is identical to an earlier one, and for some of them twice.
 pub fn collapse<K: Record + Ord>(
     worker: &mut Worker,
-    mapped: Runs<Mapped<K>>,
-    scratch: &Scratch,
+    mapped: ExternalSort<Mapped<K>>,
+    scratch: &SpillBudget,
     mut each: impl FnMut(K, DocId),
 ) -> Result<Vec<(DocId, DocId)>, Error> {
     let key = |(key, _): &Mapped<K>| place(key);
-    let mut meet = SortingShuffle::new(worker, "Fingerprint", key, Runs::new(scratch));
+    let mut meet = SortingShuffle::new(worker, "Fingerprint", key, ExternalSort::new(scratch));
     let mut copies = firsts(mapped.finish()?, |first| meet.send(worker, first))?;
     // Documents that are the first on their worker, but not of all.
     let later = firsts(meet.finish(worker)?, |(key, doc)| each(key, DocId(doc)))?;
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn the_first_of_identical_documents_stays() {
         for budget in [None, Some(1), Some(100)] {
-            let mut mapped = Runs::new(&Twin::default().scratch(budget));
+            let mut mapped = ExternalSort::new(&Twin::default().scratch(budget));
             mapped.extend([((7u64, 1u64), 5), ((7, 1), 2), ((9, 1), 1), ((7, 3), 4), ((7, 1), 3)]);
             let mut left = Vec::new();
             let copies = firsts(mapped.finish().unwrap(), |first| left.push(first)).unwrap();

@@ -20,7 +20,7 @@ pub use join::fingerprints::{BlockLoad, Compared, RowSpool, compare};
 pub use join::prefix::PrefixJoin;
 pub use join::zhou::{Retrieve, Retrieved};
 pub use skew::heavy::Skew;
-pub use verify::wanted::Needs;
+pub use verify::wanted::WantedDocs;
 pub use verify::{Matching, Verify};
 
 use crate::record::DocId;

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::jaccard::{SetMethod, SetSearch, store_least};
-use super::{Parameters, Wrong, store};
+use super::{Parameters, WrongParameter, store};
 use crate::Error;
 use crate::sets::minhash::MinHash;
 use crate::sets::similarity::{Overlap, Similarity};
@@ -73,7 +73,7 @@ impl Default for AutoSpec {
 }
 
 impl Parameters for AutoSpec {
-    fn set(&mut self, key: &str, value: &str) -> Result<(), Wrong> {
+    fn set(&mut self, key: &str, value: &str) -> Result<(), WrongParameter> {
         match key {
             "revisions" if value.is_empty() => {
                 self.revisions = true;
@@ -92,7 +92,7 @@ impl Parameters for AutoSpec {
                 };
                 store(&mut self.search, search.map(Some), "exact or minhash")
             }
-            _ => Err(Wrong::Unknown),
+            _ => Err(WrongParameter::Unknown),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::fmt;
 
-use super::{Method, Parameters, Wrong, store_clean};
+use super::{Method, Parameters, WrongParameter, store_clean};
 use crate::hash::{Identity, Secret};
 use crate::record::{Pair, Row};
 use crate::text::Clean;
@@ -17,10 +17,10 @@ pub struct ExactSpec {
 }
 
 impl Parameters for ExactSpec {
-    fn set(&mut self, key: &str, value: &str) -> Result<(), Wrong> {
+    fn set(&mut self, key: &str, value: &str) -> Result<(), WrongParameter> {
         match key {
             "clean" => store_clean(&mut self.clean, value),
-            _ => Err(Wrong::Unknown),
+            _ => Err(WrongParameter::Unknown),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Parameters, Wrong, number, store, store_clean, store_features};
+use super::{Parameters, WrongParameter, number, store, store_clean, store_features};
 use crate::Error;
 use crate::sets::Rule;
 use crate::sets::minhash::MinHash;
@@ -57,14 +57,14 @@ impl Default for JaccardSpec {
 }
 
 impl Parameters for JaccardSpec {
-    fn set(&mut self, key: &str, value: &str) -> Result<(), Wrong> {
+    fn set(&mut self, key: &str, value: &str) -> Result<(), WrongParameter> {
         match key {
             "features" => store_features(&mut self.features, value),
             "clean" => store_clean(&mut self.clean, value),
             number if number.starts_with(|c: char| c.is_ascii_digit()) && value.is_empty() => {
                 store_least(&mut self.least, number)
             }
-            _ => Err(Wrong::Unknown),
+            _ => Err(WrongParameter::Unknown),
         }
     }
 }
@@ -93,14 +93,14 @@ impl Default for MinHash {
 }
 
 impl Parameters for MinHashSpec {
-    fn set(&mut self, key: &str, value: &str) -> Result<(), Wrong> {
+    fn set(&mut self, key: &str, value: &str) -> Result<(), WrongParameter> {
         match key {
             "jaccard" => store_least(&mut self.jaccard.least, value),
             "bands" => number(&mut self.minhash.bands, value, 1..=256, "1 to 256"),
             "rows" => number(&mut self.minhash.rows, value, 1..=64, "1 to 64"),
             "seed" => store(&mut self.minhash.seed, value.parse().ok(), "a whole number below 2^64"),
             "features" | "clean" => self.jaccard.set(key, value),
-            _ => Err(Wrong::Unknown),
+            _ => Err(WrongParameter::Unknown),
         }
     }
 
@@ -125,7 +125,7 @@ impl fmt::Display for MinHashSpec {
 const MAX_SLOTS: u32 = 1024;
 
 /// Stores a threshold. The least one is [`Similarity::LEAST`], because a pair of similarity 0 is no match.
-pub(super) fn store_least(place: &mut Similarity, value: &str) -> Result<(), Wrong> {
+pub(super) fn store_least(place: &mut Similarity, value: &str) -> Result<(), WrongParameter> {
     let least = value.parse().ok().filter(|&least: &Similarity| least >= Similarity::LEAST);
     store(place, least, "a number from 0.01 to 1")
 }

@@ -76,7 +76,7 @@ impl<M: Method> Mapper for Fingerprints<M> {
 }
 
 /// Mapper of the exact join. It has a section of identities, as [`Mapped`] records, and a section of
-/// [`Text`]s.
+/// [`StoredText`]s.
 #[derive(Clone)]
 pub struct Texts {
     cleaner: Cleaner,
@@ -85,7 +85,7 @@ pub struct Texts {
 
 /// A document that is stored with its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Text<'a> {
+pub struct StoredText<'a> {
     /// Position in the corpus.
     pub doc: DocId,
     /// Name that users know the document by.
@@ -106,12 +106,12 @@ impl Texts {
     }
 
     /// Returns the documents of a piece of the section of texts, up to the first bytes that are no document.
-    pub fn of(mut section: &[u8]) -> impl Iterator<Item = Text<'_>> {
+    pub fn of(mut section: &[u8]) -> impl Iterator<Item = StoredText<'_>> {
         std::iter::from_fn(move || {
             let (doc, (chars, (id, text))) = take(&mut section)?;
             let mut string =
                 |bytes: u64| simdutf8::basic::from_utf8(section.split_off(..bytes as usize)?).ok();
-            Some(Text { doc: DocId(doc), id: string(id)?, chars, text: string(text)? })
+            Some(StoredText { doc: DocId(doc), id: string(id)?, chars, text: string(text)? })
         })
     }
 }
@@ -233,8 +233,8 @@ mod tests {
         }
         let read: Vec<_> = Texts::of(&sections[1]).collect();
         assert_eq!(read.len(), 3);
-        assert_eq!(read[0], Text { doc: DocId::new(3, 0), id: "a", chars: 2, text: "AB" });
-        assert_eq!(read[2], Text { doc: DocId::new(3, 8), id: "丙", chars: 2, text: "重复" });
+        assert_eq!(read[0], StoredText { doc: DocId::new(3, 0), id: "a", chars: 2, text: "AB" });
+        assert_eq!(read[2], StoredText { doc: DocId::new(3, 8), id: "丙", chars: 2, text: "重复" });
         assert_eq!(Texts::of(&sections[1][..sections[1].len() - 1]).count(), 2);
         assert_eq!(records::<Mapped<Identity>>(&sections[0]).count(), 3);
     }

@@ -19,7 +19,7 @@ use std::str::FromStr;
 pub use auto::AutoSpec;
 pub use exact::{Exact, ExactSpec};
 pub use jaccard::{JaccardSpec, MinHashSpec, SetMethod, SetSearch};
-pub use pair::{Judge, Judgement};
+pub use pair::{Classification, PairClassifier};
 pub use simhash::{SimHash, SimHashSpec, Weights};
 pub use zhou::{Zhou, ZhouSpec};
 
@@ -82,7 +82,7 @@ pub enum Spec {
 /// is all of them, behind the name.
 trait Parameters: Default + fmt::Display {
     /// Sets `key=value`, or a word that stands alone, whose value is then empty.
-    fn set(&mut self, key: &str, value: &str) -> Result<(), Wrong>;
+    fn set(&mut self, key: &str, value: &str) -> Result<(), WrongParameter>;
     /// Whether they go together, once all are set; else why not.
     fn check(&self) -> Result<(), String> {
         Ok(())
@@ -90,7 +90,7 @@ trait Parameters: Default + fmt::Display {
 }
 
 /// What is wrong with a parameter.
-enum Wrong {
+enum WrongParameter {
     /// The method has none of that name.
     Unknown,
     /// Its value should have been this.
@@ -262,11 +262,11 @@ fn parse<P: Parameters>(name: &str, parameters: &str) -> Result<P, String> {
     for parameter in parameters.split(',').filter(|parameter| !parameter.is_empty()) {
         let (key, value) = parameter.split_once('=').unwrap_or((parameter, ""));
         parsed.set(key, value).map_err(|wrong| match wrong {
-            Wrong::Unknown => format!("{name} has no parameter \"{key}\""),
-            Wrong::Expected(expected) if key.starts_with(|c: char| c.is_ascii_digit()) => {
+            WrongParameter::Unknown => format!("{name} has no parameter \"{key}\""),
+            WrongParameter::Expected(expected) if key.starts_with(|c: char| c.is_ascii_digit()) => {
                 format!("{key} is not {expected}")
             }
-            Wrong::Expected(expected) => format!("{key} must be {expected}, not \"{value}\""),
+            WrongParameter::Expected(expected) => format!("{key} must be {expected}, not \"{value}\""),
         })?;
     }
     parsed.check()?;
@@ -274,8 +274,8 @@ fn parse<P: Parameters>(name: &str, parameters: &str) -> Result<P, String> {
 }
 
 /// Stores a parsed value, or says what was expected.
-fn store<T>(place: &mut T, value: Option<T>, expected: &'static str) -> Result<(), Wrong> {
-    *place = value.ok_or(Wrong::Expected(expected))?;
+fn store<T>(place: &mut T, value: Option<T>, expected: &'static str) -> Result<(), WrongParameter> {
+    *place = value.ok_or(WrongParameter::Expected(expected))?;
     Ok(())
 }
 
@@ -285,17 +285,17 @@ fn number(
     value: &str,
     mut allowed: impl Iterator<Item = u32>,
     expected: &'static str,
-) -> Result<(), Wrong> {
+) -> Result<(), WrongParameter> {
     store(place, value.parse().ok().filter(|&number| allowed.any(|one| one == number)), expected)
 }
 
 /// The parameter `features`.
-fn store_features(place: &mut FeatureSpec, value: &str) -> Result<(), Wrong> {
+fn store_features(place: &mut FeatureSpec, value: &str) -> Result<(), WrongParameter> {
     store(place, FeatureSpec::parse(value), "jieba, char:N, word:N or unit:N, N from 1 to 64")
 }
 
 /// The parameter `clean`, which every method has.
-fn store_clean(place: &mut Clean, value: &str) -> Result<(), Wrong> {
+fn store_clean(place: &mut Clean, value: &str) -> Result<(), WrongParameter> {
     store(place, Clean::parse(value), "none, nfkc, post or weibo")
 }
 

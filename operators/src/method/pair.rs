@@ -3,7 +3,7 @@
 use super::zhou::retrieval::{WordRow, meet};
 use super::{Method, MethodJob, SetMethod, SetSearch, Spec, Zhou};
 use crate::record::DocId;
-use crate::sets::{Packed, Rule, Sets};
+use crate::sets::{PackedSets, Rule, Sets};
 use crate::text::Cleaner;
 use crate::text::document_frequencies::Statistics;
 use crate::text::features::Lexicon;
@@ -12,19 +12,19 @@ use crate::{Error, Similarity, jaccard};
 /// Texts, and how alike any two of them are by the measure of one method.
 ///
 /// Each text is cleaned and fingerprinted once. Holds its fingerprint, and 8 bytes for each different feature.
-pub trait Judge: Send + Sync {
+pub trait PairClassifier: Send + Sync {
     /// Takes one more text, and gives its number: from 0 on.
     fn add(&mut self, text: &str) -> usize;
     /// Compares two texts by their numbers. Cost: one pass over the features of both.
     ///
     /// # Panics
     /// When there is no text of such a number.
-    fn judge(&self, a: usize, b: usize) -> Judgement;
+    fn judge(&self, a: usize, b: usize) -> Classification;
 }
 
 /// What a method makes of two texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Judgement {
+pub struct Classification {
     /// By the features that verification compares.
     pub similarity: Similarity,
     /// Of the fingerprints, in the method's own unit, if they match.
@@ -42,7 +42,7 @@ impl Spec {
         lexicon: &Lexicon,
         statistics: &Statistics,
         verify: Option<Similarity>,
-    ) -> Result<Box<dyn Judge>, Error> {
+    ) -> Result<Box<dyn PairClassifier>, Error> {
         self.with(lexicon, statistics, Begin { verify })
     }
 }
@@ -52,17 +52,17 @@ struct Begin {
 }
 
 impl MethodJob for Begin {
-    type Output = Box<dyn Judge>;
+    type Output = Box<dyn PairClassifier>;
 
-    fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Box<dyn Judge> {
+    fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Box<dyn PairClassifier> {
         Box::new(OfMethod { cleaner, method, verify: self.verify, texts: Vec::new() })
     }
 
-    fn sets(self, method: SetMethod) -> Box<dyn Judge> {
+    fn sets(self, method: SetMethod) -> Box<dyn PairClassifier> {
         Box::new(OfSets { all: method.rule.without_threshold(), method, texts: Vec::new() })
     }
 
-    fn zhou(self, cleaner: Cleaner, method: Zhou) -> Box<dyn Judge> {
+    fn zhou(self, cleaner: Cleaner, method: Zhou) -> Box<dyn PairClassifier> {
         Box::new(OfZhou { cleaner, method, texts: Vec::new() })
     }
 }
@@ -74,7 +74,7 @@ struct OfMethod<M: Method> {
     texts: Vec<(M::Fingerprint, Vec<u64>)>,
 }
 
-impl<M: Method> Judge for OfMethod<M> {
+impl<M: Method> PairClassifier for OfMethod<M> {
     fn add(&mut self, text: &str) -> usize {
         let text = self.cleaner.clean(text);
         let mut features = Vec::new();
@@ -83,13 +83,13 @@ impl<M: Method> Judge for OfMethod<M> {
         self.texts.len() - 1
     }
 
-    fn judge(&self, a: usize, b: usize) -> Judgement {
+    fn judge(&self, a: usize, b: usize) -> Classification {
         let (a, b) = (&self.texts[a], &self.texts[b]);
         let similarity = jaccard(&a.1, &b.1);
         let distance = self.method.distance(&a.0, &b.0);
         let candidate = distance.is_some();
         let near = self.verify.is_none_or(|least| similarity >= least);
-        Judgement { similarity, distance, candidate, matches: candidate && near }
+        Classification { similarity, distance, candidate, matches: candidate && near }
     }
 }
 
@@ -106,7 +106,7 @@ struct SetText {
     bands: Vec<u64>,
 }
 
-impl Judge for OfSets {
+impl PairClassifier for OfSets {
     fn add(&mut self, text: &str) -> usize {
         let text = self.method.cleaner.clean(text);
         let (mut sets, mut packed, mut bands) = (Sets::default(), Vec::new(), Vec::new());
@@ -120,9 +120,9 @@ impl Judge for OfSets {
         self.texts.len() - 1
     }
 
-    fn judge(&self, a: usize, b: usize) -> Judgement {
+    fn judge(&self, a: usize, b: usize) -> Classification {
         let (a, b) = (&self.texts[a], &self.texts[b]);
-        let (packed_a, packed_b) = (Packed(&a.packed), Packed(&b.packed));
+        let (packed_a, packed_b) = (PackedSets(&a.packed), PackedSets(&b.packed));
         let nothing = Similarity::millionths(0);
         let (similarity, near) = match self.all.similarity(packed_a, packed_b) {
             Some((kind, similarity)) => (similarity, similarity >= self.method.rule.measure(kind).1),
@@ -132,7 +132,7 @@ impl Judge for OfSets {
             SetSearch::Prefix => true,
             SetSearch::Bands(minhash) => minhash.agreeing(&a.bands, &b.bands).next().is_some(),
         };
-        Judgement { similarity, distance: None, candidate, matches: candidate && near }
+        Classification { similarity, distance: None, candidate, matches: candidate && near }
     }
 }
 
@@ -142,17 +142,17 @@ struct OfZhou {
     texts: Vec<WordRow>,
 }
 
-impl Judge for OfZhou {
+impl PairClassifier for OfZhou {
     fn add(&mut self, text: &str) -> usize {
         let number = self.texts.len();
         self.texts.push(self.method.row(DocId(number as u64), self.cleaner.clean(text)));
         number
     }
 
-    fn judge(&self, a: usize, b: usize) -> Judgement {
+    fn judge(&self, a: usize, b: usize) -> Classification {
         let (a, b) = (&self.texts[a], &self.texts[b]);
         let candidate = meet(a.fingerprint, b.fingerprint);
-        Judgement {
+        Classification {
             similarity: jaccard(&a.words, &b.words),
             distance: Some((a.fingerprint ^ b.fingerprint).count_ones()),
             candidate,
@@ -165,7 +165,7 @@ impl Judge for OfZhou {
 mod tests {
     use super::*;
 
-    fn judged(spec: &str, verify: Option<&str>, a: &str, b: &str) -> Judgement {
+    fn judged(spec: &str, verify: Option<&str>, a: &str, b: &str) -> Classification {
         let spec: Spec = spec.parse().unwrap();
         let mut judge = spec
             .judge(&Lexicon::default(), &Statistics::default(), verify.map(|least| least.parse().unwrap()))
@@ -222,7 +222,7 @@ mod tests {
         ] {
             let got = judged(spec, None, a, b);
             let expected =
-                Judgement { similarity: Similarity::ratio(9, 11), distance: None, candidate, matches };
+                Classification { similarity: Similarity::ratio(9, 11), distance: None, candidate, matches };
             assert_eq!(got, expected, "{spec}");
         }
         assert_eq!(

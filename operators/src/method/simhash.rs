@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use super::{Method, Parameters, Wrong, number, store, store_clean, store_features};
-use crate::fingerprint::bit_counts::Tally;
-use crate::fingerprint::bits::Word;
+use super::{Method, Parameters, WrongParameter, number, store, store_clean, store_features};
+use crate::fingerprint::bit_counts::BitCounts;
+use crate::fingerprint::bits::Bits;
 use crate::fingerprint::block_join::BlockJoin;
-use crate::fingerprint::block_tables::{MAX_TABLES, Table, tables};
+use crate::fingerprint::block_tables::{BlockTable, MAX_TABLES, tables};
 use crate::fingerprint::hamming::Kernel;
 use crate::record::{Pair, Row};
 use crate::text::Clean;
@@ -83,7 +83,7 @@ impl SimHashSpec {
 }
 
 impl Parameters for SimHashSpec {
-    fn set(&mut self, key: &str, value: &str) -> Result<(), Wrong> {
+    fn set(&mut self, key: &str, value: &str) -> Result<(), WrongParameter> {
         match key {
             "bits" => number(&mut self.bits, value, [32, 64, 128].into_iter(), "32, 64 or 128"),
             "hamming" => number(&mut self.hamming, value, 0..=15, "0 to 15"),
@@ -91,7 +91,7 @@ impl Parameters for SimHashSpec {
             "features" => store_features(&mut self.features, value),
             "weights" => store(&mut self.weights, Weights::parse(value), "tf, tfidf or rank5"),
             "clean" => store_clean(&mut self.clean, value),
-            _ => Err(Wrong::Unknown),
+            _ => Err(WrongParameter::Unknown),
         }
     }
 
@@ -149,7 +149,7 @@ pub struct SimHash<W> {
     join: BlockJoin<W>,
 }
 
-impl<W: Word> SimHash<W> {
+impl<W: Bits> SimHash<W> {
     /// Makes the method that `spec` describes. The word must have as many bits as the fingerprints of `spec`.
     ///
     /// `statistics`: of the corpus, for [`Weights`] other than `Tf`. If nothing was counted, all features
@@ -169,7 +169,7 @@ impl<W: Word> SimHash<W> {
     /// Adds the features of a text with weights from 1 to 5. The weight of a feature is one more than the
     /// number of whole fifths of the text's different features that are commoner. Equally rare features weigh
     /// the same.
-    fn add_ranked(&mut self, text: &str, tally: &mut Tally<W>) {
+    fn add_ranked(&mut self, text: &str, tally: &mut BitCounts<W>) {
         let (words, rarities) = (&mut self.words, &self.rarities);
         words.clear();
         self.features.each(text, |word| words.push(word));
@@ -189,12 +189,12 @@ impl<W: Word> SimHash<W> {
     }
 }
 
-impl<W: Word> Method for SimHash<W> {
+impl<W: Bits> Method for SimHash<W> {
     type Fingerprint = W;
-    type Block = Table<W>;
+    type Block = BlockTable<W>;
 
     fn fingerprint(&mut self, text: &str) -> W {
-        let mut tally = Tally::default();
+        let mut tally = BitCounts::default();
         match self.weights {
             Weights::Tf => self.features.each(text, |feature| tally.add(W::of_feature(feature))),
             Weights::Tfidf => self.features.each(text, |feature| {
@@ -205,19 +205,19 @@ impl<W: Word> Method for SimHash<W> {
         tally.majority() & self.mask
     }
 
-    fn blocks(&self) -> Vec<Table<W>> {
+    fn blocks(&self) -> Vec<BlockTable<W>> {
         self.join.tables().to_vec()
     }
 
-    fn value(block: &Table<W>, fingerprint: &W) -> u64 {
+    fn value(block: &BlockTable<W>, fingerprint: &W) -> u64 {
         block.key(*fingerprint)
     }
 
-    fn split(&self, block: &Table<W>) -> Option<Vec<Table<W>>> {
+    fn split(&self, block: &BlockTable<W>) -> Option<Vec<BlockTable<W>>> {
         block.split(self.distance)
     }
 
-    fn compare(&mut self, block: &Table<W>, rows: &mut [Row<W>], emit: &mut impl FnMut(Pair)) -> u64 {
+    fn compare(&mut self, block: &BlockTable<W>, rows: &mut [Row<W>], emit: &mut impl FnMut(Pair)) -> u64 {
         self.join.join(block, rows, emit)
     }
 
@@ -237,7 +237,7 @@ mod tests {
     use crate::text::Cleaner;
     use crate::text::document_frequencies::Count;
 
-    fn method<W: Word>(spec: &str, corpus: &[&str]) -> SimHash<W> {
+    fn method<W: Bits>(spec: &str, corpus: &[&str]) -> SimHash<W> {
         let spec = super::super::parse::<SimHashSpec>("simhash", spec).unwrap();
         let mut count = Count::new(Cleaner::new(spec.clean), Features::Chars(1));
         let mut batch = DocBatch::new(0, 0);
@@ -246,7 +246,7 @@ mod tests {
         SimHash::new(&spec, Features::Chars(1), &count.finish())
     }
 
-    fn feature<W: Word>(text: &str) -> W {
+    fn feature<W: Bits>(text: &str) -> W {
         let mut set = Vec::new();
         Features::Chars(1).set(text, &mut set);
         W::of_feature(set[0])
@@ -273,7 +273,7 @@ mod tests {
         let mut method =
             method::<u64>("weights=rank5", &corpus.iter().map(String::as_str).collect::<Vec<_>>());
         let mut check = |words: &[char], grades: &[u64]| {
-            let mut expected = Tally::default();
+            let mut expected = BitCounts::default();
             for (word, &grade) in words.iter().zip(grades) {
                 expected.add_weighted(feature::<u64>(&word.to_string()), grade);
             }

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::Scratch;
+use crate::SpillBudget;
 use crate::hash::spread;
 use crate::record::Record;
 
@@ -27,11 +27,11 @@ use crate::record::Record;
 ///
 /// A region holds the counters of the features that begin with the same bits.
 ///
-/// Memory: a third of a byte for each counter of the first level, see [`Sketch::of_corpus`].
-pub struct Sketch {
+/// Memory: a third of a byte for each counter of the first level, see [`FeatureCounts::of_corpus`].
+pub struct FeatureCounts {
     /// All counters, level after level.
     counters: Box<[AtomicU8]>,
-    levels: [Level; LEVELS as usize],
+    levels: [CounterLevel; LEVELS as usize],
     /// Locks that are held while the counters of a region are written. A region fits into the cache of a
     /// core.
     writing: Box<[Mutex<()>]>,
@@ -39,20 +39,20 @@ pub struct Sketch {
 
 /// Counters that lie side by side, on their way to another process.
 #[derive(Clone, Copy)]
-pub(crate) struct Piece {
+pub(crate) struct CounterSlice {
     /// Number of the piece within its sketch.
     pub at: u64,
     /// Counters, as they lie in memory.
-    counts: [u8; Piece::SIZE],
+    counts: [u8; CounterSlice::SIZE],
 }
 
-impl Piece {
+impl CounterSlice {
     /// Size in bytes.
     const SIZE: usize = 1 << 10;
 }
 
-impl Record for Piece {
-    const BYTES: usize = u64::BYTES + Piece::SIZE;
+impl Record for CounterSlice {
+    const BYTES: usize = u64::BYTES + CounterSlice::SIZE;
 
     fn write(&self, to: &mut [u8]) {
         let (at, counts) = to.split_at_mut(u64::BYTES);
@@ -62,28 +62,28 @@ impl Record for Piece {
 
     fn read(from: &[u8]) -> Self {
         let (at, from) = from.split_at(u64::BYTES);
-        let mut counts = [0; Piece::SIZE];
+        let mut counts = [0; CounterSlice::SIZE];
         counts.copy_from_slice(from);
-        Piece { at: u64::read(at), counts }
+        CounterSlice { at: u64::read(at), counts }
     }
 }
 
 /// Counts the features of one worker. Features wait in a buffer until there are enough for a region.
 pub struct Counting {
-    sketch: Arc<Sketch>,
-    /// For each region, `places` places for the [`At`]s of its features, of which the first `lengths` are
+    sketch: Arc<FeatureCounts>,
+    /// For each region, `places` places for the [`CounterPosition`]s of its features, of which the first `lengths` are
     /// taken.
-    waiting: Vec<At>,
+    waiting: Vec<CounterPosition>,
     places: usize,
     lengths: Vec<usize>,
 }
 
 /// A feature within its region. The last bits hold the number of further levels on which it is counted.
 #[derive(Clone, Copy, Default)]
-struct At(u32);
+struct CounterPosition(u32);
 
 #[derive(Clone, Copy)]
-struct Level {
+struct CounterLevel {
     /// Start within the counters, in bytes.
     start: usize,
     /// Number of counters in each region.
@@ -102,7 +102,7 @@ const COUNTERS: u64 = 4;
 /// Greatest value of a counter.
 const FULL: u8 = 3;
 
-impl Sketch {
+impl FeatureCounts {
     /// Makes a sketch for a corpus of `bytes` bytes, with about one counter on the first level for each byte.
     /// With half as many features as counters most features are kept apart.
     ///
@@ -114,31 +114,31 @@ impl Sketch {
         let levels = std::array::from_fn(|level| {
             // Whole bytes.
             let counters = (counters >> REGION_BITS >> (2 * level)).max(1).next_multiple_of(COUNTERS);
-            let level = Level { start: bytes, counters };
+            let level = CounterLevel { start: bytes, counters };
             bytes += REGIONS * (counters / COUNTERS) as usize;
             level
         });
-        Sketch {
+        FeatureCounts {
             counters: (0..bytes).map(|_| AtomicU8::new(0)).collect(),
             levels,
             writing: (0..REGIONS).map(|_| Mutex::new(())).collect(),
         }
     }
 
-    /// Returns the number of [`Piece`]s of the sketch.
+    /// Returns the number of [`CounterSlice`]s of the sketch.
     pub(crate) fn pieces(&self) -> usize {
-        self.counters.len() / Piece::SIZE
+        self.counters.len() / CounterSlice::SIZE
     }
 
     /// Returns the counters of a piece, if any of them counted something.
-    pub(crate) fn piece(&self, at: usize) -> Option<Piece> {
+    pub(crate) fn piece(&self, at: usize) -> Option<CounterSlice> {
         let counters = self.counters_of(at);
         let counts = std::array::from_fn(|i| counters[i].load(Relaxed));
-        counts.iter().any(|&count| count > 0).then_some(Piece { at: at as u64, counts })
+        counts.iter().any(|&count| count > 0).then_some(CounterSlice { at: at as u64, counts })
     }
 
     /// Adds a piece of another sketch. Nobody else may write these counters meanwhile.
-    pub(crate) fn add(&self, piece: &Piece) {
+    pub(crate) fn add(&self, piece: &CounterSlice) {
         for (byte, counts) in self.counters_of(piece.at as usize).iter().zip(piece.counts) {
             let sum = (0..8).step_by(2).map(|bit| {
                 let both = [byte.load(Relaxed), counts].map(|byte| byte >> bit & FULL);
@@ -149,13 +149,13 @@ impl Sketch {
     }
 
     /// Replaces the counters of a piece.
-    pub(crate) fn put(&self, piece: &Piece) {
+    pub(crate) fn put(&self, piece: &CounterSlice) {
         let counters = self.counters_of(piece.at as usize).iter();
         counters.zip(piece.counts).for_each(|(counter, count)| counter.store(count, Relaxed));
     }
 
     fn counters_of(&self, piece: usize) -> &[AtomicU8] {
-        &self.counters[piece * Piece::SIZE..][..Piece::SIZE]
+        &self.counters[piece * CounterSlice::SIZE..][..CounterSlice::SIZE]
     }
 
     /// Returns how often the feature was counted: 0, 1, 2, or 3 for any higher count.
@@ -180,31 +180,31 @@ impl Sketch {
     }
 
     /// Returns the value of the feature's counter on a level.
-    fn count_of(&self, level: &Level, feature: u64) -> u8 {
-        let (byte, bit) = level.place(feature >> At::CUT);
+    fn count_of(&self, level: &CounterLevel, feature: u64) -> u8 {
+        let (byte, bit) = level.place(feature >> CounterPosition::CUT);
         self.counters[level.start + byte].load(Relaxed) >> bit & FULL
     }
 }
 
-impl Level {
+impl CounterLevel {
     /// Returns the byte and the bit of a counter. `bits`: the first bits of a feature, for a place within the
     /// level, or the rest of them, for a place within the region.
     fn place(&self, bits: u64) -> (usize, u32) {
-        let counter = (bits * self.counters) >> At::BITS;
+        let counter = (bits * self.counters) >> CounterPosition::BITS;
         ((counter / COUNTERS) as usize, (counter % COUNTERS * 2) as u32)
     }
 }
 
-impl At {
+impl CounterPosition {
     /// Number of bits of the feature.
     const BITS: u32 = u32::BITS - LEVEL_BITS;
     /// Number of the feature's last bits that are ignored.
-    const CUT: u32 = u64::BITS - REGION_BITS - At::BITS;
+    const CUT: u32 = u64::BITS - REGION_BITS - CounterPosition::BITS;
 
     /// Returns the region of a feature, and the feature within it.
-    fn of(feature: u64, further: u32) -> (usize, At) {
-        let rest = (feature >> At::CUT) as u32;
-        ((feature >> (u64::BITS - REGION_BITS)) as usize, At(rest << LEVEL_BITS | further))
+    fn of(feature: u64, further: u32) -> (usize, CounterPosition) {
+        let rest = (feature >> CounterPosition::CUT) as u32;
+        ((feature >> (u64::BITS - REGION_BITS)) as usize, CounterPosition(rest << LEVEL_BITS | further))
     }
 
     fn further(self) -> usize {
@@ -219,10 +219,15 @@ impl At {
 impl Counting {
     /// Makes a counter that writes to a sketch. Cost: 15 ns a feature. Memory: 16 MiB, or a quarter of the
     /// budget if that is less.
-    pub fn new(sketch: Arc<Sketch>, scratch: &Scratch) -> Self {
-        let fit = |bytes: usize| (bytes / 4 / REGIONS / size_of::<At>()).clamp(1, WAITING);
+    pub fn new(sketch: Arc<FeatureCounts>, scratch: &SpillBudget) -> Self {
+        let fit = |bytes: usize| (bytes / 4 / REGIONS / size_of::<CounterPosition>()).clamp(1, WAITING);
         let places = scratch.budget().map_or(WAITING, fit);
-        Counting { sketch, waiting: vec![At::default(); REGIONS * places], places, lengths: vec![0; REGIONS] }
+        Counting {
+            sketch,
+            waiting: vec![CounterPosition::default(); REGIONS * places],
+            places,
+            lengths: vec![0; REGIONS],
+        }
     }
 
     /// Counts the features of a document.
@@ -230,7 +235,7 @@ impl Counting {
         let document = spread(features.clone().fold(0, u64::wrapping_add));
         for feature in features {
             let further = ((feature ^ document).trailing_zeros() / 2).min(LEVELS - 1);
-            let (region, at) = At::of(feature, further);
+            let (region, at) = CounterPosition::of(feature, further);
             let length = &mut self.lengths[region];
             self.waiting[region * self.places + *length] = at;
             *length += 1;
@@ -277,13 +282,13 @@ mod tests {
     use crate::hash;
 
     /// Returns the counts made by two workers.
-    fn counted(sketch: Sketch, add: impl Fn(u64, &mut Counting) + Sync) -> Arc<Sketch> {
+    fn counted(sketch: FeatureCounts, add: impl Fn(u64, &mut Counting) + Sync) -> Arc<FeatureCounts> {
         let sketch = Arc::new(sketch);
         std::thread::scope(|scope| {
             for worker in 0..2 {
                 let (sketch, add) = (&sketch, &add);
                 scope.spawn(move || {
-                    let mut counting = Counting::new(Arc::clone(sketch), &Scratch::unused());
+                    let mut counting = Counting::new(Arc::clone(sketch), &SpillBudget::unused());
                     add(worker, &mut counting);
                     counting.finish();
                 });
@@ -292,7 +297,7 @@ mod tests {
         sketch
     }
 
-    fn rank(sketch: &Sketch, i: u64) -> u8 {
+    fn rank(sketch: &FeatureCounts, i: u64) -> u8 {
         let mut counted = [(sketch.count(hash::spread(i)), hash::spread(i))];
         sketch.rank(&mut counted, 1);
         counted[0].0
@@ -301,7 +306,7 @@ mod tests {
     #[test]
     fn what_was_counted_twice_is_known() {
         // There are few counters, so that many features share one.
-        let sketch = counted(Sketch::of_corpus(1 << 30, Some(1)), |worker, counting| {
+        let sketch = counted(FeatureCounts::of_corpus(1 << 30, Some(1)), |worker, counting| {
             let features = (0..60_000).filter(|i| i % 2 == 0 || i % 4 == 1 + 2 * worker);
             features.for_each(|i| counting.add([hash::spread(i)].into_iter()));
         });
@@ -313,7 +318,7 @@ mod tests {
     #[test]
     fn what_was_counted_more_often_has_a_higher_rank() {
         let times = |i: u64| 1_u64 << (2 * i);
-        let sketch = counted(Sketch::of_corpus(1 << 26, None), |worker, counting| {
+        let sketch = counted(FeatureCounts::of_corpus(1 << 26, None), |worker, counting| {
             for document in (0..times(8)).filter(|document| document % 2 == worker) {
                 let often = (0..9).filter(|&i| document < times(i)).map(hash::spread);
                 counting.add(often.chain([hash::spread(1_000 + document)]));

@@ -1,6 +1,6 @@
 //! MinHash: signatures of sets, by which similar sets are found with a known probability.
 
-use super::{Kind, Sets};
+use super::{SetKind, Sets};
 use crate::hash;
 
 /// MinHash signatures of `bands` times `rows` slots, given as one hash for each band.
@@ -71,7 +71,7 @@ impl MinHash {
     /// Appends the bands of each set of a text that is not empty, one set after the other. The search exchanges all of
     /// them by their hashes, so a text may be found by either set.
     pub fn bands_of(&self, sets: &Sets, keys: &mut Vec<u64>) {
-        let both = [Kind::Short, Kind::Long].map(|kind| sets.of(kind));
+        let both = [SetKind::Short, SetKind::Long].map(|kind| sets.of(kind));
         both.into_iter().filter(|set| !set.is_empty()).for_each(|set| self.bands(set, keys));
     }
 

@@ -50,7 +50,7 @@ pub struct Sets {
 
 /// Names one of the [`Sets`] of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum SetKind {
     /// The set [`Sets::short`].
     Short,
     /// The set [`Sets::long`].
@@ -60,7 +60,7 @@ pub enum Kind {
 /// Sets on their way to be compared, in one list of numbers: the number of short features, the short
 /// features, the long features.
 #[derive(Clone, Copy, Debug)]
-pub struct Packed<'a>(pub &'a [u64]);
+pub struct PackedSets<'a>(pub &'a [u64]);
 
 impl Rule {
     /// Makes a rule with one kind of features for all texts.
@@ -104,17 +104,17 @@ impl Rule {
     }
 
     /// Returns the measure by which sets of a kind are compared, and the least similarity of a match.
-    pub fn measure(&self, kind: Kind) -> (Overlap, Similarity) {
+    pub fn measure(&self, kind: SetKind) -> (Overlap, Similarity) {
         match (kind, &self.short) {
-            (Kind::Short, Some(short)) => (Overlap::Jaccard, short.least),
+            (SetKind::Short, Some(short)) => (Overlap::Jaccard, short.least),
             _ => (self.overlap, self.least),
         }
     }
 
     /// Whether texts whose sets of this kind have these sizes are compared by them.
-    pub fn compares(&self, kind: Kind, a: usize, b: usize) -> bool {
+    pub fn compares(&self, kind: SetKind, a: usize, b: usize) -> bool {
         match (kind, &self.short) {
-            (Kind::Short, Some(short)) => a.min(b) < short.below,
+            (SetKind::Short, Some(short)) => a.min(b) < short.below,
             _ => true,
         }
     }
@@ -131,7 +131,7 @@ impl Rule {
     }
 
     /// Returns the similarity of two texts, if they match.
-    pub fn matches(&self, a: Packed, b: Packed) -> Option<Similarity> {
+    pub fn matches(&self, a: PackedSets, b: PackedSets) -> Option<Similarity> {
         let kind = compared_by(|kind| a.features(kind).len().min(b.features(kind).len()))?;
         let (overlap, least) = self.measure(kind);
         let (a, b) = (a.features(kind), b.features(kind));
@@ -143,7 +143,7 @@ impl Rule {
 
     /// Returns the similarity of two texts and the kind of sets it was measured on; `None` if one text is
     /// short and the other far too long to match it.
-    pub fn similarity(&self, a: Packed, b: Packed) -> Option<(Kind, Similarity)> {
+    pub fn similarity(&self, a: PackedSets, b: PackedSets) -> Option<(SetKind, Similarity)> {
         let kind = compared_by(|kind| a.features(kind).len().min(b.features(kind).len()))?;
         let (a, b) = (a.features(kind), b.features(kind));
         Some((kind, self.measure(kind).0.similarity(shared(a, b), a.len(), b.len())))
@@ -152,16 +152,16 @@ impl Rule {
 
 /// Returns the kind of sets that two texts are compared by: the long sets if both texts have one. `smaller`:
 /// the size of the smaller of the two sets of a kind.
-pub(crate) fn compared_by(smaller: impl Fn(Kind) -> usize) -> Option<Kind> {
-    [Kind::Long, Kind::Short].into_iter().find(|&kind| smaller(kind) > 0)
+pub(crate) fn compared_by(smaller: impl Fn(SetKind) -> usize) -> Option<SetKind> {
+    [SetKind::Long, SetKind::Short].into_iter().find(|&kind| smaller(kind) > 0)
 }
 
 impl Sets {
     /// Returns the set of a kind.
-    pub fn of(&self, kind: Kind) -> &[u64] {
+    pub fn of(&self, kind: SetKind) -> &[u64] {
         match kind {
-            Kind::Short => &self.short,
-            Kind::Long => &self.long,
+            SetKind::Short => &self.short,
+            SetKind::Long => &self.long,
         }
     }
 
@@ -176,7 +176,7 @@ impl Sets {
         self.short.iter().chain(&self.long).copied()
     }
 
-    /// Appends the sets to `packed`, in the layout of [`Packed`].
+    /// Appends the sets to `packed`, in the layout of [`PackedSets`].
     pub fn pack(&self, packed: &mut Vec<u64>) {
         packed.push(self.short.len() as u64);
         packed.extend(&self.short);
@@ -184,13 +184,13 @@ impl Sets {
     }
 }
 
-impl<'a> Packed<'a> {
+impl<'a> PackedSets<'a> {
     /// Returns the features of a kind, sorted.
-    pub fn features(self, kind: Kind) -> &'a [u64] {
+    pub fn features(self, kind: SetKind) -> &'a [u64] {
         let (short, long) = self.0[1..].split_at(self.0[0] as usize);
         match kind {
-            Kind::Short => short,
-            Kind::Long => long,
+            SetKind::Short => short,
+            SetKind::Long => long,
         }
     }
 }
@@ -211,7 +211,7 @@ mod tests {
             sets.pack(&mut packed);
             packed
         });
-        rule.matches(Packed(&packed[0]), Packed(&packed[1]))
+        rule.matches(PackedSets(&packed[0]), PackedSets(&packed[1]))
     }
 
     #[test]

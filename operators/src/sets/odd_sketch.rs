@@ -18,7 +18,7 @@
 //! Source: Mitzenmacher, Pagh, Pham, "Efficient Estimation for High Similarities using Odd Sketches", WWW
 //! 2014. There the sketches estimate how many elements are in only one of two sets; here they bound it.
 
-use super::{Kind, Rule};
+use super::{Rule, SetKind};
 
 /// Sketch of a set, with the sizes that the comparison needs.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +70,7 @@ impl Rule {
     /// were sketched.
     ///
     /// Cost: some 5 ns for sketches of 512 bits that are not alike.
-    pub(crate) fn may_match(&self, kind: Kind, a: Sketched, b: Sketched) -> bool {
+    pub(crate) fn may_match(&self, kind: SetKind, a: Sketched, b: Sketched) -> bool {
         let (overlap, least) = self.measure(kind);
         let enough = least.least_shared(overlap, a.size, b.size);
         let fewer = a.features.min(b.features);
@@ -95,7 +95,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::similarity::Overlap;
-    use super::super::{Packed, Sets};
+    use super::super::{PackedSets, Sets};
     use super::*;
     use crate::hash::spread;
     use crate::text::features::Features;
@@ -132,11 +132,11 @@ mod tests {
             folded
         });
         let sketched = |(packed, features, _): &(Vec<u64>, usize, Vec<u64>), sketch| Sketched {
-            size: Packed(packed).features(Kind::Long).len(),
+            size: PackedSets(packed).features(SetKind::Long).len(),
             features: *features,
             sketch,
         };
-        rule.may_match(Kind::Long, sketched(a, &folded[0]), sketched(b, &folded[1]))
+        rule.may_match(SetKind::Long, sketched(a, &folded[0]), sketched(b, &folded[1]))
     }
 
     proptest! {
@@ -153,7 +153,7 @@ mod tests {
             let own = |feature: u64| feature.is_multiple_of(2) && flips.contains(&feature);
             let rule = Rule::new(Features::Chars(2), overlap, least.parse().unwrap());
             let (a, b) = (set(a.iter().copied(), own), set(b.iter().copied(), own));
-            let matches = rule.matches(Packed(&a.0), Packed(&b.0)).is_some();
+            let matches = rule.matches(PackedSets(&a.0), PackedSets(&b.0)).is_some();
             prop_assert!(!matches || may_match(&rule, &a, &b, words));
         }
     }
@@ -169,7 +169,7 @@ mod tests {
             ("0.5", 900, 16),
         ] {
             let rule = Rule::new(Features::Chars(2), Overlap::Jaccard, least.parse().unwrap());
-            let enough = rule.measure(Kind::Long).1.least_shared(
+            let enough = rule.measure(SetKind::Long).1.least_shared(
                 Overlap::Jaccard,
                 features as usize,
                 features as usize,

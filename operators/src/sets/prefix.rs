@@ -22,12 +22,12 @@
 //! 2006 (the prefix filter); Bayardo, Ma, Srikant, "Scaling Up All Pairs Similarity Search", WWW 2007 (rarest
 //! features first, bounds on sizes).
 
-use super::feature_counts::Sketch;
+use super::feature_counts::FeatureCounts;
 use super::odd_sketch;
 use super::odd_sketch::Sketched;
-use super::{Kind, Rule, Sets};
+use super::{Rule, SetKind, Sets};
 use crate::record::{DocId, Pair, Record};
-use crate::{Error, Scratch, Spool};
+use crate::{Error, SpillBudget, Spool};
 
 /// Entry of a set in the list of one of its features, with `WORDS` words of the sketch of the set.
 ///
@@ -72,7 +72,7 @@ type Ranked = (u8, u64);
 ///
 /// Memory: see [`Spool`]; 48 bytes for each document, 8 for each feature of its prefix, and a bit or two for
 /// each other feature.
-pub(crate) struct Held {
+pub(crate) struct PrefixIndex {
     /// For each document, and for each kind of its sets that can have a partner: the `set` of its postings;
     /// how many of its features were sketched; how many are in its prefix as the smaller set of a pair; how
     /// many are in its prefix as the larger one only; the sketch; the features of the prefixes.
@@ -87,18 +87,24 @@ pub(crate) struct Held {
     shared: Vec<Ranked>,
 }
 
-impl Held {
+impl PrefixIndex {
     /// Makes an index without documents.
-    pub fn new(scratch: &Scratch) -> Self {
+    pub fn new(scratch: &SpillBudget) -> Self {
         let spool = Spool::new(scratch);
-        Held { spool, in_prefixes: 0, told: [0; SKETCH_WORDS.len()], numbers: Vec::new(), shared: Vec::new() }
+        PrefixIndex {
+            spool,
+            in_prefixes: 0,
+            told: [0; SKETCH_WORDS.len()],
+            numbers: Vec::new(),
+            shared: Vec::new(),
+        }
     }
 
     /// Keeps a document, if it can have a partner by the counts of its features. `sets`: as they were
     /// counted, not sorted.
-    pub fn add(&mut self, rule: &Rule, sketch: &Sketch, doc: DocId, sets: &Sets) {
+    pub fn add(&mut self, rule: &Rule, sketch: &FeatureCounts, doc: DocId, sets: &Sets) {
         self.numbers.clear();
-        for kind in [Kind::Short, Kind::Long] {
+        for kind in [SetKind::Short, SetKind::Long] {
             let (overlap, least) = rule.measure(kind);
             let shared = &mut self.shared;
             let own = own(rule, sketch, kind, sets.of(kind), shared).unwrap_or(0);
@@ -172,8 +178,8 @@ impl Held {
 /// repetitions, which may share fewer features, has as many of its own.
 fn own(
     rule: &Rule,
-    sketch: &Sketch,
-    kind: Kind,
+    sketch: &FeatureCounts,
+    kind: SetKind,
     features: &[u64],
     shared: &mut Vec<Ranked>,
 ) -> Option<usize> {
@@ -232,8 +238,8 @@ impl<const WORDS: usize> Posting<WORDS> {
         self.set & 1 == 0
     }
 
-    fn kind(&self) -> Kind {
-        if self.set >> 63 == 0 { Kind::Short } else { Kind::Long }
+    fn kind(&self) -> SetKind {
+        if self.set >> 63 == 0 { SetKind::Short } else { SetKind::Long }
     }
 
     /// Returns the number of features of the document's set.

@@ -18,20 +18,20 @@ use crate::record::Record;
 /// A local folder, and the bytes of memory that one holder may fill before it spills to the folder. Clones
 /// share the counters of what was spilled.
 #[derive(Clone)]
-pub struct Scratch {
+pub struct SpillBudget {
     disk: Arc<dyn Disk>,
     folder: Arc<Path>,
     budget: Option<usize>,
-    spilled: Arc<Counters>,
+    spilled: Arc<SpillCounters>,
 }
 
 #[derive(Debug, Default)]
-struct Counters {
+struct SpillCounters {
     bytes: AtomicU64,
     files: AtomicU64,
 }
 
-/// Counts of what was spilled to a [`Scratch`] and its clones.
+/// Counts of what was spilled to a [`SpillBudget`] and its clones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spilled {
     /// Bytes as they were written: with checksums, and again each time that runs were merged to runs.
@@ -40,26 +40,26 @@ pub struct Spilled {
     pub files: u64,
 }
 
-impl Scratch {
+impl SpillBudget {
     /// Makes a scratch on a folder. `budget`: in bytes; with `None` memory is unlimited and the folder is
     /// never used.
     pub fn new(folder: &Path, budget: Option<usize>) -> Self {
-        Scratch::on(Arc::new(folder.to_path_buf()), folder, budget)
+        SpillBudget::on(Arc::new(folder.to_path_buf()), folder, budget)
     }
 
     /// Makes a scratch that is never used.
     pub fn unused() -> Self {
-        Scratch::new(&std::env::temp_dir(), None)
+        SpillBudget::new(&std::env::temp_dir(), None)
     }
 
     pub(crate) fn on(disk: Arc<dyn Disk>, folder: &Path, budget: Option<usize>) -> Self {
-        Scratch { disk, folder: folder.into(), budget, spilled: Arc::default() }
+        SpillBudget { disk, folder: folder.into(), budget, spilled: Arc::default() }
     }
 
     /// Returns a scratch for each of `holders` that hold records at the same time, with an equal part of the
     /// budget.
     pub fn shared_by(&self, holders: usize) -> Self {
-        Scratch { budget: self.budget.map(|bytes| bytes / holders), ..self.clone() }
+        SpillBudget { budget: self.budget.map(|bytes| bytes / holders), ..self.clone() }
     }
 
     /// Returns the budget in bytes.
@@ -76,10 +76,10 @@ impl Scratch {
     }
 
     /// Makes a new spill file.
-    pub(crate) fn frames(&self) -> Result<Frames, Error> {
+    pub(crate) fn frames(&self) -> Result<FrameFile, Error> {
         let file = self.disk.create().map_err(|cause| failed(&self.folder, 0, cause))?;
         self.spilled.files.fetch_add(1, Ordering::Relaxed);
-        Ok(Frames { file, scratch: self.clone(), end: 0, frame: Vec::new() })
+        Ok(FrameFile { file, scratch: self.clone(), end: 0, frame: Vec::new() })
     }
 }
 
@@ -117,14 +117,14 @@ const HEAD_BYTES: usize = 16;
 
 /// A file of frames of bytes. The checksum of a frame is seeded with its offset, so a frame in another place
 /// is not taken for it. Holds one frame in memory.
-pub(crate) struct Frames {
+pub(crate) struct FrameFile {
     file: Box<dyn Spill>,
-    scratch: Scratch,
+    scratch: SpillBudget,
     end: u64,
     frame: Vec<u8>,
 }
 
-impl Frames {
+impl FrameFile {
     /// Returns the offset at which the next frame will begin.
     pub fn end(&self) -> u64 {
         self.end
@@ -172,7 +172,7 @@ fn failed(folder: &Path, bytes: usize, cause: io::Error) -> Error {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
             Error::DiskFull { folder, bytes }
         }
-        _ => Error::Scratch { folder, cause: Arc::new(cause) },
+        _ => Error::SpillBudget { folder, cause: Arc::new(cause) },
     }
 }
 
@@ -213,8 +213,8 @@ pub(crate) mod twins {
             Twin { room: Arc::new(AtomicUsize::new(bytes)), ..Twin::default() }
         }
 
-        pub fn scratch(self, budget: impl Into<Option<usize>>) -> Scratch {
-            Scratch::on(Arc::new(self), Path::new("/twin"), budget.into())
+        pub fn scratch(self, budget: impl Into<Option<usize>>) -> SpillBudget {
+            SpillBudget::on(Arc::new(self), Path::new("/twin"), budget.into())
         }
     }
 
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn files_have_no_name() {
         let folder = tempfile::tempdir().unwrap();
-        let scratch = Scratch::new(folder.path(), Some(0));
+        let scratch = SpillBudget::new(folder.path(), Some(0));
         let mut frames = scratch.clone().frames().unwrap();
         frames.append(3, 3, |bytes| bytes.copy_from_slice(b"abc")).unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_cannot_be_written_to_is_named() {
-        let error = Scratch::new(Path::new("/no/such"), Some(0)).frames().map(|_| ()).unwrap_err();
+        let error = SpillBudget::new(Path::new("/no/such"), Some(0)).frames().map(|_| ()).unwrap_err();
         assert_eq!(error.to_string(), "could not spill to \"/no/such\"");
     }
 

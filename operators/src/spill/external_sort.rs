@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::budget::{FRAME_BYTES, Frames, Scratch};
+use super::budget::{FRAME_BYTES, FrameFile, SpillBudget};
 use super::merge::{Merge, Sorted};
 use crate::Error;
 use crate::record::Record;
@@ -37,24 +37,24 @@ const FIRST_SORT: usize = 1 << 20;
 /// Disk: the records in their encoded form and 16 bytes for each frame. From 65 runs on, the records of runs
 /// that are merged to fewer runs are on disk twice.
 ///
-/// Adding cannot fail: the first error is kept, the records after it are dropped, and [`Runs::check`] and
-/// [`Runs::finish`] return the error.
+/// Adding cannot fail: the first error is kept, the records after it are dropped, and [`ExternalSort::check`] and
+/// [`ExternalSort::finish`] return the error.
 #[must_use = "only `finish` says whether all records are there"]
-pub struct Runs<R> {
-    scratch: Scratch,
-    plan: Plan,
+pub struct ExternalSort<R> {
+    scratch: SpillBudget,
+    plan: SortPlan,
     once: bool,
     held: Vec<R>,
     /// Number of held records at which they are sorted.
     limit: usize,
     runs: VecDeque<Range<u64>>,
-    frames: Option<Frames>,
+    frames: Option<FrameFile>,
     failed: Option<Error>,
 }
 
 /// Division of a budget, in records.
 #[derive(Clone, Copy)]
-pub(crate) struct Plan {
+pub(crate) struct SortPlan {
     /// Records in memory before they are spilled.
     held: usize,
     pub frame: usize,
@@ -62,21 +62,21 @@ pub(crate) struct Plan {
     pub group: usize,
 }
 
-impl Plan {
+impl SortPlan {
     fn new(budget: Option<usize>, record_bytes: usize) -> Self {
         let bytes = budget.unwrap_or(usize::MAX);
         let frame_bytes = (bytes / (5 * FAN_IN)).min(FRAME_BYTES);
         let records = |bytes: usize| (bytes / record_bytes).max(1);
         let held = budget.map_or(usize::MAX, |bytes| records(bytes - 2 * frame_bytes));
-        Plan { held, frame: records(frame_bytes), group: records(bytes / 5) }
+        SortPlan { held, frame: records(frame_bytes), group: records(bytes / 5) }
     }
 }
 
-impl<R: Record + Ord> Runs<R> {
+impl<R: Record + Ord> ExternalSort<R> {
     /// Makes a sort without records.
-    pub fn new(scratch: &Scratch) -> Self {
-        let plan = Plan::new(scratch.budget(), size_of::<R>());
-        Runs {
+    pub fn new(scratch: &SpillBudget) -> Self {
+        let plan = SortPlan::new(scratch.budget(), size_of::<R>());
+        ExternalSort {
             scratch: scratch.clone(),
             plan,
             once: false,
@@ -128,7 +128,7 @@ impl<R: Record + Ord> Runs<R> {
         if self.frames.is_some() {
             self.spill()?;
         }
-        let Runs { frames, held, mut runs, plan, once, .. } = self;
+        let ExternalSort { frames, held, mut runs, plan, once, .. } = self;
         let Some(mut frames) = frames else { return Ok(Sorted::InMemory(held)) };
         drop(held);
         while runs.len() > FAN_IN {
@@ -184,7 +184,7 @@ impl<R: Record + Ord> Runs<R> {
     }
 }
 
-impl<R: Record + Ord> Extend<R> for Runs<R> {
+impl<R: Record + Ord> Extend<R> for ExternalSort<R> {
     fn extend<I: IntoIterator<Item = R>>(&mut self, records: I) {
         let records = records.into_iter();
         let room = self.limit.saturating_sub(self.held.len());
@@ -197,7 +197,12 @@ impl<R: Record + Ord> Extend<R> for Runs<R> {
 }
 
 /// Writes sorted records as frames. `whole`: the bytes of the run, which an error names.
-fn write<R: Record>(frames: &mut Frames, plan: Plan, records: &[R], whole: usize) -> Result<(), Error> {
+fn write<R: Record>(
+    frames: &mut FrameFile,
+    plan: SortPlan,
+    records: &[R],
+    whole: usize,
+) -> Result<(), Error> {
     for records in records.chunks(plan.frame) {
         frames.append(records.len() * R::BYTES, whole, |bytes| {
             bytes.chunks_exact_mut(R::BYTES).zip(records).for_each(|(to, record)| record.write(to));
@@ -215,8 +220,8 @@ mod tests {
 
     type Pieces = Vec<(Vec<(u64, u64)>, bool, bool)>;
 
-    fn sorted(records: &[(u64, u64)], scratch: &Scratch, once: bool) -> Result<Pieces, Error> {
-        let mut runs = if once { Runs::new(scratch).once() } else { Runs::new(scratch) };
+    fn sorted(records: &[(u64, u64)], scratch: &SpillBudget, once: bool) -> Result<Pieces, Error> {
+        let mut runs = if once { ExternalSort::new(scratch).once() } else { ExternalSort::new(scratch) };
         let (first, rest) = records.split_at(records.len() / 2);
         first.iter().for_each(|&record| runs.push(record));
         runs.extend(rest.iter().copied());
@@ -310,10 +315,10 @@ mod tests {
 
     #[test]
     fn without_a_budget_nothing_is_written_and_the_memory_is_used_again() {
-        let scratch = Scratch::new("/no/such".as_ref(), None);
+        let scratch = SpillBudget::new("/no/such".as_ref(), None);
         let memory: Vec<(u64, u64)> = Vec::with_capacity(5000);
         let place = memory.as_ptr();
-        let mut runs = Runs::new(&scratch).reusing(memory);
+        let mut runs = ExternalSort::new(&scratch).reusing(memory);
         runs.extend(records(5000));
         let memory = runs.finish().unwrap().into_memory();
         assert!(memory.is_sorted() && memory.len() == 5000);
@@ -336,7 +341,7 @@ mod tests {
 
     #[test]
     fn what_was_lost_after_an_error_is_never_taken_for_all() {
-        let mut runs = Runs::new(&Twin::full_after(20).scratch(200));
+        let mut runs = ExternalSort::new(&Twin::full_after(20).scratch(200));
         runs.extend(records(100));
         assert!(runs.check().is_err());
         assert!(runs.check().is_err() && runs.finish().is_err());

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::budget::Frames;
+use super::budget::FrameFile;
 use crate::Error;
 use crate::record::Record;
 
@@ -16,7 +16,7 @@ pub enum Sorted<R> {
 
 /// Sorted records that are on disk as runs.
 pub struct Merging<R> {
-    frames: Frames,
+    frames: FrameFile,
     merge: Merge<R>,
     most: usize,
     held: Vec<R>,
@@ -40,21 +40,21 @@ pub(crate) struct Chunk<'a, R> {
 }
 
 /// Reads a [`Sorted`] chunk by chunk.
-pub(crate) struct Chunks<'a, R, S> {
+pub(crate) struct ChunkReader<'a, R, S> {
     sorted: &'a mut Sorted<R>,
     same: S,
     done: bool,
 }
 
 impl<R: Record + Ord> Sorted<R> {
-    pub(crate) fn spilled(frames: Frames, merge: Merge<R>, most: usize) -> Self {
+    pub(crate) fn spilled(frames: FrameFile, merge: Merge<R>, most: usize) -> Self {
         Sorted::Spilled(Box::new(Merging { frames, merge, most, held: Vec::new(), given: 0, inside: false }))
     }
 
     /// Returns all records in chunks that end where a group of records with the `same` key ends. The records
     /// are sorted by this key first. A group that does not fit into the budget is given in pieces of its own.
-    pub(crate) fn chunks<S: Fn(&R, &R) -> bool>(&mut self, same: S) -> Chunks<'_, R, S> {
-        Chunks { sorted: self, same, done: false }
+    pub(crate) fn chunks<S: Fn(&R, &R) -> bool>(&mut self, same: S) -> ChunkReader<'_, R, S> {
+        ChunkReader { sorted: self, same, done: false }
     }
 
     /// Calls `each` with whole groups of records that have the `same` key, at least `least` records at a time
@@ -98,7 +98,7 @@ impl<R: Record + Ord> Sorted<R> {
     }
 }
 
-impl<R: Record + Ord, S: Fn(&R, &R) -> bool> Chunks<'_, R, S> {
+impl<R: Record + Ord, S: Fn(&R, &R) -> bool> ChunkReader<'_, R, S> {
     /// Returns the next chunk, or `None` after the last one. Fails if the disk does not give back what was
     /// written.
     pub fn next_chunk(&mut self) -> Result<Option<Chunk<'_, R>>, Error> {
@@ -155,17 +155,17 @@ impl<R: Record + Ord> Merging<R> {
 }
 
 /// Reads a [`Sorted`] record by record.
-pub(crate) struct Cursor<R> {
+pub(crate) struct MergeCursor<R> {
     sorted: Sorted<R>,
     held: Vec<R>,
     /// Number of held records that were taken already.
     taken: usize,
 }
 
-impl<R: Record + Ord> Cursor<R> {
+impl<R: Record + Ord> MergeCursor<R> {
     /// Makes a cursor in front of the first record.
     pub fn new(sorted: Sorted<R>) -> Self {
-        Cursor { sorted, held: Vec::new(), taken: 0 }
+        MergeCursor { sorted, held: Vec::new(), taken: 0 }
     }
 
     /// Returns the next record without taking it, or `None` after the last one.
@@ -226,7 +226,7 @@ impl<R: Record + Ord> Merge<R> {
     /// The bound is the least of the last records in memory of the runs that have more on disk, so that at
     /// least one frame is used up. Each run gives its records up to the bound. They are sorted pieces, which
     /// the standard library's sort finds and merges.
-    pub fn fill(&mut self, frames: &Frames, to: &mut Vec<R>) -> Result<bool, Error> {
+    pub fn fill(&mut self, frames: &FrameFile, to: &mut Vec<R>) -> Result<bool, Error> {
         for run in &mut self.runs {
             if run.taken == run.records.len() && !run.rest.is_empty() {
                 run.rest.start = frames.read(run.rest.start, &mut self.frame)?;

@@ -7,7 +7,7 @@ pub(crate) mod external_sort;
 pub(crate) mod merge;
 pub(crate) mod spool;
 
-pub use budget::{Scratch, Spilled};
-pub use external_sort::Runs;
+pub use budget::{SpillBudget, Spilled};
+pub use external_sort::ExternalSort;
 pub use merge::Sorted;
 pub use spool::Spool;

@@ -1,7 +1,7 @@
 //! A list of documents with numbers of each, such as features, which is read in order as often as wanted and
 //! spilled to disk beyond a budget.
 
-use super::budget::{FRAME_BYTES, Frames, Scratch};
+use super::budget::{FRAME_BYTES, FrameFile, SpillBudget};
 use crate::Error;
 use crate::record::{DocId, Record};
 
@@ -15,12 +15,12 @@ use crate::record::{DocId, Record};
 /// [`Spool::scan`] return the error.
 #[must_use = "only `check` and `scan` say whether all documents are there"]
 pub struct Spool {
-    scratch: Scratch,
+    scratch: SpillBudget,
     /// Least number of numbers in a frame.
     frame: usize,
     /// The first documents: the id of each, the count of its numbers, and the numbers.
     held: Vec<u64>,
-    frames: Option<Frames>,
+    frames: Option<FrameFile>,
     /// The last documents, since the last frame was written, in the same layout.
     last: Vec<u64>,
     failed: Option<Error>,
@@ -31,7 +31,7 @@ const LEAST_FRAME_BYTES: usize = 4 << 10;
 
 impl Spool {
     /// Makes an empty list.
-    pub fn new(scratch: &Scratch) -> Self {
+    pub fn new(scratch: &SpillBudget) -> Self {
         let frame_bytes = scratch.budget().map_or(FRAME_BYTES, |bytes| bytes / 4);
         Spool {
             scratch: scratch.clone(),
@@ -117,7 +117,7 @@ mod tests {
 
     type Docs = Vec<(u64, Vec<u64>)>;
 
-    fn spool(docs: &Docs, scratch: &Scratch) -> Spool {
+    fn spool(docs: &Docs, scratch: &SpillBudget) -> Spool {
         let mut spool = Spool::new(scratch);
         docs.iter().for_each(|(doc, numbers)| spool.push(DocId(*doc), numbers));
         spool

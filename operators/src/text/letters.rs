@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 /// Properties of a character, as bits. A character outside of the table has none or `KEPT` alone.
-type Fate = u8;
+type LetterClass = u8;
 /// The character is a letter or digit.
-const KEPT: Fate = 1;
+const KEPT: LetterClass = 1;
 /// The character belongs to a word of a spaced script.
-const SPACED: Fate = 2;
+const SPACED: LetterClass = 2;
 /// The character is a particle, which is kept only on request.
-const PARTICLE: Fate = 4;
+const PARTICLE: LetterClass = 4;
 
 /// Extracts the letters and digits of texts. Clones share one table of 64 KiB.
 #[derive(Clone)]
 pub(crate) struct Letters {
-    fates: Arc<[Fate]>,
+    fates: Arc<[LetterClass]>,
     buffer: Vec<u8>,
 }
 
@@ -23,7 +23,7 @@ impl Letters {
         let fate = |code: u16| match char::from_u32(code.into()) {
             Some(c) if is_particle(c) => PARTICLE,
             Some(c) if is_of_spaced_script(c) => KEPT | SPACED,
-            Some(c) => Fate::from(is_letter(c)),
+            Some(c) => LetterClass::from(is_letter(c)),
             None => 0,
         };
         Letters { fates: (0..=u16::MAX).map(fate).collect(), buffer: Vec::new() }
@@ -44,8 +44,8 @@ impl Letters {
         let keeping = if particles { KEPT | PARTICLE } else { KEPT };
         let (mut at, mut gap, mut last_spaced) = (0, 0, 0);
         for c in text.chars() {
-            let fate = self.fates.get(c as usize).copied().unwrap_or_else(|| Fate::from(is_letter(c)));
-            let kept = Fate::from(fate & keeping != 0);
+            let fate = self.fates.get(c as usize).copied().unwrap_or_else(|| LetterClass::from(is_letter(c)));
+            let kept = LetterClass::from(fate & keeping != 0);
             let spaced = fate >> 1 & 1;
             self.buffer[at] = b' ';
             at += usize::from(gap & spaced & last_spaced);

@@ -8,9 +8,9 @@ use operators::flow::{BandJoin, PrefixJoin, RowSpool, Skew, Verify, collapse};
 use operators::hash::Secret;
 use operators::method::map_records::{Bands, Fingerprints, Identity, Texts};
 use operators::method::{Method, MethodJob, SetMethod, SetSearch, Zhou};
-use operators::sets::{Packed, Sets};
+use operators::sets::{PackedSets, Sets};
 use operators::text::Cleaner;
-use operators::{Counting, DocId, Error, Row, Runs, Scratch, Sketch};
+use operators::{Counting, DocId, Error, ExternalSort, FeatureCounts, Row, SpillBudget};
 use timely::worker::Worker;
 
 use super::mapped::Mapped;
@@ -22,7 +22,7 @@ pub struct Dataflow<'a> {
     pub workers: usize,
     pub by_text: bool,
     pub skew: Skew,
-    pub scratch: Scratch,
+    pub scratch: SpillBudget,
 }
 
 impl MethodJob for Dataflow<'_> {
@@ -36,12 +36,12 @@ impl MethodJob for Dataflow<'_> {
             let mut method = shared.lock().unwrap().clone();
             let mut rows = RowSpool::new(&scratch);
             let copies = if by_text.is_some() {
-                let mut all = Runs::<((M::Fingerprint, Identity), u64)>::new(&scratch);
+                let mut all = ExternalSort::<((M::Fingerprint, Identity), u64)>::new(&scratch);
                 all.extend(mapped.rows(worker, 0));
                 let push = |(fingerprint, _), doc| rows.push(Row { fingerprint, doc });
                 collapse(worker, all, &scratch, push).unwrap()
             } else {
-                let mut all = Runs::new(&scratch);
+                let mut all = ExternalSort::new(&scratch);
                 all.extend(mapped.rows(worker, 0));
                 collapse(worker, all, &scratch, |fingerprint, doc| rows.push(Row { fingerprint, doc }))
                     .unwrap()
@@ -62,12 +62,12 @@ impl MethodJob for Dataflow<'_> {
             }
             SetSearch::Prefix => None,
         };
-        let sketch = Arc::new(Sketch::of_corpus(1 << 20, None));
+        let sketch = Arc::new(FeatureCounts::of_corpus(1 << 20, None));
         let (shared, scratch) = (std::sync::Mutex::new(rule), self.scratch);
         let skew = self.skew;
         let found = on_workers(self.workers, move |worker| {
             let rule = shared.lock().unwrap().clone();
-            let mut all = Runs::new(&scratch);
+            let mut all = ExternalSort::new(&scratch);
             all.extend(texts.rows(worker, 0));
             let copies = collapse::<Identity>(worker, all, &scratch, |_, _| ()).unwrap();
             let first = |doc: DocId| copies.binary_search_by_key(&doc, |copy| copy.0).is_err();
@@ -102,7 +102,8 @@ impl MethodJob for Dataflow<'_> {
                 join.finish(worker, skew).unwrap().pairs
             };
             let matching = rule.clone();
-            let matching = Box::new(move |a: &[u64], b: &[u64]| matching.matches(Packed(a), Packed(b)));
+            let matching =
+                Box::new(move |a: &[u64], b: &[u64]| matching.matches(PackedSets(a), PackedSets(b)));
             let (mut verify, mut needs) = Verify::new(worker, pairs, &copies, matching, &scratch).unwrap();
             for text in mine() {
                 rule.sets(text.text, &mut sets);

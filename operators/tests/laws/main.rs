@@ -14,11 +14,11 @@ use operators::method::zhou::retrieval::{COPIES, Comparisons, Retrieval, Sizes};
 use operators::method::{
     Method, MethodJob, SetMethod, SetSearch, SimHash, SimHashSpec, Spec, Zhou, ZhouSpec,
 };
-use operators::sets::{Packed, Sets};
+use operators::sets::{PackedSets, Sets};
 use operators::text::document_frequencies::{Count, Statistics};
 use operators::text::features::{Features, Lexicon};
 use operators::text::{Clean, Cleaner};
-use operators::{DocBatch, DocId, Pair, Row, Scratch, Similarity, Sorted, Word, jaccard};
+use operators::{Bits, DocBatch, DocId, Pair, Row, Similarity, Sorted, SpillBudget, jaccard};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -80,7 +80,7 @@ impl MethodJob for BruteForce<'_> {
         for (i, (a, keys_a)) in packed.iter().enumerate() {
             for (j, (b, keys_b)) in packed.iter().enumerate().skip(i + 1) {
                 let agree = keys_a.is_empty() || keys_a.iter().any(|key| keys_b.contains(key));
-                if agree && method.rule.matches(Packed(a), Packed(b)).is_some() {
+                if agree && method.rule.matches(PackedSets(a), PackedSets(b)).is_some() {
                     pairs.push((doc(i).min(doc(j)), doc(i).max(doc(j))));
                 }
             }
@@ -191,12 +191,12 @@ fn listed(mut sorted: Sorted<Pair>) -> Vec<Pair> {
 }
 
 /// The pairs that each worker gets, and its loads.
-fn compared<W: Word>(
+fn compared<W: Bits>(
     spec: &SimHashSpec,
     fingerprints: Vec<W>,
     workers: usize,
     skew: Skew,
-    scratch: Scratch,
+    scratch: SpillBudget,
 ) -> Vec<(Vec<Pair>, Vec<BlockLoad>)> {
     let rows = fingerprints.into_iter().enumerate();
     let rows: Vec<_> = rows.map(|(i, fingerprint)| Row { fingerprint, doc: doc(i) }).collect();
@@ -214,8 +214,8 @@ fn budgets() -> impl Strategy<Value = Option<usize>> {
     prop::sample::select(vec![None, Some(300), Some(20_000)])
 }
 
-fn scratch(budget: Option<usize>) -> Scratch {
-    Scratch::new(&std::env::temp_dir(), budget)
+fn scratch(budget: Option<usize>) -> SpillBudget {
+    SpillBudget::new(&std::env::temp_dir(), budget)
 }
 
 /// Every value that two documents share is too heavy for one worker, some are, or none.

@@ -13,7 +13,7 @@ const WRITTEN_BYTES: usize = 4 << 10;
 
 /// Records on their way to one worker.
 ///
-/// Implemented by [`Rows`] for records of a fixed size, and by `Vec` for others.
+/// Implemented by [`ExchangeBuffer`] for records of a fixed size, and by `Vec` for others.
 pub trait Buffer<T>: Default + Clone + Send + Accountable + ContainerBytes + 'static {
     /// Greatest number of records of a buffer.
     const RECORDS: usize;
@@ -57,30 +57,30 @@ fn put<T>(records: &mut Vec<T>, record: T, room: usize) -> bool {
 /// Records side by side. Between threads the buffer itself moves. Between processes its records move as bytes
 /// that are the same on every machine, and stay bytes until they are unloaded.
 #[derive(Clone)]
-pub struct Rows<R> {
+pub struct ExchangeBuffer<R> {
     came: Option<Bytes>,
     records: Vec<R>,
 }
 
-impl<R> Default for Rows<R> {
+impl<R> Default for ExchangeBuffer<R> {
     fn default() -> Self {
-        Rows { came: None, records: Vec::new() }
+        ExchangeBuffer { came: None, records: Vec::new() }
     }
 }
 
-impl<R: Record> Rows<R> {
+impl<R: Record> ExchangeBuffer<R> {
     fn came(&self) -> &[u8] {
         self.came.as_deref().unwrap_or_default()
     }
 }
 
-impl<R: Record> Accountable for Rows<R> {
+impl<R: Record> Accountable for ExchangeBuffer<R> {
     fn record_count(&self) -> i64 {
         (self.came().len() / R::BYTES + self.records.len()) as i64
     }
 }
 
-impl<R: Record> Buffer<R> for Rows<R> {
+impl<R: Record> Buffer<R> for ExchangeBuffer<R> {
     const RECORDS: usize = BUFFER_BYTES / size_of::<R>();
 
     #[inline]
@@ -101,9 +101,9 @@ impl<R: Record> Buffer<R> for Rows<R> {
     }
 }
 
-impl<R: Record> ContainerBytes for Rows<R> {
+impl<R: Record> ContainerBytes for ExchangeBuffer<R> {
     fn from_bytes(bytes: Bytes) -> Self {
-        Rows { came: Some(bytes), records: Vec::new() }
+        ExchangeBuffer { came: Some(bytes), records: Vec::new() }
     }
 
     fn length_in_bytes(&self) -> usize {
@@ -133,7 +133,7 @@ mod tests {
     use timely::bytes::arc::BytesMut;
 
     fn through_bytes<R: Record>(records: &[R]) -> Vec<R> {
-        let mut rows = Rows::default();
+        let mut rows = ExchangeBuffer::default();
         records.iter().for_each(|record| _ = rows.push(*record, 4));
         let count = rows.record_count();
         // Records that have come from elsewhere may be sent on.
@@ -141,7 +141,7 @@ mod tests {
             let mut bytes = Vec::new();
             rows.into_bytes(&mut bytes);
             assert_eq!(bytes.len(), rows.length_in_bytes());
-            rows = Rows::from_bytes(BytesMut::from(bytes).freeze());
+            rows = ExchangeBuffer::from_bytes(BytesMut::from(bytes).freeze());
             assert_eq!(rows.record_count(), count);
         }
         let mut arrived = Vec::new();

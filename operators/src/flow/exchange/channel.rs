@@ -33,20 +33,20 @@ pub(crate) fn round_bytes(most: Option<usize>) -> usize {
 /// A buffer and the worker that it is for. The number of the worker does not travel, since it is known on
 /// arrival.
 #[derive(Clone, Default)]
-struct Parcel<C> {
+struct Envelope<C> {
     to: usize,
     buffer: C,
 }
 
-impl<C: Accountable> Accountable for Parcel<C> {
+impl<C: Accountable> Accountable for Envelope<C> {
     fn record_count(&self) -> i64 {
         self.buffer.record_count()
     }
 }
 
-impl<C: ContainerBytes> ContainerBytes for Parcel<C> {
+impl<C: ContainerBytes> ContainerBytes for Envelope<C> {
     fn from_bytes(bytes: Bytes) -> Self {
-        Parcel { to: 0, buffer: C::from_bytes(bytes) }
+        Envelope { to: 0, buffer: C::from_bytes(bytes) }
     }
 
     fn length_in_bytes(&self) -> usize {
@@ -61,16 +61,16 @@ impl<C: ContainerBytes> ContainerBytes for Parcel<C> {
 /// Delivers parcels to their workers.
 struct Deliver;
 
-impl<C: Default> Distributor<Parcel<C>> for Deliver {
-    fn partition<T: Clone, P>(&mut self, parcel: &mut Parcel<C>, time: &T, workers: &mut [P])
+impl<C: Default> Distributor<Envelope<C>> for Deliver {
+    fn partition<T: Clone, P>(&mut self, parcel: &mut Envelope<C>, time: &T, workers: &mut [P])
     where
-        P: Push<Message<T, Parcel<C>>>,
+        P: Push<Message<T, Envelope<C>>>,
     {
         let to = parcel.to;
         Message::push_at(parcel, time.clone(), &mut workers[to]);
     }
 
-    fn flush<T: Clone, P: Push<Message<T, Parcel<C>>>>(&mut self, _time: &T, _workers: &mut [P]) {}
+    fn flush<T: Clone, P: Push<Message<T, Envelope<C>>>>(&mut self, _time: &T, _workers: &mut [P]) {}
 }
 
 /// A channel to all workers. Each record goes to the worker that its key selects, and there into the
@@ -78,10 +78,10 @@ impl<C: Default> Distributor<Parcel<C>> for Deliver {
 ///
 /// Records are put into the buffer of their worker as they are sent. The engine's own exchange would take
 /// them from one buffer and put them into another, at twice the cost.
-pub(crate) struct Way<T, C: Buffer<T>> {
-    input: InputHandle<u64, NoopBuilder<Parcel<C>>>,
+pub(crate) struct Channel<T, C: Buffer<T>> {
+    input: InputHandle<u64, NoopBuilder<Envelope<C>>>,
     /// The buffer of each worker.
-    parcels: Vec<Parcel<C>>,
+    parcels: Vec<Envelope<C>>,
     /// Number of records that a buffer has room for.
     room: usize,
     key: Box<dyn Fn(&T) -> u64>,
@@ -92,9 +92,9 @@ pub(crate) struct Way<T, C: Buffer<T>> {
     taken: ProbeHandle<u64>,
 }
 
-impl<T: 'static, C: Buffer<T>> Way<T, C> {
+impl<T: 'static, C: Buffer<T>> Channel<T, C> {
     /// Makes a channel. `key`: the worker of a record, modulo the number of workers. `round`: the number of
-    /// records after which [`Way::send`] ends a round.
+    /// records after which [`Channel::send`] ends a round.
     pub fn new<A>(
         worker: &mut Worker,
         name: &str,
@@ -119,7 +119,7 @@ impl<T: 'static, C: Buffer<T>> Way<T, C> {
                     // tells what has been taken in.
                     |_capability, _info| {
                         move |input, _output| {
-                            input.for_each(|_time, parcel: &mut Parcel<C>| {
+                            input.for_each(|_time, parcel: &mut Envelope<C>| {
                                 parcel.buffer.unload(&mut *arrived.borrow_mut());
                             });
                         }
@@ -127,10 +127,10 @@ impl<T: 'static, C: Buffer<T>> Way<T, C> {
                 )
                 .probe_with(&taken);
         });
-        let parcels = (0..worker.peers()).map(|to| Parcel { to, buffer: C::default() }).collect();
+        let parcels = (0..worker.peers()).map(|to| Envelope { to, buffer: C::default() }).collect();
         // Some workers get more records of a round than others.
         let room = round.div_ceil(worker.peers()).saturating_mul(2).min(C::RECORDS);
-        Way { input, parcels, room, key: Box::new(key), round, sent: 0, taken }
+        Channel { input, parcels, room, key: Box::new(key), round, sent: 0, taken }
     }
 
     /// Sends a record. At the end of a round, lets the engine work, and waits while the peers are too far

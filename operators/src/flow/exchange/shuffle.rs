@@ -6,10 +6,10 @@ use std::rc::Rc;
 
 use timely::worker::Worker;
 
-use super::buffer::{Buffer, Rows};
-use super::channel::{Way, round_bytes};
+use super::buffer::{Buffer, ExchangeBuffer};
+use super::channel::{Channel, round_bytes};
 use crate::record::Record;
-use crate::{Error, Runs, Scratch, Sorted};
+use crate::{Error, ExternalSort, Sorted, SpillBudget};
 
 /// Sends records to workers by key, and holds those that have arrived until they are taken. All workers must
 /// open the same shuffles in the same order, and finish each.
@@ -17,8 +17,8 @@ use crate::{Error, Runs, Scratch, Sorted};
 /// Sending is divided into rounds. A worker waits while it is more than eight rounds ahead of what its peers
 /// have taken in, so at most nine rounds of each sending worker travel. Their buffers of 64 KiB need not be
 /// full: between threads there may be one for each of the nine rounds and each pair of workers.
-pub struct Shuffle<T, C: Buffer<T> = Rows<T>> {
-    way: Way<T, C>,
+pub struct Shuffle<T, C: Buffer<T> = ExchangeBuffer<T>> {
+    way: Channel<T, C>,
     arrived: Rc<RefCell<Vec<T>>>,
 }
 
@@ -26,7 +26,7 @@ impl<T: 'static, C: Buffer<T>> Shuffle<T, C> {
     /// Opens a shuffle. `key`: the worker that a record goes to, modulo the number of workers.
     pub fn new(worker: &mut Worker, name: &str, key: impl Fn(&T) -> u64 + 'static) -> Self {
         let arrived = Rc::default();
-        Shuffle { way: Way::new(worker, name, key, usize::MAX, &arrived), arrived }
+        Shuffle { way: Channel::new(worker, name, key, usize::MAX, &arrived), arrived }
     }
 
     /// Sends one record. The caller ends the rounds.
@@ -72,17 +72,22 @@ impl<T: 'static, C: Buffer<T>> Shuffle<T, C> {
 /// Memory of records that travel: at most nine rounds of each worker, which is 9 MiB, or with a budget a
 /// quarter of it if that is less, in buffers with twice the room.
 pub struct SortingShuffle<R: Record + Ord> {
-    way: Way<R, Rows<R>>,
-    arrived: Rc<RefCell<Runs<R>>>,
+    way: Channel<R, ExchangeBuffer<R>>,
+    arrived: Rc<RefCell<ExternalSort<R>>>,
 }
 
 impl<R: Record + Ord> SortingShuffle<R> {
     /// Opens a shuffle. `key`: the worker that a record goes to, modulo the number of workers. `arrived`: an
     /// empty sort.
-    pub fn new(worker: &mut Worker, name: &str, key: impl Fn(&R) -> u64 + 'static, arrived: Runs<R>) -> Self {
+    pub fn new(
+        worker: &mut Worker,
+        name: &str,
+        key: impl Fn(&R) -> u64 + 'static,
+        arrived: ExternalSort<R>,
+    ) -> Self {
         let round = round_of::<R>(arrived.budget());
         let arrived = Rc::new(RefCell::new(arrived));
-        SortingShuffle { way: Way::new(worker, name, key, round, &arrived), arrived }
+        SortingShuffle { way: Channel::new(worker, name, key, round, &arrived), arrived }
     }
 
     /// Sends one record. At the end of a round, lets the engine work, and waits while the peers are too far
@@ -94,7 +99,7 @@ impl<R: Record + Ord> SortingShuffle<R> {
     /// Ends the sending, waits until all workers have done so, and returns the records that have arrived.
     pub fn finish(self, worker: &mut Worker) -> Result<Sorted<R>, Error> {
         self.way.close(worker);
-        self.arrived.replace(Runs::new(&Scratch::unused())).finish()
+        self.arrived.replace(ExternalSort::new(&SpillBudget::unused())).finish()
     }
 }
 
@@ -106,7 +111,7 @@ pub fn shuffle<R: Record>(
     key: impl Fn(&R) -> u64 + 'static,
 ) -> Vec<R> {
     let arrived = Rc::default();
-    let mut way = Way::<R, Rows<R>>::new(worker, name, key, round_of::<R>(None), &arrived);
+    let mut way = Channel::<R, ExchangeBuffer<R>>::new(worker, name, key, round_of::<R>(None), &arrived);
     records.into_iter().for_each(|record| way.send(worker, record));
     way.close(worker);
     arrived.take()
@@ -128,7 +133,7 @@ pub(crate) fn shuffle_into<R: Record, E>(
 ) -> Result<(), E> {
     arrived.clear();
     let here = Rc::new(RefCell::new(std::mem::take(arrived)));
-    let mut way = Way::<R, Rows<R>>::new(worker, name, key, round_of::<R>(budget), &here);
+    let mut way = Channel::<R, ExchangeBuffer<R>>::new(worker, name, key, round_of::<R>(budget), &here);
     send(&mut |record| way.send(worker, record))?;
     way.close(worker);
     *arrived = here.take();
@@ -222,18 +227,19 @@ mod tests {
         for workers in [1, 2, 3] {
             let expected: Vec<_> = (0..workers as u64 * 50_000).map(|record| (record % 7, record)).collect();
             for communication in [Process(workers), ProcessBinary(workers)] {
-                assert!(arrived::<Rows<_>>(communication.clone()) == expected, "{communication:?}");
+                assert!(arrived::<ExchangeBuffer<_>>(communication.clone()) == expected, "{communication:?}");
                 assert!(arrived::<Vec<_>>(communication.clone()) == expected, "{communication:?}");
             }
         }
     }
 
     /// Returns all records of two workers, sorted, by the worker that they have arrived at.
-    fn sorted(scratch: Scratch) -> Vec<Result<Vec<u64>, String>> {
+    fn sorted(scratch: SpillBudget) -> Vec<Result<Vec<u64>, String>> {
         two_workers(move |worker| {
             let first = worker.index() as u64 * 3000;
             let records = (first..first + 3000).map(|record| record * 7919 % 6000);
-            let mut shuffle = SortingShuffle::new(worker, "Test", |record| *record, Runs::new(&scratch));
+            let mut shuffle =
+                SortingShuffle::new(worker, "Test", |record| *record, ExternalSort::new(&scratch));
             records.for_each(|record| shuffle.send(worker, record));
             let mut all = Vec::new();
             let arrived =

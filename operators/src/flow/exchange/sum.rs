@@ -3,7 +3,7 @@
 use timely::worker::Worker;
 
 use super::shuffle::{Shuffle, shuffle};
-use crate::sets::feature_counts::{Piece, Sketch};
+use crate::sets::feature_counts::{CounterSlice, FeatureCounts};
 
 /// Number of pieces of 1 KiB after which the engine works.
 const ROUND: usize = 64;
@@ -13,7 +13,7 @@ const ROUND: usize = 64;
 ///
 /// Each piece is added up on one worker of one process (reduce-scatter), which then sends it to the other
 /// processes (all-gather). A single process only waits. Memory: what travels, some 600 pieces.
-pub fn sum(worker: &mut Worker, sketch: &Sketch, threads: usize) {
+pub fn sum(worker: &mut Worker, sketch: &FeatureCounts, threads: usize) {
     wait(worker);
     let (index, peers) = (worker.index(), worker.peers());
     if peers == threads {
@@ -32,8 +32,12 @@ pub fn sum(worker: &mut Worker, sketch: &Sketch, threads: usize) {
 }
 
 /// Sends pieces to workers, and gives those that arrive to `take`.
-fn exchange(worker: &mut Worker, pieces: impl Iterator<Item = (u64, Piece)>, take: impl Fn(&Piece)) {
-    let mut shuffle = Shuffle::<(u64, Piece)>::new(worker, "Sketch", |&(to, _)| to);
+fn exchange(
+    worker: &mut Worker,
+    pieces: impl Iterator<Item = (u64, CounterSlice)>,
+    take: impl Fn(&CounterSlice),
+) {
+    let mut shuffle = Shuffle::<(u64, CounterSlice)>::new(worker, "Sketch", |&(to, _)| to);
     for (sent, piece) in pieces.enumerate() {
         shuffle.send(piece);
         if sent % ROUND == ROUND - 1 {
@@ -55,18 +59,20 @@ mod tests {
 
     use super::*;
     use crate::sets::feature_counts::Counting;
-    use crate::{Scratch, hash};
+    use crate::{SpillBudget, hash};
 
     #[test]
     fn every_process_has_the_counts_of_all() {
         const THREADS: usize = 2;
         const PROCESSES: usize = 3;
-        let sketches: Vec<_> = (0..PROCESSES).map(|_| Arc::new(Sketch::of_corpus(1 << 20, None))).collect();
-        let whole = Arc::new(Sketch::of_corpus(1 << 20, None));
+        let sketches: Vec<_> =
+            (0..PROCESSES).map(|_| Arc::new(FeatureCounts::of_corpus(1 << 20, None))).collect();
+        let whole = Arc::new(FeatureCounts::of_corpus(1 << 20, None));
         let (shared, all) = (sketches.clone(), Arc::clone(&whole));
         let guards = timely::execute(timely::Config::process(THREADS * PROCESSES), move |worker| {
             let own = &shared[worker.index() / THREADS];
-            let mut counts = [own, &all].map(|sketch| Counting::new(Arc::clone(sketch), &Scratch::unused()));
+            let mut counts =
+                [own, &all].map(|sketch| Counting::new(Arc::clone(sketch), &SpillBudget::unused()));
             // Some features are counted by one worker, some by all, and one so often that its counter is
             // full.
             let features = (0..20_000_u64).filter(|i| i % 7 == worker.index() as u64 || i % 7 == 6);

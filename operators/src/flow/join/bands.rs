@@ -4,26 +4,26 @@ use timely::worker::Worker;
 
 use super::fingerprints::{BlockLoad, Compared};
 use crate::flow::skew::heavy::Skew;
-use crate::flow::skew::keyed_join::Meeting;
+use crate::flow::skew::keyed_join::KeyedJoin;
 use crate::record::{DocId, Pair};
-use crate::{Error, Runs, Scratch};
+use crate::{Error, ExternalSort, SpillBudget};
 
 /// Pairs of documents that agree on a band, found band by band.
 ///
 /// Memory: 16 bytes for each row of the band at hand, one for each kind of set of a document, twice if there are several workers;
 /// 24 for each pair. With a budget a half of it each.
 pub struct BandJoin {
-    scratch: Scratch,
-    meeting: Meeting<(u64, u64)>,
-    pairs: Runs<Pair>,
+    scratch: SpillBudget,
+    meeting: KeyedJoin<(u64, u64)>,
+    pairs: ExternalSort<Pair>,
     loads: Vec<BlockLoad>,
 }
 
 impl BandJoin {
     /// Of no band yet. Bands of very many documents, as `skew` says, are spread.
-    pub fn new(skew: Skew, scratch: &Scratch) -> Self {
+    pub fn new(skew: Skew, scratch: &SpillBudget) -> Self {
         let scratch = scratch.shared_by(2);
-        let (meeting, pairs) = (Meeting::new(skew, &scratch), Runs::new(&scratch).once());
+        let (meeting, pairs) = (KeyedJoin::new(skew, &scratch), ExternalSort::new(&scratch).once());
         BandJoin { scratch, meeting, pairs, loads: Vec::new() }
     }
 

@@ -8,11 +8,11 @@ use timely::worker::Worker;
 
 use crate::flow::exchange::shuffle::{SortingShuffle, shuffle_into};
 use crate::flow::owner;
-use crate::flow::skew::heavy::{Counters, Skew};
+use crate::flow::skew::heavy::{KeyCounters, Skew};
 use crate::flow::skew::pair_grid::in_tiles;
 use crate::method::Method;
 use crate::record::{Pair, Record, Row};
-use crate::{Error, Runs, Scratch, Sorted, Spool, hash};
+use crate::{Error, ExternalSort, Sorted, SpillBudget, Spool, hash};
 
 /// The rows of a value that is too heavy are sent by values of narrower blocks, and those of such by narrower ones still,
 /// so many times, before they meet in tiles: each time they are sent several times.
@@ -33,12 +33,12 @@ impl Compared {
     /// Delivers pairs.
     pub(crate) fn new(
         worker: &mut Worker,
-        pairs: Runs<Pair>,
+        pairs: ExternalSort<Pair>,
         loads: Vec<BlockLoad>,
-        scratch: &Scratch,
+        scratch: &SpillBudget,
     ) -> Result<Self, Error> {
         let mut pairs = pairs.finish()?;
-        let arrived = Runs::new(scratch).once();
+        let arrived = ExternalSort::new(scratch).once();
         let mut shuffle = SortingShuffle::new(worker, "Pair", |pair: &Pair| owner(pair.low), arrived);
         pairs.each(|pair| shuffle.send(worker, pair))?;
         drop(pairs);
@@ -60,7 +60,7 @@ pub struct BlockLoad {
 impl BlockLoad {
     /// Of rows before they are compared.
     pub(crate) fn of<T>(rows: &[T], key: impl Fn(&T) -> u64) -> Self {
-        let mut counters = Counters::default();
+        let mut counters = KeyCounters::default();
         rows.iter().for_each(|row| counters.add(key(row)));
         BlockLoad { rows: rows.len() as u64, largest_bucket: counters.largest(), compared: 0 }
     }
@@ -78,17 +78,17 @@ impl BlockLoad {
 pub struct RowSpool<F> {
     spool: Spool,
     /// For each holder.
-    scratch: Scratch,
+    scratch: SpillBudget,
     fingerprint: PhantomData<F>,
 }
 
 impl<F: Record> RowSpool<F> {
     /// No row yet. `scratch`: for them and for comparing them.
-    pub fn new(scratch: &Scratch) -> Self {
+    pub fn new(scratch: &SpillBudget) -> Self {
         RowSpool::of_holder(&scratch.shared_by(HOLDERS))
     }
 
-    fn of_holder(scratch: &Scratch) -> Self {
+    fn of_holder(scratch: &SpillBudget) -> Self {
         let scratch = scratch.clone();
         RowSpool { spool: Spool::new(&scratch), scratch, fingerprint: PhantomData }
     }
@@ -125,7 +125,7 @@ pub fn compare<M: Method>(
     let scratch = rows.scratch.clone();
     // Values are spread over rounds unevenly, so that on average half of the memory is to be filled.
     let fit = scratch.budget().map(|bytes| (bytes / 2 / size_of::<Row<M::Fingerprint>>()) as u64);
-    let pairs = Runs::new(&scratch);
+    let pairs = ExternalSort::new(&scratch);
     let load = BlockLoad::default();
     let mut join = Join { method, skew, scratch, fit, arrived: Vec::new(), load, pairs };
     let mut loads = Vec::new();
@@ -141,13 +141,13 @@ pub fn compare<M: Method>(
 struct Join<'a, M: Method> {
     method: &'a mut M,
     skew: Skew,
-    scratch: Scratch,
+    scratch: SpillBudget,
     /// So many rows may arrive at once; `None`: all.
     fit: Option<u64>,
     /// A buffer.
     arrived: Vec<Row<M::Fingerprint>>,
     load: BlockLoad,
-    pairs: Runs<Pair>,
+    pairs: ExternalSort<Pair>,
 }
 
 impl<M: Method> Join<'_, M> {

@@ -6,12 +6,12 @@ use timely::worker::Worker;
 
 use super::fingerprints::{BlockLoad, Compared};
 use crate::flow::skew::heavy::{Skew, add_up};
-use crate::flow::skew::keyed_join::Meeting;
+use crate::flow::skew::keyed_join::KeyedJoin;
 use crate::record::DocId;
-use crate::sets::feature_counts::Sketch;
-use crate::sets::prefix::{Held, Posting, SKETCH_WORDS, candidates};
+use crate::sets::feature_counts::FeatureCounts;
+use crate::sets::prefix::{Posting, PrefixIndex, SKETCH_WORDS, candidates};
 use crate::sets::{Rule, Sets};
-use crate::{Error, Runs, Scratch};
+use crate::{Error, ExternalSort, SpillBudget};
 
 /// Postings are exchanged in rounds, by the leading bits of their features, so that only an eighth of them is in memory or on
 /// disk at once.
@@ -28,19 +28,19 @@ const POSTING_HOLDERS: usize = 4;
 /// documents, a half for postings.
 pub struct PrefixJoin {
     rule: Rule,
-    scratch: Scratch,
-    held: Held,
+    scratch: SpillBudget,
+    held: PrefixIndex,
 }
 
 impl PrefixJoin {
     /// Of no document yet.
-    pub fn new(rule: Rule, scratch: &Scratch) -> Self {
-        PrefixJoin { rule, held: Held::new(&scratch.shared_by(HOLDERS)), scratch: scratch.clone() }
+    pub fn new(rule: Rule, scratch: &SpillBudget) -> Self {
+        PrefixJoin { rule, held: PrefixIndex::new(&scratch.shared_by(HOLDERS)), scratch: scratch.clone() }
     }
 
     /// Adds a document with its unsorted sets. `counts`: all workers have counted all features of their first documents
     /// in it.
-    pub fn add(&mut self, counts: &Sketch, doc: DocId, sets: &Sets) {
+    pub fn add(&mut self, counts: &FeatureCounts, doc: DocId, sets: &Sets) {
         self.held.add(&self.rule, counts, doc, sets);
     }
 
@@ -63,9 +63,9 @@ impl PrefixJoin {
     /// With so many numbers of a sketch in each posting.
     fn meet<const WORDS: usize>(self, worker: &mut Worker, skew: Skew) -> Result<Compared, Error> {
         let PrefixJoin { rule, held, scratch } = self;
-        let mut meeting = Meeting::new(skew, &scratch.shared_by(HOLDERS / POSTING_HOLDERS));
+        let mut meeting = KeyedJoin::new(skew, &scratch.shared_by(HOLDERS / POSTING_HOLDERS));
         let scratch = scratch.shared_by(HOLDERS);
-        let mut pairs = Runs::new(&scratch).once();
+        let mut pairs = ExternalSort::new(&scratch).once();
         let mut load = BlockLoad::default();
         let (key, doc) =
             (|posting: &Posting<WORDS>| posting.feature, |posting: &Posting<WORDS>| DocId(posting.doc));

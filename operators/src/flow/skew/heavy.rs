@@ -87,15 +87,15 @@ impl Skew {
         self,
         worker: &mut Worker,
         fit: Option<u64>,
-        scan: impl FnOnce(&mut Worker, &mut Counters) -> Result<(), E>,
+        scan: impl FnOnce(&mut Worker, &mut KeyCounters) -> Result<(), E>,
     ) -> Result<Heavy, E> {
         let peers = worker.peers() as u64;
         if peers == 1 && fit.is_none() {
             return Ok(Heavy::default());
         }
-        let mut counters = Counters::default();
+        let mut counters = KeyCounters::default();
         scan(worker, &mut counters)?;
-        let Counters(counters) = counters;
+        let KeyCounters(counters) = counters;
         let rows: u64 = counters.iter().sum();
         // A counter with more rows in all than the sum of `least` over all workers has more than `least` on at
         // least one of them.
@@ -140,15 +140,15 @@ impl Skew {
 }
 
 /// Number of rows of each counter.
-pub(crate) struct Counters(Vec<u64>);
+pub(crate) struct KeyCounters(Vec<u64>);
 
-impl Default for Counters {
+impl Default for KeyCounters {
     fn default() -> Self {
-        Counters(vec![0; 1 << COUNTER_BITS])
+        KeyCounters(vec![0; 1 << COUNTER_BITS])
     }
 }
 
-impl Counters {
+impl KeyCounters {
     /// Counts a row by its key, which must be spread over all bits.
     #[inline]
     pub fn add(&mut self, key: u64) {

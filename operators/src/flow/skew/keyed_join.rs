@@ -5,10 +5,10 @@ use std::mem;
 use timely::worker::Worker;
 
 use super::heavy::Skew;
-use super::pair_grid::{Place, in_tiles};
+use super::pair_grid::{GridCell, in_tiles};
 use crate::flow::exchange::shuffle::SortingShuffle;
 use crate::record::{DocId, Record};
-use crate::{Error, Runs, Scratch, hash};
+use crate::{Error, ExternalSort, SpillBudget, hash};
 
 /// Of what may be held, the records of one key are at the most one in so many parts: whoever compares them needs more.
 const KEY_PARTS: usize = 4;
@@ -18,16 +18,16 @@ const AT_ONCE_PARTS: usize = 8;
 /// Where records meet, once or again and again.
 ///
 /// Memory: with a budget as much as it says, of one key a quarter; else this worker's records, and those that come to it.
-pub(crate) struct Meeting<R> {
+pub(crate) struct KeyedJoin<R> {
     skew: Skew,
-    scratch: Scratch,
+    scratch: SpillBudget,
     /// A buffer.
     arrived: Vec<R>,
 }
 
-impl<R: Record + Ord> Meeting<R> {
-    pub fn new(skew: Skew, scratch: &Scratch) -> Self {
-        Meeting { skew, scratch: scratch.clone(), arrived: Vec::new() }
+impl<R: Record + Ord> KeyedJoin<R> {
+    pub fn new(skew: Skew, scratch: &SpillBudget) -> Self {
+        KeyedJoin { skew, scratch: scratch.clone(), arrived: Vec::new() }
     }
 
     /// Calls `each` with records that have met, and with which of their pairs are to be found there. `scan`: gives this
@@ -38,7 +38,7 @@ impl<R: Record + Ord> Meeting<R> {
         worker: &mut Worker,
         mut scan: impl FnMut(&mut Worker, &mut dyn FnMut(&mut Worker, R)) -> Result<(), E>,
         (key, doc): (impl Fn(&R) -> u64 + Copy + 'static, impl Fn(&R) -> DocId),
-        mut each: impl FnMut(&mut [R], Place),
+        mut each: impl FnMut(&mut [R], GridCell),
     ) -> Result<u64, E> {
         // They are looked at several times. What may be held, is.
         let mut held = Vec::new();
@@ -62,7 +62,7 @@ impl<R: Record + Ord> Meeting<R> {
             scan(worker, &mut |_, record| counters.add(spread(&record)))
         })?;
 
-        let arrived = Runs::new(&self.scratch).reusing(mem::take(&mut self.arrived));
+        let arrived = ExternalSort::new(&self.scratch).reusing(mem::take(&mut self.arrived));
         let mut light = SortingShuffle::new(worker, "Meet", key, arrived);
         scan(worker, &mut |worker, record| {
             if !heavy.has(spread(&record)) {
@@ -70,7 +70,7 @@ impl<R: Record + Ord> Meeting<R> {
             }
         })?;
         let mut arrived = light.finish(worker)?;
-        arrived.each_group(at_once, |a, b| key(a) == key(b), |records| each(records, Place::default()))?;
+        arrived.each_group(at_once, |a, b| key(a) == key(b), |records| each(records, GridCell::default()))?;
         if heavy.none() {
             self.arrived = arrived.into_memory();
             return Ok(0);
@@ -106,9 +106,9 @@ mod tests {
             };
             let (mut pairs, mut compared, mut largest) = (Vec::new(), 0, 0);
             let (key, doc) = (|record: &(u64, u64)| record.0, |record: &(u64, u64)| DocId(record.1));
-            let scratch = Scratch::new(&std::env::temp_dir(), budget);
-            let mut meeting = Meeting::new(Skew::default(), &scratch);
-            let each = |records: &mut [(u64, u64)], place: Place| {
+            let scratch = SpillBudget::new(&std::env::temp_dir(), budget);
+            let mut meeting = KeyedJoin::new(Skew::default(), &scratch);
+            let each = |records: &mut [(u64, u64)], place: GridCell| {
                 for same in records.chunk_by(|a, b| a.0 == b.0) {
                     largest = largest.max(same.len());
                     for (i, one) in same.iter().enumerate() {

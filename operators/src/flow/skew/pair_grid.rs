@@ -5,7 +5,7 @@ use timely::worker::Worker;
 
 use crate::flow::exchange::shuffle::SortingShuffle;
 use crate::record::{DocId, Pair, Record};
-use crate::{Error, Runs, Scratch, hash};
+use crate::{Error, ExternalSort, SpillBudget, hash};
 
 /// Least number of tiles of each worker. There are several, because tiles differ in size.
 const TILES: u64 = 4;
@@ -28,22 +28,22 @@ const MOST_PARTS: u64 = 1 << 10;
 /// two documents of part 1 meet in all three tiles; their pair belongs to tile 2
 /// ```
 #[derive(Clone, Copy, Debug)]
-struct Tiles {
+struct PairGrid {
     parts: u64,
 }
 
-impl Tiles {
+impl PairGrid {
     /// Makes as many tiles as keep the workers busy.
     fn of_workers(peers: u64) -> Self {
         let enough = (1..).find(|parts| parts * (parts + 1) / 2 >= TILES * peers);
-        Tiles { parts: enough.unwrap_or(1) }
+        PairGrid { parts: enough.unwrap_or(1) }
     }
 
     /// Increases the number of parts, if necessary, so that two parts of `rows` rows fit into memory, which
     /// holds `fit` rows.
     fn fitting(self, rows: u64, fit: Option<u64>) -> Self {
         let small = fit.map_or(1, |fit| (2 * rows).div_ceil(fit.max(1)).min(MOST_PARTS));
-        Tiles { parts: small.max(self.parts) }
+        PairGrid { parts: small.max(self.parts) }
     }
 
     fn part(self, doc: DocId) -> u64 {
@@ -70,9 +70,9 @@ fn tile(part: u64, other: u64) -> u64 {
 
 /// The tile in which records have met, if they met in one. Decides which of their pairs belong there.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Place(Option<(Tiles, u64)>);
+pub(crate) struct GridCell(Option<(PairGrid, u64)>);
 
-impl Place {
+impl GridCell {
     /// Whether the pair belongs here. Two documents may meet in many tiles, but their pair belongs to one of
     /// them.
     #[inline]
@@ -92,17 +92,17 @@ impl Place {
 /// each tile it meets the records of at most two of that many parts. Memory: `scratch`, and a tile.
 pub(crate) fn in_tiles<R: Record + Ord, E: From<Error>>(
     worker: &mut Worker,
-    scratch: &Scratch,
+    scratch: &SpillBudget,
     (rows, fit): (impl Fn(&R) -> u64, Option<u64>),
     scan: impl FnOnce(&mut Worker, &mut dyn FnMut(&mut Worker, R)) -> Result<(), E>,
     (key, doc): (impl Fn(&R) -> u64, impl Fn(&R) -> DocId),
-    mut each: impl FnMut(&mut [R], Place),
+    mut each: impl FnMut(&mut [R], GridCell),
 ) -> Result<(), E> {
-    let of_workers = Tiles::of_workers(worker.peers() as u64);
+    let of_workers = PairGrid::of_workers(worker.peers() as u64);
     let tiles = |record: &R| of_workers.fitting(rows(record), fit);
     // The tiles of a key go to one worker after the other.
     let to = |((key, tile), _): &((u64, u64), R)| key.wrapping_add(*tile);
-    let mut shuffle = SortingShuffle::new(worker, "Tile", to, Runs::new(scratch));
+    let mut shuffle = SortingShuffle::new(worker, "Tile", to, ExternalSort::new(scratch));
     scan(worker, &mut |worker, record| {
         for tile in tiles(&record).of(doc(&record)) {
             shuffle.send(worker, ((key(&record), tile), record));
@@ -117,7 +117,7 @@ pub(crate) fn in_tiles<R: Record + Ord, E: From<Error>>(
             for same in some.chunk_by(|a, b| a.0 == b.0) {
                 records.clear();
                 records.extend(same.iter().map(|(_, record)| *record));
-                each(&mut records, Place(Some((tiles(&same[0].1), same[0].0.1))));
+                each(&mut records, GridCell(Some((tiles(&same[0].1), same[0].0.1))));
             }
         },
     )?;
@@ -131,12 +131,12 @@ mod tests {
     #[test]
     fn every_pair_of_parts_has_a_tile_of_its_own() {
         for (peers, parts) in [(2, 4), (4, 6), (8, 8), (1000, 89)] {
-            let tiles = Tiles::of_workers(peers);
+            let tiles = PairGrid::of_workers(peers);
             assert_eq!(tiles.parts, parts);
             let numbers = (0..parts).flat_map(|high| (0..=high).map(move |low| tile(low, high)));
             assert!(numbers.eq(0..parts * (parts + 1) / 2));
         }
-        let tiles = Tiles::of_workers(4);
+        let tiles = PairGrid::of_workers(4);
         let docs = (0..100).map(DocId);
         for (a, b) in docs.clone().flat_map(|a| docs.clone().map(move |b| (a, b))) {
             let common = tiles.of(a).filter(|&tile| tiles.of(b).any(|other| other == tile));
@@ -147,8 +147,8 @@ mod tests {
 
     #[test]
     fn there_are_tiles_enough_to_fit_into_memory() {
-        assert_eq!(Tiles::of_workers(2).fitting(1_000, Some(10_000)).parts, 4);
-        assert_eq!(Tiles::of_workers(1).fitting(100_000, Some(10_000)).parts, 20);
-        assert_eq!(Tiles::of_workers(1).fitting(1 << 40, Some(0)).parts, MOST_PARTS);
+        assert_eq!(PairGrid::of_workers(2).fitting(1_000, Some(10_000)).parts, 4);
+        assert_eq!(PairGrid::of_workers(1).fitting(100_000, Some(10_000)).parts, 20);
+        assert_eq!(PairGrid::of_workers(1).fitting(1 << 40, Some(0)).parts, MOST_PARTS);
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::record::{DocId, Pair, Record};
-use crate::{Error, Scratch, Spool, hash};
+use crate::{Error, SpillBudget, Spool, hash};
 
 /// Greatest number of files of features of a part.
 const MOST_SPOOLS: usize = 64;
@@ -23,7 +23,7 @@ const DOC_BYTES: usize = 256;
 /// Example: documents in bundles 0, 1 and 2 have pairs in the cells (0, 0), (0, 1), (0, 2), (1, 1), (1, 2)
 /// and (2, 2). Bundle 0 is read once for the first three cells, bundle 1 once for each of the cells in which
 /// it meets another bundle, and so on.
-pub(crate) struct Bundles {
+pub(crate) struct FeatureBundles {
     spools: Vec<Spool>,
     count: u64,
     /// Bundles of the documents of the last pair.
@@ -37,17 +37,18 @@ struct Bundle {
     features: HashMap<DocId, Vec<u64>>,
 }
 
-impl Bundles {
+impl FeatureBundles {
     /// Divides documents into bundles. `features`: the features of `docs` documents, `numbers` in all.
     /// `scratch`: the scratch of one holder, and its budget. The two bundles in memory take two more holders.
     pub fn new(
         features: Spool,
         (docs, numbers): (usize, usize),
-        (scratch, budget): (&Scratch, usize),
+        (scratch, budget): (&SpillBudget, usize),
     ) -> Result<Self, Error> {
         let count = (numbers * u64::BYTES + docs * DOC_BYTES).div_ceil(budget.max(1)).max(1);
         let most = (budget / SPOOL_BYTES).clamp(1, MOST_SPOOLS);
-        let mut bundles = Bundles { spools: vec![features], count: count as u64, held: Default::default() };
+        let mut bundles =
+            FeatureBundles { spools: vec![features], count: count as u64, held: Default::default() };
         let spools = count.min(most);
         if spools > 1 {
             let of_spool = scratch.shared_by(spools);
@@ -66,7 +67,7 @@ impl Bundles {
         hash::spread(!doc.0) % self.count
     }
 
-    /// Returns the cell of a pair. Pairs must be given to [`Bundles::features`] in the order of their cells.
+    /// Returns the cell of a pair. Pairs must be given to [`FeatureBundles::features`] in the order of their cells.
     pub fn cell(&self, pair: &Pair) -> u64 {
         let [low, high] = [pair.low, pair.high].map(|doc| self.number(doc));
         low.min(high) * self.count + low.max(high)

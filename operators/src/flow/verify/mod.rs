@@ -9,19 +9,19 @@ use std::collections::HashMap;
 
 use timely::worker::Worker;
 
-use self::partitions::Parts;
-use self::wanted::Needs;
+use self::partitions::VerifyPartitions;
+use self::wanted::WantedDocs;
 use super::exchange::channel::{ROUND_BYTES, round_bytes};
 use super::exchange::shuffle::Shuffle;
 use crate::record::{DocId, Pair};
 use crate::sets::similarity::Similarity;
-use crate::{Error, Runs, Scratch, Sorted};
+use crate::{Error, ExternalSort, Sorted, SpillBudget};
 
 /// Returns the similarity of two documents with these features, if they match.
 pub type Matching = Box<dyn Fn(&[u64], &[u64]) -> Option<Similarity>>;
 
 /// A part, a document, and its features.
-type Features = (u64, u64, Vec<u64>);
+type PartFeatures = (u64, u64, Vec<u64>);
 
 /// Compares candidate pairs by the features of their documents.
 ///
@@ -31,7 +31,7 @@ type Features = (u64, u64, Vec<u64>);
 /// Memory of features that travel: at most nine rounds of each worker, which is 9 MiB, or with a budget one
 /// holder's share if that is less.
 pub struct Verify {
-    shuffle: Shuffle<Features, Vec<Features>>,
+    shuffle: Shuffle<PartFeatures, Vec<PartFeatures>>,
     arrived: Arrived,
     matching: Matching,
     /// Bytes of features sent in the current round.
@@ -43,7 +43,7 @@ pub struct Verify {
 
 enum Arrived {
     Decided(Waiting),
-    Kept(Parts),
+    Kept(VerifyPartitions),
 }
 
 /// Pairs that wait for features.
@@ -74,10 +74,10 @@ impl Verify {
         mut pairs: Sorted<Pair>,
         copies: &[(DocId, DocId)],
         matching: Matching,
-        scratch: &Scratch,
-    ) -> Result<(Self, Needs), Error> {
+        scratch: &SpillBudget,
+    ) -> Result<(Self, WantedDocs), Error> {
         let scratch = scratch.shared_by(Verify::HOLDERS);
-        let mut wanted = Runs::new(&scratch).once();
+        let mut wanted = ExternalSort::new(&scratch).once();
         let arrived = match scratch.budget() {
             None => {
                 let (mut waiting, here) = (Waiting::default(), worker.index() as u64);
@@ -88,11 +88,13 @@ impl Verify {
                 drop(pairs);
                 Arrived::Decided(waiting)
             }
-            Some(bytes) => Arrived::Kept(Parts::new(worker, pairs, &mut wanted, (&scratch, bytes))?),
+            Some(bytes) => {
+                Arrived::Kept(VerifyPartitions::new(worker, pairs, &mut wanted, (&scratch, bytes))?)
+            }
         };
         let round = round_bytes(scratch.budget());
-        let needs = Needs::exchange(worker, wanted, copies, &scratch)?;
-        let shuffle = Shuffle::new(worker, "Features", |features: &Features| features.0);
+        let needs = WantedDocs::exchange(worker, wanted, copies, &scratch)?;
+        let shuffle = Shuffle::new(worker, "Features", |features: &PartFeatures| features.0);
         Ok((Verify { shuffle, arrived, matching, sent: 0, read: 0, round }, needs))
     }
 
@@ -100,7 +102,7 @@ impl Verify {
     /// work.
     pub fn send(&mut self, worker: &mut Worker, part: u64, doc: DocId, features: &[u64]) {
         self.shuffle.send((part, doc.0, features.to_vec()));
-        self.sent += size_of::<Features>() + size_of_val(features);
+        self.sent += size_of::<PartFeatures>() + size_of_val(features);
         if self.sent >= self.round {
             self.round(worker);
         }
@@ -146,7 +148,7 @@ impl Verify {
 }
 
 impl Arrived {
-    fn add(&mut self, (part, doc, features): Features, matching: &Matching) {
+    fn add(&mut self, (part, doc, features): PartFeatures, matching: &Matching) {
         match self {
             Arrived::Decided(waiting) => waiting.arrived(DocId(doc), features, matching),
             Arrived::Kept(parts) => parts.push(part, DocId(doc), &features),

@@ -5,50 +5,50 @@ use timely::worker::Worker;
 use crate::flow::exchange::shuffle::SortingShuffle;
 use crate::flow::owner;
 use crate::record::DocId;
-use crate::spill::merge::Cursor;
-use crate::{Error, Matches, Runs, Scratch};
+use crate::spill::merge::MergeCursor;
+use crate::{Error, ExternalSort, Matches, SpillBudget};
 
 /// Documents of this worker that must be read again, each with the parts of the pairs in which its features
 /// are wanted.
 ///
 /// They must be asked for in the order of the corpus. Memory: 16 bytes for each document and part, or a
 /// holder's budget.
-pub struct Needs {
-    needs: Cursor<(u64, u64)>,
-    /// Buffer for the result of [`Needs::of`].
+pub struct WantedDocs {
+    needs: MergeCursor<(u64, u64)>,
+    /// Buffer for the result of [`WantedDocs::of`].
     parts: Vec<u64>,
 }
 
 /// Number that stands for no part: nobody wants the features of the document.
 const NOBODY: u64 = u64::MAX;
 
-impl Needs {
+impl WantedDocs {
     /// Collects the documents that must only be named: those of pairs and of groups of identical documents,
     /// found by all workers.
-    pub fn of_matches(worker: &mut Worker, matches: &Matches, scratch: &Scratch) -> Result<Self, Error> {
-        let mut wanted = Runs::new(scratch).once();
+    pub fn of_matches(worker: &mut Worker, matches: &Matches, scratch: &SpillBudget) -> Result<Self, Error> {
+        let mut wanted = ExternalSort::new(scratch).once();
         for (pair, _) in &matches.pairs {
             wanted.extend([(pair.low.0, NOBODY), (pair.high.0, NOBODY)]);
         }
-        Needs::exchange(worker, wanted, &matches.copies, scratch)
+        WantedDocs::exchange(worker, wanted, &matches.copies, scratch)
     }
 
     /// Tells every worker which of its documents are wanted by which part, and which are in a group of
     /// identical documents.
     pub(crate) fn exchange(
         worker: &mut Worker,
-        mut wanted: Runs<(u64, u64)>,
+        mut wanted: ExternalSort<(u64, u64)>,
         copies: &[(DocId, DocId)],
-        scratch: &Scratch,
+        scratch: &SpillBudget,
     ) -> Result<Self, Error> {
         for &(doc, first) in copies {
             wanted.extend([(doc.0, NOBODY), (first.0, NOBODY)]);
         }
-        let arrived = Runs::new(scratch).once();
+        let arrived = ExternalSort::new(scratch).once();
         let mut shuffle =
             SortingShuffle::new(worker, "Need", |need: &(u64, u64)| owner(DocId(need.0)), arrived);
         wanted.finish()?.each(|need| shuffle.send(worker, need))?;
-        Ok(Needs { needs: Cursor::new(shuffle.finish(worker)?), parts: Vec::new() })
+        Ok(WantedDocs { needs: MergeCursor::new(shuffle.finish(worker)?), parts: Vec::new() })
     }
 
     /// Returns the parts that want the features of a document, or `None` if the document is not needed at

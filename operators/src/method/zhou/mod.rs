@@ -8,8 +8,8 @@ pub mod retrieval;
 use std::fmt;
 
 use self::retrieval::{Retrieval, WordRow};
-use super::{Parameters, Wrong, number, store, store_clean, store_features};
-use crate::fingerprint::bit_counts::Tally;
+use super::{Parameters, WrongParameter, number, store, store_clean, store_features};
+use crate::fingerprint::bit_counts::BitCounts;
 use crate::hash;
 use crate::record::{DocId, Pair};
 use crate::sets::similarity::{Similarity, shared};
@@ -64,7 +64,7 @@ impl ZhouSpec {
 }
 
 impl Parameters for ZhouSpec {
-    fn set(&mut self, key: &str, value: &str) -> Result<(), Wrong> {
+    fn set(&mut self, key: &str, value: &str) -> Result<(), WrongParameter> {
         match key {
             "k" => number(&mut self.k, value, 2..=8, "2 to 8"),
             "threshold" => {
@@ -83,7 +83,7 @@ impl Parameters for ZhouSpec {
             }
             "features" => store_features(&mut self.features, value),
             "clean" => store_clean(&mut self.clean, value),
-            _ => Err(Wrong::Unknown),
+            _ => Err(WrongParameter::Unknown),
         }
     }
 }
@@ -133,7 +133,7 @@ impl Zhou {
 
     /// Returns the row of a cleaned text. A repeated word is counted each time in the fingerprint.
     pub fn row(&self, doc: DocId, text: &str) -> WordRow {
-        let (mut tally, mut words) = (Tally::<u64>::default(), Vec::new());
+        let (mut tally, mut words) = (BitCounts::<u64>::default(), Vec::new());
         self.features.slices(text, |word| {
             tally.add(word_hash(word, self.fold).into());
             words.push(hash::word(word.as_bytes(), 0, word.len()));

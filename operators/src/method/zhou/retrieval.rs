@@ -129,7 +129,7 @@ impl Retrieval {
         duplicate: impl FnMut(&WordRow, &WordRow) -> bool,
     ) -> Comparisons {
         rows.sort_unstable_by_key(|row| row.doc);
-        let mut search = Search {
+        let mut search = CopySearch {
             rows,
             original: sizes.original,
             deleted: vec![false; rows.len()],
@@ -147,7 +147,7 @@ impl Retrieval {
             }
             Retrieval::Recursive => search.split(&mut all, sizes.copy, u32::MAX, group),
         }
-        let Search { deleted, comparisons, .. } = search;
+        let CopySearch { deleted, comparisons, .. } = search;
         let mut deleted = deleted.into_iter();
         rows.retain(|_| deleted.next() == Some(false));
         comparisons
@@ -177,7 +177,7 @@ fn groups(bits: u32) -> [u32; COPIES] {
 }
 
 /// The search of one copy. Rows are named by their index, which is in the order of the corpus.
-struct Search<'a, D> {
+struct CopySearch<'a, D> {
     rows: &'a [WordRow],
     original: u64,
     deleted: Vec<bool>,
@@ -185,7 +185,7 @@ struct Search<'a, D> {
     comparisons: Comparisons,
 }
 
-impl<D: FnMut(&WordRow, &WordRow) -> bool> Search<'_, D> {
+impl<D: FnMut(&WordRow, &WordRow) -> bool> CopySearch<'_, D> {
     /// Compares each row with the earlier ones that were not deleted, in order, until it is a duplicate of
     /// one. Rows that differ in the bits `on` are skipped. Returns the number of rows looked at, skipped ones
     /// included.
