@@ -10,39 +10,21 @@ pub mod launch;
 mod output;
 mod progress;
 
-use std::fs::File;
-use std::io::{self, Read, Write as _};
 use std::{env, fmt, process};
 
 use anyhow::{Context, Result, bail};
 use clap::builder::TypedValueParser;
 use cluster::{Cluster, Limits};
-use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+use xxhash_rust::xxh3::xxh3_128;
 
+use launch::build_identity::hash_of_program;
 use launch::role::{ProcessOptions, ProcessRole, ProcessTask};
 
 pub use cli::exit::{WrongUse, exit_code};
+pub use cli::terminal::say;
 pub use launch::launcher::Launch;
 pub use launch::parent_watch::{BOUND, become_bound};
-pub use progress::Show;
-
-/// Writes a line to stderr. A closed or full stderr is no failure of the job.
-pub fn say(line: impl fmt::Display) {
-    if cfg!(test) {
-        return eprintln!("{line}"); // the test harness shows stderr of tests that fail
-    }
-    let _ = writeln!(std::io::stderr(), "{line}");
-}
-
-/// Writes the answer of a job to stdout. A reader that has seen enough, such as `head`, is no failure.
-fn print(answer: impl fmt::Display) -> Result<()> {
-    match write!(std::io::stdout(), "{answer}").and_then(|()| std::io::stdout().flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(error).context("could not write to the standard output")
-        }
-        _ => Ok(()),
-    }
-}
+pub use progress::ProgressOptions;
 
 /// Options that every job has, which come before or after its name.
 #[derive(Clone, Debug, clap::Args)]
@@ -54,26 +36,8 @@ pub struct Common {
     #[arg(long, global = true, value_name = "N",
         value_parser = clap::value_parser!(u16).range(1..=1024).map(usize::from))]
     workers: Option<usize>,
-    /// How progress is shown on stderr
-    ///
-    /// With `auto`, a terminal gets one line that renews itself. Elsewhere there is a line every few seconds,
-    /// from the first process only.
-    #[arg(long, global = true, value_name = "HOW", default_value = "auto")]
-    progress: Show,
-    /// Print nothing but errors
-    #[arg(long, short, global = true)]
-    quiet: bool,
-    /// Keep the numbers of the running job in this file, for Prometheus
-    ///
-    /// The file is replaced in one step every 5 seconds and at the end, whether the job succeeds or fails.
-    #[arg(long, global = true, value_name = "FILE", value_parser = cli::values::paths())]
-    metrics_file: Option<String>,
-    /// Append what happens to this file, as JSON lines
-    ///
-    /// An event is written when the job, a stage or a split begins or ends, when a worker is slow, and for
-    /// each warning. Each has its time.
-    #[arg(long, global = true, value_name = "FILE", value_parser = cli::values::paths())]
-    events: Option<String>,
+    #[command(flatten)]
+    progress: ProgressOptions,
     #[command(flatten)]
     processes: ProcessOptions,
     /// Place of this process among several, once [`Common::start`] has found that there are several.
@@ -91,7 +55,7 @@ impl Common {
     /// # Errors
     /// [`WrongUse`]; an error if a launcher has started this process and is gone.
     pub fn start(&mut self, several: bool) -> Result<Option<Launch>> {
-        let start = self.processes.start(self.workers, self.quiet, |name| env::var(name).ok())?;
+        let start = self.processes.start(self.workers, self.progress.quiet, |name| env::var(name).ok())?;
         let processes = match &start {
             ProcessTask::Launch(launch) => launch.addresses.len(),
             ProcessTask::Process(place) => place.addresses.len(),
@@ -147,67 +111,8 @@ impl Common {
 
     /// Says a warning, unless the user wants only errors.
     fn warn(&self, line: impl fmt::Display) {
-        if !self.quiet {
+        if !self.progress.quiet {
             say(cluster::shown(&format!("warning: {line}")));
         }
-    }
-
-    /// Returns how this process shows its progress.
-    fn show(&self) -> Show {
-        match &self.place {
-            _ if self.quiet => Show::None,
-            Some(place) if place.index > 0 && self.progress == Show::Auto => Show::None,
-            _ => self.progress,
-        }
-    }
-}
-
-/// Returns a name for the build of this program. The processes of a job must be of one build, and so must a
-/// run and the run that it resumes.
-///
-/// Linkers put a hash of the whole program into its head (GNU's build id), and then the head is enough.
-/// Without it the whole program is read, which takes 25 ms for 100 MB.
-pub(crate) fn hash_of_program() -> io::Result<u128> {
-    // Another program may have taken its name by now.
-    let program = File::open("/proc/self/exe").or_else(|_| File::open(env::current_exe()?))?;
-    hash_of_build(program)
-}
-
-fn hash_of_build(mut program: impl Read) -> io::Result<u128> {
-    let (mut hash, mut window) = (Xxh3::new(), Vec::with_capacity(PROGRAM_WINDOW));
-    loop {
-        window.clear();
-        program.by_ref().take(PROGRAM_WINDOW as u64).read_to_end(&mut window)?;
-        hash.update(&window);
-        if window.len() < PROGRAM_WINDOW || memchr::memmem::find(&window, BUILD_ID).is_some() {
-            return Ok(hash.digest128());
-        }
-    }
-}
-
-/// Number of bytes of the program that are read at a time.
-const PROGRAM_WINDOW: usize = 64 << 10;
-/// Head of the ELF note with the build id: a name of 4 bytes, 20 bytes of hash, type 3, "GNU".
-const BUILD_ID: &[u8] = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn any_byte_of_a_program_without_a_build_id_tells_its_build() {
-        let program = |byte: usize, head: &[u8]| {
-            let mut program = vec![7; 5 * PROGRAM_WINDOW + 3];
-            program[100..100 + head.len()].copy_from_slice(head);
-            program[byte] ^= 1;
-            hash_of_build(&program[..]).unwrap()
-        };
-        for byte in [0, 70_000, 200_000, 5 * PROGRAM_WINDOW + 2] {
-            assert_ne!(program(byte, b""), program(byte + 1 - 2 * (byte > 0) as usize, b""), "{byte}");
-        }
-        // The build id is in the head.
-        assert_eq!(program(200_000, BUILD_ID), program(70_000, BUILD_ID));
-        assert_ne!(program(120, BUILD_ID), program(70_000, BUILD_ID));
-        assert!(hash_of_program().is_ok());
     }
 }

@@ -92,6 +92,22 @@ fn the_arrows_between_the_packages_hold() {
     assert_eq!(dependencies("Cargo.toml"), ["datasets", "operators", "cluster"]);
 }
 
+/// Rooms of `jobs`, from low to high: a room uses only those before it.
+const ROOMS: [&str; 7] = ["cli", "launch", "progress", "corpus", "output", "dedup", "commands"];
+
+#[test]
+fn the_arrows_between_the_rooms_of_jobs_hold() {
+    for (height, room) in ROOMS.iter().enumerate() {
+        for (name, source) in sources(&format!("jobs/{room}")) {
+            for above in &ROOMS[height + 1..] {
+                let code = source.lines().filter(|line| !line.trim_start().starts_with("//"));
+                let named = code.filter(|line| line.contains(&format!("crate::{above}::")));
+                assert_eq!(named.collect::<Vec<_>>(), [""; 0], "{name} is below {above}");
+            }
+        }
+    }
+}
+
 #[test]
 fn unsafe_code_is_in_one_file() {
     name_none_of("", &["unsafe"], |file| {

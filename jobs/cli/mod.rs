@@ -4,4 +4,5 @@
 
 pub(crate) mod exit;
 pub(crate) mod report_file;
+pub(crate) mod terminal;
 pub(crate) mod values;

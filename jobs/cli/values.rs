@@ -8,7 +8,7 @@ use cluster::{path_of_text, text_of_path};
 use datasets::BadText;
 use operators::text::features::Lexicon;
 
-use crate::WrongUse;
+use crate::cli::exit::WrongUse;
 
 /// What happens to a text with bytes that its encoding does not allow.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]

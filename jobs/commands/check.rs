@@ -6,11 +6,12 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, bail};
 use cluster::{Store, Stores, shown};
 
+use crate::Common;
+use crate::cli::exit::WrongUse;
+use crate::cli::terminal::{print, say};
 use crate::cli::values::paths;
-use crate::output::{
-    Difference, FOLDERS, FileList, OutputFile, SUCCESS, SuccessList, each_at_once, found_below, hash, read,
-};
-use crate::{Common, WrongUse, print, say};
+use crate::corpus::output_layout::{FOLDERS, SUCCESS};
+use crate::output::{Difference, FileList, OutputFile, SuccessList, each_at_once, found_below, hash, read};
 
 /// Compare finished outputs with the lists of files in their _SUCCESS
 ///

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use datasets::Synthetic;
 use serde::Serialize;
 
-use crate::WrongUse;
+use crate::cli::exit::WrongUse;
 
 /// Write a synthetic Chinese corpus with known duplicates
 ///

@@ -12,18 +12,21 @@ use operators::text::features::Lexicon;
 use operators::{Cost, Curve, DocId, SpillBudget};
 
 use super::plot::Plot;
+use crate::Common;
+use crate::cli::exit::WrongUse;
 use crate::cli::report_file::ReportFile;
+use crate::cli::terminal::print;
 use crate::cli::values::paths;
+use crate::corpus::input::Input;
 use crate::corpus::input::{Census, InputOptions};
 use crate::corpus::plan::Sample;
 use crate::dedup::corpus_counts;
 use crate::dedup::default_verification;
 use crate::dedup::search::CorpusSearch;
 use crate::output::map_output::MapOutputs;
-use crate::output::read_back::Input;
-use crate::output::summary::{ResourceUsage, skew};
+use crate::output::summary::skew;
 use crate::progress::Progress;
-use crate::{Common, WrongUse, print};
+use crate::progress::usage::ResourceUsage;
 
 /// Say what a method does, and what a job with it would find and cost
 ///

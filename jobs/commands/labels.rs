@@ -5,7 +5,7 @@ use std::fmt;
 
 use anyhow::{Result, bail};
 
-use crate::WrongUse;
+use crate::cli::exit::WrongUse;
 
 /// Options by which a file of labels is read.
 #[derive(Clone, Debug, clap::Args)]

@@ -10,13 +10,14 @@ use datasets::{Codec, Container, Content, Encoding, PackWriter, Piece, Reading};
 use operators::{DocBatch, Reject};
 
 use super::repack::{Copied, Repack};
+use crate::Common;
+use crate::cli::exit::WrongUse;
 use crate::cli::values::{OnBadText, output_and_inputs, paths, record_size, size};
 use crate::corpus::plan::{Plan, Split, UnopenedPiece};
 use crate::corpus::splits;
 use crate::output::OutputFolder;
 use crate::output::rejects::SplitRejectsWriter;
 use crate::progress::{Stage, StageTimer};
-use crate::{Common, WrongUse};
 
 /// Format of one text a file, whatever the files are called.
 const TEXTS: &str = "tancorp";

@@ -10,13 +10,15 @@ use cluster::{Cluster, Stores};
 use datasets::Reading;
 use serde::Serialize;
 
+use crate::Common;
+use crate::cli::terminal::say;
 use crate::corpus::plan::{Plan, Split};
 use crate::corpus::splits;
 use crate::output::rejects::{RejectLimit, Rejects, SplitRejectsWriter};
-use crate::output::summary::{Clock, ResourceUsage};
+use crate::output::summary::Clock;
 use crate::output::{FileList, OutputFolder};
-use crate::progress::{Progress, Stage, StageRow, StageTable, StageTimer, Watch, Watched};
-use crate::{Common, say};
+use crate::progress::usage::ResourceUsage;
+use crate::progress::{Progress, Stage, StageRow, StageTable, StageTimer, Watch};
 
 /// What a job was asked for.
 pub(crate) struct Repack<'a> {
@@ -80,14 +82,14 @@ impl Repack<'_> {
         let (common, output) = (self.common, self.output);
         let configuration = &serde_json::to_value(&self.configuration)?;
         let progress = Arc::new(Progress::default());
-        let watched = Watched { common, name: self.stage.name(), output, plan, configuration, process: 0 };
+        let watched = plan.watched(&common.progress, self.stage.name(), output, configuration, 0)?;
         let watch = Watch::start(&watched, &progress)?;
         let claimed = OutputFolder::claim_alone(stores, output, self.overwrite, plan);
         let summary = watch.end(claimed.and_then(|folder| {
             let copied = self.copy(plan, reading, &folder, &progress, start, copy);
             folder.close(copied)
         }))?;
-        if !common.quiet {
+        if !common.progress.quiet {
             say(&summary);
             say(StageTable(&progress.totals()));
         }

@@ -9,6 +9,8 @@ use cluster::{Cluster, Stores};
 use operators::{DocId, Matches, Pair, Resolve, Similarity};
 use serde_json::json;
 
+use crate::Common;
+use crate::cli::exit::WrongUse;
 use crate::cli::values::paths;
 use crate::corpus::doc_ids::DocIds;
 use crate::dedup::corpus_counts;
@@ -20,7 +22,6 @@ use crate::output::read_back::Finished;
 use crate::output::rejects::Rejects;
 use crate::output::tables::PairsOf;
 use crate::progress::Progress;
-use crate::{Common, WrongUse};
 
 /// Raise the threshold of a finished output, without comparing anything again
 ///

@@ -12,9 +12,11 @@ use operators::{DocId, hash};
 use terminal_size::{Width, terminal_size};
 
 use super::side_by_side::TextLayout;
+use crate::Common;
+use crate::cli::exit::WrongUse;
+use crate::cli::terminal::print;
 use crate::cli::values::paths;
 use crate::output::read_back::{Finished, PairRow};
-use crate::{Common, WrongUse, print};
 
 /// Width if the output is no terminal, in columns.
 const WIDTH: usize = 120;

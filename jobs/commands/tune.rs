@@ -10,14 +10,16 @@ use operators::{Point, Ranking, Similarity};
 
 use super::labels::{LabelOptions, Labels, Truth};
 use super::plot::Plot;
+use crate::Common;
+use crate::cli::exit::WrongUse;
 use crate::cli::report_file::ReportFile;
+use crate::cli::terminal::print;
 use crate::cli::values::{paths, text_of_file};
 use crate::corpus::input::{Census, InputOptions};
+use crate::corpus::input::{Input, InputDocument};
 use crate::corpus::plan::Sample;
 use crate::dedup::corpus_counts;
-use crate::output::read_back::{Input, InputDocument};
 use crate::progress::Progress;
-use crate::{Common, WrongUse, print};
 
 /// Largest number of documents that are compared each with each: two labels' worth of pairs is 200 MB.
 const MOST_DOCUMENTS: usize = 7_000;

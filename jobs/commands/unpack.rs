@@ -10,13 +10,14 @@ use datasets::{Packed, Piece, Reading};
 use operators::DocBatch;
 
 use super::repack::{Copied, Repack};
+use crate::Common;
+use crate::cli::exit::WrongUse;
 use crate::cli::values::{output_and_inputs, paths, record_size, size};
 use crate::corpus::plan::{Plan, Split};
 use crate::corpus::splits;
 use crate::output::OutputFolder;
 use crate::output::rejects::SplitRejectsWriter;
 use crate::progress::{Stage, StageTimer};
-use crate::{Common, WrongUse};
 
 /// Longest name of a file or folder on today's file systems, in bytes.
 const NAME_BYTES: usize = 255;

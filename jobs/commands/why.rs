@@ -5,10 +5,12 @@ use cluster::{Stores, shown};
 
 use super::pair_trace::Comparison;
 use super::show::how_alike;
+use crate::Common;
+use crate::cli::exit::WrongUse;
+use crate::cli::terminal::print;
 use crate::cli::values::paths;
 use crate::dedup::corpus_counts;
 use crate::output::read_back::{Finished, MemberRow, PairRow};
-use crate::{Common, WrongUse, print};
 
 /// Number of pairs of a document that are listed.
 const PAIRS: usize = 10;

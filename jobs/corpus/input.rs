@@ -6,13 +6,13 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use cluster::{Cluster, Stores};
 use datasets::{Encoding, Error, Extractors, Reading};
+use operators::DocId;
 use operators::text::features::Lexicon;
 
 use super::plan::Plan;
 use super::splits;
-use crate::WrongUse;
+use crate::cli::exit::WrongUse;
 use crate::cli::values::{OnBadText, lexicon, record_size, size};
-use crate::output::read_back::Input;
 use crate::progress::{Progress, Stage};
 
 /// Options by which the input is read.
@@ -152,5 +152,76 @@ impl Census {
             Some(error) if all.documents == 0 => bail!(error), // a name that no file knows is misspelt
             _ => Ok(all),
         }
+    }
+}
+
+/// Planned input, and how it is read.
+pub(crate) struct Input {
+    pub plan: Plan,
+    pub reading: Reading,
+    pub workers: usize,
+}
+
+/// Document of the input.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct InputDocument {
+    /// Position in the corpus.
+    pub place: DocId,
+    pub id: String,
+    pub text: String,
+}
+
+impl Input {
+    /// Reads the documents at these positions, sorted by position.
+    pub fn at(&self, places: &[DocId]) -> Result<Vec<InputDocument>> {
+        let mut places = places.to_vec();
+        places.sort_unstable();
+        places.dedup();
+        let found = self.documents(
+            |split| {
+                let of_split = places.partition_point(|place| place.split() < split);
+                places.get(of_split).is_some_and(|place| place.split() == split)
+            },
+            |place, _| places.binary_search(&place).is_ok(),
+        )?;
+        if found.len() < places.len() {
+            bail!("a document of the output was not found again; did the input change since?");
+        }
+        Ok(found)
+    }
+
+    /// Reads the documents with these ids, sorted by position. Cost: reads the whole input.
+    pub fn with_ids(&self, ids: &[&str]) -> Result<Vec<InputDocument>> {
+        self.documents(|_| true, |_, id| ids.contains(&id))
+    }
+
+    /// Reads the documents that `document` asks for, in the splits that `split` asks for, sorted by position.
+    pub fn documents(
+        &self,
+        split: impl Fn(u32) -> bool + Sync,
+        document: impl Fn(DocId, &str) -> bool + Sync,
+    ) -> Result<Vec<InputDocument>> {
+        let progress = Progress::default();
+        let found = splits::each_split(
+            &self.plan,
+            &Cluster::alone(self.workers),
+            (&progress, Stage::Map),
+            |at, number, unread| {
+                let mut found = Vec::new();
+                if split(number) {
+                    splits::read(number, unread, &self.reading, at, |batch| {
+                        let docs = batch.docs().filter(|doc| document(doc.doc, doc.id));
+                        found.extend(docs.map(|doc| InputDocument {
+                            place: doc.doc,
+                            id: doc.id.to_owned(),
+                            text: doc.text.to_owned(),
+                        }));
+                        Ok(())
+                    })?;
+                }
+                Ok(found)
+            },
+        )?;
+        Ok(found.into_iter().flatten().collect())
     }
 }

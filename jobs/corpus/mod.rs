@@ -4,6 +4,7 @@
 
 pub(crate) mod doc_ids;
 pub(crate) mod input;
+pub(crate) mod output_layout;
 pub(crate) mod own_outputs;
 pub(crate) mod plan;
 pub(crate) mod same_input;

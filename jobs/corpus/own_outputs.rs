@@ -7,8 +7,9 @@ use cluster::{BlobReader, Found, Store, shown};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::output::{FOLDERS, SUCCESS, is_begun};
-use crate::{WrongUse, say};
+use super::output_layout::{FOLDERS, SUCCESS, is_begun};
+use crate::cli::exit::WrongUse;
+use crate::cli::terminal::say;
 
 /// Members that a `_SUCCESS` of this program has. One of Spark is empty or has no configuration.
 #[derive(Deserialize)]

@@ -13,7 +13,10 @@ use operators::text::{Clean, Cleaner};
 use operators::{Doc, DocId, hash};
 
 use super::own_outputs;
-use crate::{WrongUse, say};
+use crate::cli::exit::WrongUse;
+use crate::cli::terminal::say;
+use crate::progress::{ProgressOptions, Watched};
+use serde_json::Value;
 
 /// Number of bytes at the start of a file by which its format is recognised.
 const HEAD_BYTES: usize = 4096;
@@ -94,6 +97,11 @@ pub(crate) struct UnopenedPiece {
 }
 
 impl Split {
+    /// Returns the name of its first file, for people.
+    pub fn uri(&self) -> String {
+        self.pieces.first().map_or(String::new(), UnopenedPiece::uri)
+    }
+
     /// Returns the same split, which notes sums of what is read of it.
     pub fn noting(&self) -> Self {
         let noting = |piece: &UnopenedPiece| UnopenedPiece { noted: Some(Arc::default()), ..piece.clone() };
@@ -241,6 +249,26 @@ impl Plan {
     }
 
     /// Returns the number of bytes of all input files.
+    /// Returns what is shown of a job that reads this input.
+    ///
+    /// # Errors
+    /// [`WrongUse`] when a file of metrics or events is an input.
+    pub fn watched<'a>(
+        &self,
+        options: &'a ProgressOptions,
+        name: &'a str,
+        output: &'a str,
+        configuration: &'a Value,
+        process: usize,
+    ) -> Result<Watched<'a>> {
+        if let Some((option, file)) = options.input(|file| self.file_below("", file).is_some()) {
+            bail!(WrongUse(format!("{option} would write to the input \"{file}\"")));
+        }
+        let (input_files, splits) = (self.files.len() as u64, self.splits.len() as u64);
+        let input_bytes = self.bytes();
+        Ok(Watched { options, name, output, input_files, input_bytes, splits, configuration, process })
+    }
+
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }

@@ -45,7 +45,7 @@ pub(crate) fn each_split<T: Send>(
             loop {
                 let next_split = mine.get(next.fetch_add(1, Ordering::Relaxed));
                 let Some(&(number, split)) = next_split else { return results };
-                let result = at.split(number, split, || work(&at, number, split));
+                let result = at.split(number, split.uri(), || work(&at, number, split));
                 if result.is_err() {
                     // The other threads find no split any more.
                     next.store(mine.len(), Ordering::Relaxed);

@@ -23,7 +23,7 @@ use parquet::basic::Compression;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 
-use crate::WrongUse;
+use crate::cli::exit::WrongUse;
 use crate::corpus::plan::Plan;
 use crate::corpus::splits;
 use crate::output::OutputFolder;
@@ -122,7 +122,7 @@ pub(crate) fn count(
                 count.batch(batch);
                 Ok(())
             };
-            at.split(number, split, || splits::read(number, split, reading, &at, each))?;
+            at.split(number, split.uri(), || splits::read(number, split, reading, &at, each))?;
         }
         Ok::<_, anyhow::Error>(count.finish())
     };

@@ -10,7 +10,7 @@ use datasets::Reading;
 use operators::SpillBudget;
 use operators::method::Spec;
 
-use crate::WrongUse;
+use crate::cli::exit::WrongUse;
 use crate::cli::values;
 
 /// Bytes of the program itself, whatever the size of the corpus. Measured: docs/design/0022.

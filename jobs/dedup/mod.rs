@@ -28,6 +28,8 @@ use self::guards::Guards;
 use self::memory::MemoryOptions;
 use self::run::{DedupRun, Keep, Outcome, verified_by};
 use self::search::CorpusSearch;
+use crate::Common;
+use crate::cli::exit::WrongUse;
 use crate::cli::values::{output_and_inputs, paths};
 use crate::corpus::input::InputOptions;
 use crate::corpus::plan::Plan;
@@ -35,7 +37,6 @@ use crate::corpus::same_input::check_same_input;
 use crate::output::tables::PairsOf;
 use crate::output::{Key, OutputFolder};
 use crate::progress::Progress;
-use crate::{Common, WrongUse};
 
 /// Find near-duplicates and leave a clean corpus
 ///

@@ -10,11 +10,10 @@ use super::search::SearchResult;
 use super::verdicts::Verdicts;
 use crate::corpus::doc_ids::DocIds;
 use crate::output::OutputFolder;
-use crate::output::summary::{
-    Clock, Counters, InputFile, ResourceUsage, SamplePair, Summary, histogram, skew,
-};
+use crate::output::summary::{Clock, Counters, InputFile, SamplePair, Summary, histogram, skew};
 use crate::output::tables::{write_clusters, write_pairs};
 use crate::progress::Stage;
+use crate::progress::usage::ResourceUsage;
 
 impl DedupRun<'_> {
     /// Decides for every document whether it stays, and writes the tables. Returns the summary as far as it

@@ -16,13 +16,16 @@ use serde_json::Value;
 use super::guards::Guards;
 use super::search::SearchResult;
 use super::write::{Written, write};
+use crate::Common;
+use crate::cli::exit::WrongUse;
 use crate::cli::report_file::ReportFile;
+use crate::cli::terminal::say;
 use crate::corpus::plan::Plan;
-use crate::output::summary::{Counters, ResourceUsage, Summary};
+use crate::output::summary::{Counters, Summary};
 use crate::output::tables::PairsOf;
 use crate::output::{FileList, JobManifest, Key, OutputFolder};
-use crate::progress::{Progress, Stage, StageRow, StageTable, StageTotals, Watch, Watched, merge};
-use crate::{Common, WrongUse, say};
+use crate::progress::usage::ResourceUsage;
+use crate::progress::{Progress, Stage, StageRow, StageTable, StageTotals, Watch, merge};
 
 /// Which of two matching documents stays.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -124,14 +127,9 @@ impl DedupRun<'_> {
         if let Some(file) = self.summary_json.filter(|_| self.cluster.index() == 0).filter(elsewhere) {
             ReportFile::check(file)?;
         }
-        let watched = Watched {
-            common: self.common,
-            name: self.job,
-            output: self.output,
-            plan: &self.plan,
-            configuration: &serde_json::to_value(&self.configuration)?,
-            process: self.cluster.index(),
-        };
+        let configuration = serde_json::to_value(&self.configuration)?;
+        let (options, process) = (&self.common.progress, self.cluster.index());
+        let watched = self.plan.watched(options, self.job, self.output, &configuration, process)?;
         Watch::start(&watched, &self.progress)
     }
 
@@ -203,7 +201,7 @@ impl DedupRun<'_> {
     /// Says the counters; returns 0, or 3 if records were rejected.
     pub fn end(&self, watch: Watch, result: Result<Outcome>) -> Result<u8> {
         let Outcome { summary, others, rejected } = watch.end(result)?;
-        if let Some(summary) = summary.filter(|_| !self.common.quiet) {
+        if let Some(summary) = summary.filter(|_| !self.common.progress.quiet) {
             say(&summary);
             say(StageTable(&merge(others.into_iter().chain(self.progress.totals()))));
         }
@@ -231,7 +229,7 @@ impl DedupRun<'_> {
     fn say_decided(&self, success: &str) -> Result<Outcome> {
         self.write_summary(success);
         let Decided { counters } = serde_json::from_str(success)?;
-        if !self.common.quiet {
+        if !self.common.progress.quiet {
             let Counters { records_read, kept, removed, rejected, .. } = counters;
             say(format_args!(
                 "committed what an earlier run had decided: of {records_read} records {kept} kept, {removed} removed, \

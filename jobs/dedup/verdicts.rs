@@ -5,13 +5,14 @@ use std::hash::{Hash, Hasher};
 use anyhow::{Error, Result};
 use cluster::Cluster;
 use datasets::{Fate, Removal};
-use operators::{DocId, Member, Reason, Removed, Similarity};
+use operators::{DocId, Member, Removed};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::corpus::doc_ids::DocIds;
 use crate::corpus::splits;
 use crate::output::map_output::SplitRejects;
+use crate::output::tables::{reason, similarity};
 
 /// Removed documents of the splits of a process, with the names that are written for them.
 ///
@@ -73,25 +74,6 @@ impl Verdicts {
 fn named(member: &Member) -> impl Iterator<Item = DocId> {
     let of = member.removed.map(|removed| removed.duplicate_of);
     [member.doc, member.cluster].into_iter().chain(of)
-}
-
-/// Returns the similarity of a removed document to the one that stays, as it is written. `measured`: whether
-/// the similarity of each pair is known.
-pub(crate) fn similarity(tie: Reason, measured: bool) -> Option<f64> {
-    match tie {
-        Reason::Identical => measured.then_some(1.0),
-        Reason::Similar(similarity) => similarity.map(Similarity::as_f64),
-        Reason::Chain => None,
-    }
-}
-
-/// Returns the reason of a removal, as it is written.
-pub(crate) fn reason(tie: Reason) -> &'static str {
-    match tie {
-        Reason::Identical => "identical",
-        Reason::Similar(_) => "similar",
-        Reason::Chain => "chain",
-    }
 }
 
 /// Verdicts of the records of one split, to be asked from the first record to the last.
@@ -157,6 +139,8 @@ mod tests {
 
     use cluster::Local;
     use operators::Reject;
+
+    use operators::Reason;
 
     use super::*;
     use crate::output::map_output::MapOutputs;

@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use anyhow::{Result, bail};
 
-use crate::WrongUse;
+use crate::cli::exit::WrongUse;
 
 /// Port of a process for which none is named.
 pub(crate) const PORT: u16 = 7117;

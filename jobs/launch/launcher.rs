@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 
 use super::hosts::host_of;
 use super::parent_watch::{BEAT, Handed, bound};
-use crate::say;
+use crate::cli::terminal::say;
 
 /// Time between two looks at the processes.
 const LOOK: Duration = Duration::from_millis(50);

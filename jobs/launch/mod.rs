@@ -2,6 +2,7 @@
 //!
 //! Uses `cli`; only `lib.rs` and `main.rs` use it.
 
+pub(crate) mod build_identity;
 #[cfg(feature = "faults")]
 pub mod faults;
 pub(crate) mod hosts;

@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use super::role::{ProcessRole, ProcessTask};
 use super::token::Token;
-use crate::{WrongUse, say};
+use crate::cli::exit::WrongUse;
+use crate::cli::terminal::say;
 
 /// First argument with which this program becomes a command that dies with the process that has started it.
 pub const BOUND: &str = "__bound";

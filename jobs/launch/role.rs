@@ -9,7 +9,7 @@ use super::launcher::Launch;
 use super::parent_watch;
 use super::scheduler::{Scheduled, kubernetes, slurm};
 use super::token::Token;
-use crate::WrongUse;
+use crate::cli::exit::WrongUse;
 use crate::cli::values::{paths, text_of_file};
 
 const HEADING: &str = "Processes";

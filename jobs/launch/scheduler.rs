@@ -4,7 +4,7 @@
 use anyhow::{Result, bail};
 
 use super::hosts::PORT;
-use crate::WrongUse;
+use crate::cli::exit::WrongUse;
 
 /// Largest number of processes that a list may name.
 const MOST: usize = 65_536;

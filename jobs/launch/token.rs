@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use anyhow::{Result, bail};
 use cluster::path_of_text;
 
-use crate::WrongUse;
+use crate::cli::exit::WrongUse;
 
 /// Length of the shortest token, in bytes. At this length a random token holds 128 bits or more: a
 /// hexadecimal digit has 4.

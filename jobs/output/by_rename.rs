@@ -10,10 +10,12 @@ use std::{fs, io};
 use anyhow::{Result, bail};
 use cluster::{Rename, Showing, Store, path_of_text};
 
-use super::commit::{FOLDERS, JOB, JobManifest};
+use super::commit::{JOB, JobManifest};
 use super::files::found_below;
-use super::{EARLIER, KEY, OutputFolder, PARTS, SUCCESS, put};
-use crate::WrongUse;
+use super::{EARLIER, KEY, OutputFolder, PARTS, put};
+use crate::cli::exit::WrongUse;
+use crate::corpus::output_layout::FOLDERS;
+use crate::corpus::output_layout::SUCCESS;
 
 /// Folder of a run that holds the files of an earlier output until the new one is whole.
 const REPLACED: &str = "replaced";

@@ -19,9 +19,11 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::bundles::{self, BUNDLES, TASKS};
-use super::commit::{FOLDERS, JOB, JobManifest};
+use super::commit::{JOB, JobManifest};
 use super::files::{found_below, found_in_ranges, hash};
-use super::{KEY, OutputFolder, SUCCESS, put, read};
+use super::{KEY, OutputFolder, put, read};
+use crate::corpus::output_layout::FOLDERS;
+use crate::corpus::output_layout::SUCCESS;
 
 /// Folder of a run with notes of the uploads that it has begun, so that those of a dead run can be aborted.
 const UPLOADS: &str = "uploads";

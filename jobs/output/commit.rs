@@ -33,10 +33,8 @@ use serde::{Deserialize, Serialize};
 use super::files::{FileList, noted};
 use super::success::success_text;
 use super::{OutputFolder, by_rename, by_upload, read};
+use crate::corpus::output_layout::FOLDERS;
 
-/// Folders of an output, in the order in which they become visible.
-pub(crate) const FOLDERS: [&str; 9] =
-    ["rejects", "labels", "statistics", "clusters", "pairs", "removed", "kept", "packed", "unpacked"];
 /// Name of the job manifest in a run's folder.
 pub(super) const JOB: &str = "job";
 
@@ -96,7 +94,7 @@ impl OutputFolder {
         self.show(&job)?;
         // The output is whole, so a failure to remove what is left beside it is no error.
         if let Err(error) = self.clear(&job) {
-            crate::say(cluster::shown(&format!("warning: {error:#}")));
+            crate::cli::terminal::say(cluster::shown(&format!("warning: {error:#}")));
         }
         Ok(())
     }

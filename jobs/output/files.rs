@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bundles::BundlePlace;
 use super::by_upload::{AT_ONCE, each_at_once};
-use super::commit::FOLDERS;
+use crate::corpus::output_layout::FOLDERS;
 
 /// Number of names in a range of a listing: a page of most services.
 const LISTED_AT_ONCE: usize = if cfg!(test) { 2 } else { 1_000 };

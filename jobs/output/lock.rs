@@ -31,7 +31,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{put, read};
 use crate::cli::exit::Locked;
-use crate::say;
+use crate::cli::terminal::say;
+use crate::corpus::output_layout::LOCK;
 
 /// Time between two beats.
 pub(super) const BEAT: Duration = if cfg!(test) { Duration::from_millis(2) } else { Duration::from_secs(3) };
@@ -41,7 +42,6 @@ const LOOKS: u32 = 20;
 /// Time between two looks.
 const LOOK: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_millis(500) };
 /// Prefix of the names of locks and beats.
-const LOCK: &str = "lock-";
 
 /// Content of a lock: the process that took it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -296,26 +296,6 @@ fn numbers(store: &dyn Store, folder: &str) -> Result<Vec<u64>, cluster::Error> 
     };
     let number = |path: &str| path.rsplit('/').next()?.strip_prefix(LOCK)?.parse().ok();
     Ok(children.iter().filter_map(|child| number(&child.path)).collect())
-}
-
-/// Whether a run of this program has begun an output in that folder and not finished it: `_temporary` holds a
-/// lock, a beat or the folder of a run.
-pub(crate) fn is_begun(store: &dyn Store, output: &str) -> Result<bool, cluster::Error> {
-    let children = match store.children(&format!("{output}/_temporary")) {
-        Err(cluster::Error::NotFound { .. }) => Vec::new(),
-        children => children?,
-    };
-    let is_number = |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_ours = |path: &str| {
-        let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-        match name.strip_prefix(LOCK) {
-            Some(lock) => is_number(lock.strip_suffix(".beat").unwrap_or(lock)),
-            None => {
-                name.split_once('-').is_some_and(|(number, unique)| is_number(number) && unique.len() == 16)
-            }
-        }
-    };
-    Ok(children.iter().any(|child| is_ours(&child.path)))
 }
 
 /// Whether the owner of a lock is alive, as far as `me` can see.

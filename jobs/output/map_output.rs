@@ -23,7 +23,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::say;
+use crate::cli::terminal::say;
 
 const MAGIC: [u8; 8] = *b"DDJMAP02";
 /// Length of the tail: length and checksum of the footer, and the magic bytes.

@@ -56,18 +56,19 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use self::bundles::Bundles;
 pub(crate) use self::by_upload::each_at_once;
-pub(crate) use self::commit::{FOLDERS, JobManifest};
+pub(crate) use self::commit::JobManifest;
 use self::files::SharedFiles;
 pub(crate) use self::files::{Difference, FileList, OutputFile, found_below, hash};
-pub(crate) use self::lock::is_begun;
 use self::lock::{Lock, Owner};
 pub(crate) use self::parts::{SplitParts, TaskManifest};
 pub(crate) use self::success::SuccessList;
+use crate::cli::exit::{WrongUse, exit_code};
 use crate::cli::exit::{is_change, while_running};
+use crate::cli::terminal::say;
+use crate::corpus::output_layout::SUCCESS;
 use crate::corpus::plan::Plan;
-use crate::{WrongUse, exit_code, hash_of_program, say};
+use crate::launch::build_identity::hash_of_program;
 
-pub(crate) const SUCCESS: &str = "_SUCCESS";
 /// Folder of a run in which the files of the output wait for the commit; only on a file system.
 const PARTS: &str = "parts";
 /// Folder of a run with the unfinished work of the run that it resumes; only on a file system.

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use arrow_array::{Array, BooleanArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use bytes::Bytes;
 use clap::ValueEnum;
-use cluster::{BlobReader, Cluster, Store, Stores};
+use cluster::{BlobReader, Store, Stores};
 use datasets::{Extractors, Reading};
 use operators::method::Spec;
 use operators::text::features::Lexicon;
@@ -19,11 +19,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::summary::{Counters, InputFile};
-use crate::WrongUse;
+use crate::cli::exit::WrongUse;
 use crate::cli::values::{OnBadText, lexicon};
+use crate::corpus::input::Input;
 use crate::corpus::plan::Plan;
-use crate::corpus::splits;
-use crate::progress::{Progress, Stage};
 
 /// Output of `dedup` or `rethreshold` that has its `_SUCCESS`.
 pub(crate) struct Finished {
@@ -68,22 +67,6 @@ pub(crate) struct MemberRow {
     /// Kept document in whose favour it was removed, the similarity if it was measured, and the reason;
     /// `None` if it stays.
     pub removed: Option<(String, Option<Similarity>, String)>,
-}
-
-/// Input of a finished output, planned as it was then.
-pub(crate) struct Input {
-    pub plan: Plan,
-    pub reading: Reading,
-    pub workers: usize,
-}
-
-/// Document of the input.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct InputDocument {
-    /// Position in the corpus.
-    pub place: DocId,
-    pub id: String,
-    pub text: String,
 }
 
 impl Finished {
@@ -279,61 +262,6 @@ impl Finished {
             }
         }
         Ok(())
-    }
-}
-
-impl Input {
-    /// Reads the documents at these positions, sorted by position.
-    pub fn at(&self, places: &[DocId]) -> Result<Vec<InputDocument>> {
-        let mut places = places.to_vec();
-        places.sort_unstable();
-        places.dedup();
-        let found = self.documents(
-            |split| {
-                let of_split = places.partition_point(|place| place.split() < split);
-                places.get(of_split).is_some_and(|place| place.split() == split)
-            },
-            |place, _| places.binary_search(&place).is_ok(),
-        )?;
-        if found.len() < places.len() {
-            bail!("a document of the output was not found again; did the input change since?");
-        }
-        Ok(found)
-    }
-
-    /// Reads the documents with these ids, sorted by position. Cost: reads the whole input.
-    pub fn with_ids(&self, ids: &[&str]) -> Result<Vec<InputDocument>> {
-        self.documents(|_| true, |_, id| ids.contains(&id))
-    }
-
-    /// Reads the documents that `document` asks for, in the splits that `split` asks for, sorted by position.
-    pub fn documents(
-        &self,
-        split: impl Fn(u32) -> bool + Sync,
-        document: impl Fn(DocId, &str) -> bool + Sync,
-    ) -> Result<Vec<InputDocument>> {
-        let progress = Progress::default();
-        let found = splits::each_split(
-            &self.plan,
-            &Cluster::alone(self.workers),
-            (&progress, Stage::Map),
-            |at, number, unread| {
-                let mut found = Vec::new();
-                if split(number) {
-                    splits::read(number, unread, &self.reading, at, |batch| {
-                        let docs = batch.docs().filter(|doc| document(doc.doc, doc.id));
-                        found.extend(docs.map(|doc| InputDocument {
-                            place: doc.doc,
-                            id: doc.id.to_owned(),
-                            text: doc.text.to_owned(),
-                        }));
-                        Ok(())
-                    })?;
-                }
-                Ok(found)
-            },
-        )?;
-        Ok(found.into_iter().flatten().collect())
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs;
 use std::time::Duration;
 
 use cluster::Found;
@@ -12,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::progress::StageRow;
+use crate::progress::usage::ResourceUsage;
 
 /// Summary of a run. It is written to `_SUCCESS` and to `--summary-json`, and its counters to stderr.
 #[derive(Debug, Serialize)]
@@ -124,17 +124,6 @@ pub(crate) struct Counters {
     pub rejected: u64,
 }
 
-/// Resources that the processes have used.
-#[derive(Debug, Default, Deserialize, Serialize)]
-pub(crate) struct ResourceUsage {
-    /// User and system time.
-    pub cpu_milliseconds: u64,
-    /// Most memory that was resident at a time, in the process that had most.
-    pub peak_memory_bytes: u64,
-    /// Bytes written to local disks because they did not fit into memory.
-    pub spilled_bytes: u64,
-}
-
 impl Counters {
     /// Counts clusters and removals; returns the number of clusters of each size.
     pub fn count_clusters(&mut self, members: &[Member]) -> BTreeMap<u64, u64> {
@@ -156,37 +145,6 @@ impl Counters {
     pub fn to_remove(&self) -> u64 {
         self.removed_identical + self.removed_similar + self.removed_chain
     }
-}
-
-impl ResourceUsage {
-    /// Adds what another process has used.
-    pub fn add(&mut self, other: &ResourceUsage) {
-        self.cpu_milliseconds += other.cpu_milliseconds;
-        self.peak_memory_bytes = self.peak_memory_bytes.max(other.peak_memory_bytes);
-        self.spilled_bytes += other.spilled_bytes;
-    }
-
-    /// Asks the system what this process has used so far; 0 where the system does not say (Linux does).
-    pub fn measure() -> Self {
-        // The name of the process is in brackets. After it come fields 3 and following of proc(5); 14 and 15
-        // are in ticks of 10 ms.
-        let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-        let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
-        let ticks: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
-        ResourceUsage { cpu_milliseconds: 10 * ticks, peak_memory_bytes: status("VmHWM:"), spilled_bytes: 0 }
-    }
-
-    /// Returns the number of bytes that are resident now; 0 where the system does not say.
-    pub fn resident_memory_bytes() -> u64 {
-        status("VmRSS:")
-    }
-}
-
-/// Returns a size that the system gives for this process, in bytes.
-fn status(field: &str) -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let size = status.lines().find_map(|line| line.strip_prefix(field));
-    1024 * size.and_then(|size| size.trim().split(' ').next()?.parse::<u64>().ok()).unwrap_or(0)
 }
 
 impl fmt::Display for Summary {

@@ -6,14 +6,13 @@ use anyhow::Result;
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use datasets::PartOutput;
 use operators::classify::Measure;
-use operators::{DocId, Matches, Member, Pair, Similarity};
+use operators::{DocId, Matches, Member, Pair, Reason, Similarity};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 
 use super::OutputFolder;
 use crate::corpus::doc_ids::DocIds;
-use crate::dedup::verdicts::{reason, similarity};
 
 /// Number of rows of a part.
 const PART_ROWS: usize = 1 << 20;
@@ -243,5 +242,24 @@ impl<'a, R: TableRow> TableWriter<'a, R> {
             part.into_inner()?.finish(self.part_rows as u64)?;
         }
         Ok(self.total)
+    }
+}
+
+/// Returns the similarity of a removed document to the one that stays, as it is written. `measured`: whether
+/// the similarity of each pair is known.
+pub(crate) fn similarity(tie: Reason, measured: bool) -> Option<f64> {
+    match tie {
+        Reason::Identical => measured.then_some(1.0),
+        Reason::Similar(similarity) => similarity.map(Similarity::as_f64),
+        Reason::Chain => None,
+    }
+}
+
+/// Returns the reason of a removal, as it is written.
+pub(crate) fn reason(tie: Reason) -> &'static str {
+    match tie {
+        Reason::Identical => "identical",
+        Reason::Similar(_) => "similar",
+        Reason::Chain => "chain",
     }
 }

@@ -11,7 +11,7 @@ use cluster::{Showing, shown};
 
 use super::commit::{JOB, JobManifest};
 use super::{EARLIER, KEY, Key, OutputFolder, PARTS, by_upload, put, read, refuse_existing};
-use crate::say;
+use crate::cli::terminal::say;
 
 impl OutputFolder {
     /// Finishes, takes over or removes the folders of all earlier runs, and prepares the folder of this run.

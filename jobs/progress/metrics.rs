@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use self::MetricKind::{Counter, Gauge};
 use super::stages::{StageCounts, StageTotals};
 use super::{Progress, Stage};
-use crate::output::summary::ResourceUsage;
+use crate::progress::usage::ResourceUsage;
 
 /// State of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

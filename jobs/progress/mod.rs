@@ -8,6 +8,7 @@ mod events;
 mod metrics;
 mod stages;
 mod stragglers;
+pub(crate) mod usage;
 mod watch;
 
 use std::cell::Cell;
@@ -22,14 +23,13 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::stages::{StageRow, StageTable, StageTotals, merge};
-pub use self::watch::Show;
+pub use self::watch::ProgressOptions;
 pub(crate) use self::watch::{Watch, Watched};
 
 use self::events::{Event, Events};
 use self::stages::{StageCounts, WorkerTotals};
 use self::stragglers::{AtHand, Slow, WorkerState, median, slow};
-use crate::corpus::plan::{Split, UnopenedPiece};
-use crate::say;
+use crate::cli::terminal::say;
 
 /// Stage of a job. No job has all stages, but each has its own in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
@@ -347,11 +347,10 @@ impl StageTimer<'_> {
         self.count(|tally| tally.file_bytes += file_bytes);
     }
 
-    /// Calls `work`, which does a split of the stage.
-    pub fn split<T>(&self, number: u32, split: &Split, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    /// Calls `work`, which does a split of the stage. `file`: name of the first file of the split.
+    pub fn split<T>(&self, number: u32, file: String, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let since = Instant::now();
         let stage = self.stage.get();
-        let file = split.pieces.first().map_or(String::new(), UnopenedPiece::uri);
         self.count(|_| {});
         let before = {
             let mut own = lock(&self.own);

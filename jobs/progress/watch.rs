@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
@@ -16,9 +16,9 @@ use super::stages::{StageCounts, seconds};
 use super::{Outlets, Progress, Stage, lock};
 use crate::cli::exit::exit_code;
 use crate::cli::report_file::ReportFile;
-use crate::corpus::plan::Plan;
-use crate::output::summary::ResourceUsage;
-use crate::{Common, WrongUse, say};
+use crate::cli::terminal::say;
+use crate::cli::values::paths;
+use crate::progress::usage::ResourceUsage;
 
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -31,15 +31,60 @@ pub enum Show {
     None,
 }
 
+/// Options of what is shown of a running job.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ProgressOptions {
+    /// How progress is shown on stderr
+    ///
+    /// With `auto`, a terminal gets one line that renews itself. Elsewhere there is a line every few seconds,
+    /// from the first process only.
+    #[arg(long, global = true, value_name = "HOW", default_value = "auto")]
+    pub progress: Show,
+    /// Print nothing but errors
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// Keep the numbers of the running job in this file, for Prometheus
+    ///
+    /// The file is replaced in one step every 5 seconds and at the end, whether the job succeeds or fails.
+    #[arg(long, global = true, value_name = "FILE", value_parser = paths())]
+    pub metrics_file: Option<String>,
+    /// Append what happens to this file, as JSON lines
+    ///
+    /// An event is written when the job, a stage or a split begins or ends, when a worker is slow, and for
+    /// each warning. Each has its time.
+    #[arg(long, global = true, value_name = "FILE", value_parser = paths())]
+    pub events: Option<String>,
+}
+
+impl ProgressOptions {
+    /// Returns an option whose file `is_input` is true of, and the file.
+    pub fn input(&self, is_input: impl Fn(&str) -> bool) -> Option<(&'static str, &str)> {
+        let files = [("--events", &self.events), ("--metrics-file", &self.metrics_file)];
+        let mut files = files.into_iter().filter_map(|(option, file)| Some((option, file.as_deref()?)));
+        files.find(|(_, file)| is_input(file))
+    }
+
+    /// Returns how the process of this number shows progress.
+    fn show(&self, process: usize) -> Show {
+        match self.progress {
+            _ if self.quiet => Show::None,
+            Show::Auto if process > 0 => Show::None,
+            show => show,
+        }
+    }
+}
+
 /// Time between two plain lines, and between two versions of the metrics.
 const EVERY: Duration = Duration::from_secs(5);
 
 /// Job that people want to see.
 pub(crate) struct Watched<'a> {
-    pub common: &'a Common,
+    pub options: &'a ProgressOptions,
     pub name: &'a str,
     pub output: &'a str,
-    pub plan: &'a Plan,
+    pub input_files: u64,
+    pub input_bytes: u64,
+    pub splits: u64,
     pub configuration: &'a Value,
     /// Number of this process in the job. Each process but 0 writes files of its own.
     pub process: usize,
@@ -84,31 +129,26 @@ impl Watch {
     /// Begins to show a job, whose workers count in `progress`.
     ///
     /// # Errors
-    /// When a file of metrics or events cannot be written, or is an input.
+    /// When a file of metrics or events cannot be written.
     pub fn start(job: &Watched, progress: &Arc<Progress>) -> Result<Self> {
         let started = Instant::now();
-        let common = job.common;
-        let file = |option: &str, file: &Option<String>| match file {
-            Some(file) if job.plan.file_below("", file).is_some() => {
-                bail!(WrongUse(format!("{option} would write to the input \"{file}\"")))
-            }
-            file => Ok(file.as_ref().map(|file| of_process(file, job.process))),
-        };
-        let events = file("--events", &common.events)?.map(|file| Events::open(&file)).transpose()?;
-        let metrics_file = file("--metrics-file", &common.metrics_file)?;
+        let options = job.options;
+        let file = |file: &Option<String>| file.as_ref().map(|file| of_process(file, job.process));
+        let events = file(&options.events).map(|file| Events::open(&file)).transpose()?;
+        let metrics_file = file(&options.metrics_file);
         let info = JobInfo {
             name: job.name.to_owned(),
             output: job.output.to_owned(),
             process: job.process,
-            input_bytes: job.plan.bytes(),
+            input_bytes: job.input_bytes,
             started: SystemTime::now(),
         };
-        let bar = (common.show() == Show::Auto && std::io::stderr().is_terminal()).then(|| {
+        let bar = (options.show(job.process) == Show::Auto && std::io::stderr().is_terminal()).then(|| {
             let style = ProgressStyle::with_template("{spinner} {msg}").ok();
             style.into_iter().fold(ProgressBar::new_spinner(), ProgressBar::with_style)
         });
-        let plain = bar.is_none() && common.show() != Show::None;
-        progress.outlets.get_or_init(|| Outlets { quiet: common.quiet, bar, events });
+        let plain = bar.is_none() && options.show(job.process) != Show::None;
+        progress.outlets.get_or_init(|| Outlets { quiet: options.quiet, bar, events });
         let shown = Arc::new(Shown { progress: Arc::clone(progress), info, metrics_file, plain });
         shown.write_metrics(JobState::Running)?;
         progress.tell(&Event::JobStarted {
@@ -117,9 +157,9 @@ impl Watch {
             output: job.output,
             process: job.process,
             configuration: job.configuration,
-            input_files: job.plan.files.len() as u64,
-            input_bytes: job.plan.bytes(),
-            splits: job.plan.splits.len() as u64,
+            input_files: job.input_files,
+            input_bytes: job.input_bytes,
+            splits: job.splits,
         });
         let (running, end) = mpsc::channel();
         let watched = Arc::clone(&shown);

@@ -20,14 +20,17 @@ use operators::text::{Clean, Cleaner};
 use self::report::{CompareCounters, Report, milliseconds, tables};
 use self::testing::Testing;
 use self::training::{Trained, Training};
+use crate::Common;
+use crate::cli::exit::WrongUse;
+use crate::cli::terminal::{print, say};
 use crate::cli::values::{output_and_inputs, paths};
 use crate::corpus::input::InputOptions;
 use crate::corpus::plan::Plan;
-use crate::output::summary::{Clock, InputFile, ResourceUsage};
+use crate::output::summary::{Clock, InputFile};
 use crate::output::tables::{LabelRow, write_labels};
 use crate::output::{FileList, OutputFolder};
-use crate::progress::{Progress, Stage, StageTable, Watch, Watched};
-use crate::{Common, WrongUse, print, say};
+use crate::progress::usage::ResourceUsage;
+use crate::progress::{Progress, Stage, StageTable, Watch};
 
 /// Compare test documents with classes of training documents by four measures
 ///
@@ -92,7 +95,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     let configuration = args.configuration(inputs, workers);
     let progress = Arc::new(Progress::default());
     let values = &serde_json::to_value(&configuration)?;
-    let watched = Watched { common, name: "compare", output, plan: &plan, configuration: values, process: 0 };
+    let watched = plan.watched(&common.progress, "compare", output, values, 0)?;
     let watch = Watch::start(&watched, &progress)?;
     let claimed = OutputFolder::claim_alone(&stores, output, args.overwrite, &plan);
     let report = watch.end(claimed.and_then(|folder| {
@@ -101,7 +104,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         let report = job.run(features);
         folder.close(report)
     }))?;
-    if !common.quiet {
+    if !common.progress.quiet {
         print(format_args!("{report}\n"))?;
         say(&report.counters);
         say(StageTable(&progress.totals()));

@@ -9,8 +9,9 @@ use serde::Serialize;
 
 use super::testing::Tested;
 use super::training::Label;
-use crate::output::summary::{InputFile, ResourceUsage};
+use crate::output::summary::InputFile;
 use crate::progress::StageRow;
+use crate::progress::usage::ResourceUsage;
 
 /// Report of a run. It is written to `_SUCCESS`; its tables are printed.
 #[derive(Debug, Serialize)]

@@ -116,7 +116,7 @@ impl Training {
                 Ok(())
             };
             let read = || splits::read(number, split, &self.reading, &at, each);
-            let without = at.split(number, split, read)?;
+            let without = at.split(number, split.uri(), read)?;
             part.rejects.join(rejects.finish()?);
             let without = without.map(|error| (number, error));
             part.read.without_field = part.read.without_field.take().or(without);

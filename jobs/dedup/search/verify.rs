@@ -113,7 +113,7 @@ impl CorpusSearch {
         split: &Split,
         mut each: impl FnMut(&mut Worker, StoredText) -> Result<()>,
     ) -> Result<()> {
-        at.split(number, split, || {
+        at.split(number, split.uri(), || {
             splits::read(number, split, &self.reading, at, |batch| {
                 let mut docs = batch.docs();
                 docs.try_for_each(|doc| {

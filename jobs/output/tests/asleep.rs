@@ -11,12 +11,13 @@ use std::thread;
 use anyhow::Result;
 use cluster::{Local, Store};
 
+use super::super::OutputFolder;
 use super::super::lock::BEAT;
-use super::super::{OutputFolder, SUCCESS};
 use super::bucket_store::BucketStore;
 use super::power_store::PowerStore;
 use super::{Files, Job, OUT, check_reader, expected, owner};
-use crate::WrongUse;
+use crate::cli::exit::WrongUse;
+use crate::corpus::output_layout::SUCCESS;
 
 const SPLITS: u32 = 1;
 

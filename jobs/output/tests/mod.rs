@@ -17,7 +17,8 @@ use datasets::Parts;
 use serde_json::json;
 
 use super::lock::Owner;
-use super::{FileList, Key, OutputFolder, SUCCESS, SplitParts, SuccessList, TaskManifest};
+use super::{FileList, Key, OutputFolder, SplitParts, SuccessList, TaskManifest};
+use crate::corpus::output_layout::SUCCESS;
 
 const OUT: &str = "/out";
 /// Contents of a file that all jobs write.

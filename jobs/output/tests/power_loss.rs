@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::power_store::PowerStore;
 use super::{Job, OUT, check_files, check_reader};
-use crate::WrongUse;
+use crate::cli::exit::WrongUse;
 
 const SPLITS: u32 = 3;
 

@@ -9,8 +9,8 @@ use cluster::Store;
 
 use super::bucket_store::{BucketStore, Fault};
 use super::{Job, OUT, check_files, check_reader};
-use crate::WrongUse;
-use crate::output::SUCCESS;
+use crate::cli::exit::WrongUse;
+use crate::corpus::output_layout::SUCCESS;
 
 /// Number of splits. One split writes files enough for a request that names several keys to do half of its
 /// work.

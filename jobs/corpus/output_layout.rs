@@ -1,0 +1,31 @@
+//! Names in an output folder, by which an input can tell an output of this program.
+
+use cluster::Store;
+
+/// Name of the file that is written last.
+pub(crate) const SUCCESS: &str = "_SUCCESS";
+/// Beginning of the name of a lock, before its number.
+pub(crate) const LOCK: &str = "lock-";
+/// Folders of an output, in the order in which they become visible.
+pub(crate) const FOLDERS: [&str; 9] =
+    ["rejects", "labels", "statistics", "clusters", "pairs", "removed", "kept", "packed", "unpacked"];
+
+/// Whether a run of this program has begun an output in that folder and not finished it: `_temporary` holds a
+/// lock, a beat or the folder of a run.
+pub(crate) fn is_begun(store: &dyn Store, output: &str) -> Result<bool, cluster::Error> {
+    let children = match store.children(&format!("{output}/_temporary")) {
+        Err(cluster::Error::NotFound { .. }) => Vec::new(),
+        children => children?,
+    };
+    let is_number = |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_ours = |path: &str| {
+        let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        match name.strip_prefix(LOCK) {
+            Some(lock) => is_number(lock.strip_suffix(".beat").unwrap_or(lock)),
+            None => {
+                name.split_once('-').is_some_and(|(number, unique)| is_number(number) && unique.len() == 16)
+            }
+        }
+    };
+    Ok(children.iter().any(|child| is_ours(&child.path)))
+}
