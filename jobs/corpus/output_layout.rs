@@ -4,7 +4,7 @@ use cluster::Store;
 
 /// Name of the file that is written last.
 pub(crate) const SUCCESS: &str = "_SUCCESS";
-/// Beginning of the name of a lock, before its number.
+/// Prefix of the names of locks and beats, before their numbers.
 pub(crate) const LOCK: &str = "lock-";
 /// Folders of an output, in the order in which they become visible.
 pub(crate) const FOLDERS: [&str; 9] =

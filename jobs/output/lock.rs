@@ -41,8 +41,6 @@ pub(super) const BEAT: Duration = if cfg!(test) { Duration::from_millis(2) } els
 const LOOKS: u32 = 20;
 /// Time between two looks.
 const LOOK: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_millis(500) };
-/// Prefix of the names of locks and beats.
-
 /// Content of a lock: the process that took it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) struct Owner {
