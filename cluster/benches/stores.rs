@@ -1,5 +1,5 @@
-//! Writes and reads 200 MB in a store that is there already: `cargo bench -p dedup-cluster --bench stores -- URI`.
-//! Run by `scripts/bench/objects`; CPU time is that of this process alone.
+//! Writes and reads 200 MB in a store that already runs: `cargo bench -p dedup-cluster --bench stores --
+//! URI`. `scripts/bench/objects` runs this benchmark. The CPU time is that of this process alone.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot run should end")]
 
 use std::fs;
@@ -15,7 +15,7 @@ fn main() {
     let uri = uri.unwrap_or_else(|| panic!("name a file that may be written, such as s3://bucket/large"));
     let stores = Stores::new();
     let (store, path) = stores.locate(&uri).unwrap();
-    // They differ from place to place.
+    // The bytes differ from place to place.
     let mix = |i: u64| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8;
     let bytes: Vec<u8> = (0..MEGABYTES as u64 * 1_000_000).map(mix).collect();
     for _ in 0..3 {
@@ -26,7 +26,7 @@ fn main() {
         });
         let blob = store.open(&path).unwrap();
         measured("read", || read(blob.as_ref(), &bytes));
-        // As a job reads its input: with sums of what it has seen, here of all, by the second reading.
+        // Reads as a job reads its input, with checksums; the second reading compares all bytes.
         let found = stores.expand(&[&uri]).unwrap().remove(0);
         measured("read with sums", || read(found.open(None).unwrap().as_ref(), &bytes));
         measured("read with sums again", || read(found.open(None).unwrap().as_ref(), &bytes));
@@ -51,7 +51,8 @@ fn measured(what: &str, work: impl FnOnce()) {
     println!("ours: {what} {:.0} MB/s, {:.2} CPU s/GB", 1000.0 * gigabytes / seconds, cpu / gigabytes);
 }
 
-/// Of this process, all threads; in the ticks of the system, 100 a second (proc(5), fields 14 and 15 of stat).
+/// Returns the CPU time of all threads of this process, from the system's ticks of 1/100 second (proc(5),
+/// fields 14 and 15 of stat).
 fn cpu_seconds() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap();
     let fields: Vec<_> = stat.rsplit(')').next().unwrap().split_whitespace().collect();

@@ -1,6 +1,7 @@
-//! Bytes and workers: file systems a job reads from and writes to, and the threads and processes it runs on.
+//! File systems that a job reads and writes, and the threads and processes that it runs on.
 //!
-//! Arrows: this crate uses none of ours, and does not know what a document is.
+//! This crate knows bytes and workers. It uses no other crate of the workspace, and does not know what a
+//! document is.
 
 mod panics;
 mod processes;

@@ -1,4 +1,5 @@
-//! Panics: our own end the process, those of other people's decoders on damaged input cost that input.
+//! Handling of panics. A panic of our own code ends the process; a panic of a third-party decoder on damaged
+//! input costs only that input.
 
 use std::cell::Cell;
 use std::io::{self, Write};
@@ -12,12 +13,12 @@ thread_local! {
     static CAUGHT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes a panic of any thread end the process with exit code 1: the engine's other workers would wait for
-/// the one that panicked for ever. Panics that are caught are not reported here.
+/// Installs a hook that ends the process with exit code 1 when any thread panics, because the engine's other
+/// workers would wait for that thread for ever. The hook ignores panics that are caught.
 pub fn exit_on_panic() {
     let report = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
-        // A hook runs before anything is caught, so it must ask first.
+        // A hook runs even for a panic that is caught later, so it checks first.
         if !CAUGHT.get() {
             report(panic);
             let line = "error: this is a bug in dedup-job; nothing was committed";
@@ -27,8 +28,8 @@ pub fn exit_on_panic() {
     }));
 }
 
-/// Adds to what is done on a panic: the other processes of the job are told of it first, and an engine thread that
-/// panics because its connection broke waits for the process to end with a better reason.
+/// Extends the panic hook: it first tells the other processes of the job about the panic. An engine thread
+/// that panics because its connection broke instead waits for the process to end with a better reason.
 pub(crate) fn report_panics(control: Arc<Control>) {
     let report = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
@@ -47,7 +48,7 @@ pub(crate) fn report_panics(control: Arc<Control>) {
     }));
 }
 
-/// The process whose connection broke, and why, when that is what this panic of this thread means.
+/// Returns the process whose connection broke, and why, if this panic of this thread means that.
 fn broken_connection<'a>(thread: &str, text: &'a str) -> Option<(usize, &'a str)> {
     let peer = thread.strip_prefix("timely:send-").or_else(|| thread.strip_prefix("timely:recv-"))?;
     let (_doing, why) = text.strip_prefix("timely communication error: ")?.split_once(": ")?;
@@ -61,14 +62,14 @@ fn describe(panic: &PanicHookInfo, text: &str) -> String {
     }
 }
 
-/// Says that a panic on this thread, from now on, is caught by whoever runs it.
+/// Declares that from now on every panic on this thread is caught by the code that runs it.
 pub(crate) fn panics_are_caught() {
     CAUGHT.set(true);
 }
 
-/// Calls a library that is known to panic on damaged input; a panic becomes its message.
+/// Calls a library that is known to panic on damaged input, and returns the message of a panic as an error.
 ///
-/// What `call` has changed must not be used again after a panic.
+/// After a panic, values that `call` has changed must not be used again.
 pub fn catch<T>(call: impl FnOnce() -> T) -> Result<T, String> {
     let before = CAUGHT.replace(true);
     let result = panic::catch_unwind(AssertUnwindSafe(call));

@@ -34,7 +34,7 @@ fn listed(store: &dyn Store, path: &str) -> Vec<String> {
     store.list(path).unwrap().into_iter().map(|entry| entry.path).collect()
 }
 
-/// Bytes that differ from place to place.
+/// Returns bytes that differ from place to place.
 fn content(bytes: usize) -> Vec<u8> {
     (0..bytes as u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect()
 }
@@ -204,7 +204,8 @@ fn a_file_that_changes_between_two_readings_is_an_error(cluster: &MiniDfs) {
 #[ignore = "needs scripts/hadoop/build"]
 fn a_frozen_cluster_is_an_error_within_the_deadline_and_well_again_when_it_thaws() {
     let cluster = MiniDfs::start(1);
-    // With time enough for what is done before the cluster freezes and after it has thawed.
+    // The default limits leave enough time for what is done before the cluster freezes and after it has
+    // thawed.
     let store = Hdfs::new(&cluster.uri, HdfsLimits::default()).unwrap();
     let bytes = content(12 << 20);
     write(&store, "/x", &bytes);
@@ -224,7 +225,7 @@ fn a_frozen_cluster_is_an_error_within_the_deadline_and_well_again_when_it_thaws
     assert!(matches!(hasty.open("/x"), Err(Error::Io { .. })));
     assert!(matches!(hasty.list("/"), Err(Error::Io { .. })));
     assert!(matches!(hasty.create("/z"), Err(Error::Io { .. })));
-    // Not of a file that is needed later: what was asked for may still be done after the thaw.
+    // No call names a file that is needed later, because HDFS may still execute it after the thaw.
     assert!(matches!(hasty.rename("/none", "/z"), Err(Error::Io { .. })));
     assert!(matches!(output.finish(), Err(Error::Io { .. })));
     println!("five calls ended after {:?}", start.elapsed());

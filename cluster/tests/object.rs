@@ -22,7 +22,7 @@ const QUICK: ObjectLimits = ObjectLimits {
     attempts: 2,
     part_bytes: 5 << 20,
 };
-/// Far beyond what a call may take by these, on a machine that has much to do.
+/// Far more time than the limits below allow a call, even on a busy machine.
 const QUICK_ENOUGH: Duration = Duration::from_secs(40);
 
 fn bucket(server: &S3, limits: ObjectLimits) -> Bucket {
@@ -45,7 +45,7 @@ fn listed(store: &dyn Store, path: &str) -> Vec<String> {
     store.list(path).unwrap().into_iter().map(|entry| entry.path).collect()
 }
 
-/// Bytes that differ from place to place.
+/// Returns bytes that differ from place to place.
 fn content(bytes: usize) -> Vec<u8> {
     (0..bytes as u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect()
 }
@@ -74,7 +74,7 @@ fn files_are_written_found_renamed_and_removed() {
     let expected = [("2024", true), ("a.txt", false), ("b", true), ("b-x", false), ("empty", false)];
     assert_eq!(children, expected.map(|(name, directory)| (path(name), directory)));
     assert!(!store.children(&path("a.txt")).unwrap()[0].directory);
-    // A name that others begin with is none of theirs.
+    // A path that is only a prefix of other names does not exist.
     assert!(!store.exists(&path("202")).unwrap() && !store.exists(&path("a")).unwrap());
     assert!(store.exists(&path("2024")).unwrap() && store.exists(&path("a.txt")).unwrap());
 
@@ -100,7 +100,7 @@ fn files_are_written_found_renamed_and_removed() {
 fn a_listing_of_several_pages_is_whole_and_so_is_what_is_done_to_it() {
     let server = S3::start();
     let store = bucket(&server, ObjectLimits::default());
-    // One request lists or removes a thousand.
+    // One request lists or removes 1,000 objects.
     let names: Vec<_> = (0..1_100).map(|i| format!("/many/{i:04}")).collect();
     let (first, rest) = names.split_at(20);
     first.iter().for_each(|name| write(&store, name, name.as_bytes()));
@@ -209,7 +209,7 @@ fn what_is_missing_and_what_is_forbidden_are_told_apart() {
     for call in calls {
         let start = Instant::now();
         let error = call(&stranger);
-        // Five pauses that begin at 0.2 seconds and double make more.
+        // A retry would take longer: the five pauses begin at 0.2 seconds and double.
         assert!(start.elapsed() < Duration::from_secs(6), "what will not change was tried again");
         let Some(Error::Io { source, .. }) = error else { panic!("{error:?}") };
         let text = source.to_string();
@@ -258,7 +258,7 @@ fn a_large_object_is_written_in_parts_and_read_by_ranges() {
         }
     });
 
-    // As many bytes as fit into whole parts.
+    // This length fits exactly into whole parts.
     write(&store, "/whole", &bytes[..10 << 20]);
     assert!(read(&store, "/whole") == bytes[..10 << 20]);
 
@@ -284,12 +284,12 @@ fn an_upload_is_seen_once_it_is_completed_by_whoever_knows_it() {
         .map(|(path, bytes)| (uploaded(&store, path, bytes), bytes));
     assert_eq!(read(&store, "/x"), b"before");
     assert_eq!(listed(&store, "/"), ["/x"]);
-    // Another process completes them, and a third one again: but for the empty one, of which the library sends a part
-    // before, which this server keeps for ever.
+    // Another process completes the uploads, and a third one completes them again. The empty one is excepted:
+    // the library sends a part before it completes an empty upload, and this server keeps that part for ever.
     for count in [3, 2] {
         let store = bucket(&server, ObjectLimits::default());
         for (upload, bytes) in &uploads[..count] {
-            // Some services know a completed upload for a while.
+            // Some services remember a completed upload for a while.
             assert!(store.complete(upload).unwrap() || count == 2, "{}", upload.path);
             assert!(read(&store, &upload.path) == *bytes, "{}", upload.path);
             store.abort(upload).unwrap();
@@ -319,7 +319,7 @@ fn a_small_file_replaces_only_what_it_is_to_replace() {
     writes::a_small_file_replaces_only_what_it_is_to_replace(&store);
 }
 
-/// An upload that is finished and not completed.
+/// Returns an upload that is finished and not completed.
 fn uploaded(store: &Bucket, path: &str, bytes: &[u8]) -> Upload {
     let mut output = store.begin(path).unwrap();
     assert_eq!(output.begun().path, path);
@@ -351,7 +351,8 @@ fn an_object_that_changes_while_it_is_read_is_an_error() {
 #[ignore = "needs scripts/s3/build"]
 fn a_frozen_server_is_an_error_within_the_deadline_and_well_again_when_it_thaws() {
     let server = S3::start();
-    // With time enough for what is done before the server freezes and after it has thawed.
+    // The default limits leave enough time for what is done before the server freezes and after it has
+    // thawed.
     let store = bucket(&server, ObjectLimits::default());
     let bytes = content(12 << 20);
     write(&store, "/x", &bytes);
@@ -359,7 +360,7 @@ fn a_frozen_server_is_an_error_within_the_deadline_and_well_again_when_it_thaws(
     let mut buffer = vec![0; 8 << 20];
     let hasty = bucket(&server, QUICK);
     let hasty_blob = hasty.open("/x").unwrap();
-    // In parts, of which two are sent before.
+    // Writes in parts, two of which are sent before the freeze.
     let writer = bucket(&server, ObjectLimits { transfer: Duration::from_secs(5), ..QUICK });
     let mut output = writer.create("/y").unwrap();
     output.write_all(&bytes).unwrap();

@@ -1,4 +1,5 @@
-//! The object store against Azurite, Microsoft's emulator of Azure Blob Storage. Needs `scripts/azurite/build`.
+//! The object store against Azurite, Microsoft's emulator of Azure Blob Storage. Needs
+//! `scripts/azurite/build`.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::io::{Read, Write};
@@ -54,7 +55,7 @@ fn a_container_of_azure_is_as_a_bucket_of_s3() {
 
     writes::a_small_file_replaces_only_what_it_is_to_replace(&store);
 
-    // Two uploads to one name: the parts of one are not those of the other.
+    // Two uploads to one name keep their parts apart.
     write(&store, "/neu/twice", b"before");
     let [one, other, empty] =
         [("/neu/twice", "one"), ("/neu/twice", "two"), ("/neu/empty", "")].map(|(path, text)| {
@@ -67,7 +68,7 @@ fn a_container_of_azure_is_as_a_bucket_of_s3() {
     assert!(!store.complete(&one).unwrap());
     assert!(store.complete(&empty).unwrap());
     assert_eq!((read(&store, "/neu/twice"), read(&store, "/neu/empty")), (b"one".to_vec(), Vec::new()));
-    // The service has forgotten the parts of the other one, which is not taken for completed.
+    // The service has forgotten the parts of the other upload, which must not pass for completed.
     assert!(!store.complete(&other).unwrap());
     store.abort(&other).unwrap();
 

@@ -1,4 +1,5 @@
-//! The object store against an endpoint that resets, stalls, lies and refuses: right bytes, or an error in time.
+//! The object store against an endpoint that resets, stalls, lies and refuses. Each read returns the right
+//! bytes, or an error in time.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::io::Write;
@@ -22,14 +23,14 @@ const QUICK: ObjectLimits = ObjectLimits {
     attempts: 2,
     part_bytes: 1000,
 };
-/// Longer than any of these may take, and much shorter than for ever.
+/// Time limit longer than any of these calls may take, and much shorter than for ever.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 fn bucket(endpoint: &Endpoint) -> Bucket {
     Bucket::new("s3://bucket", &s3::settings(&endpoint.address), QUICK).unwrap()
 }
 
-/// The cause of an error that is neither a missing object nor a missing permission.
+/// Returns the cause of an error that is neither a missing object nor a missing permission.
 #[track_caller]
 fn cause(error: Option<Error>) -> String {
     match error {
@@ -59,7 +60,7 @@ fn a_fault_that_passes_does_not_show() {
         let mut buffer = vec![0; TOTAL];
         assert_eq!(blob.read_at(0, &mut buffer).unwrap(), TOTAL, "{fault:?}");
         assert!(buffer == endpoint::content(), "{fault:?}");
-        // A cut body shows only where there is one.
+        // The cut of a body shows only in an answer that has one.
         let asked = endpoint.requests().len();
         assert_eq!(asked, if matches!(fault, Fault::Cut(_)) { 3 } else { 4 }, "{fault:?}");
     }
@@ -116,7 +117,7 @@ fn an_object_whose_parts_were_joined_unseen_is_whole() {
     output.finish().unwrap();
     assert!(endpoint.requests().last().unwrap().starts_with("HEAD"));
 
-    // Another object of the name is not taken for it.
+    // Another object of this name must not pass for the uploaded one.
     let mut output = store.create("/x").unwrap();
     output.write_all(&endpoint::content()[1..]).unwrap();
     endpoint.next([Fault::None, Fault::Reset, Fault::Status(404)]);
@@ -153,7 +154,7 @@ fn what_marks_a_directory_is_no_object_in_it() {
         (&[], false),
         (&[("out/kept/", 0)], false),
         (&[("out/kept/", 0), ("out/kept/x", 0)], true),
-        // It has content, which may not be passed over.
+        // This object has contents, so it must not be skipped as a mark.
         (&[("out/kept/", 5)], true),
     ];
     for (objects, exists) in listings {
@@ -164,14 +165,15 @@ fn what_marks_a_directory_is_no_object_in_it() {
 
 #[test]
 fn without_credentials_the_error_comes_in_seconds_and_says_what_to_set() {
-    // As the address of a cloud's metadata is elsewhere: it takes the connection, or what is sent to it, and is silent.
+    // Outside of a cloud, the address of its metadata service behaves like this: it accepts the connection or
+    // the bytes, and is silent.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", silent.local_addr().unwrap());
     let settings = vec![("AWS_METADATA_ENDPOINT".to_owned(), address)];
     let start = Instant::now();
     let store = Bucket::new("s3://bucket", &settings, QUICK).unwrap();
     thread::scope(|scope| {
-        // Whoever asks at the same time gets the same answer.
+        // Threads that ask at the same time get the same answer.
         for _ in 0..2 {
             scope.spawn(|| {
                 let Err(Error::BadName { name, reason }) = store.open("/x") else { panic!("opened") };

@@ -1,4 +1,4 @@
-//! Deaths of real processes: this test program starts itself as each process of a job.
+//! Deaths of real processes. This test program starts itself as each process of a job.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::cell::Cell;
@@ -14,16 +14,24 @@ use timely::container::CapacityContainerBuilder;
 use timely::dataflow::InputHandle;
 use timely::dataflow::operators::{Exchange, Input, Inspect, Probe};
 
-/// What a panic or a kill may take to end all, by the issue.
+/// Time within which a panic or a kill must end all processes, as docs/design/0019 requires.
 const SOON: Duration = Duration::from_secs(3);
-/// What a frozen process may.
+/// Time within which a frozen process must end all others.
 const FROZEN: Duration = Duration::from_secs(15);
 
 const PLACE: &str = "CLUSTER_TEST_PLACE";
 const WORK: &str = "CLUSTER_TEST_WORK";
 
-/// One process of a job that exchanges records for ever, or until its work says otherwise: `panic` (a worker), `stray`
-/// (a thread that is no worker), `error` (a worker's result), `end` (well, when stdin ends).
+/// Runs one process of a job that exchanges records for ever, or until its work says otherwise.
+///
+/// | work | behaviour, the first four when stdin ends |
+/// |---|---|
+/// | `panic` | a worker panics |
+/// | `stray` | a thread that is no worker panics |
+/// | `error` | a worker returns an error |
+/// | `end` | the process ends well |
+/// | `gather` | the process takes part in a gather and a broadcast first |
+/// | `silent` | the process neither gathers nor ends |
 #[test]
 #[ignore = "what the other tests start"]
 fn process() {
@@ -40,7 +48,7 @@ fn process() {
     };
     let cluster = Cluster::join(place, [0; 32], b"", limits, Box::new(on_lost)).unwrap();
     cluster.report_panics();
-    // The test waits for this before it does any harm.
+    // The test waits for this line before it does any harm.
     eprintln!("joined");
     let (_held, ended) = mpsc::channel::<()>();
     match work.as_str() {
@@ -54,7 +62,7 @@ fn process() {
             cluster.broadcast(gathered.map(|_| vec![])).unwrap();
         }
         "silent" => {
-            // Neither gathers nor ends.
+            // This process neither gathers nor ends.
             let _ = ended.recv();
         }
         _ => {}
@@ -77,7 +85,7 @@ fn wait_for_stdin() {
     std::io::read_to_string(std::io::stdin()).unwrap();
 }
 
-/// Sends records to all workers. Those of worker 1 of the process stop as `work` says, when stdin ends.
+/// Sends records to all workers. Worker 1 of each process stops as `work` says, when stdin ends.
 fn exchange(worker: &mut timely::worker::Worker, work: &str) -> Result<(), Error> {
     let mut input = InputHandle::<u64, CapacityContainerBuilder<Vec<u64>>>::new();
     let probe = worker.dataflow::<u64, _, _>(|scope| {
@@ -102,21 +110,22 @@ fn exchange(worker: &mut timely::worker::Worker, work: &str) -> Result<(), Error
     Ok(())
 }
 
-/// Processes of a job; what is left of them is killed at the end.
+/// Processes of a job. Those that are left at the end are killed.
 struct Job {
     addresses: Vec<String>,
     processes: Vec<Child>,
-    /// What each has said so far on stderr.
+    /// Lines that each process has written to stderr so far.
     said: Vec<mpsc::Receiver<String>>,
 }
 
 impl Job {
-    /// Starts a process for each of `works` and waits until all have met.
+    /// Starts a process for each of `works` and waits until all have connected.
     fn start(works: &[&str]) -> Job {
         Job::start_by(works, |_, addresses| addresses.to_vec())
     }
 
-    /// `seen`: where a process finds all, of which the addresses are given.
+    /// Starts the processes. `seen` returns the addresses at which a process finds all others, given the real
+    /// ones.
     fn start_by(works: &[&str], seen: impl Fn(usize, &[String]) -> Vec<String>) -> Job {
         let listeners: Vec<_> = works.iter().map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
         let addresses: Vec<_> =
@@ -142,7 +151,7 @@ impl Job {
         for said in &job.said {
             assert_eq!(said.recv_timeout(Duration::from_secs(60)).unwrap(), "joined");
         }
-        // Until records flow.
+        // Waits until records flow.
         thread::sleep(Duration::from_millis(300));
         job
     }
@@ -155,7 +164,8 @@ impl Job {
         drop(self.processes[process].stdin.take());
     }
 
-    /// Waits until all but `except` have ended, which must be within `limit`; returns their codes and last words.
+    /// Waits until all processes except `except` have ended, which must be within `limit`. Returns their exit
+    /// codes and last lines.
     fn ends(&mut self, except: Option<usize>, limit: Duration) -> Vec<(Option<i32>, String)> {
         let begun = Instant::now();
         let mut ends = Vec::new();
@@ -186,7 +196,8 @@ impl Drop for Job {
     }
 }
 
-/// Checks that all but `guilty` end with code 1 within `limit` and say `reason` of it, and nothing else.
+/// Checks that all processes but `guilty` end with code 1 within `limit`, and give `reason` for it and
+/// nothing else.
 #[track_caller]
 fn assert_all_blame(job: &mut Job, guilty: usize, alive: bool, limit: Duration, reason: &str) {
     let expected = format!("error: process {guilty} ({}){reason}", job.addresses[guilty]);
@@ -249,7 +260,7 @@ fn an_error_of_a_worker_ends_all_within_3_s_and_keeps_its_code() {
     }
 }
 
-/// Forwards connections to `to`; those that it returns can be cut.
+/// Forwards connections to `to`. Each is returned, so that the test can cut it.
 fn proxy(to: &str) -> (String, mpsc::Receiver<TcpStream>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, to) = (listener.local_addr().unwrap().to_string(), to.to_owned());
@@ -311,7 +322,7 @@ fn a_frozen_process_ends_all_others_within_15_s_and_itself_when_it_thaws() {
 fn a_job_that_was_stopped_as_a_whole_goes_on() {
     let mut job = Job::start(&["end"; 3]);
     (0..3).for_each(|process| job.signal(process, Signal::STOP));
-    // Twice the silence that is death with this job's ticks.
+    // Twice the silence that counts as death with this job's ticks.
     thread::sleep(Duration::from_secs(8));
     for process in 0..3 {
         job.signal(process, Signal::CONT);

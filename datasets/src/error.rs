@@ -1,45 +1,47 @@
-//! Why a corpus could not be read or written.
+//! Errors of reading or writing a corpus.
 
 use std::fmt;
 use std::io;
 
-/// What went wrong with a file.
+/// Failure of reading or writing a file.
 #[derive(Debug)]
 pub enum Error {
-    /// The bytes are not what the format says.
+    /// The bytes break the rules of the format.
     Data {
         /// The file.
         path: String,
-        /// In bytes from the start of the file.
+        /// Offset of the fault, in bytes from the start of the file.
         offset: u64,
-        /// What was expected, lower case, no full stop.
+        /// What was expected, in lower case, without a full stop.
         reason: String,
     },
-    /// The file has no such field: its own fault where others have it, else the user's, who asked for it.
+    /// The file lacks a field. The file is at fault where other files have the field, otherwise the user, who
+    /// asked for it.
     Field {
         /// The file.
         path: String,
-        /// The field that was asked for.
+        /// The field that was requested.
         field: String,
-        /// Those that there are.
+        /// The fields that the file has.
         found: Vec<String>,
     },
-    /// Reading or writing failed.
+    /// The store failed.
     Store(cluster::Error),
 }
 
 impl Error {
-    /// A file that breaks its format at `offset`.
+    /// Returns the error of a file that breaks its format at `offset`.
     pub fn data(path: &str, offset: u64, reason: impl ToString) -> Self {
         Error::Data { path: path.to_owned(), offset, reason: reason.to_string() }
     }
 
-    /// Whether the data is at fault, and not the store or the user.
+    /// Returns whether the data is at fault, and not the store or the user.
     pub fn is_data(&self) -> bool {
         matches!(self, Error::Data { .. } | Error::Field { .. })
     }
 
-    /// An error met while reading `path` near `offset`: the store's own if it came from there, else the data's fault.
+    /// Converts an error of reading `path` near `offset`: to the store's own error if it came from there,
+    /// otherwise to an error of the data.
     pub fn reading(path: &str, offset: u64, error: io::Error) -> Self {
         match error.downcast::<cluster::Error>() {
             Ok(store) => Error::Store(store),
@@ -47,7 +49,7 @@ impl Error {
         }
     }
 
-    /// An error met while writing a part of `folder`: the store's own if it came from there.
+    /// Converts an error of writing a part of `folder`: to the store's own error if it came from there.
     pub fn writing(folder: &str, error: io::Error) -> Self {
         match error.downcast::<cluster::Error>() {
             Ok(store) => Error::Store(store),
@@ -55,8 +57,8 @@ impl Error {
         }
     }
 
-    /// A file whose second reading gives other records than its first; never the data's fault, for the
-    /// fates that were decided on the first reading fit nothing any more.
+    /// Returns the error of a file whose second reading gives other records than its first. The data is never
+    /// at fault: the fates that were decided on the first reading no longer fit.
     pub fn changed(path: &str) -> Self {
         let source = io::Error::other("it has changed since it was first read");
         Error::Store(cluster::Error::io(path, "divide", source))

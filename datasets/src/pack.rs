@@ -1,38 +1,40 @@
-//! Many small files as the records of a few large ones: a record's key, or id, is a file's name, its text what is in it.
+//! Packing of many small files as the records of a few large ones. The key or id of a record is the name of a
+//! file, its text the contents.
 
 use crate::formats::{parquet, sequence_file};
 use crate::{Codec, Error, PartOutput};
 
-/// What files are packed into.
+/// Format of a packed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Container {
-    /// SequenceFile: keys of the class Text; block-compressed.
+    /// SequenceFile, block-compressed, with keys of the class Text.
     SequenceFile(Codec),
-    /// Parquet: the columns `id` and `text`; zstd.
+    /// Parquet with the columns `id` and `text`, compressed with zstd.
     Parquet,
 }
 
-/// What the packed files hold.
+/// Kind of the packed contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// UTF-8: values of the class Text, a column of strings.
+    /// UTF-8, as values of the class Text or a column of strings.
     Text,
-    /// Anything: values of the class BytesWritable, a column of binaries.
+    /// Any bytes, as values of the class BytesWritable or a column of binaries.
     Bytes,
 }
 
-/// Writes one packed file.
+/// Writer of one packed file.
 ///
-/// Memory: a block of 1 MB in a SequenceFile, up to 32 MiB of compressed rows in Parquet, and the largest file.
+/// Memory: a block of 1 MB for a SequenceFile, up to 32 MiB of compressed rows for Parquet, and the largest
+/// file.
 pub trait PackWriter {
-    /// Adds a file. `bytes` is UTF-8 where the content is [`Content::Text`].
+    /// Adds a file. `bytes` must be UTF-8 where the content is [`Content::Text`].
     fn append(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error>;
     /// Finishes the file.
     fn finish(self: Box<Self>) -> Result<(), Error>;
 }
 
 impl Container {
-    /// What the names of such files end with.
+    /// Returns the extension of such files.
     pub fn extension(self) -> &'static str {
         match self {
             Container::SequenceFile(_) => ".seq",
@@ -40,8 +42,9 @@ impl Container {
         }
     }
 
-    /// Begins a packed file. The same `seed` gives the same bytes; take one that says what will be packed, for a
-    /// SequenceFile's sync marker is made of it and must not stand in a file that goes in.
+    /// Begins a packed file. The same `seed` gives the same bytes. A seed should depend on the files that
+    /// will be packed, because it determines the sync marker of a SequenceFile, which must not occur in a
+    /// packed file.
     pub fn create(
         self,
         output: Box<dyn PartOutput>,
@@ -57,32 +60,32 @@ impl Container {
     }
 }
 
-/// What stands at one record's place in a packed file.
+/// Content of a packed file at the place of one record.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Packed<'a> {
     /// A file.
     File {
-        /// Of its record, as rejects have it.
+        /// Offset of its record, as in rejects.
         offset: u64,
-        /// As the record says: whatever wrote it may have put anything here.
+        /// Name as stored in the record. It may be anything, whatever program wrote it.
         name: &'a str,
-        /// What is in it.
+        /// Contents of the file.
         bytes: &'a [u8],
     },
-    /// A record or a stretch of records that cannot be read.
+    /// A record, or a range of records, that cannot be read.
     Lost {
-        /// As rejects have it.
+        /// Offset, as in rejects.
         offset: u64,
-        /// Lower case, no full stop.
+        /// Reason in lower case, without a full stop.
         reason: String,
-        /// How it begins.
+        /// First bytes of the record.
         head: &'a [u8],
     },
 }
 
-/// Reads the packed files of a piece.
+/// Reader of the packed files of a piece.
 pub trait PackReader {
-    /// The next one; `None` at the end of the piece.
+    /// Returns the next file or lost record, or `None` at the end of the piece.
     ///
     /// An error means that nothing more of this piece can be read, as for [`crate::Reader::fill`].
     fn next(&mut self) -> Result<Option<Packed<'_>>, Error>;
@@ -117,7 +120,7 @@ mod tests {
         parts.bytes("packed/x")
     }
 
-    /// All files of all pieces, and how many records were lost.
+    /// Returns all files of all pieces, and the number of lost records.
     fn unpacked(container: Container, pieces: &[Piece]) -> (Vec<(String, Vec<u8>)>, usize) {
         let (mut files, mut lost) = (Vec::new(), 0);
         for piece in pieces {
@@ -213,7 +216,7 @@ mod tests {
         }
         writer.finish().unwrap();
         let outer = parts.bytes("packed/y");
-        // Without files there is nothing but the header and its sync marker.
+        // A packed file without files is a header with its sync marker.
         let header = packed(container, Content::Bytes, &[]).len();
         assert_ne!(inner[..header], outer[..header], "one sync marker for both");
         let files = [("a", inner.clone()), ("b", inner)].map(|(name, bytes)| (name.to_owned(), bytes));

@@ -1,39 +1,45 @@
 //! Synthetic Chinese corpora in which the near-duplicates are known.
 
-/// A corpus that is the same for the same numbers, on any machine.
+/// A corpus that is the same for the same parameters, on any machine.
 ///
-/// Of a hundred documents about 71 are written anew, 10 repeat an earlier one (`identical`), 7 repeat it in
-/// other widths and with spaces that cleaning removes (`whitespace`), 8 with small changes (`edited`), and
-/// 4 are decoys: pieces of an earlier one in another order, which are not near-duplicates.
+/// Each document is of one of these kinds, chosen at random:
+///
+/// | share | kind |
+/// |---|---|
+/// | about 71 % | a new text |
+/// | 10 % | a copy of an earlier document (`identical`) |
+/// | 7 % | a copy in other widths and with spaces, which cleaning removes (`whitespace`) |
+/// | 8 % | a copy with small changes (`edited`) |
+/// | 4 % | a decoy: pieces of an earlier document in another order, which is no near-duplicate |
 #[derive(Clone, Copy, Debug)]
 pub struct Synthetic {
-    /// How many documents there are.
+    /// Number of documents.
     pub documents: u64,
-    /// Another seed gives another corpus.
+    /// Seed of the random numbers. Another seed gives another corpus.
     pub seed: u64,
 }
 
 /// One document of a [`Synthetic`] corpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntheticDoc {
-    /// Its kind (`post`, `news` or `article`) and its place in the corpus, such as `post-0000017`.
+    /// Its kind (`post`, `news` or `article`) and its number in the corpus, such as `post-0000017`.
     pub id: String,
-    /// Between 20 and 2,100 characters.
+    /// Text of 20 to 2,100 characters.
     pub text: String,
-    /// The id of the earlier document that it repeats, and how: `identical`, `whitespace` or `edited`.
+    /// Id of the earlier document that it repeats, and how: `identical`, `whitespace` or `edited`.
     pub duplicate: Option<(String, &'static str)>,
 }
 
-/// How many documents may be repeated at a time; about 1 MB.
+/// Number of documents that may be repeated at a time; about 1 MB.
 const WINDOW: usize = 1024;
-/// An edited document is at least as similar as that to its original, as a fraction.
+/// Least similarity of an edited document to its original, as a fraction.
 const EDITED: (usize, usize) = (4, 5);
-/// A decoy is less similar than that to what it was made of.
+/// Bound below which the similarity of a decoy to its original must lie, as a fraction.
 const DECOY: (usize, usize) = (1, 2);
 const GRAM: usize = 5;
 
 impl Synthetic {
-    /// The documents in order; each duplicate comes after its original. Memory: 1,024 documents.
+    /// Returns the documents in order; each duplicate comes after its original. Memory: 1,024 documents.
     pub fn docs(self) -> impl Iterator<Item = SyntheticDoc> {
         let words = WORDS.split_whitespace().collect();
         let mut maker = Maker { random: Random(self.seed), words, window: Vec::new() };
@@ -134,7 +140,7 @@ impl Maker {
     }
 }
 
-/// The text in other widths, with spaces, and otherwise the same.
+/// Returns the text in other widths and with spaces, otherwise unchanged.
 fn respaced(random: &mut Random, text: &str) -> String {
     let mut changed = String::new();
     for char in text.chars() {
@@ -148,11 +154,12 @@ fn respaced(random: &mut Random, text: &str) -> String {
             changed.push_str([" ", "\u{3000}", "  ", "\n"][random.below(4)]);
         }
     }
-    changed.push('\u{3000}'); // where nothing else has changed
+    changed.push('\u{3000}'); // in case nothing else has changed
     changed
 }
 
-/// The text with some characters and words changed, less and less until it is similar enough.
+/// Returns the text with some characters and words changed. Tries fewer and fewer changes until the result is
+/// similar enough.
 fn edited(random: &mut Random, words: &[&str], text: &str) -> String {
     let original: Vec<char> = text.chars().collect();
     // A changed character costs up to five grams on each side of the fraction.
@@ -177,7 +184,7 @@ fn edited(random: &mut Random, words: &[&str], text: &str) -> String {
     format!("{text}{}", ['哈', '啊', '吧', '呢'][random.below(4)])
 }
 
-/// Pieces of the text in another order; `None` when that is too similar to it.
+/// Returns pieces of the text in another order, or `None` when the result is too similar to the text.
 fn shuffled(random: &mut Random, text: &str) -> Option<String> {
     let chars: Vec<char> = text.chars().collect();
     let piece_chars = random.between(3, 5);
@@ -189,7 +196,8 @@ fn shuffled(random: &mut Random, text: &str) -> Option<String> {
     (!reaches(text, &shuffled, DECOY)).then_some(shuffled)
 }
 
-/// Whether the Jaccard similarity of the character 5-grams is at least `least`, with and without punctuation.
+/// Returns whether the Jaccard similarity of the character 5-grams is at least `least`, with and without
+/// punctuation.
 fn reaches(a: &str, b: &str, least: (usize, usize)) -> bool {
     let reaches = |keep: fn(char) -> bool| {
         let (a, b) = (grams(a, keep), grams(b, keep));
@@ -199,7 +207,7 @@ fn reaches(a: &str, b: &str, least: (usize, usize)) -> bool {
     reaches(|_| true) && reaches(char::is_alphanumeric)
 }
 
-/// The set of character 5-grams, sorted; a shorter text is one gram.
+/// Returns the set of character 5-grams, sorted. A shorter text is one gram.
 fn grams(text: &str, keep: fn(char) -> bool) -> Vec<Vec<char>> {
     let chars: Vec<char> = text.chars().filter(|&char| keep(char)).collect();
     let mut grams: Vec<_> = chars.windows(GRAM.min(chars.len().max(1))).map(<[char]>::to_vec).collect();
@@ -208,7 +216,8 @@ fn grams(text: &str, keep: fn(char) -> bool) -> Vec<Vec<char>> {
     grams
 }
 
-/// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+/// The generator SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA
+/// 2014).
 struct Random(u64);
 
 impl Random {
@@ -219,17 +228,17 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    /// Below `end`, which is not 0.
+    /// Returns a number below `end`, which is not 0.
     fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.next()) * end as u128) >> 64) as usize
     }
 
-    /// Both ends included.
+    /// Returns a number between `least` and `most`, both included.
     fn between(&mut self, least: usize, most: usize) -> usize {
         least + self.below(most - least + 1)
     }
 
-    /// A word; those in front come far more often.
+    /// Returns a word. Words at the front come far more often.
     fn word<'a>(&mut self, words: &[&'a str]) -> &'a str {
         let end = self.below(words.len()) + 1;
         words[self.below(end)]
@@ -267,7 +276,7 @@ mod tests {
         Synthetic { documents, seed }.docs().collect()
     }
 
-    /// The dumbest correct code: hash sets of substrings.
+    /// Computes the similarity by the simplest correct code: hash sets of substrings.
     fn jaccard(a: &str, b: &str) -> f64 {
         let grams = |text: &str| -> std::collections::HashSet<String> {
             let chars: Vec<char> = text.chars().collect();

@@ -1,4 +1,4 @@
-//! Files in memory and the properties that every format has, for unit tests.
+//! Files in memory for unit tests, and checks of the properties that every format has.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -34,7 +34,7 @@ impl Blob for MemoryBlob {
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, cluster::Error> {
         let rest = &self.bytes[self.bytes.len().min(offset as usize)..];
-        // Short reads, as stores may give them.
+        // Stores may return fewer bytes than requested.
         let read = rest.len().min(buffer.len()).min(self.read_ahead_bytes.max(1000));
         buffer[..read].copy_from_slice(&rest[..read]);
         Ok(read)
@@ -47,7 +47,7 @@ impl Blob for MemoryBlob {
 
 type Files = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
 
-/// Output files by `folder/name`; parts are `folder/0.ext`, `folder/1.ext`, … in order of creation.
+/// Output files by `folder/name`. Parts are `folder/0.ext`, `folder/1.ext` and so on, in order of creation.
 #[derive(Default)]
 pub(crate) struct MemoryParts {
     files: Files,
@@ -63,7 +63,7 @@ impl MemoryParts {
         self.files.lock().unwrap().get(name).cloned().unwrap_or_default()
     }
 
-    /// All files.
+    /// Returns all files.
     pub fn take(self) -> BTreeMap<String, Vec<u8>> {
         std::mem::take(&mut self.files.lock().unwrap())
     }
@@ -119,7 +119,8 @@ pub(crate) enum Record {
     Reject { offset: u64, reason: String },
 }
 
-/// Cuts a file at the given offsets, in order; leaves empty pieces out, except that of an empty file.
+/// Cuts a file at the given offsets, which are in order. Leaves out empty pieces, except that of an empty
+/// file.
 pub(crate) fn pieces(blob: &Arc<dyn Blob>, cuts: &[u64]) -> Vec<Piece> {
     let name = blob.path().trim_start_matches('/').to_owned();
     let mut bounds = vec![0];
@@ -133,7 +134,7 @@ pub(crate) fn pieces(blob: &Arc<dyn Blob>, cuts: &[u64]) -> Vec<Piece> {
         .collect()
 }
 
-/// Every record of the pieces in order, and the error that ended a piece, if one did.
+/// Returns every record of the pieces in order, and the error that ended a piece, if any.
 pub(crate) fn read(format: &dyn Format, pieces: &[Piece], reading: &Reading) -> (Vec<Record>, Option<Error>) {
     let (mut records, mut failed) = (Vec::new(), None);
     for piece in pieces {
@@ -161,7 +162,7 @@ pub(crate) fn read(format: &dyn Format, pieces: &[Piece], reading: &Reading) -> 
     (records, failed)
 }
 
-/// Divides the pieces by the fates of `records`, which `fate` decides for the documents.
+/// Divides the pieces by the fates of `records`. `fate` decides those of documents.
 pub(crate) fn divide(
     format: &dyn Format,
     pieces: &[Piece],
@@ -183,8 +184,8 @@ pub(crate) fn divide(
     (parts, failed)
 }
 
-/// Checks that the file gives the same records, and the same kept ones byte for byte, however it is cut:
-/// into 1, 2, 3, 7 and 64 pieces, and into two at every byte. Gives the records.
+/// Checks that the file gives the same records, and the same kept ones byte for byte, however it is cut: into
+/// 1, 2, 3, 7 and 64 pieces, and into two at every byte. Returns the records.
 pub(crate) fn check_splits(format: &dyn Format, path: &str, bytes: &[u8], kept: &[u8]) -> Vec<Record> {
     let reading = Reading::default();
     let blob = MemoryBlob::shared(path, bytes, 7);
@@ -206,9 +207,10 @@ pub(crate) fn check_splits(format: &dyn Format, path: &str, bytes: &[u8], kept: 
     expected
 }
 
-/// What a valid file becomes when one byte of it is changed, or it is cut: the same `count` in every run.
+/// Returns `count` damaged copies of a valid file, the same in every run: one byte is changed, or the file is
+/// cut.
 ///
-/// Each with the range of bytes that are damaged; a cut damages all from there on.
+/// Each copy comes with the range of damaged bytes. A cut damages everything behind it.
 pub(crate) fn mutants(bytes: &[u8], count: usize) -> impl Iterator<Item = (Vec<u8>, Range<usize>)> {
     let mut random = 20u64;
     let mut below = move |end: usize| {
@@ -227,7 +229,7 @@ pub(crate) fn mutants(bytes: &[u8], count: usize) -> impl Iterator<Item = (Vec<u
     })
 }
 
-/// A file of the shared test data, or `None` and a word about it where there is none.
+/// Returns a file of the shared test data. Without that data, prints a line and returns `None`.
 pub(crate) fn corpus_file(name: &str) -> Option<Vec<u8>> {
     let Some(folder) = std::env::var_os("DEDUP_TEST_DATA") else {
         eprintln!("skipped: DEDUP_TEST_DATA is not set, so \"{name}\" was not read");
@@ -236,7 +238,7 @@ pub(crate) fn corpus_file(name: &str) -> Option<Vec<u8>> {
     Some(std::fs::read(std::path::Path::new(&folder).join(name)).unwrap())
 }
 
-/// Every file in the folders of a folder of the shared test data, with its path below it.
+/// Returns every file in the subfolders of a folder of the shared test data, with its path.
 pub(crate) fn corpus_files(name: &str) -> Option<Vec<(String, Vec<u8>)>> {
     let Some(folder) = std::env::var_os("DEDUP_TEST_DATA") else {
         eprintln!("skipped: DEDUP_TEST_DATA is not set, so \"{name}\" was not read");

@@ -1,8 +1,13 @@
-//! A proved connection: what goes over it is sealed, and what comes over it is from the other process, in its order.
+//! An authenticated and encrypted connection. What arrives was sent by the other process, in the same order.
 //!
-//! A record is a head of 19 bytes, which seals kind and length, and, where the length is not 0, that many bytes, sealed
-//! too. Head and body are Noise messages, numbered from 0 in each direction without a gap; so none of them can be
-//! left out, repeated, moved or changed. A length is believed only after its head was opened.
+//! A record is a sealed head and a sealed body. Both are Noise messages, numbered from 0 in each direction
+//! without a gap, so none of them can be left out, repeated, moved or changed. The receiver trusts a length
+//! only after it has opened the head.
+//!
+//! | part | bytes | holds |
+//! |---|---|---|
+//! | head | 19 | kind (1) and length of the contents (2), and a tag (16) |
+//! | body, unless the length is 0 | length + 16 | contents, and a tag (16) |
 
 use std::io::{self, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -11,28 +16,39 @@ use std::time::{Duration, Instant};
 
 use snow::StatelessTransportState;
 
-/// What sealing adds to a message.
+/// Number of bytes that sealing adds to a message.
 pub(super) const TAG_BYTES: usize = 16;
 const HEAD_BYTES: usize = 3 + TAG_BYTES;
-/// The largest body: Noise limits a message to 65,535 bytes.
+/// Largest length of the contents of a body, in bytes. Noise limits a message to 65,535 bytes.
 const BODY_BYTES: usize = 65_535 - TAG_BYTES;
-/// Memory of each direction of a connection: this, and a body before and after it is sealed or opened.
+/// Length of the read buffer of a connection, in bytes. In addition, each direction holds a body before and
+/// after it is sealed or opened.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// What a record is.
+/// Kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Record {
-    /// The sender lives.
+    /// Heartbeat: the sender lives.
     Beat,
-    /// There is something to read.
+    /// The body holds data.
     Data,
-    /// The sender has said all. A connection that ends without this was cut.
+    /// The sender has sent everything. A connection that ends without this record was cut.
     Close,
 }
 
 const RECORDS: [Record; 3] = [Record::Beat, Record::Data, Record::Close];
 
 /// Both directions of a connection whose handshake is done.
+///
+/// For example, a sender writes `hello`, pauses for a tick, and closes:
+///
+/// ```text
+/// write(b"hello")   head (Data, 5) and body    messages 0 and 1
+/// beat()            nothing, since data was sent in this tick
+/// beat()            head (Beat, 0)             message 2
+/// close()           head (Close, 0)            message 3; the writing side is shut down
+/// receiver          reads "hello", skips the beat, then reads the end of the stream
+/// ```
 pub(super) struct Channel {
     pub(super) stream: TcpStream,
     pub(super) sender: Sender,
@@ -40,11 +56,11 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// `sent` and `received`: messages that the handshake itself has sealed with these keys. The one who reads gives up
-    /// when no whole record comes within `silent_ticks` times `tick`.
+    /// Wraps a connection. `sent` and `received` count the messages that the handshake itself has sealed with
+    /// these keys. A reader gives up when no whole record comes within `silent_ticks` times `tick`.
     ///
     /// # Errors
-    /// When the system does not do what is asked of a socket.
+    /// When the system refuses an option of the socket.
     pub(super) fn new(
         stream: TcpStream,
         keys: StatelessTransportState,
@@ -79,14 +95,14 @@ impl Channel {
     }
 }
 
-/// Seals what is written to it, and sends it at once.
+/// Sending half of a channel. Each write is sealed and sent at once.
 pub(super) struct Sender {
     stream: TcpStream,
     keys: Arc<StatelessTransportState>,
     /// Number of the next message.
     next: u64,
     sealed: Vec<u8>,
-    /// Whether something was sent since this was last asked.
+    /// Whether a record other than a beat was sent since the last call of `beat`.
     spoke: bool,
     closed: bool,
 }
@@ -101,21 +117,22 @@ impl Sender {
         if !body.is_empty() {
             bytes += self.seal(body, bytes)?;
         }
-        // After an error, part of a record may be on its way: nothing can follow it.
+        // After an error, part of a record may have been sent, so nothing can follow it.
         self.closed = true;
         self.stream.write_all(&self.sealed[..bytes])?;
         (self.closed, self.spoke) = (record == Record::Close, true);
         Ok(())
     }
 
-    /// Puts the next message at `at`, and says how long it is.
+    /// Seals the next message into the buffer at `at`, and returns its sealed length.
     fn seal(&mut self, message: &[u8], at: usize) -> io::Result<usize> {
         let bytes = self.keys.write_message(self.next, message, &mut self.sealed[at..]);
         self.next += 1;
         bytes.map_err(io::Error::other)
     }
 
-    /// Says that this process lives, unless something was said since the last time; `false` if nothing more may be said.
+    /// Sends a heartbeat, unless something was sent since the last call. Returns `false` once the sender is
+    /// closed.
     pub(super) fn beat(&mut self) -> io::Result<bool> {
         if !std::mem::take(&mut self.spoke) && !self.closed {
             self.record(Record::Beat, &[])?;
@@ -124,13 +141,13 @@ impl Sender {
         Ok(!self.closed)
     }
 
-    /// Says that nothing more comes. The other direction stays open.
+    /// Sends the end of this direction. The other direction stays open.
     pub(super) fn close(&mut self) -> io::Result<()> {
         if self.closed {
             return Ok(());
         }
         self.record(Record::Close, &[])?;
-        // That record is the end: who has read it may be gone by now.
+        // The peer may be gone once it has read that record.
         drop(self.stream.shutdown(Shutdown::Write));
         Ok(())
     }
@@ -150,7 +167,8 @@ impl Write for Sender {
     }
 }
 
-/// Opens what comes, and gives out what was sent and nothing else. An error says in words what is wrong.
+/// Receiving half of a channel. It opens records and returns only data that the peer sent. Its errors are
+/// written for messages.
 pub(super) struct Receiver {
     stream: BufReader<Ticking>,
     keys: Arc<StatelessTransportState>,
@@ -158,16 +176,16 @@ pub(super) struct Receiver {
     next: u64,
     sealed: Vec<u8>,
     opened: Vec<u8>,
-    /// What of `opened` was not given out yet.
+    /// Part of `opened` that was not returned yet.
     left: std::ops::Range<usize>,
     closed: bool,
 }
 
 impl Receiver {
-    /// Waits for the next record; that of one that holds data are given out by `read`.
+    /// Waits for the next record. The data of a data record is returned by `read`.
     ///
     /// # Errors
-    /// When the other process is silent or gone, or what comes is not from it.
+    /// When the other process is silent or gone, or a message is not from it.
     pub(super) fn record(&mut self) -> io::Result<Record> {
         if !self.left.is_empty() {
             return Ok(Record::Data);
@@ -191,7 +209,7 @@ impl Receiver {
         Ok(record)
     }
 
-    /// Reads and opens a message that is sealed in so many bytes.
+    /// Reads and opens a message that is `bytes` long when sealed.
     fn message(&mut self, bytes: usize) -> io::Result<()> {
         let sealed = &mut self.sealed[..bytes];
         self.stream.read_exact(sealed).map_err(|error| match error.kind() {
@@ -228,15 +246,16 @@ impl Read for Receiver {
     }
 }
 
-/// Reads a stream whose read timeout is one tick, and gives up when it has waited too long for a whole record: bytes that
-/// drip do not count for life.
+/// Stream with a read timeout of one tick, which fails when no whole record came for too long. Single bytes
+/// that trickle in do not count as life.
 ///
-/// One wait counts for a tick at most: after this process itself was stopped, however long, no more than that has gone by.
+/// One wait counts for one tick at most. So a process that was itself stopped, for however long, does not
+/// blame its peer.
 struct Ticking {
     stream: TcpStream,
     tick: Duration,
     most: Duration,
-    /// Since the last whole record.
+    /// Time since the last whole record.
     waited: Duration,
 }
 
@@ -248,7 +267,7 @@ impl Read for Ticking {
             self.waited += begun.elapsed().min(self.tick);
             match read {
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
-                // What a stop and continue of this process gives.
+                // A stop and continue of this process interrupts the read.
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Ok(1..) if self.waited >= self.most => {}
                 read => return read,

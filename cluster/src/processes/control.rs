@@ -1,4 +1,5 @@
-//! The control connections, from every process to process 0: beats, gather and broadcast, failure, goodbye.
+//! The control connections, from every process to process 0. They carry heartbeats, gather and broadcast,
+//! failures and goodbyes.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,15 +15,26 @@ use super::frame::Frame;
 use super::{Limits, Place};
 use crate::Error;
 
-/// How long a process that gives up waits until the others were told.
+/// Longest time that a process that gives up waits until the others were told.
 const TELL: Duration = Duration::from_secs(1);
-/// How long an engine thread whose connection broke waits to hear why.
+/// Time that an engine thread whose connection broke waits to hear the reason.
 const EXPLAIN: Duration = Duration::from_millis(2500);
 
-/// Shows the line that says why the job cannot go on, and ends the process.
+/// Callback that shows the line that says why the job cannot go on, and ends the process.
 type OnLost = Box<dyn Fn(&str) + Send + Sync>;
 
-/// What this process knows of the others, shared by two threads for each connection.
+/// Knowledge of this process about the others, shared by two threads for each connection.
+///
+/// Process 0 has a connection to every other process; each other process has one to process 0. Failures
+/// travel through process 0, and the first one wins. For example, in a job of three processes:
+///
+/// ```text
+/// process 2 panics, and sends Failure("panicked at ...") to process 0
+/// process 0 reads it, and makes it "process 2 (host:port): panicked at ..."
+/// process 0 sends that line to process 1, and also to process 2
+/// process 1 reads it, and calls on_lost with the line
+/// process 0 calls on_lost with the line, once the others were told or after a second
+/// ```
 pub(crate) struct Control {
     pub(super) place: Place,
     pub(super) limits: Limits,
@@ -32,36 +44,37 @@ pub(crate) struct Control {
 }
 
 struct State {
-    /// Whether the job cannot go on. The first reason counts: all others follow from it.
+    /// Whether the job cannot go on. The first reason counts, because all others follow from it.
     failing: bool,
-    /// That reason, for who still asks: when another process is to blame, only after `on_lost` returned, which in a job
-    /// it does not. So the reason is shown once.
+    /// That reason, for calls that still wait. If another process is to blame, it is set only after `on_lost`
+    /// has returned, which in a job it does not. So the reason is shown once.
     failure: Option<String>,
-    /// Whether this process needs nothing more of the others, but for the goodbye of process 0 if it is another one.
+    /// Whether this process needs nothing more from the others, except the goodbye of process 0 if this is
+    /// another one.
     settled: bool,
-    /// Whether this process has left, so that what its connections do matters no more.
+    /// Whether this process has left, so that the state of its connections no longer matters.
     over: bool,
-    /// By index of process; those without a control connection to this one stay empty.
+    /// Peers by index of process. Those without a control connection to this one stay empty.
     peers: Vec<Peer>,
 }
 
 #[derive(Default)]
 struct Peer {
     stream: Option<TcpStream>,
-    /// To the thread that writes.
+    /// Queue of frames to the thread that writes.
     outbox: Option<mpsc::Sender<Frame>>,
     inbox: VecDeque<Vec<u8>>,
     goodbye: bool,
-    /// Why it ended, when that no longer mattered.
+    /// Reason of its end, if it ended after process 0 had settled.
     gone: Option<String>,
-    /// Whether the last frame for it was written, or never can be.
+    /// Whether the last frame for this peer was written, or can no longer be written.
     told: bool,
 }
 
 impl State {
     fn send(&self, to: usize, frame: Frame) {
         if let Some(outbox) = &self.peers[to].outbox {
-            // A writer that has ended has lost its connection, which the reader reports.
+            // If the writer has ended, its connection is lost, which the reader reports.
             let _ = outbox.send(frame);
         }
     }
@@ -86,22 +99,22 @@ impl Control {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `ready`.
+    /// Waits until `ready` holds.
     fn wait(&self, ready: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
         let state = self.changed.wait_while(self.state(), |state| !ready(state));
         state.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `ready`, but not longer than `most`; says whether it is.
+    /// Waits until `ready` holds, but no longer than `most`, and returns whether it does.
     fn wait_for(&self, most: Duration, ready: impl Fn(&State) -> bool) -> bool {
         let waited = self.changed.wait_timeout_while(self.state(), most, |state| !ready(state));
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// Takes over a connection: one thread reads it, one writes it.
+    /// Takes over a connection. One thread reads it, and one writes it.
     ///
     /// # Errors
-    /// When the system gives no more threads.
+    /// When the system starts no more threads.
     pub(super) fn start(self: &Arc<Self>, peer: usize, channel: Channel) -> io::Result<()> {
         let Channel { stream, sender, receiver } = channel;
         let (outbox, frames) = mpsc::channel();
@@ -139,7 +152,8 @@ impl Control {
         }
     }
 
-    /// Takes what comes, until the connection ends as it should; the error is the line that says why it did not.
+    /// Receives frames until the connection ends as it should. An error is the line that says why the
+    /// connection ended otherwise.
     fn receive(&self, peer: usize, mut receiver: Receiver) -> Result<(), String> {
         let name = self.place.name(peer);
         loop {
@@ -157,7 +171,8 @@ impl Control {
         }
     }
 
-    /// The job cannot go on because of another process. Process 0 tells the others, unless it needs nobody any more.
+    /// Handles the loss of another process, after which the job cannot go on. Process 0 tells the others,
+    /// unless it has settled.
     fn lost(&self, peer: usize, line: String) {
         let first = self.place.index == 0;
         let mut state = self.state();
@@ -176,18 +191,20 @@ impl Control {
         }
     }
 
-    /// The job cannot go on because of this process. Returns when the others were told, after a second at most.
+    /// Handles a failure of this process, after which the job cannot go on. Returns when the others were
+    /// told, after a second at most.
     pub(crate) fn fail(&self, reason: &str) {
         let line = format!("{}: {reason}", self.place.name(self.place.index));
         let tell = if self.place.index == 0 { &line } else { reason };
         if self.claim_failure(Some(tell)) {
             self.set_failure(line);
         }
-        // Also when another thread was first: the process ends when this one returns.
+        // The call waits even if another thread failed first, because the process ends when this call
+        // returns.
         self.wait_for(TELL, State::all_told);
     }
 
-    /// Whether this is the first failure, of which the others are then told.
+    /// Returns whether this is the first failure. If so, `tell` is sent to the others.
     fn claim_failure(&self, tell: Option<&str>) -> bool {
         let mut state = self.state();
         if state.failing || state.over {
@@ -195,7 +212,7 @@ impl Control {
         }
         state.failing = true;
         if let Some(tell) = tell {
-            // A goodbye may have been said before.
+            // A goodbye may have been sent before.
             state.peers.iter_mut().for_each(|peer| peer.told = false);
             state.send_all(|| Frame::Failure(tell.to_owned()));
         }
@@ -208,8 +225,8 @@ impl Control {
         self.changed.notify_all();
     }
 
-    /// For a thread whose data connection to `peer` broke, and why. Waits for the process to end: who failed first is
-    /// better known to process 0, and when nothing is heard of it, this says what is known here.
+    /// Handles a broken data connection to `peer`, and waits for the process to end. Process 0 knows better
+    /// which process failed first. If nothing is heard from it, this process reports what it knows.
     pub(crate) fn connection_lost(&self, peer: usize, why: &str) {
         if !self.wait_for(EXPLAIN, |state| state.failing || state.settled || state.over) {
             let reason = format!("the connection to {} was lost: {why}", self.place.name(peer));
@@ -218,13 +235,14 @@ impl Control {
         }
     }
 
-    /// From here on no end of another process ends this one, which is process 0 and has what it needs of them.
+    /// Declares that this process no longer ends when another one does: it is process 0, and has everything
+    /// that it needs from them. Another process calls this when it leaves.
     pub(super) fn settle(&self) {
         self.state().settled = true;
         self.changed.notify_all();
     }
 
-    /// Why the job cannot go on, if so.
+    /// Returns why the job cannot go on, if that is so.
     pub(super) fn failure(&self) -> Option<Error> {
         self.state().failure.clone().map(|reason| Error::Processes { reason })
     }
@@ -234,7 +252,7 @@ impl Control {
         self.state().send(to, Frame::Bytes(bytes));
     }
 
-    /// The next bytes that `from` sent.
+    /// Waits for the next bytes from `from`.
     ///
     /// # Errors
     /// When the job cannot go on, or `from` has said goodbye.
@@ -251,8 +269,9 @@ impl Control {
         })
     }
 
-    /// Process 0 says goodbye when all others have, and they wait for that; so either all end well or none, but for those
-    /// that end after process 0 has settled. Returns why these ended.
+    /// Says goodbye. Process 0 does so when all others have, and they wait for its goodbye. So either all
+    /// processes end well or none does, except those that end after process 0 has settled. Returns the
+    /// reasons of these.
     ///
     /// # Errors
     /// When the job fails meanwhile.
@@ -276,14 +295,15 @@ impl Control {
         Ok(self.state().peers.iter_mut().filter_map(|peer| peer.gone.take()).collect())
     }
 
-    /// Closes the connections. The others take it for death, but for those who heard a goodbye.
+    /// Closes the connections. Peers take this for the death of this process, unless they have received a
+    /// goodbye.
     pub(super) fn close(&self) {
         let mut state = self.state();
         state.over = true;
         for peer in &mut state.peers {
             peer.outbox = None;
             if let Some(stream) = peer.stream.take() {
-                // One that is closed already is fine.
+                // A connection that is already closed is no error.
                 let _ = stream.shutdown(Shutdown::Both);
             }
         }

@@ -1,7 +1,7 @@
-//! The data connections, one for each pair of processes, as the engine wants them.
+//! The data connections, one for each pair of processes, as streams for the engine.
 //!
-//! Until the engine takes one, and afterwards, each end beats; so a peer that this process can no longer reach is noticed
-//! even while both still reach process 0.
+//! Each end sends heartbeats, before and after the engine takes the connection. So a peer that this process
+//! can no longer reach is noticed even while both still reach process 0.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -14,22 +14,23 @@ use timely::communication::allocator::zero_copy::stream::Stream;
 use super::channel::{Channel, Receiver, Record, Sender};
 use super::control::Control;
 
-/// A data connection; its clones are the same one.
+/// A data connection. Its clones share it.
 #[derive(Clone)]
 pub(super) struct Data(Arc<Ends>);
 
 struct Ends {
     stream: TcpStream,
     sender: Mutex<Sender>,
-    /// Held by the one who watches until data comes, by the engine afterwards.
+    /// Receiving half. The watching thread holds it until data comes, then the engine reads it.
     receiver: Mutex<Receiver>,
 }
 
 impl Data {
-    /// Takes over a connection to `peer`: one thread beats, one watches until the engine has its first data.
+    /// Takes over a connection to `peer`. One thread sends heartbeats; another watches until the engine's
+    /// first data comes.
     ///
     /// # Errors
-    /// When the system gives no more threads.
+    /// When the system starts no more threads.
     pub(super) fn start(peer: usize, channel: Channel, control: &Arc<Control>) -> io::Result<Self> {
         let Channel { stream, sender, receiver } = channel;
         let ends = Arc::new(Ends { stream, sender: Mutex::new(sender), receiver: Mutex::new(receiver) });
@@ -45,14 +46,14 @@ impl Data {
         Ok(Data(ends))
     }
 
-    /// Says that nothing more comes. That the other process is gone already matters no more.
+    /// Sends the end of the data. It does not matter if the other process is gone already.
     pub(super) fn close(&self) {
         drop(self.0.sender().close());
     }
 
-    /// Ends the connection without a word.
+    /// Closes the connection without sending anything.
     pub(super) fn cut(&self) {
-        // One that is closed already is fine.
+        // A connection that is already closed is no error.
         drop(self.0.stream.shutdown(Shutdown::Both));
     }
 }
@@ -66,7 +67,7 @@ impl Ends {
         self.receiver.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes beats until something else comes, which stays for the engine.
+    /// Skips beats until another record comes, which stays for the engine.
     fn watch(&self) -> io::Result<()> {
         let mut receiver = self.receiver();
         while receiver.record()? == Record::Beat {}
@@ -74,7 +75,8 @@ impl Ends {
     }
 }
 
-/// Beats as long as the connection is there. Who holds the sender is sending.
+/// Sends heartbeats while the connection exists. A thread that holds the sender is sending, so no beat is
+/// needed then.
 fn beat(ends: &Weak<Ends>, tick: Duration) {
     loop {
         thread::sleep(tick);
@@ -84,7 +86,7 @@ fn beat(ends: &Weak<Ends>, tick: Duration) {
             Err(TryLockError::Poisoned(sender)) => sender.into_inner().beat(),
             Err(TryLockError::WouldBlock) => Ok(true),
         };
-        // A connection that is lost is reported by who reads it.
+        // The reader reports a lost connection.
         if !beaten.unwrap_or(false) {
             return;
         }
@@ -112,12 +114,12 @@ impl Stream for Data {
         Ok(self.clone())
     }
 
-    /// It always blocks, and nobody asks for anything else.
+    /// Does nothing: the stream always blocks, and the engine needs nothing else.
     fn set_nonblocking(&self, _nonblocking: bool) -> io::Result<()> {
         Ok(())
     }
 
-    /// The engine shuts down the side that it writes, when it has written all.
+    /// Sends the end of the data. The engine calls this when it has written everything.
     fn shutdown(&self, _how: Shutdown) -> io::Result<()> {
         self.0.sender().close()
     }

@@ -1,22 +1,24 @@
-//! What goes over a control connection, sealed: frames of a kind, a length and that many bytes.
+//! Frames, the messages of a control connection.
 
 use std::io::{self, ErrorKind, Read, Write};
 
 use bytes::Bytes;
 
-/// One message. On the wire: a byte for the kind, the length as 8 bytes (least first), the bytes.
+/// One message. On the wire, a frame is one byte for the kind, 8 bytes for the length (little-endian), and
+/// the contents.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Frame {
     /// Part of a gather or a broadcast.
     Bytes(Bytes),
-    /// The job cannot go on. To process 0: why the sender gives up. From process 0: the line to show.
+    /// The job cannot go on. A frame to process 0 has the sender's reason; one from process 0 has the line to
+    /// show.
     Failure(String),
-    /// The sender has done all it had to do.
+    /// The sender has done all its work.
     Goodbye,
 }
 
 impl Frame {
-    /// Whether nothing comes after it.
+    /// Returns whether this is the last frame of its sender.
     pub(super) fn last(&self) -> bool {
         matches!(self, Frame::Failure(_) | Frame::Goodbye)
     }
@@ -33,7 +35,7 @@ impl Frame {
         to.write_all(bytes)
     }
 
-    /// Trusts the length: what a channel gives out is from a process of the job.
+    /// Reads a frame. Its length is trusted, because a channel returns only bytes from a process of the job.
     pub(super) fn read(mut from: impl Read) -> io::Result<Frame> {
         let mut head = [0; 9];
         from.read_exact(&mut head)?;

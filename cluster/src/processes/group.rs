@@ -1,4 +1,4 @@
-//! What a job sees of its processes.
+//! The view that a job has of its processes.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -19,35 +19,48 @@ use crate::{Error, panics};
 
 /// The processes of a job, seen from one of them.
 ///
-/// All processes take the same steps: each calls `run`, `gather`, `broadcast`, `meet` and `meet_apart` in the same order. When another
-/// process fails, `on_lost` ends this one; should it return, what waits for that process gets an error. Dropped without [`Cluster::leave`], it counts as lost at the others.
+/// All processes take the same steps: each calls `run`, `gather`, `broadcast`, `meet` and `meet_apart` in the
+/// same order. When another process fails, `on_lost` ends this one. If `on_lost` returns, every call that
+/// waits for that process returns an error. A `Cluster` that is dropped without [`Cluster::leave`] counts as
+/// lost at the others.
+///
+/// For example, three processes that add up the numbers 5, 7 and 1 with `meet(number, sum)`:
+///
+/// ```text
+/// process 1 sends 7 to process 0 and waits
+/// process 2 sends 1 to process 0 and waits
+/// process 0 calls sum([5, 7, 1]), in the order of the processes
+/// process 0 sends 13 to processes 1 and 2
+/// meet returns 13 in all three
+/// ```
 pub struct Cluster {
     workers: usize,
-    /// `None`: this process is alone.
+    /// The other processes. `None` if this process is alone.
     others: Option<Others>,
 }
 
 struct Others {
     control: Arc<Control>,
-    /// A connection to each other process, until the engine takes them.
+    /// Connections by index of process, until the engine takes them.
     data: Mutex<Option<Vec<Option<Data>>>>,
 }
 
 impl Cluster {
-    /// One process, of so many threads.
+    /// Returns a cluster of one process with `workers` threads.
     pub fn alone(workers: usize) -> Cluster {
         Cluster { workers, others: None }
     }
 
-    /// Meets the other processes. When it returns, all have come, and no port is open any more.
+    /// Connects to the other processes. When it returns, all are connected, and no port is open any more.
     ///
-    /// `job`: a hash of all that must be the same in every process. `token`: what only processes of this user know; may
-    /// be empty on loopback. `on_lost` is called at most once, from another thread, with the line that says why the
-    /// job cannot go on because of another process; it must show that and end this process.
+    /// `job`: hash of everything that must be the same in every process. `token`: secret of the processes of
+    /// this user, which may be empty on loopback. `on_lost`: called at most once, from another thread, with
+    /// the line that says why the job cannot go on because of another process. It must show that line and end
+    /// this process.
     ///
     /// # Errors
-    /// [`Error::Processes`] when a process does not come in time, or one with another `job` does, when the own address
-    /// cannot be used, or when it is not loopback and the token is empty.
+    /// [`Error::Processes`] when a process does not come in time or comes with another `job`, when the own
+    /// address cannot be used, or when it is not loopback and the token is empty.
     pub fn join(
         place: Place,
         job: [u8; 32],
@@ -77,39 +90,40 @@ impl Cluster {
         }
     }
 
-    /// Of this process.
+    /// Returns the index of this process.
     pub fn index(&self) -> usize {
         self.others.as_ref().map_or(0, |others| others.control.place.index)
     }
 
-    /// How many there are.
+    /// Returns the number of processes.
     pub fn processes(&self) -> usize {
         self.others.as_ref().map_or(1, |others| others.control.place.addresses.len())
     }
 
-    /// Threads of this process.
+    /// Returns the number of threads of this process.
     pub fn workers(&self) -> usize {
         self.workers
     }
 
-    /// Threads of all processes.
+    /// Returns the number of threads of all processes.
     pub fn all_workers(&self) -> usize {
         self.workers * self.processes()
     }
 
-    /// Makes a panic of this process known to the others before the process ends, and lets an engine thread whose
-    /// connection broke say what it broke from. To be called once, after [`exit_on_panic`](crate::exit_on_panic).
+    /// Tells the other processes about a panic of this one before it ends, and reports an engine thread whose
+    /// connection broke as a lost connection. Call this once, after [`exit_on_panic`](crate::exit_on_panic).
     pub fn report_panics(&self) {
         if let Some(others) = &self.others {
             panics::report_panics(Arc::clone(&others.control));
         }
     }
 
-    /// Runs `work` on the workers of all processes and returns the results of this one's, in their order, when
-    /// all are done. With several processes, once.
+    /// Runs `work` on the workers of all processes, and returns the results of this process in the order of
+    /// its workers when they are done. With several processes, this works once.
     ///
-    /// The first error of this process ends the wait: the others could be waiting for the worker that failed, so they are
-    /// left behind, and the caller is expected to [`fail`](Cluster::fail) and to end the process.
+    /// The first error of this process ends the wait. The other workers may be waiting for the one that
+    /// failed, so they are left running, and the caller is expected to call [`fail`](Cluster::fail) and to
+    /// end the process.
     pub fn run<T, E>(
         &self,
         work: impl Fn(&mut Worker) -> Result<T, E> + Send + Sync + 'static,
@@ -122,7 +136,7 @@ impl Cluster {
         let (sender, results) = mpsc::channel();
         let guards = self.start(move |worker| {
             let result = work(worker);
-            // Nobody listens once another worker has failed.
+            // After the failure of another worker nobody receives the result.
             let _ = sender.send((worker.index() - first, result));
         })?;
         let mut done: Vec<Option<T>> = (0..self.workers).map(|_| None).collect();
@@ -161,7 +175,7 @@ impl Cluster {
         guards.map_err(failed)
     }
 
-    /// Brings the bytes of every process to process 0, in their order; the others get `None`.
+    /// Gathers the bytes of every process at process 0, in the order of the processes. The others get `None`.
     ///
     /// # Errors
     /// When the job cannot go on.
@@ -175,7 +189,7 @@ impl Cluster {
         std::iter::once(Ok(mine)).chain(theirs).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Brings bytes of process 0, the only one that gives `Some`, to all.
+    /// Broadcasts bytes from process 0, the only one that gives `Some`, to all.
     ///
     /// # Errors
     /// When the job cannot go on.
@@ -197,11 +211,11 @@ impl Cluster {
         }
     }
 
-    /// Merges what all processes have, in their order, at process 0, and brings the result to all. Alone, nothing is
-    /// encoded.
+    /// Merges the values of all processes, in their order, at process 0, and returns the result in all of
+    /// them (an all-reduce). A process that is alone encodes nothing.
     ///
     /// # Errors
-    /// At process 0 that of `merge`; everywhere when the job cannot go on.
+    /// That of `merge` at process 0; elsewhere when the job cannot go on.
     pub fn meet<T, U, E>(&self, mine: T, merge: impl FnOnce(Vec<T>) -> Result<U, E>) -> Result<U, E>
     where
         T: Serialize + DeserializeOwned,
@@ -216,8 +230,9 @@ impl Cluster {
         Ok(merged)
     }
 
-    /// The same, but brings each process its own part of the result: `merge` gives as many as there are processes, in
-    /// their order. That of process 0 is not encoded.
+    /// Merges like [`meet`](Cluster::meet), but returns to each process its own part of the result (a
+    /// reduce-scatter). `merge` returns one part for each process, in their order. The part of process 0 is
+    /// not encoded.
     ///
     /// # Errors
     /// Those of [`meet`](Cluster::meet).
@@ -242,7 +257,7 @@ impl Cluster {
         Ok(own.ok_or_else(nothing)?)
     }
 
-    /// Brings a value of every process to process 0, in their order; the others get `None`.
+    /// Gathers a value of every process at process 0, in their order. The others get `None`.
     fn bring<T: Serialize + DeserializeOwned>(&self, mine: T) -> Result<Option<Vec<T>>, Error> {
         let Some(Others { control, .. }) = &self.others else { return Ok(Some(vec![mine])) };
         if self.index() > 0 {
@@ -253,31 +268,32 @@ impl Cluster {
         std::iter::once(Ok(mine)).chain(theirs).collect::<Result<_, _>>().map(Some)
     }
 
-    /// A value that process 0 has sent.
+    /// Receives a value that process 0 has sent.
     fn receive<U: DeserializeOwned>(&self) -> Result<U, Error> {
         decode(&self.broadcast(None)?)
     }
 
-    /// Tells the others that this process gives up, and why; they end. Returns when they were told, or after a second.
+    /// Tells the others that this process gives up, and why, so that they end. Returns when they were told,
+    /// or after a second.
     pub fn fail(&self, reason: &str) {
         if let Some(others) = &self.others {
             others.control.fail(reason);
         }
     }
 
-    /// For process 0, when it has all that it needs of the others: from here on it ends well without them. They
-    /// still end when it fails.
+    /// Declares that process 0, the caller, has everything that it needs from the others. From here on it
+    /// ends well without them, but they still end when it fails.
     pub fn settle(&self) {
         if let Some(others) = &self.others {
             others.control.settle();
         }
     }
 
-    /// Ends well, when all processes do: each waits for the others. At process 0, returns why others have ended since it
-    /// has settled, a line each.
+    /// Ends well, together with all processes: each waits for the others. At process 0, returns a line for
+    /// each process that has ended since it settled, with the reason.
     ///
     /// # Errors
-    /// When one of them fails before it gets here.
+    /// When one of them fails before it calls this.
     pub fn leave(&self) -> Result<Vec<String>, Error> {
         let Some(others) = &self.others else { return Ok(Vec::new()) };
         let gone = others.control.leave()?;
@@ -287,7 +303,7 @@ impl Cluster {
 }
 
 impl Others {
-    /// The connections, unless somebody has taken them.
+    /// Takes the connections, unless that was done before.
     fn data(&self) -> Option<Vec<Option<Data>>> {
         self.data.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -1,8 +1,14 @@
-//! The proof, on both ends of a new connection, of the shared token: Noise, in the pattern `NNpsk0`.
+//! The handshake of a new connection, in which both ends prove that they know the shared token. It follows
+//! Noise, in the pattern `NNpsk0`.
 //!
-//! The client says who calls whom and for what, in clear, and the first Noise message; the server, if it is the one who
-//! is called, the second. Both hold these words as the prologue, so that a handshake about others fails. Then, sealed: the
-//! client says its job, which proves that it is there and no recording, and the server its verdict.
+//! | step | from | sends | which tells the other side |
+//! |---|---|---|---|
+//! | 1 | client | hello in clear, and Noise message 1 | who calls whom, and for what |
+//! | 2 | server | Noise message 2, if the hello calls this server | that the server knows the token |
+//! | 3 | client | hash of the job, sealed | that the client knows the token and is no recording |
+//! | 4 | server | verdict, sealed | whether the client is welcome |
+//!
+//! Both sides use the hello as the prologue of Noise, so a handshake about another hello fails.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -13,25 +19,27 @@ use snow::{Builder, HandshakeState, StatelessTransportState};
 
 use super::channel::TAG_BYTES;
 
-/// Ends with the version of the handshake.
+/// First bytes of a hello. The last one is the version of the handshake.
 const MAGIC: [u8; 8] = *b"dedupjb\x02";
 const HELLO_BYTES: usize = MAGIC.len() + 4 + 4 + 1;
 const NOISE: &str = "Noise_NNpsk0_25519_AESGCM_SHA256";
-/// A key of X25519 and the tag of an empty payload.
+/// Length of a handshake message: a key of X25519, and the tag of an empty payload.
 const MESSAGE_BYTES: usize = 32 + TAG_BYTES;
 const JOB_BYTES: usize = 32;
-/// Why a process of the same job may not answer.
+/// Message for a connection that is closed without an answer. The text lists why a process of the same job
+/// may not answer.
 const NO_ANSWER: &str =
     "it closed the connection: its token, its version or its place in the hosts file differs";
-/// How many messages of each side, the client's first, the handshake itself seals with the keys of the connection.
+/// Number of messages that the handshake itself seals with the keys of the connection, of the client and of
+/// the server.
 pub(super) const SEALED: [u64; 2] = [1, 1];
 
-/// The key that both sides must know.
+/// Key that both sides must know.
 #[derive(Clone)]
 pub(super) struct Secret([u8; 32]);
 
 impl Secret {
-    /// Of an empty token, which everybody knows, too.
+    /// Derives the key of a token with HKDF-SHA-256. The key of the empty token is known to everybody.
     pub(super) fn of_token(token: &[u8]) -> Self {
         let mut key = [0; 32];
         let extracted = hkdf::Salt::new(hkdf::HKDF_SHA256, &MAGIC).extract(token);
@@ -42,16 +50,16 @@ impl Secret {
     }
 }
 
-/// What a connection is for.
+/// Purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
-    /// Goes to process 0, and stays with us.
+    /// Connection to process 0, for the messages of `Control`.
     Control,
-    /// Goes to the engine.
+    /// Connection for the engine.
     Data,
 }
 
-/// Who calls whom, and for what.
+/// First words of a client: who calls whom, and for what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hello {
     pub(super) from: u32,
@@ -68,7 +76,7 @@ impl Hello {
         bytes
     }
 
-    /// `None`: nobody of ours wrote this.
+    /// Decodes a hello. Returns `None` if the bytes are not from a process of this program and version.
     fn decode(bytes: &[u8; HELLO_BYTES]) -> Option<Hello> {
         let (magic, rest) = bytes.split_first_chunk()?;
         let (from, rest) = rest.split_first_chunk()?;
@@ -89,28 +97,28 @@ impl Hello {
     }
 }
 
-/// What the server says to a client that has proved the token.
+/// Answer of the server to a client that has proved that it knows the token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Welcome,
-    /// Another program, configuration or number of processes.
+    /// The client has another program, configuration or number of processes.
     OtherJob,
-    /// No process of that index calls this one.
+    /// The server awaits no connection of this kind from that process.
     NotAwaited,
-    /// Another one with that index came before.
+    /// Another process with that index came before.
     Taken,
 }
 
 const VERDICTS: [Verdict; 4] = [Verdict::Welcome, Verdict::OtherJob, Verdict::NotAwaited, Verdict::Taken];
 
-/// A stream on which all that is read and written must be done by a deadline.
+/// Stream on which all reads and writes must end by a deadline.
 struct Hurried<'a> {
     stream: &'a TcpStream,
     deadline: Instant,
 }
 
 impl Hurried<'_> {
-    /// Sets the timeouts for one call to what is left.
+    /// Sets the timeouts of the next call to the time that is left.
     fn hurry(&self) -> io::Result<()> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -149,17 +157,17 @@ fn not_proved(_: snow::Error) -> io::Error {
     io::Error::new(ErrorKind::PermissionDenied, "it does not prove the token")
 }
 
-/// The next message of a handshake whose payloads are empty.
+/// Writes the next message of a handshake, which has an empty payload.
 fn message(noise: &mut HandshakeState) -> io::Result<[u8; MESSAGE_BYTES]> {
     let mut message = [0; MESSAGE_BYTES];
     noise.write_message(&[], &mut message).map_err(io::Error::other)?;
     Ok(message)
 }
 
-/// As the client. Costs two round trips.
+/// Performs the handshake as the client. It costs two round trips.
 ///
 /// # Errors
-/// When the other side is slow, gone, or does not prove that it knows the token.
+/// When the other side is slow or gone, or does not prove that it knows the token.
 pub(super) fn call(
     stream: &TcpStream,
     secret: &Secret,
@@ -193,11 +201,12 @@ pub(super) struct Caller {
     keys: StatelessTransportState,
 }
 
-/// As the server, until the client has proved that it knows the token. Who calls anybody else than process `index`
-/// gets no answer: it may be a relay, which wants one for somebody else.
+/// Performs the handshake as the server, until the client has proved that it knows the token. A client that
+/// calls another process than `index` gets no answer, because it may be a relay that wants one for somebody
+/// else.
 ///
 /// # Errors
-/// When the client is a stranger: slow, gone, without the token, or for another process.
+/// When the client is a stranger: slow, gone, without the token, or calling another process.
 pub(super) fn answer(
     stream: &TcpStream,
     secret: &Secret,
@@ -222,7 +231,7 @@ pub(super) fn answer(
 }
 
 impl Caller {
-    /// Ends the handshake on the server's side.
+    /// Sends the verdict, which ends the handshake on the server's side.
     pub(super) fn say(
         self,
         stream: &TcpStream,

@@ -1,6 +1,6 @@
-//! The processes of a job: how they meet, run the engine together, and notice when one of them is gone.
+//! The processes of a job: how they connect, run the engine together, and notice the loss of one of them.
 //!
-//! docs/design/0019 says why it is like this.
+//! docs/design/0019 gives the reasons.
 
 mod channel;
 mod control;
@@ -17,34 +17,34 @@ use std::time::Duration;
 pub(crate) use control::Control;
 pub use group::Cluster;
 
-/// Where the processes of a job are, and which of them this is.
+/// Addresses of the processes of a job, and the index of this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Of this process.
+    /// Index of this process.
     pub index: usize,
-    /// Of each process, `host:port`. This one listens on its own until all have come.
+    /// Address of each process, `host:port`. This process listens on its own until all have connected.
     pub addresses: Vec<String>,
     /// Threads of each process.
     pub workers: usize,
 }
 
 impl Place {
-    /// A process's name for people.
+    /// Returns the name of a process for messages.
     fn name(&self, process: usize) -> String {
         format!("process {process} ({})", self.addresses[process])
     }
 }
 
-/// How long what may take.
+/// Time limits of the connections between processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Until all processes have come.
+    /// Limit for the start, until all processes have connected.
     pub start: Duration,
-    /// For one handshake, from the first byte to the last.
+    /// Limit for one handshake, from the first byte to the last.
     pub handshake: Duration,
-    /// From one beat to the next.
+    /// Interval between heartbeats.
     pub tick: Duration,
-    /// After so many ticks without a whole record, a process is taken for dead.
+    /// Number of ticks without a whole record after which a process is taken for dead.
     pub silent_ticks: u32,
 }
 

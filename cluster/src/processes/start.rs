@@ -1,4 +1,5 @@
-//! How the processes of a job meet: each listens until those after it have called, and calls those before it.
+//! The start of a job's processes: each calls the processes before it, and listens until those after it have
+//! called.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
@@ -16,38 +17,40 @@ use super::data::Data;
 use super::handshake::{self, Hello, Kind, Secret, Verdict};
 use super::{Limits, Place};
 
-/// Handshakes that this process answers at once; who comes beyond them is turned away, and may call again.
+/// Number of handshakes that this process answers at once. Further callers are turned away, and may call
+/// again.
 const HANDSHAKES: usize = 64;
-/// Between two looks for a new connection.
+/// Pause between two checks for a new connection.
 const LOOK: Duration = Duration::from_millis(10);
-/// Between two calls to a process that is not there yet.
+/// Pause between two calls to a process that does not listen yet.
 const CALL_AGAIN: Duration = Duration::from_millis(100);
 
-/// Connections, by the process at the other end.
+/// Set of connections, each with the process at its other end.
 type Ends = BTreeSet<(usize, Kind)>;
-/// A proved connection, or why the processes cannot meet.
+/// A proved connection, or the reason why the processes cannot connect.
 type Arrival = Result<(usize, Kind, Channel), String>;
 
-/// What the threads of one start share.
+/// State that the threads of one start share.
 struct Start {
     place: Place,
     limits: Limits,
     job: [u8; 32],
     secret: Secret,
-    /// Whether there is no token, so that all must be on loopback.
+    /// Whether there is no token, so that all processes must be on loopback.
     only_loopback: bool,
     deadline: Instant,
     over: AtomicBool,
-    /// Who has not called yet.
+    /// Connections that have not come yet.
     awaited: Mutex<Ends>,
     handshakes: AtomicUsize,
-    /// Connections that proved nothing.
+    /// Number of connections that did not prove the token.
     strangers: AtomicUsize,
-    /// What went wrong last with each process that this one calls.
+    /// Last failure with each process that this one calls.
     troubles: Mutex<BTreeMap<usize, String>>,
 }
 
-/// The connections of this process: those that it opens, and those that it awaits. The later process calls.
+/// Returns the connections that this process opens, and those that it awaits. Of two processes, the later one
+/// calls.
 fn expected(place: &Place) -> (Ends, Ends) {
     let kinds = |low: usize| if low == 0 { &[Kind::Control, Kind::Data][..] } else { &[Kind::Data] };
     let before = (0..place.index).flat_map(|to| kinds(to).iter().map(move |kind| (to, *kind)));
@@ -56,10 +59,11 @@ fn expected(place: &Place) -> (Ends, Ends) {
     (before.collect(), after.collect())
 }
 
-/// Meets all other processes; gives the control connections to `control` and returns those for the engine.
+/// Connects to all other processes. Gives the control connections to `control`, and returns those for the
+/// engine by index of process.
 ///
 /// # Errors
-/// The line that says why not.
+/// The line that says why the processes cannot connect.
 pub(super) fn meet(control: &Arc<Control>, job: [u8; 32], token: &[u8]) -> Result<Vec<Option<Data>>, String> {
     let (before, after) = expected(&control.place);
     let start = Arc::new(Start {
@@ -92,7 +96,8 @@ pub(super) fn meet(control: &Arc<Control>, job: [u8; 32], token: &[u8]) -> Resul
     let missing = before.union(&after).copied().collect();
     let met = start.collect(control, missing, &arrivals);
     start.over.store(true, Ordering::Relaxed);
-    // So that the port is closed; it panics only after the process has ended.
+    // Joins the thread so that the port is closed. A panic of that thread ends the process before this call
+    // returns.
     let _ = answering.join();
     met
 }
@@ -106,7 +111,7 @@ impl Start {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    /// Takes what the other threads have met, until nothing is missing.
+    /// Collects the connections of the other threads until none is missing.
     fn collect(
         &self,
         control: &Arc<Control>,
@@ -135,7 +140,7 @@ impl Start {
         Ok(data)
     }
 
-    /// Names those who did not come, and what is known of the reason.
+    /// Returns a line with the processes that did not come, and what is known of the reasons.
     fn missed(&self, missing: &Ends) -> String {
         let missing: BTreeSet<usize> = missing.iter().map(|(process, _)| *process).collect();
         let names: Vec<_> = missing.iter().map(|process| self.place.name(*process)).collect();
@@ -158,7 +163,8 @@ impl Start {
         }
     }
 
-    /// Opens the own port. A name may become known only after a while, and a port may be taken for a moment.
+    /// Opens the own port. Retries, because a name may become known only after a while, and a port may be
+    /// taken for a moment.
     fn listen(&self) -> Result<TcpListener, String> {
         let address = &self.place.addresses[self.place.index];
         let failed = |error: io::Error| format!("could not listen on {address}: {error}");
@@ -194,10 +200,10 @@ impl Start {
         }
     }
 
-    /// Answers whoever connects, until all have come.
+    /// Answers callers until all processes have connected.
     fn answer_all(self: &Arc<Self>, listener: &TcpListener, arrivals: &mpsc::Sender<Arrival>) {
         while !self.over() {
-            // An error is this connection's, or passes, as a lack of file descriptors does.
+            // The error concerns this connection alone, or is transient, such as a lack of file descriptors.
             let Ok((stream, _)) = listener.accept() else {
                 thread::sleep(LOOK);
                 continue;
@@ -210,7 +216,7 @@ impl Start {
             let (start, arrivals) = (Arc::clone(self), arrivals.clone());
             let answer = move || {
                 match start.answer(stream) {
-                    // Nobody listens once the start is over.
+                    // After the end of the start nobody receives this.
                     Ok(Some(arrival)) => drop(arrivals.send(arrival)),
                     Ok(None) => {}
                     Err(_) => drop(start.strangers.fetch_add(1, Ordering::Relaxed)),
@@ -223,7 +229,8 @@ impl Start {
         }
     }
 
-    /// `None` for a peer that is sent away without harm to this process; an error for a stranger.
+    /// Answers one caller. Returns `None` for a peer that is turned away without harm to this process, and an
+    /// error for a stranger.
     fn answer(&self, stream: TcpStream) -> io::Result<Option<Arrival>> {
         let deadline = Instant::now() + self.limits.handshake;
         stream.set_nonblocking(false)?;
@@ -268,7 +275,7 @@ impl Start {
         Channel::new(stream, keys, next, self.limits.tick, self.limits.silent_ticks)
     }
 
-    /// Calls a process until all connections to it stand.
+    /// Calls a process until all connections to it are open.
     fn call(&self, to: usize, kinds: Vec<Kind>, arrivals: &mpsc::Sender<Arrival>) {
         for kind in kinds {
             let reached = loop {
@@ -284,12 +291,12 @@ impl Start {
                     }
                 }
             };
-            // Nobody listens once the start is over.
+            // After the end of the start nobody receives this.
             let _ = arrivals.send(reached.map(|channel| (to, kind, channel)));
         }
     }
 
-    /// An error is one that may pass.
+    /// Calls a process once. The outer error is transient, the inner one final.
     fn try_call(&self, to: usize, kind: Kind) -> io::Result<Result<Channel, String>> {
         let name = self.place.name(to);
         let mut trouble = io::Error::other("its name has no address");
@@ -297,7 +304,7 @@ impl Start {
             if let Err(refusal) = self.check_address(to, address.ip()) {
                 return Ok(Err(refusal));
             }
-            // Twice the time that it has: what it says at the last moment must still be heard.
+            // Twice the server's own limit, so that an answer at its last moment is still heard.
             let patience = self.limits.handshake * 2;
             let deadline = Instant::now() + patience;
             let (from, to) = (self.place.index as u32, to as u32);

@@ -1,9 +1,10 @@
-//! Reads that are compared with what was read before.
+//! Verified reads: what a job reads again is compared with what it read before.
 //!
-//! A job reads its input three times, and what is written must be what was compared: what one reading got is held
-//! against the next, in this process or in one that resumes its work. A local file may be written over meanwhile, with
-//! its length and its times set back. A remote file crosses software that is not ours, and a fault in it can give wrong
-//! bytes in good faith: a damaged packet header, for example, which no checksum of HDFS covers, shifts what is read.
+//! A job reads its input three times, and the records that it writes must be those that it compared. So each
+//! reading is compared with the one before, in this process or in one that resumes its work. A local file may
+//! be overwritten meanwhile, and its length and times set back. A remote file crosses software that is not
+//! ours, where a fault can give wrong bytes without an error. For example, no checksum of HDFS covers a
+//! packet header, and a damaged one shifts what is read.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,18 +16,28 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::remote::Patience;
 use super::store::{Blob, Error, Store, Version};
 
-/// As long as a packet of HDFS: longer cells would cost less memory, but readers of many columns would fetch more
-/// than they use. Also a multiple of the 512 bytes that HDFS sends at the least: a range that begins elsewhere
-/// is cut out of what is sent by the unprotected offset in the packet's header.
+/// Length of a cell, the unit of comparison, which is the length of an HDFS packet. Longer cells would cost
+/// less memory, but readers of many columns would fetch more than they use. The length is also a multiple of
+/// 512, the least number of bytes that HDFS sends: a range that begins elsewhere is cut out of what is sent
+/// by the unprotected offset in the packet's header.
 const CELL_BYTES: usize = 1 << 16;
-/// The cells at the ends of ranges that are kept for the range next to them. 512 KiB an open file.
+/// Number of cells at the ends of ranges that an open file keeps for the neighbouring range; 512 KiB in all.
 const KEPT_CELLS: usize = 8;
-/// How often a cell is read before its bytes count as changed.
+/// Number of times a cell is read before its bytes count as changed.
 const ATTEMPTS: u32 = 4;
 
-/// What the cells of a file held when they were first read: 8 bytes for each 64 KiB of it, once it is read.
+/// Checksums of the cells of a file, as they were when first read.
 ///
-/// There is one for each file and job, shared by all who open it.
+/// A file costs 8 bytes of memory for each 64 KiB, from its first read on. Each file of a job has one `Sums`,
+/// which all who open the file share. The first read of a cell sets its sum, and every later read must match
+/// it:
+///
+/// ```text
+/// read cell 0 (first time)    sums: [a, -, -]   agrees
+/// read cell 2 (first time)    sums: [a, -, c]   agrees
+/// read cell 0, same bytes     sums: [a, -, c]   agrees
+/// read cell 2, other bytes    sums: [a, -, c]   differs: read again, at last Error::Changed
+/// ```
 pub(crate) struct Sums {
     cells: OnceLock<Vec<AtomicU64>>,
     bytes: u64,
@@ -34,7 +45,7 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    /// Of a file of this length and version, as the job was planned with.
+    /// Creates the sums of a file with the length and version that it had when the job was planned.
     pub(crate) fn new(bytes: u64, version: Version) -> Self {
         Sums { cells: OnceLock::new(), bytes, version }
     }
@@ -44,9 +55,9 @@ impl Sums {
         self.cells.get_or_init(|| (0..cells).map(|_| AtomicU64::new(0)).collect())
     }
 
-    /// Whether the cell held the same before. The first one to ask says what that is.
+    /// Returns whether the cell held the same bytes before. The first call for a cell sets its sum.
     fn agree(&self, index: u64, cell: &[u8]) -> bool {
-        // 0 says that it was never read.
+        // A sum of 0 marks a cell that was never read.
         self.set(index, xxh3_64(cell).max(1))
     }
 
@@ -58,18 +69,19 @@ impl Sums {
         }
     }
 
-    /// Takes what an earlier run has read, as [`Noted::take`] gave it. Whether nothing that was read since says otherwise.
+    /// Takes the sums that an earlier run has read, as [`Noted::take`] returned them. Returns whether they
+    /// agree with everything that this process has read.
     pub(crate) fn restore(&self, sums: &[(u64, u64)]) -> bool {
         sums.iter().all(|&(index, sum)| self.set(index, sum))
     }
 }
 
-/// Which cells of a file one reader has read: for what is kept of its work.
+/// Set of the cells of a file that one reader has read. It is stored with the results of that reader.
 #[derive(Debug, Default)]
 pub struct Noted(Mutex<BTreeSet<u64>>);
 
 impl Noted {
-    /// The numbers of the cells and their sums, in order; none of them is noted any more.
+    /// Returns the numbers of the noted cells with their sums, in order, and forgets them.
     pub(crate) fn take(&self, sums: &Sums) -> Vec<(u64, u64)> {
         let noted = mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let cells = sums.cells();
@@ -77,15 +89,15 @@ impl Noted {
     }
 }
 
-/// A file of which every byte that is read is compared with what was read there before.
+/// A file whose bytes are compared, at every read, with those read there before.
 ///
-/// It is read in whole cells. A cell that differs is read again by a newly opened blob, in case it is this
-/// reading that went wrong; when it keeps differing, that is an error.
+/// The file is read in whole cells. When a cell differs, a newly opened blob reads it again, because this
+/// reading may be the faulty one. A cell that keeps differing is an error.
 pub(crate) struct Checked {
     store: Arc<dyn Store>,
-    /// For people.
+    /// Path for messages.
     path: String,
-    /// For the store.
+    /// Path for the store.
     file: String,
     bytes: u64,
     read_ahead_bytes: usize,
@@ -96,11 +108,11 @@ pub(crate) struct Checked {
 }
 
 impl Checked {
-    /// `noted` gets the cells that are read.
+    /// Opens a file. The cells that are read are added to `noted`.
     ///
     /// # Errors
-    /// Those of the store, and [`Error::Changed`] when the file has not the length and the version that `sums` were
-    /// made for.
+    /// Those of the store, and [`Error::Changed`] when the file does not have the length and the version that
+    /// `sums` were made for.
     pub(crate) fn open(
         store: &Arc<dyn Store>,
         path: &str,
@@ -145,7 +157,7 @@ impl Checked {
         }
     }
 
-    /// Reads whole cells; `buffer` ends where a cell or the file does.
+    /// Reads whole cells. `buffer` must end at the end of a cell or of the file.
     fn read_cells(&self, first: u64, buffer: &mut [u8]) -> Result<(), Error> {
         self.fetch(first * CELL_BYTES as u64, buffer)?;
         for (index, cell) in (first..).zip(buffer.chunks_mut(CELL_BYTES)) {
@@ -153,7 +165,7 @@ impl Checked {
             let mut patience = Patience::new(ATTEMPTS);
             while !self.sums.agree(index, cell) {
                 let reason = format!("its bytes from {offset} on differ from those read before");
-                // It may have been this reading that went wrong.
+                // This reading may be the faulty one.
                 let passing = Error::io(&self.path, "read", io::Error::other("it differs"));
                 patience.spend(passing).map_err(|_| self.changed(reason))?;
                 let blob = Self::open_as_planned(&self.store, &self.file, &self.sums)?;
@@ -194,7 +206,7 @@ impl Blob for Checked {
         self.bytes
     }
 
-    /// Ends at the end of a cell where it can, so that who reads on asks for whole cells.
+    /// Ends at the end of a cell where possible, so that a sequential reader requests whole cells.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
         let left = self.bytes.saturating_sub(offset);
         let wanted = left.min(buffer.len() as u64) as usize;
@@ -228,14 +240,15 @@ mod tests {
     use super::super::store::{BlobReader, Child, Entry, Output, Showing};
     use super::*;
 
-    /// A file in memory, of which some readings lie.
+    /// A file in memory that returns wrong bytes for some readings.
     #[derive(Default)]
     struct Liar {
         bytes: Vec<u8>,
-        /// `(reading, offset)`: that reading of the byte there is wrong. Readings are counted from 0.
+        /// Each `(reading, offset)` makes that reading of the byte at `offset` wrong. Readings are counted
+        /// from 0.
         lies: Vec<(usize, u64)>,
         version: Version,
-        /// How often each cell was read.
+        /// Number of readings of each cell.
         readings: Mutex<std::collections::BTreeMap<u64, usize>>,
         opened: AtomicUsize,
     }
@@ -327,12 +340,12 @@ mod tests {
         Sums::new(bytes as u64, Version::default())
     }
 
-    /// Bytes that differ from place to place.
+    /// Returns bytes that differ from place to place.
     fn content(bytes: usize) -> Vec<u8> {
         (0..bytes as u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect()
     }
 
-    /// Reads the file through from `start`, as often as there are results, each time newly opened.
+    /// Reads the file from `start` to its end, once for each result, each time newly opened.
     fn read<const N: usize>(liar: &Arc<Liar>, start: u64) -> [Result<Vec<u8>, String>; N] {
         let store: Arc<dyn Store> = Arc::new(LiarStore(Arc::clone(liar)));
         let sums = Arc::new(sums(liar.bytes.len()));
@@ -367,7 +380,7 @@ mod tests {
         let [read] = read(&liar, 100_000);
         assert!(read.unwrap() == liar.bytes[100_000..]);
         assert!(liar.readings.lock().unwrap().values().all(|&readings| readings == 1));
-        // In windows that end anywhere, too.
+        // Windows may end anywhere.
         let liar = Arc::new(Liar { bytes: content(5 << 20), ..Liar::default() });
         let store: Arc<dyn Store> = Arc::new(LiarStore(Arc::clone(&liar)));
         let blob = Checked::open(&store, "/x", &Arc::new(sums(5 << 20)), None).unwrap();

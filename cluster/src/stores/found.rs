@@ -1,4 +1,4 @@
-//! An input file, which is what was planned whenever it is opened.
+//! An input file, as it was found when the job was planned.
 
 use std::sync::Arc;
 
@@ -6,32 +6,32 @@ use super::checked::{Checked, Noted, Sums};
 use super::name::NameBelow;
 use super::store::{Blob, Error, Store, Version};
 
-/// An input file.
+/// An input file. Every open checks that the file is still the one that was found.
 #[derive(Clone)]
 pub struct Found {
-    /// Where it lies.
+    /// Store that holds the file.
     pub store: Arc<dyn Store>,
-    /// Absolute, as the store names it.
+    /// Absolute path, as the store names it.
     pub path: String,
-    /// Relative to the input that led to it, or to the part of a pattern that stands before any `*`, `?`,
-    /// `[` or `{`; an input that is a file gives its last name.
+    /// Path relative to the input that led to the file, or to the part of a pattern before any `*`, `?`, `[`
+    /// or `{`. For an input that is a file, this is its last name.
     pub name: NameBelow,
     /// Length in bytes.
     pub bytes: u64,
-    /// What the store says of its contents.
+    /// The store's version of the contents.
     pub version: Version,
-    /// Of all who open it.
+    /// Checksums of the contents, shared by all who open the file.
     pub(crate) sums: Arc<Sums>,
 }
 
 impl Found {
-    /// For people, and what tells it from all others: the store's prefix and the path.
+    /// Returns the store's prefix and the path. This name is unique, and messages show it.
     pub(crate) fn full_path(&self) -> String {
         format!("{}{}", self.store.prefix(), self.path)
     }
 
-    /// Opens the file. It must be what was found, and what is read is compared with what was read before through this
-    /// [`Found`] or a clone of it. The cells that are read are noted in `noted`.
+    /// Opens the file. It must be the file that was found, and its bytes are compared with those read before
+    /// through this [`Found`] or a clone of it. The cells that are read are added to `noted`.
     ///
     /// # Errors
     /// Those of the store, and [`Error::Changed`].
@@ -39,8 +39,8 @@ impl Found {
         Ok(Arc::new(Checked::open(&self.store, &self.path, &self.sums, noted)?))
     }
 
-    /// The sums of what was noted: what is read later is compared with them, in another process if they are given to
-    /// [`Found::restore`] there.
+    /// Returns the sums of the noted cells. Another process that gives them to [`Found::restore`] compares
+    /// its own readings with them.
     pub fn sums(&self, noted: &Noted) -> Vec<(u64, u64)> {
         noted.take(&self.sums)
     }
@@ -48,7 +48,7 @@ impl Found {
     /// Takes the sums of what an earlier process has read.
     ///
     /// # Errors
-    /// [`Error::Changed`] when something else was read since.
+    /// [`Error::Changed`] when this process has read other bytes.
     pub fn restore(&self, sums: &[(u64, u64)]) -> Result<(), Error> {
         match self.sums.restore(sums) {
             true => Ok(()),

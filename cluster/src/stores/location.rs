@@ -1,4 +1,4 @@
-//! From what a user writes to files in stores: URIs, comma lists, patterns.
+//! Resolution of what a user writes (URIs, comma lists, patterns) to files in stores.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,15 +16,15 @@ use super::object::{Bucket, ObjectLimits};
 use super::pattern::{alternatives, is_pattern, matching, split};
 use super::store::{Entry, Error, Store, parent};
 
-/// Every store that a job has spoken of: this machine's files, and one HDFS per name node and one object store per
-/// bucket, met on first use.
+/// Stores of a job: this machine's files, one HDFS per name node and one object store per bucket. Each is
+/// created on first use.
 pub struct Stores {
     local: Arc<Local>,
-    /// What relative local paths are relative to; empty: the directory that the process is in.
+    /// Base of relative local paths. Empty means the working directory of the process.
     directory: PathBuf,
-    /// By what their paths begin with, such as `hdfs://host:8020` or `s3://bucket`.
+    /// Remote stores by the prefix of their paths, such as `hdfs://host:8020` or `s3://bucket`.
     remote: Mutex<BTreeMap<String, Arc<dyn Store>>>,
-    /// What inputs have led to that is no file, by its path, and what it is.
+    /// Paths behind inputs that are no files, with the kind of each.
     passed_over: Mutex<BTreeMap<String, &'static str>>,
 }
 
@@ -35,12 +35,12 @@ impl Default for Stores {
 }
 
 impl Stores {
-    /// Connects to nothing yet.
+    /// Creates the local store and connects to nothing.
     pub fn new() -> Self {
         Stores::below("")
     }
 
-    /// The same, where relative local paths are relative to `directory` (text of a path).
+    /// Creates stores whose relative local paths are relative to `directory` (text of a path).
     pub fn below(directory: &str) -> Self {
         Stores {
             local: Arc::new(Local),
@@ -50,21 +50,30 @@ impl Stores {
         }
     }
 
-    /// What [`Stores::expand`] has passed over in folders and behind patterns, by its path, and what it is, such as `a FIFO`.
+    /// Returns the paths that [`Stores::expand`] has skipped in folders and behind patterns, with the kind of
+    /// each, such as `a FIFO`.
     pub fn passed_over(&self) -> BTreeMap<String, &'static str> {
         self.passed_over.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The store and the absolute path that `uri` names: `hdfs://host:port/path`, `hdfs:///path` (on
-    /// `fs.defaultFS`), `s3://bucket/path` (`s3a` is the same), `gs://bucket/path`, `az://container/path`,
-    /// `abfs://container@account.dfs.core.windows.net/path`, `file:///path`, or a plain path. It need not exist.
+    /// Returns the store and the absolute path that `uri` names. The path need not exist.
     ///
-    /// The path has no empty parts, no `.` and no `..`. Where a local `..` stands behind a link, it is the folder above
-    /// that which the link names, as for everyone who opens the path.
+    /// | form of `uri` | meaning |
+    /// |---|---|
+    /// | `hdfs://host:port/path` | HDFS at that name node; `viewfs` works the same way |
+    /// | `hdfs:///path` | HDFS at `fs.defaultFS` |
+    /// | `s3://bucket/path` | S3; `s3a` is the same |
+    /// | `gs://bucket/path` | Google Cloud Storage |
+    /// | `az://container/path` | Azure, account from the environment |
+    /// | `abfs://container@account.dfs.core.windows.net/path` | Azure; `abfss` is the same |
+    /// | `file:///path`, or a plain path | a local file |
+    ///
+    /// The returned path has no empty parts, no `.` and no `..`. A local `..` behind a link is the parent of
+    /// the link's target, as for every program that opens the path.
     ///
     /// # Errors
-    /// [`Error::BadName`] for other schemes, when no name node or bucket is known, and for a `..` that leads nowhere: in a
-    /// bucket, above a root, or behind a pattern.
+    /// [`Error::BadName`] for other schemes, when no name node or bucket is known, and for a `..` that cannot
+    /// be resolved: in a bucket, above a root, or behind a pattern.
     pub fn locate(&self, uri: &str) -> Result<(Arc<dyn Store>, String), Error> {
         let bad = |reason: String| Err(Error::BadName { name: uri.to_owned(), reason });
         let (scheme, rest) = match uri.split_once(':') {
@@ -110,7 +119,7 @@ impl Stores {
                 if names.contains(&"..") {
                     return bad("there is no \"..\" in a bucket".to_owned());
                 }
-                // One name for one bucket, whatever way it is spelled.
+                // Each bucket has one prefix, however its scheme is spelled.
                 let scheme = match scheme {
                     "s3a" => "s3",
                     "abfs" => "abfss",
@@ -152,7 +161,7 @@ impl Stores {
         Ok(text_of_path(resolved.as_os_str()))
     }
 
-    /// The store of that prefix; `meet` makes it the first time.
+    /// Returns the store of a prefix; `meet` creates it the first time.
     fn remote(
         &self,
         prefix: &str,
@@ -167,16 +176,17 @@ impl Stores {
         Ok(store)
     }
 
-    /// The files that `inputs` name, sorted by full path, each once.
+    /// Returns the files that `inputs` name, sorted by full path, each once.
     ///
-    /// Each of `inputs`: files, directories (all files below) and patterns, separated by commas outside of `{}`.
-    /// `*`, `?` and `[a-z]` never match a `/`; `{a,b}` may contain some. Names that begin with `_` or `.`
-    /// are skipped unless they are written out. What exists under a name is meant by it, even where the name
-    /// could be a pattern, or, of a local file, a list. Cost: one listing per directory that a pattern may reach into.
+    /// Each input is a list of files, directories (with all files below) and patterns, separated by commas
+    /// outside of `{}`. `*`, `?` and `[a-z]` never match a `/`; `{a,b}` may contain one. Names that begin
+    /// with `_` or `.` are skipped unless they are written out. A name that exists is taken literally, even
+    /// where it looks like a pattern or, for a local file, like a list. Cost: one listing per directory that
+    /// a pattern may reach into.
     ///
     /// # Errors
-    /// [`Error::NotFound`] with the input that leads to no file, [`Error::BadName`] with a pattern that
-    /// cannot be read or a directory without files.
+    /// [`Error::NotFound`] for an input that leads to no file, [`Error::BadName`] for a malformed pattern or
+    /// a directory without files.
     pub fn expand<S: AsRef<str>>(&self, inputs: &[S]) -> Result<Vec<Found>, Error> {
         let mut found = Vec::new();
         for inputs in inputs.iter().map(AsRef::as_ref) {
@@ -188,13 +198,13 @@ impl Stores {
                 self.expand_one(inputs, &mut found)?;
             }
         }
-        // Of two inputs that lead to a file the outer one names it, whichever came first.
+        // If two inputs lead to the same file, the outer input names it, in whatever order they come.
         found.sort_by_cached_key(|file| (file.full_path(), Reverse(file.name.len())));
         found.dedup_by_key(|file| file.full_path());
         Ok(found)
     }
 
-    /// Takes out what is no file, and notes it.
+    /// Removes entries that are no files, and notes them in `passed_over`.
     fn pass_over(&self, store: &dyn Store, files: &mut Vec<Entry>) -> Result<(), Error> {
         if store.prefix().is_empty() {
             let mut passed_over = self.passed_over.lock().unwrap_or_else(PoisonError::into_inner);
@@ -226,7 +236,7 @@ impl Stores {
         } else {
             let bad = |reason| Error::BadName { name: input.to_owned(), reason };
             for pattern in alternatives(pattern).map_err(bad)? {
-                // A choice in braces may bring empty ones along.
+                // A choice in braces may leave empty names.
                 let names: Vec<_> = pattern.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
                 if names.contains(&"..") {
                     return Err(bad("a \"..\" in braces is not resolved".to_owned()));
@@ -253,8 +263,8 @@ impl Stores {
     }
 }
 
-/// Divides an absolute path into the part that is meant as it is written and the pattern behind it. What exists under a name
-/// is meant by it, so a working directory that is called `run[1]` is no pattern.
+/// Splits an absolute path into its literal head and the pattern behind it. A name that exists is literal, so
+/// a working directory called `run[1]` is no pattern.
 fn literal_head<'a>(store: &dyn Store, path: &'a str) -> Result<(&'a str, &'a str), Error> {
     let mut start = 0;
     for name in path.split('/') {
@@ -292,7 +302,7 @@ mod tests {
         (folder, path)
     }
 
-    /// Names found by a pattern below `folder`.
+    /// Returns the names that a pattern finds below `folder`.
     fn names(folder: &str, pattern: &str) -> Vec<String> {
         let found = Stores::new().expand(&[format!("{folder}/{pattern}")]).unwrap();
         found.iter().map(|file| file.path[folder.len() + 1..].to_owned()).collect()
@@ -473,7 +483,7 @@ mod tests {
             fs::create_dir_all(&root).unwrap();
             for names in files {
                 let file = root.join(names.join("/"));
-                // One name may be a file and a folder; the first stays.
+                // A path may be both a file and a folder; the first one stays.
                 if fs::create_dir_all(file.parent().unwrap()).is_ok() && !file.exists() {
                     fs::write(file, "").unwrap();
                 }

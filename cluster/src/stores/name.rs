@@ -1,9 +1,10 @@
 //! Names of local files as text, whatever their bytes.
 //!
 //! Unix allows any bytes but `/` and NUL in a name. We keep names as text: a byte that is not UTF-8 becomes a
-//! private-use character, U+10F780 to U+10F7FF for the bytes 0x80 to 0xFF, and back. Where a name really has such
-//! a character, its own bytes are written so as well: each name has one text, and no two names have the
-//! same. The idea is that of Python's `surrogateescape` (PEP 383), whose lone surrogates no UTF-8 can hold.
+//! private-use character, U+10F780 to U+10F7FF for the bytes 0x80 to 0xFF, and back. Where a name really has
+//! such a character, each byte of that character is encoded the same way. So each name has one text, and no
+//! two names have the same text. The idea is that of Python's `surrogateescape` (PEP 383), whose lone
+//! surrogates no UTF-8 can hold.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -14,14 +15,16 @@ use std::path::PathBuf;
 
 use super::store::Error;
 
-/// A file's path below a folder: names with `/` between them, of which none is empty, `.` or `..`. So it never leads out
-/// of the folder, and parts and ids that are named after it stay apart.
+/// Path of a file below a folder. No name between its `/` is empty, `.` or `..`. So the path never leads out
+/// of the folder, and output files and document ids that are named after it stay distinct.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NameBelow(String);
 
 impl NameBelow {
+    /// Checks a name.
+    ///
     /// # Errors
-    /// [`Error::BadName`] when it would lead elsewhere.
+    /// [`Error::BadName`] when the name could lead out of the folder.
     pub fn new(name: &str) -> Result<Self, Error> {
         if name.split('/').any(|part| matches!(part, "" | "." | "..")) {
             let reason =
@@ -40,10 +43,10 @@ impl Deref for NameBelow {
     }
 }
 
-/// What byte 0 would be.
+/// Character that would stand for byte 0.
 const BASE: u32 = 0x10F700;
 
-/// The text of a local path or name.
+/// Returns the text of a local path or name.
 pub fn text_of_path(path: &OsStr) -> String {
     if let Some(text) = path.to_str().filter(|text| !text.contains(stands_for_byte)) {
         return text.to_owned();
@@ -61,7 +64,7 @@ pub fn text_of_path(path: &OsStr) -> String {
     text
 }
 
-/// The local path whose text this is.
+/// Returns the local path of a text, the inverse of [`text_of_path`].
 pub fn path_of_text(text: &str) -> PathBuf {
     if !text.contains(stands_for_byte) {
         return text.into();
@@ -76,8 +79,8 @@ pub fn path_of_text(text: &str) -> PathBuf {
     OsString::from_vec(bytes).into()
 }
 
-/// A text with names in it as a line for people: `\xE9` for a byte that is not UTF-8, `\n` for a newline, and so
-/// on for what a terminal would obey.
+/// Returns a text that contains names as one line for messages, with `\xE9` for a byte that is not UTF-8,
+/// `\n` for a newline, and an escape for each other control character, which a terminal would obey.
 pub fn shown(text: &str) -> Cow<'_, str> {
     if !text.contains(|c: char| stands_for_byte(c) || c.is_control()) {
         return text.into();
@@ -93,7 +96,8 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     line.into()
 }
 
-/// No byte of less than 0x80 is ever illegal.
+/// Returns whether a character stands for a byte. Bytes below 0x80 are always valid UTF-8, so no character
+/// stands for them.
 fn stands_for_byte(c: char) -> bool {
     (BASE + 0x80..=BASE + 0xFF).contains(&(c as u32))
 }

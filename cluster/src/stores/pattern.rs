@@ -1,15 +1,15 @@
-//! Patterns of names: `*`, `?`, `[a-z]` and `{a,b}`.
+//! Glob patterns of file names: `*`, `?`, `[a-z]` and `{a,b}`.
 
 use glob::Pattern;
 
 use super::store::{Entry, Error, Store};
 
-/// Whether a name stands for others.
+/// Returns whether a name has characters of a pattern.
 pub(crate) fn is_pattern(name: &str) -> bool {
     name.contains(['*', '?', '[', '{'])
 }
 
-/// Splits at the commas outside of braces.
+/// Splits a list at the commas outside of braces.
 pub(crate) fn split(list: &str) -> Vec<&str> {
     let mut depth = 0usize;
     let separates = |c| {
@@ -23,7 +23,7 @@ pub(crate) fn split(list: &str) -> Vec<&str> {
     list.split(separates).collect()
 }
 
-/// The patterns without braces that a pattern stands for: `a{b,c}d` is `abd` and `acd`.
+/// Expands the braces of a pattern: `a{b,c}d` becomes `abd` and `acd`.
 pub(crate) fn alternatives(pattern: &str) -> Result<Vec<String>, String> {
     let Some(open) = pattern.find('{') else {
         return Ok(vec![pattern.to_owned()]);
@@ -41,7 +41,8 @@ pub(crate) fn alternatives(pattern: &str) -> Result<Vec<String>, String> {
     Ok(patterns)
 }
 
-/// Adds the files below `directory` whose path, or a directory on whose path, matches `names`, one per level.
+/// Adds the files that match to `files`. `names` are the patterns below `directory`, one per level. A
+/// directory that matches all of them adds every file below it.
 pub(crate) fn matching(
     store: &dyn Store,
     directory: &str,
@@ -50,7 +51,7 @@ pub(crate) fn matching(
     files: &mut Vec<Entry>,
 ) -> Result<(), Error> {
     let Some((first, rest)) = names.split_first() else {
-        // A pattern may lead to nothing here and to something there, but what is here must be read whole.
+        // With alternatives, a path may be missing under one of them. A path that exists must be read whole.
         if store.exists(directory)? {
             files.extend(store.list(directory)?);
         }
@@ -59,7 +60,7 @@ pub(crate) fn matching(
     if !is_pattern(first) {
         return matching(store, &format!("{directory}/{first}"), rest, bad, files);
     }
-    // Not globset: its `?` is one byte, a third of a Chinese character.
+    // The crate globset does not fit: its `?` is one byte, which is a third of a Chinese character.
     let pattern = Pattern::new(first).map_err(|error| bad(error.msg.to_owned()))?;
     let here = if directory.is_empty() { "/" } else { directory };
     let children = match store.children(here) {
@@ -68,7 +69,7 @@ pub(crate) fn matching(
     };
     for child in children {
         let name = child.path.rsplit('/').next().unwrap_or_default();
-        // Asked for its children, a file names itself.
+        // A listing of a file contains the file itself.
         if child.path == here || !pattern.matches(name) {
             continue;
         }

@@ -1,8 +1,8 @@
-//! Asking other machines: every answer has a deadline, and what may pass is tried again.
+//! Requests to other machines: every answer has a deadline, and transient failures are retried with backoff.
 //!
-//! Client libraries are async, may hang for ever and may panic. So whatever they do runs in a task of its own, and the
-//! thread that wants the answer waits for it on a channel: a late task is given up, and one that panics shows
-//! itself by closing the channel.
+//! Client libraries are async, may hang for ever and may panic. So each request runs in a task of its own,
+//! and the thread that wants the answer waits for it on a channel. A late task is aborted, and a task that
+//! panics closes the channel.
 
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
@@ -18,20 +18,20 @@ use crate::panics;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
-/// Why a task gave no answer.
+/// Reason why a task gave no answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Silence {
-    /// Not within so long.
+    /// No answer came within this time.
     Late(Duration),
-    /// It ended without one: it panicked, or had no more to say.
+    /// The task ended without an answer: it panicked, or had no more to say.
     Broken,
 }
 
-/// Threads for a client library.
+/// Starts the threads for a client library.
 pub(crate) fn runtime(name: &str) -> Result<Runtime, Error> {
     let runtime = runtime::Builder::new_multi_thread()
         .thread_name(name)
-        // A panic of the library ends its task, and is an error to us.
+        // A panic of the library ends its task, and is an error to the caller.
         .on_thread_start(panics::panics_are_caught)
         .enable_all()
         .build();
@@ -45,14 +45,14 @@ pub(crate) fn wait<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<T, Silence> {
     let (sender, answers) = mpsc::channel();
-    // Nobody listens any more when the deadline has passed.
+    // After the deadline nobody receives the answer.
     let task = runtime.spawn(async move { drop(sender.send(work.await)) });
     let answer = receive(&answers, limit);
     task.abort();
     answer
 }
 
-/// The next message of a task.
+/// Receives the next message of a task.
 pub(crate) fn receive<T>(messages: &Receiver<T>, limit: Duration) -> Result<T, Silence> {
     messages.recv_timeout(limit).map_err(|error| match error {
         RecvTimeoutError::Disconnected => Silence::Broken,
@@ -60,7 +60,7 @@ pub(crate) fn receive<T>(messages: &Receiver<T>, limit: Duration) -> Result<T, S
     })
 }
 
-/// Counts failures, and waits about twice as long after each.
+/// Retries with exponential backoff: counts failures, and waits about twice as long after each.
 pub(crate) struct Patience {
     left: u32,
     pause: Duration,
@@ -71,13 +71,14 @@ impl Patience {
         Patience { left: attempts, pause: FIRST_PAUSE }
     }
 
-    /// Gives `error` back when it was the last straw, or will not change however often one asks.
+    /// Waits before the next attempt. Returns `error` instead if no attempt is left, or if another one could
+    /// not succeed.
     pub(crate) fn spend(&mut self, error: Error) -> Result<(), Error> {
         self.left = self.left.saturating_sub(1);
         if self.left == 0 || is_final(&error) {
             return Err(error);
         }
-        // Up to half as long again, so that many that failed together do not come back together.
+        // A jitter of up to half the pause spreads the retries of requests that failed together.
         let jitter = RandomState::new().hash_one(self.left) % (self.pause.as_millis() as u64 / 2 + 1);
         thread::sleep(self.pause + Duration::from_millis(jitter));
         self.pause *= 2;

@@ -1,4 +1,4 @@
-//! Where bytes live: what a job asks of a file system.
+//! The storage interface of a job: what it asks of a file system or an object store.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -6,36 +6,39 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// A file system. Paths are absolute, with `/` between names, without scheme or host. Those of local files are text
-/// in the sense of [`text_of_path`](crate::text_of_path).
+/// A file system. Paths are absolute, with `/` between names, without scheme or host. Paths of local files
+/// are text in the sense of [`text_of_path`](crate::text_of_path).
 pub trait Store: Send + Sync {
-    /// What a path of this store begins with when a person reads it, such as `hdfs://host:8020`; empty for local files.
+    /// Returns the prefix of this store's paths in messages, such as `hdfs://host:8020`. It is empty for
+    /// local files.
     fn prefix(&self) -> &str;
     /// Opens a file for reading.
     fn open(&self, path: &str) -> Result<Arc<dyn Blob>, Error>;
-    /// What lies directly in a directory, in any order, without hidden names (`_x`, `.x`); of a file, the file alone. What
-    /// this machine has beside files and directories, such as a FIFO, is listed as a file of no bytes.
+    /// Lists the entries of one directory, in any order, without hidden names (`_x`, `.x`). For a file, lists
+    /// the file alone. Local entries that are neither file nor directory, such as a FIFO, are listed as files
+    /// of 0 bytes.
     fn children(&self, path: &str) -> Result<Vec<Child>, Error>;
-    /// Creates a file, and the directories above it. It is whole only after [`Output::finish`]; some stores show
-    /// it before, so write where nobody looks and rename.
+    /// Creates a file, and the directories above it. The file is whole only after [`Output::finish`]. Some
+    /// stores show it before that, so callers write under a name that nobody reads and rename it afterwards.
     fn create(&self, path: &str) -> Result<Box<dyn Output>, Error>;
-    /// Creates a small file with `contents` if nothing is there, and says whether it did: of several who try at once
-    /// one gets true. Who gets false may find its own `contents` there, if an earlier answer was lost.
+    /// Creates a small file with `contents` if nothing has that name, and returns whether it did. Of several
+    /// processes that try at once, one gets true. A process that gets false may find its own `contents`
+    /// there, if the answer to an earlier attempt was lost.
     fn create_new(&self, path: &str, contents: &[u8]) -> Result<bool, Error>;
-    /// Creates a directory and those above it; one that exists is fine.
+    /// Creates a directory and those above it. A directory that exists is no error.
     fn create_dir(&self, path: &str) -> Result<(), Error>;
-    /// Whether a file or directory is there.
+    /// Returns whether a file or directory exists.
     fn exists(&self, path: &str) -> Result<bool, Error>;
-    /// Removes a file, or a directory with all in it; nothing there is fine.
+    /// Removes a file, or a directory with everything in it. A missing file is no error.
     fn remove(&self, path: &str) -> Result<(), Error>;
-    /// Removes files; those that are not there are fine.
+    /// Removes files. Missing files are no error.
     fn remove_files(&self, paths: &[String]) -> Result<(), Error> {
         paths.iter().try_for_each(|path| self.remove(path))
     }
-    /// Every file below a directory, those with hidden names (`_x`, `.x`) too, in any order. A directory that does not
-    /// exist has none.
+    /// Lists every file below a directory, including hidden names (`_x`, `.x`), in any order. A directory
+    /// that does not exist has no files.
     fn everything(&self, path: &str) -> Result<Vec<Entry>, Error>;
-    /// Those of [`Store::everything`] whose paths come after `after`, if it is given, and not after `until`, by their bytes.
+    /// Lists the files of [`Store::everything`] with `after < path <= until`, compared as bytes.
     fn everything_between(
         &self,
         path: &str,
@@ -45,17 +48,19 @@ pub trait Store: Send + Sync {
         let everything = self.everything(path)?.into_iter();
         Ok(everything.filter(|entry| is_between(&entry.path, after, until)).collect())
     }
-    /// How finished files are shown to readers.
+    /// Returns how this store shows finished files to readers.
     fn showing(&self) -> Showing<'_>;
 
-    /// Makes durable whatever was finished at or below `path`, which exists; for stores where finished files are not. One
-    /// call for all: waiting for the disk after each of many small files takes most of the time.
+    /// Makes durable every finished file at or below `path`, which exists. Stores whose finished files are
+    /// durable do nothing. One call covers all files, because a flush to disk after each of many small files
+    /// takes most of the time.
     fn settle(&self, path: &str) -> Result<(), Error> {
         let _ = path;
         Ok(())
     }
 
-    /// Every file at or below `path`, sorted by path. Hidden names (`_x`, `.x`) below `path` are left out.
+    /// Lists every file at or below `path`, sorted by path. Hidden names (`_x`, `.x`) below `path` are left
+    /// out.
     fn list(&self, path: &str) -> Result<Vec<Entry>, Error> {
         let mut files = Vec::new();
         let mut directories = vec![path.to_owned()];
@@ -77,74 +82,79 @@ pub trait Store: Send + Sync {
 pub enum Showing<'a> {
     /// The files are written aside and renamed, folder by folder.
     Rename(&'a dyn Rename),
-    /// The files are uploaded to their final names, where nobody sees them until the uploads are completed.
+    /// The files are uploaded to their final names. Nobody sees them until the uploads are completed.
     Uploads(&'a dyn Uploads),
 }
 
-/// A store that can rename: this machine's files and HDFS.
+/// A store that can rename files: this machine's file system and HDFS.
 pub trait Rename {
-    /// Moves a file or directory; `to` must not exist.
+    /// Moves a file or directory. `to` must not exist.
     fn rename(&self, from: &str, to: &str) -> Result<(), Error>;
-    /// Removes a directory in which nothing lies. Anything else stays, and nothing there is fine.
+    /// Removes a directory if it is empty. Anything else stays, and a missing directory is no error.
     fn remove_empty(&self, path: &str) -> Result<(), Error>;
 }
 
-/// A store that keeps an upload until it is completed: object stores. There a rename would be a copy of every object.
+/// A store that keeps an upload until it is completed: an object store. A rename would copy every object
+/// there.
 pub trait Uploads: Sync {
     /// Begins the upload of a file. Nobody sees it before [`Uploads::complete`].
     fn begin(&self, path: &str) -> Result<Box<dyn UploadOutput>, Error>;
-    /// Shows an uploaded file in one step, in place of one that has its name. False if the store does not know the upload
-    /// any more: it was completed before, or given up; what the file holds tells which.
+    /// Completes an upload, which shows the file in one step and replaces a file of the same name. Returns
+    /// false if the store no longer knows the upload, because it was completed or aborted before. The
+    /// contents of the file tell which.
     fn complete(&self, upload: &Upload) -> Result<bool, Error>;
-    /// Writes a small file in one step: where there is none, or in place of the one that has the tag `replaced`. One with
-    /// these contents that is there already is fine.
+    /// Writes a small file in one step. Without `replaced`, no file of this name may exist; with it, the file
+    /// must have that tag. A file that already has these contents is no error.
     ///
     /// # Errors
-    /// [`Error::Io`] when another file is there.
+    /// [`Error::Io`] when a file with other contents is there.
     fn write(&self, path: &str, contents: &[u8], replaced: Option<&str>) -> Result<(), Error>;
-    /// Gives up an upload and the space that it takes. One that is completed, or not known any more, is fine.
+    /// Aborts an upload and frees its space. An upload that is completed or no longer known is no error.
     fn abort(&self, upload: &Upload) -> Result<(), Error>;
-    /// The store's tag for the contents of a file, which differs when the file is replaced; `None` where there is no file.
+    /// Returns the store's tag for the contents of a file, or `None` if there is no file. The tag changes
+    /// when the file is replaced.
     fn tag(&self, path: &str) -> Result<Option<String>, Error>;
 }
 
-/// An upload: what is needed to complete it, by this process or by another one.
+/// An upload, with what any process needs to complete it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Upload {
-    /// The path at which the file will be seen.
+    /// Path at which the file will be seen.
     pub path: String,
-    /// The name that the store gave to the upload.
+    /// Name that the store gave to the upload.
     pub id: String,
     /// The store's names of the uploaded parts, in order. Empty until the upload is finished.
     pub parts: Vec<String>,
-    /// The length of all parts together.
+    /// Length of all parts together, in bytes.
     pub bytes: u64,
 }
 
-/// A file that is being uploaded. Dropped without [`UploadOutput::finish`], the upload is given up.
+/// A file that is being uploaded. Dropping it without [`UploadOutput::finish`] aborts the upload.
 pub trait UploadOutput: Write + Send {
-    /// The upload as it was begun, without parts: enough to abort it.
+    /// Returns the upload as it was begun, without parts. This is enough to abort it.
     fn begun(&self) -> Upload;
-    /// Sends the rest. The upload can then be completed.
+    /// Sends the rest of the file, so that the upload can be completed.
     fn finish(self: Box<Self>) -> Result<Upload, Error>;
 }
 
-/// Whether names like this one are skipped where they were not asked for.
+/// Returns whether a listing skips this name, because it begins with `_` or `.`.
 pub(crate) fn is_hidden(name: &[u8]) -> bool {
     matches!(name.first(), Some(b'_' | b'.'))
 }
 
-/// Whether readers of a folder skip the file with this path below it: a part of the path begins with `_` or `.`.
+/// Returns whether readers of a folder skip the file with this path below it, because a part of the path
+/// begins with `_` or `.`.
 pub fn has_hidden_part(path: &str) -> bool {
     path.split('/').any(|part| is_hidden(part.as_bytes()))
 }
 
-/// Whether a path comes after `after`, if it is given, and not after `until`, by their bytes.
+/// Returns whether `after < path <= until`, compared as bytes. A missing bound holds always.
 pub(crate) fn is_between(path: &str, after: Option<&str>, until: Option<&str>) -> bool {
     after.is_none_or(|after| path > after) && until.is_none_or(|until| path <= until)
 }
 
-/// Every file below a directory, of which `children` lists one level. A directory that does not exist has none.
+/// Lists every file below a directory; `children` lists one level. A directory that does not exist has no
+/// files.
 pub(crate) fn everything(
     path: &str,
     children: impl Fn(&str) -> Result<Vec<Child>, Error>,
@@ -165,7 +175,7 @@ pub(crate) fn everything(
     Ok(files)
 }
 
-/// The directory that holds an absolute path.
+/// Returns the directory that holds an absolute path.
 pub(crate) fn parent(path: &str) -> &str {
     match path.rfind('/') {
         Some(0) | None => "/",
@@ -173,14 +183,14 @@ pub(crate) fn parent(path: &str) -> &str {
     }
 }
 
-/// A file or directory in a directory of a [`Store`].
+/// A file or directory directly in a directory of a [`Store`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Child {
-    /// Absolute, as the store names it.
+    /// Absolute path, as the store names it.
     pub path: String,
-    /// Length in bytes; of a directory, nothing of use.
+    /// Length in bytes. It has no meaning for a directory.
     pub bytes: u64,
-    /// What the store says of its contents.
+    /// The store's version of the contents.
     pub version: Version,
     /// Whether it is a directory.
     pub directory: bool,
@@ -189,52 +199,55 @@ pub struct Child {
 /// A file of a [`Store`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
-    /// Absolute, as the store names it.
+    /// Absolute path, as the store names it.
     pub path: String,
     /// Length in bytes.
     pub bytes: u64,
-    /// As in [`Child`].
+    /// The store's version of the contents.
     pub version: Version,
 }
 
-/// What a store says of the contents of a file, and would not say of others that take their place. It is compared and
-/// never understood.
+/// Version of a file's contents, as the store reports it. Other contents that take their place have another
+/// version. Versions are compared and never interpreted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
-    /// When the file was last written, in milliseconds since 1970, by the store's own clock; where it says so.
+    /// Time of the last write, in milliseconds since 1970 by the store's own clock, if the store reports one.
     pub modified: Option<u64>,
-    /// A hash of what else tells it: of a local file the device, the number and the time to the nanosecond, of an object
-    /// its ETag; nothing of a file of HDFS.
+    /// Hash of what else identifies the contents. For a local file it covers device, inode number and
+    /// modification time in nanoseconds; for an object its ETag. HDFS has no tag.
     pub tag: Option<u64>,
 }
 
 impl Version {
-    /// Whether nothing says that the contents are others. Where both have a tag, it decides.
+    /// Returns whether nothing shows that the contents differ. Where both versions have a tag, the tag
+    /// decides.
     pub fn agrees(&self, other: &Version) -> bool {
         let same = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a == b);
         same(self.tag, other.tag).or(same(self.modified, other.modified)).unwrap_or(true)
     }
 }
 
-/// An open file, read at any offset by any number of threads.
+/// An open file, which any number of threads read at any offset.
 pub trait Blob: Send + Sync {
-    /// The file's name for people: the store's prefix and the path.
+    /// Returns the name of the file for messages: the store's prefix and the path.
     fn path(&self) -> &str;
-    /// Length in bytes.
+    /// Returns the length in bytes.
     fn bytes(&self) -> u64;
-    /// What the store says of what was opened; a call where opening did not tell. What is not known is not compared.
+    /// Returns the version of the contents that were opened. This costs a request where opening did not tell.
+    /// Unknown fields are not compared.
     ///
     /// # Errors
     /// Those of the store.
     fn version(&self) -> Result<Version, Error> {
         Ok(Version::default())
     }
-    /// Reads up to `buffer.len()` bytes; 0 only at or past the end.
+    /// Reads up to `buffer.len()` bytes. Returns 0 only at or past the end of the file, or for an empty
+    /// buffer.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error>;
-    /// How much a sequential reader should ask for at once, in bytes.
+    /// Returns how many bytes a sequential reader should request at once.
     fn read_ahead_bytes(&self) -> usize;
 
-    /// Fills `buffer` from `offset` on, as far as the file goes; returns how far.
+    /// Fills `buffer` from `offset` on, up to the end of the file, and returns the number of bytes read.
     fn read_full_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -247,49 +260,49 @@ pub trait Blob: Send + Sync {
     }
 }
 
-/// A file being written. Dropped without [`Output::finish`], it must not be taken for a whole one.
+/// A file being written. A file that is dropped without [`Output::finish`] must not be taken for a whole one.
 pub trait Output: Write + Send {
-    /// Makes what was written visible; it is durable after [`Store::settle`].
+    /// Makes the written file visible. It is durable after [`Store::settle`].
     fn finish(self: Box<Self>) -> Result<(), Error>;
 }
 
-/// Why a store could not do what it was asked.
+/// Reason why a store could not do what it was asked.
 #[derive(Debug)]
 pub enum Error {
-    /// There is no such file or directory, or no file matches the pattern.
+    /// No such file or directory exists, or no file matches the pattern.
     NotFound {
         /// The path or pattern.
         path: String,
     },
-    /// It is there and may not be read or written.
+    /// The file exists, but must not be read or written by this user.
     Denied {
         /// The path.
         path: String,
     },
-    /// The name cannot be used: an unknown scheme, a bad pattern.
+    /// The name cannot be used: it has an unknown scheme or is a bad pattern, for example.
     BadName {
-        /// As it was given.
+        /// The name as it was given.
         name: String,
-        /// Lower case, no full stop.
+        /// Reason in lower case, without a full stop.
         reason: String,
     },
-    /// The processes of the job could not meet, or one of them was lost or failed.
+    /// The processes of the job could not connect to each other, or one of them was lost or failed.
     Processes {
         /// The whole line: which process, and why.
         reason: String,
     },
     /// An input is not what it was when the job was planned, or when it was read before.
     Changed {
-        /// The path, for people.
+        /// The path, as messages show it.
         path: String,
-        /// Lower case, no full stop.
+        /// Reason in lower case, without a full stop.
         reason: String,
     },
-    /// Everything else.
+    /// Any other failure.
     Io {
         /// The path.
         path: String,
-        /// What was being done to it, such as `read` or `rename`.
+        /// The action that failed, such as `read` or `rename`.
         action: &'static str,
         /// The cause.
         source: io::Error,
@@ -342,35 +355,35 @@ impl From<Error> for io::Error {
     }
 }
 
-/// How much is read at a time where only the end of a record is wanted.
+/// Number of bytes requested at once where only the end of a record is wanted.
 const TAIL_BYTES: u64 = 1 << 16;
 
-/// Reads the bytes `start..end` of a blob one after the other, with the blob's read-ahead.
+/// Sequential reader of the bytes `start..end` of a blob, with the blob's read-ahead.
 pub struct BlobReader {
     blob: Arc<dyn Blob>,
     offset: u64,
     end: u64,
-    /// Up to here, reads are as long as the blob likes them.
+    /// Offset up to which requests are as long as the blob prefers.
     ahead: u64,
     buffer: Vec<u8>,
     used: usize,
 }
 
 impl BlobReader {
-    /// `end` beyond the file's length means its end.
+    /// Creates a reader of `start..end`. An `end` beyond the file's length means the end of the file.
     pub fn new(blob: Arc<dyn Blob>, start: u64, end: u64) -> Self {
         let end = end.min(blob.bytes());
         BlobReader { blob, offset: start, end, ahead: end, buffer: Vec::new(), used: 0 }
     }
 
-    /// Reads ahead no farther than `end`, where a piece ends of which only the last record goes on: after
-    /// it come 64 KiB at a time.
+    /// Limits read-ahead to `end`. A piece of a file ends there and only its last record continues behind it,
+    /// so behind `end` the reader requests 64 KiB at a time.
     pub fn ahead_to(mut self, end: u64) -> Self {
         self.ahead = end;
         self
     }
 
-    /// Offset in the blob of the next byte that will be read.
+    /// Returns the offset in the blob of the next byte that will be read.
     pub fn offset(&self) -> u64 {
         self.offset - (self.buffer.len() - self.used) as u64
     }
@@ -413,7 +426,7 @@ mod tests {
 
     use super::*;
 
-    /// A megabyte of zeros that notes what is read of it.
+    /// A megabyte of zeros that records which ranges are read.
     struct Noted(Mutex<Vec<(u64, usize)>>);
 
     impl Blob for Noted {

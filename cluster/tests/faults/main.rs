@@ -1,7 +1,8 @@
-//! HDFS under faults: what is read is right, or an error within its deadline; never wrong, never for ever.
+//! HDFS under faults: each read returns the right bytes, or an error within its deadline. It never returns
+//! wrong bytes and never hangs.
 //!
-//! Needs `scripts/hadoop/build`. One HDFS of three data nodes; each fault has a file and a proxy of its own, so that
-//! all can be tried at once.
+//! Needs `scripts/hadoop/build`. One HDFS has three data nodes. Each fault has a file and a proxy of its own,
+//! so that all faults are tried at once.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::fs;
@@ -24,7 +25,7 @@ mod proxy;
 const RUNS: usize = 20;
 const BLOCK_BYTES: usize = 1 << 20;
 const FILE_BYTES: usize = 4 * BLOCK_BYTES + 123_456;
-/// Far beyond the deadlines below: who takes longer hangs.
+/// Time limit far beyond the deadlines below. A call that takes longer hangs.
 const FOR_EVER: Duration = Duration::from_secs(90);
 const LIMITS: HdfsLimits = HdfsLimits {
     call: Duration::from_secs(5),
@@ -35,14 +36,14 @@ const LIMITS: HdfsLimits = HdfsLimits {
     attempts: 4,
 };
 
-/// Bytes that differ from place to place and from file to file.
+/// Returns bytes that differ from place to place and from file to file.
 fn content(seed: usize) -> Vec<u8> {
     let start = seed as u64 * 0x5851_F42D_4C95_7F2D;
     let mix = |i: u64| (start.wrapping_add(i).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8;
     (0..FILE_BYTES as u64).map(mix).collect()
 }
 
-/// A file of five blocks, each on two data nodes, and a way to it on which things happen.
+/// A file of five blocks, each on two data nodes, behind a proxy that causes faults.
 struct Scene<'a> {
     cluster: &'a MiniDfs,
     proxy: Proxy,
@@ -61,7 +62,7 @@ impl<'a> Scene<'a> {
             writer.write_bytes(Bytes::from(bytes.clone()))?;
             writer.close()
         };
-        // A name node that has much to do may say that the block before is not yet replicated.
+        // A busy name node may say that the block before is not yet replicated.
         let end = Instant::now() + FOR_EVER;
         while let Err(error) = write() {
             assert!(Instant::now() < end, "{name}: {error}");
@@ -70,7 +71,7 @@ impl<'a> Scene<'a> {
         Scene { cluster, proxy: Proxy::new(cluster), path, bytes, name }
     }
 
-    /// The copies of a block as they lie on the disks.
+    /// Returns the paths of the copies of a block on the disks.
     fn replicas(&self, block: usize) -> Vec<PathBuf> {
         let end = self.bytes.len().min((block + 1) * BLOCK_BYTES);
         let bytes = &self.bytes[block * BLOCK_BYTES..end];
@@ -98,7 +99,7 @@ impl<'a> Scene<'a> {
         answers.recv_timeout(FOR_EVER).unwrap_or_else(|_| panic!("{}: it hangs", self.name))
     }
 
-    /// Whether it was read. What was read must be right.
+    /// Reads the file and returns whether that succeeded. The bytes of a successful read must be right.
     fn reads(&self, limits: HdfsLimits) -> bool {
         self.reads_from(limits, 0)
     }
@@ -114,7 +115,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// So many runs, each with its number. Returns how many of them could read the file.
+    /// Performs `RUNS` runs, each with its number. Returns how many of them could read the file.
     fn runs(&self, mut run: impl FnMut(usize) -> bool) -> usize {
         let start = Instant::now();
         let read = (0..RUNS).filter(|&number| run(number)).count();
@@ -123,7 +124,7 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// Turns a bit of the file on a disk while `run` runs.
+/// Flips a bit of the file on a disk while `run` runs.
 fn flipped<T>(replicas: &[&PathBuf], at: usize, run: impl FnOnce() -> T) -> T {
     let flip = || {
         for path in replicas {
@@ -165,7 +166,7 @@ fn under_every_fault_bytes_are_right_or_there_is_an_error_in_time() {
             a_name_node_that_freezes_for_a_minute_is_waited_for(&Scene::new(&cluster, 10, "a minute"))
         });
     });
-    // On its own: the others count on all three.
+    // This fault runs alone, because the others need all three data nodes.
     a_data_node_stops(&Scene::new(&cluster, 11, "a data node stops"));
 }
 
@@ -193,7 +194,8 @@ fn all_connections_are_cut_once(scene: &Scene) {
 }
 
 fn a_data_node_is_slow(scene: &Scene) {
-    // It is left when `range` has passed, and what it gave until then is kept: a packet takes it 1.3 seconds.
+    // The reader leaves the slow node after `range` and keeps the bytes that have come until then. A packet
+    // takes that node 1.3 seconds.
     let range = Duration::from_millis(1500);
     let limits = HdfsLimits { range, whole: Duration::from_secs(40), attempts: 6, ..LIMITS };
     let read = scene.runs(|run| {
@@ -201,7 +203,7 @@ fn a_data_node_is_slow(scene: &Scene) {
         scene.proxy.data_node(run, Fault::Slow(50_000));
         scene.reads_from(limits, 3 * BLOCK_BYTES)
     });
-    // It may be the one that is tried first too often: an error, in time.
+    // A read may try the slow node first too often, and then fails in time.
     assert!(read > RUNS / 2);
 }
 
@@ -237,7 +239,7 @@ fn one_copy_is_cut_short(scene: &Scene) {
         let whole = fs::read(path).unwrap();
         fs::write(path, &whole[..whole.len() * run / RUNS]).unwrap();
         let read = scene.reads(LIMITS);
-        // The name node may have heard of it and had it removed and copied anew.
+        // The name node may have heard of the damage, and had the copy removed and made anew.
         if path.exists() {
             fs::write(path, whole).unwrap();
         }
@@ -256,7 +258,7 @@ fn the_name_node_freezes(scene: &Scene) {
     let read = scene.runs(|run| {
         scene.proxy.name_node(Fault::Stall(run as u64 * 20));
         match run % 2 {
-            // For longer than anybody waits.
+            // The stall is longer than any limit.
             0 => {
                 let read = scene.reads(limits);
                 scene.proxy.name_node(Fault::None);
@@ -283,20 +285,21 @@ fn a_name_node_that_freezes_for_a_minute_is_waited_for(scene: &Scene) {
     });
 }
 
-/// No checksum covers the offset in the header of a packet.
+/// Sends packets with a wrong offset in their headers, which no checksum covers.
 fn packets_say_a_wrong_place(scene: &Scene) {
-    // That this is no idle threat: who begins within a chunk of 512 bytes gets its beginning.
+    // The fault is a real threat: a read that begins inside a chunk of 512 bytes gets the beginning of the
+    // chunk.
     scene.proxy.data_nodes(Fault::Shift { bytes: 512, every: true });
     let wrong = scene.read_from(LIMITS, 100).unwrap();
     assert!(wrong != scene.bytes[100..] && wrong.len() == FILE_BYTES - 100);
-    // As a job reads it, from the same place: in cells that begin where chunks do.
+    // A job reads from the same place in cells that begin where chunks do, and gets the right bytes.
     let found = Stores::new().expand(&[format!("{}{}", scene.proxy.uri, scene.path)]).unwrap();
     let mut bytes = vec![0; FILE_BYTES - 100];
     assert_eq!(found[0].open(None).unwrap().read_full_at(100, &mut bytes).unwrap(), bytes.len());
     assert!(bytes == scene.bytes[100..]);
 
     let shifts = [512, -512, -1, 1, 65_536, -65_536, i64::MAX / 2, -700_000];
-    // Mostly we wait less than the library does, which is quick; in between more, as a job does.
+    // Most runs wait less long than the library does, so they are quick. Some wait longer, as a job does.
     let hasty = HdfsLimits { item: Duration::from_millis(500), ..LIMITS };
     let mut damaged = 0;
     let read = scene.runs(|run| {
@@ -314,7 +317,7 @@ fn packets_say_a_wrong_place(scene: &Scene) {
 
 fn a_data_node_stops(scene: &Scene) {
     let read = scene.runs(|run| {
-        // So slow that it is not done by then.
+        // The node is so slow that the read is not done by then.
         scene.proxy.data_nodes(Fault::Slow(8_000_000));
         let read = thread::scope(|scope| {
             let reader = scope.spawn(|| scene.reads(LIMITS));

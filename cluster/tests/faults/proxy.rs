@@ -1,7 +1,7 @@
-//! What stands between a client and an HDFS, and does to their bytes what networks and machines do.
+//! A proxy between a client and an HDFS, which causes the faults of networks and machines.
 //!
-//! The name node tells its clients on which ports the data nodes listen. The proxy writes its own ports
-//! instead, so that those bytes pass through it too.
+//! The name node tells its clients on which ports the data nodes listen. The proxy replaces them by its own
+//! ports, so that those bytes pass through it too.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -13,28 +13,30 @@ use std::time::{Duration, Instant};
 use crate::hadoop::MiniDfs;
 
 const PAUSE: Duration = Duration::from_millis(10);
-/// Less than a packet: one may come in parts, or in part.
+/// Length of what is passed on at once, in bytes. It is less than a packet, so that packets can be split or
+/// cut.
 const PART_BYTES: usize = 10_000;
 
-/// What happens to what a server sends.
+/// Fault in the bytes that a server sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fault {
     None,
-    /// After so many bytes no more come, but the connections stay.
+    /// After this many bytes no more come, but the connections stay open.
     Stall(u64),
-    /// After so many bytes every connection of the proxy is cut, once.
+    /// After this many bytes every connection of the proxy is cut, once.
     Cut(u64),
-    /// So many bytes come in a second, on each connection.
+    /// This many bytes come per second, on each connection.
     Slow(u64),
-    /// The header of a packet says that its bytes lie this much farther on in the block: of every packet, or
-    /// of the second one of each block that is read.
+    /// The header of a packet gives an offset in the block that is too large by `bytes`. With `every`, this
+    /// holds for every packet, otherwise for the second packet of each block that is read.
     Shift {
         bytes: i64,
         every: bool,
     },
 }
 
-/// A name node and data nodes, each behind a port of ours. Its threads end some time after it is dropped.
+/// A name node and data nodes, each behind a port of the proxy. Its threads end some time after it is
+/// dropped.
 pub struct Proxy {
     pub uri: String,
     name_node: Arc<Node>,
@@ -42,14 +44,14 @@ pub struct Proxy {
 }
 
 struct Node {
-    /// The ports of the data nodes and ours; empty on a data node.
+    /// Pairs of a data node's port and the proxy's port for it. Empty for a data node.
     ports: Vec<(u16, u16)>,
     fault: Mutex<Fault>,
-    /// That have passed since there is this fault.
+    /// Number of bytes that have passed since the fault was set.
     passed: AtomicU64,
-    /// Packets whose headers were changed.
+    /// Number of packets whose headers were changed.
     damaged: AtomicU64,
-    /// Of all nodes of the proxy.
+    /// Connections of all nodes of the proxy.
     connections: Arc<Mutex<Vec<TcpStream>>>,
     end: Arc<AtomicBool>,
 }
@@ -88,12 +90,12 @@ impl Proxy {
         self.data_nodes.iter().for_each(|node| node.set(fault));
     }
 
-    /// Bytes that came from data nodes since their faults were set.
+    /// Returns the number of bytes that came from data nodes since their faults were set.
     pub fn passed(&self) -> u64 {
         self.data_nodes.iter().map(|node| node.passed.load(Ordering::Relaxed)).sum()
     }
 
-    /// Packets of data nodes whose headers were changed.
+    /// Returns the number of packets of data nodes whose headers were changed.
     pub fn damaged(&self) -> u64 {
         self.data_nodes.iter().map(|node| node.damaged.load(Ordering::Relaxed)).sum()
     }
@@ -114,7 +116,7 @@ impl Node {
 
     fn cut(&self) {
         for connection in self.connections.lock().unwrap().drain(..) {
-            // One that has ended by itself is fine.
+            // A connection that has ended by itself is fine.
             let _ = connection.shutdown(Shutdown::Both);
         }
     }
@@ -123,7 +125,7 @@ impl Node {
         self.end.load(Ordering::Relaxed)
     }
 
-    /// Returns our port.
+    /// Starts to listen, and returns the port.
     fn listen(self: Arc<Self>, target: u16) -> u16 {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -151,7 +153,7 @@ impl Node {
             let _ = to.shutdown(Shutdown::Both);
         });
         thread::spawn(move || {
-            // One of the two has gone; the other one learns of it.
+            // One side has gone; the other one learns of it.
             let _ = if self.ports.is_empty() {
                 self.give(&server, &client)
             } else {
@@ -163,7 +165,7 @@ impl Node {
         Ok(())
     }
 
-    /// Passes the answers of a name node on, with our ports in them.
+    /// Passes on the answers of a name node, with the proxy's ports in them.
     fn answer(&self, mut server: &TcpStream, client: &TcpStream) -> io::Result<()> {
         loop {
             let mut length = [0; 4];
@@ -208,11 +210,17 @@ impl Node {
         }
     }
 
-    /// Passes on what a data node sends of blocks.
+    /// Passes on the blocks that a data node sends.
     ///
-    /// An answer is a length (varint) and a message. Then come packets: 4 bytes of length, with themselves and what follows
-    /// the header; 2 bytes of the header's length; the header, which begins with a tag and 8 bytes of offset in
-    /// the block, the low one first; checksums and data. The last packet of a block has no data.
+    /// An answer is a length (varint) and a message. Packets follow it; the last packet of a block has no
+    /// data. A packet consists of:
+    ///
+    /// | bytes | contents |
+    /// |---|---|
+    /// | 4 | length of itself and of what follows the header |
+    /// | 2 | length of the header |
+    /// | length of the header | the header: a tag, 8 bytes of offset in the block (little-endian), and more |
+    /// | the rest | checksums and data |
     fn give(&self, mut server: &TcpStream, client: &TcpStream) -> io::Result<()> {
         loop {
             let mut answer = vec![0];
@@ -253,7 +261,8 @@ impl Node {
     }
 }
 
-/// A data node's port between the tags of its own field and the next, `xferPort` and `infoPort` of `DatanodeIDProto`.
+/// Returns a data node's port between the tags of its own field and the next, `xferPort` and `infoPort` of
+/// `DatanodeIDProto`.
 fn port_fields(port: u16) -> [u8; 5] {
     assert!(port >= 1 << 14, "its varint has not three bytes");
     [0x20, port as u8 | 0x80, (port >> 7) as u8 | 0x80, (port >> 14) as u8, 0x28]

@@ -1,4 +1,4 @@
-//! An S3 endpoint with one object, that misbehaves when it is told to.
+//! An S3 endpoint with one object, which misbehaves on demand.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -9,42 +9,42 @@ use std::time::Duration;
 
 /// Length of the object, in bytes.
 pub const TOTAL: usize = 3000;
-/// How long a connection may be held, whatever comes.
+/// Longest time that a connection is held, whatever comes.
 const LIFE: Duration = Duration::from_secs(30);
 
-/// The bytes of the object.
+/// Returns the bytes of the object.
 pub fn content() -> Vec<u8> {
     (0..TOTAL).map(|i| (i * i / 7) as u8).collect()
 }
 
-/// What becomes of a request.
+/// Fault in the answer to a request.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
-    /// It is answered.
+    /// The request is answered correctly.
     None,
     /// The connection is reset.
     Reset,
-    /// Nothing comes.
+    /// No answer comes.
     Stall,
-    /// An answer with this status.
+    /// The answer has this status.
     Status(u16),
-    /// The body ends after so many bytes.
+    /// The body ends after this many bytes.
     Cut(usize),
-    /// Bytes of somewhere else, rightly labelled.
+    /// The body has the bytes of another range, with the right label.
     OtherRange,
-    /// The whole object where a range was asked for.
+    /// The body has the whole object where a range was requested.
     Whole,
-    /// What is not HTTP.
+    /// The answer is not HTTP.
     Garbage,
-    /// A range of another object of the same name and length.
+    /// The body has a range of another object of the same name and length.
     OtherTag,
-    /// A page of a listing that is followed by itself.
+    /// The answer is a page of a listing that names itself as the next page.
     SameToken,
-    /// A page of a listing with these keys and lengths.
+    /// The answer is a page of a listing with these keys and lengths.
     Listed(&'static [(&'static str, usize)]),
 }
 
-/// Ends with the test's process; its threads end with their connections.
+/// The endpoint ends with the test's process; its threads end with their connections.
 pub struct Endpoint {
     pub address: String,
     state: Arc<Mutex<State>>,
@@ -71,18 +71,18 @@ impl Endpoint {
         Endpoint { address, state }
     }
 
-    /// What becomes of the next requests; those after them are answered.
+    /// Sets the faults of the next requests. Requests after them are answered correctly.
     pub fn next(&self, faults: impl IntoIterator<Item = Fault>) {
         self.state.lock().unwrap().faults = faults.into_iter().collect();
     }
 
-    /// The first lines of all requests so far.
+    /// Returns the first lines of all requests so far.
     pub fn requests(&self) -> Vec<String> {
         self.state.lock().unwrap().requests.clone()
     }
 }
 
-/// One request a connection.
+/// Answers one request; each connection carries only one.
 fn answer(stream: TcpStream, state: &Mutex<State>) -> Option<()> {
     stream.set_read_timeout(Some(LIFE)).unwrap();
     let mut reader = BufReader::new(stream.try_clone().unwrap());
@@ -94,7 +94,7 @@ fn answer(stream: TcpStream, state: &Mutex<State>) -> Option<()> {
         state.faults.pop_front().unwrap_or(Fault::None)
     };
     if matches!(fault, Fault::Reset) {
-        // What has not been read makes it a reset.
+        // Unread bytes turn the close into a reset.
         return None;
     }
     let (mut length, mut range) = (0, None);

@@ -9,10 +9,10 @@ use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// One document on each line, in any encoding; also `.gz`, `.zst` and `.bz2`.
 ///
-/// Only where it is named, for a file of text is taken for [`super::tancorp::TanCorp`]'s. The text is the line without
-/// the white space at its end; the id is `path:byte`. Lines of nothing but ASCII's white space are no records. Plain
-/// files split at newlines, and only there: U+2028 and others that some call ends of lines are text. Lines are copied
-/// byte for byte; a line without newline gets one.
+/// The format must be named, because a text file is otherwise taken for [`crate::tancorp::TanCorp`]. The text
+/// is the line without the white space at its end; the id is `path:byte`. Lines of nothing but ASCII white
+/// space are no records. Plain files split at newlines, and only there: U+2028 and other characters that some
+/// programs treat as ends of lines are text. Lines are copied byte for byte; a line without newline gets one.
 pub struct TextLines;
 
 /// The one value of [`TextLines`].
@@ -49,7 +49,7 @@ impl Format for TextLines {
 struct LineReader {
     lines: Lines,
     reading: Reading,
-    /// For lines that must be decoded.
+    /// Buffer for lines that must be decoded.
     buffer: Vec<u8>,
     place: String,
 }

@@ -10,10 +10,10 @@ use crate::{Error, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// Category folders with one `.txt` file per document, such as `Art/0001.txt`: the layout of TanCorp.
 ///
-/// The id is the file's path below the input; the text is the whole file, in UTF-8, GB18030 (so GBK
-/// and GB2312 too), Big5 or UTF-16 with a byte order mark, recognised for each file or named. A file with illegal
-/// bytes, that is too long, or that is no text (more than 1 byte in 20 is a control character) is a
-/// reject; an empty file is a document without text. Files are copied whole, to the same path below
+/// The id is the file's path below the input; the text is the whole file. The encoding is UTF-8, GB18030
+/// (with GBK and GB2312), Big5, or UTF-16 with a byte order mark; it is recognised for each file, or named. A
+/// file is a reject if it has illegal bytes, is too long, or is no text (more than 1 byte in 20 is a control
+/// character). An empty file is a document without text. Files are copied whole, to the same path below
 /// `kept` or `removed`.
 ///
 /// TanCorp: Songbo Tan et al., "A novel refinement approach for text categorization", CIKM 2005; published as
@@ -28,7 +28,7 @@ impl Format for TanCorp {
         "tancorp"
     }
 
-    /// By the extension `.txt` alone, so it comes after the formats that look at the content.
+    /// Recognises by the extension `.txt` alone, so this format comes after those that look at the contents.
     fn recognises(&self, path: &str, _head: &[u8]) -> bool {
         has_suffix(path, ".txt")
     }
@@ -50,7 +50,7 @@ impl Format for TanCorp {
     }
 }
 
-/// The one document of a piece that begins where its file does.
+/// Reader of the one document of a piece that begins where its file does.
 struct FileReader {
     piece: Piece,
     reading: Reading,

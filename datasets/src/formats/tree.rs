@@ -1,4 +1,4 @@
-//! Folders of files with one document each: files are copied whole, under their own names.
+//! Folders of files with one document each. Files are copied whole, under their own names.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use operators::Reject;
 use crate::parts::removal_log::Reasons;
 use crate::{Error, Fate, Parts, Piece, Writer};
 
-/// The bytes of a file, and whether it is longer than `most`: then only how it begins, as a reject shows it.
+/// Reads a file, and returns whether it is longer than `most` bytes. Of a file that is too long, only the
+/// head for a reject is read.
 pub(crate) fn read_file(blob: &Arc<dyn Blob>, most: usize) -> Result<(Vec<u8>, bool), Error> {
     let too_long = blob.bytes() > most as u64;
     let end = if too_long { Reject::HEAD_BYTES as u64 } else { blob.bytes() };
@@ -20,9 +21,9 @@ pub(crate) fn read_file(blob: &Arc<dyn Blob>, most: usize) -> Result<(Vec<u8>, b
     Ok((bytes, too_long))
 }
 
-/// Copies each file to the same path below `kept` or `removed`.
+/// Writer that copies each file to the same path below `kept` or `removed`.
 ///
-/// A piece that begins where its file does stands for the file; any other holds nothing.
+/// The piece at the beginning of a file stands for the whole file; any other piece has no records.
 pub(crate) struct TreeWriter<'a> {
     parts: &'a dyn Parts,
     reasons: Reasons<'a>,

@@ -1,11 +1,12 @@
-//! Files of no format known.
+//! Files of an unknown format.
 
 use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer};
 
-/// What a file is that no format recognises, among others that some do: one reject.
+/// Format of a file that no other format recognises, in an input where others are recognised. Such a file is
+/// one reject.
 pub static UNKNOWN: Unknown = Unknown;
 
-/// The format of [`UNKNOWN`], which cannot be named.
+/// The type of [`UNKNOWN`], which `--format` cannot name.
 pub struct Unknown;
 
 impl Format for Unknown {

@@ -1,4 +1,4 @@
-//! The output files of one folder of one split, for formats whose records are copied as bytes.
+//! Output files of one folder of one split, for formats whose records are copied as bytes.
 
 use std::io;
 
@@ -7,31 +7,32 @@ use crate::text::compression::{Compression, Encoder};
 use crate::text::encoding::Charset;
 use crate::{Encoding, Error, Fate, Parts};
 
-/// What the records of one part have in common: a new part begins where it changes.
+/// Properties that all records of a part share. A new part begins where they change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kind {
     compression: Compression,
     encoding: Option<Encoding>,
-    /// What the part begins with, before its first record.
+    /// Bytes at the beginning of the part, before its first record.
     head: Vec<u8>,
 }
 
 impl Kind {
-    /// What we write ourselves.
+    /// Returns the kind of files that this program writes on its own account: UTF-8, uncompressed.
     pub fn plain() -> Self {
         Kind { compression: Compression::None, encoding: None, head: Vec::new() }
     }
 
-    /// Records of a file of lines. `head`: what each part begins with, behind the byte order mark that UTF-16 needs.
+    /// Returns the kind of the records of a file of lines. `head` is the beginning of each part, behind the
+    /// byte order mark that UTF-16 needs.
     pub fn of(compression: Compression, charset: Charset, head: &[u8]) -> Self {
         let mark = if charset.unit() == 2 { charset.encode("\u{feff}", b"") } else { Default::default() };
         Kind { compression, encoding: charset.encoding(), head: [&mark, head].concat() }
     }
 }
 
-/// Writes records to the current part; begins a new one where their [`Kind`] changes.
+/// Writer of records to the current part. It begins a new part where their [`Kind`] changes.
 ///
-/// Nothing is created before the first record unless it is begun, so a folder without records has no file.
+/// No part is created before the first record or a call of `begin`, so a folder without records has no file.
 pub(crate) struct PartWriter<'a> {
     parts: &'a dyn Parts,
     folder: &'static str,
@@ -47,12 +48,12 @@ struct Current {
 }
 
 impl<'a> PartWriter<'a> {
-    /// `extension`: without that of the compression, such as `.jsonl`.
+    /// Creates a writer. `extension` excludes that of the compression, such as `.jsonl`.
     pub fn new(parts: &'a dyn Parts, folder: &'static str, extension: &'static str) -> Self {
         PartWriter { parts, folder, extension, current: None }
     }
 
-    /// Creates a part of this kind unless the current one is.
+    /// Creates a part of this kind, unless the current one has it.
     pub fn begin(&mut self, kind: &Kind) -> Result<(), Error> {
         if self.current.as_ref().is_none_or(|current| current.kind != *kind) {
             let ended = self.current.take();
@@ -66,7 +67,7 @@ impl<'a> PartWriter<'a> {
         Ok(())
     }
 
-    /// Writes one record, given in some number of slices.
+    /// Writes one record, given in any number of slices.
     pub fn write(&mut self, kind: &Kind, record: &[&[u8]]) -> Result<(), Error> {
         self.begin(kind)?;
         let Some(current) = &mut self.current else { return Ok(()) };
@@ -77,7 +78,7 @@ impl<'a> PartWriter<'a> {
             .map_err(|error| Error::writing(self.folder, error))
     }
 
-    /// Makes the last part durable.
+    /// Finishes the last part.
     pub fn finish(mut self) -> Result<(), Error> {
         let current = self.current.take();
         self.close(current)
@@ -95,7 +96,7 @@ impl<'a> PartWriter<'a> {
     }
 }
 
-/// The kept and the removed records of a split, each as its own bytes, and the reasons beside the removed ones.
+/// Writer of the kept and the removed records of a split, each as its own bytes, and of the removal log.
 pub(crate) struct Copies<'a> {
     kept: PartWriter<'a>,
     removed: PartWriter<'a>,
@@ -111,8 +112,8 @@ impl<'a> Copies<'a> {
         }
     }
 
-    /// Puts a record where its fate says; `false` where there is none, or another than to be rejected for what is not
-    /// `whole`.
+    /// Copies a record as its fate says. Returns `false` if there is no fate, or if a record that is not
+    /// `whole` is not to be rejected.
     pub fn put(
         &mut self,
         fate: Option<Fate>,
@@ -132,13 +133,13 @@ impl<'a> Copies<'a> {
         Ok(true)
     }
 
-    /// Begins a kept part without a record.
+    /// Begins a kept part without records.
     pub fn keep_none(&mut self, kind: &Kind) -> Result<bool, Error> {
         self.kept.begin(kind)?;
         Ok(true)
     }
 
-    /// Makes all parts durable.
+    /// Finishes all parts.
     pub fn finish(self) -> Result<(), Error> {
         self.kept.finish()?;
         self.removed.finish()?;

@@ -1,4 +1,4 @@
-//! Why each document was removed, for formats whose records have no place to say so.
+//! Removal logs: why each document was removed, for formats whose records have no place for it.
 
 use std::io;
 
@@ -7,12 +7,11 @@ use serde::Serialize;
 use super::part::{Kind, PartWriter};
 use crate::{Error, Parts, Removal};
 
-/// Where the companions of removed parts lie: no input file is there under any format, for names that begin so are
-/// skipped.
+/// Folder of the removal logs. Its name begins with `_`, so no format takes its files for input.
 const FOLDER: &str = "removed/_reasons";
 
-/// Writes the companion of a removed part: a part of JSON lines with one line per removed record, in the same order. It
-/// is created at the first removal.
+/// Writer of the removal log of a removed part. The log is a part of JSON lines, with one line for each
+/// removed record, in the same order. It is created at the first removal.
 pub(crate) struct Reasons<'a> {
     part: PartWriter<'a>,
     line: Vec<u8>,
@@ -23,14 +22,14 @@ impl<'a> Reasons<'a> {
         Reasons { part: PartWriter::new(parts, FOLDER, ".jsonl"), line: Vec::new() }
     }
 
-    /// Adds the line of the next removed record.
+    /// Writes the line of the next removed record.
     pub fn write(&mut self, removal: &Removal) -> Result<(), Error> {
         self.line.clear();
         write_line(&mut self.line, removal).map_err(|error| Error::writing("removed", error))?;
         self.part.write(&Kind::plain(), &[&self.line])
     }
 
-    /// Makes the part durable, if there is one.
+    /// Finishes the part, if there is one.
     pub fn finish(self) -> Result<(), Error> {
         self.part.finish()
     }
@@ -45,17 +44,18 @@ fn write_line(line: &mut Vec<u8>, removal: &Removal) -> io::Result<()> {
     Ok(())
 }
 
-/// The fields that a removed record gets.
+/// Names of the fields that a removed record gets.
 pub(crate) const FIELDS: [&str; 4] = ["duplicate_of", "similarity", "cluster", "reason"];
 
-/// Whether [`free_names`] could choose this name.
+/// Returns whether [`free_names`] could choose this name.
 pub(crate) fn is_like_a_field(name: &str) -> bool {
     FIELDS.contains(&name.trim_end_matches(SUFFIX))
 }
 
 const SUFFIX: &str = "_dedup";
 
-/// [`FIELDS`] under names that the record does not have: `…_dedup` where it has one of that name.
+/// Returns [`FIELDS`] under names that the record does not have. A taken name gets the suffix `_dedup`, if
+/// needed more than once.
 pub(crate) fn free_names(taken: impl Fn(&str) -> bool) -> [String; 4] {
     FIELDS.map(|name| {
         let mut name = name.to_owned();
@@ -66,8 +66,8 @@ pub(crate) fn free_names(taken: impl Fn(&str) -> bool) -> [String; 4] {
     })
 }
 
-/// Adds `"duplicate_of":…,"similarity":…,"cluster":…,"reason":…`, by these names: what a removed record says of its
-/// removal.
+/// Appends the four members that describe a removal,
+/// `"duplicate_of":...,"similarity":...,"cluster":...,"reason":...`, under these names.
 pub(crate) fn write_members<N: AsRef<str>>(
     json: &mut Vec<u8>,
     names: &[N; 4],

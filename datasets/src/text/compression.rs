@@ -8,20 +8,20 @@ use flate2::write::GzEncoder;
 
 use crate::{Error, PartOutput, Reading};
 
-/// How a file is compressed.
+/// Compression of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
     None,
-    /// Any number of members, one after the other.
+    /// Any number of gzip members, one after the other.
     Gzip,
-    /// Any number of frames, one after the other.
+    /// Any number of Zstandard frames, one after the other.
     Zstd,
-    /// Any number of streams, one after the other.
+    /// Any number of bzip2 streams, one after the other.
     Bzip2,
 }
 
 impl Compression {
-    /// The path without the suffix that names a compression, and that compression.
+    /// Splits a path into its name without the suffix of a compression, and that compression.
     pub fn named(path: &str) -> (&str, Self) {
         for (suffix, compression) in [(".gz", Self::Gzip), (".zst", Self::Zstd), (".bz2", Self::Bzip2)] {
             if has_suffix(path, suffix) {
@@ -31,18 +31,19 @@ impl Compression {
         (path, Self::None)
     }
 
-    /// By its name, else by its first bytes: a `.gz` without gzip's magic is damaged, not a text.
+    /// Finds the compression by the file's name, otherwise by its first bytes. A `.gz` without gzip's magic
+    /// is damaged, and not a text.
     pub fn of(path: &str, head: &[u8]) -> Self {
         match Self::named(path).1 {
             Self::None if head.starts_with(&[0x1f, 0x8b]) => Self::Gzip,
             Self::None if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) => Self::Zstd,
-            // The magic, and what a block or the end of an empty stream begins with.
+            // The magic, and the first byte of a block or of the end of an empty stream.
             Self::None if matches!(head, [b'B', b'Z', b'h', b'1'..=b'9', 0x31 | 0x17, ..]) => Self::Bzip2,
             named => named,
         }
     }
 
-    /// What a file name ends with.
+    /// Returns the suffix of file names with this compression.
     pub fn suffix(self) -> &'static str {
         match self {
             Self::None => "",
@@ -52,7 +53,7 @@ impl Compression {
         }
     }
 
-    /// For messages.
+    /// Returns the name for messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "plain",
@@ -62,7 +63,8 @@ impl Compression {
         }
     }
 
-    /// Reads what `input` holds decompressed. `window_log`: of the longest window that a Zstandard frame may ask for.
+    /// Decompresses `input` while it is read. `window_log` is the binary logarithm of the longest window that
+    /// a Zstandard frame may require.
     pub fn decode(
         self,
         input: impl io::BufRead + Send + 'static,
@@ -80,17 +82,17 @@ impl Compression {
         })
     }
 
-    /// As much of the decompressed file as its first bytes give, up to 4 KiB.
+    /// Decompresses the first bytes of a file as far as they go, up to 4 KiB.
     pub fn decode_head(self, head: &[u8]) -> Vec<u8> {
         let mut text = Vec::new();
         if let Ok(input) = self.decode(io::Cursor::new(head.to_vec()), Reading::default().window_log()) {
-            // The head is cut anywhere, so an error at its end is no news, and what came before it is kept.
+            // The head is cut anywhere, so an error at its end is expected. The bytes before it are kept.
             let _cut = input.take(4096).read_to_end(&mut text);
         }
         text
     }
 
-    /// Reads a whole file from its first byte.
+    /// Decompresses a whole file while it is read from its first byte.
     pub fn decode_file(
         self,
         path: &str,
@@ -101,7 +103,7 @@ impl Compression {
     }
 }
 
-/// Says what to do where Zstandard's own message (`error`) is about a window that is too long; else nothing.
+/// Returns what the user can do, if Zstandard's message `error` is about a window that is too long.
 pub(crate) fn window_too_long(error: &str, window_log: u32) -> Option<String> {
     // The library has no type for its errors.
     error.contains("requires too much memory").then(|| {
@@ -113,7 +115,7 @@ pub(crate) fn window_too_long(error: &str, window_log: u32) -> Option<String> {
     })
 }
 
-/// Whether `path` ends with the lower-case `suffix`, whatever the case of its letters.
+/// Returns whether `path` ends with the lower-case `suffix`, in any case.
 pub(crate) fn has_suffix(path: &str, suffix: &str) -> bool {
     let from = path.len().wrapping_sub(suffix.len());
     path.as_bytes().get(from..).is_some_and(|end| end.eq_ignore_ascii_case(suffix.as_bytes()))
@@ -128,7 +130,7 @@ pub(crate) enum Encoder {
 }
 
 impl Encoder {
-    /// Bytes that are handed to the store at once.
+    /// Number of bytes that are given to the store at once.
     const BUFFER_BYTES: usize = 1 << 18;
 
     pub fn new(compression: Compression, output: Box<dyn PartOutput>) -> io::Result<Self> {
@@ -138,7 +140,7 @@ impl Encoder {
             Compression::Gzip => Self::Gzip(GzEncoder::new(output, flate2::Compression::new(6))),
             Compression::Zstd => {
                 let mut encoder = zstd::Encoder::new(output, 3)?;
-                // As the zstd program does: without it, damage can pass for other text.
+                // The zstd program adds a checksum, too. Without one, damage can pass for other text.
                 encoder.include_checksum(true)?;
                 Self::Zstd(encoder)
             }
@@ -155,7 +157,7 @@ impl Encoder {
         }
     }
 
-    /// Writes what is buffered and gives the file back, not yet finished.
+    /// Writes what is buffered and returns the file, which is not yet finished.
     pub fn into_output(self) -> io::Result<Box<dyn PartOutput>> {
         let output = match self {
             Self::None(output) => output,

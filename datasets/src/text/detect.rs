@@ -1,10 +1,10 @@
-//! Recognises the encoding of a text without byte order mark; docs/design/0007 has how often it errs.
+//! Recognition of the encoding of a text without byte order mark. docs/design/0007 says how often it errs.
 
 use encoding_rs::{BIG5, UTF_8};
 
 use super::encoding::{Encoding, GB18030};
 
-/// The encoding of a text without byte order mark, as far as it goes; `None` for nothing but ASCII.
+/// Recognises the encoding of a text without byte order mark. Returns `None` for pure ASCII.
 pub(crate) fn recognise(bytes: &[u8]) -> Option<Encoding> {
     if bytes.is_ascii() {
         return None;
@@ -18,10 +18,10 @@ pub(crate) fn recognise(bytes: &[u8]) -> Option<Encoding> {
     })
 }
 
-/// Whether most of the characters beyond ASCII are valid UTF-8, judged by the first few hundred.
+/// Returns whether most of the characters beyond ASCII are valid UTF-8, judged by the first 256 or so.
 ///
-/// In GBK text there are two to four breaks of UTF-8's rules to one character that keeps them by chance,
-/// in damaged UTF-8 far fewer than one. Only texts of a handful of characters can be misjudged.
+/// GBK text has two to four violations of UTF-8 for one character that is valid by chance; damaged UTF-8 has
+/// far fewer than one. Only texts of a handful of characters can be misjudged.
 fn mostly_utf8(bytes: &[u8]) -> bool {
     let (mut valid, mut broken) = (0usize, 0usize);
     for chunk in bytes.utf8_chunks() {
@@ -34,12 +34,16 @@ fn mostly_utf8(bytes: &[u8]) -> bool {
     valid > 2 * broken
 }
 
-/// Whether text that is Big5 or GB18030 is Big5.
+/// Returns whether text that is either Big5 or GB18030 is Big5. Both encodings have characters of two bytes:
 ///
-/// In both, a character of two bytes begins with one above 0x80. Big5's second bytes are below 0x7F in a quarter of the
-/// characters and more, and never 0x7F–0xA0; its first bytes are 0xA1 and above. GB2312, which has nearly all of
-/// simplified text, has no second byte below 0xA1; the rest of GBK, which has traditional text, uses all bytes alike.
-/// Measured in docs/design/0007.
+/// | encoding | first byte | second byte |
+/// |---|---|---|
+/// | Big5 | 0xA1 and above | below 0x7F in a quarter of the characters or more; never 0x7F to 0xA0 |
+/// | GB2312, nearly all of simplified text | above 0x80 | never below 0xA1 |
+/// | the rest of GBK, for traditional text | above 0x80 | all values alike |
+///
+/// Text is Big5 if a tenth of its pairs have a low second byte, and at most a twentieth are impossible in
+/// Big5. Source: measured in docs/design/0007.
 fn probably_big5(bytes: &[u8]) -> bool {
     let (mut pairs, mut low, mut not_big5) = (0usize, 0, 0);
     let mut rest = bytes;
@@ -55,17 +59,19 @@ fn probably_big5(bytes: &[u8]) -> bool {
     low * 10 >= pairs.max(1) && not_big5 * 20 <= pairs
 }
 
-/// Whether it is valid UTF-8 with three characters of three bytes, as Chinese ones are, or more.
+/// Returns whether bytes are valid UTF-8 with at least three characters of three bytes or more, as Chinese
+/// characters have.
 ///
-/// Pairs of GBK's bytes are often characters of two bytes in UTF-8: 谢谢 is two Cyrillic letters. Costs next to nothing for
-/// other text, which breaks UTF-8's rules within a few characters.
+/// Characters of two bytes do not count, because pairs of GBK's bytes are often valid as such: the GBK of 谢谢
+/// is two Cyrillic letters. The check costs next to nothing for other text, which violates UTF-8 within a few
+/// characters.
 pub(crate) fn surely_utf8(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(|text| text.chars().filter(|c| c.len_utf8() > 2).nth(2).is_some())
 }
 
-/// Whether bytes are no text at all: more than 1 in 20 is a control character that no text has.
+/// Returns whether bytes are no text: more than 1 in 20 is a control character that texts do not have.
 ///
-/// Of random bytes 1 in 10 is; some texts of a real corpus have zero bytes for 1 in 30 of theirs, where characters were lost.
+/// Random bytes have 1 in 10. Some texts of a real corpus have 1 zero byte in 30, where characters were lost.
 pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     let control = |byte: &&u8| matches!(byte, 0..=8 | 14..=26 | 28..=31 | 127);
     let controls = bytes.iter().filter(control).count();
@@ -98,7 +104,7 @@ mod tests {
         for bytes in gbk {
             assert_eq!(recognise(bytes), Some(GB18030));
             let text = encoding_rs::GB18030.decode_without_bom_handling(bytes).0;
-            // Only the characters that Big5 has.
+            // Big5 lacks some of these characters.
             let known = text.chars().filter(|&c| !BIG5.encode(c.encode_utf8(&mut [0; 4])).2);
             let big5 = BIG5.encode(&known.collect::<String>()).0.into_owned();
             assert_eq!(recognise(&big5), Some(Encoding(BIG5)));

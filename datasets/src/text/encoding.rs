@@ -1,4 +1,4 @@
-//! The encodings of Chinese text: which one a file is in, and its texts as UTF-8.
+//! Encodings of Chinese text: which one a file has, and its texts as UTF-8.
 
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -13,11 +13,11 @@ use crate::BadText;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoding(pub(crate) &'static encoding_rs::Encoding);
 
-/// GBK and GB2312 too, which are parts of it.
+/// GB18030, which includes GBK and GB2312.
 pub(crate) const GB18030: Encoding = Encoding(encoding_rs::GB18030);
 
 impl Encoding {
-    /// For people, such as `GB18030`.
+    /// Returns the name for messages, such as `GB18030`.
     pub fn name(self) -> &'static str {
         if self == GB18030 { "GB18030" } else { self.0.name() }
     }
@@ -38,33 +38,33 @@ impl FromStr for Encoding {
     }
 }
 
-/// Bytes that are no text.
+/// Error of bytes that are no text in their encoding.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Illegal {
-    /// Of the first illegal byte, from the start of what was to be decoded.
+    /// Offset of the first illegal byte, from the start of the decoded bytes.
     pub offset: usize,
-    /// Lower case, no full stop.
+    /// Reason in lower case, without a full stop.
     pub reason: String,
 }
 
-/// What the texts of a file are encoded in: named by the user, announced by a byte order mark, or recognised.
+/// Encoding of the texts of a file: named by the user, announced by a byte order mark, or recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Charset {
-    /// `None`: the file begins with nothing but ASCII, so each record is recognised by itself.
+    /// The encoding. `None` if the file begins with pure ASCII, so that each record is recognised by itself.
     encoding: Option<Encoding>,
-    /// Nobody said so.
+    /// Whether the encoding was recognised, and not named or announced.
     recognised: bool,
-    /// Length of the byte order mark.
+    /// Length of the byte order mark, in bytes.
     mark_bytes: usize,
 }
 
 impl Charset {
-    /// How much of a file it is recognised by.
+    /// Number of bytes at the beginning of a file by which it is recognised.
     pub const HEAD_BYTES: usize = 1 << 16;
 
-    /// The encoding of a file that begins with `head`, and is no longer if `whole`.
+    /// Finds the encoding of a file that begins with `head`, and ends with it if `whole`.
     ///
-    /// A byte order mark counts more than what was `chosen`.
+    /// A byte order mark takes precedence over the encoding that was `chosen`.
     pub fn of(head: &[u8], whole: bool, chosen: Option<Encoding>) -> Self {
         let marked =
             |encoding, mark_bytes| Charset { encoding: Some(encoding), recognised: false, mark_bytes };
@@ -81,22 +81,23 @@ impl Charset {
         }
     }
 
-    /// Of values in a format that says nothing of their encoding: UTF-8 unless another was `chosen`.
+    /// Returns the charset of values in a format that does not state their encoding: UTF-8, unless another
+    /// was `chosen`.
     pub fn of_values(chosen: Option<Encoding>) -> Self {
         Charset { encoding: chosen.or(Some(Encoding(UTF_8))), recognised: false, mark_bytes: 0 }
     }
 
-    /// What the parts of an output are told apart by.
+    /// Returns the encoding, by which the parts of an output differ.
     pub fn encoding(&self) -> Option<Encoding> {
         self.encoding
     }
 
-    /// Whether every character can be written as it is.
+    /// Returns whether every character can be written without an escape.
     pub fn is_utf8(&self) -> bool {
         self.encoding == Some(Encoding(UTF_8))
     }
 
-    /// What a last line lacks before another may follow it.
+    /// Returns the newline that a last line needs before another line may follow.
     pub fn missing_newline(&self, line: &[u8]) -> &'static [u8] {
         let newline: &[u8] = match self.utf16() {
             None => b"\n",
@@ -106,25 +107,25 @@ impl Charset {
         if line.ends_with(newline) { b"" } else { newline }
     }
 
-    /// Length of the byte order mark at the beginning of the file, in bytes.
+    /// Returns the length of the byte order mark at the beginning of the file, in bytes.
     pub fn mark_bytes(&self) -> usize {
         self.mark_bytes
     }
 
-    /// Bytes of an ASCII character.
+    /// Returns the number of bytes of an ASCII character.
     pub fn unit(&self) -> usize {
         if self.utf16().is_some() { 2 } else { 1 }
     }
 
-    /// Whether it is UTF-16, and then whether the lower byte of a unit is the first.
+    /// Returns `None` unless the encoding is UTF-16, and then whether it is little-endian.
     fn utf16(&self) -> Option<bool> {
         let Encoding(encoding) = self.encoding?;
         (encoding == UTF_16LE || encoding == UTF_16BE).then_some(encoding == UTF_16LE)
     }
 
-    /// Where the first line of `bytes` ends, behind its newline, if that lies at or behind `from`; both whole units.
+    /// Finds the end of the first newline at or behind `from`. `bytes` and `from` are whole units.
     ///
-    /// Byte 0x0A is a newline in all encodings but UTF-16, for it is part of no longer character.
+    /// Byte 0x0A is a newline in all encodings but UTF-16, because it is no part of a longer character.
     pub fn line_end(&self, bytes: &[u8], from: usize) -> Option<usize> {
         let Some(little) = self.utf16() else {
             return memchr::memchr(b'\n', &bytes[from..]).map(|at| from + at + 1);
@@ -136,7 +137,7 @@ impl Charset {
             .map(|at| at + 2)
     }
 
-    /// How many newlines `bytes` has, which are whole units.
+    /// Counts the newlines in `bytes`, which are whole units.
     pub fn count_lines(&self, bytes: &[u8]) -> u64 {
         if self.unit() == 1 {
             return memchr::memchr_iter(b'\n', bytes).count() as u64;
@@ -149,7 +150,7 @@ impl Charset {
         .count() as u64
     }
 
-    /// Whether there is nothing but ASCII's white space.
+    /// Returns whether there is nothing but white space of ASCII.
     pub fn is_blank(&self, bytes: &[u8]) -> bool {
         match self.utf16() {
             None => bytes.trim_ascii_start().is_empty(),
@@ -157,7 +158,8 @@ impl Charset {
         }
     }
 
-    /// Where the last character that is no white space lies, if that is the ASCII character `last`.
+    /// Returns the offset of the last character that is no white space, if that is the ASCII character
+    /// `last`.
     pub fn last(&self, bytes: &[u8], last: u8) -> Option<usize> {
         let Some(little) = self.utf16() else {
             return bytes.trim_ascii_end().strip_suffix(&[last]).map(<[u8]>::len);
@@ -167,19 +169,19 @@ impl Charset {
         (ascii_unit(&bytes[2 * at..], little) == last).then_some(2 * at)
     }
 
-    /// `bytes` as ASCII, one byte for each unit: what formats find their marks in. Other characters are any bytes
-    /// that are no marks.
+    /// Returns `bytes` as ASCII, one byte for each unit, in which formats search their marks. Other
+    /// characters become bytes that are no marks.
     ///
-    /// No copy but for UTF-16: in GB18030 and Big5 the later bytes of a character are digits, letters or one of
-    /// `@[\]^_{|}~` and the backtick, never `<`, `>`, `/`, quote, comma or newline.
+    /// Only UTF-16 is copied. In GB18030 and Big5 the later bytes of a character are digits, letters or one
+    /// of `@[\]^_{|}~` and the backtick, never `<`, `>`, `/`, quote, comma or newline.
     pub fn ascii<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
         let Some(little) = self.utf16() else { return Cow::Borrowed(bytes) };
         Cow::Owned(bytes.chunks(2).map(|unit| ascii_unit(unit, little)).collect())
     }
 
-    /// Text for a record of the file, which is `record`: in the record's encoding.
+    /// Encodes text that is to be added to `record`, in the record's encoding.
     ///
-    /// A character that Big5 lacks becomes `&#…;`.
+    /// A character that Big5 lacks becomes a numeric reference, such as `&#9731;`.
     pub fn encode<'t>(&self, text: &'t str, record: &[u8]) -> Cow<'t, [u8]> {
         let units = |bytes: fn(u16) -> [u8; 2]| Cow::Owned(text.encode_utf16().flat_map(bytes).collect());
         match self.utf16() {
@@ -189,7 +191,7 @@ impl Charset {
         }
     }
 
-    /// That of all parts of `record`, where records are recognised one by one.
+    /// Returns the charset of all parts of `record`, for files whose records are recognised one by one.
     pub fn of_one(self, record: &[u8]) -> Self {
         Charset { encoding: Some(self.of_record(record)), ..self }
     }
@@ -198,10 +200,12 @@ impl Charset {
         self.encoding.or_else(|| recognise(record)).unwrap_or(Encoding(UTF_8))
     }
 
-    /// The text of `bytes`, and whether illegal ones were replaced, which is done only if `bad` says so.
+    /// Decodes `bytes`. Returns the text, and whether illegal bytes were replaced, which happens only if
+    /// `bad` allows it.
     ///
-    /// UTF-8 is not copied; anything else is decoded into `buffer`. A text that is UTF-8 beyond doubt is illegal in a
-    /// file that was recognised as something else: it would nearly always decode, to other characters.
+    /// UTF-8 is not copied; other encodings are decoded into `buffer`. A text that is UTF-8 beyond doubt is
+    /// illegal in a file that was recognised as something else, because it would nearly always decode to
+    /// other characters.
     pub fn decode<'b>(
         &self,
         bytes: &'b [u8],
@@ -232,14 +236,14 @@ impl Charset {
                 (buffer.len(), decoded.first_illegal.is_some())
             }
         };
-        // Both decoders write UTF-8, but only a check can turn bytes into text.
+        // Both decoders write UTF-8, but without unsafe code only a check can turn bytes into text.
         let text = simdutf8::basic::from_utf8(&buffer[..length]);
         let broken = |_| Illegal { offset: 0, reason: "not decoded to UTF-8".to_owned() };
         text.map(|text| (text, replaced)).map_err(broken)
     }
 }
 
-/// The ASCII character that a unit of UTF-16 begins `bytes` with; 0xff for any other.
+/// Returns the ASCII character of the first UTF-16 unit of `bytes`, or 0xff for any other character.
 fn ascii_unit(bytes: &[u8], little: bool) -> u8 {
     match (bytes, little) {
         ([low, 0, ..], true) | ([0, low, ..], false) => *low,
@@ -247,14 +251,14 @@ fn ascii_unit(bytes: &[u8], little: bool) -> u8 {
     }
 }
 
-/// A buffer beyond this is given back after a long text.
+/// Length of a buffer that is kept after a long text, in bytes.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// What became of a text that is not simply valid.
+/// Result of decoding a text that is not simply valid.
 struct Decoded {
-    /// With U+FFFD for each illegal sequence.
+    /// Text with U+FFFD for each illegal sequence.
     text: String,
-    /// In bytes.
+    /// Offset of the first illegal sequence, in bytes.
     first_illegal: Option<usize>,
     illegal: usize,
 }
@@ -269,7 +273,7 @@ impl Decoded {
 
 fn decode_slowly(Encoding(encoding): Encoding, bytes: &[u8]) -> Decoded {
     let mut decoder = encoding.new_decoder_without_bom_handling();
-    // Two bytes of GBK are at most three of UTF-8; more is reserved only where it is asked for.
+    // Two bytes of GBK become at most three of UTF-8. More is reserved only when needed.
     let text = String::with_capacity(bytes.len() + bytes.len() / 2 + 16);
     let mut decoded = Decoded { text, first_illegal: None, illegal: 0 };
     let mut read = 0;
@@ -290,7 +294,7 @@ fn decode_slowly(Encoding(encoding): Encoding, bytes: &[u8]) -> Decoded {
     }
 }
 
-/// The first bytes of a file as ASCII, whatever its encoding: what a format is recognised by.
+/// Returns the first bytes of a file as ASCII, whatever its encoding. Formats are recognised by them.
 pub(crate) fn head(head: &[u8]) -> Cow<'_, [u8]> {
     let charset = Charset::of(head, false, None);
     charset.ascii(&head[charset.mark_bytes()..])
@@ -306,7 +310,7 @@ mod tests {
         Charset::of(b"", true, Some(name.parse().unwrap())).encode(text, b"").into_owned()
     }
 
-    /// Of a whole file, recognised or in the encoding of that name.
+    /// Decodes a whole file, in a recognised encoding or the one of that name.
     fn decode(bytes: &[u8], name: Option<&str>, bad: BadText) -> Result<(String, bool), Illegal> {
         let charset = Charset::of(bytes, true, name.map(|name| name.parse().unwrap()));
         let mut buffer = Vec::new();
@@ -406,12 +410,12 @@ mod tests {
             assert!(charset.decode(file, BadText::Reject, &mut buffer).is_ok());
             assert!(charset.decode(record, BadText::Reject, &mut buffer).is_err());
         }
-        // Valid UTF-8 by chance is no such text.
+        // Text that is UTF-8 by chance is read as GBK.
         let charset = Charset::of(&gbk, false, None);
         let thanks = encoded("gbk", "谢谢[怒][怒][偷笑]");
         assert!(std::str::from_utf8(&thanks).is_ok());
         assert!(charset.decode(&thanks, BadText::Reject, &mut buffer).is_ok());
-        // A file that begins with ASCII alone may go on in either, record by record.
+        // A file that begins with pure ASCII may continue in either encoding, record by record.
         let charset = Charset::of(b"ascii", false, None);
         for record in [utf8, &gbk] {
             assert_eq!(charset.decode(record, BadText::Reject, &mut buffer).map(|(text, _)| text), Ok(TEXT));

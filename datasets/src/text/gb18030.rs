@@ -1,11 +1,12 @@
-//! GB18030 by table: the characters of one and two bytes, which are all but a few of any text.
+//! GB18030 by table: the characters of one and two bytes, which are nearly all of any text.
 
 use std::sync::LazyLock;
 
 use encoding_rs::GB18030;
 
-/// For each lead byte (its low seven bits) and second byte: the UTF-8 of the character, first byte lowest, and its
-/// length in the highest byte; 0 where the two are no character. 128 KiB, made once from encoding_rs's own decoder.
+/// UTF-8 of each character of two bytes, by its lead byte (the low seven bits) and its second byte. An entry
+/// holds the first byte of the UTF-8 in its lowest byte, and the length in its highest byte. It is 0 where
+/// the two bytes are no character. The table has 128 KiB, and is made once by the decoder of encoding_rs.
 static PAIRS: LazyLock<Box<[u32; 1 << 15]>> = LazyLock::new(|| {
     let mut pairs = Box::new([0; 1 << 15]);
     for lead in 0x81..=0xfe {
@@ -26,11 +27,11 @@ fn index(lead: u8, second: u8) -> usize {
     usize::from(lead & 0x7f) << 8 | usize::from(second)
 }
 
-/// Decodes text of ASCII and characters of two bytes to the beginning of `buffer`, as UTF-8, and says how long it is;
-/// `None` as soon as there is anything else, such as a character of four bytes or an illegal one: that is for the slower
-/// decoder.
+/// Decodes ASCII and characters of two bytes to the beginning of `buffer`, as UTF-8, and returns the length.
+/// Returns `None` at anything else, such as a character of four bytes or an illegal one, which is left to the
+/// slower decoder.
 ///
-/// `buffer`: any; it grows to three bytes for each two of `bytes`.
+/// `buffer`: any contents; it grows to three bytes for each two of `bytes`.
 pub(crate) fn decode(bytes: &[u8], buffer: &mut Vec<u8>) -> Option<usize> {
     let most = bytes.len() + bytes.len() / 2 + 4;
     if buffer.len() < most {
@@ -65,14 +66,14 @@ pub(crate) fn decode(bytes: &[u8], buffer: &mut Vec<u8>) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// What we make of it.
+    /// Decodes by the table.
     fn text(bytes: &[u8]) -> Option<String> {
         let mut buffer = Vec::new();
         let length = decode(bytes, &mut buffer)?;
         Some(String::from_utf8(buffer[..length].to_vec()).unwrap())
     }
 
-    /// What encoding_rs makes of it.
+    /// Decodes by encoding_rs.
     fn slowly(bytes: &[u8]) -> Option<String> {
         GB18030.decode_without_bom_handling_and_without_replacement(bytes).map(|text| text.into_owned())
     }

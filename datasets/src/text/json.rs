@@ -1,4 +1,4 @@
-//! Takes the id and the text out of a line of JSON without building the rest of it.
+//! Extraction of the id and the text from a line of JSON, without building the rest of it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,18 +8,18 @@ use serde_json::value::RawValue;
 
 use crate::Reading;
 
-/// Objects and lists within each other; the readers that will read what we write stop there too.
+/// Largest depth of objects and lists. Readers of our output have the same limit.
 const MAX_DEPTH: usize = 128;
 
-/// Its id, if it has one, and its text.
+/// The id of a document, if it has one, and its text.
 pub(crate) type Document<'l> = (Option<Cow<'l, str>>, Cow<'l, str>);
 
-/// Why a line holds no document.
+/// Reason why a line holds no document.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Refusal {
-    /// Its object lacks this field.
+    /// The object lacks this field.
     NoField(String),
-    /// Anything else.
+    /// Any other reason.
     Bad(String),
 }
 
@@ -38,9 +38,9 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// The document that a line holds.
+/// Extracts the document of a line.
 ///
-/// Borrows from the line what holds no escapes. Of a name that occurs twice the last value counts.
+/// Strings without escapes are borrowed from the line. If a name occurs twice, the last value counts.
 pub(crate) fn document<'l>(line: &'l str, reading: &Reading) -> Result<Document<'l>, Refusal> {
     let text = line.trim_ascii_end();
     if !text.trim_ascii_start().starts_with('{') {
@@ -72,7 +72,7 @@ pub(crate) fn document<'l>(line: &'l str, reading: &Reading) -> Result<Document<
     Ok((id, text))
 }
 
-/// The names of an object's members that are `wanted`; none where it is no object.
+/// Returns the names of an object's members that are `wanted`. If `object` is no object, there are none.
 pub(crate) fn names(object: &str, wanted: impl FnMut(&str) -> bool) -> Vec<String> {
     let mut json = serde_json::Deserializer::from_str(object);
     json.deserialize_map(Names(wanted)).unwrap_or_default()
@@ -98,30 +98,32 @@ impl<'l, W: FnMut(&str) -> bool> Visitor<'l> for Names<W> {
     }
 }
 
-/// `json` with its characters beyond ASCII as escapes, for lines in an encoding that may lack them.
+/// Writes the characters of `json` beyond ASCII as escapes, for lines in an encoding that may lack them.
 pub(crate) fn escaped(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len() * 2);
     for c in json.chars() {
         match c.is_ascii() {
             true => escaped.push(c),
-            // Such characters stand in strings alone.
+            // Such characters occur only in strings.
             false => escaped.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}"))),
         }
     }
     escaped
 }
 
-/// The parser's message, with the position in the line: it counts bytes from 1 in a line that is always 1.
+/// Returns the parser's message with the position in the line. The parser counts bytes from 1 in a line that
+/// is always 1.
 fn reason(error: &serde_json::Error) -> String {
     let message = error.to_string();
     let message = message.rfind(" at line ").map_or(message.as_str(), |end| &message[..end]);
     format!("{message} at byte {} of the line", error.column().saturating_sub(1))
 }
 
-/// The parser skips nested values without recursion, so it sets no limit of its own.
+/// Returns whether the nesting is too deep. The parser skips nested values without recursion, so it sets no
+/// limit of its own.
 fn too_deep(json: &str) -> bool {
     if memchr::memchr2_iter(b'[', b'{', json.as_bytes()).nth(MAX_DEPTH).is_none() {
-        return false; // nearly every line; brackets in strings may count here
+        return false; // nearly every line returns here; this count includes brackets in strings
     }
     let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
     for byte in json.bytes() {
@@ -140,7 +142,7 @@ fn too_deep(json: &str) -> bool {
     false
 }
 
-/// Reads an object and takes two of its members.
+/// Reader of an object, which takes two of its members.
 #[derive(Clone, Copy)]
 struct Wanted<'f> {
     id: &'f str,
@@ -189,7 +191,7 @@ enum Member {
     Other,
 }
 
-/// Reads a member's name.
+/// Reader of a member's name.
 struct Name<'f>(Wanted<'f>);
 
 impl<'l> DeserializeSeed<'l> for Name<'_> {
@@ -216,7 +218,7 @@ impl Visitor<'_> for Name<'_> {
     }
 }
 
-/// Reads a string, the value of the field that it names.
+/// Reader of a string, the value of the named field.
 struct Text<'f>(&'f str);
 
 impl<'l> DeserializeSeed<'l> for Text<'_> {

@@ -1,4 +1,4 @@
-//! Cuts a file, compressed or not, into lines: the one way in which text formats find their records.
+//! Lines of a file, compressed or not. All text formats find their records with them.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -12,26 +12,36 @@ use crate::{Error, Piece, Reading};
 
 /// The lines of a piece, in order. A line belongs to the piece in which its first byte lies.
 ///
-/// A compressed file is one piece: the piece at its first byte gives every line, any other none.
-/// Holds one record (a line, or those that [`Lines::extend`] joined to it) and at least 256 KiB; a line beyond
-/// [`Reading::max_record_bytes`] is passed over without being held.
+/// A compressed file is one piece: the piece at its first byte gives every line, any other piece none.
+///
+/// Memory: one record (a line, or those that [`Lines::extend`] joined to it) and at least 256 KiB. A line
+/// longer than [`Reading::max_record_bytes`] is skipped without being held.
+///
+/// For example, a file of 12 bytes, `ab\ncdef\nghi\n`, in two pieces:
+///
+/// ```text
+/// offset      0         3              8
+/// line        a b \n    c d e f \n     g h i \n
+/// piece 0..6  "ab\n", and "cdef\n", which begins at 3 and is read to its end
+/// piece 6..12 reads from byte 5, skips to the newline, then gives "ghi\n"
+/// ```
 pub(crate) struct Lines {
     path: String,
     compression: Compression,
     charset: Charset,
     input: Box<dyn Read + Send>,
-    /// Met while reading ahead of the lines that were given.
+    /// Error met while reading ahead of the lines that were returned.
     failed: Option<Error>,
-    /// Of `buffer[start]` in the file, or in what it holds decompressed.
+    /// Offset of `buffer[start]` in the file, or in its decompressed contents.
     offset: u64,
-    /// No line that starts here or later is given.
+    /// Offset from which on no line is returned.
     end: u64,
     buffer: Vec<u8>,
-    /// `buffer[start..filled]` was read and is not passed yet; `record_bytes` of it are the record given last.
+    /// `buffer[start..filled]` was read and not yet passed. Its first `record_bytes` are the current record.
     start: usize,
     filled: usize,
     record_bytes: usize,
-    /// How the line begins, if it is longer than is held.
+    /// First bytes of the line, if it is too long to be held.
     long_head: Option<Vec<u8>>,
     line_offset: u64,
     max_bytes: usize,
@@ -41,36 +51,37 @@ pub(crate) struct Lines {
 /// One line, or the lines of one record.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Line<'a> {
-    /// Of its first byte.
+    /// Offset of its first byte.
     pub offset: u64,
-    /// With its newline, where it has one; without a byte order mark.
+    /// Its bytes with their newline, where they have one, and without a byte order mark.
     pub bytes: &'a [u8],
-    /// `false`: it is longer than is held, and `bytes` is how it begins.
+    /// Whether `bytes` is the whole line. Otherwise the line is too long to be held, and `bytes` is its
+    /// beginning.
     pub whole: bool,
 }
 
-/// What became of [`Lines::extend`].
+/// Result of [`Lines::extend`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Extended {
     /// The record has one more line.
     Longer,
-    /// There is no more line in the file; where it is damaged, [`Lines::advance`] will say so.
+    /// The file has no more line. If it is damaged there, [`Lines::advance`] will return the error.
     AtEnd,
-    /// With one more line it would be longer than a record may be.
+    /// With one more line, the record would be longer than allowed.
     TooLong,
 }
 
 impl Lines {
     const BUFFER_BYTES: usize = 1 << 18;
-    /// Beyond this, the buffer is given back once the long line in it has been passed.
+    /// Buffer length above which the buffer is freed once the long line in it was passed, in bytes.
     const KEPT_BYTES: usize = 16 << 20;
 
-    /// The lines that start in the piece.
+    /// Opens the lines that start in the piece.
     pub fn open(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
         Self::open_to(piece, piece.end, reading)
     }
 
-    /// The lines that start at or after the piece's start, up to the file's end.
+    /// Opens the lines that start at or after the piece's start, up to the end of the file.
     pub fn open_past(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
         Self::open_to(piece, u64::MAX, reading)
     }
@@ -86,7 +97,7 @@ impl Lines {
         };
         let plain = compression == Compression::None;
         let charset = Charset::of(head, length as u64 == piece.blob.bytes(), reading.encoding);
-        // A line may start at the piece's first byte only if a newline lies before it.
+        // A line starts at the piece's first byte only if a newline lies before it.
         let unit = charset.unit() as u64;
         let from = if plain && piece.start > 0 { (piece.start - 1) / unit * unit } else { 0 };
         let input = BlobReader::new(Arc::clone(&piece.blob), from, u64::MAX);
@@ -122,11 +133,11 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Finds out the encoding of what the file holds decompressed.
+    /// Recognises the encoding of the decompressed contents.
     fn recognise(&mut self, reading: &Reading) {
         let mut more = true;
         while more && self.filled < Charset::HEAD_BYTES {
-            // What lies before the damage is read first.
+            // The text before the damage is read first.
             more = self.read_more().unwrap_or_else(|error| {
                 self.failed = Some(error);
                 false
@@ -136,35 +147,35 @@ impl Lines {
         self.charset = Charset::of(&self.buffer[..self.filled], ended, reading.encoding);
     }
 
-    /// How the file is compressed.
+    /// Returns the compression of the file.
     pub fn compression(&self) -> Compression {
         self.compression
     }
 
-    /// What its text is encoded in.
+    /// Returns the encoding of the text.
     pub fn charset(&self) -> Charset {
         self.charset
     }
 
-    /// The file's name for people.
+    /// Returns the file's name for messages.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Why a line that is not whole is rejected.
+    /// Returns the reason for rejecting a line that is too long.
     pub fn too_long(&self) -> String {
         format!("longer than the {} bytes that a record may have", self.max_bytes)
     }
 
-    /// The next line; `None` when no more start in the piece. Errors: as in [`Lines::advance`].
+    /// Returns the next line, or `None` when no more start in the piece. Errors: those of [`Lines::advance`].
     #[cfg(test)]
     pub fn next(&mut self) -> Result<Option<Line<'_>>, Error> {
         Ok(if self.advance()? { Some(self.line()) } else { None })
     }
 
-    /// Goes on to the next line that is not blank; `false` when no more start in the piece.
+    /// Advances to the next line that is not blank. Returns `false` when no more start in the piece.
     ///
-    /// Errors: as in [`Lines::advance`].
+    /// Errors: those of [`Lines::advance`].
     pub fn advance_to_text(&mut self) -> Result<bool, Error> {
         while self.advance()? {
             if !self.charset.is_blank(self.line().bytes) {
@@ -174,10 +185,10 @@ impl Lines {
         Ok(false)
     }
 
-    /// Goes on to the next line; `false` when no more start in the piece.
+    /// Advances to the next line. Returns `false` when no more start in the piece.
     ///
-    /// Errors: the store's; [`Error::Data`] where compressed data is damaged or cut short, which takes
-    /// the line that it cuts with it.
+    /// Errors: those of the store, and [`Error::Data`] where compressed data is damaged or cut short. The
+    /// line at the damage is lost with it.
     pub fn advance(&mut self) -> Result<bool, Error> {
         self.pass(self.record_bytes);
         self.record_bytes = 0;
@@ -200,9 +211,10 @@ impl Lines {
         Ok(true)
     }
 
-    /// Joins the next line to the record, wherever in the file it starts.
+    /// Joins the next line to the record, wherever in the file it starts. What is read is held until the
+    /// record is passed.
     ///
-    /// Errors: the store's. What it reads is held until the record has been passed.
+    /// Errors: those of the store.
     pub fn extend(&mut self) -> Result<Extended, Error> {
         match self.find_end() {
             Ok((length, _)) if length > self.max_bytes => Ok(Extended::TooLong),
@@ -219,17 +231,18 @@ impl Lines {
         }
     }
 
-    /// The damage of which [`Lines::extend`] knows, if there is any.
+    /// Returns the damage that [`Lines::extend`] met, as an error.
     pub fn damage(&mut self) -> Result<(), Error> {
         self.failed.take().map_or(Ok(()), Err)
     }
 
-    /// Makes the record shorter, so that [`Lines::advance`] goes on behind these bytes (without a byte order mark).
+    /// Shortens the record to its first `bytes` (without a byte order mark), so that [`Lines::advance`]
+    /// continues behind them.
     pub fn cut(&mut self, bytes: usize) {
         self.record_bytes = bytes + self.mark_bytes();
     }
 
-    /// The line that [`Lines::advance`] went to, with what was joined to it.
+    /// Returns the current line, with the lines that were joined to it.
     pub fn line(&self) -> Line<'_> {
         let bytes = match &self.long_head {
             Some(head) => head,
@@ -240,12 +253,14 @@ impl Lines {
         Line { offset: self.line_offset + mark_bytes as u64, bytes, whole: self.long_head.is_none() }
     }
 
-    /// Of the record, which has one only at the beginning of the file.
+    /// Returns the length of the record's byte order mark. Only a record at the beginning of the file has
+    /// one.
     fn mark_bytes(&self) -> usize {
         if self.line_offset == 0 { self.charset.mark_bytes() } else { 0 }
     }
 
-    /// How many lines end before `offset`, of those that are not passed yet; passes them. Behind damage, before that.
+    /// Passes the lines that end before `offset`, and returns how many of them were not passed before. Stops
+    /// at damage.
     fn pass_lines(&mut self, offset: u64) -> Result<u64, Error> {
         let mut lines = 0;
         loop {
@@ -271,8 +286,8 @@ impl Lines {
         self.offset += bytes as u64;
     }
 
-    /// How long the record is with the next line, and whether that ends with a newline. Looks no further than a record
-    /// may be long.
+    /// Finds the length of the record with its next line, and whether that line ends with a newline. Searches
+    /// no further than a record may be long.
     fn find_end(&mut self) -> Result<(usize, bool), Error> {
         let mut searched = self.record_bytes;
         loop {
@@ -287,7 +302,7 @@ impl Lines {
         }
     }
 
-    /// Passes everything up to and with the next newline.
+    /// Passes everything up to and including the next newline.
     fn pass_line(&mut self) -> Result<(), Error> {
         loop {
             let unread = &self.buffer[self.start..self.filled];
@@ -303,7 +318,7 @@ impl Lines {
         }
     }
 
-    /// Reads on behind what is unread; `false` at the end of the file.
+    /// Reads more bytes behind those in the buffer. Returns `false` at the end of the file.
     fn read_more(&mut self) -> Result<bool, Error> {
         if let Some(error) = self.failed.take() {
             return Err(error);
@@ -341,7 +356,7 @@ impl Lines {
     }
 }
 
-/// Says on which line of a file an offset lies. Cost: one reading of the file up to the last offset.
+/// Converter of offsets to line numbers. Cost: one reading of the file up to the last offset.
 pub struct LineNumbers {
     lines: Lines,
     number: u64,
@@ -353,16 +368,17 @@ impl LineNumbers {
         Ok(LineNumbers { lines: Lines::open(file, reading)?, number: 1 })
     }
 
-    /// The line of `offset`, counted from 1; the offsets must not fall. Behind damage, the line of the damage.
+    /// Returns the line of `offset`, counted from 1. Offsets must not decrease. Behind damage, this is the
+    /// line of the damage.
     ///
-    /// Errors: the store's.
+    /// Errors: those of the store.
     pub fn of(&mut self, offset: u64) -> Result<u64, Error> {
         self.number += self.lines.pass_lines(offset)?;
         Ok(self.number)
     }
 }
 
-/// A line's place as the id of a document without one: `path:byte`, put into `place`.
+/// Writes the id of a document without one, `path:byte`, to `place`, and returns it.
 pub(crate) fn place<'p>(path: &str, offset: u64, place: &'p mut String) -> &'p str {
     place.clear();
     place.push_str(path);

@@ -1,4 +1,4 @@
-//! One connection: what goes in comes out, and nothing else does.
+//! One connection: what is sent arrives, and nothing else does.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -10,8 +10,8 @@ use super::*;
 
 const TICK: Duration = Duration::from_millis(100);
 
-/// Both ends of a connection whose handshake is done. The first stream is what the server reads, before it is opened: what
-/// the client sends comes to the second stream.
+/// Returns both ends of a connection whose handshake is done, and two streams between them. The first stream
+/// gives the client's sealed bytes; sealed bytes that are written to the second one reach the server.
 fn connected() -> (Channel, (TcpStream, TcpStream), Channel) {
     let listen = || TcpListener::bind("127.0.0.1:0").unwrap();
     let (front, back) = (listen(), listen());
@@ -20,7 +20,7 @@ fn connected() -> (Channel, (TcpStream, TcpStream), Channel) {
     let from_client = front.accept().unwrap().0;
     let to_server = TcpStream::connect(back.local_addr().unwrap()).unwrap();
     let server = back.accept().unwrap().0;
-    // The handshake passes through; what follows is up to the test.
+    // The relay passes the handshake through. The test handles what follows.
     let (mut from, mut to) = (from_client.try_clone().unwrap(), to_server.try_clone().unwrap());
     let relay = thread::spawn(move || {
         let mut message = [0; 65];
@@ -44,7 +44,7 @@ fn connected() -> (Channel, (TcpStream, TcpStream), Channel) {
     (calling.join().unwrap(), (from_client, to_server), Channel::new(server, keys, SEALED, TICK, 5).unwrap())
 }
 
-/// What a client sends that says this, in parts, and then that it has said all.
+/// Returns the bytes that a client sends for these parts and the close after them.
 fn wire(client: &mut Channel, from_client: &mut TcpStream, parts: &[&[u8]]) -> Vec<u8> {
     parts.iter().for_each(|part| client.sender.write_all(part).unwrap());
     client.sender.close().unwrap();
@@ -53,7 +53,7 @@ fn wire(client: &mut Channel, from_client: &mut TcpStream, parts: &[&[u8]]) -> V
     wire
 }
 
-/// All that the server reads, and how it ends.
+/// Returns all that the server reads, and the error at the end, if any.
 fn heard(mut server: Channel) -> (Vec<u8>, Option<ErrorKind>) {
     let mut said = Vec::new();
     let end = server.receiver.read_to_end(&mut said);

@@ -1,4 +1,4 @@
-//! What processes do together, and how they learn of an end.
+//! Joint work of processes, and how they learn of the end of another one.
 
 use timely::dataflow::operators::{Exchange, Inspect, ToStream};
 
@@ -27,7 +27,7 @@ fn records_reach_the_worker_of_their_value_in_any_process() {
     });
     for (process, (index, all, sums)) in sums.into_iter().enumerate() {
         assert_eq!((index, all), (process, 6));
-        // Six workers give 0..6000 each; 1000 of these have the value of one worker.
+        // Six workers give 0..6000 each. 1,000 of these numbers belong to each worker.
         let sum = |worker: usize| (worker, (0..1000).map(|i| 6 * (i * 6 + worker as u64)).sum::<u64>());
         assert_eq!(sums, [sum(2 * process), sum(2 * process + 1)]);
     }
@@ -109,7 +109,7 @@ fn why_a_process_gives_up_is_told_to_all() {
                 assert!(lost.try_recv().is_err(), "it blames nobody");
                 return None;
             }
-            // Those who wait for it hear of it, too.
+            // Calls that wait for that process get the error, too.
             let error = match cluster.index() {
                 0 => cluster.gather(vec![]).map(drop),
                 _ => cluster.broadcast(None).map(drop),
@@ -146,7 +146,7 @@ fn what_has_settled_ends_well_without_those_who_are_lost() {
             0 => {
                 cluster.gather(vec![]).unwrap();
                 cluster.settle();
-                // They go only then.
+                // The other processes leave only after this broadcast.
                 cluster.broadcast(Some(vec![])).unwrap();
             }
             _ => drop(cluster.gather(vec![]).and_then(|_| cluster.broadcast(None)).unwrap()),

@@ -1,4 +1,4 @@
-//! Somebody between two processes, who holds the port that one of them calls.
+//! An attacker between two processes, who holds the port that one of them calls.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -6,24 +6,24 @@ use std::sync::Mutex;
 
 use super::*;
 
-/// What is done to the bytes that come through.
+/// Change that the attacker makes to the bytes that pass.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Deed {
     Pass,
-    /// As a host does that vanished: nothing is closed either.
+    /// Drops all bytes and closes nothing, like a host that vanished.
     Swallow,
     Flip,
     Repeat,
-    /// A frame as a process without seals would have written it.
+    /// Inserts a frame as a process without seals would have written it.
     Insert,
     Cut,
 }
 
-/// Sits between a process and `to`. The first connection is the control connection of the process that calls it, the
-/// second that for data.
+/// A relay between a process and `to`. Its first connection is the control connection of the calling process,
+/// its second one the data connection.
 struct Middle {
     address: String,
-    /// For each of the two.
+    /// Deeds for the control connection and for the data connection.
     deeds: Arc<Mutex<[Deed; 2]>>,
 }
 
@@ -37,7 +37,7 @@ impl Middle {
             let mut number = 0;
             for client in listener.incoming() {
                 let client = client.unwrap();
-                // It may not listen yet: then the other one calls again.
+                // Process `to` may not listen yet; then the other one calls again.
                 let Ok(server) = TcpStream::connect(&to) else { continue };
                 for (from, to) in [(&client, &server), (&server, &client)] {
                     let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
@@ -82,7 +82,7 @@ fn pump(mut from: TcpStream, mut to: TcpStream, deed: impl Fn() -> Deed) {
     drop(to.shutdown(Shutdown::Write));
 }
 
-/// Two processes, of which the second calls the first through somebody.
+/// Starts two processes, the second of which calls the first through a relay.
 fn two(limits: &Limits) -> (Middle, [Joined; 2]) {
     let addresses = addresses(2);
     let middle = Middle::start(&addresses[0]);
@@ -117,12 +117,12 @@ fn whatever_somebody_between_does_ends_the_job_with_its_reason() {
     ];
     let case = |(connection, deed, reason): (usize, Deed, &str)| {
         let (middle, joined) = two(&limits);
-        // Both beat for longer than a silence may last.
+        // Both send heartbeats for longer than a silence may last.
         thread::sleep(limits.tick * (limits.silent_ticks + 5));
         assert!(joined.iter().all(|(_, lost)| lost.try_recv().is_err()));
         middle.does(connection, deed);
         let lines = joined.each_ref().map(|(_, lost)| lost.recv_timeout(PATIENCE).unwrap());
-        // One may have noticed first and told the other; what neither may do is to obey a forged frame.
+        // Either process may notice first and tell the other. Neither may obey a forged frame.
         assert!(lines.iter().all(|line| !line.contains("give up")), "{connection}, {deed:?}: {lines:?}");
         let blamed = |line: &String| line.contains("process ") && line.contains(" was lost: ");
         assert!(lines.iter().all(blamed), "{connection}, {deed:?}: {lines:?}");

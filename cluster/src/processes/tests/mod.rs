@@ -1,4 +1,4 @@
-//! Processes that are threads of the test: each sees the others through its sockets alone.
+//! Tests with processes that are threads of the test. Each sees the others through its sockets alone.
 
 mod channels;
 mod life;
@@ -15,10 +15,10 @@ use crate::Error;
 
 const JOB: [u8; 32] = [7; 32];
 const TOKEN: &[u8] = b"only ours";
-/// Longer than anything here takes, however busy the machine.
+/// Time limit that nothing here reaches, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Addresses on loopback where nobody listens.
+/// Returns addresses on loopback where nobody listens.
 fn addresses(count: usize) -> Vec<String> {
     let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     listeners.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect()
@@ -28,10 +28,10 @@ fn places(addresses: &[String], workers: usize) -> impl Iterator<Item = Place> {
     (0..addresses.len()).map(move |index| Place { index, addresses: addresses.to_vec(), workers })
 }
 
-/// A process that has joined or not, and the line of `on_lost`.
+/// Result of joining, and the receiver of the line of `on_lost`.
 type Joined = (Result<Cluster, Error>, mpsc::Receiver<String>);
 
-/// Joins; the receiver gets the line of `on_lost`.
+/// Joins a job with the token of the tests.
 fn join(place: Place, limits: Limits) -> Joined {
     join_as(place, JOB, TOKEN, limits)
 }
@@ -42,7 +42,7 @@ fn join_as(place: Place, job: [u8; 32], token: &[u8], limits: Limits) -> Joined 
     (Cluster::join(place, job, token, limits, Box::new(on_lost)), line)
 }
 
-/// Does `work` in each of `count` processes, once all are there, and returns the results in their order.
+/// Runs `work` in each of `count` processes once all are connected, and returns the results in their order.
 fn each<T: Send + 'static>(
     count: usize,
     workers: usize,

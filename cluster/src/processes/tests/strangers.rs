@@ -1,4 +1,4 @@
-//! Who must not disturb a start, and who must not be taken for a process of the job.
+//! Strangers that must not disturb a start, or be taken for a process of the job.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::super::handshake::{self, Hello, Kind, Secret, Verdict};
 use super::*;
 
-/// Long enough for a busy machine, short enough to wait for.
+/// Limit that is long enough for a busy machine and short enough to wait for.
 const HANDSHAKE: Duration = Duration::from_secs(2);
 
 fn limits() -> Limits {
@@ -32,19 +32,19 @@ fn connect(address: &str) -> TcpStream {
 
 fn say(address: &str, bytes: &[u8]) -> TcpStream {
     let mut stream = connect(address);
-    // What is refused early may be closed before all is said.
+    // A server that refuses early may close before everything is written.
     let _ = stream.write_all(bytes);
     stream
 }
 
-/// Checks that the other side closes, and never says that all is well. Returns how many bytes it said.
+/// Checks that the other side closes and never accepts. Returns how many bytes it sent.
 fn refused(mut stream: TcpStream) -> usize {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut said = Vec::new();
     let end = stream.read_to_end(&mut said);
     let closed = end.is_ok() || end.is_err_and(|error| error.kind() == ErrorKind::ConnectionReset);
     assert!(closed, "it was left open");
-    // At most the server's message of the handshake, which nobody without the token can make use of.
+    // At most the server's handshake message, which is useless to anybody without the token.
     assert!(said.len() <= 48, "it said {said:?}");
     said.len()
 }
@@ -53,15 +53,15 @@ fn assert_refused(stream: TcpStream) {
     refused(stream);
 }
 
-/// A handshake by a process that knows the token.
+/// Performs a handshake as a process that knows the token.
 fn call(address: &str, from: u32, to: u32, kind: Kind) -> std::io::Result<Verdict> {
     let hello = Hello { from, to, kind };
     let called = handshake::call(&connect(address), &secret(TOKEN), &hello, &JOB, Instant::now() + PATIENCE);
     called.map(|(verdict, _)| verdict)
 }
 
-/// All that the right client of process `to` sends in a handshake with somebody else who knows the token: what begins it,
-/// and what ends it.
+/// Returns everything that the right client of process `to` sends in a handshake with another server that
+/// knows the token: its first message and its last.
 fn recorded(to: u32) -> (Vec<u8>, Vec<u8>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (middle, address) = (listener.local_addr().unwrap(), addresses(1).remove(0));
@@ -89,8 +89,8 @@ fn recorded(to: u32) -> (Vec<u8>, Vec<u8>) {
     (begin, end)
 }
 
-/// Disturbs process 0 of several, which listens at `address`, in all the ways a stranger can. Returns the
-/// connections that are to be refused.
+/// Disturbs process 0 of several, which listens at `address`, in all the ways that a stranger can. Returns
+/// the connections that must be refused.
 fn disturb(address: &str) -> Vec<TcpStream> {
     let (hello, proof) = recorded(0);
     drop(connect(address));
@@ -104,7 +104,7 @@ fn disturb(address: &str) -> Vec<TcpStream> {
         say(address, &[&hello[..17], &[0; 48][..]].concat()),
         say(address, &[hello.clone(), proof].concat()),
     ];
-    // Each byte comes in time, and all would take longer than the test waits.
+    // Each byte comes in time, but all together would take longer than the test waits.
     let slow = connect(address);
     let mut writer = slow.try_clone().unwrap();
     thread::spawn(move || {
@@ -134,7 +134,7 @@ fn no_stranger_disturbs_a_start_and_none_gets_in() {
     let first = starting(places.next().unwrap());
     let mut strangers = disturb(&addresses[0]);
     let second = starting(places.next().unwrap());
-    // Until process 1 has come, there is a place for it.
+    // Until process 1 has come, its place is free.
     let begun = Instant::now();
     strangers.extend(disturb(&addresses[0]));
     strangers.extend((0..200).map(|_| connect(&addresses[0])));
@@ -155,7 +155,7 @@ fn no_stranger_disturbs_a_start_and_none_gets_in() {
     leaving.into_iter().for_each(|thread| assert!(thread.join().unwrap().unwrap().is_empty()));
 }
 
-/// A relay that holds the port of process 2 could otherwise make process 1 speak for it.
+/// Otherwise a relay that holds the port of process 2 could make process 1 answer for it.
 #[test]
 fn who_calls_somebody_else_gets_no_answer() {
     let addresses = addresses(2);
@@ -165,7 +165,7 @@ fn who_calls_somebody_else_gets_no_answer() {
     let (hello, _) = recorded(2);
     assert_eq!(refused(say(&addresses[0], &hello)), 0);
     assert!(call(&addresses[0], 1, 2, Kind::Control).is_err());
-    // One that is for process 0 is answered.
+    // A hello for process 0 is answered.
     let (hello, _) = recorded(0);
     assert_eq!(refused(say(&addresses[0], &hello)), 48);
     for process in [first, joining(places.next().unwrap())] {
@@ -208,7 +208,7 @@ fn an_index_that_has_come_is_not_given_again() {
     assert_eq!(call(&addresses[0], 1, 0, Kind::Data).unwrap(), Verdict::Taken);
     let error = join(places.next().unwrap(), limits()).0.map(drop).unwrap_err().to_string();
     assert_eq!(error, format!("process 0 ({}) has met another process 1", addresses[0]));
-    // That process has met process 0 before, and tells it.
+    // That process has connected to process 0 before, and tells it.
     let error = first.join().unwrap().unwrap_err().to_string();
     assert!(error.contains("process 1"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! A file of HDFS, read range by range.
+//! Reading of a file of HDFS, range by range.
 
 use std::io;
 use std::pin::pin;
@@ -16,19 +16,19 @@ use super::failure::Failure;
 use crate::stores::remote::Patience;
 use crate::stores::store::{Blob, Error, Version};
 
-/// The most that is asked of the library at once, in bytes; what has arrived of it waits in memory.
+/// Largest number of bytes of one request to the library. Bytes that have arrived wait in memory.
 pub(super) const RANGE_BYTES: usize = 8 << 20;
 
 pub(super) struct HdfsBlob {
-    /// For people.
+    /// Path for messages.
     path: String,
-    /// For the store.
+    /// Path for the store.
     file: String,
     bytes: u64,
-    /// Holds the places of all blocks. `None` after a failure: it also holds which data nodes it believes
-    /// dead, and never takes that back.
+    /// Reader with the locations of all blocks. `None` after a failure, because a reader also remembers which
+    /// data nodes it believes dead, and never forgets them.
     reader: Mutex<Option<Arc<FileReader>>>,
-    /// Once somebody has asked.
+    /// Version of the file, from the first time it is asked for.
     version: OnceLock<Version>,
     calls: Arc<Calls>,
 }
@@ -56,7 +56,8 @@ impl HdfsBlob {
         if reader.file_length() as u64 != self.bytes {
             return Err(self.changed("it has another length"));
         }
-        // After opening, so that what was opened is no newer than what is compared.
+        // The version is requested after opening, so that the opened file is no newer than the version that
+        // is compared.
         if let Some(known) = self.version.get()
             && *known != self.ask_version()?
         {
@@ -77,8 +78,8 @@ impl HdfsBlob {
         Error::Changed { path: self.path.clone(), reason: reason.to_owned() }
     }
 
-    /// Reads on from `offset + *filled`, which it moves, until `buffer` is full or `end` has come. It must lie
-    /// in the file.
+    /// Continues a read from `offset + *filled` on until `buffer` is full or the time `end` has come, and
+    /// advances `filled`. The range must lie in the file.
     fn attempt(&self, offset: u64, buffer: &mut [u8], filled: &mut usize, end: Instant) -> Result<(), Error> {
         let reader = self.reader()?;
         let (start, length) = (offset as usize + *filled, buffer.len() - *filled);
@@ -95,8 +96,8 @@ impl HdfsBlob {
         let read = self.fill(&items, buffer, filled, end);
         task.abort();
         read.map_err(|failure| {
-            // Told a wrong offset, the library leaves some bytes out and waits for the rest at the end. So what came
-            // before a silence is not trusted, unless it was our own patience that ended.
+            // When the library believes a wrong offset, it leaves some bytes out and waits for the rest at
+            // the end. So bytes before a silence are discarded, unless the silence was our own deadline.
             if !matches!(failure, Failure::Library(_)) && Instant::now() < end {
                 *filled = before;
             }
@@ -114,7 +115,7 @@ impl HdfsBlob {
         while *filled < buffer.len() {
             let limit = self.calls.limits.item.min(end.saturating_duration_since(Instant::now()));
             let item = self.calls.receive(items, limit)?;
-            // More than was asked for: the library's fault, and no reason to panic.
+            // An item longer than requested is the library's fault, and no reason to panic.
             let place = buffer.get_mut(*filled..*filled + item.len()).ok_or(Failure::Broken)?;
             place.copy_from_slice(&item);
             *filled += item.len();
@@ -149,9 +150,9 @@ impl Blob for HdfsBlob {
         Ok(*self.version.get_or_init(|| version))
     }
 
-    /// Up to 8 MiB. What has arrived when an attempt fails is kept, and the next one goes on from there with a fresh
-    /// reader: it finds the good copy that the last one had given up on, and leaves a slow data node if the
-    /// name node puts another one first.
+    /// Reads up to 8 MiB. When an attempt fails, the bytes that have arrived are kept, and the next attempt
+    /// continues with a fresh reader. A fresh reader tries the good copy that the last one had given up, and
+    /// leaves a slow data node if the name node puts another one first.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
         let limits = self.calls.limits;
         let left = self.bytes.saturating_sub(offset).min(RANGE_BYTES as u64) as usize;

@@ -1,4 +1,4 @@
-//! Calls of the name node: each has a deadline, and is made again where that can do no harm.
+//! Calls of the name node: each has a deadline, and is retried where that can do no harm.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,18 +15,19 @@ use crate::stores::remote;
 use crate::stores::remote::{Patience, Silence};
 use crate::stores::store::Error;
 
-/// Where Hadoop looks for a name node when it is told only the host.
+/// Port of a name node that is given as a host alone, as in Hadoop.
 const DEFAULT_PORT: u16 = 8020;
 
-/// What a store, its open files and its files being written have in common.
+/// State that a store, its open files and its files being written share.
 pub(super) struct Calls {
     pub prefix: String,
     pub limits: HdfsLimits,
     pub runtime: Runtime,
     settings: Vec<(String, String)>,
-    /// Whether a name node kept us waiting in vain; of several it is perhaps not the one to ask first.
+    /// Whether a name node missed a deadline. Among several name nodes it is then perhaps not the one to ask
+    /// first.
     was_late: AtomicBool,
-    /// `None` after a deadline has passed: its connection may be the one that hangs.
+    /// The client. `None` after a missed deadline, because its connection may be the one that hangs.
     client: Mutex<Option<Client>>,
 }
 
@@ -38,7 +39,7 @@ impl Calls {
         Ok(Calls { prefix, limits, runtime, settings, was_late, client: Mutex::new(None) })
     }
 
-    /// A path for people.
+    /// Returns a path as messages show it.
     pub fn name(&self, path: &str) -> String {
         format!("{}{path}", self.prefix)
     }
@@ -55,7 +56,7 @@ impl Calls {
             let service = prefix.rsplit('/').next().unwrap_or_default();
             settings.push((format!("dfs.client.failover.random.order.{service}"), "true".to_owned()));
         }
-        // In a task, for it may panic, and look up hosts.
+        // In a task, because it may panic and looks up hosts.
         let client = self.wait(self.limits.call, async move { build(&prefix, &handle, settings) })?;
         Ok(lock(&self.client).insert(client).clone())
     }
@@ -70,7 +71,7 @@ impl Calls {
         self.heard(remote::wait(&self.runtime, limit, work))
     }
 
-    /// The library's next message, or why there is none.
+    /// Receives the library's next message.
     pub fn receive<T>(
         &self,
         messages: &Receiver<hdfs_native::Result<T>>,
@@ -79,7 +80,7 @@ impl Calls {
         self.heard(remote::receive(messages, limit))
     }
 
-    /// A client that was late once is not asked again.
+    /// Passes on an answer. After a missed deadline, drops the client so that the next call makes a new one.
     fn heard<T>(&self, answer: Result<hdfs_native::Result<T>, Silence>) -> Result<T, Failure> {
         if let Err(Silence::Late(_)) = answer {
             self.was_late.store(true, Ordering::Relaxed);
@@ -99,9 +100,9 @@ impl Calls {
         self.client().and_then(|client| self.wait(self.limits.call, work(client, path.to_owned())))
     }
 
-    /// A call that changes something. It is made again only where the failure says that nothing was changed:
-    /// a name node that wakes up after the deadline may still do what it was asked, and must not find
-    /// there what was done since.
+    /// Makes a call that changes something. The call is repeated only where the failure shows that nothing
+    /// was changed: a name node that wakes up after the deadline may still execute the first call, and must
+    /// not undo what was done since.
     pub fn tell<T: Send + 'static, F>(
         &self,
         path: &str,
@@ -122,7 +123,8 @@ impl Calls {
         }
     }
 
-    /// A call that changes nothing, or nothing more when it is made twice, and so is made again when it fails.
+    /// Makes a call that can be repeated safely, because it changes nothing or nothing more the second time.
+    /// A failed call is retried.
     pub fn ask<T: Send + 'static, F>(
         &self,
         path: &str,
@@ -142,13 +144,14 @@ impl Calls {
     }
 }
 
-/// A client with the settings of `HADOOP_CONF_DIR`, and `settings` on top of them.
+/// Creates a client with the settings of `HADOOP_CONF_DIR`, overridden by `settings`.
 fn build(
     prefix: &str,
     handle: &runtime::Handle,
     settings: Vec<(String, String)>,
 ) -> hdfs_native::Result<Client> {
-    // A single name node has no other to turn to; without this a wrong port takes minutes to be noticed.
+    // A single name node has no other to turn to. Without this setting, a wrong port is noticed only after
+    // minutes.
     let single = ("dfs.client.failover.max.attempts".to_owned(), "1".to_owned());
     let builder = |url: &str, more: Option<(String, String)>| {
         let settings = settings.iter().cloned().chain(more);
@@ -160,7 +163,7 @@ fn build(
         return builder(prefix, Some(single)).build();
     }
     match builder(prefix, None).build() {
-        // Neither a name service of the settings nor with a port of its own.
+        // The authority is neither a name service of the settings nor has a port.
         Err(HdfsError::InvalidArgument(_)) if !authority.is_empty() && prefix.starts_with("hdfs:") => {
             builder(&format!("{prefix}:{DEFAULT_PORT}"), Some(single)).build()
         }
@@ -168,7 +171,8 @@ fn build(
     }
 }
 
-/// A thread that panicked while it held one of our locks left nothing half done.
+/// Locks a mutex, even a poisoned one: a thread that panicked while it held one of these locks left nothing
+/// half done.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -181,7 +185,7 @@ mod tests {
 
     use super::*;
 
-    /// Of a name node that is not there.
+    /// Returns the calls of a name node that does not exist.
     fn calls() -> Calls {
         let limits = HdfsLimits { attempts: 3, ..HdfsLimits::default() };
         Calls::new("hdfs://127.0.0.1:1", limits, &[]).unwrap()

@@ -1,4 +1,4 @@
-//! Why the HDFS client library gave no answer, what that is to our callers, and whether to ask again.
+//! Failures of the HDFS client library: their cause, the error that callers see, and whether to retry.
 
 use std::fmt;
 use std::io;
@@ -9,12 +9,12 @@ use hdfs_native::HdfsError;
 use crate::stores::remote::Silence;
 use crate::stores::store::Error;
 
-/// Why there is no answer.
+/// Reason why a call has no answer.
 #[derive(Debug)]
 pub(super) enum Failure {
     Library(HdfsError),
     Late(Duration),
-    /// Its task ended without one: it panicked, or a read was shorter than the file.
+    /// The task of the call ended without an answer: it panicked, or a read was shorter than the file.
     Broken,
 }
 
@@ -30,13 +30,13 @@ impl From<Silence> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // The exception's name without its package, and its message without the stack.
+            // The message shows the exception's name without its package, and its text without the stack.
             Failure::Library(
                 HdfsError::RPCError(class, message) | HdfsError::FatalRPCError(class, message),
             ) => {
                 write!(f, "{}: {}", short(class), first_line(message))
             }
-            // What follows is the library's picture of each data node.
+            // The rest of the text is the library's debug output of each data node.
             Failure::Library(HdfsError::DataTransferError(text)) => {
                 write!(f, "{}", first_line(text.split(": [").next().unwrap_or_default()))
             }
@@ -48,7 +48,7 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
-    /// What it is to our callers, who did `action` to `name`.
+    /// Returns the error that callers see, who did `action` to `name`.
     pub(super) fn error(&self, name: &str, action: &'static str) -> Error {
         let kind = match self {
             Failure::Library(HdfsError::FileNotFound(_)) => io::ErrorKind::NotFound,
@@ -60,7 +60,7 @@ impl Failure {
                 "FileNotFoundException" if message.starts_with("Path is not a file") => {
                     io::ErrorKind::IsADirectory
                 }
-                // The directory of the new name is missing; the old name may well be there.
+                // The directory of the new name is missing; the old name may well exist.
                 "FileNotFoundException" if message.starts_with("rename destination") => io::ErrorKind::Other,
                 "FileNotFoundException" => io::ErrorKind::NotFound,
                 "PathIsNotEmptyDirectoryException" => io::ErrorKind::DirectoryNotEmpty,
@@ -76,8 +76,9 @@ impl Failure {
         Error::io(name, action, io::Error::new(kind, self.to_string()))
     }
 
-    /// Whether the call certainly did nothing, and may do better later: nobody could be asked, or the name node
-    /// said "not now". After a broken connection or a deadline it may have been done all the same.
+    /// Returns whether the call certainly changed nothing and may succeed later: no name node was reached, or
+    /// it answered "not now". After a broken connection or a missed deadline the call may have been executed
+    /// all the same.
     pub(super) fn changed_nothing(&self) -> bool {
         match self {
             Failure::Library(HdfsError::IOError(error)) => matches!(
@@ -94,7 +95,7 @@ impl Failure {
         }
     }
 
-    /// Whether nobody knows what became of the call: the name node gave no answer.
+    /// Returns whether the outcome of the call is unknown, because the name node gave no answer.
     pub(super) fn is_silence(&self) -> bool {
         let unanswered =
             matches!(self, Failure::Late(_) | Failure::Broken | Failure::Library(HdfsError::IOError(_)));

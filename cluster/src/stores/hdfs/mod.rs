@@ -1,8 +1,8 @@
 //! Files in HDFS.
 //!
-//! The client library may hang for ever (a frozen name node), panic (a malformed packet), or give up
-//! though a good copy exists: so each call has a deadline (`stores/remote.rs`), and a late one is given up together with
-//! its client.
+//! The client library may hang for ever (a frozen name node), panic (a malformed packet), or give up although
+//! a good copy exists. So each call has a deadline (`remote.rs`), and a call that misses it is given up
+//! together with its client.
 
 mod blob;
 mod calls;
@@ -25,23 +25,24 @@ use calls::Calls;
 use failure::Failure;
 use output::HdfsOutput;
 
-/// How long HDFS may take before it counts as failed.
+/// Time limits of calls to HDFS.
 ///
-/// A read of up to 8 MiB ends, one way or the other, within `whole` and one `call`; any other call within
-/// `attempts * call` and the pauses between, which begin at 0.2 to 0.3 seconds and double.
+/// A read of up to 8 MiB ends within `whole` and one `call`, with success or an error. Any other call ends
+/// within `attempts * call` and the pauses between, which begin at 0.2 to 0.3 seconds and double.
 #[derive(Clone, Copy, Debug)]
 pub struct HdfsLimits {
-    /// For an answer of the name node, and for writing a megabyte or closing a file.
+    /// Limit for an answer of the name node, and for writing a megabyte or closing a file.
     pub call: Duration,
-    /// How long the library waits for a data node before it turns to another one that holds the block.
+    /// Time that the library waits for a data node before it turns to another one that holds the block.
     pub data_node: Duration,
-    /// For the next bytes of a read; longer than a data node or two may stall.
+    /// Limit for the next bytes of a read. Longer than one or two data nodes may stall.
     pub item: Duration,
-    /// For one attempt at reading up to 8 MiB. The next one goes on where it ended.
+    /// Limit for one attempt at reading up to 8 MiB. The next attempt continues where it ended.
     pub range: Duration,
-    /// For all attempts at those together: the least rate is 8 MiB in this time.
+    /// Limit for all attempts at reading up to 8 MiB, which sets the least rate of a read.
     pub whole: Duration,
-    /// How many attempts at a read, each without a single new byte, or at a call may fail before it does.
+    /// Number of attempts that may fail before a call does. For a read, only attempts without a single new
+    /// byte count.
     pub attempts: u32,
 }
 
@@ -58,8 +59,9 @@ impl Default for HdfsLimits {
     }
 }
 
-/// An authority of HDFS: letters of host names have no case, and a name may end with its root's dot. Without a port it is
-/// a name service, which is spelled as the settings do. Other names of one host are not known to be its.
+/// Returns the one spelling of an HDFS authority. Letters of host names have no case, and a name may end with
+/// the dot of the DNS root. An authority without a port is a name service, which is spelled as in the
+/// settings. Other names of the same host are not recognised.
 pub(crate) fn one_spelling(authority: &str) -> String {
     match authority.split_once(':') {
         Some((host, port)) => format!("{}:{port}", host.strip_suffix('.').unwrap_or(host).to_lowercase()),
@@ -67,17 +69,19 @@ pub(crate) fn one_spelling(authority: &str) -> String {
     }
 }
 
-/// One HDFS. Settings come from the folder that `HADOOP_CONF_DIR` names.
+/// One HDFS. Its settings come from the folder that `HADOOP_CONF_DIR` names.
 ///
-/// Names without a temporary twin: a file being written is there at once, empty or not, so write where
-/// nobody looks and rename.
+/// A file being written is visible at once, empty or partial, under its own name. So callers write under a
+/// name that nobody reads and rename it afterwards.
 pub struct Hdfs {
     calls: Arc<Calls>,
 }
 
 impl Hdfs {
-    /// `prefix`: such as `hdfs://host:8020`, `hdfs://nameservice`, `viewfs://cluster`, or `hdfs://` for the name
-    /// node in `fs.defaultFS`. Connects to nothing yet.
+    /// Creates a client and connects to nothing.
+    ///
+    /// `prefix`: such as `hdfs://host:8020`, `hdfs://nameservice`, `viewfs://cluster`, or `hdfs://` for the
+    /// name node in `fs.defaultFS`.
     ///
     /// # Errors
     /// [`Error::BadName`] when the settings do not lead to a name node.
@@ -85,10 +89,11 @@ impl Hdfs {
         Self::with_settings(prefix, limits, &[])
     }
 
-    /// As [`Hdfs::new`], with Hadoop's `settings` (name and value) on top of those of `HADOOP_CONF_DIR`.
+    /// Does the same as [`Hdfs::new`], with Hadoop's `settings` (name and value) on top of those of
+    /// `HADOOP_CONF_DIR`.
     ///
     /// # Errors
-    /// As in [`Hdfs::new`].
+    /// Those of [`Hdfs::new`].
     pub fn with_settings(prefix: &str, limits: HdfsLimits, settings: &[(&str, &str)]) -> Result<Self, Error> {
         let calls = Calls::new(prefix, limits, settings)?;
         calls.client().map_err(|failure| {
@@ -137,7 +142,7 @@ impl Store for Hdfs {
         let written = output.write_all(contents);
         written.map_err(|source| Error::io(&self.calls.name(path), "create", source))?;
         output.finish()?;
-        // It does not replace what is there: the name node refuses.
+        // A rename does not replace an existing file: the name node refuses.
         match self.rename(&temporary, path) {
             Ok(()) => Ok(true),
             Err(error) => {
@@ -183,7 +188,8 @@ impl Rename for Hdfs {
             async move { client.rename(&from, &to, false).await }
         };
         match self.calls.tell(from, rename) {
-            // Only the answer may have been lost. Nobody else renames what is ours.
+            // The name node may have done the rename, with only its answer lost. No other process renames
+            // these files.
             Err(failure) if failure.is_silence() && self.was_renamed(from, to) => Ok(()),
             answer => answer.map_err(|failure| failure.error(&self.calls.name(from), "rename")),
         }
@@ -200,7 +206,7 @@ impl Rename for Hdfs {
 }
 
 impl Hdfs {
-    /// What lies directly in a directory, hidden names too.
+    /// Lists the entries of one directory, including hidden names.
     fn all_children(&self, path: &str) -> Result<Vec<Child>, Error> {
         let list = |client: Client, path: String| async move { client.list_status(&path, false).await };
         let child = |status: FileStatus| Child {

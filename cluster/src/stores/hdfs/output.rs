@@ -1,4 +1,4 @@
-//! A file of HDFS being written.
+//! Writing of a file of HDFS.
 
 use std::future::Future;
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ const DROP_WAIT: Duration = Duration::from_secs(5);
 pub(super) struct HdfsOutput {
     path: String,
     buffer: Vec<u8>,
-    /// `None` once a write has failed.
+    /// Writer of the library. `None` once a write has failed.
     writer: Option<FileWriter>,
     finished: bool,
     calls: Arc<Calls>,
@@ -30,7 +30,7 @@ impl HdfsOutput {
         HdfsOutput { path, buffer: Vec::new(), writer: Some(writer), finished: false, calls }
     }
 
-    /// Hands what is in the buffer to the library.
+    /// Sends the buffer to the library.
     fn send(&mut self) -> Result<(), Error> {
         if self.buffer.is_empty() {
             return Ok(());
@@ -81,7 +81,7 @@ impl Drop for HdfsOutput {
         self.writer = None;
         if let Ok(client) = self.calls.client() {
             let path = self.path.clone();
-            // Best effort: what is left behind lies under a temporary name.
+            // Best effort: a file that stays behind has a temporary name.
             drop(self.calls.wait(DROP_WAIT, async move { client.delete(&path, false).await }));
         }
     }

@@ -1,4 +1,4 @@
-//! Files of this machine.
+//! The file system of this machine.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata, Permissions};
@@ -20,14 +20,14 @@ use super::store::{
 
 const READ_AHEAD_BYTES: usize = 1 << 20;
 const WRITE_BYTES: usize = 1 << 17;
-/// How much of its name a file keeps while it is temporary: file systems allow 255 bytes in all.
+/// Number of characters of its name that a temporary file keeps. File systems allow 255 bytes in all.
 const TEMPORARY_NAME_CHARS: usize = 50;
 
 /// The file system of this machine.
 ///
 /// Paths are text as in `stores/name.rs`, so that a name may have any bytes.
 ///
-/// Links are followed, those to a directory only where that does not lead back to where one came from.
+/// Symbolic links are followed, except links to a directory that contains the link.
 #[derive(Debug, Default)]
 pub struct Local;
 
@@ -39,7 +39,7 @@ impl Store for Local {
     fn open(&self, path: &str) -> Result<Arc<dyn Blob>, Error> {
         let open = || {
             let file = path_of_text(path);
-            // Before opening: a pipe would wait for its other end.
+            // Checked before opening, because opening a pipe would wait for its other end.
             let metadata = fs::metadata(&file)?;
             if metadata.is_dir() {
                 return Err(io::ErrorKind::IsADirectory.into());
@@ -90,7 +90,8 @@ impl Store for Local {
         }
     }
 
-    /// Of the whole file system that it lies on: a flush for each file takes some milliseconds.
+    /// Flushes the whole file system that holds `path`, because a flush for each file takes some
+    /// milliseconds.
     fn settle(&self, path: &str) -> Result<(), Error> {
         trace!(target: "settle", "{path}");
         let settle = || Ok(rustix::fs::syncfs(File::open(path_of_text(path))?)?);
@@ -128,7 +129,7 @@ impl Rename for Local {
         if self.exists(to)? {
             return Err(Error::io(to, "rename to", io::ErrorKind::AlreadyExists.into()));
         }
-        // It is the new name's directory that is missing when the old name is there.
+        // If the old name exists, the directory of the new name is missing.
         fs::rename(path_of_text(from), path_of_text(to)).map_err(|source| match self.exists(from) {
             Ok(true) => Error::io(to, "rename to", source),
             _ => Error::io(from, "rename", source),
@@ -146,7 +147,7 @@ impl Rename for Local {
     }
 }
 
-/// What lies directly in a directory, with hidden names if they are asked for; of a file, the file alone.
+/// Lists the entries of one directory, with hidden names if `hidden`. For a file, lists the file alone.
 fn children(path: &str, hidden: bool) -> Result<Vec<Child>, Error> {
     let failed = |source| Error::io(path, "list", source);
     let folder = path_of_text(path);
@@ -162,10 +163,10 @@ fn children(path: &str, hidden: bool) -> Result<Vec<Child>, Error> {
         }
         let found = entry.path();
         let name = text_of_path(found.as_os_str());
-        // Never "not found", which patterns pass over: a link to nothing is input that is lost.
+        // This error is never "not found", which patterns skip: a link to nothing is input that is lost.
         let failed = |source| Error::Io { path: name.clone(), action: "list", source };
         let metadata = match fs::metadata(&found) {
-            // It was removed after it was listed, as if it had been before. A link to nothing is still there.
+            // The entry was removed after it was listed, so it is skipped. A link to nothing still exists.
             Err(error)
                 if is_absent(&error)
                     && fs::symlink_metadata(&found).is_err_and(|error| is_absent(&error)) =>
@@ -178,7 +179,8 @@ fn children(path: &str, hidden: bool) -> Result<Vec<Child>, Error> {
         if metadata.is_dir() && link && leads_back(&found).map_err(failed)? {
             continue;
         }
-        // What is no file is for whoever asks for inputs to speak of, and nothing that an output has.
+        // Other kinds of entries, such as a FIFO, are listed for inputs, whose caller reports them. Outputs
+        // have none.
         if !hidden || metadata.is_dir() || metadata.is_file() {
             children.push(child(name, &metadata));
         }
@@ -190,7 +192,7 @@ fn child(path: String, metadata: &Metadata) -> Child {
     Child { path, bytes: metadata.len(), version: version(metadata), directory: metadata.is_dir() }
 }
 
-/// What lies at a path, if it is neither a file nor a directory.
+/// Returns the kind of what lies at a path, if it is neither a file nor a directory.
 fn special(path: &str) -> Result<Option<&'static str>, Error> {
     let metadata = fs::metadata(path_of_text(path)).map_err(|source| Error::io(path, "look for", source))?;
     let kind = metadata.file_type();
@@ -202,10 +204,10 @@ fn special(path: &str) -> Result<Option<&'static str>, Error> {
     })
 }
 
-/// Takes out what is neither a file nor a directory: its path, and what it is.
+/// Removes from `files` whatever is neither a file nor a directory, and returns the path and kind of each.
 pub(crate) fn take_special(files: &mut Vec<Entry>) -> Result<BTreeMap<String, &'static str>, Error> {
     let mut taken = BTreeMap::new();
-    // All of them have no length.
+    // All of them have length 0.
     for file in files.iter().filter(|file| file.bytes == 0) {
         if let Some(kind) = special(&file.path)? {
             taken.insert(file.path.clone(), kind);
@@ -215,8 +217,9 @@ pub(crate) fn take_special(files: &mut Vec<Entry>) -> Result<BTreeMap<String, &'
     Ok(taken)
 }
 
-/// Without the time of the last change (ctime), which a chmod or a backup by hard links also moves: where a time was set
-/// back, what was read tells (`stores/checked.rs`).
+/// Returns the version of a file, without the time of the last change of its inode (ctime), which a chmod or
+/// a backup by hard links also moves. Where the modification time was set back, the comparison of bytes in
+/// `checked.rs` finds the change.
 fn version(metadata: &Metadata) -> Version {
     let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let numbers = [metadata.dev(), metadata.ino(), metadata.mtime() as u64, metadata.mtime_nsec() as u64];
@@ -226,7 +229,7 @@ fn version(metadata: &Metadata) -> Version {
     }
 }
 
-/// A hidden file beside the one that it will be, and the directories above it.
+/// Creates a hidden temporary file beside the final one, and the directories above it.
 fn temporary(path: &str) -> io::Result<NamedTempFile> {
     let folder = path_of_text(parent(path));
     let name = path.rsplit('/').next().unwrap_or_default();
@@ -235,23 +238,24 @@ fn temporary(path: &str) -> io::Result<NamedTempFile> {
         fs::create_dir_all(&folder)?;
         tempfile::Builder::new()
             .prefix(&path_of_text(&format!(".{name}.tmp")))
-            // As any other new file, and not private as temporary files are: the umask still applies.
+            // Permissions of an ordinary new file, to which the umask applies; those of a temporary file
+            // would be private.
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(&folder)
     };
-    // Another process may remove an empty directory that this one wants to use.
+    // Another process may remove an empty directory that this one is about to use.
     match create() {
         Err(error) if is_absent(&error) => create(),
         created => created,
     }
 }
 
-/// Below a file there is nothing either.
+/// Returns whether the error means that nothing is there. This includes paths below a file.
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Whether the link names a directory that it lies in, by whatever names one came there.
+/// Returns whether a link leads to a directory that contains it, by whatever name that directory was reached.
 fn leads_back(link: &Path) -> io::Result<bool> {
     let target = fs::canonicalize(link)?;
     for above in link.ancestors().skip(1) {
@@ -282,7 +286,7 @@ impl Blob for LocalBlob {
         Ok(self.version)
     }
 
-    /// Looks at the file after each reading: what was written to it meanwhile is part of what it was not.
+    /// Checks the file's version after each read, because bytes written meanwhile may be in the buffer.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
         let wanted = self.bytes.saturating_sub(offset).min(buffer.len() as u64) as usize;
         if wanted == 0 {
@@ -291,7 +295,7 @@ impl Blob for LocalBlob {
         let read = loop {
             match self.file.read_at(&mut buffer[..wanted], offset) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // A file cut short under our hands must not pass for one that ends there.
+                // A file that was cut short while open must not look like one that ends there.
                 Ok(0) => break Err(io::ErrorKind::UnexpectedEof.into()),
                 read => break read,
             }
@@ -310,7 +314,7 @@ impl Blob for LocalBlob {
     }
 }
 
-/// A hidden file beside the one it will be; it is removed when dropped.
+/// A hidden temporary file beside the final one. Dropping it removes the file.
 struct LocalOutput {
     path: String,
     file: BufWriter<NamedTempFile>,

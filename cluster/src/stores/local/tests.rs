@@ -1,4 +1,4 @@
-//! Names, links and what a local file system does at its edges.
+//! Names, links and edge cases of the local file system.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::symlink;

@@ -1,4 +1,4 @@
-//! An object being read, by ranges.
+//! Reading of an object, range by range.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use super::failure::Failure;
 use super::shared::Shared;
 use crate::stores::store::{Blob, Error, Version};
 
-/// The most that is asked for at once, in bytes.
+/// Largest number of bytes of one request.
 const RANGE_BYTES: usize = 8 << 20;
 
-/// An object, as it was when it was opened: another one of its name is an error.
+/// An object as it was when it was opened. Reading another object of this name is an error.
 pub(super) struct Object {
-    /// For people.
+    /// Path for messages.
     pub path: String,
-    /// For the store.
+    /// Path for the store.
     pub file: String,
     pub meta: ObjectMeta,
     pub shared: Arc<Shared>,
@@ -64,7 +64,8 @@ impl Blob for Object {
     }
 }
 
-/// The `wanted` bytes of an answer as they came, if it is of the same object.
+/// Receives the `wanted` bytes of an answer, in the pieces in which they came. Fails if the answer is about
+/// another object.
 async fn receive(answer: GetResult, meta: &ObjectMeta, wanted: usize) -> Result<Vec<Bytes>, Failure> {
     let tags = answer.meta.e_tag.as_ref().zip(meta.e_tag.as_ref());
     if answer.meta.size != meta.size || tags.is_some_and(|(now, then)| now != then) {

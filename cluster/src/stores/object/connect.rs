@@ -1,4 +1,4 @@
-//! From a prefix and the environment to a client of one bucket.
+//! Construction of a client of one bucket from a prefix and the environment.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use object_store::{BackoffConfig, ClientConfigKey, ObjectStore, RetryConfig};
 use super::failure::{Failure, readable};
 use crate::stores::store::Error;
 
-/// What is asked of a bucket, whoever serves it.
+/// The operations that a bucket of any service offers.
 pub(crate) trait Client: ObjectStore + MultipartStore + PaginatedListStore {}
 
 impl<T: ObjectStore + MultipartStore + PaginatedListStore> Client for T {}
@@ -23,27 +23,31 @@ impl<T: ObjectStore + MultipartStore + PaginatedListStore> Client for T {}
 /// Fetches credentials once; the client keeps them.
 pub(crate) type SignIn = Box<dyn Fn() -> BoxFuture<'static, Result<(), Failure>> + Send + Sync>;
 
-/// A bucket that has not been spoken to.
+/// A configured bucket to which nothing was sent yet.
 pub(crate) struct Connection {
     pub client: Arc<dyn Client>,
     pub sign_in: SignIn,
-    /// Where this service looks for credentials, for people.
+    /// Sources of credentials of this service, for messages.
     pub sources: &'static str,
-    /// Whether the parts of an upload are known by their numbers alone, whichever upload to an object they belong to.
+    /// Whether the number of a part alone identifies it among all uploads to one object.
     pub numbers_name_parts: bool,
 }
 
-/// One of our own deadlines is always earlier. A user's own `AWS_TIMEOUT` and the like come after it.
+/// Timeout of the library. Our own deadlines are always shorter. A user's own setting, such as `AWS_TIMEOUT`,
+/// overrides it.
 const TIMEOUT: &str = "1h";
 
 /// Names and values as in the environment.
 type Settings = [(String, String)];
 
-/// `prefix`: `s3://bucket`, `gs://bucket`, `az://container` or `abfss://container@account.dfs.core.windows.net`.
-/// Of `settings` those that begin with `AWS_`, `GOOGLE_` or `AZURE_` are read, by the names that the library documents.
+/// Creates the client of a bucket.
+///
+/// `prefix`: `s3://bucket`, `gs://bucket`, `az://container` or
+/// `abfss://container@account.dfs.core.windows.net`. `settings`: those that begin with `AWS_`, `GOOGLE_` or
+/// `AZURE_` are read, under the names that the library documents.
 ///
 /// # Errors
-/// [`Error::BadName`] when the settings lead to no bucket, or to one over plain HTTP without leave.
+/// [`Error::BadName`] when the settings lead to no bucket, or to plain HTTP that they do not allow.
 pub(crate) fn connect(prefix: &str, settings: &Settings) -> Result<Connection, Error> {
     let bad = |reason: String| Error::BadName { name: prefix.to_owned(), reason };
     let connection = match prefix.split("://").next() {
@@ -58,7 +62,8 @@ pub(crate) fn connect(prefix: &str, settings: &Settings) -> Result<Connection, E
     }
 }
 
-/// Of settings that say something wrong, the library's error; of plain HTTP that nobody allowed, what to do.
+/// A connection. The outer error is the library's, for invalid settings; the inner one tells how to allow
+/// plain HTTP.
 type Attempt = object_store::Result<Result<Connection, &'static str>>;
 
 fn amazon(prefix: &str, settings: &Settings) -> Attempt {
@@ -126,7 +131,7 @@ fn azure(prefix: &str, settings: &Settings) -> Attempt {
     Ok(Ok(Connection { client, sign_in, sources, numbers_name_parts: true }))
 }
 
-/// `builder` with all settings that begin with `prefix` and whose names it knows.
+/// Applies all settings that begin with `prefix` and whose names the builder knows.
 fn configured<B, K: FromStr>(
     builder: B,
     settings: &Settings,
@@ -156,7 +161,7 @@ fn sign_in(
     })
 }
 
-/// Whether to ask again is decided in one place, `stores/remote.rs`.
+/// Turns off the library's retries, because `remote.rs` alone decides about them.
 fn no_retries() -> RetryConfig {
     RetryConfig { max_retries: 0, backoff: BackoffConfig::default(), ..RetryConfig::default() }
 }

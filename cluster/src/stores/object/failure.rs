@@ -1,4 +1,4 @@
-//! Why an object store gave no answer, what that is to our callers, and whether to ask again.
+//! Failures of requests to an object store: their cause, the error that callers see, and whether to retry.
 
 use std::fmt;
 use std::io;
@@ -9,24 +9,24 @@ use object_store::path;
 use crate::stores::remote::Silence;
 use crate::stores::store::Error;
 
-/// The longest that a service may say of an error to a user.
+/// Largest length of an error text of the service that a user sees, in characters.
 const MESSAGE_CHARS: usize = 200;
-/// What the library writes before the status of an answer; its type for it is private.
+/// Text that the library writes before the status of an answer. The library's type for it is private.
 const STATUS: &str = "Server returned non-2xx status code: ";
 
-/// Why there is no answer.
+/// Reason why a request has no answer.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Library(object_store::Error),
     Late(Duration),
-    /// Its task ended without one: it panicked.
+    /// The task of the request ended without an answer: it panicked.
     Broken,
-    /// Other than as many bytes as were asked for.
+    /// The number of bytes is not the one that was requested.
     Length {
         wanted: usize,
         got: usize,
     },
-    /// It is not the object that was opened.
+    /// The object is not the one that was opened.
     Changed,
 }
 
@@ -42,7 +42,8 @@ impl From<Silence> for Failure {
 impl From<object_store::Error> for Failure {
     fn from(error: object_store::Error) -> Self {
         match error {
-            // Only reads have a condition: the tag that the object had when it was opened.
+            // Writes with a condition handle this error themselves. A read has one condition: the tag that
+            // the object had when it was opened.
             object_store::Error::Precondition { .. } => Failure::Changed,
             error => Failure::Library(error),
         }
@@ -62,7 +63,7 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
-    /// Whether there is no such object, or no such bucket.
+    /// Returns whether no such object or no such bucket exists.
     pub(crate) fn is_absence(&self) -> bool {
         match self {
             Failure::Library(object_store::Error::NotFound { .. }) => true,
@@ -71,20 +72,21 @@ impl Failure {
         }
     }
 
-    /// Whether the service does not know an upload that was to be completed: it was completed or aborted before.
+    /// Returns whether the service does not know an upload that was to be completed, because it was completed
+    /// or aborted before.
     pub(crate) fn is_lost_upload(&self) -> bool {
         let Failure::Library(error) = self else { return false };
         self.is_absence() || Answer::of(error).is_some_and(|answer| answer.code == "InvalidBlockList")
     }
 
-    /// Whether the service refused for good, without a word.
+    /// Returns whether the service refused for good without giving a reason.
     pub(crate) fn is_unexplained(&self) -> bool {
         let Failure::Library(error) = self else { return false };
         let wordless = |answer: Answer| (400..500).contains(&answer.status) && answer.code.is_empty();
         Answer::of(error).is_some_and(wordless) && !self.may_pass()
     }
 
-    /// Whether the same question may well be answered the next time.
+    /// Returns whether the failure is transient, so that a retry may succeed.
     pub(crate) fn may_pass(&self) -> bool {
         use object_store::Error as E;
         let error = match self {
@@ -95,8 +97,8 @@ impl Failure {
         if !matches!(error, E::Generic { .. } | E::AlreadyExists { .. } | E::JoinError { .. }) {
             return false;
         }
-        // S3 says 400 RequestTimeout when a request came too slowly, 409 while another one is at work, and 200 before
-        // it knows that it will fail.
+        // S3 answers 400 RequestTimeout when a request came too slowly, 409 while another request is at work,
+        // and 200 before it knows that it will fail.
         Answer::of(error).is_none_or(|answer| {
             answer.status >= 500
                 || matches!(answer.status, 200 | 408 | 409 | 429)
@@ -104,7 +106,7 @@ impl Failure {
         })
     }
 
-    /// What it is to our callers, who did `action` to `name`.
+    /// Returns the error that callers see, who did `action` to `name`.
     pub(crate) fn at(self, name: &str, action: &'static str) -> Error {
         use object_store::Error as E;
         let kind = match &self {
@@ -115,7 +117,7 @@ impl Failure {
             Failure::Library(_) if self.is_absence() => io::ErrorKind::NotFound,
             Failure::Library(error) => match Answer::of(error) {
                 Some(answer) if matches!(answer.status, 401 | 403) => self.denial(),
-                // The library's way of saying so for one of many objects that were to be removed.
+                // The library reports a denied removal this way when it removes several objects.
                 None if error.to_string().contains("(code: AccessDenied)") => io::ErrorKind::PermissionDenied,
                 _ => io::ErrorKind::Other,
             },
@@ -126,7 +128,8 @@ impl Failure {
         Error::io(name, action, io::Error::new(kind, self.to_string()))
     }
 
-    /// A wrong key or clock is told apart from a missing permission: the remedy is another one.
+    /// Returns the kind of a denial. A wrong key or clock is distinguished from a missing permission, because
+    /// its remedy differs.
     fn denial(&self) -> io::ErrorKind {
         let Failure::Library(error) = self else { return io::ErrorKind::Other };
         match Answer::of(error).map(|answer| answer.code).unwrap_or_default().as_str() {
@@ -138,7 +141,7 @@ impl Failure {
     }
 }
 
-/// Of an object's name that the library cannot express.
+/// Describes an object name that the library cannot express.
 fn unusable(error: &path::Error) -> String {
     match error {
         path::Error::EmptySegment { path } => {
@@ -151,10 +154,10 @@ fn unusable(error: &path::Error) -> String {
     }
 }
 
-/// What a service said of an error.
+/// Answer of a service that reports an error.
 struct Answer {
     status: u16,
-    /// Such as `NoSuchBucket`; empty where it has none.
+    /// Code such as `NoSuchBucket`. Empty where the service gives none.
     code: String,
     message: String,
 }
@@ -178,13 +181,13 @@ impl Answer {
     }
 }
 
-/// The text of the first element of this name.
+/// Returns the text of the first XML element of this name.
 fn element(xml: &str, name: &str) -> String {
     let text = xml.split_once(&format!("<{name}>")).and_then(|(_, rest)| rest.split_once("</"));
     shortened(text.map_or("", |(text, _)| text))
 }
 
-/// What a person needs to know of an error: without keys, addresses with signatures, or pages of XML.
+/// Returns the text of an error for a message, without keys, addresses with signatures, or pages of XML.
 pub(crate) fn readable(error: &object_store::Error) -> String {
     if let Some(Answer { status, code, message }) = Answer::of(error) {
         return match (code.as_str(), message.as_str()) {
@@ -204,7 +207,8 @@ pub(crate) fn readable(error: &object_store::Error) -> String {
 
 const WRONG_REGION: &str = "the service sent us elsewhere: AWS_REGION must be the region of the bucket";
 
-/// The first line, not too long, without what follows `?` in an address: a signature may be there.
+/// Returns the first line, shortened, without what follows `?` in an address, because it may contain a
+/// signature.
 fn shortened(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default().trim_end();
     let mut words: Vec<&str> = Vec::new();

@@ -1,7 +1,7 @@
-//! Files in object stores: S3 and what speaks like it, Google Cloud Storage, Azure Blob Storage.
+//! Files in object stores: S3 and compatible services, Google Cloud Storage, Azure Blob Storage.
 //!
-//! There are no directories: a path is one if objects lie below it, and `/` separates names as elsewhere. An object is
-//! seen whole or not at all, from the moment in which its writing ends.
+//! Object stores have no directories: a path is a directory if objects lie below it, and `/` separates names
+//! as elsewhere. An object becomes visible as a whole when its writing ends, and never before.
 
 mod blob;
 mod connect;
@@ -29,23 +29,26 @@ use super::store::{
     is_between, is_hidden,
 };
 
-/// How many objects one request may remove (S3: 1,000).
+/// Largest number of objects that one request removes. S3 allows 1,000.
 const REMOVED_AT_ONCE: usize = 1_000;
 
 /// One bucket of S3 or Google Cloud Storage, or one container of Azure.
 ///
-/// There is no renaming: what is to be seen at one moment is uploaded before, and shown by completing the uploads. Empty
-/// objects that end with `/`, with which some tools mark a directory, are listed as one that is empty; nothing else sees
-/// them, and they stay where they are. Names that the client library cannot express (control characters, nothing between
-/// two slashes, `.` and `..`) are [`Error::BadName`].
+/// Objects cannot be renamed. Files that must become visible at one moment are uploaded before, and shown by
+/// completing the uploads. Some tools mark a directory with an empty object whose name ends with `/`. Such a
+/// mark is listed as an empty directory; nothing else sees it, and it stays where it is. Names that the
+/// client library cannot express (control characters, nothing between two slashes, `.` and `..`) are
+/// [`Error::BadName`].
 pub struct Bucket {
     shared: Arc<Shared>,
 }
 
 impl Bucket {
+    /// Creates a client of a bucket and connects to nothing.
+    ///
     /// `prefix`: such as `s3://bucket`, `gs://bucket`, `az://container` or
-    /// `abfss://container@account.dfs.core.windows.net`. `settings`: names and values as in the environment, such as
-    /// `AWS_REGION`. Connects to nothing yet.
+    /// `abfss://container@account.dfs.core.windows.net`. `settings`: names and values as in the environment,
+    /// such as `AWS_REGION`.
     ///
     /// # Errors
     /// [`Error::BadName`] when the settings do not lead to a bucket.
@@ -53,7 +56,8 @@ impl Bucket {
         Ok(Bucket { shared: Arc::new(Shared::new(prefix, settings, limits)?) })
     }
 
-    /// What lies directly below a path, and whether anything does, hidden or not.
+    /// Lists the visible entries directly below a path. The boolean says whether there are any entries,
+    /// hidden ones included.
     fn below(&self, path: &str) -> Result<(Vec<Child>, bool), Error> {
         let (mut children, mut any) = (Vec::new(), false);
         let key = self.shared.key(path)?;
@@ -87,7 +91,8 @@ impl Bucket {
         }
     }
 
-    /// Writes an object if nothing is there, or if what is there is to be updated; whether it did.
+    /// Writes an object under the condition of `mode` and returns whether it was written: no such object
+    /// exists, or it has the given version.
     fn put_if(
         &self,
         path: &str,
@@ -169,7 +174,7 @@ impl Store for Bucket {
         self.put_if(path, "create", contents, PutMode::Create)
     }
 
-    /// Nothing: an object brings its directories along.
+    /// Creates nothing, because an object creates its directories.
     fn create_dir(&self, path: &str) -> Result<(), Error> {
         self.shared.key(path).map(drop)
     }
@@ -199,7 +204,7 @@ impl Store for Bucket {
         })
     }
 
-    /// Not the path's own mark.
+    /// Leaves out the mark of the path itself.
     fn everything(&self, path: &str) -> Result<Vec<Entry>, Error> {
         self.everything_between(path, None, None)
     }
@@ -231,7 +236,7 @@ impl Store for Bucket {
         Showing::Uploads(self)
     }
 
-    /// Both, where an object and a directory have the same name.
+    /// Lists both the object and the directory, where both have this name.
     fn list(&self, path: &str) -> Result<Vec<Entry>, Error> {
         let mut files = Vec::new();
         if !is_root(path)
@@ -306,10 +311,11 @@ impl Uploads for Bucket {
     }
 }
 
-/// The time in whole seconds: a listing may say more than a request for the object itself.
+/// Returns the version of an object, with its time in whole seconds, because a listing may be more exact than
+/// a request for the object itself.
 fn version(object: &ObjectMeta) -> Version {
     let seconds = u64::try_from(object.last_modified.timestamp()).ok();
-    // Azure leaves the quotes out in listings.
+    // Azure omits the quotes in listings.
     let tag = object.e_tag.as_ref().map(|tag| xxh3_64(tag.trim_matches('"').as_bytes()));
     Version { modified: seconds.map(|seconds| seconds * 1000), tag }
 }

@@ -1,4 +1,4 @@
-//! Calls to a bucket: each with credentials, a deadline, and patience.
+//! Requests to a bucket: each has credentials, a deadline and retries with backoff.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,20 +16,20 @@ use crate::stores::remote;
 use crate::stores::remote::Patience;
 use crate::stores::store::Error;
 
-/// How long an object store may take before it counts as failed.
+/// Time limits of requests to an object store.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectLimits {
-    /// For fetching credentials, before the first call.
+    /// Limit for fetching credentials, before the first request.
     pub sign_in: Duration,
-    /// For a page of a listing, and other calls that carry little.
+    /// Limit for a page of a listing and for other requests that carry little.
     pub call: Duration,
-    /// For one attempt at reading a range of up to 8 MiB, or at writing a part.
+    /// Limit for one attempt at reading a range of up to 8 MiB or at writing a part.
     pub transfer: Duration,
-    /// For what the service does by itself: joining the parts of an object.
+    /// Limit for work of the service itself, such as joining the parts of an object.
     pub service: Duration,
-    /// How many attempts at any of these may fail before it does.
+    /// Number of attempts at a request before it fails.
     pub attempts: u32,
-    /// Length of the first parts of an object being written, in bytes; S3 asks for 5 MiB.
+    /// Length of the first parts of an object being written, in bytes. S3 requires 5 MiB or more.
     pub part_bytes: usize,
 }
 
@@ -46,7 +46,7 @@ impl Default for ObjectLimits {
     }
 }
 
-/// What a bucket, its open objects and its objects being written have in common.
+/// State that a bucket, its open objects and its objects being written share.
 pub(super) struct Shared {
     pub prefix: String,
     pub limits: ObjectLimits,
@@ -56,7 +56,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Connects to nothing yet.
+    /// Creates a client and connects to nothing.
     pub(super) fn new(
         prefix: &str,
         settings: &[(String, String)],
@@ -87,7 +87,8 @@ impl Shared {
         remote::wait(&self.runtime, limit, work)?
     }
 
-    /// Asks for credentials before anything else: without any, the library asks a machine that only clouds have.
+    /// Fetches credentials before the first request. Without this check, the library asks a machine that only
+    /// clouds have.
     fn sign_in(&self) -> Result<(), Error> {
         let mut signed_in = self.signed_in.lock().unwrap_or_else(PoisonError::into_inner);
         if !*signed_in {
@@ -101,7 +102,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Makes a call until it is answered, or patience is at its end. Each may be made more than once.
+    /// Makes a request until it is answered or no attempt is left. Requests must be safe to repeat.
     pub(super) fn ask<T: Send + 'static, F>(
         &self,
         path: &str,
@@ -124,14 +125,15 @@ impl Shared {
         }
     }
 
-    /// What is known of an object, if there is one.
+    /// Returns the metadata of an object, or `None` if there is no such object.
     pub(super) fn head(&self, path: &str, action: &'static str) -> Result<Option<ObjectMeta>, Error> {
         let options = || GetOptions { head: true, ..GetOptions::default() };
         let head = |client: Arc<dyn Client>, key: Path| async move {
             match client.get_opts(&key, options()).await.map_err(Failure::from) {
                 Ok(GetResult { meta, .. }) => Ok(Some(meta)),
                 Err(failure) if failure.is_absence() => Ok(None),
-                // The answer to such a request has no text, but that to a listing has, and may say that the key is wrong.
+                // The answer to this request has no text. The answer to a listing has one, which may say that
+                // the key is wrong.
                 Err(failure) if failure.is_unexplained() => {
                     let page = PaginatedListOptions { max_keys: Some(1), ..PaginatedListOptions::default() };
                     match client.list_paginated(Some(key.as_ref()), page).await {
@@ -145,7 +147,7 @@ impl Shared {
         self.ask(path, action, self.limits.call, head)
     }
 
-    /// Gives every page of what lies directly below a path to `each`; of directories only the names.
+    /// Gives every page of the entries directly below a path to `each`. Directories come as names only.
     pub(super) fn pages(&self, path: &str, mut each: impl FnMut(ListResult)) -> Result<(), Error> {
         let options = PaginatedListOptions { delimiter: Some("/".into()), ..PaginatedListOptions::default() };
         self.pages_while(path, options, |page| {
@@ -154,7 +156,8 @@ impl Shared {
         })
     }
 
-    /// Gives every page of what lies below a path and comes after a key to `each`, until that returns false.
+    /// Gives every page of the objects below a path that come after a key to `each`, until that returns
+    /// false.
     pub(super) fn pages_after(
         &self,
         path: &str,
@@ -183,10 +186,10 @@ impl Shared {
         }
     }
 
-    /// Whether any object lies below a path.
+    /// Returns whether any object lies below a path.
     pub(super) fn any_below(&self, path: &str) -> Result<bool, Error> {
         let (key, mut any) = (self.key(path)?, false);
-        // One of the two may be its mark.
+        // One of the two may be the mark of the directory itself.
         let options = PaginatedListOptions { max_keys: Some(2), ..PaginatedListOptions::default() };
         self.page(path, options, &mut |page| {
             any |= !page.objects.iter().all(|object| is_mark(object, &key))
@@ -194,7 +197,7 @@ impl Shared {
         Ok(any)
     }
 
-    /// Returns the token of the next page.
+    /// Gives one page of a listing to `each` and returns the token of the next page.
     fn page(
         &self,
         path: &str,
@@ -207,7 +210,7 @@ impl Shared {
             async move { Ok(client.list_paginated(prefix.as_deref(), options).await?) }
         };
         let page = self.ask(path, "list", self.limits.call, list).map_err(|error| match error {
-            // A listing finds nothing rather than fail, unless the bucket itself is missing.
+            // A listing of a missing directory is empty; it fails only if the bucket itself is missing.
             Error::NotFound { .. } => Error::NotFound { path: self.prefix.clone() },
             error => error,
         })?;
@@ -216,8 +219,9 @@ impl Shared {
     }
 }
 
-/// Whether this, found below the directory of that key, is no more than a mark of it: an empty object whose key is the
-/// directory's with a slash at its end, which the library leaves out. It can neither be read nor removed.
+/// Returns whether an object found below a directory is the mark of that directory: an empty object whose key
+/// is the directory's with a slash at its end. The library drops that slash, so it can neither read nor
+/// remove the mark.
 pub(super) fn is_mark(object: &ObjectMeta, directory: &Path) -> bool {
     object.size == 0 && object.location == *directory
 }

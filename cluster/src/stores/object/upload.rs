@@ -1,4 +1,5 @@
-//! An object being written: parts that become one object at the end, when the upload is completed, or never.
+//! Writing of an object as a multipart upload. Completing the upload joins its parts to one object; an
+//! aborted upload leaves none.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
@@ -15,29 +16,31 @@ use super::last_name;
 use super::shared::Shared;
 use crate::stores::store::{Error, Output, Upload, UploadOutput};
 
-/// S3 takes 10,000 parts: so many of each length, which then doubles. 8 MiB at first are 300 GB in all.
+/// Number of parts of one length, after which the length doubles. S3 takes 10,000 parts, so parts of 8 MiB at
+/// first make 300 GB in all.
 const PARTS_OF_A_LENGTH: usize = 2_500;
 const MAX_PARTS: usize = 10_000;
 const DROP_WAIT: Duration = Duration::from_secs(5);
 
-/// Writes an object in parts, of which it holds one in memory.
+/// Writer of an object in parts, of which it holds one in memory.
 pub(super) struct ObjectWriter {
     shared: Arc<Shared>,
     path: String,
     buffer: Vec<u8>,
     bytes: u64,
-    /// `None` until an upload is begun; what fits into one part needs none.
+    /// Name of the upload. `None` until one is begun; contents that fit into one part need none.
     id: Option<String>,
     parts: Vec<PartId>,
-    /// The number of the first part. Azure names the parts of all uploads to one object by these numbers alone, so they
-    /// must differ between uploads; elsewhere an upload has an id, and numbers begin with 0.
+    /// Number of the first part. Azure identifies the parts of all uploads to one object by these numbers
+    /// alone, so they must differ between uploads. With other services each upload has an id, and numbers
+    /// begin with 0.
     first_part: usize,
-    /// A part was lost: there can be no whole object.
+    /// Whether a part was lost, so that the object cannot be completed.
     failed: bool,
 }
 
 impl ObjectWriter {
-    /// Asks for nothing yet.
+    /// Creates a writer and sends nothing.
     pub(super) fn new(shared: Arc<Shared>, path: &str) -> Result<Self, Error> {
         if shared.key(path)?.is_root() || last_name(path).is_empty() {
             let reason = "a file needs a name".to_owned();
@@ -50,7 +53,7 @@ impl ObjectWriter {
         Ok(ObjectWriter { shared, path, buffer, bytes: 0, id: None, parts, first_part, failed: false })
     }
 
-    /// Begins an upload, if that is not done.
+    /// Begins an upload, unless one was begun, and returns its name.
     pub(super) fn begin(&mut self) -> Result<String, Error> {
         if let Some(id) = &self.id {
             return Ok(id.clone());
@@ -65,7 +68,7 @@ impl ObjectWriter {
         self.shared.limits.part_bytes << (self.parts.len() / PARTS_OF_A_LENGTH)
     }
 
-    /// Sends what is in the buffer as one part.
+    /// Sends the buffer as one part.
     fn send(&mut self) -> Result<(), Error> {
         if std::mem::replace(&mut self.failed, true) {
             return Err(Failure::Broken.at(&self.shared.name(&self.path), "write"));
@@ -77,7 +80,7 @@ impl ObjectWriter {
         let id = self.begin()?;
         let number = self.first_part + self.parts.len();
         let payload = PutPayload::from(std::mem::take(&mut self.buffer));
-        // The same number again replaces what an attempt before may have brought.
+        // A retry with the same number replaces what an earlier attempt may have sent.
         let send = |client: Arc<dyn Client>, key: Path| {
             let (id, payload) = (id.clone(), payload.clone());
             async move { Ok(client.put_part(&key, &id, number, payload).await?) }
@@ -98,19 +101,19 @@ impl ObjectWriter {
     }
 }
 
-/// The tag of an object: its ETag, and behind a space its version if the service has one.
+/// Returns the tag of an object: its ETag, followed by a space and its version if the service has one.
 pub(super) fn tag(object: &ObjectMeta) -> Option<String> {
     let tag = object.e_tag.as_ref()?;
     Some(object.version.as_ref().map_or_else(|| tag.clone(), |version| format!("{tag} {version}")))
 }
 
-/// What a tag says of the object that is to be replaced.
+/// Returns the condition that an object still has this tag.
 pub(super) fn version_of_tag(tag: &str) -> UpdateVersion {
     let (tag, version) = tag.split_once(' ').map_or((tag, None), |(tag, version)| (tag, Some(version)));
     UpdateVersion { e_tag: Some(tag.to_owned()), version: version.map(str::to_owned) }
 }
 
-/// Makes one object of the parts of an upload; see [`Uploads::complete`](crate::Uploads::complete).
+/// Joins the parts of an upload to one object; see [`Uploads::complete`](crate::Uploads::complete).
 pub(super) fn complete(shared: &Shared, upload: &Upload) -> Result<bool, Error> {
     let part = |name: &String| PartId { content_id: name.clone() };
     let parts: Vec<PartId> = upload.parts.iter().map(part).collect();
@@ -128,7 +131,8 @@ pub(super) fn complete(shared: &Shared, upload: &Upload) -> Result<bool, Error> 
 
 impl Write for ObjectWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Not when it is full: what fits into one part is written with one call.
+        // A full buffer waits for the next write, because contents that fit into one part are written with
+        // one request.
         if self.buffer.len() >= self.part_bytes() {
             self.send()?;
         }
@@ -138,7 +142,7 @@ impl Write for ObjectWriter {
         Ok(taken)
     }
 
-    /// Nothing: parts have a least length, and nobody sees them.
+    /// Does nothing, because parts have a least length and nobody sees them.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -149,7 +153,8 @@ impl Output for ObjectWriter {
         if self.id.is_some() || self.failed {
             let upload = self.send_rest()?;
             self.id = None;
-            // An attempt whose answer was lost has completed it, if an object of its length is there.
+            // If the service does not know the upload but an object of its length exists, an attempt whose
+            // answer was lost has completed it.
             if complete(&self.shared, &upload)?
                 || self.shared.head(&upload.path, "look for")?.is_some_and(|meta| meta.size == upload.bytes)
             {
@@ -184,7 +189,8 @@ impl Drop for ObjectWriter {
     fn drop(&mut self) {
         let (Some(id), Ok(key)) = (self.id.take(), self.shared.key(&self.path)) else { return };
         let client = self.shared.connection.client.clone();
-        // Best effort: nobody sees parts, but their space costs until the bucket's own rules remove them.
+        // Best effort: nobody sees the parts, but they take paid space until the bucket's own rules remove
+        // them.
         let abort = async move { Ok(client.abort_multipart(&key, &id).await?) };
         drop(self.shared.wait(DROP_WAIT, abort));
     }

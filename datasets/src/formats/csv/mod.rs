@@ -1,4 +1,4 @@
-//! CSV: fields between commas, the first record names them.
+//! CSV: fields between commas, named by the first record.
 
 mod rows;
 mod scan;
@@ -19,17 +19,19 @@ use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Removal, Writer}
 
 /// CSV by RFC 4180, in any encoding; also `.gz`, `.zst` and `.bz2`.
 ///
-/// The first record names the fields. The id is `path:byte` where a record has none. Quoted fields may hold commas,
-/// doubled quotes and newlines; blank lines are no records. A record must have as many fields as the first; a record of
-/// one line that has others, or whose quotes are at fault, is a reject. Kept records are copied byte for byte behind the
-/// header in each part; removed ones get `duplicate_of`, `similarity`, `cluster` and `reason` (`…_dedup` where the file
-/// has a field of that name) as their last fields.
+/// The first record names the fields. The id is `path:byte` where a record has none. Quoted fields may hold
+/// commas, doubled quotes and newlines; blank lines are no records. A record must have as many fields as the
+/// first one. A record of one line with another number of fields, or with faulty quotes, is a reject. Kept
+/// records are copied byte for byte behind the header in each part. Removed ones get `duplicate_of`,
+/// `similarity`, `cluster` and `reason` as their last fields (with the suffix `_dedup` where the file has a
+/// field of that name).
 ///
-/// As [`CSV`] a file does not split: whether a newline is quoted is known only from the file's beginning. As
-/// [`WEIBO_CSV`] a record is one line, so plain files split at newlines, and a quoted newline is a reject.
+/// A file of [`CSV`] does not split, because whether a newline is quoted is known only from the beginning of
+/// the file. In [`WEIBO_CSV`] a record is one line, so plain files split at newlines, and a quoted newline is
+/// a reject.
 ///
-/// `weibo-csv` is the layout of posts gathered from Weibo's search by day: `userid,text` in GB18030, each post on a line
-/// that ends with CR LF. We know of no page that publishes them.
+/// `weibo-csv` is the layout of posts gathered from Weibo's search by day: `userid,text` in GB18030, each
+/// post on a line that ends with CR LF. We know of no page that publishes them.
 pub struct Csv {
     name: &'static str,
     one_line: bool,
@@ -45,7 +47,7 @@ impl Format for Csv {
         self.name
     }
 
-    /// By extension; posts of Weibo by their header too.
+    /// Recognises by extension; posts of Weibo also by their header.
     fn recognises(&self, path: &str, head: &[u8]) -> bool {
         if !has_suffix(Compression::named(path).0, ".csv") {
             return false;
@@ -89,10 +91,10 @@ impl Format for Csv {
 struct CsvReader {
     rows: Rows,
     reading: Reading,
-    /// For fields that must be decoded.
+    /// Buffers for fields that must be decoded.
     id: Vec<u8>,
     text: Vec<u8>,
-    /// The id of a record that has none.
+    /// Id of a record that has none.
     place: String,
 }
 
@@ -184,7 +186,7 @@ impl Writer for CsvWriter<'_> {
     }
 }
 
-/// The header with the fields of a removal.
+/// Returns the header with the fields of a removal.
 fn removed_header(rows: &Rows) -> Vec<u8> {
     let Some(header) = rows.header() else { return Vec::new() };
     let mut fields = String::new();
@@ -196,7 +198,7 @@ fn removed_header(rows: &Rows) -> Vec<u8> {
     [record, &rows.charset().encode(&fields, record), newline].concat()
 }
 
-/// Adds a field, with quotes where it needs them.
+/// Appends a field, with quotes where it needs them.
 fn push_field(record: &mut String, value: &str) {
     if value.contains([',', '"', '\n', '\r']) {
         record.push('"');

@@ -1,4 +1,4 @@
-//! The records of a CSV file: the reader and the writer both go by these.
+//! The records of a CSV file, for both the reader and the writer.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,35 +10,36 @@ use crate::{BadText, Error, Piece, Reading};
 
 /// The first record of a file, which names the fields.
 pub(super) struct Header {
-    /// With the byte order mark of UTF-8, where the file has one, and with a newline.
+    /// Bytes of the record with a newline, and with the byte order mark of UTF-8 where the file has one.
     pub bytes: Vec<u8>,
     pub names: Vec<String>,
-    /// Which field is the text.
+    /// Index of the field of the text.
     pub text: usize,
-    /// Which field is the id, if one is, and whether a record must have one.
+    /// Index of the field of the id, if there is one, and whether a record must have an id.
     pub id: Option<(usize, bool)>,
-    /// Where the records begin.
+    /// Offset behind the header.
     end: u64,
 }
 
 /// The records of a piece, in order. A record belongs to the piece in which its first line begins.
 pub(super) struct Rows {
     lines: Lines,
-    /// `None`: the file is empty.
+    /// Header of the file. `None` if the file is empty.
     header: Option<Header>,
     scan: Scan,
-    /// Of UTF-16, the record as ASCII.
+    /// The current record as ASCII, where the encoding is UTF-16.
     ascii: Vec<u8>,
     /// Whether a record is one line.
     one_line: bool,
-    /// Whether the record before was longer than is held, and ends in a quoted field that goes on.
+    /// Whether the last record was too long to be held, and ends in a quoted field that continues.
     too_long: bool,
 }
 
 impl Rows {
     /// Reads the header, and goes to the beginning of the piece.
     ///
-    /// Errors: the store's; [`Error::Field`] where the header lacks a field; [`Error::Data`] where it is no text.
+    /// Errors: those of the store; [`Error::Field`] where the header lacks a field; [`Error::Data`] where the
+    /// header is no text.
     pub fn open(piece: &Piece, reading: &Reading, one_line: bool) -> Result<Self, Error> {
         let first = Piece { start: 0, end: 1, ..piece.clone() };
         let mut header = Rows::unread(Lines::open(&first, reading)?, one_line);
@@ -58,7 +59,7 @@ impl Rows {
         Rows { lines, header: None, scan: Scan::default(), ascii: Vec::new(), one_line, too_long: false }
     }
 
-    /// Makes the record that was read the header.
+    /// Converts the record that was read to the header.
     fn into_header(self, reading: &Reading) -> Result<Header, Error> {
         let path = self.lines.path().to_owned();
         let mut buffer = Vec::new();
@@ -98,22 +99,24 @@ impl Rows {
         self.lines.charset()
     }
 
-    /// `None`: the file is empty.
+    /// Returns the header, or `None` if the file is empty.
     pub fn header(&self) -> Option<&Header> {
         self.header.as_ref()
     }
 
-    /// The record that [`Rows::advance`] went to.
+    /// Returns the current record.
     pub fn line(&self) -> Line<'_> {
         self.lines.line()
     }
 
-    /// Goes on to the next record: whether it can be read, else why not. `None`: no more start in the piece.
+    /// Advances to the next record. Returns why it cannot be read, if so, and `None` when no more records
+    /// start in the piece.
     ///
-    /// A record of several lines must be faultless; one that is longer than is held is passed to its end. Otherwise its first line is a bad record by itself, and the next
-    /// begins on the next line: so a quote too many or too few costs one line, not what lies up to the next quote.
+    /// A record of several lines must be faultless. Otherwise its first line is a bad record by itself, and
+    /// the next record begins on the next line. So a quote too many or too few costs one line, and not
+    /// everything up to the next quote. A record that is too long to be held is skipped to its end.
     ///
-    /// Errors: as in [`Lines::advance`].
+    /// Errors: those of [`Lines::advance`].
     pub fn advance(&mut self) -> Result<Option<Result<(), String>>, Error> {
         let Some(Header { names, end, .. }) = &self.header else { return Ok(None) };
         let (names, end) = (names.len(), *end);
@@ -121,7 +124,7 @@ impl Rows {
             self.pass_quoted()?;
         }
         while self.lines.advance_to_text()? {
-            // The header has been read.
+            // The header is no record.
             if self.lines.line().offset >= end {
                 return self.row(Some(names)).map(Some);
             }
@@ -171,7 +174,8 @@ impl Rows {
         Ok(Err(reason))
     }
 
-    /// Whether most lines of a record that is too long are records by themselves: then its quote was one too many.
+    /// Returns whether most lines of a record that is too long are records by themselves. Then its quote was
+    /// one too many.
     fn holds_records(&self, names: Option<usize>) -> bool {
         let text = self.charset().ascii(self.lines.line().bytes);
         let (mut scan, mut lines, mut records) = (Scan::default(), 0, 0);
@@ -182,7 +186,7 @@ impl Rows {
         records > lines / 2
     }
 
-    /// Passes the lines on which a quoted field goes on, and that on which it ends.
+    /// Skips the lines on which a quoted field continues, including the one on which it ends.
     fn pass_quoted(&mut self) -> Result<(), Error> {
         let mut end = End::Open;
         while end == End::Open && self.lines.advance()? {
@@ -205,8 +209,8 @@ impl Rows {
         if first { self.scan.line(text) } else { self.scan.more(text) }
     }
 
-    /// The value of a field of the current record, and whether illegal bytes in it were replaced; else where in the
-    /// record they are.
+    /// Returns the value of a field of the current record, and whether illegal bytes in it were replaced. An
+    /// error has the offset of the illegal bytes in the record.
     pub fn value<'b>(
         &'b self,
         field: usize,
@@ -231,7 +235,7 @@ impl Rows {
     }
 }
 
-/// A record without its newline, and its newline, which is made where it is missing.
+/// Splits a record from its newline. A missing newline is added.
 pub(super) fn split_newline(charset: Charset, bytes: &[u8]) -> (&[u8], &[u8]) {
     let length = charset.unit() * without_newline(&charset.ascii(bytes));
     let (record, newline) = bytes.split_at(length.min(bytes.len()));

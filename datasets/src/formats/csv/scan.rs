@@ -1,42 +1,53 @@
-//! Where the fields of a CSV record lie, and where it ends.
+//! The fields of a CSV record, and the end of the record.
 
 use std::ops::Range;
 
 use memchr::memchr;
 
-/// Finds the fields of one record, line by line, by RFC 4180: a field that begins with a quote ends with one, and holds
-/// quotes doubled. A quote within a field that does not begin with one is text, as most programs have it.
+/// Finder of the fields of one record, line by line, by RFC 4180. A field that begins with a quote ends with
+/// one, and holds quotes doubled. A quote in a field that does not begin with one is text, as in most
+/// programs.
 ///
 /// Memory: 16 bytes for each field, up to [`MAX_FIELDS`].
+///
+/// For example:
+///
+/// ```text
+/// 1,abc             a record of two fields: 0..1 and 2..5
+/// 1,"a,b"           a record of two fields: 0..1 and 2..7, with its quotes
+/// 1,"a              open: the quoted field continues on the next line
+/// 1,"a" b           faulty: neither a comma nor the end of the line behind the quote
+/// 1,a"b             a record of two fields: the quote is text
+/// ```
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    /// Of each field, with its quotes; of the first [`MAX_FIELDS`].
+    /// Place of each of the first [`MAX_FIELDS`] fields, with its quotes.
     pub fields: Vec<Range<usize>>,
-    /// How many there are.
+    /// Number of all fields.
     pub count: usize,
-    /// Of the field that is being read.
+    /// Offset of the current field.
     start: usize,
-    /// How far the text is read.
+    /// Offset up to which the text was scanned.
     at: usize,
     quoted: bool,
 }
 
-/// What the end of the text is to the record.
+/// State of the record at the end of the text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// The record ends with it.
+    /// The record ends there.
     Record,
-    /// A quoted field goes on behind it.
+    /// A quoted field continues behind it.
     Open,
-    /// There is none: behind a closing quote stands neither a comma nor the end of the line.
+    /// The record is faulty: neither a comma nor the end of the line follows a closing quote.
     Faulty,
 }
 
-/// A header of more fields is refused.
+/// Largest number of fields. A header with more is refused.
 pub(super) const MAX_FIELDS: usize = 100_000;
 
 impl Scan {
-    /// Begins a record with its first line.
+    /// Scans the first line of a record.
     pub fn line(&mut self, text: &[u8]) -> End {
         self.fields.clear();
         self.count = 0;
@@ -46,7 +57,7 @@ impl Scan {
         self.more(text)
     }
 
-    /// Goes on behind what is not held, in a quoted field. `text`: the next line alone.
+    /// Continues in a quoted field, behind text that is not held. `text` is the next line alone.
     pub fn within_quotes(&mut self, text: &[u8]) -> End {
         self.fields.clear();
         self.count = 0;
@@ -55,7 +66,7 @@ impl Scan {
         self.more(text)
     }
 
-    /// Goes on. `text`: the record so far, all of its lines.
+    /// Continues the scan. `text` is the record so far, with all of its lines.
     pub fn more(&mut self, text: &[u8]) -> End {
         loop {
             if !self.quoted {
@@ -105,7 +116,7 @@ impl Scan {
     }
 }
 
-/// The length of a line without its newline.
+/// Returns the length of a line without its newline.
 pub(super) fn without_newline(line: &[u8]) -> usize {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     line.strip_suffix(b"\r").unwrap_or(line).len()

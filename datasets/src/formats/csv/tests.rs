@@ -1,4 +1,4 @@
-//! What is read from CSV files and written back, whole, cut and damaged.
+//! CSV files, read and written back: whole, cut and damaged.
 
 use super::*;
 use crate::testing::{
@@ -19,7 +19,7 @@ fn read_whole(format: &Csv, path: &str, bytes: &[u8]) -> Vec<Record> {
     records
 }
 
-/// The file in each encoding.
+/// Returns the file in each encoding.
 fn encoded(text: &str) -> [Vec<u8>; 3] {
     let utf16 = format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect();
     [text.as_bytes().to_vec(), encoding_rs::GB18030.encode(text).0.into_owned(), utf16]
@@ -42,7 +42,7 @@ fn every_record_is_read_and_kept_as_it_was_in_every_encoding() {
 
 #[test]
 fn a_short_field_is_read_as_the_rest_of_its_record_is() {
-    // So much ASCII first that the file as a whole says nothing of its encoding.
+    // The file begins with enough ASCII to hide the encoding of the file as a whole.
     let ascii = "1,none,nothing but ASCII in this line\n".repeat(3_000);
     let last = encoding_rs::GBK.encode("2,国家统计局十九日发布的数据显示生产总值同比增长,谢谢\n").0;
     let file = [b"id,note,text\n", ascii.as_bytes(), &last].concat();
@@ -68,7 +68,7 @@ fn removed_records_get_four_more_fields() {
     let file = "id,text,cluster\r\n1,a,x\r\n2,\"b\nb\",y";
     let removed = "id,text,cluster,duplicate_of,similarity,cluster_dedup,reason\r\n\
                    1,a,x,\"新,\"\"\",0.875,c,similar\r\n2,\"b\nb\",y,\"新,\"\"\",0.875,c,similar\n";
-    // All ASCII, a file is written as UTF-8.
+    // A file of pure ASCII is written as UTF-8, so the GB18030 version is left out.
     let [utf8, _, utf16] = encoded(file);
     let [removed_utf8, _, removed_utf16] = encoded(removed);
     for (file, removed) in [(utf8, removed_utf8), (utf16, removed_utf16)] {
@@ -95,7 +95,7 @@ fn posts_of_weibo_split_at_newlines() {
     let file = "userid,text\r\n0,\"转发, 新\"\r\n0,讯\r\n0,\"two\r\nlines\"\r\n0,末";
     let kept = "userid,text\r\n0,\"转发, 新\"\r\n0,讯\r\n0,末\n";
     for (file, kept) in encoded(file).iter().zip(encoded(kept)) {
-        // Each piece of a split has a header of its own; here they are one part only.
+        // Each piece of a split has a header of its own; here the parts are one.
         let blob = MemoryBlob::shared("/a.csv", file, 7);
         let whole = pieces(&blob, &[]);
         let records = read(&WEIBO_CSV, &whole, &Reading::default()).0;
@@ -214,7 +214,7 @@ fn damage_costs_the_record_that_it_hits() {
     assert_eq!(whole.len(), 60);
     for (mutant, damage) in mutants(file.as_bytes(), 2000) {
         if damage.start < 8 {
-            continue; // the header: it names the fields of all
+            continue; // the header names the fields of all records
         }
         let blob = MemoryBlob::shared("/a.csv", &mutant, 1000);
         let pieces = pieces(&blob, &[]);

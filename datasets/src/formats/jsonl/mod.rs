@@ -11,13 +11,15 @@ use crate::{BadText, Error, Fate, Format, Parts, Piece, Reader, Reading, Removal
 
 /// JSON lines: one object per line; also `.gz`, `.zst` and `.bz2`.
 ///
-/// Plain files split at newlines. UTF-8 by the standard, but the other encodings are read as well. Blank lines and a
-/// byte order mark are not records. Of a name that an object holds twice the last value counts. The text must be a
-/// string (null is not one). The id is a string, or a number as it is written; anything else counts as no id. What is
-/// not valid JSON, nested deeper than 128, or too long is a reject.
+/// Plain files split at newlines. The standard requires UTF-8, but the other encodings are read as well.
+/// Blank lines and a byte order mark are no records. If an object has a name twice, the last value counts.
+/// The text must be a string (null is not one). The id is a string, or a number as it is written; anything
+/// else counts as no id. A line that is not valid JSON, is nested deeper than 128, or is too long is a
+/// reject.
 ///
-/// Kept lines are copied byte for byte; removed ones get `duplicate_of`, `similarity`, `cluster` and
-/// `reason` as their last members (`…_dedup` where they have one of that name). Both are compressed as the input was.
+/// Kept lines are copied byte for byte. Removed ones get `duplicate_of`, `similarity`, `cluster` and `reason`
+/// as their last members (with the suffix `_dedup` where they already have one of that name). Both are
+/// compressed as the input was.
 pub struct Jsonl;
 
 /// The one value of [`Jsonl`].
@@ -28,9 +30,9 @@ impl Format for Jsonl {
         "jsonl"
     }
 
-    /// By extension, or by `{"` at the beginning of the (decompressed) file.
+    /// Recognises by extension, or by `{"` at the beginning of the (decompressed) file.
     ///
-    /// A `.zst` or `.bz2` of another name is known only where 4 KiB hold a whole compressed block.
+    /// A `.zst` or `.bz2` of another name is recognised only where 4 KiB hold a whole compressed block.
     fn recognises(&self, path: &str, head: &[u8]) -> bool {
         let (name, _) = Compression::named(path);
         if [".jsonl", ".ndjson", ".json"].iter().any(|suffix| has_suffix(name, suffix)) {
@@ -80,15 +82,15 @@ fn begins_an_object(head: &[u8]) -> bool {
 struct JsonlReader {
     lines: Lines,
     reading: Reading,
-    /// For lines that must be decoded.
+    /// Buffer for lines that must be decoded.
     buffer: Vec<u8>,
-    /// The id of a line that has none.
+    /// Id of a line that has none.
     place: String,
-    /// The first line without a field that was asked for.
+    /// Error of the first line without a requested field.
     without_field: Option<Error>,
 }
 
-/// So many names of a line's fields are told to whoever asked for another.
+/// Number of a line's field names that are listed to a user who asked for another one.
 const TOLD_NAMES: usize = 100;
 
 impl Reader for JsonlReader {
@@ -139,12 +141,12 @@ struct JsonlWriter<'a> {
     kept: PartWriter<'a>,
     removed: PartWriter<'a>,
     reading: Reading,
-    /// For lines that must be decoded.
+    /// Buffer for lines that must be decoded.
     buffer: Vec<u8>,
 }
 
 impl JsonlWriter<'_> {
-    /// Writes a removed line; `false` where it is no object.
+    /// Writes a removed line. Returns `false` where it is no object.
     fn remove(&mut self, lines: &Lines, kind: &Kind, removal: &Removal) -> Result<bool, Error> {
         let (charset, line) = (lines.charset(), lines.line());
         let Some(brace) = charset.last(line.bytes, b'}') else { return Ok(false) };

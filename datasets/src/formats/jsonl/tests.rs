@@ -1,4 +1,4 @@
-//! What is read from JSON lines and written back, whole, compressed, cut and damaged.
+//! JSON lines, read and written back: whole, compressed, cut and damaged.
 
 use std::io::{Read as _, Write as _};
 
@@ -45,7 +45,7 @@ fn unpacked(compression: Compression, bytes: Vec<u8>) -> Vec<u8> {
     text
 }
 
-/// Lines that no compressor makes small, so that they fill many blocks.
+/// Returns lines that compress badly, so that they fill many blocks.
 fn many_lines() -> Vec<u8> {
     let mut random = 1u64;
     let mut lines = String::new();
@@ -270,7 +270,7 @@ fn every_encoding_is_read_and_written_as_it_was() {
     let expected = [doc("甲", "新华社北京电"), doc("a", "\u{0a0a}讯")];
     for encode in [gb18030, utf16] {
         assert_eq!(check_splits(&JSONL, "/a.jsonl", &encode(file), &encode(kept)), expected);
-        // What is removed is read back in the same encoding, with the members.
+        // Removed lines are read back in the same encoding, with the new members.
         let blob = MemoryBlob::shared("/a.jsonl", &encode(file), 9);
         let pieces = pieces(&blob, &[]);
         let (parts, failed) = divide(&JSONL, &pieces, &expected, |id| Fate::Removed(removal(id)));
@@ -402,9 +402,10 @@ fn damage_of_a_compressed_file_never_passes_in_silence() {
         for (mutant, _) in mutants(&bytes, 2000).filter(|(mutant, _)| !mutant.is_empty()) {
             let (records, failed) = read_bytes(path, &mutant);
             match failed {
-                // What came before the check sum was given, and may be wrong: that is why the file is a reject too.
+                // The records before the checksum were already returned and may be wrong, so the file is a
+                // reject too.
                 Some(error) => assert!(error.is_data(), "{path}: {error}"),
-                // The times and names in a header are no part of the text.
+                // Damage to the times and names in a header does not change the text.
                 None => {
                     assert!(records == whole, "{path} differs");
                     silent += 1;

@@ -1,20 +1,25 @@
-//! The process that reads documents for another: this program itself, started once more.
+//! The process that reads documents for another one: this program itself, started once more.
 
 use std::io::{self, Read, Write};
 
 use super::confine::{Bounds, confine};
 use super::extract;
 
-/// The first argument that makes this program serve as an extractor; then come its [`Bounds`].
+/// First argument that makes this program serve as an extractor. Its [`Bounds`] follow.
 pub const EXTRACT: &str = "__extract";
-/// What an extractor says once it can do no harm.
+/// Line that an extractor sends once it is confined.
 pub(super) const READY: &[u8; 6] = b"ready\n";
 
 /// Reads the one document of `request` and answers it.
 ///
-/// A request is its length (8 bytes, little endian) and the document; a response a byte, 1 for text and 0 for a
-/// reason why there is none, a length and that. Before it reads a byte, the process confines itself (`confine.rs`).
-/// A document that is too long, and an error of the pipes, end it: nobody would send one. So does a request that never
+/// | message | contents |
+/// |---|---|
+/// | request | length of the document (8 bytes, little-endian), document |
+/// | response | 1 for a text or 0 for the reason why there is none (1 byte), length, text or reason |
+///
+/// The process confines itself (`confine.rs`) before it reads a byte. A document that is too long and an
+/// error of the pipes end the process, because the parent never sends the one or causes the other. A request
+/// that never comes ends the process without an answer.
 /// comes, without an answer.
 pub fn serve(mut request: impl Read, mut response: impl Write, bounds: Bounds) -> io::Result<()> {
     confine(bounds)?;
@@ -32,7 +37,7 @@ pub fn serve(mut request: impl Read, mut response: impl Write, bounds: Bounds) -
     write_message(&mut response, text.as_bytes())
 }
 
-/// Reads a length and as many bytes; memory is taken as they come.
+/// Reads a length and that many bytes. Memory grows as the bytes come.
 pub(super) fn read_message(from: &mut impl Read, max_bytes: usize) -> io::Result<Vec<u8>> {
     let mut length = [0; 8];
     from.read_exact(&mut length)?;

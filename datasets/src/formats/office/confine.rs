@@ -1,4 +1,5 @@
-//! What a process that reads foreign documents may still do: think, and talk to the one that started it.
+//! Confinement of a process that reads foreign documents. It may still compute, and talk to the process that
+//! started it.
 
 use std::io;
 
@@ -8,43 +9,43 @@ use crate::Reading;
 
 /// CPU time for one document, in seconds.
 pub(super) const CPU_SECONDS: u64 = 10;
-/// Of the stack, so that nesting without end meets one.
+/// Size of the stack, in bytes. Endless nesting meets this limit.
 const STACK_BYTES: u64 = 8 << 20;
 
-/// What a process that reads a document may take.
+/// Bounds of a process that reads a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// The document as it is stored, and its text.
+    /// Longest document as it is stored, and longest text, in bytes.
     pub max_bytes: usize,
-    /// All of its data: the file, the decompressed body, the text and copies of them.
+    /// Memory for all data, in bytes: the file, the decompressed body, the text and copies of them.
     pub memory_bytes: u64,
 }
 
 impl Bounds {
-    /// Those of a reading.
+    /// Returns the bounds of a reading.
     pub(super) fn of(reading: &Reading) -> Self {
         let max_bytes = reading.max_record_bytes;
         Bounds { max_bytes, memory_bytes: (6 * max_bytes as u64).max(reading.block_bytes as u64) }
     }
 
-    /// For the command line of the process.
+    /// Returns the bounds as arguments of the command line of the process.
     pub(super) fn arguments(self) -> [String; 2] {
         [self.max_bytes.to_string(), self.memory_bytes.to_string()]
     }
 
-    /// From the command line; `None` if they are not there.
+    /// Reads the bounds from the command line. Returns `None` if they are missing.
     pub fn of_arguments(mut arguments: impl Iterator<Item = String>) -> Option<Self> {
         let max_bytes = arguments.next()?.parse().ok()?;
         Some(Bounds { max_bytes, memory_bytes: arguments.next()?.parse().ok()? })
     }
 }
 
-/// Takes from this process, for good, all that reading a document does not need.
+/// Takes from this process, for good, everything that reading a document does not need.
 ///
-/// Memory for data is limited, no file grows, no core is left, and no descriptor can be opened: neither file nor
-/// socket. Every system call fails with "operation not permitted" but those for memory, time and the descriptors that are
-/// already open. An error means that the process is not confined and must not go on: so it is where there is no filter
-/// of system calls, which is everywhere but on Linux on x86-64 and AArch64.
+/// Memory for data is limited, no file grows, no core is left, and no descriptor can be opened: neither file
+/// nor socket. Every system call fails with "operation not permitted", except those for memory, time and the
+/// descriptors that are already open. After an error the process is not confined and must end. This is always
+/// so where system calls cannot be filtered, which is everywhere but on Linux on x86-64 and AArch64.
 pub(super) fn confine(bounds: Bounds) -> io::Result<()> {
     let limit = |resource, bytes: u64| {
         let bytes = Some(getrlimit(resource).maximum.map_or(bytes, |maximum| bytes.min(maximum)));
@@ -53,13 +54,14 @@ pub(super) fn confine(bounds: Bounds) -> io::Result<()> {
     limit(Resource::Core, 0)?;
     limit(Resource::Fsize, 0)?;
     limit(Resource::Nofile, 0)?;
-    // Not the address space: that would count the program itself.
+    // A limit of the address space would count the program itself.
     limit(Resource::Data, bounds.memory_bytes)?;
     let stack = getrlimit(Resource::Stack);
     if stack.current.is_none_or(|bytes| bytes > STACK_BYTES) {
         setrlimit(Resource::Stack, Rlimit { current: Some(STACK_BYTES), ..stack })?;
     }
-    // After these the system ends it by a signal. It counts whole seconds, and has used some of one.
+    // After these seconds the system ends the process by a signal. The system counts whole seconds, and the
+    // process has used part of one.
     let (cpu, end) = (getrlimit(Resource::Cpu), 1 + CPU_SECONDS);
     let current = Some(cpu.maximum.map_or(end, |maximum| end.min(maximum)));
     setrlimit(Resource::Cpu, Rlimit { current, ..cpu })?;
@@ -75,8 +77,8 @@ mod filter {
         SeccompRule,
     };
 
-    /// Memory, time, ending, and reading and writing what is open. `rt_sig*` and `sigaltstack` are the runtime's,
-    /// for reporting that the stack has overflowed.
+    /// System calls for memory, time, ending, and reading and writing what is open. The runtime uses
+    /// `rt_sig*` and `sigaltstack` to report a stack overflow.
     const ALLOWED: [i64; 24] = [
         libc::SYS_read,
         libc::SYS_readv,
@@ -104,7 +106,7 @@ mod filter {
         libc::SYS_exit_group,
     ];
 
-    /// Confines the calling thread, and those that it would start.
+    /// Confines the calling thread, and the threads that it would start.
     pub(super) fn apply() -> io::Result<()> {
         let program = program(std::process::id()).map_err(io::Error::other)?;
         seccompiler::apply_filter(&program).map_err(io::Error::other)
@@ -117,7 +119,8 @@ mod filter {
             Ok(vec![SeccompRule::new(vec![condition])?])
         };
         let mut rules: std::collections::BTreeMap<_, _> = ALLOWED.map(|call| (call, Vec::new())).into();
-        // Its own limits, and signals to itself, which is how it aborts; not those of others.
+        // The process may change its own limits, and send signals to itself, which is how it aborts. It may
+        // do neither to others.
         rules.insert(libc::SYS_prlimit64, first_is(0)?);
         rules.insert(libc::SYS_tgkill, first_is(process)?);
         let refused = SeccompAction::Errno(libc::EPERM as u32);
@@ -128,7 +131,8 @@ mod filter {
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod filter {
-    /// Limits alone would leave a parser that was taken over with most of what this user may do.
+    /// Refuses to go on, because limits alone would leave a hijacked parser with most of what this user may
+    /// do.
     pub(super) fn apply() -> std::io::Result<()> {
         Err(std::io::Error::new(
             std::io::ErrorKind::Unsupported,

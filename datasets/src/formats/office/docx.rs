@@ -9,12 +9,13 @@ use quick_xml::name::{Namespace, ResolveResult};
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-/// The part that holds the body.
+/// Name of the part that holds the body.
 const BODY: &str = "word/document.xml";
-/// Elements within elements. Word's own documents stay below a hundred.
+/// Largest depth of nested elements. Word's own documents stay below 100.
 const MAX_DEPTH: usize = 1000;
 
-/// The namespaces of ECMA-376, transitional and strict, for text, and that of its part 3.
+/// Namespaces of ECMA-376 for text, transitional and strict. Those of math and of compatibility (part 3)
+/// follow.
 const WORD: [&[u8]; 2] = [
     b"http://schemas.openxmlformats.org/wordprocessingml/2006/main",
     b"http://purl.oclc.org/ooxml/wordprocessingml/main",
@@ -25,12 +26,12 @@ const MATH: [&[u8]; 2] = [
 ];
 const COMPATIBILITY: &[u8] = b"http://schemas.openxmlformats.org/markup-compatibility/2006";
 
-/// The body's text, each paragraph closed by a newline; deleted text and text that was moved away are left out, as
-/// are headers, footnotes and comments, which are other parts.
+/// Returns the text of the body, with a newline after each paragraph. Text that was deleted or moved away is
+/// left out, as are headers, footnotes and comments, which are other parts.
 ///
-/// `max_bytes` bounds all entries of the archive together, once decompressed: their checksums are compared, and one
-/// that does not hold is an error. But for the body they are not held, nor looked at. Memory: up to twice the body,
-/// three times for UTF-16. Errors say why there is no text.
+/// `max_bytes` bounds all entries of the archive together, once decompressed. Their checksums are compared,
+/// and a wrong one is an error. Entries other than the body are neither held nor interpreted. Memory: up to
+/// twice the body, three times for UTF-16. Errors say why there is no text.
 pub(super) fn text(bytes: &[u8], max_bytes: usize) -> Result<String, String> {
     let body = body(bytes, max_bytes)?;
     read(&utf8(&body)?)
@@ -39,7 +40,7 @@ pub(super) fn text(bytes: &[u8], max_bytes: usize) -> Result<String, String> {
 fn body(bytes: &[u8], max_bytes: usize) -> Result<Vec<u8>, String> {
     let damaged = |error: ZipError| format!("the ZIP archive is damaged: {error}");
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(damaged)?;
-    // Which of two entries of one name counts is another in every program that reads them.
+    // Programs differ in which of two entries of one name they read.
     if archive.has_duplicate_names() {
         return Err("the ZIP archive has two entries of one name".to_owned());
     }
@@ -64,7 +65,7 @@ fn body(bytes: &[u8], max_bytes: usize) -> Result<Vec<u8>, String> {
     Ok(body)
 }
 
-/// XML of a document is in UTF-8 or UTF-16 (ECMA-376 part 2), the latter with a byte order mark.
+/// Decodes the XML of a document, which is in UTF-8 or in UTF-16 with a byte order mark (ECMA-376 part 2).
 fn utf8(xml: &[u8]) -> Result<Cow<'_, str>, String> {
     let (text, wrong) = match xml {
         [0xff, 0xfe, rest @ ..] => encoding_rs::UTF_16LE.decode_without_bom_handling(rest),
@@ -74,18 +75,18 @@ fn utf8(xml: &[u8]) -> Result<Cow<'_, str>, String> {
     if wrong { Err(format!("{BODY} is neither UTF-8 nor UTF-16")) } else { Ok(text) }
 }
 
-/// What an element is to us.
+/// Role of an element.
 #[derive(Clone, Copy, PartialEq)]
 enum Element {
     Paragraph,
     Run,
-    /// Characters that count.
+    /// Its characters belong to the text.
     Text,
-    /// Of the branches of such an element one counts; whether it has been met.
+    /// Only one branch of this element counts. `met` says whether that branch has come.
     Alternatives {
         met: bool,
     },
-    /// With all that is in it.
+    /// The element and everything in it is skipped.
     Skipped,
     Other,
 }
@@ -132,7 +133,7 @@ fn read(xml: &str) -> Result<String, String> {
     }
 }
 
-/// Puts down what an element says by its being there, and tells what it is.
+/// Handles the start of an element: writes the text that it stands for, and returns its role.
 fn opened(namespace: &ResolveResult<'_>, name: &[u8], stack: &mut [Element], text: &mut String) -> Element {
     let ResolveResult::Bound(Namespace(namespace)) = namespace else {
         return inherited(stack.last());
@@ -142,7 +143,7 @@ fn opened(namespace: &ResolveResult<'_>, name: &[u8], stack: &mut [Element], tex
         return Element::Skipped;
     }
     match name {
-        // A choice for programs that know an extension, and what is to be shown by the others: the same twice.
+        // A choice for programs that know an extension, and a fallback for others, hold the same text twice.
         b"Choice" | b"Fallback" if *namespace == COMPATIBILITY => match parent {
             Some(Element::Alternatives { met: met @ false }) => {
                 *met = true;
@@ -160,7 +161,7 @@ fn opened(namespace: &ResolveResult<'_>, name: &[u8], stack: &mut [Element], tex
             close_line(text);
             Element::Other
         }
-        // Elsewhere, `tab` is a stop and not a character.
+        // Outside of a run, `tab` is a tab stop and not a character.
         b"tab" | b"ptab" if word && parent.as_deref() == Some(&Element::Run) => {
             text.push('\t');
             Element::Other
@@ -193,7 +194,7 @@ fn close_line(text: &mut String) {
     }
 }
 
-/// The character of a reference: a number, or one of the five names that XML itself knows.
+/// Returns the character of a reference: a number, or one of the five names that XML itself defines.
 fn character(reference: &BytesRef<'_>) -> Result<char, String> {
     let name = reference.decode().map_err(|error| error.to_string())?;
     let number =

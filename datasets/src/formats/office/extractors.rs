@@ -1,4 +1,4 @@
-//! The processes that read documents, as seen from the one that started them.
+//! The processes that read documents, as seen from the process that started them.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -15,35 +15,36 @@ use super::child::{EXTRACT, READY, read_message, write_message};
 use super::confine::{Bounds, CPU_SECONDS};
 use super::extract;
 
-/// A document takes no more CPU time than [`CPU_SECONDS`]; this is for a process that was stopped.
+/// Time limit for an answer. The CPU time of a document is limited by [`CPU_SECONDS`]; this limit is for a
+/// process that was stopped.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Processes that read Word and PDF documents, so that one that explodes costs a document and not the job.
+/// Processes that read Word and PDF documents, so that a malicious one costs a document and not the job.
 ///
-/// Each reads one document and ends, so that no document can leave anything behind for the next. While it reads, the
-/// next one starts: so there are never more than two for each reader, one of which has read nothing, and each takes up to
-/// [`Bounds::memory_bytes`]. They end with this value.
+/// Each process reads one document and ends, so that no document can affect the next. The next process starts
+/// while one reads. So each reader has two processes at most, one of which has read nothing, and each process
+/// takes up to [`Bounds::memory_bytes`]. The processes end with this value.
 ///
-/// The default is none: then documents are read in this process, which a bomb can end.
+/// The default has no processes: documents are read in this process, which a decompression bomb can end.
 #[derive(Debug, Default)]
 pub struct Extractors {
-    /// A program and its first arguments; none: this process.
+    /// A program and its first arguments. Empty means this process.
     command: Vec<OsString>,
-    /// Started, and perhaps not ready yet.
+    /// Processes that were started and may not be ready yet.
     waiting: Mutex<Vec<Extractor>>,
 }
 
 impl Extractors {
-    /// Extractors that are this program, started again with [`EXTRACT`], which its `main` must hand to
-    /// [`serve`](super::child::serve) before all else.
+    /// Creates extractors that are this program, started again with [`EXTRACT`]. The program's `main` must
+    /// hand that argument to [`serve`](super::child::serve) before all else.
     pub fn of_this_program() -> io::Result<Self> {
-        // The name of the program may be another one's by now, after an upgrade; this is what runs.
+        // After an upgrade, the program's name may belong to another program; this path is the one that runs.
         let program =
             if cfg!(target_os = "linux") { "/proc/self/exe".into() } else { std::env::current_exe()?.into() };
         Ok(Extractors { command: vec![program, EXTRACT.into()], ..Extractors::default() })
     }
 
-    /// The text of a document, or why there is none.
+    /// Returns the text of a document, or why there is none.
     ///
     /// An error means that no extractor could be started.
     pub(super) fn extract(&self, document: Vec<u8>, bounds: Bounds) -> io::Result<Answer> {
@@ -73,7 +74,7 @@ impl Extractor {
     fn start(command: &[OsString], bounds: Bounds) -> io::Result<Self> {
         let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
-        // No environment: it may hold keys, and nothing in it matters here.
+        // The environment is empty: it may hold keys, and nothing in it matters here.
         command.args(arguments).args(bounds.arguments()).env_clear().current_dir("/");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = Process(command.spawn()?);
@@ -87,7 +88,7 @@ impl Extractor {
         let Extractor { mut process, bounds, mut stdin, mut stdout } = self;
         let (answered, answers) = mpsc::channel();
         thread::Builder::new().name("extractor".to_owned()).spawn(move || {
-            // Nobody waits any more for an answer that comes too late.
+            // After the deadline nobody receives the answer.
             let _late = answered.send(ask(&mut stdin, &mut stdout, &document, bounds.max_bytes));
         })?;
         match answers.recv_timeout(PATIENCE) {
@@ -114,7 +115,7 @@ impl Extractor {
 struct Process(Child);
 
 impl Process {
-    /// Ends it, if it has not ended by itself: how it ended, and what it said last.
+    /// Ends the process, unless it has ended by itself. Returns its exit status and its last output.
     fn end(&mut self) -> (ExitStatus, String) {
         // Neither fails for a child that we started and have not waited for.
         let _ended = self.0.kill();
@@ -134,7 +135,8 @@ impl Drop for Process {
     }
 }
 
-/// `None`: it is not ready to read documents.
+/// Sends a document to a process and reads the answer. Returns `None` if the process is not ready to read
+/// documents.
 fn ask(
     stdin: &mut ChildStdin,
     stdout: &mut ChildStdout,
@@ -148,7 +150,7 @@ fn ask(
     write_message(stdin, document)?;
     let mut sort = [0];
     stdout.read_exact(&mut sort)?;
-    // A reason is short, but may be longer than the shortest records.
+    // A reason is short, but may be longer than a small limit for records.
     let said = read_message(stdout, max_bytes.max(1 << 16))?;
     let said = String::from_utf8(said).map_err(io::Error::other)?;
     Ok(Some(if sort == [1] { Ok(said) } else { Err(said) }))
@@ -172,7 +174,7 @@ fn why_died(status: ExitStatus, said: &str, bounds: Bounds) -> String {
 mod tests {
     use super::*;
 
-    /// Extractors that are a shell with this script; a document has one byte, so a request has nine.
+    /// Returns extractors that are a shell with this script. A document has one byte, so a request has nine.
     fn extractors(script: &str) -> Extractors {
         let command = ["/bin/sh", "-c", script].map(OsString::from).to_vec();
         Extractors { command, ..Extractors::default() }
@@ -186,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_process_reads_one_document_and_the_next_one_waits_for_the_next() {
-        // It answers with its number.
+        // The script answers with its process number.
         let number = "printf '\\001\\007\\000\\000\\000\\000\\000\\000\\000%07d' $$";
         let once = extractors(&format!("{TAKE} {number}; exec head -c 9 >/dev/null"));
         let mut processes = std::collections::BTreeSet::new();

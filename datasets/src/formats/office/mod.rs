@@ -1,7 +1,8 @@
 //! Folders of Word and PDF documents.
 //!
-//! What is in such a file was made by someone else's program, and is read by someone else's parser: `child` does it in
-//! a process of its own, which `confine` has taken everything from; `extractors` starts those and asks them.
+//! Such a file was made by a foreign program and is read by a foreign parser. So `child` reads it in a
+//! process of its own, which `confine` has deprived of everything else; `extractors` starts those processes
+//! and asks them.
 
 mod child;
 mod confine;
@@ -23,10 +24,10 @@ use crate::{Error, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// Word (`.docx`) and PDF files, each one document.
 ///
-/// The id is the file's path below the input; the text is that of the body, or of the pages. A file that has no
-/// text, only images, is a reject, and so is one that is damaged, encrypted, or longer than the longest record, as it
-/// is or decompressed. So are `.doc` files and ZIP archives: they are recognised to be refused one by one. Files
-/// are copied whole, to the same path below `kept` or `removed`.
+/// The id is the file's path below the input; the text is that of the body, or of the pages. A file is a
+/// reject if it has no text but only images, is damaged or encrypted, or is longer than the longest record,
+/// as stored or decompressed. `.doc` files and ZIP archives are recognised only to be rejected one by one.
+/// Files are copied whole, to the same path below `kept` or `removed`.
 ///
 /// Sources: ECMA-376 (Office Open XML), ISO 32000-1 (PDF).
 pub struct Office;
@@ -38,7 +39,8 @@ const ZIP: &[u8] = b"PK\x03\x04";
 const EMPTY_ZIP: &[u8] = b"PK\x05\x06";
 const OLE: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
 const PDF: &[u8] = b"%PDF-";
-/// How far into a file its `%PDF-` may come, as in ISO 32000's implementation notes.
+/// Number of bytes at the beginning of a file in which its `%PDF-` may come, as in ISO 32000's implementation
+/// notes.
 const PDF_HEAD_BYTES: usize = 1024;
 
 impl Format for Office {
@@ -46,7 +48,7 @@ impl Format for Office {
         "office"
     }
 
-    /// By the name's ending, or by the first bytes.
+    /// Recognises by extension, or by the first bytes.
     fn recognises(&self, path: &str, head: &[u8]) -> bool {
         let named = [".docx", ".pdf", ".doc", ".zip"].iter().any(|suffix| has_suffix(path, suffix));
         named || [ZIP, EMPTY_ZIP, OLE, PDF].iter().any(|magic| head.starts_with(magic))
@@ -70,7 +72,7 @@ impl Format for Office {
     }
 }
 
-/// The one document of a piece that begins where its file does.
+/// Reader of the one document of a piece that begins where its file does.
 struct DocumentReader {
     piece: Piece,
     extractors: Arc<Extractors>,
@@ -99,7 +101,8 @@ impl Reader for DocumentReader {
     }
 }
 
-/// The text of a document, or why there is none. It must not be called on foreign documents but in an extractor.
+/// Returns the text of a document, or why there is none. For foreign documents this must be called only in an
+/// extractor.
 fn extract(document: Vec<u8>, max_bytes: usize) -> Result<String, String> {
     let text = cluster::catch(|| {
         let head = &document[..document.len().min(PDF_HEAD_BYTES)];
@@ -114,7 +117,7 @@ fn extract(document: Vec<u8>, max_bytes: usize) -> Result<String, String> {
         }
     });
     let text = text.flatten()?;
-    // An empty document would be a near-duplicate of all others.
+    // A document without text would be a near-duplicate of all others.
     if text.trim().is_empty() { Err("no text: scanned or empty".to_owned()) } else { Ok(text) }
 }
 

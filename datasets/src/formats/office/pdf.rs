@@ -9,18 +9,20 @@ use hayro_interpret::{
     InterpreterSettings, SoftMask, interpret_page,
 };
 
-/// Units of a font to one em, in which the interpreter gives widths and places.
+/// Units of a font in one em, in which the interpreter gives widths and positions.
 const UNITS: f64 = 1000.0;
-/// Text this far from where the last character ended, in ems, is set off by a space; across, it is on another line.
+/// Least distances between the end of a character and the next one, in ems. Beyond `GAP` along the line a
+/// space is added; beyond `LINE` across it a newline.
 const GAP: f64 = 0.2;
 const LINE: f64 = 0.5;
 
-/// The text of all pages, lines and pages closed by a newline.
+/// Returns the text of all pages, with a newline after each line and page.
 ///
-/// A character is what the font says of its glyph: by its ToUnicode map, its names, or for fonts that are not
-/// embedded the maps of Adobe's collections (GB1, CNS1, Japan1, Korea1); else it is U+FFFD. A document most of which
-/// is such has no text. Images are not looked at. `max_bytes` bounds the text and the drawing instructions of each
-/// page. Memory: the file, and what the page needs. Errors say why there is no text.
+/// A glyph becomes the character that its font gives: by its ToUnicode map, its names, or, for fonts that are
+/// not embedded, the maps of Adobe's collections (GB1, CNS1, Japan1, Korea1). Otherwise it becomes U+FFFD. A
+/// document in which most characters are U+FFFD has no text. Images are not read. `max_bytes` bounds the
+/// text, and the drawing instructions of each page. Memory: the file, and what the page needs. Errors say why
+/// there is no text.
 pub(super) fn text(bytes: Vec<u8>, max_bytes: usize) -> Result<String, String> {
     let pdf = Pdf::new(bytes).map_err(|error| refused(error).to_owned())?;
     let cache = InterpreterCache::new();
@@ -29,7 +31,7 @@ pub(super) fn text(bytes: Vec<u8>, max_bytes: usize) -> Result<String, String> {
         if page.page_stream().is_some_and(|stream| stream.len() > max_bytes) {
             return Err(format!("the content of a page is longer than {max_bytes} bytes decompressed"));
         }
-        // Nothing is drawn, so what it would be drawn on does not matter.
+        // Nothing is drawn, so the size of the paper does not matter.
         let paper = Rect::new(0.0, 0.0, 1.0, 1.0);
         let settings = InterpreterSettings::default();
         let mut context = Context::new(Affine::IDENTITY, paper, &cache, pdf.xref(), settings);
@@ -55,25 +57,25 @@ fn refused(error: LoadPdfError) -> &'static str {
     }
 }
 
-/// Where the last character ended and the next is expected.
+/// End of the last character, where the next one is expected.
 #[derive(Clone, Copy)]
 struct Place {
     at: Point,
-    /// One em along the line, and one to its side.
+    /// One em along the line, and one across it.
     along: Vec2,
     across: Vec2,
 }
 
-/// Writes down what is drawn.
+/// Drawing device that writes down the text.
 struct Pen {
     text: String,
     max_bytes: usize,
     full: bool,
     characters: usize,
-    /// Of them, those that are U+FFFD.
+    /// Number of characters that are U+FFFD.
     unknown: usize,
     last: Option<Place>,
-    /// Where the last run began, and its glyphs.
+    /// Place of the last run's first glyph, and the number of its glyphs.
     run: Option<(Point, usize)>,
 }
 
@@ -93,7 +95,7 @@ impl Pen {
     fn write(&mut self, glyph: &Glyph<'_>, transform: Affine, mode: WritingMode) {
         let at = transform * Point::ZERO;
         let up = transform * Point::new(0.0, UNITS) - at;
-        // Glyphs of fonts that stand in for others are stretched along the line, so one em is measured across it.
+        // Substitute glyphs are stretched along the line, so one em is measured across it.
         let right = (transform * Point::new(UNITS, 0.0) - at).normalize() * up.hypot();
         let (along, across) = match mode {
             WritingMode::Horizontal => (right, up),
@@ -125,7 +127,7 @@ impl Pen {
         self.last = Some(Place { at: at + along * advance, along, across });
     }
 
-    /// Puts a newline or a space between the last character and the next, where they are apart.
+    /// Adds a newline or a space between the last character and the next, if they are apart.
     fn move_to(&mut self, last: Place, at: Point, next: &str) {
         let step = at - last.at;
         let ems = |direction: Vec2| step.dot(direction) / direction.hypot2().max(f64::MIN_POSITIVE);
@@ -134,7 +136,7 @@ impl Pen {
                 self.text.push('\n');
             }
         } else if ems(last.along) > GAP {
-            // Han and kana are set without spaces, and lines of them are spread to fill the width.
+            // Han and kana are set without spaces, and their lines are spread to fill the width.
             let wide =
                 |character: Option<char>| character.is_none_or(|c| c >= '\u{2e80}' || c.is_whitespace());
             if !wide(self.text.chars().next_back()) && !wide(next.chars().next()) {

@@ -1,3 +1,5 @@
+//! Word and PDF documents: their text, their limits, and hostile files.
+
 use std::io::{Cursor, Write};
 
 use zip::ZipWriter;
@@ -10,7 +12,7 @@ use crate::{Fate, Removal};
 const MAX_BYTES: usize = 1 << 20;
 const WORD: &str = "http://schemas.openxmlformats.org/wordprocessingml/2006/main";
 
-/// A ZIP archive of these entries.
+/// Returns a ZIP archive of these entries.
 fn zip(entries: &[(&str, &[u8])]) -> Vec<u8> {
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, bytes) in entries {
@@ -20,7 +22,7 @@ fn zip(entries: &[(&str, &[u8])]) -> Vec<u8> {
     archive.finish().unwrap().into_inner()
 }
 
-/// A Word document with this body.
+/// Returns a Word document with this body.
 fn docx(body: &str) -> Vec<u8> {
     zip(&[("[Content_Types].xml", b"<Types/>"), ("word/document.xml", xml(body).as_bytes())])
 }
@@ -163,7 +165,8 @@ fn a_damaged_word_document_gives_its_own_text_or_none() {
     assert!(whole > 0, "no mutant was read");
 }
 
-/// A PDF of these pages' instructions, in which `/F` is the font and `fonts` are its objects, from number 3 on.
+/// Returns a PDF of these pages' instructions. `/F` is the font, and `fonts` are its objects, from number 3
+/// on.
 pub(super) fn pdf(fonts: &[&str], pages: &[&[u8]]) -> Vec<u8> {
     let first = 3 + fonts.len();
     let kids: String = (0..pages.len()).map(|page| format!("{} 0 R ", first + 2 * page)).collect();
@@ -211,7 +214,7 @@ fn text_that_is_filled_and_stroked_counts_once() {
     assert_eq!(text_of(pdf(&[HELVETICA], &[page])).unwrap(), "bold outline unseen\n");
 }
 
-/// The objects of a Chinese font that is not embedded.
+/// Returns the objects of a Chinese font that is not embedded.
 fn chinese(encoding: &str, more: &str) -> [String; 3] {
     [
         format!(

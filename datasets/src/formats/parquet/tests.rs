@@ -1,3 +1,5 @@
+//! Parquet files, read in pieces, divided, and refused where they are not as they should be.
+
 use std::sync::Arc;
 
 use ::parquet::arrow::ArrowWriter;

@@ -1,18 +1,19 @@
-//! A block of a block-compressed file: many records, their keys together and their values together.
+//! A block of a block-compressed file: many records, with their keys together and their values together.
 
 use super::class::vint;
 use super::codec::Decompressor;
 use super::read::{Raw, Record};
 
-/// The most that the lengths of a block's keys, or values, may take: 3 million records at the least, where a block
+/// Largest length of the lengths of a block's keys, or values, in bytes. It allows at least 3 million
+/// records, where a block of Hadoop has one million bytes by default.
 /// of Hadoop's is one million bytes long unless somebody wants it otherwise.
 const LENGTHS_BYTES: usize = 16 << 20;
 
 /// A decompressed block. Its buffers are kept for the next one.
 pub(super) struct Block {
-    /// Of a block as it is stored, and of its keys and values together.
+    /// Largest length of a block as it is stored, and of its keys and values together.
     pub(super) max_bytes: usize,
-    /// How many of its records are still to come.
+    /// Number of its records that are still to come.
     pub(super) left: usize,
     decompressor: Decompressor,
     offset: u64,
@@ -24,10 +25,10 @@ pub(super) struct Block {
 /// The keys of a block, or its values: their lengths, and all of them one after the other.
 #[derive(Default)]
 struct Half {
-    /// At its start; as long as the longest block so far.
+    /// Lengths at the start of the buffer, which is as long as the longest block so far.
     lengths: Vec<u8>,
     lengths_at: usize,
-    /// At its start, too.
+    /// Keys or values at the start of the buffer.
     bytes: Vec<u8>,
     at: usize,
 }
@@ -38,9 +39,9 @@ impl Block {
         Block { max_bytes, left: 0, decompressor, offset: 0, index: 0, keys, values }
     }
 
-    /// Decompresses and checks all of a block, so that a damaged one gives nothing rather than wrong records.
+    /// Decompresses and checks all of a block. So a damaged block gives no records rather than wrong ones.
     ///
-    /// `parts`: as they are stored, the lengths of the `count` keys, the keys, the lengths of the values, the values.
+    /// `parts`, as stored: the lengths of the `count` keys, the keys, the lengths of the values, the values.
     pub(super) fn fill(&mut self, offset: u64, count: usize, parts: [&[u8]; 4]) -> Result<(), String> {
         let decompressor = &mut self.decompressor;
         let most = LENGTHS_BYTES.min(self.max_bytes);
@@ -56,7 +57,7 @@ impl Block {
         Ok(())
     }
 
-    /// The next of `left` records.
+    /// Returns the next of `left` records.
     pub(super) fn next(&mut self) -> Raw<'_> {
         let index = Some(self.index);
         self.index += 1;
@@ -66,7 +67,7 @@ impl Block {
 }
 
 impl Half {
-    /// Decompresses the lengths; their sum.
+    /// Decompresses the lengths, and returns their sum.
     fn measure(
         &mut self,
         decompressor: &mut Decompressor,
@@ -94,7 +95,7 @@ impl Half {
         Ok(sum)
     }
 
-    /// Decompresses what the lengths are of.
+    /// Decompresses the keys or values.
     fn fill(
         &mut self,
         decompressor: &mut Decompressor,
@@ -111,7 +112,7 @@ impl Half {
         Ok(())
     }
 
-    /// The next one; all lengths were checked when the block was filled.
+    /// Returns the next key or value. All lengths were checked when the block was filled.
     fn next(&mut self) -> &[u8] {
         let (length, bytes) = vint(&self.lengths[self.lengths_at..]).unwrap_or_default();
         self.lengths_at += bytes;

@@ -1,4 +1,4 @@
-//! The classes of keys and values, and what they say as text.
+//! The classes of keys and values, and their text.
 
 use std::cmp::Ordering;
 use std::fmt::Write as _;
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use crate::text::encoding::Charset;
 use crate::{BadText, Encoding};
 
-/// A class of Hadoop's that a key or a value may have.
+/// A class of Hadoop that a key or a value may have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Class {
     /// A vint and that many bytes of UTF-8.
@@ -17,12 +17,12 @@ pub(super) enum Class {
     Long,
     /// A big-endian `i32`.
     Int,
-    /// Nothing.
+    /// No bytes.
     Null,
 }
 
 impl Class {
-    /// Those that are read.
+    /// Names of the classes that are read, for messages.
     pub(super) const NAMES: &str = "Text, BytesWritable, LongWritable, IntWritable and NullWritable";
 
     pub(super) fn named(name: &str) -> Option<Self> {
@@ -36,7 +36,7 @@ impl Class {
         })
     }
 
-    /// How many bytes each of them takes, where that is always the same.
+    /// Returns the length of a serialised value, if it is always the same.
     pub(super) fn bytes(self) -> Option<usize> {
         match self {
             Class::Text | Class::Bytes => None,
@@ -46,11 +46,11 @@ impl Class {
         }
     }
 
-    /// What a serialised one says: its text, its number in decimal digits, or nothing; and whether illegal bytes
-    /// were replaced in it. `scratch` is for what is not in `bytes` as it is.
+    /// Returns the text of a serialised value (a text, the decimal digits of a number, or nothing), and
+    /// whether illegal bytes were replaced in it. `scratch` holds a text that is not in `bytes` as it is.
     ///
     /// # Errors
-    /// What is wrong with it, such as "is not UTF-8".
+    /// What is wrong with the value, such as "is not UTF-8".
     pub(super) fn text<'a>(
         self,
         bytes: &'a [u8],
@@ -86,8 +86,8 @@ impl Class {
         Ok((scratch, false))
     }
 
-    /// The bytes of a serialised Text or BytesWritable. Bytes after them are as bad as too few, as for Hadoop:
-    /// a document must not be judged by a part of its record.
+    /// Returns the bytes of a serialised Text or BytesWritable. Surplus bytes are as bad as missing ones, as
+    /// in Hadoop: a document must not be judged by a part of its record.
     pub(super) fn payload(self, bytes: &[u8]) -> Result<&[u8], &'static str> {
         let (length, start) = match self {
             Class::Text => vint(bytes).ok_or("ends before its length")?,
@@ -109,7 +109,7 @@ fn array<const N: usize>(bytes: &[u8]) -> Result<[u8; N], &'static str> {
     bytes.try_into().map_err(|_| "is not as long as its class")
 }
 
-/// Reads a vint or vlong of Hadoop's: its value, and how many bytes it takes. `None` if `bytes` ends before it does.
+/// Reads a vint or vlong of Hadoop. Returns its value and its length, or `None` if `bytes` ends too early.
 ///
 /// Source: org.apache.hadoop.io.WritableUtils.
 pub(super) fn vint(bytes: &[u8]) -> Option<(i64, usize)> {
@@ -123,7 +123,7 @@ pub(super) fn vint(bytes: &[u8]) -> Option<(i64, usize)> {
     Some((if negative { !value } else { value }, 1 + rest))
 }
 
-/// Appends a length as a vint of Hadoop's.
+/// Appends a length as a vint of Hadoop.
 pub(super) fn put_vint(out: &mut Vec<u8>, length: usize) {
     if length <= 127 {
         return out.push(length as u8);
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn vints_are_hadoops() {
-        // As WritableUtils.writeVLong writes them.
+        // These are the bytes that WritableUtils.writeVLong writes.
         let cases: [(&[u8], i64); 8] = [
             (&[0], 0),
             (&[127], 127),

@@ -10,25 +10,26 @@ use zstd::stream::raw::{CParameter, DParameter, Decoder, InBuffer, Operation, Ou
 use super::framed::Frames;
 use crate::text::compression::window_too_long;
 
-/// How the compressed values or blocks of a SequenceFile are compressed.
+/// Codec of the values or blocks of a SequenceFile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
     /// Hadoop's DefaultCodec, which every Hadoop reads.
     Zlib,
     /// Hadoop's GzipCodec: zlib with another frame.
     Gzip,
-    /// Hadoop's BZip2Codec: the smallest, and many times slower.
+    /// Hadoop's BZip2Codec: the smallest output, and many times slower.
     Bzip2,
-    /// Hadoop's SnappyCodec: larger and faster.
+    /// Hadoop's SnappyCodec: larger output than zlib, and faster.
     Snappy,
-    /// Hadoop's Lz4Codec: larger and faster.
+    /// Hadoop's Lz4Codec: larger output than zlib, and faster.
     Lz4,
-    /// Hadoop's ZStandardCodec: smaller than zlib and faster; Hadoop needs its native library for it.
+    /// Hadoop's ZStandardCodec: smaller output than zlib, and faster. Hadoop needs its native library for it.
     Zstd,
 }
 
 impl Codec {
-    /// Every codec that is read and written, as people call it, and the end of its class's name.
+    /// Every codec that is read and written, with its name on the command line and the end of its class's
+    /// name.
     const ALL: [(Codec, &str, &str); 6] = [
         (Codec::Zlib, "default", "DefaultCodec"),
         (Codec::Gzip, "gzip", "GzipCodec"),
@@ -41,23 +42,23 @@ impl Codec {
 
     pub(super) fn named(name: &str) -> Option<Self> {
         let name = name.strip_prefix(Self::PACKAGE)?;
-        // Another name of the same.
+        // DeflateCodec is another name of the same codec.
         let name = if name == "DeflateCodec" { "DefaultCodec" } else { name };
         Self::ALL.iter().find(|(.., class)| *class == name).map(|(codec, ..)| *codec)
     }
 
-    /// The name of its class in Hadoop.
+    /// Returns the name of its class in Hadoop.
     pub(super) fn class(self) -> String {
         let (.., class) = Self::ALL[self as usize];
         format!("{}{class}", Self::PACKAGE)
     }
 
-    /// All classes that are read, for messages.
+    /// Returns the names of all classes that are read, for messages.
     pub(super) fn classes() -> String {
         Self::ALL.map(|(.., class)| class).join(", ")
     }
 
-    /// Appends `input`, compressed, to `out`. The same bytes come out on every machine and in every run.
+    /// Appends `input`, compressed, to `out`. The output is the same on every machine and in every run.
     pub(super) fn compress(self, input: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
         match self {
             Codec::Zlib => {
@@ -71,7 +72,7 @@ impl Codec {
                 encoder.finish()?;
             }
             Codec::Bzip2 => {
-                // Hadoop's level, which is the largest block.
+                // This is Hadoop's level, which has the largest block.
                 let mut encoder = bzip2::write::BzEncoder::new(out, bzip2::Compression::best());
                 encoder.write_all(input)?;
                 encoder.finish()?;
@@ -80,7 +81,8 @@ impl Codec {
             Codec::Lz4 => Frames::Lz4.compress(input, out)?,
             Codec::Zstd => {
                 let mut compressor = zstd::bulk::Compressor::new(zstd::DEFAULT_COMPRESSION_LEVEL)?;
-                // Without one, damage could pass for text; the zstd library, which is Hadoop's too, checks it.
+                // Without a checksum, damage could pass for text. The zstd library, which Hadoop uses too,
+                // verifies it.
                 compressor.set_parameter(CParameter::ChecksumFlag(true))?;
                 out.extend_from_slice(&compressor.compress(input)?);
             }
@@ -99,10 +101,10 @@ impl FromStr for Codec {
     }
 }
 
-/// Decompresses values and blocks, with the state of the codec kept from one to the next.
+/// Decompressor of values and blocks. It keeps the state of the codec from one to the next.
 pub(super) struct Decompressor {
     codec: Codec,
-    /// Of the longest window of Zstandard.
+    /// Binary logarithm of the longest window of Zstandard.
     window_log: u32,
     state: State,
 }
@@ -111,13 +113,13 @@ enum State {
     Inflate(Decompress),
     Bzip2(bzip2::Decompress),
     Frames(Frames),
-    /// `None` before the first use, for making one can fail.
+    /// Decoder. `None` before the first use, because its creation can fail.
     Zstd(Option<Decoder<'static>>),
 }
 
-/// What is said of data of which too little is left...
+/// Reason for rejecting data that ends too early.
 pub(super) const SHORT: &str = "compressed data ends too early";
-/// ...and of damage.
+/// Reason for rejecting damaged data.
 pub(super) const DAMAGED: &str = "compressed data is damaged";
 
 impl Decompressor {
@@ -125,14 +127,14 @@ impl Decompressor {
         Decompressor { codec, window_log, state: State::new(codec) }
     }
 
-    /// Puts what `input` holds at the start of `out`; how many bytes that is.
+    /// Decompresses `input` to the start of `out`, and returns the length.
     ///
-    /// `out` grows as the data comes, to no more than a byte over `limit`, and never shrinks: to clear it costs as
-    /// much as to decompress into it where values are short. No bytes at all hold nothing, as some of Hadoop's
-    /// codecs have written it.
+    /// `out` grows as the data comes, to no more than a byte over `limit`, and never shrinks: clearing it
+    /// costs as much as decompressing into it where values are short. An empty `input` holds nothing, as some
+    /// of Hadoop's codecs have written it.
     ///
     /// # Errors
-    /// When `input` is damaged, cut short or longer than `limit` once decompressed.
+    /// When `input` is damaged, cut short, or longer than `limit` once decompressed.
     pub(super) fn decompress(
         &mut self,
         input: &[u8],
@@ -153,7 +155,7 @@ impl Decompressor {
     }
 
     fn stream(&mut self, mut input: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<usize, String> {
-        // One byte more than the limit, so that going over it shows.
+        // One byte more than the limit shows that the data exceeds it.
         let most = limit.saturating_add(1);
         let mut written = 0;
         self.restart()?;
@@ -181,8 +183,8 @@ impl Decompressor {
         }
     }
 
-    /// Goes on with a stream: how much was read and written, and whether the stream has ended. What a damaged one
-    /// has written does not count: it would depend on how much room there was.
+    /// Continues a stream. Returns how much was read and written, and whether the stream has ended. Output of
+    /// a damaged stream does not count, because it would depend on the length of `room`.
     fn step(&mut self, input: &[u8], room: &mut [u8]) -> Result<(usize, usize, bool), String> {
         let damaged = || DAMAGED.to_owned();
         match &mut self.state {
@@ -211,7 +213,7 @@ impl Decompressor {
         }
     }
 
-    /// Makes ready for the beginning of a stream.
+    /// Prepares for the beginning of a stream.
     fn restart(&mut self) -> Result<(), String> {
         match (&mut self.state, self.codec) {
             (State::Inflate(inflater), Codec::Zlib) => inflater.reset(true),
@@ -222,7 +224,7 @@ impl Decompressor {
                 set.map_err(|error| error.to_string())?;
                 *decoder = Some(new);
             }
-            // A reset would make an inflater expect zlib's header, and bzip2 has none.
+            // A reset would make an inflater expect zlib's header, and bzip2 has no reset.
             _ => self.state = State::new(self.codec),
         }
         Ok(())
@@ -313,7 +315,7 @@ mod tests {
             let mut out = Vec::new();
             for (mutant, _) in mutants(&bytes, 300).filter(|(mutant, _)| !mutant.is_empty()) {
                 let read = decompressor.decompress(&mutant, 1 << 20, &mut out);
-                // Snappy and lz4 have no checksum to know it by.
+                // Snappy and lz4 have no checksum that could show the damage.
                 if let (Ok(read), false) = (read, matches!(codec, Codec::Snappy | Codec::Lz4)) {
                     assert_eq!(&out[..read], text.as_bytes(), "{codec:?}: damage passed for text");
                 }

@@ -1,23 +1,25 @@
 //! The framing that Hadoop puts around codecs without streams of their own: Snappy and LZ4.
 //!
-//! A row of frames, each the length of its data (a big-endian `u32`), then chunks until that much is there; a
-//! chunk is the length of its compressed bytes (a big-endian `u32`) and they.
+//! Data is a sequence of frames. A frame is the length of its data (a big-endian `u32`), then chunks until
+//! that much has come. A chunk is the length of its compressed bytes (a big-endian `u32`), then these bytes.
 //!
 //! Source: org.apache.hadoop.io.compress.BlockCompressorStream and BlockDecompressorStream of Hadoop 3.4.1.
 
 use std::io;
 
-/// How the chunks of a frame are compressed.
+/// Compression of the chunks of a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Frames {
     Snappy,
     Lz4,
 }
 
-/// How much goes into a chunk that we write. Hadoop's readers have buffers of 256 KiB for a chunk, compressed and
+/// Length of the data of a chunk that we write, in bytes. Hadoop's readers have buffers of 256 KiB for a
+/// chunk, compressed and not, and incompressible data grows by up to a sixth.
 /// not, and data that cannot be compressed grows by up to a sixth.
 const CHUNK_BYTES: usize = 192 << 10;
-/// How many bytes a compressed one stands for at the most: LZ4 says so many more with every byte of a length.
+/// Largest number of bytes that one compressed byte stands for. Each further byte of a length of LZ4 adds up
+/// to 255.
 const MOST_FOR_A_BYTE: usize = 255;
 
 impl Frames {
@@ -43,8 +45,8 @@ impl Frames {
         Ok(())
     }
 
-    /// Puts what `input` holds at the start of `out`, which grows where it must: at most `limit` bytes, and never to
-    /// what `input` could not fill. How many bytes that is.
+    /// Decompresses `input` to the start of `out`, and returns the length. `out` grows if needed, to at most
+    /// `limit` bytes and never to more than `input` could fill.
     pub(super) fn decompress(
         self,
         mut input: &[u8],
@@ -95,7 +97,8 @@ mod tests {
 
     #[test]
     fn frames_of_several_chunks_and_several_frames_are_one_text() {
-        // As Hadoop writes a value that is longer than its buffer: one frame, some chunks, and a frame of nothing.
+        // Hadoop writes a value that is longer than its buffer like this: one frame, some chunks, and an
+        // empty frame.
         let (a, b) = (vec![1; 300], b"bcd");
         for frames in [Frames::Snappy, Frames::Lz4] {
             let chunk = |input: &[u8]| {
@@ -112,7 +115,7 @@ mod tests {
 
     #[test]
     fn chunks_fit_into_hadoops_buffers() {
-        // Noise, so that a chunk is longer compressed than not.
+        // Noise makes a chunk longer by compression.
         let mut random = 1u64;
         let mut byte = || {
             random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

@@ -1,4 +1,4 @@
-//! What a SequenceFile says of itself before its first record.
+//! The header of a SequenceFile, which precedes its first record.
 
 use std::ops::RangeInclusive;
 
@@ -8,39 +8,41 @@ use super::class::{Class, put_vint, vint};
 use super::codec::Codec;
 use crate::Error;
 
-/// The magic and the version that every file begins with.
+/// Magic at the beginning of every file, without the version that follows.
 pub(super) const MAGIC: &[u8; 3] = b"SEQ";
-/// What is read. What is written is the last of them.
+/// Versions that are read. The last of them is written.
 const VERSIONS: RangeInclusive<u8> = 1..=6;
-/// A sync marker: the escape (a record length of -1), then the 16 bytes of the file's own.
+/// Length of a sync marker, in bytes: the escape (a record length of -1), then the 16 bytes of the file's
+/// own.
 pub(super) const MARKER_BYTES: usize = 4 + SYNC_BYTES;
 const SYNC_BYTES: usize = 16;
-/// How much is read in search of the header's end; only a file with very large metadata needs the second, or what a
-/// block may have, if that is less.
+/// Numbers of bytes that are read in search of the header's end. Only a file with very large metadata needs
+/// the second, which the length of a block also limits.
 const READ_BYTES: [usize; 2] = [1 << 16, 1 << 24];
 
-/// What of a file is compressed.
+/// Compression of a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Compression {
     None,
-    /// Each value by itself.
+    /// Each value is compressed by itself.
     Record(Codec),
-    /// Blocks of records: the lengths of their keys, the keys, the lengths of their values, the values.
+    /// Blocks of records are compressed: the lengths of their keys, the keys, the lengths of their values,
+    /// the values.
     Block(Codec),
 }
 
 /// The header of a file.
 #[derive(Clone, Debug)]
 pub(super) struct Header {
-    /// That of a copy with other records, without the sync marker that ends it: class names, codec and metadata
-    /// as they are in the file, and of version 6 to the byte.
+    /// Header of a copy with other records, without the sync marker at its end. It has the class names, codec
+    /// and metadata of the file, in version 6.
     pub(super) copy: Vec<u8>,
-    /// Where the first record or block begins.
+    /// Offset of the first record or block.
     pub(super) end: u64,
     pub(super) key: Class,
     pub(super) value: Class,
     pub(super) compression: Compression,
-    /// As it stands between the records; version 1 has none.
+    /// Sync marker as it stands between the records. Version 1 has none.
     pub(super) marker: Option<[u8; MARKER_BYTES]>,
 }
 
@@ -69,7 +71,8 @@ impl Header {
         Err(Error::data(blob.path(), bytes.len() as u64, reason))
     }
 
-    /// The header of a block-compressed file of ours, by the names of the classes; `sync` is what its markers are made of.
+    /// Returns the header of a block-compressed file of our own, with these classes. Its sync markers are
+    /// made of `sync`.
     pub(super) fn of_blocks(
         key: &str,
         value: &str,
@@ -77,7 +80,7 @@ impl Header {
         sync: [u8; SYNC_BYTES],
     ) -> Result<Self, Error> {
         let mut bytes = [MAGIC, &[*VERSIONS.end()][..]].concat();
-        // Compressed, and in blocks.
+        // Flags: compressed, and in blocks.
         let codec = codec.class();
         let names = [(key, &[][..]), (value, &[1, 1]), (&codec, &[])];
         for (name, after) in names {
@@ -94,7 +97,7 @@ impl Header {
         })
     }
 
-    /// A marker with its escape from the sixteen bytes of a file's own.
+    /// Returns a sync marker with its escape, from the 16 bytes of a file's own.
     pub(super) fn marker(sync: [u8; SYNC_BYTES]) -> [u8; MARKER_BYTES] {
         let mut marker = [0xff; MARKER_BYTES];
         marker[4..].copy_from_slice(&sync);
@@ -105,7 +108,7 @@ impl Header {
 enum Bad {
     /// More bytes are needed.
     Short,
-    /// Where, and what.
+    /// Offset and reason of a fault.
     Data(usize, String),
 }
 
@@ -120,7 +123,7 @@ fn parse(bytes: &[u8]) -> Result<Header, Bad> {
         let reason = format!("version {version} of SequenceFile is not supported, only {first} to {last}");
         return Err(Bad::Data(3, reason));
     }
-    // Which version brought what: the constants and Reader.init of org.apache.hadoop.io.SequenceFile.
+    // Source of what each version added: the constants and Reader.init of org.apache.hadoop.io.SequenceFile.
     let (key_name, key) = cursor.class("keys", version)?;
     let (value_name, value) = cursor.class("values", version)?;
     let flags_at = cursor.at;
@@ -130,7 +133,7 @@ fn parse(bytes: &[u8]) -> Result<Header, Bad> {
         let reason = "the header says both block-compressed and not compressed";
         return Err(Bad::Data(flags_at, reason.to_owned()));
     }
-    // What the versions before 5 do not name.
+    // Versions before 5 do not name their codec, which is this one.
     let default_class = Codec::Zlib.class();
     let mut codec_name = default_class.as_bytes();
     let compression = if compressed {
@@ -203,7 +206,7 @@ impl<'a> Cursor<'a> {
     fn class(&mut self, role: &str, version: u8) -> Result<(&'a [u8], Class), Bad> {
         let at = self.at;
         let bytes = match version {
-            // As the deprecated UTF8 class writes it.
+            // These versions write names as the deprecated class UTF8 does.
             ..=3 => {
                 let length = u16::from_be_bytes(self.array()?);
                 self.take(length.into())?
@@ -246,7 +249,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A name from a file, made safe to print.
+/// Returns a name from a file, made safe to print.
 fn short(name: &str) -> String {
     format!("{:?}", name.chars().take(100).collect::<String>())
 }

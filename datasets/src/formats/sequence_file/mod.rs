@@ -1,9 +1,16 @@
-//! SequenceFiles of Hadoop: rows of serialised keys and values, uncompressed, compressed one by one or in blocks.
+//! SequenceFiles of Hadoop: sequences of serialised keys and values, either uncompressed, or compressed one
+//! by one or in blocks.
 //!
-//! A document's text is the value, its id the key. What is read: versions 1 to 6; keys and values of the classes
-//! Text, BytesWritable (UTF-8, or as the user says), LongWritable, IntWritable and NullWritable, where a number is its decimal digits;
-//! DefaultCodec, gzip, bzip2, snappy, lz4 and zstd. What is written is version 6 with the classes, the metadata, the
-//! compression and the codec of the input.
+//! The text of a document is the value, its id the key. The format reads:
+//!
+//! | part | supported |
+//! |---|---|
+//! | version | 1 to 6 |
+//! | keys and values | Text, BytesWritable (in UTF-8 or as named), LongWritable, IntWritable, NullWritable |
+//! | codec | DefaultCodec, gzip, bzip2, snappy, lz4, zstd |
+//!
+//! A number becomes its decimal digits. Output is version 6, with the classes, the metadata, the compression
+//! and the codec of the input.
 //!
 //! Source: org.apache.hadoop.io.SequenceFile of Hadoop 3.4.1.
 
@@ -47,8 +54,8 @@ impl Format for SequenceFile {
     }
 
     fn recognises(&self, path: &str, head: &[u8]) -> bool {
-        // The versions there have been, and some more, so that a new one is refused by its number. By its name too: an
-        // empty or broken file among good ones costs itself and not the job.
+        // The known versions and some more are recognised, so that a new version is refused by its number.
+        // The name is enough too: an empty or broken file among good ones costs itself and not the job.
         let version = head.strip_prefix(MAGIC).and_then(|rest| rest.first());
         version.is_some_and(|&version| version < 32)
             || [".seq", ".sequencefile"].iter().any(|suffix| has_suffix(path, suffix))
@@ -110,7 +117,7 @@ impl Reader for SequenceReader {
     }
 }
 
-/// Makes documents of records.
+/// Converter of records to documents.
 struct Documents {
     key: Class,
     value: Class,
@@ -118,7 +125,7 @@ struct Documents {
     encoding: Option<Encoding>,
     bad_text: BadText,
     max_record_bytes: usize,
-    /// Where each value is compressed.
+    /// Decompressor for files in which each value is compressed.
     decompressor: Option<Decompressor>,
     decompressed: Vec<u8>,
     id: String,
@@ -128,12 +135,12 @@ struct Documents {
 struct Document<'a> {
     id: &'a str,
     text: &'a str,
-    /// Whether one of the two had illegal bytes.
+    /// Whether the id or the text had illegal bytes.
     replaced: bool,
 }
 
 impl Documents {
-    /// What a record says, or what is wrong with it and how it begins.
+    /// Returns the document of a record, or what is wrong with the record and how it begins.
     fn read<'a>(&'a mut self, record: &Record<'a>) -> Result<Document<'a>, (String, &'a [u8])> {
         let mut value = record.value;
         let limit = self.max_record_bytes;

@@ -1,4 +1,4 @@
-//! SequenceFiles of whole files: names as keys, what is in them as values.
+//! SequenceFiles of whole files: names as keys, contents as values.
 
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -9,7 +9,7 @@ use super::read::{Raw, Records};
 use super::write::Part;
 use crate::{BadText, Codec, Content, Error, PackReader, PackWriter, Packed, PartOutput, Piece, Reading};
 
-/// Writes a block-compressed file.
+/// Writer of a block-compressed file.
 pub(crate) struct Packer {
     part: Part,
     content: Content,
@@ -53,12 +53,12 @@ impl PackWriter for Packer {
     }
 }
 
-/// Reads the keys and values of a piece as names and bytes.
+/// Reader of the keys and values of a piece as names and bytes.
 pub(crate) struct Unpacker {
     records: Records,
     key: Class,
     value: Class,
-    /// Where each value is compressed.
+    /// Decompressor for files in which each value is compressed.
     decompressor: Option<Decompressor>,
     decompressed: Vec<u8>,
     max_record_bytes: usize,

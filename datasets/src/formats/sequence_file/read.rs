@@ -1,4 +1,4 @@
-//! The one way through the records of a piece, for the reader of documents and for the writer.
+//! The records of a piece, for both the reader of documents and the writer.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -13,31 +13,31 @@ use super::header::{Compression, Header, MARKER_BYTES};
 use super::window::{AFTER_BYTES, Window};
 use crate::{Error, Piece, Reading};
 
-/// A record's two lengths.
+/// Length of a record's two lengths, in bytes.
 const LENGTHS: usize = 8;
-/// How much of a bad stretch is kept for a reject.
+/// Number of bytes of a bad stretch that are kept for a reject.
 const HEAD_BYTES: u64 = Reject::HEAD_BYTES as u64;
 
-/// What stands at one record's place.
+/// Content of a file at the place of one record.
 pub(super) enum Raw<'a> {
-    /// A record, its value still compressed where each value is.
+    /// A record. Its value is still compressed where each value is.
     Record(Record<'a>),
     /// A record, a block or a stretch of the file that cannot be read.
     Lost {
-        /// In the file.
+        /// Offset in the file.
         offset: u64,
-        /// Lower case, no full stop.
+        /// Reason in lower case, without a full stop.
         reason: &'a str,
-        /// How it begins.
+        /// First bytes.
         head: &'a [u8],
     },
 }
 
 /// The serialised key and value of a record.
 pub(super) struct Record<'a> {
-    /// Where the record begins in the file, or its block.
+    /// Offset in the file of the record, or of its block.
     pub(super) offset: u64,
-    /// Its number in the block, where there are blocks.
+    /// Index of the record in its block, where there are blocks.
     pub(super) index: Option<usize>,
     pub(super) key: &'a [u8],
     pub(super) value: &'a [u8],
@@ -45,19 +45,26 @@ pub(super) struct Record<'a> {
 
 /// The records of a piece, in order.
 ///
-/// A file is a row of stretches, each from one [boundary](Window) to the next, and the first from the end of
-/// the header. A piece has those whose boundary lies in it, and the first piece the first one. Nothing that is
-/// read reaches over a boundary: a record that would is damaged.
+/// A file is a sequence of stretches. Each stretch reaches from one [boundary](Window) to the next, the first
+/// one from the end of the header. A stretch belongs to the piece in which its boundary lies, the first one
+/// to the first piece. No record is read across a boundary: a record that would reach over one is damaged.
+/// For example:
+///
+/// ```text
+/// header | records | sync, records | sync, records    three stretches: A, B, C
+/// piece 1 ends within B                               it reads A and B, to the second sync
+/// piece 2 begins within B                             it skips to the second sync, and reads C
+/// ```
 ///
 /// Memory: the largest record or (decompressed) block so far, and one read ahead.
 pub(super) struct Records {
     pub(super) header: Arc<Header>,
     window: Window,
-    /// The end of the piece.
+    /// End of the piece.
     end: u64,
     /// Whether no stretch begins in the piece.
     done: bool,
-    /// Of a record as it is stored, with its lengths.
+    /// Largest length of a record as it is stored, without its lengths.
     max_record_bytes: usize,
     block: Option<Block>,
     reason: String,
@@ -66,10 +73,11 @@ pub(super) struct Records {
 
 enum Step {
     End,
-    /// A record with a key of so many bytes, of so many in all with its lengths.
+    /// A record: its offset, the length of its key, and its whole length with its two lengths.
     Record(u64, usize, usize),
     Block(u64, usize, [Range<usize>; 4]),
-    /// Where, why, and how far to go if there is no boundary before: `None` if only a boundary helps.
+    /// A loss: its offset, its reason, and where to continue if no boundary comes before. `None` means to
+    /// continue only at a boundary.
     Lost(u64, String, Option<u64>),
 }
 
@@ -101,7 +109,7 @@ impl Records {
         Ok(Records { header, window, end, done, max_record_bytes, block, reason, head })
     }
 
-    /// The next record; `None` after the last.
+    /// Returns the next record, or `None` after the last.
     pub(super) fn next(&mut self) -> Result<Option<Raw<'_>>, Error> {
         if self.block.as_ref().is_some_and(|block| block.left > 0) {
             return Ok(self.block.as_mut().map(Block::next));
@@ -144,7 +152,7 @@ impl Records {
         Ok(self.block.as_mut().map(Block::next))
     }
 
-    /// Goes past sync markers to the next record or block, and loads it.
+    /// Passes sync markers up to the next record or block, and loads that.
     fn step(&mut self) -> Result<Step, Error> {
         loop {
             let offset = self.window.offset();
@@ -175,7 +183,7 @@ impl Records {
         let (key_bytes, bytes) = match lengths(self.window.loaded(), rest, self.header.key) {
             Ok(lengths) => lengths,
             Err((reason, past)) => {
-                // The length of a record is believed only if it leads to something sensible.
+                // The length of a bad record is trusted only if something sensible follows the record.
                 let past = past.map(|bytes| offset + bytes);
                 let past = match past {
                     Some(past) if self.window.sensible(past)? => Some(past),
@@ -230,7 +238,7 @@ impl Records {
         Ok(Step::Block(offset, count, parts))
     }
 
-    /// Reads a length `at` so many bytes into the block at `offset`, and moves `at` behind it.
+    /// Reads a length at `at`, relative to the block at `offset`, and moves `at` behind it.
     fn length(&mut self, offset: u64, at: &mut usize) -> Result<Option<usize>, Error> {
         self.window.load(offset + *at as u64 + 9)?;
         let Some((length, bytes)) = self.window.loaded().get(*at..).and_then(vint) else { return Ok(None) };
@@ -239,9 +247,10 @@ impl Records {
     }
 }
 
-/// Reads a record's lengths: those of its key, and of all of it. `rest` is how many bytes the file has from there on.
+/// Reads a record's lengths: returns the length of its key, and of the whole record. `rest` is the number of
+/// bytes from there to the end of the file.
 ///
-/// An error says what is wrong with them, and how long the record is if that at least may be right.
+/// An error says what is wrong with the lengths, and how long the record is if at least that may be right.
 fn lengths(bytes: &[u8], rest: u64, key: Class) -> Result<(usize, usize), (String, Option<u64>)> {
     let Some(&[a, b, c, d, e, f, g, h]) = bytes.first_chunk::<LENGTHS>() else {
         return Err(("the file ends within the lengths of a record".to_owned(), None));
@@ -263,7 +272,8 @@ fn lengths(bytes: &[u8], rest: u64, key: Class) -> Result<(usize, usize), (Strin
     Ok((key_length as usize, bytes as usize))
 }
 
-/// Whether a block may begin with `after`: a number of records, and a first part that fits into the file.
+/// Returns whether a block may begin with `after`: a number of records, and a first part that fits into the
+/// file.
 fn block_can_follow(after: &[u8], rest: u64) -> bool {
     vint(after).is_some_and(|(count, bytes)| {
         count >= 0 && vint(&after[bytes..]).is_some_and(|(length, _)| (0..=rest as i64).contains(&length))

@@ -66,7 +66,7 @@ fn removal(id: &str) -> Removal {
     }
 }
 
-/// Every third document is removed.
+/// Removes every third document.
 fn fates(seen: &[Seen]) -> Vec<Fate> {
     let fate = |(ordinal, seen): (usize, &Seen)| match seen {
         Seen::Reject(..) => Fate::Rejected,
@@ -88,7 +88,7 @@ fn divide(file: &[u8], cuts: &[u64]) -> BTreeMap<String, Vec<u8>> {
     folder.take()
 }
 
-/// The records as they are stored, `None` for what cannot be read.
+/// Returns the records as they are stored, and `None` for those that cannot be read.
 fn raw(file: &[u8]) -> Vec<Option<(Vec<u8>, Vec<u8>)>> {
     let mut records = Records::open(&pieces(file, &[])[0], &Reading::default()).unwrap();
     let mut all = Vec::new();
@@ -105,7 +105,7 @@ fn header(file: &[u8]) -> Header {
     Header::read(&*MemoryBlob::shared("/in/a.seq", file, 256), 1 << 24).unwrap()
 }
 
-/// Numbers that look random and are the same in every run (xorshift).
+/// Random numbers that are the same in every run (xorshift).
 struct Dice(u64);
 
 impl Dice {
@@ -160,7 +160,7 @@ fn any_number_of_pieces_gives_every_record_once() {
         for count in [2, 3, 7, 64] {
             assert_eq!(read(&file, &even_cuts(&file, count)), whole, "{name}");
         }
-        // bzip2 takes its time, and where a file is cut has nothing to do with how it is compressed.
+        // bzip2 is slow, and the place of a cut does not depend on the compression.
         let step = if sample.codec == Codec::Bzip2 { 23 } else { 1 };
         for cut in (0..=file.len() as u64).step_by(step) {
             assert_eq!(read(&file, &[cut]), whole, "{name}, cut at {cut}");

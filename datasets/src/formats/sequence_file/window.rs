@@ -1,4 +1,4 @@
-//! The bytes of a file around the place where it is being read, and the sync markers in them.
+//! A window on the bytes of a file around the place that is being read, and the sync markers in it.
 
 use std::sync::Arc;
 
@@ -8,42 +8,43 @@ use memchr::memmem::Finder;
 use super::header::MARKER_BYTES;
 use crate::Error;
 
-/// How much is read at a time beyond the end of the piece, where only the end of a record is wanted.
+/// Number of bytes that are read at a time behind the end of the piece, where only the end of a record is
+/// wanted.
 const TAIL_BYTES: u64 = 1 << 16;
-/// How many bytes after a sync marker tell whether a record or a block follows.
+/// Number of bytes after a sync marker that decide whether a record or a block follows.
 pub(super) const AFTER_BYTES: usize = 32;
 
-/// Says of a place in the file whether a record, a block or the end can be there: the bytes from there on,
-/// at most [`AFTER_BYTES`], and how many bytes there are up to the end of the file.
+/// Test whether a record, a block or the end can be at a place in the file. Its arguments are the bytes from
+/// there on, at most [`AFTER_BYTES`], and the number of bytes up to the end of the file.
 pub(super) type Follows = Box<dyn Fn(&[u8], u64) -> bool + Send>;
 
-/// A moving window on a file: memory for what is asked of it at once, and one read ahead.
+/// A moving window on a file. Memory: what is asked of it at once, and one read ahead.
 ///
-/// It finds the *boundaries*: the sync markers after which something sensible follows. Which they are
-/// depends on the bytes of the file alone, never on where reading began, and that is what every piece
-/// of a file and both readings of it agree on, damaged or not. A sync marker that a value holds by chance or
-/// malice is not one, as long as the value does not go on like a record.
+/// The window finds *boundaries*, which are sync markers after which something sensible follows. Boundaries
+/// depend on the bytes of the file alone, never on where reading began. So all pieces of a file and both
+/// readings of it agree on them, even in a damaged file. A sync marker inside of a value, by chance or
+/// malice, is no boundary, unless the value continues like a record.
 pub(super) struct Window {
     blob: Arc<dyn Blob>,
-    /// Of the file; less than the blob says if reading met the end earlier.
+    /// Length of the file. It is less than the blob's if reading met the end earlier.
     bytes: u64,
-    /// Up to here, reads are as long as the blob likes them.
+    /// Offset up to which reads are as long as the blob prefers.
     ahead: u64,
-    /// Where in the file the buffer begins.
+    /// Offset of the buffer in the file.
     start: u64,
     buffer: Vec<u8>,
     used: usize,
-    /// Of a file without markers, the whole is one stretch.
+    /// Finder of sync markers. A file without markers is one stretch.
     marker: Option<Finder<'static>>,
     follows: Follows,
-    /// No boundary lies from the position to here...
+    /// Offset up to which no boundary lies behind the position.
     clear: u64,
-    /// ...where there is one.
+    /// Whether a boundary lies at `clear`.
     boundary: bool,
 }
 
 impl Window {
-    /// Begins at `offset`; most of the reading will be before `ahead`.
+    /// Creates a window at `offset`; most of the reading will be before `ahead`.
     pub(super) fn new(
         blob: Arc<dyn Blob>,
         offset: u64,
@@ -68,17 +69,17 @@ impl Window {
         }
     }
 
-    /// The position: where in the file the next byte lies.
+    /// Returns the position, which is the offset of the next byte in the file.
     pub(super) fn offset(&self) -> u64 {
         self.start + self.used as u64
     }
 
-    /// Bytes from `offset` to the end of the file.
+    /// Returns the number of bytes from `offset` to the end of the file.
     pub(super) fn rest(&self, offset: u64) -> u64 {
         self.bytes.saturating_sub(offset)
     }
 
-    /// What is loaded from the position on.
+    /// Returns the loaded bytes from the position on.
     pub(super) fn loaded(&self) -> &[u8] {
         &self.buffer[self.used..]
     }
@@ -87,7 +88,7 @@ impl Window {
         self.start + self.buffer.len() as u64
     }
 
-    /// Makes the bytes from the position to `until` part of what is loaded, as far as the file goes.
+    /// Loads the bytes from the position to `until`, as far as the file goes.
     pub(super) fn load(&mut self, until: u64) -> Result<(), Error> {
         while self.loaded_end() < until.min(self.bytes) {
             self.buffer.drain(..self.used);
@@ -107,14 +108,14 @@ impl Window {
         Ok(())
     }
 
-    /// Moves the position on by `bytes`, all of them loaded, and gives them.
+    /// Moves the position on by `bytes`, which are loaded, and returns them.
     pub(super) fn take(&mut self, bytes: usize) -> &[u8] {
         self.used += bytes;
         &self.buffer[self.used - bytes..self.used]
     }
 
-    /// The first boundary at or after `from` and before `until`. `from` is at or after the position; what
-    /// lies between the position and the answer (or `until`) is loaded.
+    /// Returns the first boundary at or after `from` and before `until`. `from` must not be before the
+    /// position. The bytes between the position and the result (or `until`) are loaded.
     pub(super) fn boundary(&mut self, from: u64, until: u64) -> Result<Option<u64>, Error> {
         if self.marker.is_none() {
             return Ok(None);
@@ -138,8 +139,8 @@ impl Window {
         Ok((self.boundary && self.clear < until).then_some(self.clear))
     }
 
-    /// Moves the position to the first boundary at or after `from`, or to `until` if there is none before it,
-    /// without keeping what lies between.
+    /// Moves the position to the first boundary at or after `from`, or to `until` if none comes before. The
+    /// bytes in between are not kept.
     pub(super) fn skip(&mut self, from: u64, until: u64) -> Result<(), Error> {
         let mut from = from;
         loop {
@@ -155,7 +156,7 @@ impl Window {
         }
     }
 
-    /// Whether the file ends at `offset`, or something that a reader can go on with is there.
+    /// Returns whether the file ends at `offset`, or a reader can continue there.
     pub(super) fn sensible(&self, offset: u64) -> Result<bool, Error> {
         let mut after = [0; AFTER_BYTES];
         let place = (offset - self.start) as usize;
@@ -164,19 +165,19 @@ impl Window {
                 after.copy_from_slice(loaded);
                 AFTER_BYTES
             }
-            // A read of its own: it is rare, and `offset` may be far away.
+            // This read is separate, because it is rare and `offset` may be far away.
             None => self.blob.read_full_at(offset, &mut after)?,
         };
         let after = &after[..read];
         Ok(after.is_empty() || self.is_marker(after) || (self.follows)(after, self.rest(offset)))
     }
 
-    /// Whether a sync marker, boundary or not, is at the position.
+    /// Returns whether a sync marker, boundary or not, is at the position.
     pub(super) fn at_marker(&self) -> bool {
         self.is_marker(self.loaded())
     }
 
-    /// Whether `bytes` begin with a sync marker.
+    /// Returns whether `bytes` begin with a sync marker.
     pub(super) fn is_marker(&self, bytes: &[u8]) -> bool {
         self.marker.as_ref().is_some_and(|marker| bytes.starts_with(marker.needle()))
     }

@@ -1,4 +1,4 @@
-//! Copies records into new SequenceFiles, key and value as they were.
+//! Writing of SequenceFiles with copied records, whose keys and values are unchanged.
 
 use std::io::Write as _;
 
@@ -11,12 +11,13 @@ use super::read::{Raw, Records};
 use crate::parts::removal_log::Reasons;
 use crate::{Error, Fate, PartOutput, Parts, Piece, Reading, Writer};
 
-/// A sync marker comes before the first record that begins as far as this behind the one before. As in Hadoop 2:
-/// the 100 KiB of Hadoop 3 would leave small files in one piece.
+/// Least distance of sync markers, in bytes: one comes before the first record that begins this far behind
+/// the last marker. The distance is that of Hadoop 2; the 100 KiB of Hadoop 3 would leave small files in one
+/// piece.
 const SYNC_BYTES: u64 = 100 * MARKER_BYTES as u64;
-/// A block is closed when its keys and values are this long, as in Hadoop.
+/// Length of a block's keys and values at which it is closed, in bytes, as in Hadoop.
 const BLOCK_BYTES: usize = 1_000_000;
-/// How much is handed to the store at once.
+/// Number of bytes that are given to the store at once.
 const WRITE_BYTES: usize = 1 << 18;
 
 pub(super) struct SequenceWriter<'a> {
@@ -85,7 +86,7 @@ impl Writer for SequenceWriter<'_> {
     }
 }
 
-/// What the name ends with, from its last dot on; `.seq` if there is nothing of the kind.
+/// Returns the extension of a name, from its last dot on, or `.seq` if it has none.
 pub(super) fn extension(name: &str) -> String {
     let name = name.rsplit('/').next().unwrap_or(name);
     match name.rsplit_once('.') {
@@ -94,27 +95,27 @@ pub(super) fn extension(name: &str) -> String {
     }
 }
 
-/// A file being written. It holds one block, or what is not yet handed to the store.
+/// A file being written. It holds one block, or what was not yet given to the store.
 pub(super) struct Part {
-    /// Without the sync marker.
+    /// Header without the sync marker.
     header: Vec<u8>,
     marker: [u8; MARKER_BYTES],
     folder: &'static str,
     output: Box<dyn PartOutput>,
     records: u64,
-    /// Still to be written.
+    /// Bytes that are still to be written.
     buffer: Vec<u8>,
-    /// How long the file is without the buffer.
+    /// Length of the file without the buffer.
     written: u64,
-    /// Where the last sync marker ended.
+    /// Offset behind the last sync marker.
     synced: u64,
     block: Option<Block>,
 }
 
 impl Part {
     pub(super) fn new(header: &Header, folder: &'static str, output: Box<dyn PartOutput>) -> Self {
-        // Not random, so that two runs write the same bytes; not the input's, lest a text that
-        // quotes the input's sync marker goes on meaning something.
+        // The marker is not random, so that two runs write the same bytes. It is not the input's, so that a
+        // text that quotes the input's marker does not contain a marker of the output.
         let mut seed = header.copy.clone();
         seed.extend(header.marker.iter().flat_map(|marker| &marker[4..]));
         let marker = Header::marker(xxh3_128(&seed).to_be_bytes());

@@ -13,25 +13,25 @@ use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer};
 /// The format of SogouCS, in GB18030 or another encoding:
 /// ```text
 /// <doc>
-/// <url>http://…</url>
+/// <url>http://...</url>
 /// <docno>98590b972ad2f0ea-34913306c0bb3300</docno>
-/// <contenttitle>…</contenttitle>
-/// <content>…</content>
+/// <contenttitle>...</contenttitle>
+/// <content>...</content>
 /// </doc>
 /// ```
-/// The id is `docno`, or the url where `url` is named as the field of the id; the text is the title, a newline and the
-/// content, or the content alone where the title is empty or missing. It is no XML: `&` stands for itself, and nothing is
-/// unescaped. A url that is not used must be text too.
+/// The id is `docno`, or the url where `url` is named as the field of the id. The text is the title, a
+/// newline and the content, or the content alone where the title is empty or missing. The format is no XML:
+/// `&` stands for itself, and nothing is unescaped. An unused url must be valid text too.
 ///
-/// A document begins at a line that is `<doc>` and ends with `</doc>`, or where the next begins if that
-/// is missing. The file splits at such lines: no byte of `<`, `>`, `/` or the newline can be the later
-/// byte of a character of GB18030, whose second bytes are 0x40 and above, and 0x30–0x39 in those of
-/// four bytes, as is the fourth. A root `<docs>` and blank lines may lie outside of documents; they are not copied. Any
-/// other text between two documents, before the first or behind the last is one reject, so that no document is lost in
-/// silence where its `<doc>` is damaged.
+/// A document begins at a line that is `<doc>`, and ends with `</doc>`, or where the next begins if that is
+/// missing. The file splits at such lines. No byte of `<`, `>`, `/` or the newline can be a later byte of a
+/// character of GB18030: second bytes are 0x40 and above, or 0x30 to 0x39 in characters of four bytes, as is
+/// the fourth. A root `<docs>` and blank lines may lie outside of documents; they are not copied. Any other
+/// text between two documents, before the first or behind the last is one reject. So a document whose `<doc>`
+/// is damaged is not lost in silence.
 ///
-/// Published by Sogou Labs: SogouCS at <http://www.sogou.com/labs/resource/cs.php>, SogouCA, which has the same
-/// format, at <http://www.sogou.com/labs/resource/ca.php>.
+/// Published by Sogou Labs: SogouCS at <http://www.sogou.com/labs/resource/cs.php>, SogouCA, which has the
+/// same format, at <http://www.sogou.com/labs/resource/ca.php>.
 pub struct SogouCs;
 
 /// The one value of [`SogouCs`].
@@ -42,7 +42,7 @@ impl Format for SogouCs {
         "sogoucs"
     }
 
-    /// By its first line: `<doc>`, or `<docs>` and then `<doc>`.
+    /// Recognises by the first line: `<doc>`, or `<docs>` and then `<doc>`.
     fn recognises(&self, _path: &str, head: &[u8]) -> bool {
         let head = encoding::head(head);
         let mut lines = head.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
@@ -71,20 +71,20 @@ impl Format for SogouCs {
     }
 }
 
-/// The documents of a piece as bytes: the reader and the writer both go by these. Holds one document.
+/// The documents of a piece as bytes, for both the reader and the writer. Memory: one document.
 struct Elements {
     lines: Lines,
     end: u64,
-    /// Whether the next line is known to lie outside of any document: at the file's beginning and behind a `</doc>`, but
-    /// not at the beginning of a piece.
+    /// Whether the next line is known to lie outside of any document. This holds at the beginning of the file
+    /// and behind a `</doc>`, but not at the beginning of a later piece.
     outside: bool,
-    /// Whether the line that `lines` gave last begins a document that was not given yet.
+    /// Whether the current line of `lines` begins a document that was not yet returned.
     opened: bool,
-    /// What is no document, or is not held.
+    /// The fault of the current record, which is no document or too long to be held.
     fault: Option<Fault>,
 }
 
-/// Where a record lies that is not to be read, how it begins, and why.
+/// A record that is not read: its place, its first bytes, and the reason.
 struct Fault {
     offset: u64,
     head: Vec<u8>,
@@ -92,10 +92,10 @@ struct Fault {
 }
 
 struct Element<'a> {
-    /// Of its first byte.
+    /// Offset of its first byte.
     offset: u64,
     bytes: &'a [u8],
-    /// Why it is not to be read; then `bytes` is how it begins.
+    /// Reason why the record is not read. Then `bytes` is its beginning.
     fault: Option<&'a str>,
 }
 
@@ -106,7 +106,7 @@ impl Elements {
         Ok(Elements { lines, end, outside: piece.start == 0, opened: false, fault: None })
     }
 
-    /// Errors: as in [`Lines::advance`].
+    /// Returns the next document or fault. Errors: those of [`Lines::advance`].
     fn next(&mut self) -> Result<Option<Element<'_>>, Error> {
         self.fault = None;
         let found = self.find_opening()?;
@@ -126,10 +126,10 @@ impl Elements {
         }))
     }
 
-    /// Goes on to the line that begins the next document: whether that is of this piece.
+    /// Advances to the first line of the next document, and returns whether that belongs to this piece.
     ///
-    /// What lies between a document and the next belongs to the first, what lies before all of them to the file's first
-    /// piece, wherever the pieces are cut.
+    /// Text between two documents belongs to the first of them, and text before all documents to the first
+    /// piece of the file. So the rejects do not depend on where the pieces are cut.
     fn find_opening(&mut self) -> Result<bool, Error> {
         while !self.opened {
             if !self.lines.advance()? || self.lines.line().offset >= self.end && !self.outside {
@@ -160,7 +160,7 @@ impl Elements {
             let before = self.lines.line().bytes.len();
             match self.lines.extend()? {
                 Extended::Longer => {}
-                // Damage takes the document that it cuts with it.
+                // The document at the damage is lost with it.
                 Extended::AtEnd => return self.lines.damage(),
                 Extended::TooLong => return self.pass_long(),
             }
@@ -176,7 +176,7 @@ impl Elements {
         }
     }
 
-    /// Passes the rest of a document that is not held.
+    /// Skips the rest of a document that is too long to be held.
     fn pass_long(&mut self) -> Result<(), Error> {
         self.fault = Some(self.fault(self.lines.too_long()));
         while self.lines.advance()? {
@@ -190,16 +190,16 @@ impl Elements {
         Ok(())
     }
 
-    /// The end of what `lines` gave last, from there on, as ASCII.
+    /// Returns the current record from `from` on, as ASCII.
     fn tag(&self, from: usize) -> Cow<'_, [u8]> {
         self.lines.charset().ascii(&self.lines.line().bytes[from..])
     }
 }
 
-/// The offset in a document of what is wrong with it, and the reason.
+/// The offset of the fault in a document, and the reason.
 type Wrong = (usize, Cow<'static, str>);
 
-/// Its id and its text.
+/// The id and the text of a document.
 type Document<'t> = Result<(&'t str, Cow<'t, str>), Wrong>;
 
 fn document<'t>(text: &'t str, reading: &Reading) -> Document<'t> {
@@ -217,7 +217,7 @@ fn document<'t>(text: &'t str, reading: &Reading) -> Document<'t> {
     let title = field(text, "<contenttitle>", "</contenttitle>")?.map_or("", |(title, _)| title.trim());
     let content = field(text, "<content>", "</content>")?;
     let (content, rest) = content.ok_or((0, "the document has no <content>".into()))?;
-    // Where the newline between them is damaged, the next document would be lost in silence.
+    // If the newline between two documents is damaged, the second one must not be lost in silence.
     if find(rest, "<docno>").is_some() {
         return Err((0, "the document has two <docno>".into()));
     }
@@ -225,7 +225,7 @@ fn document<'t>(text: &'t str, reading: &Reading) -> Document<'t> {
     Ok((id, text))
 }
 
-/// What stands between the first `open` and the first `close` after it, and what comes then.
+/// Returns the text between the first `open` and the first `close` after it, and the rest behind that.
 fn field<'t>(text: &'t str, open: &str, close: &str) -> Result<Option<(&'t str, &'t str)>, Wrong> {
     let Some(at) = find(text, open) else { return Ok(None) };
     let value = &text[at + open.len()..];
@@ -242,7 +242,7 @@ fn find(text: &str, tag: &str) -> Option<usize> {
 struct SogouReader {
     elements: Elements,
     reading: Reading,
-    /// For documents that must be decoded.
+    /// Buffer for documents that must be decoded.
     buffer: Vec<u8>,
 }
 

@@ -21,7 +21,7 @@ fn every_split_gives_every_document_once_in_both_encodings() {
     let file = format!("<docs>\r\n{}\n{}between\n{}</docs>\n", pages[0], pages[1], pages[2]);
     let text = Record::Reject { offset: 0, reason: "text outside of any <doc>".to_owned() };
     let expected = [doc("1", "标题\n内容 a & b"), doc("2", ""), text, doc("3", "只有内容")];
-    // Where the text between the documents lies depends on the encoding.
+    // The offset of the text between the documents depends on the encoding.
     let check_splits = |file: &[u8], kept: &[u8]| {
         let mut records = check_splits(&SOGOUCS, "/a.dat", file, kept);
         if let Some(Record::Reject { offset, .. }) = records.get_mut(2) {
@@ -163,7 +163,7 @@ fn damage_costs_the_document_that_it_hits() {
         for (number, record) in whole.iter().enumerate().filter(|(n, _)| *n < hit || *n > last) {
             assert!(docs.contains(&record), "document {number} is lost by damage at {damage:?}");
         }
-        // A cut may fall between two documents, and then nothing is seen to be missing.
+        // A cut may fall between two documents, which leaves no trace.
         let silent = docs.len() < 40 && docs.len() == records.len();
         assert!(damage.len() > 1 || !silent, "a document is lost in silence by damage at {damage:?}");
     }

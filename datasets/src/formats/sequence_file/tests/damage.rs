@@ -1,11 +1,11 @@
-//! Files that are damaged, hostile or Hadoop's own.
+//! Files that are damaged or hostile, and files that Hadoop wrote.
 
 use std::path::Path;
 
 use super::*;
 
-/// A file with one record that is `bad`, as it stands in the file, between others: the offset of the bad one
-/// and what was seen.
+/// Makes a file with the bytes `bad` in the place of a record between good ones. Returns the offset of the
+/// bad record, and what was read.
 fn with_bad(kind: u8, bad: &[u8]) -> (u64, Vec<Seen>) {
     let good = |file: Made| (0..4).fold(file, |file, _| file.add(&[0; 8], &serialised("Text", "good")));
     let mut file = good(Made::new("LongWritable", "Text", kind, Codec::Zlib, 4));
@@ -24,7 +24,7 @@ fn record(length: i32, key_length: i32, rest: &[u8]) -> Vec<u8> {
     [&length.to_be_bytes(), &key_length.to_be_bytes(), rest].concat()
 }
 
-/// What is said of a stretch that is lost.
+/// Returns the reason of a stretch that is lost.
 fn passed(reason: &str, bad: &[u8]) -> String {
     format!("{reason}; {} bytes passed over", bad.len())
 }
@@ -166,7 +166,7 @@ fn damage_is_seen_alike_by_all_pieces_and_by_both_readings() {
 
 #[test]
 fn a_sync_marker_of_the_worst_kind_is_survived() {
-    // A file's own marker may be anything: here it is its own escape, over and over.
+    // A file's own marker may be anything; here it repeats its own escape.
     let mut file = files(12).swap_remove(0);
     while let Some(at) = memchr::memmem::find(&file, &SYNC) {
         file[at..at + 16].fill(0xff);
@@ -225,7 +225,7 @@ fn metadata_may_be_longer_than_the_first_read() {
     assert_eq!(read(&long, &even_cuts(&long, 7)), read(&file, &[]));
 }
 
-/// Files that Hadoop wrote, and hostile ones, with what its own reader made of them.
+/// Files that Hadoop wrote, and hostile ones, compared with the results of Hadoop's own reader.
 #[test]
 fn hadoops_own_files_are_read_as_hadoop_reads_them() {
     let Ok(data) = std::env::var("DEDUP_TEST_DATA") else {
@@ -245,24 +245,24 @@ fn hadoops_own_files_are_read_as_hadoop_reads_them() {
         }
         let rejects = whole.iter().filter(|seen| matches!(seen, Seen::Reject(..))).count();
         let expected = match fields[0].trim_start_matches("sequencefile/") {
-            // Hadoop gives the damaged text as if it were right.
+            // Hadoop returns the damaged text as if it were right.
             "block_bitflip_values.seq" => (9, 1),
             "block_count_huge.seq" | "block_len_mismatch.seq" => (9, 1),
             // Hadoop stops at the damage.
             "keylen_gt_reclen.seq" | "keylen_negative.seq" | "reclen_2g.seq" | "reclen_negative.seq" => {
                 (6, 1)
             }
-            // One marker is damaged, the next one is 581 bytes later.
+            // One marker is damaged; the next one comes 581 bytes later.
             "bad_sync.seq" => (6, 1),
             "vint_negative_text.seq" | "vint_overlong_text.seq" => (5, 1),
-            // Bytes in a Text that are not UTF-8.
+            // These are bytes in a Text that are not UTF-8.
             "hadoop341_text_illegal_utf8.seq" => (1, 2),
             "fake_sync_in_value.seq" => (6, 1),
-            // Hadoop needs a library of its own for this one, which it did not have.
+            // Hadoop needs a native library for this file, which it did not have.
             "colinmarc_block_compressed_zstd.sequencefile" => (2, 0),
-            // The list is of what Hadoop finds; it does not give such a value out.
+            // The list has what Hadoop finds; it does not return such a value.
             "trailing_bytes_in_value.seq" => (5, 1),
-            // Flipped or cut at random: only that all pieces agree is known.
+            // These are flipped or cut at random. The only known result is that all pieces agree.
             name if name.starts_with("trunc") || name.starts_with("random") => {
                 continue;
             }

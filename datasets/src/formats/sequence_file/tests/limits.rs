@@ -1,4 +1,4 @@
-//! How long a record may be, and texts with illegal bytes.
+//! The length limit of records, and texts with illegal bytes.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn read_limited(file: &[u8], cuts: &[u64], reading: &Reading) -> Vec<Seen> {
     pieces(file, cuts).iter().flat_map(|piece| read_as(piece, reading).unwrap()).collect()
 }
 
-/// What is kept of a file of which all documents are kept.
+/// Returns the kept part of a file of which all documents are kept.
 fn kept(file: &[u8], cuts: &[u64], reading: &Reading) -> Vec<u8> {
     let folder = MemoryParts::default();
     let mut writer = SEQUENCE_FILE.writer(&folder, reading);
@@ -27,7 +27,7 @@ fn kept(file: &[u8], cuts: &[u64], reading: &Reading) -> Vec<u8> {
 
 #[test]
 fn a_record_that_is_too_long_costs_itself_in_every_style() {
-    // Above what is read ahead, and above what a piece looks at behind its end.
+    // The record is longer than what is read ahead, and than what a piece reads behind its end.
     let (long, limit) = ("長".repeat(100_000), 5_000);
     for (kind, reason) in [
         (0, "a record of 300012 bytes, more than 5000; 300020 bytes passed over"),

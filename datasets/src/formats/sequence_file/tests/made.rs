@@ -14,7 +14,7 @@ pub(super) const CODECS: [(Codec, &str); 6] = [
     (Codec::Lz4, "Lz4Codec"),
     (Codec::Zstd, "ZStandardCodec"),
 ];
-/// Pairs of classes, of which every one of the five is a key and a value.
+/// Pairs of classes in which each of the five is a key and a value.
 const CLASSES: [(&str, &str); 9] = [
     ("LongWritable", "Text"),
     ("Text", "Text"),
@@ -30,10 +30,10 @@ const CLASSES: [(&str, &str); 9] = [
 /// A file that is being made.
 pub(super) struct Made {
     pub(super) bytes: Vec<u8>,
-    /// 0 uncompressed, 1 by record, 2 in blocks.
+    /// Compression: 0 for none, 1 by record, 2 in blocks.
     kind: u8,
     codec: Codec,
-    /// A sync marker comes before every so many records.
+    /// Number of records between sync markers.
     per_sync: usize,
     markers: bool,
     waiting: Vec<(Vec<u8>, Vec<u8>)>,
@@ -50,7 +50,7 @@ impl Made {
         Made::old(6, key, value, kind, codec, per_sync)
     }
 
-    /// A file of an earlier version.
+    /// Begins a file of an earlier version.
     pub(super) fn old(version: u8, key: &str, value: &str, kind: u8, codec: Codec, per_sync: usize) -> Self {
         let mut bytes = b"SEQ".to_vec();
         bytes.push(version);
@@ -180,7 +180,8 @@ impl Sample {
     }
 }
 
-/// A file of every style with every codec, of every version, and of all classes; with `records` records each.
+/// Returns files of every style with every codec, of every version, and of all classes, with `records`
+/// records each.
 pub(super) fn samples(records: usize) -> Vec<Sample> {
     let styles = [(0, Codec::Zlib)]
         .into_iter()
@@ -208,7 +209,7 @@ pub(super) fn samples(records: usize) -> Vec<Sample> {
     samples
 }
 
-/// Their bytes; the first is uncompressed, with LongWritable keys and Text values.
+/// Returns the bytes of these files. The first is uncompressed, with LongWritable keys and Text values.
 pub(super) fn files(records: usize) -> Vec<Vec<u8>> {
     samples(records).into_iter().map(|sample| sample.bytes).collect()
 }

@@ -9,7 +9,7 @@ use crate::testing::mutants;
 
 const RECORDS: u64 = 24;
 
-/// A file whose records all differ, and where each record's stretch begins and ends: at sync markers.
+/// Returns a file whose records all differ, and the range of each record's stretch between sync markers.
 fn written(version: u8, kind: u8, codec: Codec) -> (Vec<u8>, Vec<Range<usize>>) {
     let mut file = Made::old(version, "LongWritable", "Text", kind, codec, 5);
     for record in 0..RECORDS {
@@ -49,7 +49,7 @@ fn damage_costs_the_stretch_or_block_that_it_lies_in_and_nothing_else() {
                     continue;
                 }
             };
-            // Of one damaged record, two halves may be found.
+            // One damaged record may be read as two halves.
             assert!(seen.len() as u64 <= RECORDS + 1, "{what}: {} records", seen.len());
             let docs: BTreeSet<_> = seen
                 .iter()
