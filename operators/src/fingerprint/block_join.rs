@@ -70,7 +70,7 @@ struct PairBounds<W> {
 impl<W: Bits> BlockJoin<W> {
     /// Makes a join of fingerprints of `bits` bits within `distance` bits. The fingerprints are cut into
     /// `blocks` blocks: `distance + 1` blocks make as many tables, and more blocks make more tables with
-    /// smaller buckets (see [`crate::tables`]).
+    /// smaller buckets (see [`super::block_tables`]).
     ///
     /// # Panics
     /// When there are more bits than the word has, fewer bits than blocks, or no more blocks than `distance`.
