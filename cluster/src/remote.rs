@@ -16,6 +16,7 @@ use tokio::runtime::{self, Runtime};
 use crate::guard;
 use crate::store::Error;
 
+/// Pause after the first failure, without jitter.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
 /// Reason why a task gave no answer.

@@ -19,7 +19,9 @@ use crate::store::{Error, Output, Upload, UploadOutput};
 /// Number of parts of one length, after which the length doubles. S3 takes 10,000 parts, so parts of 8 MiB at
 /// first make 300 GB in all.
 const PARTS_OF_A_LENGTH: usize = 2_500;
+/// Largest number of parts of an upload.
 const MAX_PARTS: usize = 10_000;
+/// Longest wait for the abort of an upload that is dropped unfinished.
 const DROP_WAIT: Duration = Duration::from_secs(5);
 
 /// Writer of an object in parts, of which it holds one in memory.
