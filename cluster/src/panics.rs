@@ -10,6 +10,7 @@ use std::thread;
 use crate::processes::Control;
 
 thread_local! {
+    /// Whether the code that runs on this thread catches its panics.
     static CAUGHT: Cell<bool> = const { Cell::new(false) };
 }
 

@@ -12,7 +12,7 @@ pub enum Error {
         path: String,
         /// Offset of the fault, in bytes from the start of the file.
         offset: u64,
-        /// What was expected, in lower case, without a full stop.
+        /// Description of the fault, in lower case, without a full stop.
         reason: String,
     },
     /// The file lacks a field. The file is at fault where other files have the field, otherwise the user, who

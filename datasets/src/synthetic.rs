@@ -36,6 +36,7 @@ const WINDOW: usize = 1024;
 const EDITED: (usize, usize) = (4, 5);
 /// Bound below which the similarity of a decoy to its original must lie, as a fraction.
 const DECOY: (usize, usize) = (1, 2);
+/// Number of characters of a gram.
 const GRAM: usize = 5;
 
 impl Synthetic {

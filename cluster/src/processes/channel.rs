@@ -18,6 +18,7 @@ use snow::StatelessTransportState;
 
 /// Number of bytes that sealing adds to a message.
 pub(super) const TAG_BYTES: usize = 16;
+/// Length of a sealed head, in bytes.
 const HEAD_BYTES: usize = 3 + TAG_BYTES;
 /// Largest length of the contents of a body, in bytes. Noise limits a message to 65,535 bytes.
 const BODY_BYTES: usize = 65_535 - TAG_BYTES;
@@ -36,17 +37,18 @@ pub(super) enum Record {
     Close,
 }
 
+/// Records by the number of their kind.
 const RECORDS: [Record; 3] = [Record::Beat, Record::Data, Record::Close];
 
 /// Both directions of a connection whose handshake is done.
 ///
-/// For example, a sender writes `hello`, pauses for a tick, and closes:
+/// For example, a sender writes `hello`, pauses for a tick, and closes. Message 0 was part of the handshake:
 ///
 /// ```text
-/// write(b"hello")   head (Data, 5) and body    messages 0 and 1
+/// write(b"hello")   head (Data, 5) and body    messages 1 and 2
 /// beat()            nothing, since data was sent in this tick
-/// beat()            head (Beat, 0)             message 2
-/// close()           head (Close, 0)            message 3; the writing side is shut down
+/// beat()            head (Beat, 0)             message 3
+/// close()           head (Close, 0)            message 4; the writing side is shut down
 /// receiver          reads "hello", skips the beat, then reads the end of the stream
 /// ```
 pub(super) struct Channel {

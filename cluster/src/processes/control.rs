@@ -43,6 +43,7 @@ pub(crate) struct Control {
     changed: Condvar,
 }
 
+/// State that the threads of all connections change.
 struct State {
     /// Whether the job cannot go on. The first reason counts, because all others follow from it.
     failing: bool,

@@ -18,6 +18,7 @@ use super::control::Control;
 #[derive(Clone)]
 pub(super) struct Data(Arc<Ends>);
 
+/// Both ends of a data connection, and its stream.
 struct Ends {
     stream: TcpStream,
     sender: Mutex<Sender>,

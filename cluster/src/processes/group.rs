@@ -39,6 +39,7 @@ pub struct Cluster {
     others: Option<Others>,
 }
 
+/// Connections to the other processes.
 struct Others {
     control: Arc<Control>,
     /// Connections by index of process, until the engine takes them.

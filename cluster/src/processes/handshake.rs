@@ -21,10 +21,13 @@ use super::channel::TAG_BYTES;
 
 /// First bytes of a hello. The last one is the version of the handshake.
 const MAGIC: [u8; 8] = *b"dedupjb\x02";
+/// Length of a hello: magic, two indexes of processes, and the kind of the connection.
 const HELLO_BYTES: usize = MAGIC.len() + 4 + 4 + 1;
+/// Name of the Noise protocol: X25519, AES-256-GCM and SHA-256.
 const NOISE: &str = "Noise_NNpsk0_25519_AESGCM_SHA256";
 /// Length of a handshake message: a key of X25519, and the tag of an empty payload.
 const MESSAGE_BYTES: usize = 32 + TAG_BYTES;
+/// Length of the hash of a job, in bytes.
 const JOB_BYTES: usize = 32;
 /// Message for a connection that is closed without an answer. The text lists why a process of the same job
 /// may not answer.
@@ -109,6 +112,7 @@ pub(super) enum Verdict {
     Taken,
 }
 
+/// Verdicts by their number.
 const VERDICTS: [Verdict; 4] = [Verdict::Welcome, Verdict::OtherJob, Verdict::NotAwaited, Verdict::Taken];
 
 /// Stream on which all reads and writes must end by a deadline.

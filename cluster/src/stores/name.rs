@@ -5,6 +5,12 @@
 //! such a character, each byte of that character is encoded the same way. So each name has one text, and no
 //! two names have the same text. The idea is that of Python's `surrogateescape` (PEP 383), whose lone
 //! surrogates no UTF-8 can hold.
+//!
+//! | bytes of the name | text | in messages |
+//! |---|---|---|
+//! | `63 61 66 C3 A9` (UTF-8) | `caf` and U+00E9 | unchanged |
+//! | `63 61 66 E9` (Latin-1) | `caf` and U+10F7E9 | `caf\xE9` |
+//! | `F4 8F 9F A9` (U+10F7E9 itself) | U+10F7F4, U+10F78F, U+10F79F, U+10F7A9 | `\xF4\x8F\x9F\xA9` |
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};

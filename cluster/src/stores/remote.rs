@@ -16,6 +16,7 @@ use tokio::runtime::{self, Runtime};
 use super::store::Error;
 use crate::panics;
 
+/// Pause after the first failure, without jitter.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
 /// Reason why a task gave no answer.
@@ -60,7 +61,15 @@ pub(crate) fn receive<T>(messages: &Receiver<T>, limit: Duration) -> Result<T, S
     })
 }
 
-/// Retries with exponential backoff: counts failures, and waits about twice as long after each.
+/// Retries with exponential backoff: counts failures, and waits about twice as long after each. Four attempts
+/// at a request that always fails with a transient error take this course:
+///
+/// | failure | effect |
+/// |---|---|
+/// | 1 | a pause of 0.2 to 0.3 s |
+/// | 2 | a pause of 0.4 to 0.6 s |
+/// | 3 | a pause of 0.8 to 1.2 s |
+/// | 4 | the error is returned |
 pub(crate) struct Patience {
     left: u32,
     pause: Duration,

@@ -31,6 +31,7 @@ impl Format for Unknown {
     }
 }
 
+/// A writer that refuses every piece.
 struct NoWriter;
 
 impl Writer for NoWriter {

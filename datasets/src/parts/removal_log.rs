@@ -52,6 +52,7 @@ pub(crate) fn is_like_a_field(name: &str) -> bool {
     FIELDS.contains(&name.trim_end_matches(SUFFIX))
 }
 
+/// Suffix of a field's name where the record already has a field of that name.
 const SUFFIX: &str = "_dedup";
 
 /// Returns [`FIELDS`] under names that the record does not have. A taken name gets the suffix `_dedup`, if

@@ -78,6 +78,7 @@ pub(crate) fn names(object: &str, wanted: impl FnMut(&str) -> bool) -> Vec<Strin
     json.deserialize_map(Names(wanted)).unwrap_or_default()
 }
 
+/// Reader of the names of an object's members.
 struct Names<W>(W);
 
 impl<'l, W: FnMut(&str) -> bool> Visitor<'l> for Names<W> {

@@ -72,6 +72,7 @@ pub(crate) enum Extended {
 }
 
 impl Lines {
+    /// Least length of the buffer, in bytes.
     const BUFFER_BYTES: usize = 1 << 18;
     /// Buffer length above which the buffer is freed once the long line in it was passed, in bytes.
     const KEPT_BYTES: usize = 16 << 20;

@@ -14,17 +14,18 @@ use zip::write::SimpleFileOptions;
 
 use super::mutate::Random;
 
-/// A format, or a part of one that its inputs go to.
+/// A format, or the part of a format that its inputs reach.
 pub struct Parser {
     pub name: &'static str,
     format: &'static str,
-    /// The file's name, by which some formats go.
+    /// Name of the file, by which some formats are recognised.
     pub path: &'static str,
-    /// Valid files.
+    /// Creates the valid files.
     pub files: fn() -> Vec<Vec<u8>>,
-    /// What becomes of a damaged one: it may be compressed, so that what is inside is damaged.
+    /// Final step for a damaged file. It may compress the file, so that the damage is inside.
     pub finish: fn(Vec<u8>, &mut Random) -> Vec<u8>,
-    /// If it is another than usual. The library's own decoders of PDF and ZIP are bounded by the process they run in.
+    /// Allocation limit in bytes, if it differs from the usual one. The decoders of PDF and ZIP are bounded
+    /// by the process that they run in.
     pub most_allocated: Option<usize>,
 }
 
@@ -112,7 +113,7 @@ fn sogou() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// In each encoding, with a byte order mark where it needs one.
+/// Returns the text in each encoding, with a byte order mark where the encoding needs one.
 fn encoded(text: &[u8]) -> Vec<Vec<u8>> {
     let text = String::from_utf8_lossy(text);
     let utf16 = |mark: char| -> Vec<u16> {
@@ -140,7 +141,7 @@ fn bzip2(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A file that is handed to whoever made it.
+/// Output file whose bytes its creator can read.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<Vec<u8>>>);
 
@@ -160,7 +161,7 @@ impl PartOutput for Kept {
     }
 }
 
-/// In blocks by each codec; uncompressed, and each value compressed, too.
+/// Returns SequenceFiles in blocks by each codec, uncompressed, and with each value compressed.
 fn sequence_files() -> Vec<Vec<u8>> {
     let codecs = [Codec::Zlib, Codec::Gzip, Codec::Bzip2, Codec::Snappy, Codec::Lz4, Codec::Zstd];
     let mut files: Vec<Vec<u8>> = codecs
@@ -208,7 +209,8 @@ fn sequence_files() -> Vec<Vec<u8>> {
     files
 }
 
-/// With lists, missing values, dictionaries, both versions of pages and several codecs.
+/// Returns Parquet files with lists, missing values, dictionaries, both versions of pages, and several
+/// codecs.
 fn parquet_files() -> Vec<Vec<u8>> {
     let texts: Vec<String> = (0..60).map(|at| format!("{TEXT}{}", at % 7)).collect();
     let mut list = ListBuilder::new(StringBuilder::new());
@@ -243,7 +245,7 @@ fn parquet_files() -> Vec<Vec<u8>> {
     .into()
 }
 
-/// Files that are mostly footer.
+/// Returns files that consist mostly of their footer.
 fn parquet_of_little() -> Vec<Vec<u8>> {
     let column: ArrayRef = Arc::new(StringArray::from(vec!["a"]));
     let batch = RecordBatch::try_from_iter(

@@ -1,9 +1,10 @@
-//! Random bytes at every parser: damaged copies of valid files and pure noise, for as many seconds as asked for.
+//! Fuzzing of every parser with damaged copies of valid files and pure noise, for a given number of seconds.
 //!
-//! `cargo test -p dedup-datasets --test fuzz -- --seconds 600 --parser csv --seed 7`; by default a minute for all parsers
-//! together. Each parser begins with seed 0, or with that of `--from`, where an earlier run ended (`scripts/fuzz` keeps
-//! count). Each input is read twice and divided once, on a thread that is watched. A failure is printed with its parser
-//! and its seed, which make the same input again; it becomes a named test of the format.
+//! `cargo test -p dedup-datasets --test fuzz -- --seconds 600 --parser csv --seed 7`; the default is one
+//! minute for all parsers together. Each parser begins with seed 0, or with that of `--from`, where an
+//! earlier run ended (`scripts/fuzz` keeps count). Each input is read twice and divided once, on a thread
+//! that is watched. A failure is printed with its parser and its seed, which reproduce the input; it then
+//! becomes a named test of the format.
 #![allow(clippy::unwrap_used, reason = "a harness whose files cannot be made should fail")]
 #![allow(missing_docs, reason = "it is no library")]
 
@@ -29,12 +30,13 @@ use self::mutate::{Random, mutant};
 #[global_allocator]
 static ALLOCATED: PeakAlloc = PeakAlloc;
 
-/// The bounds of a reading, small enough for small inputs to meet them.
+/// Bounds of a reading, small enough for small inputs to reach them.
 const MAX_RECORD_BYTES: usize = 1 << 18;
 const BLOCK_BYTES: usize = 2 << 20;
-/// What reading may take with these bounds: buffers of blocks and records, and batches of about a MiB.
+/// Memory that reading may allocate with these bounds, in bytes: buffers of blocks and records, and batches
+/// of about 1 MiB.
 const MOST_ALLOCATED: usize = 64 << 20;
-/// An input that takes longer hangs.
+/// Time limit of an input. An input that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 struct Asked {
@@ -51,7 +53,7 @@ fn main() -> ExitCode {
         .filter(|parser| asked.parser.as_deref().is_none_or(|name| parser.name == name))
         .collect();
     assert!(!parsers.is_empty(), "the parsers are {:?}", PARSERS.iter().map(|p| p.name).collect::<Vec<_>>());
-    // Panics of libraries are caught where they are expected; the others come out as failures.
+    // Expected panics of libraries are caught; the others are reported as failures.
     std::panic::set_hook(Box::new(|_| {}));
     let share = Duration::from_secs(asked.seconds) / parsers.len() as u32;
     let mut failed = false;
@@ -67,7 +69,7 @@ fn main() -> ExitCode {
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// What the command line says; `None` if it asks for tests of other names.
+/// Parses the command line. Returns `None` if it requests tests of other names.
 fn asked() -> Option<Asked> {
     let mut asked = Asked { seconds: 60, parser: None, seed: None, from: 0 };
     let mut arguments = std::env::args().skip(1);
@@ -82,7 +84,7 @@ fn asked() -> Option<Asked> {
                 return None;
             }
             "--from" => asked.from = value().parse().expect("a seed is a number"),
-            // The usual harness asks for the names of tests.
+            // The usual harness asks for the names of tests with this option.
             "--list" => return None,
             option if option.starts_with("--") => {}
             name if "fuzz".contains(name) => {}
@@ -92,7 +94,7 @@ fn asked() -> Option<Asked> {
     Some(asked)
 }
 
-/// Tries inputs until the time is over, and returns how many it tried. With a seed it tries that one alone.
+/// Tries inputs until the time is over, and returns their number. With a seed, tries that one alone.
 fn fuzz(parser: &'static Parser, time: Duration, asked: &Asked) -> Result<u64, (u64, String)> {
     let files: Arc<Vec<Vec<u8>>> = Arc::new((parser.files)());
     let (start, mut inputs) = (Instant::now(), 0);
@@ -107,7 +109,7 @@ fn fuzz(parser: &'static Parser, time: Duration, asked: &Asked) -> Result<u64, (
                 let said = panic.downcast_ref::<String>().cloned().or(text);
                 Err(format!("panicked: {}", said.unwrap_or_default()))
             });
-            // Nobody waits any more for one that hangs.
+            // After the time limit nobody receives the result.
             let _late = done.send(result);
         };
         thread::Builder::new().stack_size(8 << 20).spawn(watched).unwrap();
@@ -199,7 +201,7 @@ fn read(parser: &Parser, piece: &datasets::Piece, reading: &Reading) -> Result<R
     }
 }
 
-/// Divides the piece; the writer must see the records that the reader saw, and end as it did.
+/// Divides the piece. The writer must see the records that the reader saw, and end as it did.
 fn divide(parser: &Parser, piece: &datasets::Piece, reading: &Reading, read: &Records) -> Result<(), String> {
     let (records, failed) = read;
     let parts = MemoryParts;

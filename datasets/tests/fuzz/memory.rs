@@ -1,4 +1,4 @@
-//! Files in memory, through the library's public traits.
+//! Files in memory, behind the public traits of the library.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl Blob for MemoryBlob {
     }
 }
 
-/// The whole of a file.
+/// Returns a piece that is the whole file.
 pub fn piece(blob: Arc<dyn Blob>) -> Piece {
     let (name, end) = (blob.path().trim_start_matches('/').to_owned(), blob.bytes());
     Piece { blob, name, start: 0, end }

@@ -1,6 +1,6 @@
-//! What valid files become.
+//! Random damage to valid files.
 
-/// Numbers that are the same for the same parser and seed.
+/// Random numbers, the same for the same parser and seed.
 pub struct Random(u64);
 
 impl Random {
@@ -11,7 +11,8 @@ impl Random {
         Random(start)
     }
 
-    /// Source: splitmix64, Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
+    /// Returns the next number. Source: splitmix64, Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
+    /// Generators", OOPSLA 2014.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -19,17 +20,17 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// 0 where `end` is.
+    /// Returns a number below `end`, or 0 if `end` is 0.
     pub fn below(&mut self, end: usize) -> usize {
         self.next().checked_rem(end as u64).unwrap_or(0) as usize
     }
 }
 
-/// Numbers at which lengths and counts go wrong.
+/// Numbers at which lengths and counts often go wrong.
 const EXTREMES: [u64; 10] =
     [0, 1, 0x7f, 0x80, 0xff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0x7fff_ffff_ffff_ffff, u64::MAX];
 
-/// One of the files, damaged in one to eight ways; now and then noise, or the file as it is.
+/// Returns one of the files, damaged in one to eight ways; sometimes noise, or the file unchanged.
 pub fn mutant(random: &mut Random, files: &[Vec<u8>]) -> Vec<u8> {
     let chosen = random.below(files.len());
     let mut bytes = files[chosen].clone();
@@ -45,7 +46,7 @@ pub fn mutant(random: &mut Random, files: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn damage(random: &mut Random, bytes: &mut Vec<u8>, files: &[Vec<u8>]) {
-    // Headers and footers are short and matter most.
+    // Headers and footers are short, and matter most.
     let at = match random.below(4) {
         0 => random.below(bytes.len().min(200)),
         1 => {

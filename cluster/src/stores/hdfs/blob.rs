@@ -19,6 +19,7 @@ use crate::stores::store::{Blob, Error, Version};
 /// Largest number of bytes of one request to the library. Bytes that have arrived wait in memory.
 pub(super) const RANGE_BYTES: usize = 8 << 20;
 
+/// A file of HDFS that is open for reading.
 pub(super) struct HdfsBlob {
     /// Path for messages.
     path: String,

@@ -12,9 +12,13 @@ use super::calls::Calls;
 use super::failure::Failure;
 use crate::stores::store::{Error, Output};
 
+/// Number of bytes that are given to the library at once.
 const WRITE_BYTES: usize = 1 << 20;
+/// Longest wait for the removal of a file that is dropped unfinished.
 const DROP_WAIT: Duration = Duration::from_secs(5);
 
+/// A file of HDFS that is being written. Dropping it unfinished removes it. Memory: up to 1 MiB and one
+/// write.
 pub(super) struct HdfsOutput {
     path: String,
     buffer: Vec<u8>,

@@ -18,7 +18,9 @@ use super::store::{
     Blob, Child, Entry, Error, Output, Rename, Showing, Store, Version, everything, is_hidden, parent,
 };
 
+/// Number of bytes that a sequential reader requests at once.
 const READ_AHEAD_BYTES: usize = 1 << 20;
+/// Length of the buffer of a file that is being written, in bytes.
 const WRITE_BYTES: usize = 1 << 17;
 /// Number of characters of its name that a temporary file keeps. File systems allow 255 bytes in all.
 const TEMPORARY_NAME_CHARS: usize = 50;
@@ -266,6 +268,7 @@ fn leads_back(link: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
+/// A local file that is open for reading.
 struct LocalBlob {
     path: String,
     file: File,

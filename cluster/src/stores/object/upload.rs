@@ -19,10 +19,22 @@ use crate::stores::store::{Error, Output, Upload, UploadOutput};
 /// Number of parts of one length, after which the length doubles. S3 takes 10,000 parts, so parts of 8 MiB at
 /// first make 300 GB in all.
 const PARTS_OF_A_LENGTH: usize = 2_500;
+/// Largest number of parts of an upload.
 const MAX_PARTS: usize = 10_000;
+/// Longest wait for the abort of an upload that is dropped unfinished.
 const DROP_WAIT: Duration = Duration::from_secs(5);
 
 /// Writer of an object in parts, of which it holds one in memory.
+///
+/// An object that fits into one part is written with one request. A longer one becomes an upload, whose parts
+/// have these lengths by default:
+///
+/// | parts | length of each |
+/// |---|---|
+/// | 0 to 2,499 | 8 MiB |
+/// | 2,500 to 4,999 | 16 MiB |
+/// | 5,000 to 7,499 | 32 MiB |
+/// | 7,500 to 9,999 | 64 MiB |
 pub(super) struct ObjectWriter {
     shared: Arc<Shared>,
     path: String,

@@ -20,7 +20,6 @@ pub(super) const READY: &[u8; 6] = b"ready\n";
 /// The process confines itself (`confine.rs`) before it reads a byte. A document that is too long and an
 /// error of the pipes end the process, because the parent never sends the one or causes the other. A request
 /// that never comes ends the process without an answer.
-/// comes, without an answer.
 pub fn serve(mut request: impl Read, mut response: impl Write, bounds: Bounds) -> io::Result<()> {
     confine(bounds)?;
     response.write_all(READY)?;

@@ -59,6 +59,7 @@ impl Extractors {
     }
 }
 
+/// The text of a document, or why there is none.
 type Answer = Result<String, String>;
 
 /// One process, which reads one document.

@@ -14,74 +14,85 @@ use super::pages::{Budget, Columns, PageStarts};
 use super::schema;
 use crate::{Error, Reading};
 
-/// About how much a record batch holds when it is decoded.
+/// Approximate size of a decoded record batch, in bytes.
 const BATCH_BYTES: u64 = 4 << 20;
+/// Largest number of rows of a record batch.
 const MAX_BATCH_ROWS: u64 = 8192;
-/// What each column may add to the pages of a record batch...
+/// Number of bytes that each column may add to the pages of a record batch.
 const COLUMN_BYTES: u64 = 4 << 20;
-/// ...and all of them together, in [`Reading::block_bytes`].
+/// Bound on what all columns may add together, in units of [`Reading::block_bytes`].
 const COLUMNS_BLOCKS: u64 = 8;
 
-/// What may be decoded in addition to pass over lists, where reading begins anew behind damage.
+/// Bound on the bytes that may be decoded in addition to skip lists, where reading begins anew behind damage.
 const PASSING_BYTES: u64 = 1 << 30;
 
-/// What comes next in a row group.
+/// Next rows of a row group.
 pub(super) enum Rows {
     /// Records.
     Batch {
-        /// The number in the file of the first one.
+        /// Number of the first row in the file.
         first_row: u64,
         records: RecordBatch,
     },
-    /// Rows that cannot be decoded: one rejected record, however many they are.
+    /// Rows that cannot be decoded. They are one rejected record, however many they are.
     Lost {
-        /// The number in the file of the first one.
+        /// Number of the first row in the file.
         first_row: u64,
         reason: String,
     },
 }
 
-/// Reads the row groups of a piece, whole rows always: damage in any column costs the row.
+/// Reader of the row groups of a piece, which always gives whole rows: damage in any column costs the row.
 ///
-/// So every reading of a piece gives the same records and the same losses, whichever columns it is after. Where a
-/// batch cannot be decoded, it is cut at the pages of the column at fault until only the rows of bad pages are left.
+/// So every reading of a piece gives the same records and the same losses, whichever columns the reading
+/// needs. A batch that cannot be decoded is cut at the pages of the faulty column, until only the rows of bad
+/// pages are left. For example, the text column has pages of 5 rows, and its third page is damaged:
+///
+/// ```text
+/// rows  0..15   fail; the text column is at fault, and its pages begin at rows 0, 5 and 10
+/// cut at 10     rows 0..10 and 10..15
+/// rows  0..10   are read
+/// rows 10..15   fail, and no page begins within them: they are lost, as one reject
+/// ```
 pub(super) struct Batches {
     pub(super) file: File,
-    /// In reverse order.
+    /// Row groups in reverse order.
     groups: Vec<Group>,
     group: Option<OpenGroup>,
-    /// The largest page that is decoded.
+    /// Length of the largest page that is decoded, in bytes.
     pub(super) page_bytes: u64,
     block_bytes: u64,
 }
 
+/// A row group that is being read.
 struct OpenGroup {
     group: Group,
     columns: Columns,
     levels: FieldLevels,
-    /// Rows to be read, counted from the first of the row group, in reverse order.
+    /// Rows to be read, counted from the first row of the row group, in reverse order.
     waiting: Vec<Range<u64>>,
     reader: Option<SpanReader>,
     batch_rows: u64,
     damaged: bool,
     lost: Option<Loss>,
-    /// What was read when a loss before it had to be told first.
+    /// Batch that waits until a loss before it was returned.
     ready: Option<(u64, RecordBatch)>,
 }
 
-/// Reads some rows of a row group.
+/// Reader of a range of rows of a row group.
 struct SpanReader {
     library: ParquetRecordBatchReader,
-    /// Still to be read.
+    /// Rows that are still to be read.
     rows: Range<u64>,
 }
 
+/// Rows that cannot be decoded, counted from the first of the row group, and why.
 struct Loss {
     rows: Range<u64>,
     reason: String,
 }
 
-/// Why rows were not decoded.
+/// Reason why rows were not decoded.
 enum Failure {
     Store(cluster::Error),
     Data(String),
@@ -97,10 +108,10 @@ impl Batches {
         Batches { file, groups, group: None, page_bytes, block_bytes }
     }
 
-    /// The next rows; `None` at the end of the piece.
+    /// Returns the next rows, or `None` at the end of the piece.
     ///
     /// # Errors
-    /// The store's.
+    /// Those of the store.
     pub(super) fn next(&mut self) -> Result<Option<Rows>, Error> {
         loop {
             let Some(open) = &mut self.group else {
@@ -149,7 +160,7 @@ impl OpenGroup {
         })
     }
 
-    /// The next rows; `None` at the end of the row group.
+    /// Returns the next rows, or `None` at the end of the row group.
     fn next(&mut self, file: &File) -> Result<Option<Rows>, Error> {
         loop {
             if let Some((row, records)) = self.ready.take() {
@@ -206,8 +217,8 @@ impl OpenGroup {
         self.columns.chunks.take_failure().map_or(Failure::Data(reason), Failure::Store)
     }
 
-    /// Cuts the next batch of `rows`, which failed, in two at a page of the column at fault, or gives its rows up;
-    /// those behind it wait in either case.
+    /// Cuts the next batch of `rows`, which failed, in two at a page of the faulty column, or gives its rows
+    /// up. The rows behind the batch wait in either case.
     fn cut(&mut self, file: &File, rows: Range<u64>, failure: Failure) -> Result<(), Error> {
         let reason = match failure {
             Failure::Store(error) => return Err(Error::Store(error)),
@@ -219,7 +230,7 @@ impl OpenGroup {
         }
         let exceeded = self.columns.budget.exceeded();
         if !std::mem::replace(&mut self.damaged, true) {
-            // From now on readers begin in the middle.
+            // From now on, readers begin in the middle of the row group.
             self.columns.budget.extend(self.columns.passing_bytes().min(PASSING_BYTES));
         }
         let (cut, reason) = match self.at_fault(file, &batch)? {
@@ -235,7 +246,7 @@ impl OpenGroup {
                 let middle = || exceeded.then_some(batch.start.midpoint(batch.end));
                 (rows.get(rows.len() / 2).copied().or_else(middle), reason)
             }
-            // Each column for itself could be decoded: fewer rows may take few enough pages.
+            // Each column can be decoded by itself, so fewer rows may need few enough pages.
             None if exceeded => (Some(batch.start.midpoint(batch.end)), reason),
             None => (None, reason),
         };
@@ -246,7 +257,7 @@ impl OpenGroup {
         Ok(())
     }
 
-    /// The first column of which these rows cannot be decoded, and why.
+    /// Returns the first column whose values of these rows cannot be decoded, and the reason.
     fn at_fault(&self, file: &File, rows: &Range<u64>) -> Result<Option<(usize, String)>, Error> {
         let schema = file.footer.bare_schema();
         for column in 0..schema.num_columns() {
@@ -280,14 +291,14 @@ impl OpenGroup {
     }
 }
 
-/// What a value of a column takes, null or not, where all are of one length.
+/// Returns the length of a value of a column, null or not, where all values have one length; otherwise 0.
 pub(super) fn fixed_bytes(column: &ColumnChunkMetaData) -> u64 {
     let fixed = column.column_type() == parquet::basic::Type::FIXED_LEN_BYTE_ARRAY;
     if fixed { u64::try_from(column.column_descr().type_length()).unwrap_or(0) } else { 0 }
 }
 
 impl SpanReader {
-    /// The next batch, not empty.
+    /// Returns the next batch, which is not empty.
     fn next(&mut self) -> Result<RecordBatch, String> {
         let left = self.rows.end - self.rows.start;
         let batch = decode(|| self.library.next().transpose())?;

@@ -9,13 +9,14 @@ use cluster::Blob;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 
-/// A window smaller than this would cost more in calls than it saves in memory.
+/// Least length of a window, in bytes. A smaller one would cost more in calls than it saves in memory.
 const LEAST_WINDOW_BYTES: usize = 16 << 10;
 
-/// Some ranges of a blob, such as the column chunks of a row group, each read from its start to its end.
+/// Ranges of a blob, such as the column chunks of a row group, each of which is read from its start to its
+/// end.
 ///
-/// Pages are small and columns are read in turn, so each range has a window of its own that is fetched
-/// with the blob's read-ahead. Memory: at most what all windows may take, or one page per range.
+/// Pages are small and columns are read in turn, so each range has a window of its own, which is filled with
+/// large reads. Memory: at most `windows_bytes` for all windows, or one page per range.
 #[derive(Clone)]
 pub(super) struct Chunks(Arc<Inner>);
 
@@ -34,8 +35,8 @@ struct Window {
 }
 
 impl Chunks {
-    /// `ranges` lie within the blob. `windows_bytes`: what all windows may take together, unless a page is larger than
-    /// its window.
+    /// Creates the windows. `ranges` must lie within the blob. `windows_bytes` bounds all windows together,
+    /// unless a page is larger than its window.
     pub(super) fn new(blob: Arc<dyn Blob>, mut ranges: Vec<Range<u64>>, windows_bytes: usize) -> Self {
         ranges.sort_unstable_by_key(|range| (range.start, range.end));
         let start = ranges.first().map_or(0, |range| range.start);
@@ -50,12 +51,12 @@ impl Chunks {
         Chunks(Arc::new(Inner { blob, ranges, window_bytes, windows, failure: Mutex::default() }))
     }
 
-    /// The store's error behind the last failed read, which the parquet library has turned into text.
+    /// Returns the store's error behind the last failed read, which the parquet library has turned into text.
     pub(super) fn take_failure(&self) -> Option<cluster::Error> {
         self.0.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// The bytes from `start` to the end of its window, at least `least_bytes` of them.
+    /// Returns the bytes from `start` to the end of its window, at least `least_bytes` of them.
     fn window(&self, start: u64, least_bytes: usize) -> Result<Bytes> {
         let inner = &*self.0;
         let at = inner.ranges.partition_point(|range| range.end <= start);
@@ -112,7 +113,7 @@ impl ChunkReader for Chunks {
     }
 }
 
-/// Reads on from some offset: page headers, whose length only their reader knows.
+/// Sequential reader from an offset on. It serves page headers, whose length only their reader knows.
 pub(super) struct ChunkRead {
     chunks: Chunks,
     offset: u64,

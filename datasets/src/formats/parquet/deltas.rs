@@ -1,9 +1,10 @@
 //! The lengths of delta-encoded texts: how many of them a page claims to have.
 //!
-//! The library makes room for all of them before it reads one, and a run of equal lengths takes next to no bytes, so that
-//! a page of some bytes can claim two billion.
+//! The library allocates memory for all lengths before it reads one. A run of equal lengths takes almost no
+//! bytes, so a page of a few bytes can claim two billion.
 //!
-//! Source: apache/parquet-format, Encodings.md, "Delta Encoding", "Delta-length byte array" and "Delta Strings".
+//! Source: apache/parquet-format, Encodings.md, "Delta Encoding", "Delta-length byte array" and "Delta
+//! Strings".
 
 use parquet::basic::Encoding;
 use parquet::column::page::Page;
@@ -12,10 +13,11 @@ use parquet::schema::types::ColumnDescriptor;
 use super::levels::Levels;
 use super::thrift::{Bad, Thrift};
 
-/// The bytes that the library takes for the lengths of a page's values, before it decodes the values.
+/// Returns the number of bytes that the library allocates for the lengths of a page's values, before it
+/// decodes the values.
 ///
-/// Where the page is damaged, it is what the library takes until it meets the damage. Cost: reads the lengths of what values
-/// share with the one before, if they are delta-encoded, without decoding them.
+/// For a damaged page, this is what the library allocates until it meets the damage. Cost: where values share
+/// prefixes, the lengths of these are skipped, without decoding them.
 pub(super) fn bytes_of_lengths(page: &Page, column: &ColumnDescriptor) -> u64 {
     let shares = match page.encoding() {
         Encoding::DELTA_BYTE_ARRAY => true,
@@ -23,7 +25,7 @@ pub(super) fn bytes_of_lengths(page: &Page, column: &ColumnDescriptor) -> u64 {
         _ => return 0,
     };
     let mut claimed = 0;
-    // An error is for the library to tell.
+    // Errors are left to the library.
     let _damaged = count(page, column, shares, &mut claimed);
     claimed.saturating_mul(size_of::<i32>() as u64)
 }
@@ -40,11 +42,11 @@ fn count(page: &Page, column: &ColumnDescriptor, shares: bool, claimed: &mut u64
     Ok(())
 }
 
-/// Numbers as the encoding `DELTA_BINARY_PACKED` has them: blocks of miniblocks, each of which has a width in bits.
+/// Numbers in the encoding `DELTA_BINARY_PACKED`: blocks of miniblocks, each with a width in bits.
 struct Lengths {
     per_miniblock: u64,
     miniblocks: u64,
-    /// How many are still to come.
+    /// Number of lengths that are still to come.
     left: u64,
 }
 
@@ -57,7 +59,7 @@ impl Lengths {
         Ok(Lengths { per_miniblock, miniblocks, left })
     }
 
-    /// Passes over the others.
+    /// Skips the other numbers.
     fn pass(&mut self, values: &mut Thrift) -> Result<(), Bad> {
         let mut left = self.left.saturating_sub(1);
         while left > 0 {
@@ -65,7 +67,7 @@ impl Lengths {
             let mut bytes = 0_u64;
             for _ in 0..self.miniblocks {
                 let width = u64::from(values.byte()?);
-                // Behind the last number a width means nothing.
+                // Behind the last number, a width has no meaning.
                 let used = if left > 0 { width } else { 0 };
                 bytes = bytes.saturating_add(used.saturating_mul(self.per_miniblock) / 8);
                 left = left.saturating_sub(self.per_miniblock);
@@ -89,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    /// Texts that share something, with nulls between, by themselves and in lists.
+    /// Returns columns of texts that share prefixes, with nulls in between, alone and in lists.
     fn columns(rows: usize) -> [ArrayRef; 3] {
         let text = |row: usize| format!("正文 {} {}", row / 100, "x".repeat(row * 7919 % 61));
         let mut lists = ListBuilder::new(StringBuilder::new());
@@ -136,7 +138,7 @@ mod tests {
                         let values = match number {
                             0 => rows,
                             1 => rows - rows.div_ceil(3),
-                            // Arrow keeps what lies in a list that is null; the file does not.
+                            // Arrow keeps the values of a list that is null; the file does not.
                             _ => (0..rows)
                                 .filter(|row| row % 5 > 0)
                                 .map(|row| row % 4 - usize::from(row % 4 > 1))

@@ -1,4 +1,4 @@
-//! One open parquet file: its columns, and the row groups of a piece.
+//! An open parquet file: its columns, and the row groups of a piece.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use crate::{Error, Piece, Reading};
 pub(super) struct File {
     pub(super) blob: Arc<dyn Blob>,
     pub(super) footer: Footer,
-    /// The column of the text.
+    /// Index of the column of the text.
     pub(super) text: usize,
-    /// The column of the id, where there is one.
+    /// Index of the column of the id, if there is one.
     pub(super) id: Option<usize>,
     pub(super) groups: Vec<Group>,
-    /// Of record batches.
+    /// Arrow fields of record batches.
     pub(super) fields: Fields,
 }
 
 /// A row group of the piece.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    /// Its number in the file.
+    /// Index in the file.
     pub(super) index: usize,
-    /// The number in the file of its first row.
+    /// Number of its first row in the file.
     pub(super) first_row: u64,
     pub(super) place: GroupPlace,
 }
@@ -64,7 +64,7 @@ impl File {
         let mut groups = Vec::new();
         let mut first_row = 0;
         for (index, place) in footer.groups.iter().enumerate() {
-            // An offset behind the end belongs to some piece all the same, which then finds it to be wrong.
+            // An offset behind the end belongs to some piece all the same, which then finds it wrong.
             let offset = place.offset.min(blob.bytes().saturating_sub(1));
             if place.rows > 0 && (piece.start..piece.end).contains(&offset) {
                 groups.push(Group { index, first_row, place: place.clone() });
@@ -74,17 +74,17 @@ impl File {
         Ok(File { blob, footer, text, id, groups, fields })
     }
 
-    /// The file's name for people.
+    /// Returns the file's name for messages.
     pub(super) fn path(&self) -> &str {
         self.blob.path()
     }
 
-    /// The arrow fields of some columns.
+    /// Returns the arrow fields of some columns.
     pub(super) fn levels(&self, mask: ProjectionMask) -> Result<FieldLevels, String> {
         decode(|| parquet_to_arrow_field_levels(self.footer.bare_schema(), mask, Some(&self.fields)))
     }
 
-    /// A row group and the bytes of its column chunks.
+    /// Decodes the metadata of a row group, and returns it with the ranges of its column chunks.
     pub(super) fn group(&self, group: &Group) -> Result<(Arc<ParquetMetaData>, Vec<Range<u64>>), String> {
         let metadata = self.footer.group(&group.place)?;
         let columns = metadata.row_group(0).columns();
@@ -100,7 +100,8 @@ impl File {
     }
 }
 
-/// Views into the pages cost no copy, and have no limit of 2 GiB on what a batch holds.
+/// Returns a field whose binary values are views. Views into the pages cost no copy, and have no limit of 2
+/// GiB on what a batch holds.
 fn with_views(field: &Arc<Field>) -> Arc<Field> {
     let viewed = match field.data_type() {
         DataType::Binary => DataType::BinaryView,
@@ -112,7 +113,7 @@ fn with_views(field: &Arc<Field>) -> Arc<Field> {
     Arc::new(field.as_ref().clone().with_data_type(viewed))
 }
 
-/// The bytes of a column chunk. The library asserts what is checked here.
+/// Returns the range of a column chunk, after checks of what the library asserts.
 fn chunk_range(column: &ColumnChunkMetaData, file_bytes: u64) -> Result<Range<u64>, String> {
     let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
     let range = u64::try_from(start).ok().zip(u64::try_from(column.compressed_size()).ok());
@@ -122,13 +123,14 @@ fn chunk_range(column: &ColumnChunkMetaData, file_bytes: u64) -> Result<Range<u6
         .ok_or_else(|| format!("column \"{}\" lies outside of the file", column.column_path().string()))
 }
 
-/// Calls the library, which panics on some damaged pages: a page header that names another encoding, or
-/// levels and run lengths that do not fit (parquet 60.1, found by changing single bits of small files).
+/// Calls the library, and catches its panics. It panics on some damaged pages: a page header that names
+/// another encoding, or levels and run lengths that do not fit (parquet 60.1, found by changing single bits
+/// of small files).
 pub(super) fn decode<T, E: std::error::Error>(call: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
     cluster::catch(call)?.map_err(|error| text(&error))
 }
 
-/// What the library says, without the names of the layers that it came through.
+/// Returns the library's message without the names of the layers that it came through.
 pub(super) fn text(error: &dyn std::error::Error) -> String {
     let text = error.to_string();
     let mut text = text.as_str();

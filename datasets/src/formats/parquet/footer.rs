@@ -1,4 +1,5 @@
-//! The footer of a parquet file: looked through before anything is decoded, then decoded row group by row group.
+//! The footer of a parquet file. It is inspected before anything is decoded, then decoded row group by row
+//! group.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,45 +21,46 @@ use crate::Error;
 
 const MAGIC: &[u8; 4] = b"PAR1";
 const ENCRYPTED_MAGIC: &[u8; 4] = b"PARE";
-/// The length of the footer, then the magic.
+/// Length of what follows the footer: the footer's length, then the magic.
 const TAIL_BYTES: u64 = 8;
-/// A footer is held as it is stored, and may take so many [`Reading::block_bytes`](crate::Reading::block_bytes): by
-/// default that of some millions of column chunks.
+/// Largest length of a footer, in units of [`Reading::block_bytes`](crate::Reading::block_bytes). The footer
+/// is held as it is stored; the default allows some millions of column chunks.
 const FOOTER_BLOCKS: u64 = 2;
-/// What of [`Reading::block_bytes`](crate::Reading::block_bytes) a column may take: the library decodes a schema into some
-/// hundred bytes a column, and a nested one by recursion.
+/// Memory out of [`Reading::block_bytes`](crate::Reading::block_bytes) that each column counts for, in bytes.
+/// The library decodes a schema into some hundred bytes a column, and a nested schema by recursion, so number
+/// and depth are bounded too.
 const SCHEMA_ELEMENT_BYTES: u64 = 1 << 10;
 const MAX_SCHEMA_ELEMENTS: u64 = 100_000;
 const MAX_SCHEMA_DEPTH: usize = 64;
 
-/// A file's footer. Memory: as it is stored, and the schema.
+/// The footer of a file. Memory: the footer as it is stored, and the schema.
 pub(super) struct Footer {
-    /// As the file has it.
+    /// Schema of the file.
     pub(super) schema: SchemaDescPtr,
     pub(super) key_values: Vec<KeyValue>,
     pub(super) groups: Vec<GroupPlace>,
-    /// Whether the footer says that there is no row in the whole file, in spite of its row groups. Readers differ in
+    /// Whether the footer says that the whole file has no rows, in spite of its row groups. Readers differ in
     /// which of the two they believe.
     pub(super) denies_rows: bool,
     bytes: Bytes,
-    /// With the [`schema::bare`] schema, which the record batches have, and without statistics: nobody here looks at
-    /// them.
+    /// Options for decoding row groups, with the [`schema::bare`] schema of the record batches, and without
+    /// statistics, which nobody here needs.
     options: ParquetMetaDataOptions,
     bare: SchemaDescPtr,
 }
 
-/// A row group, as the footer's bytes say without being decoded.
+/// A row group, as the undecoded bytes of the footer describe it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct GroupPlace {
     pub(super) rows: u64,
-    /// Of its first page, in the file; a claim that nobody has checked.
+    /// Claimed offset of its first page in the file, which is not checked here.
     pub(super) offset: u64,
-    /// In the footer.
+    /// Range of its description in the footer.
     bytes: Range<usize>,
 }
 
 impl Footer {
-    /// Reads a file's footer.
+    /// Reads the footer of a file.
     pub(super) fn read(blob: &Arc<dyn Blob>, block_bytes: u64) -> Result<Footer, Error> {
         let (bytes, start) = read_footer(blob, FOOTER_BLOCKS * block_bytes)?;
         let bad = |reason: &str| Error::data(blob.path(), start, format!("bad footer: {reason}"));
@@ -78,7 +80,7 @@ impl Footer {
     }
 
     fn decode(bytes: Bytes, outline: Outline) -> parquet::errors::Result<Footer> {
-        // A list of no structs in place of the row groups.
+        // An empty list replaces the row groups.
         let head = [&bytes[..outline.list.start], b"\x0c", &bytes[outline.list.end..]].concat();
         let schema = ParquetMetaDataReader::decode_schema(&head)?;
         let bare = Arc::new(SchemaDescriptor::new(schema::bare(schema.root_schema())?));
@@ -90,19 +92,19 @@ impl Footer {
         let metadata = ParquetMetaDataReader::decode_metadata_with_options(&head, Some(&options))?;
         let key_values = metadata.file_metadata().key_value_metadata().cloned().unwrap_or_default();
         if key_values.iter().any(|key_value| key_value.key == ARROW_SCHEMA_META_KEY) {
-            // It is copied to the parts, which could not be read if it did not fit the columns.
+            // This schema is copied to the parts, which could not be read if it did not fit the columns.
             parquet_to_arrow_schema(&schema, Some(&key_values))?;
         }
         let denies_rows = outline.rows == 0 && outline.groups.iter().any(|group| group.rows > 0);
         Ok(Footer { schema, key_values, groups: outline.groups, denies_rows, bytes, options, bare })
     }
 
-    /// The schema of record batches.
+    /// Returns the schema of record batches.
     pub(super) fn bare_schema(&self) -> &SchemaDescriptor {
         &self.bare
     }
 
-    /// Decodes one row group. Cost: in proportion to its columns, however many row groups there are.
+    /// Decodes one row group. Cost: proportional to its columns, however many row groups there are.
     pub(super) fn group(&self, place: &GroupPlace) -> Result<ParquetMetaData, String> {
         let mut footer = Vec::with_capacity(place.bytes.len() + 24);
         footer.extend_from_slice(b"\x15\x02\x26"); // field 1, the version: 1; field 3, the rows
@@ -119,13 +121,13 @@ impl Footer {
     }
 }
 
-/// What the bytes of a footer say without being decoded: nothing is allocated that is larger than they are.
+/// Outline of a footer, read without decoding it: nothing is allocated that is larger than the footer.
 ///
 /// Source: apache/parquet-format, src/main/thrift/parquet.thrift, `FileMetaData`.
 struct Outline {
     rows: i64,
     groups: Vec<GroupPlace>,
-    /// The list of row groups.
+    /// Range of the list of row groups.
     list: Range<usize>,
     encrypted: bool,
 }
@@ -143,7 +145,7 @@ impl Outline {
                     outline.groups = groups(thrift, block_bytes)?;
                     outline.list = start..thrift.position();
                 }
-                // The algorithm by which columns are encrypted where the footer itself is not.
+                // Field 8 is the algorithm that encrypts columns where the footer itself is not encrypted.
                 (8, _) => {
                     outline.encrypted = true;
                     return Ok(false);
@@ -160,7 +162,8 @@ impl Outline {
     }
 }
 
-/// Passes over the schema: a tree in depth-first order, each element with the number of its children.
+/// Checks and skips the schema: a tree in depth-first order, in which each element has the number of its
+/// children.
 fn check_schema(thrift: &mut Thrift, block_bytes: u64) -> Result<(), Bad> {
     let (count, kind) = thrift.list()?;
     if kind != Kind::Struct {
@@ -172,7 +175,7 @@ fn check_schema(thrift: &mut Thrift, block_bytes: u64) -> Result<(), Bad> {
     if count > block_bytes / SCHEMA_ELEMENT_BYTES {
         return Err(Bad::Invalid("more columns than fit into the memory; give more --memory"));
     }
-    let mut waiting: Vec<i64> = Vec::new(); // children to come of each open group
+    let mut waiting: Vec<i64> = Vec::new(); // children to come, for each open group
     for _ in 0..count {
         while waiting.last() == Some(&0) {
             waiting.pop();
@@ -234,7 +237,7 @@ fn group(thrift: &mut Thrift) -> Result<GroupPlace, Bad> {
     Ok(GroupPlace { rows, offset: offset.unwrap_or(0), bytes: start..thrift.position() })
 }
 
-/// Passes over a column chunk; where its dictionary begins, else its first data page.
+/// Skips a column chunk, and returns the offset of its dictionary, or of its first data page if it has none.
 fn first_page(thrift: &mut Thrift) -> Result<Option<u64>, Bad> {
     let (mut data, mut dictionary) = (None, None);
     thrift.fields(|thrift, number, kind| {
@@ -254,7 +257,7 @@ fn first_page(thrift: &mut Thrift) -> Result<Option<u64>, Bad> {
     Ok(dictionary.or(data).and_then(|offset| u64::try_from(offset).ok()))
 }
 
-/// The encoded footer and its offset.
+/// Returns the encoded footer and its offset.
 fn read_footer(blob: &Arc<dyn Blob>, max_bytes: u64) -> Result<(Bytes, u64), Error> {
     let (path, bytes) = (blob.path(), blob.bytes());
     let read = |start: u64, length: u64| {

@@ -1,4 +1,5 @@
-//! The levels of a page: they stand before its values, and say of a value in lists where a record begins and what is missing.
+//! The levels of a page, which precede its values. They say where a record begins and what is missing, for
+//! values in lists.
 //!
 //! Source: apache/parquet-format, Encodings.md, "Run Length Encoding / Bit-Packing Hybrid".
 
@@ -8,11 +9,11 @@ use parquet::schema::types::ColumnDescriptor;
 
 use super::thrift::{Bad, Thrift};
 
-/// Where things are in a data page that is decompressed.
+/// Layout of a decompressed data page.
 pub(super) struct Levels<'a> {
-    /// The repetition levels, if the column is in lists and they are runs.
+    /// Repetition levels, if the column is in lists and the levels are runs.
     repetition: Option<&'a [u8]>,
-    /// Where the values begin.
+    /// Offset of the values.
     pub(super) values: usize,
 }
 
@@ -36,7 +37,7 @@ impl<'a> Levels<'a> {
                         let length = buf.get(start..start + 4).and_then(|bytes| bytes.try_into().ok());
                         levels.values += 4 + u32::from_le_bytes(length.ok_or(Bad::Short)?) as usize;
                     } else {
-                        // Bits one after the other, which is deprecated.
+                        // The deprecated encoding has plain bits, one level after the other.
                         levels.values += (*num_values as usize * bits(most)).div_ceil(8);
                     }
                     if start == 0 && column.max_rep_level() > 0 && *encoding == Encoding::RLE {
@@ -50,10 +51,10 @@ impl<'a> Levels<'a> {
     }
 }
 
-/// An error if a page has fewer repetition levels than its header says: the library, asked to pass over its records, would
-/// wait for the missing ones for ever.
+/// Checks that a page has as many repetition levels as its header says. When the library skips records of a
+/// page with fewer levels, it waits for the missing ones for ever.
 pub(super) fn check_repetition(page: &Page, column: &ColumnDescriptor) -> Result<(), String> {
-    // Other damage is for the library to tell.
+    // Other damage is left to the library.
     let Ok(Levels { repetition: Some(levels), .. }) = Levels::of(page, column) else { return Ok(()) };
     let (found, claimed) = (count(levels, bits(column.max_rep_level())), u64::from(page.num_values()));
     match found < claimed {
@@ -62,12 +63,12 @@ pub(super) fn check_repetition(page: &Page, column: &ColumnDescriptor) -> Result
     }
 }
 
-/// How many bits a level takes.
+/// Returns the number of bits of a level.
 fn bits(most: i16) -> usize {
     (i16::BITS - most.leading_zeros()) as usize
 }
 
-/// How many numbers of so many bits there are in runs.
+/// Counts the numbers of `bits` bits in runs.
 fn count(runs: &[u8], bits: usize) -> u64 {
     let (mut reader, mut count) = (Thrift::new(runs), 0_u64);
     while let Ok(head) = reader.varint() {

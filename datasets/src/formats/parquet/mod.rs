@@ -1,4 +1,4 @@
-//! Parquet: row groups are read column by column, and written with the input's schema and codec.
+//! Parquet: row groups are read column by column, and written with the input's schema and codecs.
 
 mod batches;
 mod chunks;
@@ -20,15 +20,15 @@ use self::pack::Unpacker;
 use crate::text::compression::has_suffix;
 use crate::{Error, Format, PackReader, Parts, Piece, Reader, Reading, Writer};
 
-/// Apache Parquet, by its extension `.parquet` or its magic.
+/// Apache Parquet, recognised by its extension `.parquet` or its magic.
 ///
-/// A row group belongs to the piece in which its first page begins. Nested text is asked for as in
-/// `doc.body.text`; `\\.` is a dot within a name. A row without text is rejected with its number in the file as the
-/// offset; rows of pages that cannot be decoded, in any column, are one reject a stretch.
-/// Parts have the input's schema, metadata and codecs; page checksums are verified, not written.
+/// A row group belongs to the piece in which its first page begins. A nested text is named by its path, as in
+/// `doc.body.text`; `\.` is a dot within a name. A row without text is rejected, with its number in the file
+/// as the offset. Consecutive rows of pages that cannot be decoded, in any column, are one reject. Parts have
+/// the input's schema, metadata and codecs. Page checksums are verified, but not written.
 pub static PARQUET: Parquet = Parquet;
 
-/// See [`PARQUET`].
+/// The type of [`PARQUET`].
 pub struct Parquet;
 
 impl Format for Parquet {

@@ -1,4 +1,4 @@
-//! Parquet of whole files: names in the column `id`, what is in them in the column `text`.
+//! Parquet of whole files: names in the column `id`, contents in the column `text`.
 
 use std::sync::Arc;
 
@@ -18,16 +18,16 @@ use super::schema;
 use super::writer::{ROW_GROUP_BYTES, ZSTD_LEVEL, writing};
 use crate::{Content, Error, PackReader, PackWriter, Packed, PartOutput, Piece, Reading};
 
-/// How much is handed to the library at a time, in rows or about so many bytes.
+/// Number of rows, or about the number of bytes, that are given to the library at a time.
 const BATCH_ROWS: usize = 8192;
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Writes names and contents.
+/// Writer of names and contents.
 pub(crate) struct Packer {
     writer: ArrowWriter<Box<dyn PartOutput>>,
     rows: u64,
     schema: SchemaRef,
-    /// Of the rows that are not yet handed over.
+    /// Names and contents of the rows that were not yet given to the library.
     names: StringBuilder,
     contents: BinaryBuilder,
 }
@@ -56,7 +56,8 @@ impl Packer {
     }
 }
 
-/// Names and texts hardly repeat, so a dictionary would only be tried and given up; and nobody asks for the least text.
+/// Returns the properties of a packed file. Names and texts hardly repeat, so a dictionary would be tried in
+/// vain. Nobody needs the least text, so that column has no statistics.
 fn properties() -> Result<WriterProperties, ParquetError> {
     Ok(WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
@@ -81,18 +82,18 @@ impl PackWriter for Packer {
     }
 }
 
-/// Reads names and contents.
+/// Reader of names and contents.
 pub(crate) struct Unpacker {
     batches: Batches,
-    /// The names on the way to the columns.
+    /// Paths of the columns.
     name: Vec<String>,
     content: Vec<String>,
     columns: Option<Columns>,
 }
 
-/// Of a record batch.
+/// Columns of a record batch.
 struct Columns {
-    /// The number in the file of its first row.
+    /// Number of its first row in the file.
     first_row: u64,
     next: usize,
     count: usize,

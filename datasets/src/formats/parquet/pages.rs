@@ -1,4 +1,4 @@
-//! The pages of one row group: looked at before they are decompressed.
+//! The pages of one row group, which are checked before they are decompressed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,25 +15,27 @@ use super::deltas::bytes_of_lengths;
 use super::levels::check_repetition;
 use super::thrift::{Bad, Thrift};
 
-/// Where a page header is looked for at first; longer ones are read again, with four times as much.
+/// Number of bytes that are first read for a page header. A longer header is read again, with four times as
+/// many.
 const HEADER_BYTES: usize = 256;
-/// No page header is longer: it holds the least and the greatest value of its page at the most.
+/// Largest length of a page header. At most it holds the least and the greatest value of its page.
 const MAX_HEADER_BYTES: u64 = 16 << 20;
-/// What a value or level of a repeated column takes in memory, at the least that is known before it is decoded.
+/// Memory of a value or level of a repeated column, in bytes: the least that is known before decoding.
 const LEVEL_BYTES: u64 = 8;
-/// What a value of a dictionary takes, besides its bytes.
+/// Memory of a value of a dictionary besides its bytes, in bytes.
 const ENTRY_BYTES: u64 = 16;
 
-/// What the parquet library may be given to decode: the bounds of a page, and of all pages that one record batch
-/// makes it decode.
+/// Bounds on what the parquet library may be given to decode: for one page, and for all pages that one record
+/// batch needs.
 ///
-/// A page of a few bytes can hold 2 GiB, and a run of a few bytes two billion values.
+/// The bounds are needed because a page of a few bytes can hold 2 GiB, and a run of a few bytes two billion
+/// values.
 #[derive(Clone)]
 pub(super) struct Budget {
     page_bytes: u64,
     batch_bytes: Arc<AtomicU64>,
     left: Arc<AtomicU64>,
-    /// Of the batch.
+    /// Largest number of rows of the batch.
     rows: Arc<AtomicU64>,
     exceeded: Arc<AtomicBool>,
 }
@@ -45,19 +47,19 @@ impl Budget {
         Budget { page_bytes, batch_bytes, left, rows, exceeded }
     }
 
-    /// Allows a batch so much more from now on.
+    /// Adds `bytes` to the bound of each batch from now on.
     pub(super) fn extend(&self, bytes: u64) {
         self.batch_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// The next record batch begins, with at most so many rows.
+    /// Begins the next record batch, with at most `rows` rows.
     pub(super) fn refill(&self, rows: u64) {
         self.rows.store(rows, Ordering::Relaxed);
         self.left.store(self.batch_bytes.load(Ordering::Relaxed), Ordering::Relaxed);
         self.exceeded.store(false, Ordering::Relaxed);
     }
 
-    /// Whether the pages of the batch were too large together.
+    /// Returns whether the pages of the batch were too large together.
     pub(super) fn exceeded(&self) -> bool {
         self.exceeded.load(Ordering::Relaxed)
     }
@@ -74,8 +76,8 @@ impl Budget {
         self.take_bytes(self.decoded_bytes(header, repeated, fixed_bytes))
     }
 
-    /// What a page takes however few of its rows are read. That of one page which is more than a batch may take is no
-    /// matter of too many pages.
+    /// Takes the memory for lengths, which a page needs however few of its rows are read. A single page that
+    /// exceeds the bound of a batch does not count as too many pages.
     fn take_lengths(&self, bytes: u64) -> Result<(), String> {
         let most = self.batch_bytes.load(Ordering::Relaxed);
         if bytes > most {
@@ -97,8 +99,8 @@ impl Budget {
 }
 
 impl Budget {
-    /// What it takes to decode a page for the batch, as far as its header tells. `fixed_bytes`: of each value, if all are of
-    /// one length.
+    /// Returns the memory that decoding a page for the batch takes, as far as its header tells. `fixed_bytes`
+    /// is the length of each value, if all have the same length.
     fn decoded_bytes(&self, header: &Header, repeated: bool, fixed_bytes: u64) -> u64 {
         let rows = self.rows.load(Ordering::Relaxed);
         let values = if repeated { header.values } else { header.values.min(rows) };
@@ -114,35 +116,36 @@ impl Budget {
     }
 }
 
-/// A row group's columns, as the parquet library asks for them.
+/// Columns of a row group, as the parquet library asks for them.
 pub(super) struct Columns {
     pub(super) chunks: Arc<Chunks>,
-    /// Of this row group alone.
+    /// Metadata of this row group alone.
     pub(super) metadata: Arc<ParquetMetaData>,
     pub(super) budget: Budget,
 }
 
-/// Where the data pages of a column begin.
+/// Starts of the data pages of a column.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct PageStarts {
-    /// Counted from the first row of the row group; none where a column is repeated and its pages are of the first
-    /// version, which do not say it.
+    /// First row of each page, counted from the first row of the row group. Empty where a column is repeated
+    /// and its pages are of the first version, which do not tell it.
     pub(super) rows: Vec<u64>,
-    /// The row from which on no page can be found, because a page header is damaged.
+    /// Row from which on no page can be found, because a page header is damaged.
     pub(super) unknown_from: Option<u64>,
-    /// What all pages take that the library must decode to pass over them, because it cannot tell their rows.
+    /// Memory for all pages that the library must decode to skip them, because it cannot tell their rows, in
+    /// bytes.
     pub(super) passing_bytes: u64,
 }
 
 impl Columns {
-    /// What it takes, at the most, to pass over the pages of columns that are repeated.
+    /// Returns the largest memory that skipping the pages of repeated columns takes.
     pub(super) fn passing_bytes(&self) -> u64 {
         let columns = self.metadata.row_group(0).columns().iter().enumerate();
         let repeated = columns.filter(|(_, column)| column.column_descr().max_rep_level() > 0);
         repeated.map(|(column, _)| self.page_starts(column).passing_bytes).fold(0, u64::saturating_add)
     }
 
-    /// Walks from page header to page header, which fetches the whole column chunk.
+    /// Finds the starts of the pages, from page header to page header. This fetches the whole column chunk.
     pub(super) fn page_starts(&self, column: usize) -> PageStarts {
         let mut pages = PageHeaders::of(self, column);
         let (mut starts, mut row) = (PageStarts::default(), 0u64);
@@ -206,11 +209,11 @@ impl Iterator for OneChunk {
 
 impl PageIterator for OneChunk {}
 
-/// The pages of a column chunk, each held against the budget before the library sees it.
+/// The pages of a column chunk. Each is checked against the budget before the library sees it.
 struct CheckedPages {
     name: String,
     descriptor: ColumnDescPtr,
-    /// One page ahead of the library.
+    /// Headers of the pages, one page ahead of the library.
     headers: PageHeaders,
     library: SerializedPageReader<Chunks>,
     fixed_bytes: u64,
@@ -218,7 +221,8 @@ struct CheckedPages {
 }
 
 impl CheckedPages {
-    /// Calls the library for the page whose header is next, `taken` from the budget if it will be decoded.
+    /// Calls the library for the page whose header is next. The page is taken from the budget if `taken` says
+    /// that it will be decoded.
     fn page<T>(
         &mut self,
         taken: impl FnOnce(&Header) -> bool,
@@ -281,7 +285,7 @@ impl PageReader for CheckedPages {
     }
 }
 
-/// Walks from page header to page header of a column chunk.
+/// Iterator over the page headers of a column chunk.
 struct PageHeaders {
     chunks: Arc<Chunks>,
     offset: u64,
@@ -297,8 +301,8 @@ impl PageHeaders {
         PageHeaders { chunks: columns.chunks.clone(), offset, end: offset + length, repeated }
     }
 
-    /// The next page's header, and past that page; `None` at the end of the chunk. Index pages are passed over,
-    /// as the library does.
+    /// Returns the next page's header and skips that page; `None` at the end of the chunk. Index pages are
+    /// skipped, as the library does.
     fn next(&mut self) -> Result<Option<Header>, String> {
         loop {
             let left = self.end.saturating_sub(self.offset);
@@ -333,7 +337,7 @@ impl PageHeaders {
     }
 }
 
-/// A page header, as far as it matters here.
+/// The fields of a page header that matter here.
 ///
 /// Source: apache/parquet-format, src/main/thrift/parquet.thrift, `PageHeader`.
 #[derive(Debug, Default, PartialEq)]
@@ -342,18 +346,18 @@ pub(super) struct Header {
     pub(super) own_bytes: u64,
     pub(super) uncompressed_bytes: u64,
     pub(super) compressed_bytes: u64,
-    /// With nulls.
+    /// Number of values, with nulls.
     values: u64,
-    /// Of the values of a data page.
+    /// Encoding of the values of a data page.
     encoding: i64,
-    /// Pages of the second version say it.
+    /// Number of rows, which pages of the second version state.
     rows: Option<u64>,
 }
 
 impl Header {
     const INDEX: i64 = 1;
     const DICTIONARY: i64 = 2;
-    /// The encoding of values that say how much they share with the one before.
+    /// Encoding of values that share prefixes with the value before.
     const DELTA_BYTE_ARRAY: i64 = 7;
 
     pub(super) fn read(bytes: &[u8]) -> Result<Header, Bad> {
@@ -364,7 +368,7 @@ impl Header {
             match number {
                 1 => header.page_type = thrift.integer()?,
                 2 | 3 => sizes[number as usize - 2] = Some(positive(thrift.integer()?)?),
-                // The headers of data pages, dictionaries, and data pages of the second version.
+                // Headers of data pages, dictionaries, and data pages of the second version.
                 5 | 7 | 8 => thrift.fields(|thrift, inner, _| {
                     match (number, inner) {
                         (_, 1) => header.values = positive(thrift.integer()?)?,
@@ -390,7 +394,7 @@ impl Header {
         self.page_type == Header::DICTIONARY
     }
 
-    /// What it takes to decode the page, as far as the header tells.
+    /// Returns the memory that decoding the page takes, as far as the header tells.
     fn decoded_bytes(&self, repeated: bool) -> u64 {
         let value_bytes = match (self.is_dictionary(), repeated) {
             (true, _) => ENTRY_BYTES,
@@ -401,7 +405,7 @@ impl Header {
         bytes.saturating_add(self.values.saturating_mul(value_bytes))
     }
 
-    /// How many records a data page begins.
+    /// Returns the number of records that begin in a data page, if it is known.
     pub(super) fn rows(&self, repeated: bool) -> Option<u64> {
         if self.is_dictionary() {
             return None;

@@ -1,4 +1,4 @@
-//! Documents out of two columns of a parquet file.
+//! Documents from two columns of a parquet file.
 
 use std::fmt::Write;
 
@@ -14,16 +14,16 @@ use super::schema;
 use crate::text::encoding::Charset;
 use crate::{BadText, Error, Piece, Reader, Reading};
 
-/// Reads the id and the text of every row.
+/// Reader of the id and the text of every row.
 pub(super) struct RowReader {
     batches: Batches,
-    /// Of the text column.
+    /// Encoding of the text column.
     charset: Charset,
     bad_text: BadText,
     max_record_bytes: usize,
-    /// A row without it is a reject.
+    /// Field of the id, if the user has named it. A row without it is a reject.
     id_field: Option<String>,
-    /// The names on the way to the column.
+    /// Path of the id's column. That of the text follows.
     id: Option<Vec<String>>,
     text: Vec<String>,
     records: Option<Records>,
@@ -114,10 +114,10 @@ fn reject(batch: &mut DocBatch, path: &str, row: u64, reason: &str, head: &[u8])
     batch.reject(path, row, format!("{reason}; the offset is the row's number"), head);
 }
 
-/// Why a row is no document, and how it begins.
+/// Reason why a row is no document, and the first bytes of it.
 type Refusal<'a> = (String, &'a [u8]);
 
-/// The id and the text of the next row, and whether illegal bytes were replaced; or why it has none and how it begins.
+/// Returns the id and the text of the next row, and whether illegal bytes were replaced.
 fn record<'a>(
     records: &'a Records,
     charset: Charset,
@@ -150,7 +150,7 @@ fn record<'a>(
     Ok((id_buffer, text, replaced))
 }
 
-/// One column of a record batch, and the structs that it is in.
+/// One column of a record batch, and the structs that contain it.
 pub(super) struct Column {
     parents: Vec<StructArray>,
     values: ArrayRef,
@@ -172,7 +172,7 @@ impl Column {
         self.values.is_null(row) || self.parents.iter().any(|parent| parent.is_null(row))
     }
 
-    /// `None` when the value is null or no bytes.
+    /// Returns the bytes of a value, or `None` when it is null or of another type.
     pub(super) fn bytes(&self, row: usize) -> Option<&[u8]> {
         match self.values.data_type() {
             _ if self.is_null(row) => None,

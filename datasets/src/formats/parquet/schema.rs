@@ -1,4 +1,4 @@
-//! Parquet schemas: as they are decoded, as they are written, and where a column is in them.
+//! Parquet schemas: as they are decoded, as they are written, and the place of a column in them.
 
 use std::sync::Arc;
 
@@ -6,14 +6,13 @@ use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as PhysicalType}
 use parquet::errors::Result;
 use parquet::schema::types::{BasicTypeInfo, ColumnDescriptor, SchemaDescriptor, Type, TypePtr};
 
-/// How many columns an error names.
+/// Number of columns that an error names.
 const NAMED_COLUMNS: usize = 40;
 
-/// The schema without what columns mean: text is bytes, a date is a number.
+/// Returns the schema without the meaning of columns: a text is bytes, a date is a number.
 ///
-/// So every value is copied as it is, whatever it means, and a text that is not UTF-8 costs its record
-/// where the library would give up the whole page. Only unsigned integers stay what they are, because they
-/// may be ids.
+/// So every value is copied as it is, whatever it means. A text that is not UTF-8 costs its record, where the
+/// library would give up the whole page. Only unsigned integers keep their meaning, because they may be ids.
 pub(super) fn bare(root: &Type) -> Result<TypePtr> {
     map_columns(root, &|column, physical_type, type_length| {
         let info = column.get_basic_info();
@@ -31,8 +30,8 @@ pub(super) fn bare(root: &Type) -> Result<TypePtr> {
     })
 }
 
-/// The schema that is written: the input's, except that nothing writes INT96, Spark's old timestamp, and that the library
-/// cannot write a meaning which it does not know.
+/// Returns the schema that is written. It is the input's, with two exceptions: nothing writes INT96, Spark's
+/// old timestamp, and the library cannot write a meaning that it does not know.
 pub(super) fn written(root: &Type) -> Result<TypePtr> {
     map_columns(root, &|column, physical_type, type_length| {
         let info = column.get_basic_info();
@@ -75,15 +74,15 @@ fn map_columns(node: &Type, change: &impl Fn(&Type, PhysicalType, i32) -> Result
     }))
 }
 
-/// Whether a column or group has a meaning that a later version of the format has brought.
+/// Returns whether a column or group has a meaning from a later version of the format.
 fn is_unknown(info: &BasicTypeInfo) -> bool {
     matches!(info.logical_type_ref(), Some(LogicalType::_Unknown { .. }))
 }
 
-/// The column that a user's name means: one of the file's own columns by its whole name, whatever is in it, else one
-/// inside of structs by its path, as in `doc.body.text`.
+/// Finds the column that a user's name means. This is one of the file's top-level columns by its whole name,
+/// whatever characters it has, otherwise one inside of structs by its path, as in `doc.body.text`.
 ///
-/// In a path `\.` is a dot that belongs to a name, and `\\` a backslash.
+/// In a path, `\.` is a dot that belongs to a name, and `\\` a backslash.
 pub(super) fn find(schema: &SchemaDescriptor, name: &str) -> Option<usize> {
     let columns = schema.columns();
     let own = columns.iter().position(|column| matches!(column.path().parts(), [part] if part == name));
@@ -112,19 +111,20 @@ fn path(name: &str) -> Vec<String> {
     parts
 }
 
-/// A path as [`find`] takes it.
+/// Returns a path in the form that [`find`] takes.
 pub(super) fn escaped(path: &[String]) -> String {
     let parts: Vec<_> = path.iter().map(|part| part.replace('\\', "\\\\").replace('.', "\\.")).collect();
     parts.join(".")
 }
 
-/// The names of a file's columns; the one that was asked for is there with a type that does not fit.
+/// Returns the names of a file's columns. The requested column may be among them, with a type that does not
+/// fit.
 pub(super) fn names(schema: &SchemaDescriptor, asked: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let found = find(schema, asked).map(|leaf| schema.column(leaf).path().clone());
     for column in schema.columns() {
         let path = column.path();
-        // Below lists and maps nothing can be asked for, so their own name says enough.
+        // Columns below lists and maps cannot be requested, so the name of the list or map is enough.
         let parts = if column.max_rep_level() == 0 { path.parts() } else { &path.parts()[..1] };
         let repeated = parts.len() < path.parts().len() && parts == [asked];
         let mut name = escaped(parts);
@@ -146,19 +146,19 @@ pub(super) fn names(schema: &SchemaDescriptor, asked: &str) -> Vec<String> {
     names
 }
 
-/// Whether each record has at most one value of the column, and it may be text.
+/// Returns whether each record has at most one value of the column, and that value may be text.
 pub(super) fn holds_text(column: &ColumnDescriptor) -> bool {
     column.max_rep_level() == 0
         && column.physical_type() == PhysicalType::BYTE_ARRAY
         && column.converted_type() != ConvertedType::DECIMAL
 }
 
-/// Whether nothing says that the values are UTF-8.
+/// Returns whether nothing says that the values are UTF-8.
 pub(super) fn is_binary(column: &ColumnDescriptor) -> bool {
     column.logical_type_ref().is_none() && column.converted_type() == ConvertedType::NONE
 }
 
-/// Whether each record has at most one value of the column, and it may be an id.
+/// Returns whether each record has at most one value of the column, and that value may be an id.
 pub(super) fn holds_id(column: &ColumnDescriptor) -> bool {
     let integer = matches!(column.physical_type(), PhysicalType::INT32 | PhysicalType::INT64)
         && column.converted_type() != ConvertedType::DECIMAL;
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(found("a\\.b.c\\\\d"), Some(2));
         assert_eq!((found(""), found("text "), found("正文")), (Some(3), Some(4), Some(5)));
         assert_eq!((found("doc.body.text"), found("a.b.c\\\\d"), found("text")), (Some(6), None, None));
-        // What an error names can be asked for, but for the column that hides another one.
+        // Every column that an error names can be requested, except the one that another column hides.
         for (leaf, column) in schema.columns().iter().enumerate().filter(|(leaf, _)| *leaf != 1) {
             assert_eq!(found(&escaped(column.path().parts())), Some(leaf));
         }

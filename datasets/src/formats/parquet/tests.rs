@@ -41,7 +41,7 @@ fn decoded(file: Bytes) -> RecordBatch {
     concat_batches(&schema, &batches).unwrap()
 }
 
-/// Several row groups of `rows` rows, in a codec and with metadata of its own.
+/// Returns properties of several row groups of `rows` rows, with a codec and metadata of their own.
 fn row_groups_of(rows: usize) -> WriterProperties {
     WriterProperties::builder()
         .set_max_row_group_row_count(Some(rows))
@@ -55,13 +55,13 @@ fn batch_of(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
         .unwrap()
 }
 
-/// 20 rows: ids, texts of which one is null, a list, a struct, and a dictionary.
+/// Returns 20 rows: ids, texts of which one is null, a list, a struct, and a dictionary.
 fn corpus() -> RecordBatch {
     let texts: StringArray = (0..20).map(|row| (row != 7).then(|| format!("第{row}篇"))).collect();
     let list = ListArray::from_iter_primitive::<arrow_array::types::Int32Type, _, _>(
         (0..20).map(|row| (row % 3 != 0).then(|| vec![Some(row), None])),
     );
-    // Words cannot be null, the struct can.
+    // Words cannot be null, but the struct can.
     let words: ArrayRef = Arc::new(StringArray::from_iter_values((0..20).map(|row| format!("w{row}"))));
     let fields = vec![Field::new("words", DataType::Utf8, false)].into();
     let structs = StructArray::new(fields, vec![words], Some((0..20).map(|row| row % 4 != 0).collect()));
@@ -75,7 +75,7 @@ fn corpus() -> RecordBatch {
     ])
 }
 
-/// `count` pieces that together are the file.
+/// Cuts the file into `count` pieces.
 fn pieces(file: &Bytes, count: u64) -> Vec<Piece> {
     let bytes = file.len() as u64;
     let blob = MemoryBlob::shared("corpus.parquet", file, 64);
@@ -365,15 +365,16 @@ fn a_cut_file_is_an_error() {
     }
 }
 
-/// Found by random bytes: the library reads a meaning that it does not know and cannot write it.
+/// Found by random bytes: the library reads a meaning that it does not know, and cannot write it.
 #[test]
 fn a_meaning_that_a_later_version_has_brought_is_left_out() {
     let texts = StringArray::from_iter_values(["甲", "乙"]);
     let file = encoded(&batch_of(vec![("text", Arc::new(texts))]), WriterProperties::default());
-    // The name, the old kind of meaning, and the new kind, a union whose first field is that of a text.
+    // The bytes are the name, the old kind of meaning, and the new kind, a union whose first field means
+    // text.
     let text = b"text\x25\x00\x4c\x1c\x00\x00";
     let at = (0..file.len()).find(|&at| file[at..].starts_with(text)).unwrap();
-    // A scale of 0 instead of the old kind, and field 9 of the union, which is reserved.
+    // They become a scale of 0 instead of the old kind, and field 9 of the union, which is reserved.
     let mut later = file.to_vec();
     later[at..at + text.len()].copy_from_slice(b"text\x35\x00\x3c\x9c\x00\x00");
     let parts = divide(&pieces(&later.into(), 1), vec![Fate::Kept; 2]).unwrap();
@@ -381,10 +382,11 @@ fn a_meaning_that_a_later_version_has_brought_is_left_out() {
     assert_eq!(decoded(parts.into_iter().next().unwrap().1.into()), decoded(file));
 }
 
-/// Found by random bytes: passing over records, the library waited for ever for levels that are missing.
+/// Found by random bytes: while skipping records, the library waited for ever for missing levels.
 #[test]
 fn a_page_with_fewer_levels_than_it_says_costs_its_rows() {
-    // Rows so long that each is a batch of its own, and so the later ones are read by passing over the earlier ones.
+    // Each row is long enough to be a batch of its own, so the later ones are read by skipping the earlier
+    // ones.
     let texts = StringArray::from_iter_values((0..5).map(|row| format!("{row}{}", "x".repeat(3 << 20))));
     let lists = ListArray::from_iter_primitive::<arrow_array::types::Int32Type, _, _>(
         (0..5).map(|row| Some(vec![Some(row), Some(row)])),

@@ -1,20 +1,21 @@
-//! As much of thrift's compact protocol as it takes to look at footers and page headers before they are decoded.
+//! The part of thrift's compact protocol that is needed to inspect footers and page headers before they are
+//! decoded.
 //!
 //! Source: apache/thrift, doc/specs/thrift-compact-protocol.md.
 
-/// How deep structs and lists may be nested in each other.
+/// Largest depth of nested structs and lists.
 const MAX_DEPTH: usize = 32;
 
-/// Why bytes could not be read as thrift.
+/// Reason why bytes could not be read as thrift.
 #[derive(Debug, PartialEq)]
 pub(super) enum Bad {
-    /// They end too early; there may be more.
+    /// The bytes end too early; there may be more.
     Short,
-    /// They are not thrift, or not what was expected.
+    /// The bytes are no thrift, or not what was expected.
     Invalid(&'static str),
 }
 
-/// The type of a field or of the elements of a list.
+/// Type of a field, or of the elements of a list.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
     Bool,
@@ -45,7 +46,7 @@ impl Kind {
     }
 }
 
-/// Reads on in some bytes. Nothing is allocated, and no length is believed beyond their end.
+/// Reader of thrift in some bytes. It allocates nothing, and trusts no length beyond their end.
 pub(super) struct Thrift<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -56,7 +57,7 @@ impl<'a> Thrift<'a> {
         Thrift { bytes, at: 0 }
     }
 
-    /// How many bytes have been read.
+    /// Returns the number of bytes that have been read.
     pub(super) fn position(&self) -> usize {
         self.at
     }
@@ -75,7 +76,7 @@ impl<'a> Thrift<'a> {
         Ok(())
     }
 
-    /// A number without a sign, seven bits to a byte.
+    /// Reads an unsigned number, seven bits to a byte.
     pub(super) fn varint(&mut self) -> Result<u64, Bad> {
         let (mut value, mut shift) = (0, 0);
         loop {
@@ -91,14 +92,14 @@ impl<'a> Thrift<'a> {
         }
     }
 
-    /// An integer of 16, 32 or 64 bits.
+    /// Reads an integer of 16, 32 or 64 bits.
     pub(super) fn integer(&mut self) -> Result<i64, Bad> {
         let value = self.varint()?;
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    /// Calls `field` with the number and the type of each field of a struct; what it does not read, and says so by
-    /// `false`, is skipped.
+    /// Calls `field` with the number and the type of each field of a struct. A field for which it returns
+    /// `false` was not read, and is skipped.
     pub(super) fn fields(
         &mut self,
         mut field: impl FnMut(&mut Self, i16, Kind) -> Result<bool, Bad>,
@@ -113,7 +114,7 @@ impl<'a> Thrift<'a> {
         Ok(())
     }
 
-    /// The next field's number and type; `None` at the end of the struct.
+    /// Reads the number and the type of the next field, or `None` at the end of the struct.
     fn field(&mut self, before: i16) -> Result<Option<(i16, Kind)>, Bad> {
         let byte = self.byte()?;
         if byte == 0 {
@@ -126,28 +127,28 @@ impl<'a> Thrift<'a> {
         Ok(Some((number, Kind::of(byte & 15)?)))
     }
 
-    /// The number and the type of a list's elements; the elements follow.
+    /// Reads the number and the type of a list's elements, which follow.
     pub(super) fn list(&mut self) -> Result<(u64, Kind), Bad> {
         let byte = self.byte()?;
         let count = match byte >> 4 {
             15 => self.varint()?,
             count => u64::from(count),
         };
-        // Some writers give a list without elements no type.
+        // Some writers give an empty list no type.
         let kind = if count == 0 { Kind::Bool } else { Kind::of(byte & 15)? };
-        // Every element takes a byte at the least.
+        // Every element takes at least one byte.
         if count > (self.bytes.len() - self.at) as u64 {
             return Err(Bad::Short);
         }
         Ok((count, kind))
     }
 
-    /// Passes over a struct.
+    /// Skips a struct.
     pub(super) fn skip_struct(&mut self) -> Result<(), Bad> {
         self.skip(Kind::Struct, 1, true)
     }
 
-    /// `of_field`: the value of a boolean is in the type of its field.
+    /// Skips a value. With `of_field`, the value of a boolean is in the type of its field.
     fn skip(&mut self, kind: Kind, depth: usize, of_field: bool) -> Result<(), Bad> {
         if depth > MAX_DEPTH {
             return Err(Bad::Invalid("structs nested too deep"));

@@ -22,17 +22,18 @@ use super::schema;
 use crate::parts::removal_log::free_names;
 use crate::{Error, Fate, PartOutput, Parts, Piece, Reading, Removal, Writer};
 
-/// What a row group may hold, encoded, before it is written: a part keeps it in memory until then.
-/// With little memory it is [`Reading::block_bytes`].
+/// Largest encoded size of a row group, in bytes. A part keeps a row group in memory until it is written.
+/// With little memory the bound is [`Reading::block_bytes`].
 pub(super) const ROW_GROUP_BYTES: usize = 32 << 20;
-/// How much is given to the library at once.
+/// Size of the rows that are given to the library at once, in bytes.
 const ROWS_BYTES: usize = 4 << 20;
-/// A file does not say at which level it was compressed. This one is the library's usual; level 1 makes the kept
-/// part of a corpus larger than the whole was (104 MB for 71 MB of mixed.parquet; level 3: 81 MB).
+/// Compression level of zstd, which a file does not record. This one is the library's default. Level 1 makes
+/// the kept part of a corpus larger than the whole was (104 MB for 71 MB of mixed.parquet; level 3: 81 MB).
 pub(super) const ZSTD_LEVEL: i32 = 3;
-/// Copies rows to a kept and a removed part, which begin anew where a file is not like the one before.
+/// Writer that copies rows to a kept and a removed part. New parts begin where a file's layout differs from
+/// that of the file before.
 ///
-/// Memory: up to 32 MiB of encoded rows for each of the two.
+/// Memory: up to 32 MiB of encoded rows for each of the two parts.
 pub(super) struct RowWriter<'a> {
     parts: &'a dyn Parts,
     reading: Reading,
@@ -48,8 +49,9 @@ struct RowPart {
 }
 
 impl RowPart {
-    /// Writes the rows, a few at a time where they are long: the library looks at how large a page has become only behind
-    /// 1,024 of them, and rows that share a value of a dictionary take no memory until they are written.
+    /// Writes the rows, a few at a time where they are long. The library checks the length of a page only
+    /// after every 1,024 rows, and rows that share a value of a dictionary take no memory until they are
+    /// written.
     fn write(&mut self, batch: &RecordBatch, block_bytes: usize) -> Result<(), Error> {
         self.rows += batch.num_rows() as u64;
         let bytes = batch.columns().iter().map(|column| viewed_bytes(column.as_ref())).sum::<u64>();
@@ -63,7 +65,7 @@ impl RowPart {
     }
 }
 
-/// How a file is written, apart from its rows.
+/// Layout of a file, without its rows.
 #[derive(PartialEq)]
 struct Layout {
     schema: TypePtr,
@@ -75,7 +77,7 @@ struct Layout {
 struct ColumnLayout {
     path: ColumnPath,
     compression: Compression,
-    /// Whether all of the input's pages use the dictionary, or it does not say.
+    /// Whether all of the input's pages use the dictionary, or the input does not say.
     dictionary: bool,
 }
 
@@ -131,10 +133,10 @@ impl<'a> RowWriter<'a> {
     }
 }
 
-/// What the values take that are views into pages, if each is copied.
+/// Returns the size of the values that are views into pages, if each is copied.
 fn viewed_bytes(array: &dyn Array) -> u64 {
     if let Some(views) = array.as_binary_view_opt() {
-        // The lower half of a view begins with the value's length.
+        // The lower half of a view begins with the length of the value.
         return views.views().iter().map(|&view| u64::from(view as u32)).sum();
     }
     let below = |array: &ArrayRef| viewed_bytes(array.as_ref());
@@ -149,7 +151,7 @@ fn viewed_bytes(array: &dyn Array) -> u64 {
 impl Writer for RowWriter<'_> {
     fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
         let file = File::open(piece, &self.reading)?;
-        // A row group whose columns cannot be told gives no record, so it needs no layout.
+        // A row group whose columns cannot be decoded gives no record, so it needs no layout.
         let layout = Layout::of_file(&file)?;
         if layout.is_some() && layout != self.layout {
             self.close_parts()?;
@@ -189,7 +191,7 @@ impl Writer for RowWriter<'_> {
 }
 
 impl Layout {
-    /// As the first row group of the piece whose columns can be decoded.
+    /// Returns the layout of the piece's first row group whose columns can be decoded.
     fn of_file(file: &File) -> Result<Option<Layout>, Error> {
         file.groups.iter().find_map(|group| Layout::of(file, group).transpose()).transpose()
     }
@@ -200,7 +202,7 @@ impl Layout {
         Ok(Layout { schema, key_values: file.footer.key_values.clone(), columns: Vec::new() })
     }
 
-    /// `None` when the row group's columns cannot be decoded.
+    /// Returns the layout of a row group, or `None` when its columns cannot be decoded.
     fn of(file: &File, group: &Group) -> Result<Option<Layout>, Error> {
         let Ok((metadata, _)) = file.group(group) else { return Ok(None) };
         let layout = Layout::decoded(file, metadata.row_group(0));
@@ -213,7 +215,8 @@ impl Layout {
             path: column.column_path().clone(),
             compression: match column.compression() {
                 Compression::ZSTD(_) => Compression::ZSTD(level),
-                // The library neither reads nor writes it, but other row groups of the file may be read.
+                // The library neither reads nor writes this codec, but other row groups of the file may be
+                // readable.
                 Compression::LZO => Compression::UNCOMPRESSED,
                 other => other,
             },
@@ -227,7 +230,7 @@ impl Layout {
         })
     }
 
-    /// Creates the next part. `arrow_schema` is that of the batches to come.
+    /// Creates the next part. `arrow_schema` is the schema of the batches to come.
     fn create(
         &self,
         parts: &dyn Parts,
@@ -261,7 +264,7 @@ impl Layout {
         Ok(RowPart { writer: writer.map_err(writing)?, rows: 0 })
     }
 
-    /// The parquet schema and the key-values with the columns that removed rows have in addition.
+    /// Returns the parquet schema and the key-values with the additional columns of removed rows.
     fn with_removals(&self, names: &[String; 4]) -> Result<(TypePtr, Vec<KeyValue>), ParquetError> {
         let mut fields = self.schema.get_fields().to_vec();
         for name in names {
@@ -330,7 +333,8 @@ fn with_removals(
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(|error| writing(error.into()))
 }
 
-/// An error of the parquet library while a part is written: the store's own if it came from there.
+/// Converts an error of the parquet library while a part is written: to the store's own error if it came from
+/// there.
 pub(super) fn writing(error: ParquetError) -> Error {
     let error = match error {
         ParquetError::External(error) => match error.downcast::<std::io::Error>() {

@@ -6,7 +6,6 @@ use super::read::{Raw, Record};
 
 /// Largest length of the lengths of a block's keys, or values, in bytes. It allows at least 3 million
 /// records, where a block of Hadoop has one million bytes by default.
-/// of Hadoop's is one million bytes long unless somebody wants it otherwise.
 const LENGTHS_BYTES: usize = 16 << 20;
 
 /// A decompressed block. Its buffers are kept for the next one.

@@ -50,7 +50,7 @@ impl Class {
     /// whether illegal bytes were replaced in it. `scratch` holds a text that is not in `bytes` as it is.
     ///
     /// # Errors
-    /// What is wrong with the value, such as "is not UTF-8".
+    /// The fault of the value, such as "is not UTF-8".
     pub(super) fn text<'a>(
         self,
         bytes: &'a [u8],

@@ -16,7 +16,6 @@ pub(super) enum Frames {
 
 /// Length of the data of a chunk that we write, in bytes. Hadoop's readers have buffers of 256 KiB for a
 /// chunk, compressed and not, and incompressible data grows by up to a sixth.
-/// not, and data that cannot be compressed grows by up to a sixth.
 const CHUNK_BYTES: usize = 192 << 10;
 /// Largest number of bytes that one compressed byte stands for. Each further byte of a length of LZ4 adds up
 /// to 255.

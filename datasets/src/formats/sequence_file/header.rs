@@ -15,6 +15,7 @@ const VERSIONS: RangeInclusive<u8> = 1..=6;
 /// Length of a sync marker, in bytes: the escape (a record length of -1), then the 16 bytes of the file's
 /// own.
 pub(super) const MARKER_BYTES: usize = 4 + SYNC_BYTES;
+/// Length of a sync marker without its escape, in bytes.
 const SYNC_BYTES: usize = 16;
 /// Numbers of bytes that are read in search of the header's end. Only a file with very large metadata needs
 /// the second, which the length of a block also limits.
@@ -105,6 +106,7 @@ impl Header {
     }
 }
 
+/// Reason why bytes could not be read as a header.
 enum Bad {
     /// More bytes are needed.
     Short,

@@ -24,6 +24,13 @@ pub(super) type Follows = Box<dyn Fn(&[u8], u64) -> bool + Send>;
 /// depend on the bytes of the file alone, never on where reading began. So all pieces of a file and both
 /// readings of it agree on them, even in a damaged file. A sync marker inside of a value, by chance or
 /// malice, is no boundary, unless the value continues like a record.
+///
+/// ```text
+/// marker, record        a boundary
+/// marker, end of file   a boundary
+/// marker, marker        a boundary: another marker is sensible, too
+/// marker, other bytes   none: a value holds the marker by chance
+/// ```
 pub(super) struct Window {
     blob: Arc<dyn Blob>,
     /// Length of the file. It is less than the blob's if reading met the end earlier.

@@ -20,6 +20,7 @@ const BLOCK_BYTES: usize = 1_000_000;
 /// Number of bytes that are given to the store at once.
 const WRITE_BYTES: usize = 1 << 18;
 
+/// Writer of the kept and the removed records of a split, and of the removal log.
 pub(super) struct SequenceWriter<'a> {
     parts: &'a dyn Parts,
     reading: Reading,

@@ -91,6 +91,7 @@ struct Fault {
     reason: String,
 }
 
+/// One document or fault of a piece.
 struct Element<'a> {
     /// Offset of its first byte.
     offset: u64,

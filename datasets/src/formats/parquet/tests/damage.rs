@@ -1,4 +1,4 @@
-//! Damaged files: what is lost, and that nothing else is.
+//! Damaged files: the damage costs only the rows that it hits.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::formats::parquet::pages::Header;
 use crate::formats::parquet::thrift::Thrift;
 use crate::testing::mutants;
 
-/// Four row groups of 15 rows, each column in pages of five rows.
+/// Returns properties of four row groups of 15 rows, with each column in pages of five rows.
 fn small_pages(version: WriterVersion) -> WriterProperties {
     WriterProperties::builder()
         .set_max_row_group_row_count(Some(15))
@@ -28,7 +28,7 @@ fn small_pages(version: WriterVersion) -> WriterProperties {
         .build()
 }
 
-/// 60 rows: ids from 0 on, texts, numbers, words of a dictionary, and lists.
+/// Returns 60 rows: ids from 0 on, texts, numbers, words of a dictionary, and lists.
 fn rows() -> RecordBatch {
     let texts = StringArray::from_iter_values((0..60).map(|row| format!("正文 number {row} {}", row * row)));
     let words: DictionaryArray<Int8Type> = (0..60).map(|row| Some(["a", "b", "c"][row % 3])).collect();
@@ -49,14 +49,14 @@ struct PagePlace {
     group: usize,
     column: usize,
     dictionary: bool,
-    /// Its rows in the row group, where its header tells.
+    /// Rows of the page in the row group, if its header tells them.
     rows: Option<Range<usize>>,
     start: usize,
     data: Range<usize>,
 }
 
-/// The file with the checksum of each page in its header, which the library does not write, and with other lengths
-/// in page headers where `uncompressed` says so.
+/// Returns the file with a checksum in the header of each page, which the library does not write, and with
+/// other lengths in page headers where `uncompressed` says so.
 fn rebuilt(
     file: &Bytes,
     checksums: bool,
@@ -115,9 +115,9 @@ fn rebuilt(
     (Bytes::from(out), pages)
 }
 
-/// A page header with another second field, the uncompressed length, and with a fourth, the checksum.
+/// Writes a page header with another second field, the uncompressed length, and with a fourth, the checksum.
 fn put_header(out: &mut Vec<u8>, header: &[u8], uncompressed: u64, checksum: Option<u32>) {
-    // Fields 1 to 3 are integers and come first; what follows counts from the third.
+    // Fields 1 to 3 are integers and come first. The numbers of later fields are relative to the third.
     let mut thrift = Thrift::new(&header[1..]);
     let kind = thrift.integer().unwrap();
     let second = 1 + thrift.position() + 1;
@@ -150,7 +150,7 @@ fn put_integer(out: &mut Vec<u8>, value: i64) {
     out.push(bits as u8);
 }
 
-/// The checksum of zlib and parquet, bit by bit.
+/// Computes the checksum of zlib and parquet, bit by bit.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc, &byte| {
         (0..8).fold(crc ^ u32::from(byte), |crc, _| crc >> 1 ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
@@ -161,7 +161,7 @@ fn checked(version: WriterVersion) -> (Bytes, Vec<PagePlace>) {
     rebuilt(&encoded(&rows(), small_pages(version)), true, |header, _| header.uncompressed_bytes, None)
 }
 
-/// Reads a damaged file in any number of pieces, divides it, and checks that both find the same records.
+/// Reads a damaged file, divides it, and checks that both find the same records.
 fn read_and_divide(file: &Bytes, why: &str) -> Read {
     let one = read_file(file);
     assert_eq!(one.failure, None, "{why}");
@@ -170,7 +170,7 @@ fn read_and_divide(file: &Bytes, why: &str) -> Read {
         fates[reject.doc.record() as usize] = Fate::Rejected;
     }
     let parts = divide(&pieces(file, 1), fates).unwrap_or_else(|error| panic!("{why}: {error}"));
-    // Other columns are copied with whatever is in them, so the parts are not decoded as what they should be.
+    // Other columns are copied with any contents, so the parts are not decoded.
     let rows = |part| {
         ParquetMetaDataReader::new().parse_and_finish(&Bytes::from(part)).unwrap().file_metadata().num_rows()
     };
@@ -194,8 +194,8 @@ fn a_bad_page_costs_its_own_rows_whichever_column_it_is_in() {
             let why = format!("{version:?}, column {name}, row group {}, page at {}", page.group, page.start);
             let read = read_and_divide(&Bytes::from(bytes.clone()), &why);
             let group = page.group * 15..page.group * 15 + 15;
-            // Of a dictionary all is lost that it is for. Pages of the first version do not say how many lists they
-            // hold, so the rest of the row group is lost, and what shares a batch with it.
+            // A lost dictionary costs all rows that use it. Pages of the first version do not say how many
+            // lists they hold, so they cost the rest of the row group, and the rows in a batch with it.
             let lost = match &page.rows {
                 Some(rows) => group.start + rows.start..group.start + rows.end,
                 None => group,
@@ -311,7 +311,7 @@ fn a_batch_of_too_many_large_pages_is_read_in_smaller_ones() {
         row += records.num_rows() as u64;
         sizes.push(records.num_rows());
     }
-    // At most 1 MiB, and 4 MiB for the one column; a text has 0.9 MB.
+    // The bound is 1 MiB, and 4 MiB for the one column; a text has 0.9 MB.
     assert!(row == 40 && sizes.iter().all(|&rows| rows <= 5), "{sizes:?}");
 }
 
@@ -349,7 +349,7 @@ fn rows_behind_damage_are_read_however_long_the_lists_are_that_must_be_passed_ov
     assert!(read == 39 && lost.len() == 1 && lost[0].0 == 3, "{read} {lost:?}");
 }
 
-/// The file with another footer.
+/// Returns the file with another footer.
 fn with_columns(file: &Bytes, group: usize, change: impl Fn(&mut Vec<ColumnChunkMetaData>)) -> Bytes {
     let metadata = ParquetMetaDataReader::new().parse_and_finish(file).unwrap();
     let mut groups = metadata.row_groups().to_vec();
@@ -362,7 +362,8 @@ fn with_columns(file: &Bytes, group: usize, change: impl Fn(&mut Vec<ColumnChunk
     Bytes::from(bytes)
 }
 
-/// Found by random bytes: the library made room for as many values as the header of a dictionary said.
+/// Found by random bytes: the library allocated memory for as many values as the header of a dictionary
+/// claims.
 #[test]
 fn a_dictionary_of_more_values_than_bytes_is_refused() {
     let words: DictionaryArray<arrow_array::types::Int32Type> =
@@ -372,7 +373,7 @@ fn a_dictionary_of_more_values_than_bytes_is_refused() {
     let start = metadata.row_group(0).column(0).dictionary_page_offset().unwrap() as usize;
     let header = Header::read(&file[start..]).unwrap();
     assert!(header.is_dictionary());
-    // Field 7 is the header of the dictionary, a struct, whose first field is the number of values.
+    // Field 7 is the header of the dictionary, a struct whose first field is the number of values.
     let mut own = start..start + header.own_bytes as usize;
     let at = own.find(|&at| file[at..].starts_with(&[0x4c, 0x15, 4])).unwrap();
     let mut damaged = file.to_vec();
@@ -383,7 +384,7 @@ fn a_dictionary_of_more_values_than_bytes_is_refused() {
     assert!(reason.contains("a dictionary of 63 values in 14 bytes"), "{reason}");
 }
 
-/// Found by random bytes: the library panicked when it was to write parts in this codec.
+/// Found by random bytes: the library panicked when it had to write parts in this codec.
 #[test]
 fn a_codec_that_nobody_knows_costs_its_row_group() {
     let (file, _) = checked(WriterVersion::PARQUET_1_0);
@@ -398,7 +399,7 @@ fn a_codec_that_nobody_knows_costs_its_row_group() {
 #[test]
 fn a_column_that_claims_the_bytes_of_another_costs_its_row_group() {
     let (file, _) = checked(WriterVersion::PARQUET_1_0);
-    // The words of the second row group would be its texts, with checksums that are right.
+    // The words of the second row group would become its texts, with correct checksums.
     let file = with_columns(&file, 1, |columns| {
         let text = columns[1].clone().into_builder();
         let other = columns[3].clone();
@@ -416,7 +417,7 @@ fn a_column_that_claims_the_bytes_of_another_costs_its_row_group() {
     assert_eq!(read.rejects[0].reason, expected);
 }
 
-/// Found by random bytes: the library made room for two billion lengths.
+/// Found by random bytes: the library allocated memory for two billion lengths.
 #[test]
 fn a_page_that_claims_more_lengths_than_it_may_take_is_refused() {
     let texts = StringArray::from_iter_values((0..20_000).map(|row| format!("正文{row:05}")));
@@ -425,7 +426,8 @@ fn a_page_that_claims_more_lengths_than_it_may_take_is_refused() {
         .set_encoding(::parquet::basic::Encoding::DELTA_BYTE_ARRAY)
         .build();
     let file = encoded(&batch_of(vec![("text", Arc::new(texts))]), properties);
-    // Blocks of 128 in 4 miniblocks, 20,000 numbers: once for what texts share, once for the rest of each.
+    // Blocks of 128 in 4 miniblocks, 20,000 numbers: once for the shared prefixes, once for the rest of each
+    // text.
     let header = [0x80, 0x01, 0x04, 0xa0, 0x9c, 0x01];
     let places: Vec<_> = (0..file.len()).filter(|&at| file[at..].starts_with(&header)).collect();
     assert_eq!(places.len(), 2);
@@ -452,7 +454,7 @@ fn a_footer_that_would_explode_is_refused() {
         assert!(error.is_data());
         error.to_string()
     };
-    // A schema of 30,000 groups, each in the one before: the library would overflow the stack.
+    // A schema of 30,000 groups, each in the one before, would overflow the library's stack.
     let mut deep = b"\x15\x02\x19\xfc\xb0\xea\x01".to_vec();
     deep.extend(b"\x48\x01a\x15\x02\x00".repeat(30_000));
     deep.extend_from_slice(b"\x16\x00\x19\x0c\x00");
