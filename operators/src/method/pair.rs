@@ -1,4 +1,4 @@
-//! Classifies single pairs of texts as a method does. `tune` asks for labelled pairs and for pairs of a sample.
+//! Classifies single pairs of texts as a method does. `tune` asks for labelled pairs and pairs of a sample.
 
 use super::zhou::retrieval::{WordRow, meet};
 use super::{Method, MethodJob, SetMethod, SetSearch, Spec, Zhou};
