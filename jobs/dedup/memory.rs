@@ -37,8 +37,8 @@ const BLOCK_SHARE: u64 = 8;
 pub(crate) struct MemoryOptions {
     /// Approximate memory that each process may take, such as 500M or 4G; by default as much as there is
     ///
-    /// Records that do not fit are spilled to files of --local-dir. The result is the same, unless a record is
-    /// longer than --max-record-bytes then allows.
+    /// Records that do not fit are spilled to files of --local-dir. The result is the same, unless a record
+    /// is longer than --max-record-bytes then allows.
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     memory: Option<u64>,
     /// Folder for files that do not fit into --memory; by default the system's folder for temporary files
