@@ -1,4 +1,5 @@
-//! `dedup-job`: parse, run, exit code.
+//! The program `dedup-job`: parses the command line, runs the job or launches its processes, and returns the
+//! exit code.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -33,7 +34,7 @@ enum Job {
     Why(why::Args),
 }
 
-/// Reads documents for the process that started this one, and nothing else.
+/// Serves as the child process that reads documents for the process that started it, and does nothing else.
 fn extract() -> ExitCode {
     let Some(bounds) = datasets::Bounds::of_arguments(std::env::args().skip(2)) else {
         say("error: this is for dedup-job itself");
@@ -49,7 +50,7 @@ fn extract() -> ExitCode {
 }
 
 fn fail(error: &anyhow::Error) -> ExitCode {
-    // A name may hold anything, but an error is one line.
+    // Names in an error may hold any characters, but an error is one line.
     say(cluster::shown(&format!("error: {error:#}")));
     ExitCode::from(exit_code(error))
 }
@@ -66,14 +67,14 @@ fn main() -> ExitCode {
     let mut command = match Command::try_parse() {
         Ok(command) => command,
         Err(error) if error.use_stderr() => {
-            // The first paragraph names what is wrong; usage is a `--help` away.
+            // Only the first paragraph, which names the mistake, is shown; `--help` shows the usage.
             let text = error.to_string();
             let lines = text.lines().take_while(|line| !line.is_empty());
             say(lines.map(str::trim).collect::<Vec<_>>().join(" "));
             return ExitCode::from(2);
         }
         Err(help) => {
-            // A reader that has seen enough, such as `head`, is no failure.
+            // A reader that stops early, such as `head`, is no failure.
             let _ = write!(std::io::stdout(), "{help}");
             return ExitCode::SUCCESS;
         }

@@ -1,6 +1,6 @@
-//! The command line: values of options, exit codes, and files that reports are written to.
+//! The command line: parsers of option values, exit codes, and files that reports are written to.
 //!
-//! Uses nothing else of `jobs`; every other room uses it.
+//! This room uses no other room of `jobs`; every other room may use it.
 
 pub(crate) mod exit;
 pub(crate) mod report_file;

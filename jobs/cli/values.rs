@@ -10,7 +10,7 @@ use operators::text::features::Lexicon;
 
 use crate::cli::exit::WrongUse;
 
-/// What happens to a text with bytes that its encoding does not allow.
+/// Treatment of a text with bytes that its encoding does not allow.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum OnBadText {
     /// Reject the record.

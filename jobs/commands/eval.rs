@@ -29,7 +29,7 @@ pub struct Args {
     labels: String,
     #[command(flatten)]
     options: LabelOptions,
-    /// What counts as found: the pairs of the output, or every two documents of one of its clusters
+    /// Pairs that count as found: those of the output, or every two documents of one of its clusters
     #[arg(long, value_name = "WHAT", default_value = "pairs")]
     by: By,
     /// List the found pairs that are false, or the true pairs that were missed, or both

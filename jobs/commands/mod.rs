@@ -1,6 +1,7 @@
-//! Every command but `dedup`, a file or folder each, and what several of them share: labels, plots and pairs shown side by side.
+//! The commands other than `dedup`, a file or folder each.
 //!
-//! Uses all other rooms; only `main.rs` uses it.
+//! Besides them there are the parts that several commands share: labels, plots, pairs shown side by side, and
+//! the copying of `pack` and `unpack`. This room uses all other rooms; only `main.rs` uses it.
 
 pub mod check;
 pub mod compare;

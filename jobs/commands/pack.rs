@@ -63,7 +63,7 @@ pub struct Args {
     /// By default the encoding is recognised, file by file.
     #[arg(long, value_name = "NAME")]
     encoding: Option<Encoding>,
-    /// What happens to a file with bytes that its encoding does not allow
+    /// Treatment of a file with bytes that its encoding does not allow
     #[arg(long, value_name = "HOW", default_value = "reject")]
     on_bad_text: OnBadText,
     /// Reject files that are longer than this

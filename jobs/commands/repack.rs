@@ -1,4 +1,4 @@
-//! What `pack` and `unpack` share: splits are copied one by one into an output folder, and counted.
+//! The job that `pack` and `unpack` share: copies splits one by one into an output folder, and counts them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,18 +20,18 @@ use crate::output::{FileList, OutputFolder};
 use crate::progress::usage::ResourceUsage;
 use crate::progress::{Progress, Stage, StageRow, StageTable, StageTimer, Watch};
 
-/// What a job was asked for.
+/// Options of a copying job, as the user gave them.
 pub(crate) struct Repack<'a> {
     pub common: &'a Common,
     pub output: &'a str,
     pub overwrite: bool,
     pub max_rejects: Option<u64>,
     pub stage: Stage,
-    /// For `_SUCCESS`.
+    /// Options for `_SUCCESS`, by name.
     pub configuration: BTreeMap<&'static str, String>,
 }
 
-/// What has become of one split.
+/// Counts of one copied split. The fields are those of [`RepackCounters`].
 #[derive(Debug, Default)]
 pub(crate) struct Copied {
     pub files: u64,
@@ -42,7 +42,7 @@ pub(crate) struct Copied {
 
 #[derive(Debug, Serialize)]
 struct RepackSummary {
-    /// What the job does, for people.
+    /// Participle that names the job in the printed counters: packed or unpacked.
     #[serde(skip)]
     done: &'static str,
     version: &'static str,
@@ -58,19 +58,20 @@ struct RepackCounters {
     input_files: u64,
     input_bytes: u64,
     splits: u64,
-    /// Packed or unpacked.
+    /// Number of files that were packed or unpacked.
     files: u64,
-    /// What is in them, as it was written, before it was compressed.
+    /// Bytes that were written of these files, before compression.
     bytes: u64,
     /// Files whose text is kept but not their bytes: they were not UTF-8, or began with a byte order mark.
     recoded: u64,
-    /// Of these, those whose illegal bytes were read as U+FFFD.
+    /// Recoded files whose illegal bytes were read as U+FFFD.
     replaced: u64,
     rejected: u64,
 }
 
 impl Repack<'_> {
-    /// Copies each split by `copy` and commits; returns 0, or 3 if files or records were rejected.
+    /// Copies each split by `copy` and commits. Returns the exit code: 0, or 3 if files or records were
+    /// rejected.
     pub fn run(
         self,
         stores: &Stores,
@@ -96,6 +97,7 @@ impl Repack<'_> {
         Ok(if summary.counters.rejected > 0 { 3 } else { 0 })
     }
 
+    /// Copies all splits into the claimed folder, and commits it.
     fn copy(
         &self,
         plan: &Plan,

@@ -1,4 +1,4 @@
-//! `rethreshold`: a finished output once more, with a higher threshold.
+//! The job `rethreshold`: writes a finished output once more, with a higher threshold.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,13 +39,13 @@ pub struct Args {
     /// Least similarity of a pair, from 0 to 1; not less than that of the output
     #[arg(long, value_name = "T")]
     threshold: Similarity,
-    /// Which documents of a cluster stay: greedy or components [default: as in the output]
+    /// Rule for the documents of a cluster that stay: greedy or components [default: as in the output]
     #[arg(long, value_name = "HOW")]
     resolve: Option<Resolve>,
-    /// Which of two matching documents stays [default: as in the output]
+    /// Document that stays of two that match [default: as in the output]
     #[arg(long, value_name = "WHICH")]
     keep: Option<Keep>,
-    /// Which pairs are written [default: as in the output]
+    /// Pairs to write [default: as in the output]
     #[arg(long, value_name = "WHICH")]
     pairs: Option<PairsOf>,
     #[command(flatten)]
@@ -58,7 +58,7 @@ pub struct Args {
     summary_json: Option<String>,
 }
 
-/// Runs the job; returns 0, or 3 if records were rejected.
+/// Runs the job. Returns the exit code: 0, or 3 if records were rejected.
 pub fn run(common: &Common, args: Args) -> Result<u8> {
     let start = Instant::now();
     let old = &args.output;
@@ -135,7 +135,8 @@ fn write(run: &DedupRun, folder: &OutputFolder, finished: &Finished, least: Simi
     run.write(folder, SearchResult { rejects, ..found(finished, least)? })
 }
 
-/// The rejects of the output, put where a search would have left them: in the map outputs of the splits.
+/// Copies the rejects of the finished output to the map outputs of the splits, where a search would have put
+/// them, and returns their counts.
 fn rejects(finished: &Finished, folder: &OutputFolder, splits: usize) -> Result<Rejects> {
     let mut rejects = Rejects::numbered();
     let outputs = folder.map_outputs();
@@ -160,9 +161,9 @@ fn rejects(finished: &Finished, folder: &OutputFolder, splits: usize) -> Result<
     Ok(rejects)
 }
 
-/// What the search of the output found, less the pairs under the threshold.
+/// Returns the search result that the finished output was made from, without the pairs below the threshold.
 fn found(finished: &Finished, least: Similarity) -> Result<SearchResult> {
-    // Each copy's first is the earliest document that it is identical to.
+    // For each document that is identical to an earlier one, the earliest of these.
     let mut firsts = BTreeMap::<DocId, DocId>::new();
     let mut near = Vec::new();
     finished.pairs(|row| {

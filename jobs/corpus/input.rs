@@ -36,7 +36,7 @@ pub(crate) struct InputOptions {
     /// columns) are read as UTF-8.
     #[arg(long, value_name = "NAME")]
     pub encoding: Option<Encoding>,
-    /// What happens to a text with bytes that its encoding does not allow
+    /// Treatment of a text with bytes that its encoding does not allow
     ///
     /// An output has the record's own bytes either way. The counters say how many texts were mended.
     #[arg(long, value_name = "HOW", default_value = "reject")]

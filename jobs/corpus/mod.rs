@@ -1,6 +1,7 @@
-//! The corpus: which files the inputs are, their splits, and the reading of them.
+//! The corpus: finds the files of the inputs, plans their splits, and reads the splits.
 //!
-//! Uses `cli` and `progress`; the jobs use it.
+//! The room also compares what several processes see, and keeps the ids of documents. It may use `cli` and
+//! `progress`; `output` and the jobs use it.
 
 pub(crate) mod doc_ids;
 pub(crate) mod input;

@@ -37,7 +37,7 @@ const BLOCK_SHARE: u64 = 8;
 pub(crate) struct MemoryOptions {
     /// Approximate memory that each process may take, such as 500M or 4G; by default as much as there is
     ///
-    /// What does not fit is kept in files of --local-dir for a while. The result is the same, unless a record
+    /// Records that do not fit are spilled to files of --local-dir. The result is the same, unless a record
     /// is longer than --max-record-bytes then allows.
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     memory: Option<u64>,

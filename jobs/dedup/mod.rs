@@ -1,4 +1,8 @@
-//! `dedup`: corpus in; pairs, clusters and a clean corpus out.
+//! The job `dedup`: finds the near-duplicate pairs of a corpus, writes pairs, clusters and a clean corpus.
+//!
+//! A run counts corpus statistics if its method needs them, searches for pairs, resolves them to verdicts,
+//! writes the records, and commits. This room uses `cli`, `progress`, `corpus` and `output`; the commands
+//! `rethreshold`, `explain`, `tune` and `why` use parts of it.
 
 pub(crate) mod corpus_counts;
 pub(crate) mod guards;
@@ -69,16 +73,16 @@ pub struct Args {
     /// more, with or without verification.
     #[arg(long, value_name = "HOW")]
     verify: Option<Verification>,
-    /// Which documents of a cluster stay: greedy or components
+    /// Rule for the documents of a cluster that stay: greedy or components
     ///
     /// greedy removes a document only if it matches one that stays. components keeps one document of each
     /// cluster, so a chain of matches can remove a document that matches nothing that stays.
     #[arg(long, value_name = "HOW", default_value_t)]
     resolve: Resolve,
-    /// Which of two matching documents stays: the first of the corpus, or the longest
+    /// Document that stays of two that match: the first of the corpus, or the longest
     #[arg(long, value_name = "WHICH", default_value = "first")]
     keep: Keep,
-    /// Which pairs are written: firsts (one for each identical document, with the first of them) or all
+    /// Pairs to write: firsts (one for each identical document, with the first of them) or all
     #[arg(long, value_name = "WHICH", default_value = "firsts")]
     pairs: PairsOf,
     #[command(flatten)]
@@ -104,7 +108,8 @@ pub struct Args {
     summary_json: Option<String>,
 }
 
-/// What is asked of the pairs of a method where `--verify` does not say.
+/// Returns the least similarity of a pair if `--verify` is not given, or `None` if the pairs of the method
+/// are not verified.
 pub(crate) fn default_verification(method: &Spec) -> Result<Option<Similarity>> {
     let least = method.approximate().then(|| "0.8".parse());
     Ok(least.transpose().map_err(WrongUse)?)
@@ -128,7 +133,7 @@ impl FromStr for Verification {
     }
 }
 
-/// Runs the job, as one of its processes; returns 0, or 3 if records were rejected.
+/// Runs the job as one of its processes. Returns the exit code: 0, or 3 if records were rejected.
 pub fn run(common: &Common, args: Args) -> Result<u8> {
     let cluster = Arc::new(common.join(&args)?);
     let result = run_with(common, &cluster, args).and_then(|code| {
@@ -195,7 +200,7 @@ fn run_with(common: &Common, cluster: &Arc<Cluster>, mut args: Args) -> Result<u
     run.end(watch, outcome)
 }
 
-/// Finds the pairs of the corpus and writes the output; or finishes what an earlier run had decided.
+/// Finds the pairs of the corpus and writes the output, or finishes the commit of an earlier run.
 fn search_and_write(
     run: &DedupRun,
     folder: &OutputFolder,
@@ -232,8 +237,9 @@ fn search_and_write(
 }
 
 impl Args {
-    /// Tells what a killed run may have left for this one; at process 0, which looks for it. Files of words are known by
-    /// their contents, and the number of workers changes nothing.
+    /// Returns the key by which process 0 recognises the work of a killed run that this run may resume, or
+    /// `None` at other processes. The key covers the contents of word files, whatever their names are. It
+    /// leaves out the number of workers, which does not change the output.
     fn key(
         &self,
         configuration: &BTreeMap<String, Value>,
@@ -254,7 +260,7 @@ impl Args {
         Key::new(&(asked, words, counts), plan).map(Some)
     }
 
-    /// Has the process that this is run in give memory back, if there is a limit; see `MemoryOptions`.
+    /// Makes this process give freed memory back to the system if `--memory` limits it; see `MemoryOptions`.
     pub fn give_back_memory(&self) -> Result<()> {
         self.memory.give_back()
     }
@@ -273,7 +279,8 @@ impl Args {
         }
     }
 
-    /// What `_SUCCESS` says of the run, so that `Finished` can read the same corpus in the same way.
+    /// Returns the options of the run for `_SUCCESS`, from which `Finished` reads the same corpus in the same
+    /// way.
     fn configuration(
         &self,
         verify: Option<Similarity>,

@@ -1,4 +1,6 @@
-//! From what a search found to a committed output.
+//! A run that writes an output of `dedup`, from the claim of the folder to the commit.
+//!
+//! The jobs `dedup` and `rethreshold` share it; they differ in where their pairs come from.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +29,7 @@ use crate::output::{FileList, JobManifest, Key, OutputFolder};
 use crate::progress::usage::ResourceUsage;
 use crate::progress::{Progress, Stage, StageRow, StageTable, StageTotals, Watch, merge};
 
-/// Which of two matching documents stays.
+/// Rule for the document that stays of two that match.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum Keep {
     /// The first of the corpus.
@@ -36,43 +38,53 @@ pub(crate) enum Keep {
     Longest,
 }
 
-/// As in `--verify`.
+/// Returns the value of `--verify` that stands for a least similarity.
 pub(crate) fn verified_by(verify: Option<Similarity>) -> String {
     verify.map_or("none".to_owned(), |least| format!("jaccard:{least}"))
 }
 
-/// A run that writes an output of `dedup`: begun with [`DedupRun::start`], then [`DedupRun::claim`], the pairs from wherever
-/// they come, [`DedupRun::write`], and [`DedupRun::end`].
+/// A run that writes an output of `dedup`, as one process of the job sees it.
+///
+/// Process 0 decides and commits; all processes write. Example with two processes:
+///
+/// ```text
+/// call     process 0                                    process 1
+/// start    shows progress                               shows progress
+/// claim    takes the lock of the output                 opens the claimed output
+/// (the caller finds the pairs, by a search or in an earlier output)
+/// write    joins the results, decides, writes, commits  sends its result, gets verdicts, writes
+/// end      prints the counters                          ends
+/// ```
 pub(crate) struct DedupRun<'a> {
     pub common: &'a Common,
     pub stores: &'a Stores,
     pub cluster: Arc<Cluster>,
-    /// The name of the job.
+    /// Name of the job.
     pub job: &'static str,
     pub start: Instant,
     pub plan: Arc<Plan>,
     pub reading: Reading,
     pub progress: Arc<Progress>,
     pub method: &'a Spec,
-    /// The least similarity of a pair of matching fingerprints; `None`: none.
+    /// Least similarity of a pair of matching fingerprints; `None` if pairs are not verified.
     pub verify: Option<Similarity>,
     pub resolve: Resolve,
     pub keep: Keep,
     pub pairs: PairsOf,
     pub guards: &'a Guards,
-    /// How many records may be rejected; `None`: any number.
+    /// Number of records that may be rejected; `None` for any number.
     pub max_rejects: Option<u64>,
     pub configuration: BTreeMap<String, Value>,
     pub output: &'a str,
     pub overwrite: bool,
     pub summary_json: Option<&'a str>,
-    /// Tells what a killed run may have left for this one.
+    /// Key by which the work of a killed run is recognised; `None` if this run cannot resume another one.
     pub key: Option<Key>,
-    /// All that can stop the run once it is known what it would do, as text.
+    /// Text of the guards and limits that can stop the run once its verdicts are known.
     pub limits: String,
 }
 
-/// What a process, or all together, have done before the commit.
+/// Work done before the commit, by one process or by all together.
 #[derive(Deserialize, Serialize)]
 struct Done {
     written: Written,
@@ -96,33 +108,33 @@ impl Done {
     }
 }
 
-/// What came of a run.
+/// Outcome of a run at one process.
 #[derive(Default)]
 pub(crate) struct Outcome {
-    /// At process 0.
+    /// Summary, at process 0 alone.
     summary: Option<Summary>,
-    /// What the other processes did, at process 0.
+    /// Stage totals of the other processes, at process 0 alone.
     others: Vec<StageTotals>,
     /// Whether records were rejected.
     rejected: bool,
 }
 
-/// What is read again of an output that an earlier run had decided.
+/// Part of the text of `_SUCCESS` that is read back when the commit of an earlier run is finished.
 #[derive(Deserialize)]
 struct Decided {
     counters: Counters,
 }
 
 impl DedupRun<'_> {
-    /// Begins to show the run.
+    /// Starts to show the progress of the run.
     ///
     /// # Errors
-    /// When the summary cannot be written where it is asked for, or would replace an input; those of [`Watch::start`].
+    /// When the file of the summary cannot be written or is an input; those of [`Watch::start`].
     pub fn start(&self) -> Result<Watch> {
         if let Some(file) = self.summary_json.filter(|file| self.plan.file_below("", file).is_some()) {
             bail!(WrongUse(format!("the summary would replace the input \"{file}\"")));
         }
-        // In the output it can only be written once that is there.
+        // A file in the output cannot be checked before the output exists.
         let elsewhere = |file: &&str| !path_of_text(file).starts_with(path_of_text(self.output));
         if let Some(file) = self.summary_json.filter(|_| self.cluster.index() == 0).filter(elsewhere) {
             ReportFile::check(file)?;
@@ -133,7 +145,8 @@ impl DedupRun<'_> {
         Watch::start(&watched, &self.progress)
     }
 
-    /// The output folder, which process 0 claims; `None` for others if nothing is left for them to do.
+    /// Claims the output folder at process 0, and opens it at the others. Returns `None` at the others if
+    /// nothing is left for them to do.
     pub fn claim(&self) -> Result<Option<OutputFolder>> {
         let mut claimed = None;
         let (key, cluster) = (self.key.as_ref(), &self.cluster);
@@ -146,10 +159,10 @@ impl DedupRun<'_> {
             }
             let decided = folder.decided().map(|job| job.guards == self.limits);
             if decided == Some(false) {
-                // It passed other guards than those that are asked for now.
+                // The earlier run passed other guards than those of this run.
                 folder.rehearse();
             }
-            // A job without a key is of one process.
+            // A job without a key has one process.
             let shared = key.filter(|_| decided != Some(true)).map(|key| folder.shared(key));
             claimed = Some(folder);
             Ok(shared)
@@ -162,14 +175,15 @@ impl DedupRun<'_> {
         }
     }
 
-    /// Finishes the commit of an earlier run that had decided it under the same guards, if there is one: then nothing else
-    /// is to be done.
+    /// Finishes the commit of an earlier run that was decided under the same guards, if there is one. The run
+    /// then has nothing else to do.
     pub fn finish_earlier(&self, folder: &OutputFolder) -> Result<Option<Outcome>> {
         let decided = folder.decided().filter(|_| !folder.is_rehearsal());
         decided.map(|job| self.finish_decided(folder, job)).transpose()
     }
 
-    /// Decides, from what the processes have found, what becomes of every document; then writes and commits the output.
+    /// Decides from the results of all processes which documents stay, then writes and commits the output.
+    /// `found`: result of the search at this process.
     pub fn write(&self, folder: &OutputFolder, found: SearchResult) -> Result<Outcome> {
         let cluster = self.cluster.as_ref();
         let mut decided = None;
@@ -180,7 +194,7 @@ impl DedupRun<'_> {
             Ok(fates.parts(cluster))
         })?;
         if folder.is_rehearsal() {
-            // The guards have passed; the files are those of the run that had decided the same.
+            // The guards have passed, and the earlier run, which decided the same, has written the files.
             return folder.decided().map_or(Ok(Outcome::default()), |job| self.finish_decided(folder, job));
         }
         let (written, files) = write(&self.plan, &self.reading, &fates, folder, cluster, &self.progress)?;
@@ -198,7 +212,7 @@ impl DedupRun<'_> {
         Ok(Outcome { summary, others, rejected })
     }
 
-    /// Says the counters; returns 0, or 3 if records were rejected.
+    /// Prints the counters. Returns the exit code: 0, or 3 if records were rejected.
     pub fn end(&self, watch: Watch, result: Result<Outcome>) -> Result<u8> {
         let Outcome { summary, others, rejected } = watch.end(result)?;
         if let Some(summary) = summary.filter(|_| !self.common.progress.quiet) {
@@ -208,24 +222,25 @@ impl DedupRun<'_> {
         Ok(if rejected { 3 } else { 0 })
     }
 
-    /// An error if no record has a field that was asked for, or too many were rejected.
+    /// Returns an error if a file lacks a field that was asked for and no document was read, or if too many
+    /// records were rejected.
     fn check(&self, mut found: SearchResult) -> Result<SearchResult> {
         if let Some(missing) = found.without_field.take().filter(|_| found.docs == 0) {
-            bail!(missing.error()); // a name that no file knows is misspelt
+            bail!(missing.error()); // a field that no file has is misspelt
         }
         found.rejects.check(self.max_rejects, &self.plan, &self.reading)?;
         Ok(found)
     }
 
-    /// Finishes the commit of an earlier run, and says what it had decided.
+    /// Finishes the commit of an earlier run, and prints its counters.
     fn finish_decided(&self, folder: &OutputFolder, job: &JobManifest) -> Result<Outcome> {
-        // The others have nothing to do.
+        // The other processes have nothing to do, so they may end from here on.
         self.cluster.settle();
         folder.finish_decided()?;
         self.say_decided(&job.success)
     }
 
-    /// Says what an earlier run had decided, which is now committed.
+    /// Prints the counters of an earlier run, whose decision is now committed.
     fn say_decided(&self, success: &str) -> Result<Outcome> {
         self.write_summary(success);
         let Decided { counters } = serde_json::from_str(success)?;
@@ -239,7 +254,8 @@ impl DedupRun<'_> {
         Ok(Outcome { rejected: counters.rejected > 0, ..Outcome::default() })
     }
 
-    /// Writes the summary of a committed output. That it cannot be written does not make the output worse.
+    /// Writes the summary of a committed output to the file that the user named. A failure is only a warning,
+    /// since the output is whole.
     fn write_summary(&self, json: &str) {
         let written = self.summary_json.map_or(Ok(()), |file| ReportFile::new(file).replace(json));
         if let Err(error) = written {
@@ -247,8 +263,8 @@ impl DedupRun<'_> {
         }
     }
 
-    /// Makes the output visible once all processes have written their part of it. `decided`: the summary as far as it
-    /// was known before.
+    /// Commits the output once all processes have written their parts. `decided`: the summary as far as it
+    /// was known before they wrote.
     fn commit(
         &self,
         decided: Summary,
@@ -263,7 +279,7 @@ impl DedupRun<'_> {
         summary.seconds.add("whole", self.start.elapsed());
         let at = self.progress.worker(0);
         at.enter(Stage::Commit);
-        // All that the others had to do is done.
+        // The other processes have finished their work, so they may end from here on.
         self.cluster.settle();
         let success = folder.commit(&summary, files, &self.limits)?;
         self.write_summary(&success);
@@ -271,7 +287,8 @@ impl DedupRun<'_> {
     }
 }
 
-/// Every record read is kept, removed or rejected, and as many are removed as were decided to be.
+/// Checks the ledger: every record read was kept, removed or rejected, and the number of removed records is
+/// the number that was decided.
 fn check_ledger(decided: &Counters, Written { kept, removed, rejected }: Written) -> Result<()> {
     let (records_read, to_remove) = (decided.records_read, decided.to_remove());
     if records_read != kept + to_remove + rejected || removed != to_remove {

@@ -1,6 +1,8 @@
-//! Launching: which process of a job this one is, and the launcher that starts the others and looks after them.
+//! Launching: finds out which process of a job this one is, and starts the others if it is the launcher.
 //!
-//! Uses `cli`; only `lib.rs` and `main.rs` use it.
+//! The launcher starts the processes of a hosts file; when one dies, it ends the others and starts the job
+//! again. Under Slurm and Kubernetes the scheduler starts the processes. A watch ends a process together with
+//! its launcher. This room uses `cli`; only `lib.rs` and `main.rs` use it.
 
 pub(crate) mod build_identity;
 #[cfg(feature = "faults")]

@@ -42,7 +42,7 @@ pub(crate) struct ProcessOptions {
     token_file: Option<String>,
     /// Number of times that the job is started again after one of its processes has died
     ///
-    /// What is finished is not done again.
+    /// Finished work is not done again.
     #[arg(long, global = true, value_name = "N", help_heading = HEADING, default_value_t = 0)]
     retries: u32,
     /// Command that runs a shell command on a host, for hosts:FILE; the shell command is added as its last

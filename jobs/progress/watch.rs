@@ -1,4 +1,4 @@
-//! The thread that looks at a running job, and what it shows.
+//! The thread that watches a running job, and shows its progress as lines, metrics and events.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -77,7 +77,7 @@ impl ProgressOptions {
 /// Time between two plain lines, and between two versions of the metrics.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// Job that people want to see.
+/// Job whose progress is shown.
 pub(crate) struct Watched<'a> {
     pub options: &'a ProgressOptions,
     pub name: &'a str,
@@ -99,7 +99,7 @@ pub(crate) struct Watch {
     watcher: JoinHandle<()>,
 }
 
-/// What is shown, and where.
+/// State that the job's thread and the watching thread share.
 struct Shown {
     progress: Arc<Progress>,
     info: JobInfo,
@@ -126,7 +126,7 @@ impl Shown {
 }
 
 impl Watch {
-    /// Begins to show a job, whose workers count in `progress`.
+    /// Starts to show a job, whose workers count in `progress`.
     ///
     /// # Errors
     /// When a file of metrics or events cannot be written.
@@ -167,7 +167,7 @@ impl Watch {
         Ok(Watch { shown, started, running, watcher })
     }
 
-    /// Shows how the job ended, and gives back its result.
+    /// Shows how the job ended, and returns its result.
     pub fn end<T>(self, result: Result<T>) -> Result<T> {
         let Watch { shown, started, running, watcher } = self;
         drop(running);
@@ -195,7 +195,8 @@ impl Watch {
     }
 }
 
-/// Shows what is to be shown now and then, until `end` is closed.
+/// Shows the progress until `end` is closed: the bar 5 times a second, plain lines and metrics every
+/// [`EVERY`], and slow workers once a second.
 fn look(shown: &Shown, end: Receiver<()>) {
     let often = Duration::from_millis(if shown.bar().is_some() { 200 } else { 1000 });
     let (mut last_shown, mut looked) = (Instant::now(), Instant::now());
@@ -215,7 +216,7 @@ fn look(shown: &Shown, end: Receiver<()>) {
                 say(shown.line());
             }
             if writable && let Err(error) = shown.write_metrics(JobState::Running) {
-                // One warning is enough.
+                // Only the first failure is reported.
                 writable = false;
                 shown.progress.warn(&format!("{error:#}"));
             }

@@ -11,33 +11,33 @@ pub enum Error {
     BadSpec {
         /// Spec, as it was given.
         spec: String,
-        /// What was expected.
+        /// Reason why the spec is refused, with the form that was expected.
         reason: String,
     },
     /// The user dictionary does not parse.
     BadDictionary {
         /// Number of the line, from 1.
         line: usize,
-        /// What was expected.
+        /// Form that was expected.
         reason: String,
     },
-    /// Neither the memory nor the scratch folder has room for the records of the job.
+    /// Neither the memory nor the folder of spill files has room for the records of the job.
     DiskFull {
-        /// The scratch folder.
+        /// Folder of spill files.
         folder: PathBuf,
         /// Number of bytes that had to be written.
         bytes: usize,
     },
-    /// The scratch folder cannot be written to.
+    /// The folder of spill files cannot be written to.
     SpillBudget {
-        /// The scratch folder.
+        /// Folder of spill files.
         folder: PathBuf,
         /// Error of the system.
         cause: Arc<io::Error>,
     },
-    /// Spilled records could not be read back from the scratch folder, or came back changed.
+    /// Spilled records could not be read back from the folder of spill files, or came back changed.
     ScratchLost {
-        /// The scratch folder.
+        /// Folder of spill files.
         folder: PathBuf,
         /// Offset in bytes from the start of the spill file, which has no name.
         offset: u64,

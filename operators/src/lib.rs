@@ -2,7 +2,7 @@
 //! them.
 //!
 //! This crate knows no file of the user, no host and no command line. Inside it, only `flow` names the
-//! engine, and only `scratch` opens files: the spill files for what does not fit into memory.
+//! engine, and only `spill` opens files: the spill files for records that do not fit into memory.
 
 pub mod classify;
 mod error;

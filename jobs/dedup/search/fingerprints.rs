@@ -1,4 +1,5 @@
-//! By fingerprints: those that match are candidates, which their features confirm.
+//! The search by fingerprints: pairs whose fingerprints match are candidates, which are verified by their
+//! features.
 
 use anyhow::Result;
 use operators::flow::compare;
@@ -14,6 +15,8 @@ use super::{CorpusSearch, SearchResult};
 use crate::progress::{Stage, StageTimer};
 
 impl CorpusSearch {
+    /// Finds pairs in the map output of this worker: collapses identical documents, joins the fingerprints of
+    /// the first ones, and verifies the candidates. Without verification every candidate is a match.
     pub(super) fn by_fingerprints<M: Method>(
         &self,
         worker: &mut Worker,

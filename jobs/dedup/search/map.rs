@@ -1,4 +1,4 @@
-//! The map stage of a search, and its output for the stages after it.
+//! The map stage of a search, and the reading of its output by the later stages.
 
 use anyhow::{Result, bail};
 use operators::flow::collapse;
@@ -13,12 +13,12 @@ use crate::corpus::splits;
 use crate::output::rejects::{RejectLimit, Rejects};
 use crate::progress::{Stage, StageTimer};
 
-/// What is known of a split once it is mapped.
+/// Facts about a mapped split, which are kept in the head of its map output.
 #[derive(Debug, Default, Deserialize, Serialize)]
 struct Head {
-    /// Tells the secret that the identities were made with.
+    /// Identity of the empty text, by which the secret of the identities is recognised.
     secret: Identity,
-    /// Of what was read of each piece.
+    /// Checksums of the bytes that were read of each piece.
     sums: Vec<Vec<(u64, u64)>>,
     docs: u64,
     text_bytes: u64,
@@ -44,14 +44,15 @@ impl NoField {
         }
     }
 
-    /// The same as an error, for whoever asked for the field in vain.
+    /// Returns the error for the user who asked for the field.
     pub fn error(self) -> datasets::Error {
         datasets::Error::Field { path: self.path, field: self.field, found: self.found }
     }
 }
 
 impl CorpusSearch {
-    /// Maps the splits of this process but those whose map output is there already; says what is in them.
+    /// Maps the splits of this process, except those whose map output exists. Returns the counts and rejects
+    /// of all of them.
     ///
     /// # Errors
     /// Those of reading; [`Guarded`](crate::cli::exit::Guarded) when this process meets too many rejects.
@@ -79,7 +80,7 @@ impl CorpusSearch {
     ) -> Result<Head> {
         let secret = self.secret.identity("");
         if let Some(head) = self.outputs.finished::<Head>(number)?.filter(|head| head.secret == secret) {
-            // What was read then is compared with what is read now.
+            // Later readings of the split are compared with these checksums.
             split.restore(&head.sums)?;
             limit.count(head.rejects.count(), head.rejects.first())?;
             split.pieces.iter().for_each(|piece| at.done(piece.bytes()));
@@ -107,7 +108,7 @@ impl CorpusSearch {
         Ok(head)
     }
 
-    /// Reads a section of the splits of this worker, frame by frame.
+    /// Reads a section of the map output of this worker's splits, frame by frame.
     pub(super) fn section(
         &self,
         worker: &mut Worker,
@@ -124,15 +125,16 @@ impl CorpusSearch {
         Ok(())
     }
 
-    /// Collapses identical documents; their keys are the first section. Gives each first one that comes to this worker
-    /// to `each`, and returns the others of this worker with the first of each; sorted.
+    /// Collapses identical documents by their keys, which are the first section of the map output. Calls
+    /// `each` with every different key that comes to this worker and its first document. Returns the other
+    /// documents of this worker, each with the first that it is identical to, sorted.
     pub(super) fn collapse<K: Record + Ord>(
         &self,
         worker: &mut Worker,
         found: &mut SearchResult,
         mut each: impl FnMut(K, DocId),
     ) -> Result<Vec<(DocId, DocId)>> {
-        // Those of this worker, those that come to it, and what becomes of these.
+        // Three holders: the keys of this worker, the keys that come to it, and what `each` makes of these.
         let scratch = self.scratch.shared_by(3);
         let mut mapped = ExternalSort::new(&scratch);
         self.section(worker, 0, |_, frame| mapped.extend(records(frame)))?;
@@ -142,7 +144,7 @@ impl CorpusSearch {
         })?)
     }
 
-    /// The documents of the splits of this worker, with their texts.
+    /// Calls `each` with every document of this worker's splits and its text, from the map output.
     pub(super) fn texts(&self, worker: &mut Worker, mut each: impl FnMut(StoredText)) -> Result<()> {
         for (number, _) in splits::splits_of(&self.plan, worker.index(), worker.peers()) {
             self.texts_of(worker, number, |_, text| {
@@ -153,7 +155,11 @@ impl CorpusSearch {
         Ok(())
     }
 
-    /// The documents of a split, with their texts. The engine gets to work between them.
+    /// Calls `each` with every document of a split and its text, from the map output. Lets the engine work
+    /// after each frame.
+    ///
+    /// # Errors
+    /// When the map output has another number of texts than its head says; those of reading and of `each`.
     pub(super) fn texts_of(
         &self,
         worker: &mut Worker,

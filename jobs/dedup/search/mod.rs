@@ -1,4 +1,8 @@
-//! Finding the pairs: the map stage, then what every worker does with its output.
+//! The search for pairs: the map stage, and then one of four searches on every worker.
+//!
+//! The searches are those by fingerprints (`fingerprints.rs`), by prefixes and by bands of sets (`sets.rs`),
+//! and by the retrieval of `zhou2017` (`retrieval.rs`). This room uses `progress`, `corpus` and `output`;
+//! `dedup` and `explain` use it.
 
 mod fingerprints;
 mod map;
@@ -33,25 +37,25 @@ use crate::progress::{Progress, StageTimer};
 pub(crate) struct CorpusSearch {
     pub plan: Arc<Plan>,
     pub reading: Reading,
-    /// The least similarity of features that a pair of matching fingerprints needs; `None`: none.
+    /// Least similarity of the features of a pair of matching fingerprints; `None` if pairs are not verified.
     pub verify: Option<Similarity>,
     pub cluster: Arc<Cluster>,
     pub progress: Arc<Progress>,
-    /// How many records may be rejected; `None`: any number.
+    /// Number of records that may be rejected; `None` for any number.
     pub max_rejects: Option<u64>,
-    /// Where the map stage leaves its output.
+    /// Folder of the map output.
     pub outputs: MapOutputs,
-    /// By which equal texts are known.
+    /// Secret with which texts are hashed to find equal ones.
     pub secret: Secret,
-    /// What each worker has for what it holds.
+    /// Memory of each worker, beyond which its records are spilled.
     pub scratch: SpillBudget,
 }
 
-/// What was found, by this process or by all together.
+/// Result of a search, of one worker, of one process or of all together.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct SearchResult {
     pub matches: Matches,
-    /// Of the documents of the matches, and perhaps of others.
+    /// Ids of the documents of the matches, and perhaps of others.
     pub names: DocIds,
     pub rejects: Rejects,
     /// The first file without the fields that were asked for.
@@ -61,18 +65,18 @@ pub(crate) struct SearchResult {
     pub text_bytes: u64,
     /// Documents whose illegal bytes were read as U+FFFD.
     pub replaced: u64,
-    /// Documents with a fingerprint, or text, of their own.
+    /// Number of different fingerprints or texts.
     pub distinct: u64,
     /// Pairs before verification.
     pub candidates: u64,
-    /// Where the method counts them.
+    /// Comparisons, if the method counts them.
     pub comparisons: Option<Comparisons>,
     /// For each worker, the rows of each block.
     pub loads: Vec<Vec<BlockLoad>>,
 }
 
 impl SearchResult {
-    /// What several found together.
+    /// Joins the results of several workers or processes.
     pub fn join(parts: impl IntoIterator<Item = SearchResult>) -> Self {
         let mut all = SearchResult::default();
         for mut part in parts {
@@ -97,10 +101,11 @@ impl SearchResult {
     }
 }
 
-/// Of a process' memory for what is held, one in so many parts is for counters of features, before anything else is held.
+/// Part of the memory of a process that counters of features may fill, as a divisor. They are made before
+/// anything else is held.
 const SKETCH_SHARE: usize = 2;
 
-/// Adds all of `part`; the first part is taken as it is.
+/// Adds all of `part` to `all`. The first part is taken without being copied.
 fn append<T>(all: &mut Vec<T>, part: Vec<T>) {
     if all.is_empty() { *all = part } else { all.extend(part) }
 }
@@ -123,7 +128,7 @@ impl MethodJob for CorpusSearch {
                 let mapped = self.map(&Texts::new(cleaner, self.secret))?;
                 let most = self.scratch.budget().map(|bytes| self.cluster.workers() * bytes / SKETCH_SHARE);
                 let sketch = Arc::new(FeatureCounts::of_corpus(self.plan.bytes(), most));
-                // Each worker gives up its own, so that nobody has them when they are of no more use.
+                // Each worker takes one reference and drops it after its last use, to free the counters.
                 let sketches = Mutex::new(vec![sketch; self.cluster.workers()]);
                 self.on_workers(mapped, move |search, worker, at| {
                     let sketch = sketches.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -151,7 +156,7 @@ impl MethodJob for CorpusSearch {
 }
 
 impl CorpusSearch {
-    /// Searches on all workers, and joins what those of this process found to what its map stage did.
+    /// Runs `search` on all workers, and joins the results of this process with that of its map stage.
     fn on_workers(
         self,
         mapped: SearchResult,

@@ -1,4 +1,5 @@
-//! `zhou2017`: documents that are retrieved together are compared, and duplicates deleted at once.
+//! The search of `zhou2017`: documents that are retrieved together are compared, and duplicates are deleted
+//! at once.
 
 use anyhow::Result;
 use operators::flow::{Retrieve, Retrieved};
@@ -10,6 +11,7 @@ use super::{CorpusSearch, SearchResult};
 use crate::progress::{Stage, StageTimer};
 
 impl CorpusSearch {
+    /// Finds pairs in the map output of this worker, and reads the input again for the ids of documents.
     pub(super) fn by_retrieval(
         &self,
         worker: &mut Worker,
@@ -21,7 +23,7 @@ impl CorpusSearch {
         let mut retrieve = Retrieve::new(worker, method);
         self.section(worker, 0, |worker, frame| {
             for row in Words::of(frame) {
-                found.distinct += 1; // none is collapsed
+                found.distinct += 1; // identical documents are not collapsed
                 retrieve.add(row);
             }
             retrieve.round(worker);

@@ -1,4 +1,5 @@
-//! By sets of features: candidates from the exact join or from MinHash, and the sets themselves decide.
+//! The search by sets of features: candidates come from the exact join by prefixes or from MinHash bands, and
+//! the sets themselves decide.
 
 use std::sync::Arc;
 
@@ -17,7 +18,9 @@ use super::{CorpusSearch, SearchResult};
 use crate::progress::{Stage, StageTimer};
 
 impl CorpusSearch {
-    /// The features of first documents are counted, and those exchanged that few have.
+    /// Finds pairs by the exact join. Identical documents are collapsed first. Then the texts in the map
+    /// output are read three times: to count the features of the first documents, to join these by their
+    /// rarest features, and to verify the candidates.
     pub(super) fn by_prefix(
         &self,
         worker: &mut Worker,
@@ -59,7 +62,8 @@ impl CorpusSearch {
         Ok(found)
     }
 
-    /// Bands meet, and the splits that hold a candidate are read again.
+    /// Finds pairs by bands of signatures, one band after the other. Then the splits of the input that hold a
+    /// candidate are read again to verify them.
     pub(super) fn by_bands(
         &self,
         worker: &mut Worker,
@@ -93,7 +97,8 @@ impl CorpusSearch {
         Ok(found)
     }
 
-    /// The documents of this worker that are identical to an earlier one, and the first of them; sorted.
+    /// Collapses documents of equal text. Returns those of this worker that are identical to an earlier one,
+    /// each with the first of them, sorted.
     fn collapse_texts(&self, worker: &mut Worker, found: &mut SearchResult) -> Result<Vec<(DocId, DocId)>> {
         self.collapse::<Identity>(worker, found, |_, _| ())
     }

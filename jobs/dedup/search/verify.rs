@@ -1,4 +1,4 @@
-//! Verification: the documents of candidates are read again, and compared by their features.
+//! Verification: reads the documents of candidates again, and compares them by their features.
 
 use anyhow::Result;
 use operators::flow::{Matching, Verify, WantedDocs};
@@ -12,18 +12,19 @@ use crate::corpus::plan::Split;
 use crate::corpus::splits;
 use crate::progress::StageTimer;
 
-/// Where documents are read again.
+/// Source from which documents are read again.
 #[derive(Clone, Copy)]
 pub(super) enum TextSource<'a> {
-    /// Their texts are as they were read.
+    /// The input, which gives texts as they are. The timer counts the reading.
     Input(&'a StageTimer<'a>),
-    /// Their texts are cleaned.
+    /// The map output, which gives cleaned texts.
     MapOutput,
 }
 
 impl CorpusSearch {
-    /// Keeps those pairs whose features, which `features` puts into an empty list, are `matching`; names the documents of
-    /// these and of groups of identical ones.
+    /// Adds to `found` the candidates in `pairs` whose features match, and the ids of their documents and of
+    /// those in groups of identical documents. `features`: adds the features of a text to an empty list.
+    /// `matching`: compares the features of two documents.
     pub(super) fn verify(
         &self,
         worker: &mut Worker,
@@ -35,7 +36,7 @@ impl CorpusSearch {
     ) -> Result<()> {
         let copies = &found.matches.copies;
         let (mut verify, mut needs) = Verify::new(worker, pairs, copies, matching, &self.scratch)?;
-        // Of candidates that come to nothing there may be very many.
+        // Very many candidates may turn out not to match, so their ids are spilled beyond a budget.
         let mut names = NameSpool::new(&self.scratch.shared_by(Verify::HOLDERS));
         let mut list = Vec::new();
         self.read_again(worker, source, &mut needs, |worker, text, needs| {
@@ -62,7 +63,7 @@ impl CorpusSearch {
         })
     }
 
-    /// Names the documents of matches.
+    /// Adds to `found` the ids of the documents of its matches.
     pub(super) fn name_matched(
         &self,
         worker: &mut Worker,
@@ -78,12 +79,12 @@ impl CorpusSearch {
         })
     }
 
-    /// Which documents of this worker are in a match that any worker found.
+    /// Returns the documents of this worker that are in a match of any worker.
     fn matched(&self, worker: &mut Worker, matches: &Matches) -> Result<WantedDocs> {
         Ok(WantedDocs::of_matches(worker, matches, &self.scratch.shared_by(Verify::HOLDERS))?)
     }
 
-    /// Reads the splits of this worker again that have a document that is needed.
+    /// Reads again the splits of this worker that hold a wanted document.
     fn read_again(
         &self,
         worker: &mut Worker,
@@ -104,7 +105,7 @@ impl CorpusSearch {
         Ok(())
     }
 
-    /// The documents of a split, from the input.
+    /// Calls `each` with the documents of a split, from the input.
     fn input_of(
         &self,
         worker: &mut Worker,

@@ -1,6 +1,6 @@
-//! Figures of quality: precision and recall of pairs and removals against labels.
+//! Quality of a result: precision and recall of pairs and removals, measured against labels.
 //!
-//! Uses `record` and `sets` alone; the jobs `eval` and `tune` use it.
+//! This room uses the similarity of `sets` alone; the jobs `eval` and `tune` use it.
 
 mod precision_recall;
 mod score;

@@ -301,7 +301,7 @@ mod tests {
         ) {
             let mut ends = cut.map(|index| index.index(many.len() + 1));
             ends.sort_unstable();
-            // Of the words of 128 bits, some are decided by the high half, some by the low half, and some by
+            // Some of the words of 128 bits are decided by the high half, some by the low half, and some by
             // both.
             let wide = many.iter().enumerate().map(|(i, &f)| match i % 3 {
                 0 => u128::from(f) << 64 | u128::from(many[0]),

@@ -1,6 +1,7 @@
-//! Fingerprints of bits: how they are counted together, compared, and joined within a Hamming distance.
+//! Fingerprints of bits: made from the hashes of features, compared by Hamming distance, and joined.
 //!
-//! Uses `hash` and `record` alone; `method` makes fingerprints with it, `flow` joins them.
+//! The block join finds all pairs of fingerprints within a distance, with a compare kernel that uses the
+//! widest instructions of the machine. This room uses `hash` and `record` alone; only `method` uses it.
 
 pub(crate) mod bit_counts;
 pub(crate) mod bits;

@@ -1,8 +1,8 @@
 //! The dataflow: shuffle and reduce on the workers of the engine.
 //!
-//! This is the only folder that names the engine's dataflow. It moves records between workers; all arithmetic
-//! is in the modules beside it. Reading and writing happen in the worker loop of `jobs`, where errors can be
-//! returned. The only errors here are those of records that are spilled to disk.
+//! This is the only room that names the engine's dataflow. It moves records between workers with the
+//! arithmetic of all other rooms, and only the jobs use it. Reading and writing happen in the worker loop of
+//! `jobs`, where errors can be returned. The only errors here are those of records that are spilled to disk.
 
 mod class_sums;
 mod collapse;

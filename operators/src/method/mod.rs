@@ -1,7 +1,8 @@
 //! Methods: how a text becomes a fingerprint, which blocks it falls into, and which fingerprints match.
 //!
-//! A new method is one file here with its `Parameters`, and in this file: its module, a variant of [`Spec`] with
-//! an arm in each `match`, and an entry of [`Spec::ALL`]; and its line in the help of `--method`.
+//! A new method takes one file here with its `Parameters`, a line in the help of `--method`, and in this file
+//! its module, a variant of [`Spec`] with an arm in each `match`, and an entry of [`Spec::ALL`]. This room
+//! uses `text`, `fingerprint` and `sets`; `flow` and the jobs use it.
 
 mod auto;
 pub(crate) mod curve;
@@ -32,32 +33,55 @@ use crate::text::features::{FeatureSpec, Features, Lexicon};
 use crate::text::{Clean, Cleaner};
 use simhash::MANKU2007;
 
-/// Map, shuffle, reduce.
+/// A method that compares fingerprints, as three steps of one job.
+///
+/// Map: each worker makes a fingerprint of each of its documents. Shuffle: for each *block*, every row (a
+/// fingerprint and its document) goes to the worker of the block's value. Reduce: that worker compares the
+/// rows that share a value. Matching fingerprints share the value of at least one block, so every match is
+/// found, and a pair is emitted only in the first block that both rows share, so no match is found twice.
+///
+/// Implemented by [`SimHash`] and [`Exact`]. Example with fingerprints of 64 bits, a distance of at most 3
+/// bits, and 4 blocks of 16 bits:
+///
+/// ```text
+///     block 0  1     2     3
+/// A = 00ff     1234  5678  9abc
+/// B = 01ff     1235  5678  9abe    meets A in block 2, where both have 5678; 3 bits differ: a match
+/// C = 00ff     0000  0000  0000    meets A in block 0; 22 bits differ: no match
+/// B and C agree on no block and never meet
+/// ```
 pub trait Method: Clone + Send + Sync + 'static {
-    /// What the shuffle carries, once per block.
+    /// Fingerprint of a text. The shuffle carries it with the document's id, once per block.
     type Fingerprint: Record + Ord + Hash + fmt::Debug + Default;
-    /// A part of the fingerprint, or several, on which matching ones may agree.
+    /// One or several parts of a fingerprint, on which matching fingerprints may agree.
     type Block: Clone + 'static;
 
-    /// Map: the fingerprint of a cleaned text. May reuse buffers in `self`; each worker owns a clone.
+    /// Map: returns the fingerprint of a cleaned text. May reuse buffers in `self`, since each worker owns a
+    /// clone.
     fn fingerprint(&mut self, text: &str) -> Self::Fingerprint;
-    /// Shuffle: the blocks of a fingerprint; none if only documents of one text match, which collapse before.
+    /// Shuffle: returns the blocks of a fingerprint. There are none if only documents of equal text match,
+    /// because these are collapsed before the shuffle.
     fn blocks(&self) -> Vec<Self::Block>;
-    /// Shuffle: the value of one block. Matching fingerprints agree on at least one.
+    /// Shuffle: returns the value of a block of a fingerprint. Matching fingerprints have equal values in at
+    /// least one block.
     fn value(block: &Self::Block, fingerprint: &Self::Fingerprint) -> u64;
-    /// Shuffle: narrower blocks that together are as good as this one, of more values; none if there are no such.
+    /// Shuffle: returns narrower blocks, with more values, that together find the same pairs as this block;
+    /// `None` if there are none. The rows of values that too many rows share are spread by them.
     fn split(&self, block: &Self::Block) -> Option<Vec<Self::Block>>;
-    /// Reduce: emits each matching pair among `rows` whose first common block is `block`, once. `rows` holds
-    /// all rows of some values of that block, in any order, and may be reordered. Returns how many pairs it compared.
+    /// Reduce: emits each matching pair among `rows` whose first common block is `block`, once. Returns the
+    /// number of pairs compared. `rows`: all rows of some values of that block, in any order; they may be
+    /// reordered.
     fn compare(
         &mut self,
         block: &Self::Block,
         rows: &mut [Row<Self::Fingerprint>],
         emit: &mut impl FnMut(Pair),
     ) -> u64;
-    /// `None` when the two do not match. What [`Method::compare`] finds faster.
+    /// Returns the distance of two fingerprints, in the method's own unit, or `None` if they do not match.
+    /// [`Method::compare`] finds the same matches among many rows, faster.
     fn distance(&self, a: &Self::Fingerprint, b: &Self::Fingerprint) -> Option<u32>;
-    /// Replaces `set` by what verification compares of a cleaned text: hashes, sorted, each once, never none.
+    /// Replaces `set` by the features of a cleaned text that verification compares: their hashes, sorted,
+    /// each once, and at least one.
     fn features(&self, text: &str, set: &mut Vec<u64>);
 }
 
@@ -78,43 +102,45 @@ pub enum Spec {
     Zhou(ZhouSpec),
 }
 
-/// The parameters of one method: what a user may write behind its name. `Default` is the name alone; `Display`
-/// is all of them, behind the name.
+/// Parameters of one method, which a user may write behind its name. `Default` is the name alone; `Display`
+/// writes all parameters, as they stand behind the name.
 trait Parameters: Default + fmt::Display {
-    /// Sets `key=value`, or a word that stands alone, whose value is then empty.
+    /// Sets `key=value`. The value of a word that stands alone is empty.
     fn set(&mut self, key: &str, value: &str) -> Result<(), WrongParameter>;
-    /// Whether they go together, once all are set; else why not.
+    /// Checks that the parameters go together, once all are set; the error says why they do not.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// What is wrong with a parameter.
+/// Reason why a parameter is refused.
 enum WrongParameter {
-    /// The method has none of that name.
+    /// The method has no parameter of that name.
     Unknown,
-    /// Its value should have been this.
+    /// The value is not of the form that is given here.
     Expected(&'static str),
 }
 
-/// Something to be done with a method, whichever it is.
+/// Work that [`Spec::with`] does with the method that a user has chosen. The search of `dedup` and the
+/// [`PairClassifier`]s implement it.
 pub trait MethodJob {
-    /// What comes of it.
+    /// Result of the work.
     type Output;
-    /// Does it. Texts go through `cleaner` before they go to `method`.
+    /// Works with a method over fingerprints. Texts go through `cleaner` before they go to `method`.
     fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Self::Output;
-    /// Does it with a method over sets of features.
+    /// Works with a method over sets of features.
     fn sets(self, method: SetMethod) -> Self::Output;
-    /// Does it with the method that deletes as it compares.
+    /// Works with `zhou2017`, which deletes documents as it compares them.
     fn zhou(self, cleaner: Cleaner, method: Zhou) -> Self::Output;
-    /// What tells equal texts; where several processes compare what each has hashed, one that they share.
+    /// Returns the secret with which texts are hashed to find equal ones. Processes that compare each other's
+    /// hashes must share one secret.
     fn secret(&self) -> Secret {
         Secret::random()
     }
 }
 
 impl Spec {
-    /// Examples of every method, for the laws that all must keep.
+    /// Example specs of every method, for the laws that all methods must keep.
     pub const ALL: &[&str] = &[
         "auto",
         "auto:search=minhash",
@@ -137,7 +163,11 @@ impl Spec {
         "zhou2017:fold=lower,features=char:2",
     ];
 
-    /// The one place that picks a method. `statistics`: of what [`Spec::counted`] asks for, if it does.
+    /// Runs `job` with the method of this spec. This is the one place that picks a method. `statistics`: of
+    /// the features that [`Spec::counted`] returns; not used if it returns `None`.
+    ///
+    /// # Errors
+    /// When the user dictionary of `lexicon` is needed and does not parse.
     pub fn with<J: MethodJob>(
         &self,
         lexicon: &Lexicon,
@@ -168,7 +198,8 @@ impl Spec {
         }
     }
 
-    /// What must be counted in the whole corpus before the method can be used: these features of texts cleaned so.
+    /// Returns the cleaning and the features that must be counted in the whole corpus before the method can
+    /// be used, or `None` if nothing must be counted.
     pub fn counted(&self) -> Option<(Clean, FeatureSpec)> {
         match self {
             Spec::SimHash(spec) if spec.weights != Weights::Tf => Some((spec.clean, spec.features)),
@@ -176,7 +207,7 @@ impl Spec {
         }
     }
 
-    /// How texts are cleaned.
+    /// Returns the cleaning of texts.
     pub fn clean(&self) -> Clean {
         match self {
             Spec::SimHash(spec) => spec.clean,
@@ -188,7 +219,7 @@ impl Spec {
         }
     }
 
-    /// The same, with what a method leaves open decided for a corpus of so many bytes.
+    /// Returns the spec with the parameters that it leaves open chosen for a corpus of `bytes` bytes.
     pub fn for_corpus(self, bytes: u64) -> Self {
         match self {
             Spec::Auto(spec) => Spec::Auto(spec.for_corpus(bytes)),
@@ -196,7 +227,7 @@ impl Spec {
         }
     }
 
-    /// Whether stop words and a user dictionary matter: whether texts are cut into jieba's words.
+    /// Whether texts are cut into jieba's words, so that stop words and a user dictionary matter.
     pub fn cuts_words(&self) -> bool {
         let features = match self {
             Spec::SimHash(spec) => spec.features,
@@ -208,15 +239,15 @@ impl Spec {
         features == FeatureSpec::Jieba
     }
 
-    /// Whether the method itself measures how alike the texts of a match are.
+    /// Whether the method itself measures the similarity of matching texts.
     pub fn measures(&self) -> bool {
         matches!(self, Spec::Auto(_) | Spec::Jaccard(_) | Spec::MinHash(_) | Spec::Zhou(_))
     }
 
-    /// The thresholds of a method that measures similarity itself.
+    /// Returns the thresholds of a method that measures similarity itself, except those of `zhou2017`.
     pub fn thresholds(&mut self) -> Vec<&mut Similarity> {
         match self {
-            // Of Zhou it is a threshold of Sim, which is no similarity between 0 and 1.
+            // The threshold of `zhou2017` is one of Sim, which is not a similarity between 0 and 1.
             Spec::SimHash(_) | Spec::Exact(_) | Spec::Zhou(_) => vec![],
             Spec::Auto(spec) => vec![&mut spec.short, &mut spec.long],
             Spec::Jaccard(spec) => vec![&mut spec.least],
@@ -229,7 +260,7 @@ impl Spec {
         matches!(self, Spec::SimHash(_) | Spec::Exact(_) | Spec::Zhou(_))
     }
 
-    /// Whether matching fingerprints do not prove that the texts are near, so that pairs need verification.
+    /// Whether pairs need verification, because matching fingerprints do not prove that the texts are near.
     pub fn approximate(&self) -> bool {
         matches!(self, Spec::SimHash(_))
     }
@@ -256,7 +287,7 @@ impl FromStr for Spec {
     }
 }
 
-/// The parameters of the method `name`, separated by commas.
+/// Parses the parameters of the method `name`, which are separated by commas.
 fn parse<P: Parameters>(name: &str, parameters: &str) -> Result<P, String> {
     let mut parsed = P::default();
     for parameter in parameters.split(',').filter(|parameter| !parameter.is_empty()) {
@@ -273,13 +304,13 @@ fn parse<P: Parameters>(name: &str, parameters: &str) -> Result<P, String> {
     Ok(parsed)
 }
 
-/// Stores a parsed value, or says what was expected.
+/// Stores a parsed value. The error says what was `expected`.
 fn store<T>(place: &mut T, value: Option<T>, expected: &'static str) -> Result<(), WrongParameter> {
     *place = value.ok_or(WrongParameter::Expected(expected))?;
     Ok(())
 }
 
-/// Stores a number of those allowed, or says what was expected.
+/// Parses and stores a number if it is one of those `allowed`. The error says what was `expected`.
 fn number(
     place: &mut u32,
     value: &str,
@@ -289,12 +320,12 @@ fn number(
     store(place, value.parse().ok().filter(|&number| allowed.any(|one| one == number)), expected)
 }
 
-/// The parameter `features`.
+/// Parses and stores the parameter `features`.
 fn store_features(place: &mut FeatureSpec, value: &str) -> Result<(), WrongParameter> {
     store(place, FeatureSpec::parse(value), "jieba, char:N, word:N or unit:N, N from 1 to 64")
 }
 
-/// The parameter `clean`, which every method has.
+/// Parses and stores the parameter `clean`.
 fn store_clean(place: &mut Clean, value: &str) -> Result<(), WrongParameter> {
     store(place, Clean::parse(value), "none, nfkc, post or weibo")
 }

@@ -1,4 +1,4 @@
-//! Two texts, judged as a method does: for labelled pairs, for samples, for the question why.
+//! Classifies single pairs of texts as a method does. `tune` asks for labelled pairs and pairs of a sample.
 
 use super::zhou::retrieval::{WordRow, meet};
 use super::{Method, MethodJob, SetMethod, SetSearch, Spec, Zhou};
@@ -9,34 +9,42 @@ use crate::text::document_frequencies::Statistics;
 use crate::text::features::Lexicon;
 use crate::{Error, Similarity, jaccard};
 
-/// Texts, and how alike any two of them are by the measure of one method.
+/// Texts that are compared pair by pair, by the measure of one method.
 ///
-/// Each text is cleaned and fingerprinted once. Holds its fingerprint, and 8 bytes for each different feature.
+/// Each text is cleaned and fingerprinted once, when it is added. Memory: the fingerprint of each text, and 8
+/// bytes for each of its different features.
+///
+/// Implemented for the three kinds of methods: over fingerprints, over sets of features, and `zhou2017`.
 pub trait PairClassifier: Send + Sync {
-    /// Takes one more text, and gives its number: from 0 on.
+    /// Adds a text and returns its number. Numbers count from 0.
     fn add(&mut self, text: &str) -> usize;
     /// Compares two texts by their numbers. Cost: one pass over the features of both.
     ///
     /// # Panics
-    /// When there is no text of such a number.
+    /// When there is no text with one of the numbers.
     fn judge(&self, a: usize, b: usize) -> Classification;
 }
 
-/// What a method makes of two texts.
+/// Result of comparing two texts by a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Classification {
-    /// By the features that verification compares.
+    /// Similarity by the features that verification compares.
     pub similarity: Similarity,
-    /// Of the fingerprints, in the method's own unit, if they match.
+    /// Distance of the fingerprints, in the method's own unit, if they match; `None` for methods over sets.
     pub distance: Option<u32>,
-    /// Whether the method finds the two if they are alike enough: by their fingerprints or bands, or because it finds all.
+    /// Whether the search of the method compares the two: their fingerprints match, they agree on a band, or
+    /// the method misses no pair.
     pub candidate: bool,
-    /// Whether the method calls them near-duplicates: a candidate, and as alike as it must be.
+    /// Whether the method calls the two near-duplicates: they are a candidate and similar enough.
     pub matches: bool,
 }
 
 impl Spec {
-    /// A judge by this method, of pairs that need a similarity of `verify`; `None`: matching fingerprints are enough.
+    /// Makes a classifier by this method. `verify`: least similarity of a pair with matching fingerprints;
+    /// with `None`, matching fingerprints are enough.
+    ///
+    /// # Errors
+    /// Those of [`Spec::with`].
     pub fn judge(
         &self,
         lexicon: &Lexicon,
@@ -99,10 +107,10 @@ struct OfSets {
     texts: Vec<SetText>,
 }
 
-/// What a text is compared by.
+/// Form of a text in which a method over sets compares it.
 struct SetText {
     packed: Vec<u64>,
-    /// The hashes of the bands of each set, where candidates are found by them.
+    /// Hashes of the bands of each set; empty unless candidates are found by bands.
     bands: Vec<u64>,
 }
 

@@ -40,7 +40,7 @@ pub struct FeatureCounts {
 /// Counters that lie side by side, on their way to another process.
 #[derive(Clone, Copy)]
 pub(crate) struct CounterSlice {
-    /// Number of the piece within its sketch.
+    /// Number of the piece within all counters.
     pub at: u64,
     /// Counters, as they lie in memory.
     counts: [u8; CounterSlice::SIZE],
@@ -103,7 +103,7 @@ const COUNTERS: u64 = 4;
 const FULL: u8 = 3;
 
 impl FeatureCounts {
-    /// Makes a sketch for a corpus of `bytes` bytes, with about one counter on the first level for each byte.
+    /// Makes counters for a corpus of `bytes` bytes, with about one counter on the first level for each byte.
     /// With half as many features as counters most features are kept apart.
     ///
     /// The first level has from 64 Ki to 4 Gi counters; all levels together take a third as many bytes, and
@@ -125,7 +125,7 @@ impl FeatureCounts {
         }
     }
 
-    /// Returns the number of [`CounterSlice`]s of the sketch.
+    /// Returns the number of [`CounterSlice`]s of all counters.
     pub(crate) fn pieces(&self) -> usize {
         self.counters.len() / CounterSlice::SIZE
     }
@@ -137,7 +137,7 @@ impl FeatureCounts {
         counts.iter().any(|&count| count > 0).then_some(CounterSlice { at: at as u64, counts })
     }
 
-    /// Adds a piece of another sketch. Nobody else may write these counters meanwhile.
+    /// Adds a piece of the counts of another process. Nobody else may write these counters meanwhile.
     pub(crate) fn add(&self, piece: &CounterSlice) {
         for (byte, counts) in self.counters_of(piece.at as usize).iter().zip(piece.counts) {
             let sum = (0..8).step_by(2).map(|bit| {
@@ -217,8 +217,8 @@ impl CounterPosition {
 }
 
 impl Counting {
-    /// Makes a counter that writes to a sketch. Cost: 15 ns a feature. Memory: 16 MiB, or a quarter of the
-    /// budget if that is less.
+    /// Starts counting into `sketch`. Cost: 15 ns a feature. Memory: 16 MiB, or a quarter of the budget if
+    /// that is less.
     pub fn new(sketch: Arc<FeatureCounts>, scratch: &SpillBudget) -> Self {
         let fit = |bytes: usize| (bytes / 4 / REGIONS / size_of::<CounterPosition>()).clamp(1, WAITING);
         let places = scratch.budget().map_or(WAITING, fit);

@@ -1,4 +1,8 @@
-//! The sets of features that texts are compared by, and the rule by which two texts match.
+//! Sets of features that texts are compared by, and the rule by which two texts match.
+//!
+//! Candidates are found by prefixes of sets, which need counts of features, or by MinHash signatures. Odd
+//! sketches drop most candidates that cannot match. This room uses `text`, `hash`, `record` and `spill`;
+//! `method`, `flow` and the jobs use it.
 
 pub(crate) mod feature_counts;
 pub mod minhash;

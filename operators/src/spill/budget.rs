@@ -41,13 +41,13 @@ pub struct Spilled {
 }
 
 impl SpillBudget {
-    /// Makes a scratch on a folder. `budget`: in bytes; with `None` memory is unlimited and the folder is
-    /// never used.
+    /// Makes a budget that spills to a folder. `budget`: in bytes; with `None` memory is unlimited and the
+    /// folder is never used.
     pub fn new(folder: &Path, budget: Option<usize>) -> Self {
         SpillBudget::on(Arc::new(folder.to_path_buf()), folder, budget)
     }
 
-    /// Makes a scratch that is never used.
+    /// Makes an unlimited budget, which never spills.
     pub fn unused() -> Self {
         SpillBudget::new(&std::env::temp_dir(), None)
     }
@@ -56,8 +56,7 @@ impl SpillBudget {
         SpillBudget { disk, folder: folder.into(), budget, spilled: Arc::default() }
     }
 
-    /// Returns a scratch for each of `holders` that hold records at the same time, with an equal part of the
-    /// budget.
+    /// Returns the budget of each of `holders` that hold records at the same time: an equal part of this one.
     pub fn shared_by(&self, holders: usize) -> Self {
         SpillBudget { budget: self.budget.map(|bytes| bytes / holders), ..self.clone() }
     }

@@ -132,7 +132,7 @@ impl<R: Record + Ord> ExternalSort<R> {
         let Some(mut frames) = frames else { return Ok(Sorted::InMemory(held)) };
         drop(held);
         while runs.len() > FAN_IN {
-            // Of 65 runs two are merged, and not 64, since 64 runs can be merged at the end.
+            // If there are 65 runs, two are merged and not 64, since 64 runs can be merged at the end.
             let some = FAN_IN.min(runs.len() - FAN_IN + 1);
             let mut merge = Merge::<R>::new(runs.drain(..some), once);
             let whole = merge.bytes();

@@ -1,6 +1,7 @@
-//! Data beyond the memory budget: what is spilled to local files, sorted there, and read again in order.
+//! Data beyond the memory budget: records are spilled to local files, sorted there, and read again in order.
 //!
-//! The only room of this crate that opens files. Uses `record` and `error` alone; `flow`, `sets` and the jobs use it.
+//! This is the only room of the crate that opens files. It uses `record`, `hash` and `error` alone; `flow`,
+//! `sets` and the jobs use it.
 
 pub(crate) mod budget;
 pub(crate) mod external_sort;

@@ -58,7 +58,7 @@ impl<C: ContainerBytes> ContainerBytes for Envelope<C> {
     }
 }
 
-/// Delivers parcels to their workers.
+/// Delivers envelopes to their workers.
 struct Deliver;
 
 impl<C: Default> Distributor<Envelope<C>> for Deliver {

@@ -1,4 +1,4 @@
-//! All-reduce of feature counts: adds up the sketches of several processes.
+//! All-reduce of feature counts: adds up the counters of several processes.
 
 use timely::worker::Worker;
 
@@ -9,7 +9,7 @@ use crate::sets::feature_counts::{CounterSlice, FeatureCounts};
 const ROUND: usize = 64;
 
 /// Waits until all workers have finished counting, and gives every process the sum of all counts. `threads`:
-/// the number of workers of each process, which share its sketch.
+/// the number of workers of each process, which share its counters.
 ///
 /// Each piece is added up on one worker of one process (reduce-scatter), which then sends it to the other
 /// processes (all-gather). A single process only waits. Memory: what travels, some 600 pieces.

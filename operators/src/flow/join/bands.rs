@@ -1,4 +1,4 @@
-//! Candidates by bands of MinHash signatures, exchanged by the hash of the band.
+//! The join of MinHash signatures: finds candidate pairs by bands, which are exchanged by their hash.
 
 use timely::worker::Worker;
 
@@ -8,10 +8,21 @@ use crate::flow::skew::keyed_join::KeyedJoin;
 use crate::record::{DocId, Pair};
 use crate::{Error, ExternalSort, SpillBudget};
 
-/// Pairs of documents that agree on a band, found band by band.
+/// Join of documents that agree on a band of their signatures, band by band.
 ///
-/// Memory: 16 bytes for each row of the band at hand, one for each kind of set of a document, twice if there are several workers;
-/// 24 for each pair. With a budget a half of it each.
+/// For each band, a row (the band's hash and a document) goes to the worker of the hash. Documents that share
+/// a hash are candidates. A pair that agrees on several bands is kept once.
+///
+/// ```text
+///     band 0  band 1
+/// A   17      92
+/// B   17      40      shares band 0 with A: a candidate
+/// C   55      40      shares band 1 with B: a candidate
+/// A and C share no band and never meet
+/// ```
+///
+/// Memory: 16 bytes for each row of the current band, twice if there are several workers, and 24 bytes for
+/// each pair. A document has a row for each kind of its sets. With a budget, rows and pairs get a half each.
 pub struct BandJoin {
     scratch: SpillBudget,
     meeting: KeyedJoin<(u64, u64)>,
@@ -20,15 +31,17 @@ pub struct BandJoin {
 }
 
 impl BandJoin {
-    /// Of no band yet. Bands of very many documents, as `skew` says, are spread.
+    /// Makes a join without bands. Hashes that very many documents share, by the bounds of `skew`, are spread
+    /// over the workers.
     pub fn new(skew: Skew, scratch: &SpillBudget) -> Self {
         let scratch = scratch.shared_by(2);
         let (meeting, pairs) = (KeyedJoin::new(skew, &scratch), ExternalSort::new(&scratch).once());
         BandJoin { scratch, meeting, pairs, loads: Vec::new() }
     }
 
-    /// Joins a band. `scan`: gives the band's hash and the place of each document that this worker reads, every time the
-    /// same; an identical earlier one stands for others, which must not be among them.
+    /// Joins a band. `scan`: gives the hash of the band and the position of each document that this worker
+    /// reads, the same each time that it is called. Documents identical to an earlier one must be left out,
+    /// since the earlier one stands for them.
     pub fn band<E: From<Error>>(
         &mut self,
         worker: &mut Worker,
@@ -54,7 +67,7 @@ impl BandJoin {
         Ok(self.pairs.check()?)
     }
 
-    /// All pairs; the loads are of each band.
+    /// Returns all pairs, and the load of each band.
     pub fn finish(self, worker: &mut Worker) -> Result<Compared, Error> {
         drop(self.meeting);
         Compared::new(worker, self.pairs, self.loads, &self.scratch)

@@ -1,4 +1,4 @@
-//! Shuffle and reduce: every pair of matching fingerprints, once.
+//! The join of fingerprints: shuffles rows by block, and reduces each block to its matching pairs.
 
 use std::marker::PhantomData;
 use std::mem;
@@ -14,23 +14,24 @@ use crate::method::Method;
 use crate::record::{Pair, Record, Row};
 use crate::{Error, ExternalSort, Sorted, SpillBudget, Spool, hash};
 
-/// The rows of a value that is too heavy are sent by values of narrower blocks, and those of such by narrower ones still,
-/// so many times, before they meet in tiles: each time they are sent several times.
+/// Number of times that the rows of a heavy value are divided by the values of narrower blocks before they
+/// meet in tiles. The number is small because each division sends a row once per narrower block.
 const SPLITS: u32 = 2;
-/// Of a budget: rows, twice those of heavy values, those that arrived, tiles, two parts for what a method compares them
-/// with, and pairs.
+/// Number of equal parts of a budget: one for the rows, two for the rows of heavy values (one for each of the
+/// [`SPLITS`]), one for the rows that arrived, one for the tiles, two for the buffers with which a method
+/// compares rows, and one for the pairs.
 const HOLDERS: usize = 8;
 
-/// The pairs of one worker, and how the rows were spread.
+/// Result of a join on one worker.
 pub struct Compared {
-    /// Each once, on the worker that reads its earlier document.
+    /// Pairs whose earlier document this worker reads. Each pair is on one worker, once.
     pub pairs: Sorted<Pair>,
-    /// For each block.
+    /// Load of this worker for each block or band; one load in all for the join by prefixes.
     pub loads: Vec<BlockLoad>,
 }
 
 impl Compared {
-    /// Delivers pairs.
+    /// Sends each pair to the worker that reads its earlier document.
     pub(crate) fn new(
         worker: &mut Worker,
         pairs: ExternalSort<Pair>,
@@ -46,19 +47,20 @@ impl Compared {
     }
 }
 
-/// The rows of one block on one worker.
+/// Load of one worker for one block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct BlockLoad {
-    /// How many arrived; those of heavy values several times.
+    /// Number of rows that arrived. Rows of heavy values are counted each time that they arrive.
     pub rows: u64,
-    /// About how many have the same value at the most: counted in 65,536 counters by the value's hash.
+    /// Approximate largest number of rows that share a value. Rows are counted in 65,536 counters by the hash
+    /// of the value.
     pub largest_bucket: u64,
-    /// How many pairs were compared.
+    /// Number of pairs that were compared.
     pub compared: u64,
 }
 
 impl BlockLoad {
-    /// Of rows before they are compared.
+    /// Measures rows before they are compared.
     pub(crate) fn of<T>(rows: &[T], key: impl Fn(&T) -> u64) -> Self {
         let mut counters = KeyCounters::default();
         rows.iter().for_each(|row| counters.add(key(row)));
@@ -72,18 +74,18 @@ impl BlockLoad {
     }
 }
 
-/// The rows of a worker, which only grow; to be compared.
+/// Rows of one worker, which are kept until they are compared. Rows can only be added.
 ///
-/// Memory: 24 bytes each, 32 for fingerprints of 128 bits; an eighth of a budget.
+/// Memory: 24 bytes a row, or 32 with fingerprints of 128 bits; with a budget, an eighth of it.
 pub struct RowSpool<F> {
     spool: Spool,
-    /// For each holder.
+    /// Budget of each of the [`HOLDERS`].
     scratch: SpillBudget,
     fingerprint: PhantomData<F>,
 }
 
 impl<F: Record> RowSpool<F> {
-    /// No row yet. `scratch`: for them and for comparing them.
+    /// Makes a spool without rows. `scratch`: budget for the rows and for comparing them.
     pub fn new(scratch: &SpillBudget) -> Self {
         RowSpool::of_holder(&scratch.shared_by(HOLDERS))
     }
@@ -111,11 +113,22 @@ impl<F: Record> RowSpool<F> {
     }
 }
 
-/// Finds all matching pairs among the rows of all workers, block by block. Values of very many rows, as `skew` says,
-/// are spread; if there is a budget, only so many values are compared at a time as have rows that fit.
+/// Finds all matching pairs among the rows of all workers, block by block.
 ///
-/// Memory: a copy of this worker's share of the rows for the block at hand (of heavy values several), what the method's
-/// join needs, and the pairs.
+/// For each block, the rows go to the worker of their value, where [`Method::compare`] reduces them to pairs.
+/// With a budget this is done in rounds, each with as many values as have rows that fit. The rows of *heavy*
+/// values, which are too many for one worker by the bounds of `skew`, are divided by narrower blocks, and
+/// those that are heavy again meet in tiles.
+///
+/// ```text
+/// block 2 of 4, 2 workers    rows      sent to
+/// values 0000 to fffe        900,000   the worker of the value
+/// value ffff: heavy          100,000   the workers of the values of the narrower blocks of block 2
+///   still heavy after two    20,000    tiles on both workers
+/// ```
+///
+/// Memory: a copy of this worker's share of the rows of the current block (several copies of rows of heavy
+/// values), the buffers of the method's join, and the pairs.
 pub fn compare<M: Method>(
     worker: &mut Worker,
     method: &mut M,
@@ -123,7 +136,8 @@ pub fn compare<M: Method>(
     skew: Skew,
 ) -> Result<Compared, Error> {
     let scratch = rows.scratch.clone();
-    // Values are spread over rounds unevenly, so that on average half of the memory is to be filled.
+    // Rounds differ in size, since a value is in one round as a whole. So the mean round fills half of the
+    // memory.
     let fit = scratch.budget().map(|bytes| (bytes / 2 / size_of::<Row<M::Fingerprint>>()) as u64);
     let pairs = ExternalSort::new(&scratch);
     let load = BlockLoad::default();
@@ -142,16 +156,16 @@ struct Join<'a, M: Method> {
     method: &'a mut M,
     skew: Skew,
     scratch: SpillBudget,
-    /// So many rows may arrive at once; `None`: all.
+    /// Number of rows that may arrive at once; `None` if all may.
     fit: Option<u64>,
-    /// A buffer.
+    /// Buffer for the rows of a round.
     arrived: Vec<Row<M::Fingerprint>>,
     load: BlockLoad,
     pairs: ExternalSort<Pair>,
 }
 
 impl<M: Method> Join<'_, M> {
-    /// Finds the pairs that belong to a block, which may be split so many times.
+    /// Finds the pairs that belong to a block. `splits`: number of times that the block may still be split.
     fn block(
         &mut self,
         worker: &mut Worker,
@@ -159,7 +173,7 @@ impl<M: Method> Join<'_, M> {
         rows: &RowSpool<M::Fingerprint>,
         splits: u32,
     ) -> Result<(), Error> {
-        // Values differ in few bits, and the engine routes by the low ones: spread them first.
+        // Values may differ in few bits, and the engine routes by the low bits, so values are spread first.
         let of_row = block.clone();
         let key = move |row: &Row<M::Fingerprint>| hash::spread(M::value(&of_row, &row.fingerprint));
         let heavy =
@@ -212,7 +226,7 @@ impl<M: Method> Join<'_, M> {
     }
 }
 
-/// Values go to rounds by the leading bits of their keys: the low ones chose the worker.
+/// Returns the round of a key: by its leading bits, because the low bits choose the worker.
 fn round_of(key: u64, rounds: u64) -> u64 {
     ((u128::from(key) * u128::from(rounds)) >> 64) as u64
 }

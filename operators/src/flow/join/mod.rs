@@ -1,7 +1,8 @@
-//! Joins: the candidate pairs of each search, by fingerprints in blocks, prefixes of sets, bands, and the retrieval of
-//! `zhou2017`.
+//! Joins: one file for each search, which finds its candidate pairs on all workers.
 //!
-//! Uses `exchange`, `skew` and the arithmetic outside of `flow`.
+//! Candidates are found by blocks of fingerprints, by prefixes of sets, by bands of signatures, and by the
+//! retrieval of `zhou2017`. This room uses `exchange`, `skew` and the arithmetic of `method` and `sets`; the
+//! search of `dedup` uses it.
 
 pub(crate) mod bands;
 pub(crate) mod fingerprints;

@@ -1,4 +1,4 @@
-//! The exact join of sets, exchanged by the features of their prefixes.
+//! The exact join of sets: finds candidate pairs by postings, which are exchanged by features of prefixes.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,32 @@ use crate::sets::prefix::{Posting, PrefixIndex, SKETCH_WORDS, candidates};
 use crate::sets::{Rule, Sets};
 use crate::{Error, ExternalSort, SpillBudget};
 
-/// Postings are exchanged in rounds, by the leading bits of their features, so that only an eighth of them is in memory or on
-/// disk at once.
+/// Number of leading bits of a feature that choose the round in which its postings are exchanged. With 3 bits
+/// there are 8 rounds, so only an eighth of the postings is in memory or on disk at once.
 const ROUND_BITS: u32 = 3;
-/// Of a budget: documents, postings in four and what of them is on its way in one, and candidates in two.
+/// Number of equal parts of a budget: one for documents, four for postings, one for postings on their way,
+/// and two for candidates.
 const HOLDERS: usize = 8;
+/// Number of those parts that hold postings.
 const POSTING_HOLDERS: usize = 4;
 
-/// Joins the sets of the documents of all workers.
+/// Join of the sets of the documents of all workers, by a prefix filter.
 ///
-/// Memory: 48 bytes for a document that may have a partner, 8 for each feature in its prefixes, and one or two bits for each of its
-/// features that another document has too; for an eighth of those in prefixes 64, 96 or 160 bytes, by how
-/// much of a sketch tells sets apart, twice if there are several workers; 24 bytes a candidate. With a budget an eighth of it for
-/// documents, a half for postings.
+/// A document has a *posting* for each feature of its prefixes, with a sketch of its set. Postings go to the
+/// worker of their feature. Documents that meet under a feature are candidates, unless their sketches show
+/// that they cannot match. `sets/prefix.rs` explains the prefix filter by an example.
+///
+/// ```text
+/// memory                                                       bytes
+/// each document that may have a partner                        48
+/// each feature in its prefixes                                 8
+/// each of its features that another document has too           one or two bits
+/// each posting of a round (an eighth of those of prefixes)     64, 96 or 160, by the length of the sketches;
+///                                                              twice if there are several workers
+/// each candidate                                               24
+/// ```
+///
+/// With a budget, documents get an eighth of it and postings a half.
 pub struct PrefixJoin {
     rule: Rule,
     scratch: SpillBudget,
@@ -33,23 +46,24 @@ pub struct PrefixJoin {
 }
 
 impl PrefixJoin {
-    /// Of no document yet.
+    /// Makes a join without documents.
     pub fn new(rule: Rule, scratch: &SpillBudget) -> Self {
         PrefixJoin { rule, held: PrefixIndex::new(&scratch.shared_by(HOLDERS)), scratch: scratch.clone() }
     }
 
-    /// Adds a document with its unsorted sets. `counts`: all workers have counted all features of their first documents
-    /// in it.
+    /// Adds a document with its unsorted sets. `counts`: counts of the features of the first documents of all
+    /// workers.
     pub fn add(&mut self, counts: &FeatureCounts, doc: DocId, sets: &Sets) {
         self.held.add(&self.rule, counts, doc, sets);
     }
 
-    /// All candidates; the load is of all features together. Features of very many documents, as `skew` says, are
-    /// spread.
+    /// Returns all candidates, and one load for all features together. Features that very many documents
+    /// share, by the bounds of `skew`, are spread over the workers.
     pub fn finish(self, worker: &mut Worker, skew: Skew) -> Result<Compared, Error> {
         let mut sums = BTreeMap::new();
         add_up(worker, &mut sums, (0..).zip([self.held.in_prefixes].into_iter().chain(self.held.told)));
-        // The fewest numbers by which no more than a quarter of the postings lose what tells their sets from others.
+        // Takes the shortest sketches with which at most a quarter of the postings lose the separation from
+        // random sets that the longest sketches would give them.
         let enough = |told| sums[&3] - sums[&told] <= sums[&0] / 4;
         if enough(1) {
             self.meet::<{ SKETCH_WORDS[0] }>(worker, skew)
@@ -60,7 +74,7 @@ impl PrefixJoin {
         }
     }
 
-    /// With so many numbers of a sketch in each posting.
+    /// Joins the postings, each with `WORDS` words of the sketch of its set.
     fn meet<const WORDS: usize>(self, worker: &mut Worker, skew: Skew) -> Result<Compared, Error> {
         let PrefixJoin { rule, held, scratch } = self;
         let mut meeting = KeyedJoin::new(skew, &scratch.shared_by(HOLDERS / POSTING_HOLDERS));

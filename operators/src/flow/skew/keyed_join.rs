@@ -1,4 +1,4 @@
-//! Records that share a key meet: on one worker or, if they are too many, in tiles.
+//! The join by key: brings records of one key together, on one worker or, if they are too many, in tiles.
 
 use std::mem;
 
@@ -10,18 +10,32 @@ use crate::flow::exchange::shuffle::SortingShuffle;
 use crate::record::{DocId, Record};
 use crate::{Error, ExternalSort, SpillBudget, hash};
 
-/// Of what may be held, the records of one key are at the most one in so many parts: whoever compares them needs more.
+/// Part of the budget that the records of one key may fill, as a divisor. Comparing them needs more memory.
 const KEY_PARTS: usize = 4;
-/// Of what may be held, at least one in so many parts is given at once, if there is as much.
+/// Least part of the budget that the records given to the caller at once fill, as a divisor, if there are
+/// enough records.
 const AT_ONCE_PARTS: usize = 8;
 
-/// Where records meet, once or again and again.
+/// Join of records by key, for one set of records after the other.
 ///
-/// Memory: with a budget as much as it says, of one key a quarter; else this worker's records, and those that come to it.
+/// Records are exchanged by key and sorted, so that the caller gets all records of a key together. Keys that
+/// too many records share are *heavy*: their records meet in tiles on all workers ([`in_tiles`]), and the
+/// [`GridCell`] says which pairs belong to a tile, since two records may meet in several.
+///
+/// ```text
+/// worker 0 reads   (3, a) (4, b) (4, c)
+/// worker 1 reads   (3, d) (4, e)
+/// worker 0 gets    (4, b) (4, c) (4, e)    key 4 modulo 2 workers
+/// worker 1 gets    (3, a) (3, d)           key 3 modulo 2 workers
+/// if key 4 is heavy, then b, c and e go to the tiles of their pairs, on both workers
+/// ```
+///
+/// Memory: with a budget, that budget, of which the records of one key fill at most a quarter. Without one,
+/// the records that arrive and, if there are several workers, the records that this worker sends.
 pub(crate) struct KeyedJoin<R> {
     skew: Skew,
     scratch: SpillBudget,
-    /// A buffer.
+    /// Buffer for the records that arrive, which is used again for the next set of records.
     arrived: Vec<R>,
 }
 
@@ -30,9 +44,13 @@ impl<R: Record + Ord> KeyedJoin<R> {
         KeyedJoin { skew, scratch: scratch.clone(), arrived: Vec::new() }
     }
 
-    /// Calls `each` with records that have met, and with which of their pairs are to be found there. `scan`: gives this
-    /// worker's records, every time the same; they must be ordered by `key` first, whose low bits are spread. Returns about how
-    /// many have the same key at the most, if some meet in tiles; else 0.
+    /// Calls `each` with the records of one or several keys that have met, and with the cell that says which
+    /// of their pairs belong there. Returns the approximate number of records of the heaviest key, or 0 if no
+    /// records meet in tiles.
+    ///
+    /// `scan`: gives the records of this worker, the same each time that it is called. `key`, `doc`: the key
+    /// and the document of a record. Records must be ordered by key first, and the low bits of keys must be
+    /// evenly spread, because they choose the worker.
     pub fn meet<E: From<Error>>(
         &mut self,
         worker: &mut Worker,
@@ -40,7 +58,7 @@ impl<R: Record + Ord> KeyedJoin<R> {
         (key, doc): (impl Fn(&R) -> u64 + Copy + 'static, impl Fn(&R) -> DocId),
         mut each: impl FnMut(&mut [R], GridCell),
     ) -> Result<u64, E> {
-        // They are looked at several times. What may be held, is.
+        // The records are scanned up to three times, so they are held if memory is unlimited.
         let mut held = Vec::new();
         let hold = self.scratch.budget().is_none() && worker.peers() > 1;
         if hold {
@@ -54,7 +72,7 @@ impl<R: Record + Ord> KeyedJoin<R> {
             scan(worker, each)
         };
         let part = |parts: usize, of_each: usize| self.scratch.budget().map(|bytes| bytes / parts / of_each);
-        // In a tile they are with its number, and then without.
+        // A record arrives in a tile with its key and the tile's number, and is then copied without them.
         let fit = part(KEY_PARTS, size_of::<((u64, u64), R)>()).map(|rows| rows as u64);
         let at_once = part(AT_ONCE_PARTS, size_of::<R>()).unwrap_or(0);
         let spread = |record: &R| hash::spread(key(record));
@@ -94,7 +112,8 @@ mod tests {
     use super::*;
     use crate::record::Pair;
 
-    /// What each worker finds: pairs, how many it compared, and how many records it got of the same key at the most.
+    /// Returns the pairs that each worker finds, the number of pairs that it compared, and the greatest
+    /// number of records of one key that it got at once.
     fn pairs(workers: usize, budget: Option<usize>, sharing: u64) -> Vec<(Vec<Pair>, usize, usize)> {
         let work = move |worker: &mut Worker| {
             let (index, peers) = (worker.index(), worker.peers());

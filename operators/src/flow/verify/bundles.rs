@@ -39,7 +39,8 @@ struct Bundle {
 
 impl FeatureBundles {
     /// Divides documents into bundles. `features`: the features of `docs` documents, `numbers` in all.
-    /// `scratch`: the scratch of one holder, and its budget. The two bundles in memory take two more holders.
+    /// `scratch`, `budget`: the budget of one holder, and the same in bytes. The two bundles in memory take
+    /// two more holders.
     pub fn new(
         features: Spool,
         (docs, numbers): (usize, usize),

@@ -1,5 +1,7 @@
 //! Verification: decides candidate pairs by the features of their documents, which travel to the worker where
 //! the pair waits.
+//!
+//! This room uses `exchange` and `spill`; the search of `dedup` uses it.
 
 mod bundles;
 mod partitions;
@@ -26,7 +28,7 @@ type PartFeatures = (u64, u64, Vec<u64>);
 /// Compares candidate pairs by the features of their documents.
 ///
 /// Without a budget the pairs stay on their worker, and are decided as features arrive. With a budget they
-/// are sent to parts (`parts.rs`), which are decided once all features have arrived.
+/// are sent to parts (`partitions.rs`), which are decided once all features have arrived.
 ///
 /// Memory of features that travel: at most nine rounds of each worker, which is 9 MiB, or with a budget one
 /// holder's share if that is less.

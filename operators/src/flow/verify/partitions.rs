@@ -31,7 +31,7 @@ pub(crate) struct VerifyPartitions {
     pairs: MergeCursor<(u64, Pair)>,
     /// Features of each part, by the part's number on this worker.
     features: Vec<OfPart>,
-    /// Scratch of one holder.
+    /// Budget of one holder.
     scratch: SpillBudget,
     /// Budget of one holder, in bytes.
     budget: usize,
@@ -46,8 +46,8 @@ struct OfPart {
 
 impl VerifyPartitions {
     /// Sends the pairs to the workers that decide them, and adds to `wanted` each document with each part
-    /// that wants its features. `scratch`: the scratch of one holder, and its budget. The pairs take two
-    /// holders, and half of one more while they travel; the features take two.
+    /// that wants its features. `scratch`, `budget`: the budget of one holder, and the same in bytes. The
+    /// pairs take two holders, and half of one more while they travel; the features take two.
     pub fn new(
         worker: &mut Worker,
         mut pairs: Sorted<Pair>,
