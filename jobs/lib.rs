@@ -14,7 +14,7 @@ use std::{env, fmt, process};
 
 use anyhow::{Context, Result, bail};
 use clap::builder::TypedValueParser;
-use cluster::{Cluster, Limits};
+use cluster::{Group, Limits};
 use xxhash_rust::xxh3::xxh3_128;
 
 use launch::build_identity::hash_of_program;
@@ -80,20 +80,20 @@ impl Common {
     ///
     /// # Errors
     /// When another process is not the same program or was not asked for the same.
-    fn join(&self, asked: &impl fmt::Debug) -> anyhow::Result<Cluster> {
-        let Some(place) = &self.place else { return Ok(Cluster::alone(self.workers())) };
+    fn join(&self, asked: &impl fmt::Debug) -> anyhow::Result<Group> {
+        let Some(place) = &self.place else { return Ok(Group::alone(self.workers())) };
         let program = hash_of_program().context("could not read this program")?;
         let mut job = [0; 32];
         job[..16].copy_from_slice(&program.to_le_bytes());
         job[16..].copy_from_slice(&xxh3_128(format!("{asked:?}").as_bytes()).to_le_bytes());
         let token = place.token.as_ref().map_or(&[][..], |token| &token.0);
         let ProcessRole { index, workers, .. } = *place;
-        let place = cluster::Place { index, addresses: place.addresses.clone(), workers };
+        let place = cluster::Membership { index, addresses: place.addresses.clone(), workers };
         let lost = |line: &str| {
             say(cluster::shown(&format!("error: {line}")));
             process::exit(1);
         };
-        let cluster = Cluster::join(place, job, token, Limits::default(), Box::new(lost))?;
+        let cluster = Group::join(place, job, token, Limits::default(), Box::new(lost))?;
         cluster.report_panics();
         Ok(cluster)
     }

@@ -1,7 +1,7 @@
 //! Tests of the arrows between the packages, and of the rules that no compiler checks (STYLE.md, sections 1,
 //! 2 and 6).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -106,6 +106,32 @@ fn the_arrows_between_the_rooms_of_jobs_hold() {
             }
         }
     }
+}
+
+/// Names that every command, or every package, has.
+const SHARED_NAMES: [&str; 2] = ["Args", "Error"];
+
+#[test]
+fn no_two_types_have_one_name() {
+    let mut named = HashMap::<String, String>::new();
+    let is_test = |name: &str| name.contains("/tests") || name.ends_with("testing.rs");
+    let packages = ["jobs", "operators/src", "datasets/src", "cluster/src"];
+    for (name, source) in packages.iter().flat_map(|package| sources(package)) {
+        let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        let types = code.lines().filter_map(|line| {
+            // Those of modules, not of functions or traits.
+            let line = line.strip_prefix("pub").map_or(line, |rest| rest.split_once(' ').unwrap().1);
+            let (kind, rest) = line.split_once(' ')?;
+            let is_type = ["struct", "enum", "trait", "type"].contains(&kind);
+            is_type.then(|| rest.split(|c: char| !c.is_alphanumeric()).next().unwrap().to_owned())
+        });
+        for found in types.filter(|found| !is_test(&name) && !SHARED_NAMES.contains(&found.as_str())) {
+            if let Some(other) = named.insert(found.clone(), name.clone()) {
+                panic!("{found} is in {other} and in {name}");
+            }
+        }
+    }
+    assert!(named.len() > 300, "{}", named.len());
 }
 
 #[test]

@@ -8,9 +8,9 @@ mod processes;
 mod stores;
 
 pub use panics::{catch, exit_on_panic};
-pub use processes::{Cluster, Limits, Place};
+pub use processes::{Group, Limits, Membership};
 pub use stores::checked::Noted;
-pub use stores::found::Found;
+pub use stores::found::InputFile;
 pub use stores::hdfs::{Hdfs, HdfsLimits};
 pub use stores::local::Local;
 pub use stores::location::Stores;

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cluster::{Cluster, Error, Limits, Place};
+use cluster::{Error, Group, Limits, Membership};
 use rustix::process::{Pid, Signal, kill_process};
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::InputHandle;
@@ -38,7 +38,7 @@ fn process() {
     let Ok(place) = std::env::var(PLACE) else { return };
     let (index, addresses) = place.split_once(' ').unwrap();
     let addresses = addresses.split(' ').map(str::to_owned).collect();
-    let place = Place { index: index.parse().unwrap(), addresses, workers: 2 };
+    let place = Membership { index: index.parse().unwrap(), addresses, workers: 2 };
     let work = std::env::var(WORK).unwrap();
     cluster::exit_on_panic();
     let limits = Limits { tick: Duration::from_millis(tick_ms(&work)), ..Limits::default() };
@@ -46,7 +46,7 @@ fn process() {
         eprintln!("error: {line}");
         std::process::exit(1);
     };
-    let cluster = Cluster::join(place, [0; 32], b"", limits, Box::new(on_lost)).unwrap();
+    let cluster = Group::join(place, [0; 32], b"", limits, Box::new(on_lost)).unwrap();
     cluster.report_panics();
     // The test waits for this line before it does any harm.
     eprintln!("joined");

@@ -53,9 +53,9 @@ impl Container {
     ) -> Result<Box<dyn PackWriter>, Error> {
         Ok(match self {
             Container::SequenceFile(codec) => {
-                Box::new(sequence_file::Packer::create(output, content, codec, seed)?)
+                Box::new(sequence_file::SequencePacker::create(output, content, codec, seed)?)
             }
-            Container::Parquet => Box::new(parquet::Packer::create(output, content)?),
+            Container::Parquet => Box::new(parquet::ParquetPacker::create(output, content)?),
         })
     }
 }

@@ -49,19 +49,19 @@ impl Synthetic {
 }
 
 #[derive(Clone, Copy)]
-struct Kind {
+struct SyntheticKind {
     name: &'static str,
     least_chars: usize,
     most_chars: usize,
 }
 
-const POST: Kind = Kind { name: "post", least_chars: 20, most_chars: 130 };
-const NEWS: Kind = Kind { name: "news", least_chars: 150, most_chars: 800 };
-const ARTICLE: Kind = Kind { name: "article", least_chars: 800, most_chars: 1_940 };
+const POST: SyntheticKind = SyntheticKind { name: "post", least_chars: 20, most_chars: 130 };
+const NEWS: SyntheticKind = SyntheticKind { name: "news", least_chars: 150, most_chars: 800 };
+const ARTICLE: SyntheticKind = SyntheticKind { name: "article", least_chars: 800, most_chars: 1_940 };
 
 struct Original {
     id: String,
-    kind: Kind,
+    kind: SyntheticKind,
     text: String,
 }
 
@@ -110,7 +110,7 @@ impl Maker {
         SyntheticDoc { id, text, duplicate: None }
     }
 
-    fn text(&mut self, kind: Kind) -> String {
+    fn text(&mut self, kind: SyntheticKind) -> String {
         let wanted = self.random.between(kind.least_chars, kind.most_chars);
         let mut text = String::new();
         let mut chars = 0;

@@ -5,7 +5,7 @@ use std::iter;
 use std::sync::Arc;
 
 use anyhow::Result;
-use cluster::{Cluster, Local, text_of_path};
+use cluster::{Group, Local, text_of_path};
 use operators::hash::Secret;
 use operators::method::Spec;
 use operators::text::features::Lexicon;
@@ -134,7 +134,7 @@ fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> R
     };
     let verify = default_verification(&args.method)?;
     let progress = Arc::new(Progress::default());
-    let cluster = Arc::new(Cluster::alone(workers));
+    let cluster = Arc::new(Group::alone(workers));
     let statistics = corpus_counts::count(&args.method, lexicon, &plan, &reading, &cluster, &progress)?;
     let folder = tempfile::tempdir()?;
     let outputs = MapOutputs::new(Arc::new(Local), text_of_path(folder.path().as_os_str()));

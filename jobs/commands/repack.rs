@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
-use cluster::{Cluster, Stores};
+use cluster::{Group, Stores};
 use datasets::Reading;
 use serde::Serialize;
 
@@ -111,7 +111,7 @@ impl Repack<'_> {
         let stage = (progress, self.stage);
         let limit = RejectLimit::new(self.max_rejects, plan, reading);
         let outputs = folder.map_outputs();
-        let copied = splits::each_split(plan, &Cluster::alone(workers), stage, |at, number, split| {
+        let copied = splits::each_split(plan, &Group::alone(workers), stage, |at, number, split| {
             let mut rejects = SplitRejectsWriter::new(&outputs, number);
             let copied = copy(folder, at, number, split, &mut rejects)?;
             let rejects = rejects.finish()?;

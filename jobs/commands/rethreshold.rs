@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use cluster::{Cluster, Stores};
+use cluster::{Group, Stores};
 use operators::{DocId, Matches, Pair, Resolve, Similarity};
 use serde_json::json;
 
@@ -98,7 +98,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         common,
         stores: &stores,
         job: "rethreshold",
-        cluster: Arc::new(Cluster::alone(common.workers())),
+        cluster: Arc::new(Group::alone(common.workers())),
         start,
         plan: Arc::new(input.plan),
         reading: input.reading,

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 use anyhow::{Result, bail};
-use cluster::Cluster;
+use cluster::Group;
 use operators::method::{PairClassifier, Spec};
 use operators::{Point, Ranking, Similarity};
 
@@ -90,7 +90,7 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
         &lexicon,
         plan,
         reading,
-        &Cluster::alone(*workers),
+        &Group::alone(*workers),
         &Progress::default(),
     )?;
     let judge = args.method.judge(&lexicon, &statistics, None)?;

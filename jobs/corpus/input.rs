@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use cluster::{Cluster, Stores};
+use cluster::{Group, Stores};
 use datasets::{Encoding, Error, Extractors, Reading};
 use operators::DocId;
 use operators::text::features::Lexicon;
@@ -129,7 +129,7 @@ impl Census {
         let progress = Progress::default();
         let counts = splits::each_split(
             &input.plan,
-            &Cluster::alone(input.workers),
+            &Group::alone(input.workers),
             (&progress, Stage::Count),
             |at, number, split| {
                 let mut census = Census::default();
@@ -204,7 +204,7 @@ impl Input {
         let progress = Progress::default();
         let found = splits::each_split(
             &self.plan,
-            &Cluster::alone(self.workers),
+            &Group::alone(self.workers),
             (&progress, Stage::Map),
             |at, number, unread| {
                 let mut found = Vec::new();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, bail};
-use cluster::{BlobReader, Found, Store, shown};
+use cluster::{BlobReader, InputFile, Store, shown};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -31,7 +31,7 @@ struct OwnSuccess {
 ///
 /// Cost: for each folder that has one of [`FOLDERS`], `_SUCCESS` is read in little memory and `_temporary` is
 /// listed.
-pub(crate) fn leave_out(inputs: &[String], files: &mut Vec<Found>) -> Result<()> {
+pub(crate) fn leave_out(inputs: &[String], files: &mut Vec<InputFile>) -> Result<()> {
     let names = |input: &String| {
         input.contains(['*', '?', '[', '{'])
             && input.split(['/', '{', ',', '}']).any(|name| FOLDERS.contains(&name))
@@ -75,7 +75,7 @@ pub(crate) fn leave_out(inputs: &[String], files: &mut Vec<Found>) -> Result<()>
 /// would be read as if it were whole.
 ///
 /// Cost: for each folder that has one of [`FOLDERS`], `_temporary` is listed.
-pub(crate) fn refuse_unfinished(files: &[Found]) -> Result<()> {
+pub(crate) fn refuse_unfinished(files: &[InputFile]) -> Result<()> {
     let mut seen = BTreeSet::new();
     for file in files {
         for (at, _) in file.path.match_indices('/') {
@@ -97,7 +97,7 @@ pub(crate) fn refuse_unfinished(files: &[Found]) -> Result<()> {
 }
 
 /// Returns the prefix of the store, and the folder that ends at byte `end` of the path, with its slash.
-fn key(file: &Found, end: usize) -> (String, String) {
+fn key(file: &InputFile, end: usize) -> (String, String) {
     (file.store.prefix().to_owned(), file.path[..end].to_owned())
 }
 

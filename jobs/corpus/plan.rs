@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Result, anyhow, bail};
-use cluster::{Found, NameBelow, Noted, Stores, has_hidden_part, path_of_text, shown};
+use cluster::{InputFile, NameBelow, Noted, Stores, has_hidden_part, path_of_text, shown};
 use datasets::{FORMATS, Format, Piece, UNKNOWN};
 use operators::text::{Clean, Cleaner};
 use operators::{Doc, DocId, hash};
@@ -36,7 +36,7 @@ const RECOGNISERS: usize = 16;
 /// ```
 pub(crate) struct Plan {
     pub splits: Vec<Split>,
-    pub files: Vec<Found>,
+    pub files: Vec<InputFile>,
 }
 
 /// Split: pieces of one format that one worker reads at a time, about as many bytes as `--split-size` says.
@@ -89,7 +89,7 @@ impl Sample {
 /// Piece of a file that is not yet open.
 #[derive(Clone)]
 pub(crate) struct UnopenedPiece {
-    file: Found,
+    file: InputFile,
     start: u64,
     end: u64,
     /// Sums of what is read of the piece, if somebody wants to know.
@@ -207,14 +207,14 @@ impl Plan {
 
     /// Returns the first input file that is, or lies below, a path of a store. Links and `..` in local paths
     /// are followed.
-    pub fn file_below(&self, prefix: &str, folder: &str) -> Option<&Found> {
+    pub fn file_below(&self, prefix: &str, folder: &str) -> Option<&InputFile> {
         let canonical = |path: &str| {
             let path = path_of_text(path);
             fs::canonicalize(&path).unwrap_or(path)
         };
         let local = prefix.is_empty();
         let folder_itself = canonical(folder);
-        let below = |file: &Found| match local {
+        let below = |file: &InputFile| match local {
             true => canonical(&file.path).starts_with(&folder_itself),
             false => Path::new(&file.path).starts_with(folder),
         };
@@ -276,7 +276,7 @@ impl Plan {
 
 /// Gives files of different inputs different names. If two would have one name, all files are named by their
 /// paths below the deepest folder that holds them all: ids and parts are named after these names.
-fn name_apart(files: &mut [Found]) -> Result<()> {
+fn name_apart(files: &mut [InputFile]) -> Result<()> {
     if first_meeting(files).is_none() {
         return Ok(());
     }
@@ -299,7 +299,7 @@ fn name_apart(files: &mut [Found]) -> Result<()> {
 }
 
 /// Returns the first name that two files have, or that one file has and the folder of another.
-fn first_meeting(files: &[Found]) -> Option<&str> {
+fn first_meeting(files: &[InputFile]) -> Option<&str> {
     let mut names = HashSet::new();
     if let Some(twice) = files.iter().find(|file| !names.insert(&*file.name)) {
         return Some(&twice.name);
@@ -322,7 +322,7 @@ fn named(name: &str) -> Result<&'static dyn Format> {
 ///
 /// Nearly all of the time goes into waiting for the store, so the format of several files is asked for at
 /// once.
-fn recognise(files: &[Found]) -> Result<Vec<&'static dyn Format>> {
+fn recognise(files: &[InputFile]) -> Result<Vec<&'static dyn Format>> {
     let share = files.len().div_ceil(RECOGNISERS).max(1);
     let mut formats = Vec::with_capacity(files.len());
     thread::scope(|scope| -> Result<()> {
@@ -344,7 +344,7 @@ fn recognise(files: &[Found]) -> Result<Vec<&'static dyn Format>> {
     }
 }
 
-fn recognised(file: &Found) -> Result<Option<&'static dyn Format>> {
+fn recognised(file: &InputFile) -> Result<Option<&'static dyn Format>> {
     let blob = file.open(None)?;
     let mut head = vec![0; HEAD_BYTES];
     let length = blob.read_full_at(0, &mut head)?;

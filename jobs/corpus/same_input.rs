@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use anyhow::{Result, anyhow, bail};
-use cluster::{Cluster, Found};
+use cluster::{Group, InputFile};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::plan::Plan;
@@ -18,10 +18,10 @@ use super::plan::Plan;
 const WINDOW_BYTES: usize = 1 << 20;
 
 /// Returns an error if the processes see different inputs.
-pub(crate) fn check_same_input(plan: &Plan, cluster: &Cluster) -> Result<()> {
+pub(crate) fn check_same_input(plan: &Plan, cluster: &Group) -> Result<()> {
     let formats = plan.splits.iter().map(|split| (split.format.name(), split.pieces.len()));
     let (local, remote): (Vec<_>, Vec<_>) = plan.files.iter().partition(|file| is_local(file));
-    let named = |file: &&Found| (file.path.clone(), file.bytes);
+    let named = |file: &&InputFile| (file.path.clone(), file.bytes);
     let remote_versions: Vec<_> = remote.iter().map(|file| file.version).collect();
     let seen = format!(
         "{:?} {:?} {:?} {remote_versions:?}",
@@ -32,7 +32,7 @@ pub(crate) fn check_same_input(plan: &Plan, cluster: &Cluster) -> Result<()> {
     let times: Vec<u8> =
         local.iter().flat_map(|file| file.version.modified.unwrap_or(0).to_le_bytes()).collect();
     let mine = (xxh3_64(seen.as_bytes()), plan.files.len() as u64, plan.bytes(), xxh3_64(&times));
-    let same_times = cluster.meet(mine, |all| {
+    let same_times = cluster.all_reduce(mine, |all| {
         let (seen, files, bytes, times) = all[0];
         match all.iter().position(|other| other.0 != seen) {
             Some(process) if (all[process].1, all[process].2) == (files, bytes) => bail!(
@@ -51,7 +51,7 @@ pub(crate) fn check_same_input(plan: &Plan, cluster: &Cluster) -> Result<()> {
         return Ok(());
     }
     let contents = contents(&local, cluster.workers())?;
-    cluster.meet(contents, |all| {
+    cluster.all_reduce(contents, |all| {
         let differing = |other: &Vec<u64>| all[0].iter().zip(other).position(|(a, b)| a != b);
         match all.iter().enumerate().find_map(|(process, other)| Some((process, differing(other)?))) {
             Some((process, file)) => bail!(
@@ -63,12 +63,12 @@ pub(crate) fn check_same_input(plan: &Plan, cluster: &Cluster) -> Result<()> {
     })
 }
 
-fn is_local(file: &Found) -> bool {
+fn is_local(file: &InputFile) -> bool {
     file.store.prefix().is_empty()
 }
 
 /// Returns a hash of the contents of each file, which `threads` threads read.
-fn contents(files: &[&Found], threads: usize) -> Result<Vec<u64>> {
+fn contents(files: &[&InputFile], threads: usize) -> Result<Vec<u64>> {
     let next = &AtomicUsize::new(0);
     let mut hashes = vec![0; files.len()];
     let read = move || -> Result<Vec<(usize, u64)>> {
@@ -91,7 +91,7 @@ fn contents(files: &[&Found], threads: usize) -> Result<Vec<u64>> {
     Ok(hashes)
 }
 
-fn content(file: &Found) -> Result<u64> {
+fn content(file: &InputFile) -> Result<u64> {
     let blob = file.open(None)?;
     let (mut hash, mut window, mut offset) = (Xxh3::new(), vec![0; WINDOW_BYTES], 0);
     loop {

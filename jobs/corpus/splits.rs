@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use anyhow::{Result, anyhow};
-use cluster::Cluster;
+use cluster::Group;
 use datasets::{Error, Reading};
 use operators::DocBatch;
 
@@ -17,7 +17,7 @@ pub(crate) fn splits_of(plan: &Plan, index: usize, peers: usize) -> impl Iterato
 }
 
 /// Returns the number of the process whose workers read a split.
-pub(crate) fn process_of(split: u32, cluster: &Cluster) -> usize {
+pub(crate) fn process_of(split: u32, cluster: &Group) -> usize {
     split as usize % cluster.all_workers() / cluster.workers()
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn process_of(split: u32, cluster: &Cluster) -> usize {
 /// After an error no further split is begun. Of several errors, that of the first split is returned.
 pub(crate) fn each_split<T: Send>(
     plan: &Plan,
-    cluster: &Cluster,
+    cluster: &Group,
     (progress, stage): (&Progress, Stage),
     work: impl Fn(&StageTimer, u32, &Split) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {

@@ -9,7 +9,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use bytes::Bytes;
-use cluster::{Cluster, Stores};
+use cluster::{Group, Stores};
 use datasets::Reading;
 use operators::DocBatch;
 use operators::hash;
@@ -104,7 +104,7 @@ pub(crate) fn count(
     lexicon: &Lexicon,
     plan: &Plan,
     reading: &Reading,
-    cluster: &Cluster,
+    cluster: &Group,
     progress: &Progress,
 ) -> Result<Statistics> {
     let mut all = Statistics::default();
@@ -133,7 +133,7 @@ pub(crate) fn count(
         }
         Ok(())
     })?;
-    cluster.meet(all, |processes| {
+    cluster.all_reduce(all, |processes| {
         let mut all = Statistics::default();
         processes.into_iter().for_each(|statistics| all.add(statistics));
         Ok(all)

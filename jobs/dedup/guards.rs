@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
-use cluster::Cluster;
+use cluster::Group;
 use datasets::Reading;
 use operators::{DocId, Member};
 
@@ -154,7 +154,7 @@ impl Guards {
         let progress = Progress::default();
         let counted = splits::each_split(
             plan,
-            &Cluster::alone(workers),
+            &Group::alone(workers),
             (&progress, Stage::Resolve),
             |at, number, split| {
                 let mut sources = BTreeMap::<String, SourceCounts>::new();

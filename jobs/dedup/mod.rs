@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use cluster::{Cluster, Stores, text_of_path};
+use cluster::{Group, Stores, text_of_path};
 use datasets::Encoding;
 use operators::method::Spec;
 use operators::text::document_frequencies::Statistics;
@@ -148,7 +148,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     result
 }
 
-fn run_with(common: &Common, cluster: &Arc<Cluster>, mut args: Args) -> Result<u8> {
+fn run_with(common: &Common, cluster: &Arc<Group>, mut args: Args) -> Result<u8> {
     let start = Instant::now();
     let stores = Stores::new();
     let paths = std::mem::take(&mut args.paths);
@@ -246,7 +246,7 @@ impl Args {
         lexicon: &Lexicon,
         statistics: Option<&Statistics>,
         plan: &Plan,
-        cluster: &Cluster,
+        cluster: &Group,
     ) -> Result<Option<Key>> {
         if cluster.index() > 0 {
             return Ok(None);

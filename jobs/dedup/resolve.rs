@@ -10,7 +10,7 @@ use super::search::SearchResult;
 use super::verdicts::Verdicts;
 use crate::corpus::doc_ids::DocIds;
 use crate::output::OutputFolder;
-use crate::output::summary::{Clock, Counters, InputFile, SamplePair, Summary, histogram, skew};
+use crate::output::summary::{Clock, Counters, InputEntry, SamplePair, Summary, histogram, skew};
 use crate::output::tables::{write_clusters, write_pairs};
 use crate::progress::Stage;
 use crate::progress::usage::ResourceUsage;
@@ -87,7 +87,7 @@ impl DedupRun<'_> {
             sample_pairs: sample(&found.matches, distance, |doc| found.names.id(doc)),
             seconds: clock,
             stages: Vec::new(),
-            input: self.plan.files.iter().map(InputFile::of).collect(),
+            input: self.plan.files.iter().map(InputEntry::of).collect(),
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use cluster::{Cluster, Stores, path_of_text};
+use cluster::{Group, Stores, path_of_text};
 use datasets::Reading;
 use operators::method::Spec;
 use operators::{Resolve, Similarity};
@@ -58,7 +58,7 @@ pub(crate) fn verified_by(verify: Option<Similarity>) -> String {
 pub(crate) struct DedupRun<'a> {
     pub common: &'a Common,
     pub stores: &'a Stores,
-    pub cluster: Arc<Cluster>,
+    pub cluster: Arc<Group>,
     /// Name of the job.
     pub job: &'static str,
     pub start: Instant,
@@ -150,7 +150,7 @@ impl DedupRun<'_> {
     pub fn claim(&self) -> Result<Option<OutputFolder>> {
         let mut claimed = None;
         let (key, cluster) = (self.key.as_ref(), &self.cluster);
-        let shared = cluster.meet((), |_| -> Result<_> {
+        let shared = cluster.all_reduce((), |_| -> Result<_> {
             self.plan.refuse_hidden_names()?;
             let mut folder =
                 OutputFolder::claim(self.stores, self.output, self.overwrite, &self.plan, key, cluster)?;
@@ -187,7 +187,7 @@ impl DedupRun<'_> {
     pub fn write(&self, folder: &OutputFolder, found: SearchResult) -> Result<Outcome> {
         let cluster = self.cluster.as_ref();
         let mut decided = None;
-        let fates = cluster.meet_apart(found, |found| -> Result<_> {
+        let fates = cluster.reduce_scatter(found, |found| -> Result<_> {
             let found = self.check(SearchResult::join(found))?;
             let (summary, fates) = self.decide(found, folder)?;
             decided = Some(summary);
@@ -202,7 +202,7 @@ impl DedupRun<'_> {
         let process = ResourceUsage { spilled_bytes, ..ResourceUsage::measure() };
         let done = Done { written, files, process, stages: self.progress.totals() };
         let (mut summary, mut others) = (None, Vec::new());
-        let rejected = cluster.meet(done, |all| -> Result<_> {
+        let rejected = cluster.all_reduce(done, |all| -> Result<_> {
             others.extend(all[1..].iter().flat_map(|done| done.stages.clone()));
             let done = Done::join(all)?;
             let rejected = done.written.rejected > 0;

@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 
 use anyhow::{Error, Result};
-use cluster::Cluster;
+use cluster::Group;
 use datasets::{Fate, Removal};
 use operators::{DocId, Member, Removed};
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub(crate) struct Verdicts {
 impl Verdicts {
     /// Divides the removed documents among the processes, each of which gets those of its splits. Process 0
     /// gets all names, and nothing of it is copied; the others get the names that they write.
-    pub fn parts(mut self, cluster: &Cluster) -> Vec<Verdicts> {
+    pub fn parts(mut self, cluster: &Group) -> Vec<Verdicts> {
         let process = |doc: DocId| splits::process_of(doc.split(), cluster);
         self.removed.sort_unstable_by_key(|member| (process(member.doc), member.doc));
         let mut parts = Vec::new();

@@ -3,7 +3,7 @@
 use std::iter;
 
 use anyhow::Result;
-use cluster::Cluster;
+use cluster::Group;
 use datasets::{Fate, Parts, Reading, Writer};
 use operators::DocId;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ pub(crate) fn write(
     reading: &Reading,
     fates: &Verdicts,
     folder: &OutputFolder,
-    cluster: &Cluster,
+    cluster: &Group,
     progress: &Progress,
 ) -> Result<(Written, FileList)> {
     let outputs = folder.map_outputs();

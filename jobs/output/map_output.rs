@@ -16,7 +16,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
-use cluster::{Blob, Cluster, Output, Store};
+use cluster::{Blob, Group, Output, Store};
 use operators::hash::Secret;
 use operators::{DocId, Reject};
 use serde::de::DeserializeOwned;
@@ -52,9 +52,9 @@ impl MapOutputs {
     }
 
     /// Returns the secret of the run, which is kept beside its map outputs. Process 0 makes or finds it.
-    pub fn secret(&self, cluster: &Cluster) -> Result<Secret> {
+    pub fn secret(&self, cluster: &Group) -> Result<Secret> {
         let path = format!("{}/secret", self.folder);
-        let words = cluster.meet((), |_| -> Result<_> {
+        let words = cluster.all_reduce((), |_| -> Result<_> {
             if let Some(words) = self.kept_secret(&path)? {
                 return Ok(words);
             }

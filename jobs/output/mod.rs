@@ -49,7 +49,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
-use cluster::{BlobReader, Cluster, Showing, Store, Stores};
+use cluster::{BlobReader, Group, Showing, Store, Stores};
 use datasets::PartOutput;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
@@ -145,7 +145,7 @@ impl OutputFolder {
     /// # Errors
     /// Those of [`OutputFolder::claim`].
     pub fn claim_alone(stores: &Stores, uri: &str, overwrite: bool, plan: &Plan) -> Result<Self> {
-        OutputFolder::claim(stores, uri, overwrite, plan, None, &Arc::new(Cluster::alone(1)))
+        OutputFolder::claim(stores, uri, overwrite, plan, None, &Arc::new(Group::alone(1)))
     }
 
     /// Claims the folder for process 0 of `cluster`, and takes over or removes what earlier runs have left.
@@ -170,7 +170,7 @@ impl OutputFolder {
         overwrite: bool,
         plan: &Plan,
         key: Option<&Key>,
-        cluster: &Arc<Cluster>,
+        cluster: &Arc<Group>,
     ) -> Result<Self> {
         let (store, path) = stores.locate(uri)?;
         let path = path.trim_end_matches('/').to_owned();
@@ -230,7 +230,7 @@ impl OutputFolder {
     /// Another run may nevertheless take over while this process is stopped for long. The beat notices that
     /// after the process continues, and ends all processes of the job: whatever they wrote from then on would
     /// be litter.
-    fn beat(&self, cluster: &Arc<Cluster>) -> Result<()> {
+    fn beat(&self, cluster: &Arc<Group>) -> Result<()> {
         let Some(lock) = &self.lock else { return Ok(()) };
         let (cluster, store, run) = (Arc::clone(cluster), Arc::clone(&self.store), self.run.clone());
         lock.beat(move |taken: &anyhow::Error| {

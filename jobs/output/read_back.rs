@@ -18,7 +18,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::summary::{Counters, InputFile};
+use super::summary::{Counters, InputEntry};
 use crate::cli::exit::WrongUse;
 use crate::cli::values::{OnBadText, lexicon};
 use crate::corpus::input::Input;
@@ -37,7 +37,7 @@ pub(crate) struct Finished {
 struct Success {
     configuration: BTreeMap<String, Value>,
     counters: Counters,
-    input: Vec<InputFile>,
+    input: Vec<InputEntry>,
 }
 
 /// Row of `pairs/`.
@@ -154,7 +154,7 @@ impl Finished {
         let format = self.text("format")?;
         let plan = Plan::new(&stores, &inputs, format.as_deref(), self.option("split-size")?);
         let plan = plan.with_context(|| format!("could not find the input of \"{}\" again", self.uri))?;
-        let now: Vec<InputFile> = plan.files.iter().map(InputFile::of).collect();
+        let now: Vec<InputEntry> = plan.files.iter().map(InputEntry::of).collect();
         if let Some(change) = change(&self.success.input, &now) {
             bail!("the input of \"{}\" has changed since: {change}", self.uri);
         }
@@ -266,8 +266,8 @@ impl Finished {
 }
 
 /// Returns the first file that differs, and how.
-fn change(then: &[InputFile], now: &[InputFile]) -> Option<String> {
-    let lengths = |files: &[InputFile]| -> BTreeMap<String, u64> {
+fn change(then: &[InputEntry], now: &[InputEntry]) -> Option<String> {
+    let lengths = |files: &[InputEntry]| -> BTreeMap<String, u64> {
         files.iter().map(|file| (file.uri.clone(), file.bytes)).collect()
     };
     let (then, now) = (lengths(then), lengths(now));

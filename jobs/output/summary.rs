@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use cluster::Found;
+use cluster::InputFile;
 use operators::flow::BlockLoad;
 use operators::{Member, Reason};
 use serde::{Deserialize, Serialize};
@@ -35,19 +35,19 @@ pub(crate) struct Summary {
     pub seconds: Clock,
     /// Stages of the run, without the commit, which is not done when this is written.
     pub stages: Vec<StageRow>,
-    pub input: Vec<InputFile>,
+    pub input: Vec<InputEntry>,
 }
 
 /// File of the input.
 #[derive(Debug, Deserialize, PartialEq, Eq, Serialize)]
-pub(crate) struct InputFile {
+pub(crate) struct InputEntry {
     pub uri: String,
     pub bytes: u64,
 }
 
-impl InputFile {
-    pub fn of(file: &Found) -> Self {
-        InputFile { uri: format!("{}{}", file.store.prefix(), file.path), bytes: file.bytes }
+impl InputEntry {
+    pub fn of(file: &InputFile) -> Self {
+        InputEntry { uri: format!("{}{}", file.store.prefix(), file.path), bytes: file.bytes }
     }
 }
 

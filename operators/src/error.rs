@@ -29,14 +29,14 @@ pub enum Error {
         bytes: usize,
     },
     /// The folder of spill files cannot be written to.
-    SpillBudget {
+    Spill {
         /// Folder of spill files.
         folder: PathBuf,
         /// Error of the system.
         cause: Arc<io::Error>,
     },
     /// Spilled records could not be read back from the folder of spill files, or came back changed.
-    ScratchLost {
+    SpillLost {
         /// Folder of spill files.
         folder: PathBuf,
         /// Offset in bytes from the start of the spill file, which has no name.
@@ -63,8 +63,8 @@ impl fmt::Display for Error {
                     if *bytes < 1 << 20 { (bytes.div_ceil(1 << 10), "KiB") } else { (bytes >> 20, "MiB") };
                 write!(f, "the disk of \"{}\" is full: could not spill {count} {unit}", folder.display())
             }
-            Error::SpillBudget { folder, .. } => write!(f, "could not spill to \"{}\"", folder.display()),
-            Error::ScratchLost { folder, offset, .. } => {
+            Error::Spill { folder, .. } => write!(f, "could not spill to \"{}\"", folder.display()),
+            Error::SpillLost { folder, offset, .. } => {
                 write!(f, "could not read back what was spilled to \"{}\", byte {offset}", folder.display())
             }
         }
@@ -74,7 +74,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::SpillBudget { cause, .. } | Error::ScratchLost { cause, .. } => Some(cause.as_ref()),
+            Error::Spill { cause, .. } | Error::SpillLost { cause, .. } => Some(cause.as_ref()),
             Error::BadSpec { .. } | Error::BadDictionary { .. } | Error::DiskFull { .. } => None,
         }
     }

@@ -11,7 +11,7 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Barrier;
 
-use cluster::{Cluster, Limits, Place, Stores};
+use cluster::{Group, Limits, Membership, Stores};
 use datasets::{FORMATS, Piece, Reading};
 use jieba_rs::Jieba;
 use operators::fingerprint::block_join::BlockJoin;
@@ -243,7 +243,7 @@ fn kernel_join(rows: &[Row<u64>]) -> usize {
 
 /// The same on workers of the engine: exchange and join of every block.
 fn dataflow_join(workers: usize, rows: Vec<Row<u64>>) -> (f64, usize) {
-    let results = Cluster::alone(workers).run(move |worker| {
+    let results = Group::alone(workers).run(move |worker| {
         let mut mine = RowSpool::new(&SpillBudget::unused());
         rows.iter().skip(worker.index()).step_by(worker.peers()).for_each(|row| mine.push(*row));
         let mut method =
@@ -260,7 +260,7 @@ fn dataflow_join(workers: usize, rows: Vec<Row<u64>>) -> (f64, usize) {
 
 /// The workers of one process send each other so many rows together.
 fn exchange(workers: usize, count: u64) -> (f64, usize) {
-    let results = Cluster::alone(workers).run(move |worker| {
+    let results = Group::alone(workers).run(move |worker| {
         let mine = (worker.index() as u64..count).step_by(workers);
         let rows = mine.map(|i| Row { fingerprint: i, doc: DocId(i) });
         let key = |row: &Row<u64>| hash::spread(row.fingerprint);
@@ -278,10 +278,9 @@ fn exchange_over_loopback(count: u64) -> (f64, usize) {
     drop(listeners);
     let (addresses, met) = (&addresses, &Barrier::new(3));
     let process = move |index: usize| {
-        let place = Place { index, addresses: addresses.to_vec(), workers: 1 };
+        let place = Membership { index, addresses: addresses.to_vec(), workers: 1 };
         let lost = |reason: &str| panic!("{reason}");
-        let cluster =
-            Cluster::join(place, [0; 32], b"", Limits::default(), Box::new(lost)).expect("the other");
+        let cluster = Group::join(place, [0; 32], b"", Limits::default(), Box::new(lost)).expect("the other");
         // Once all have met, and again when the time is taken.
         met.wait();
         met.wait();

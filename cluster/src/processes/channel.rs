@@ -28,7 +28,7 @@ const BUFFER_BYTES: usize = 1 << 16;
 
 /// Kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Record {
+pub(super) enum RecordType {
     /// Heartbeat: the sender lives.
     Beat,
     /// The body holds data.
@@ -38,7 +38,7 @@ pub(super) enum Record {
 }
 
 /// Records by the number of their kind.
-const RECORDS: [Record; 3] = [Record::Beat, Record::Data, Record::Close];
+const RECORDS: [RecordType; 3] = [RecordType::Beat, RecordType::Data, RecordType::Close];
 
 /// Both directions of a connection whose handshake is done.
 ///
@@ -51,13 +51,13 @@ const RECORDS: [Record; 3] = [Record::Beat, Record::Data, Record::Close];
 /// close()           head (Close, 0)            message 4; the writing side is shut down
 /// receiver          reads "hello", skips the beat, then reads the end of the stream
 /// ```
-pub(super) struct Channel {
+pub(super) struct SealedChannel {
     pub(super) stream: TcpStream,
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
 }
 
-impl Channel {
+impl SealedChannel {
     /// Wraps a connection. `sent` and `received` count the messages that the handshake itself has sealed with
     /// these keys. A reader gives up when no whole record comes within `silent_ticks` times `tick`.
     ///
@@ -93,7 +93,7 @@ impl Channel {
             left: 0..0,
             closed: false,
         };
-        Ok(Channel { stream, sender, receiver })
+        Ok(SealedChannel { stream, sender, receiver })
     }
 }
 
@@ -110,7 +110,7 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    fn record(&mut self, record: Record, body: &[u8]) -> io::Result<()> {
+    fn record(&mut self, record: RecordType, body: &[u8]) -> io::Result<()> {
         if self.closed {
             return Err(ErrorKind::BrokenPipe.into());
         }
@@ -122,7 +122,7 @@ impl Sender {
         // After an error, part of a record may have been sent, so nothing can follow it.
         self.closed = true;
         self.stream.write_all(&self.sealed[..bytes])?;
-        (self.closed, self.spoke) = (record == Record::Close, true);
+        (self.closed, self.spoke) = (record == RecordType::Close, true);
         Ok(())
     }
 
@@ -137,7 +137,7 @@ impl Sender {
     /// closed.
     pub(super) fn beat(&mut self) -> io::Result<bool> {
         if !std::mem::take(&mut self.spoke) && !self.closed {
-            self.record(Record::Beat, &[])?;
+            self.record(RecordType::Beat, &[])?;
             self.spoke = false;
         }
         Ok(!self.closed)
@@ -148,7 +148,7 @@ impl Sender {
         if self.closed {
             return Ok(());
         }
-        self.record(Record::Close, &[])?;
+        self.record(RecordType::Close, &[])?;
         // The peer may be gone once it has read that record.
         drop(self.stream.shutdown(Shutdown::Write));
         Ok(())
@@ -159,7 +159,7 @@ impl Write for Sender {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let body = &bytes[..bytes.len().min(BODY_BYTES)];
         if !body.is_empty() {
-            self.record(Record::Data, body)?;
+            self.record(RecordType::Data, body)?;
         }
         Ok(body.len())
     }
@@ -188,25 +188,25 @@ impl Receiver {
     ///
     /// # Errors
     /// When the other process is silent or gone, or a message is not from it.
-    pub(super) fn record(&mut self) -> io::Result<Record> {
+    pub(super) fn record(&mut self) -> io::Result<RecordType> {
         if !self.left.is_empty() {
-            return Ok(Record::Data);
+            return Ok(RecordType::Data);
         }
         if self.closed {
-            return Ok(Record::Close);
+            return Ok(RecordType::Close);
         }
         self.message(HEAD_BYTES)?;
         let [kind, low, high] = [self.opened[0], self.opened[1], self.opened[2]];
         let record = RECORDS.get(usize::from(kind)).copied().ok_or_else(forged)?;
         let bytes = usize::from(u16::from_le_bytes([low, high]));
-        if (record == Record::Data) != (1..=BODY_BYTES).contains(&bytes) {
+        if (record == RecordType::Data) != (1..=BODY_BYTES).contains(&bytes) {
             return Err(forged());
         }
-        if record == Record::Data {
+        if record == RecordType::Data {
             self.message(bytes + TAG_BYTES)?;
             self.left = 0..bytes;
         }
-        self.closed = record == Record::Close;
+        self.closed = record == RecordType::Close;
         self.stream.get_mut().waited = Duration::ZERO;
         Ok(record)
     }
@@ -235,9 +235,9 @@ impl Read for Receiver {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.record()? {
-                Record::Beat => {}
-                Record::Close => return Ok(0),
-                Record::Data => {
+                RecordType::Beat => {}
+                RecordType::Close => return Ok(0),
+                RecordType::Data => {
                     let bytes = buffer.len().min(self.left.len());
                     buffer[..bytes].copy_from_slice(&self.opened[self.left.start..][..bytes]);
                     self.left.start += bytes;

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::channel::{Channel, Receiver, Sender};
+use super::channel::{Receiver, SealedChannel, Sender};
 use super::frame::Frame;
-use super::{Limits, Place};
+use super::{Limits, Membership};
 use crate::Error;
 
 /// Longest time that a process that gives up waits until the others were told.
@@ -36,15 +36,15 @@ type OnLost = Box<dyn Fn(&str) + Send + Sync>;
 /// process 0 calls on_lost with the line, once the others were told or after a second
 /// ```
 pub(crate) struct Control {
-    pub(super) place: Place,
+    pub(super) place: Membership,
     pub(super) limits: Limits,
     on_lost: OnLost,
-    state: Mutex<State>,
+    state: Mutex<ControlState>,
     changed: Condvar,
 }
 
 /// State that the threads of all connections change.
-struct State {
+struct ControlState {
     /// Whether the job cannot go on. The first reason counts, because all others follow from it.
     failing: bool,
     /// That reason, for calls that still wait. If another process is to blame, it is set only after `on_lost`
@@ -72,7 +72,7 @@ struct Peer {
     told: bool,
 }
 
-impl State {
+impl ControlState {
     fn send(&self, to: usize, frame: Frame) {
         if let Some(outbox) = &self.peers[to].outbox {
             // If the writer has ended, its connection is lost, which the reader reports.
@@ -90,24 +90,25 @@ impl State {
 }
 
 impl Control {
-    pub(super) fn new(place: Place, limits: Limits, on_lost: OnLost) -> Self {
+    pub(super) fn new(place: Membership, limits: Limits, on_lost: OnLost) -> Self {
         let peers = place.addresses.iter().map(|_| Peer::default()).collect();
-        let state = Mutex::new(State { failing: false, failure: None, settled: false, over: false, peers });
+        let state =
+            Mutex::new(ControlState { failing: false, failure: None, settled: false, over: false, peers });
         Control { place, limits, on_lost, state, changed: Condvar::new() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ControlState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until `ready` holds.
-    fn wait(&self, ready: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+    fn wait(&self, ready: impl Fn(&ControlState) -> bool) -> MutexGuard<'_, ControlState> {
         let state = self.changed.wait_while(self.state(), |state| !ready(state));
         state.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until `ready` holds, but no longer than `most`, and returns whether it does.
-    fn wait_for(&self, most: Duration, ready: impl Fn(&State) -> bool) -> bool {
+    fn wait_for(&self, most: Duration, ready: impl Fn(&ControlState) -> bool) -> bool {
         let waited = self.changed.wait_timeout_while(self.state(), most, |state| !ready(state));
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
@@ -116,8 +117,8 @@ impl Control {
     ///
     /// # Errors
     /// When the system starts no more threads.
-    pub(super) fn start(self: &Arc<Self>, peer: usize, channel: Channel) -> io::Result<()> {
-        let Channel { stream, sender, receiver } = channel;
+    pub(super) fn start(self: &Arc<Self>, peer: usize, channel: SealedChannel) -> io::Result<()> {
+        let SealedChannel { stream, sender, receiver } = channel;
         let (outbox, frames) = mpsc::channel();
         let known = Peer { stream: Some(stream), outbox: Some(outbox), ..Peer::default() };
         self.state().peers[peer] = known;
@@ -185,7 +186,7 @@ impl Control {
         drop(state);
         if self.claim_failure(first.then_some(&*line)) {
             if first {
-                self.wait_for(TELL, State::all_told);
+                self.wait_for(TELL, ControlState::all_told);
             }
             (self.on_lost)(&line);
             self.set_failure(line);
@@ -202,7 +203,7 @@ impl Control {
         }
         // The call waits even if another thread failed first, because the process ends when this call
         // returns.
-        self.wait_for(TELL, State::all_told);
+        self.wait_for(TELL, ControlState::all_told);
     }
 
     /// Returns whether this is the first failure. If so, `tell` is sent to the others.
@@ -259,7 +260,7 @@ impl Control {
     /// When the job cannot go on, or `from` has said goodbye.
     pub(super) fn take(&self, from: usize) -> Result<Vec<u8>, Error> {
         log::trace!(target: "meet", "from {from}");
-        let ready = |state: &State| {
+        let ready = |state: &ControlState| {
             let peer = &state.peers[from];
             state.failure.is_some() || peer.goodbye || !peer.inbox.is_empty()
         };
@@ -278,7 +279,7 @@ impl Control {
     /// When the job fails meanwhile.
     pub(super) fn leave(&self) -> Result<Vec<String>, Error> {
         log::trace!(target: "leave", "{}", self.place.index);
-        let farewell = |state: &State| {
+        let farewell = |state: &ControlState| {
             let met = |peer: &Peer| peer.outbox.is_none() || peer.goodbye || peer.gone.is_some();
             state.failure.is_some() || !state.failing && state.peers.iter().all(met)
         };
@@ -292,7 +293,7 @@ impl Control {
         if let Some(failure) = self.failure() {
             return Err(failure);
         }
-        self.wait_for(TELL, State::all_told);
+        self.wait_for(TELL, ControlState::all_told);
         Ok(self.state().peers.iter_mut().filter_map(|peer| peer.gone.take()).collect())
     }
 

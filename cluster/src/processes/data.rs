@@ -11,15 +11,15 @@ use std::time::Duration;
 
 use timely::communication::allocator::zero_copy::stream::Stream;
 
-use super::channel::{Channel, Receiver, Record, Sender};
+use super::channel::{Receiver, RecordType, SealedChannel, Sender};
 use super::control::Control;
 
 /// A data connection. Its clones share it.
 #[derive(Clone)]
-pub(super) struct Data(Arc<Ends>);
+pub(super) struct Data(Arc<DataEnds>);
 
 /// Both ends of a data connection, and its stream.
-struct Ends {
+struct DataEnds {
     stream: TcpStream,
     sender: Mutex<Sender>,
     /// Receiving half. The watching thread holds it until data comes, then the engine reads it.
@@ -32,9 +32,9 @@ impl Data {
     ///
     /// # Errors
     /// When the system starts no more threads.
-    pub(super) fn start(peer: usize, channel: Channel, control: &Arc<Control>) -> io::Result<Self> {
-        let Channel { stream, sender, receiver } = channel;
-        let ends = Arc::new(Ends { stream, sender: Mutex::new(sender), receiver: Mutex::new(receiver) });
+    pub(super) fn start(peer: usize, channel: SealedChannel, control: &Arc<Control>) -> io::Result<Self> {
+        let SealedChannel { stream, sender, receiver } = channel;
+        let ends = Arc::new(DataEnds { stream, sender: Mutex::new(sender), receiver: Mutex::new(receiver) });
         let (weak, tick) = (Arc::downgrade(&ends), control.limits.tick);
         thread::Builder::new().name(format!("data-beat-{peer}")).spawn(move || beat(&weak, tick))?;
         let (watched, control) = (Arc::clone(&ends), Arc::clone(control));
@@ -59,7 +59,7 @@ impl Data {
     }
 }
 
-impl Ends {
+impl DataEnds {
     fn sender(&self) -> MutexGuard<'_, Sender> {
         self.sender.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -71,14 +71,14 @@ impl Ends {
     /// Skips beats until another record comes, which stays for the engine.
     fn watch(&self) -> io::Result<()> {
         let mut receiver = self.receiver();
-        while receiver.record()? == Record::Beat {}
+        while receiver.record()? == RecordType::Beat {}
         Ok(())
     }
 }
 
 /// Sends heartbeats while the connection exists. A thread that holds the sender is sending, so no beat is
 /// needed then.
-fn beat(ends: &Weak<Ends>, tick: Duration) {
+fn beat(ends: &Weak<DataEnds>, tick: Duration) {
     loop {
         thread::sleep(tick);
         let Some(ends) = ends.upgrade() else { return };

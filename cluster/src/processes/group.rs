@@ -14,14 +14,14 @@ use timely::worker::Worker;
 
 use super::control::Control;
 use super::data::Data;
-use super::{Limits, Place, start};
+use super::{Limits, Membership, start};
 use crate::{Error, panics};
 
 /// The processes of a job, seen from one of them.
 ///
 /// All processes take the same steps: each calls `run`, `gather`, `broadcast`, `meet` and `meet_apart` in the
 /// same order. When another process fails, `on_lost` ends this one. If `on_lost` returns, every call that
-/// waits for that process returns an error. A `Cluster` that is dropped without [`Cluster::leave`] counts as
+/// waits for that process returns an error. A `Group` that is dropped without [`Group::leave`] counts as
 /// lost at the others.
 ///
 /// For example, three processes that add up the numbers 5, 7 and 1 with `meet(number, sum)`:
@@ -33,7 +33,7 @@ use crate::{Error, panics};
 /// process 0 sends 13 to processes 1 and 2
 /// meet returns 13 in all three
 /// ```
-pub struct Cluster {
+pub struct Group {
     workers: usize,
     /// The other processes. `None` if this process is alone.
     others: Option<Others>,
@@ -46,10 +46,10 @@ struct Others {
     data: Mutex<Option<Vec<Option<Data>>>>,
 }
 
-impl Cluster {
+impl Group {
     /// Returns a cluster of one process with `workers` threads.
-    pub fn alone(workers: usize) -> Cluster {
-        Cluster { workers, others: None }
+    pub fn alone(workers: usize) -> Group {
+        Group { workers, others: None }
     }
 
     /// Connects to the other processes. When it returns, all are connected, and no port is open any more.
@@ -63,25 +63,25 @@ impl Cluster {
     /// [`Error::Processes`] when a process does not come in time or comes with another `job`, when the own
     /// address cannot be used, or when it is not loopback and the token is empty.
     pub fn join(
-        place: Place,
+        place: Membership,
         job: [u8; 32],
         token: &[u8],
         limits: Limits,
         on_lost: Box<dyn Fn(&str) + Send + Sync>,
-    ) -> Result<Cluster, Error> {
+    ) -> Result<Group, Error> {
         let workers = place.workers;
         if place.index >= place.addresses.len() {
             let (index, processes) = (place.index, place.addresses.len());
             return Err(Error::Processes { reason: format!("process {index} is not one of {processes}") });
         }
         if place.addresses.len() == 1 {
-            return Ok(Cluster::alone(workers));
+            return Ok(Group::alone(workers));
         }
         let control = Arc::new(Control::new(place, limits, on_lost));
-        match start::meet(&control, job, token) {
+        match start::rendezvous(&control, job, token) {
             Ok(data) => {
                 let data = Mutex::new(Some(data));
-                Ok(Cluster { workers, others: Some(Others { control, data }) })
+                Ok(Group { workers, others: Some(Others { control, data }) })
             }
             Err(reason) => {
                 control.fail(&reason);
@@ -123,7 +123,7 @@ impl Cluster {
     /// its workers when they are done. With several processes, this works once.
     ///
     /// The first error of this process ends the wait. The other workers may be waiting for the one that
-    /// failed, so they are left running, and the caller is expected to call [`fail`](Cluster::fail) and to
+    /// failed, so they are left running, and the caller is expected to call [`fail`](Group::fail) and to
     /// end the process.
     pub fn run<T, E>(
         &self,
@@ -217,7 +217,7 @@ impl Cluster {
     ///
     /// # Errors
     /// That of `merge` at process 0; elsewhere when the job cannot go on.
-    pub fn meet<T, U, E>(&self, mine: T, merge: impl FnOnce(Vec<T>) -> Result<U, E>) -> Result<U, E>
+    pub fn all_reduce<T, U, E>(&self, mine: T, merge: impl FnOnce(Vec<T>) -> Result<U, E>) -> Result<U, E>
     where
         T: Serialize + DeserializeOwned,
         U: Serialize + DeserializeOwned,
@@ -231,13 +231,13 @@ impl Cluster {
         Ok(merged)
     }
 
-    /// Merges like [`meet`](Cluster::meet), but returns to each process its own part of the result (a
+    /// Merges like [`meet`](Group::all_reduce), but returns to each process its own part of the result (a
     /// reduce-scatter). `merge` returns one part for each process, in their order. The part of process 0 is
     /// not encoded.
     ///
     /// # Errors
-    /// Those of [`meet`](Cluster::meet).
-    pub fn meet_apart<T, U, E>(
+    /// Those of [`meet`](Group::all_reduce).
+    pub fn reduce_scatter<T, U, E>(
         &self,
         mine: T,
         merge: impl FnOnce(Vec<T>) -> Result<Vec<U>, E>,
@@ -310,7 +310,7 @@ impl Others {
     }
 }
 
-impl Drop for Cluster {
+impl Drop for Group {
     fn drop(&mut self) {
         if let Some(others) = &self.others {
             others.control.close();
@@ -341,13 +341,13 @@ mod tests {
 
     #[test]
     fn results_come_in_the_order_of_the_workers() {
-        let squares = Cluster::alone(3).run(|worker| Ok::<_, Error>(worker.index() * worker.index()));
+        let squares = Group::alone(3).run(|worker| Ok::<_, Error>(worker.index() * worker.index()));
         assert_eq!(squares.unwrap(), [0, 1, 4]);
     }
 
     #[test]
     fn one_failing_worker_fails_the_run_without_waiting_for_the_others() {
-        let result: Result<Vec<()>, Error> = Cluster::alone(3).run(|worker| {
+        let result: Result<Vec<()>, Error> = Group::alone(3).run(|worker| {
             if worker.index() == 1 {
                 return Err(Error::NotFound { path: "x".to_owned() });
             }

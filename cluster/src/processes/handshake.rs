@@ -39,9 +39,9 @@ pub(super) const SEALED: [u64; 2] = [1, 1];
 
 /// Key that both sides must know.
 #[derive(Clone)]
-pub(super) struct Secret([u8; 32]);
+pub(super) struct SharedSecret([u8; 32]);
 
-impl Secret {
+impl SharedSecret {
     /// Derives the key of a token with HKDF-SHA-256. The key of the empty token is known to everybody.
     pub(super) fn of_token(token: &[u8]) -> Self {
         let mut key = [0; 32];
@@ -49,13 +49,13 @@ impl Secret {
         let filled =
             extracted.expand(&[b"token"], hkdf::HKDF_SHA256).and_then(|key_of| key_of.fill(&mut key));
         debug_assert!(filled.is_ok(), "a hash gives as many bytes as it has");
-        Secret(key)
+        SharedSecret(key)
     }
 }
 
 /// Purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum ConnectionKind {
     /// Connection to process 0, for the messages of `Control`.
     Control,
     /// Connection for the engine.
@@ -67,7 +67,7 @@ pub(super) enum Kind {
 pub(super) struct Hello {
     pub(super) from: u32,
     pub(super) to: u32,
-    pub(super) kind: Kind,
+    pub(super) kind: ConnectionKind,
 }
 
 impl Hello {
@@ -85,15 +85,15 @@ impl Hello {
         let (from, rest) = rest.split_first_chunk()?;
         let (to, rest) = rest.split_first_chunk()?;
         let kind = match rest.first()? {
-            0 => Kind::Control,
-            1 => Kind::Data,
+            0 => ConnectionKind::Control,
+            1 => ConnectionKind::Data,
             _ => return None,
         };
         let hello = Hello { from: u32::from_le_bytes(*from), to: u32::from_le_bytes(*to), kind };
         (*magic == MAGIC).then_some(hello)
     }
 
-    fn noise(&self, secret: &Secret, initiator: bool) -> Result<HandshakeState, snow::Error> {
+    fn noise(&self, secret: &SharedSecret, initiator: bool) -> Result<HandshakeState, snow::Error> {
         let prologue = self.encode();
         let builder = Builder::new(NOISE.parse()?).prologue(&prologue)?.psk(0, &secret.0)?;
         if initiator { builder.build_initiator() } else { builder.build_responder() }
@@ -174,7 +174,7 @@ fn message(noise: &mut HandshakeState) -> io::Result<[u8; MESSAGE_BYTES]> {
 /// When the other side is slow or gone, or does not prove that it knows the token.
 pub(super) fn call(
     stream: &TcpStream,
-    secret: &Secret,
+    secret: &SharedSecret,
     hello: &Hello,
     job: &[u8; JOB_BYTES],
     deadline: Instant,
@@ -213,7 +213,7 @@ pub(super) struct Caller {
 /// When the client is a stranger: slow, gone, without the token, or calling another process.
 pub(super) fn answer(
     stream: &TcpStream,
-    secret: &Secret,
+    secret: &SharedSecret,
     index: usize,
     deadline: Instant,
 ) -> io::Result<Caller> {

@@ -15,11 +15,11 @@ mod tests;
 use std::time::Duration;
 
 pub(crate) use control::Control;
-pub use group::Cluster;
+pub use group::Group;
 
 /// Addresses of the processes of a job, and the index of this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Membership {
     /// Index of this process.
     pub index: usize,
     /// Address of each process, `host:port`. This process listens on its own until all have connected.
@@ -28,7 +28,7 @@ pub struct Place {
     pub workers: usize,
 }
 
-impl Place {
+impl Membership {
     /// Returns the name of a process for messages.
     fn name(&self, process: usize) -> String {
         format!("process {process} ({})", self.addresses[process])

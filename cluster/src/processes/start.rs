@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 use snow::StatelessTransportState;
 
-use super::channel::Channel;
+use super::channel::SealedChannel;
 use super::control::Control;
 use super::data::Data;
-use super::handshake::{self, Hello, Kind, Secret, Verdict};
-use super::{Limits, Place};
+use super::handshake::{self, ConnectionKind, Hello, SharedSecret, Verdict};
+use super::{Limits, Membership};
 
 /// Number of handshakes that this process answers at once. Further callers are turned away, and may call
 /// again.
@@ -26,16 +26,16 @@ const LOOK: Duration = Duration::from_millis(10);
 const CALL_AGAIN: Duration = Duration::from_millis(100);
 
 /// Set of connections, each with the process at its other end.
-type Ends = BTreeSet<(usize, Kind)>;
+type Ends = BTreeSet<(usize, ConnectionKind)>;
 /// A proved connection, or the reason why the processes cannot connect.
-type Arrival = Result<(usize, Kind, Channel), String>;
+type Arrival = Result<(usize, ConnectionKind, SealedChannel), String>;
 
 /// State that the threads of one start share.
 struct Start {
-    place: Place,
+    place: Membership,
     limits: Limits,
     job: [u8; 32],
-    secret: Secret,
+    secret: SharedSecret,
     /// Whether there is no token, so that all processes must be on loopback.
     only_loopback: bool,
     deadline: Instant,
@@ -51,8 +51,10 @@ struct Start {
 
 /// Returns the connections that this process opens, and those that it awaits. Of two processes, the later one
 /// calls.
-fn expected(place: &Place) -> (Ends, Ends) {
-    let kinds = |low: usize| if low == 0 { &[Kind::Control, Kind::Data][..] } else { &[Kind::Data] };
+fn expected(place: &Membership) -> (Ends, Ends) {
+    let kinds = |low: usize| {
+        if low == 0 { &[ConnectionKind::Control, ConnectionKind::Data][..] } else { &[ConnectionKind::Data] }
+    };
     let before = (0..place.index).flat_map(|to| kinds(to).iter().map(move |kind| (to, *kind)));
     let after = (place.index + 1..place.addresses.len())
         .flat_map(|from| kinds(place.index).iter().map(move |kind| (from, *kind)));
@@ -64,13 +66,17 @@ fn expected(place: &Place) -> (Ends, Ends) {
 ///
 /// # Errors
 /// The line that says why the processes cannot connect.
-pub(super) fn meet(control: &Arc<Control>, job: [u8; 32], token: &[u8]) -> Result<Vec<Option<Data>>, String> {
+pub(super) fn rendezvous(
+    control: &Arc<Control>,
+    job: [u8; 32],
+    token: &[u8],
+) -> Result<Vec<Option<Data>>, String> {
     let (before, after) = expected(&control.place);
     let start = Arc::new(Start {
         place: control.place.clone(),
         limits: control.limits.clone(),
         job,
-        secret: Secret::of_token(token),
+        secret: SharedSecret::of_token(token),
         only_loopback: token.is_empty(),
         deadline: Instant::now() + control.limits.start,
         over: AtomicBool::new(false),
@@ -128,8 +134,10 @@ impl Start {
                     let (peer, kind, channel) = arrival?;
                     missing.remove(&(peer, kind));
                     let started = match kind {
-                        Kind::Control => control.start(peer, channel),
-                        Kind::Data => Data::start(peer, channel, control).map(|it| data[peer] = Some(it)),
+                        ConnectionKind::Control => control.start(peer, channel),
+                        ConnectionKind::Data => {
+                            Data::start(peer, channel, control).map(|it| data[peer] = Some(it))
+                        }
                     };
                     started.map_err(|error| format!("could not watch {}: {error}", self.place.name(peer)))?;
                 }
@@ -271,12 +279,12 @@ impl Start {
         stream: TcpStream,
         keys: StatelessTransportState,
         next: [u64; 2],
-    ) -> io::Result<Channel> {
-        Channel::new(stream, keys, next, self.limits.tick, self.limits.silent_ticks)
+    ) -> io::Result<SealedChannel> {
+        SealedChannel::new(stream, keys, next, self.limits.tick, self.limits.silent_ticks)
     }
 
     /// Calls a process until all connections to it are open.
-    fn call(&self, to: usize, kinds: Vec<Kind>, arrivals: &mpsc::Sender<Arrival>) {
+    fn call(&self, to: usize, kinds: Vec<ConnectionKind>, arrivals: &mpsc::Sender<Arrival>) {
         for kind in kinds {
             let reached = loop {
                 if self.over() || self.left().is_zero() {
@@ -297,7 +305,7 @@ impl Start {
     }
 
     /// Calls a process once. The outer error is transient, the inner one final.
-    fn try_call(&self, to: usize, kind: Kind) -> io::Result<Result<Channel, String>> {
+    fn try_call(&self, to: usize, kind: ConnectionKind) -> io::Result<Result<SealedChannel, String>> {
         let name = self.place.name(to);
         let mut trouble = io::Error::other("its name has no address");
         for address in self.place.addresses[to].to_socket_addrs()? {

@@ -13,7 +13,7 @@ use std::{io, mem};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::remote::Patience;
+use super::remote::Backoff;
 use super::store::{Blob, Error, Store, Version};
 
 /// Length of a cell, the unit of comparison, which is the length of an HDFS packet. Longer cells would cost
@@ -162,7 +162,7 @@ impl Checked {
         self.fetch(first * CELL_BYTES as u64, buffer)?;
         for (index, cell) in (first..).zip(buffer.chunks_mut(CELL_BYTES)) {
             let offset = index * CELL_BYTES as u64;
-            let mut patience = Patience::new(ATTEMPTS);
+            let mut patience = Backoff::new(ATTEMPTS);
             while !self.sums.agree(index, cell) {
                 let reason = format!("its bytes from {offset} on differ from those read before");
                 // This reading may be the faulty one.

@@ -8,7 +8,7 @@ use super::store::{Blob, Error, Store, Version};
 
 /// An input file. Every open checks that the file is still the one that was found.
 #[derive(Clone)]
-pub struct Found {
+pub struct InputFile {
     /// Store that holds the file.
     pub store: Arc<dyn Store>,
     /// Absolute path, as the store names it.
@@ -24,14 +24,14 @@ pub struct Found {
     pub(crate) sums: Arc<Sums>,
 }
 
-impl Found {
+impl InputFile {
     /// Returns the store's prefix and the path. This name is unique, and messages show it.
     pub(crate) fn full_path(&self) -> String {
         format!("{}{}", self.store.prefix(), self.path)
     }
 
     /// Opens the file. It must be the file that was found, and its bytes are compared with those read before
-    /// through this [`Found`] or a clone of it. The cells that are read are added to `noted`.
+    /// through this [`InputFile`] or a clone of it. The cells that are read are added to `noted`.
     ///
     /// # Errors
     /// Those of the store, and [`Error::Changed`].
@@ -39,7 +39,7 @@ impl Found {
         Ok(Arc::new(Checked::open(&self.store, &self.path, &self.sums, noted)?))
     }
 
-    /// Returns the sums of the noted cells. Another process that gives them to [`Found::restore`] compares
+    /// Returns the sums of the noted cells. Another process that gives them to [`InputFile::restore`] compares
     /// its own readings with them.
     pub fn sums(&self, noted: &Noted) -> Vec<(u64, u64)> {
         noted.take(&self.sums)

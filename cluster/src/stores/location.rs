@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::{env, fs, io};
 
 use super::checked::Sums;
-use super::found::Found;
+use super::found::InputFile;
 use super::hdfs::{Hdfs, HdfsLimits, one_spelling};
 use super::local;
 use super::local::Local;
@@ -187,7 +187,7 @@ impl Stores {
     /// # Errors
     /// [`Error::NotFound`] for an input that leads to no file, [`Error::BadName`] for a malformed pattern or
     /// a directory without files.
-    pub fn expand<S: AsRef<str>>(&self, inputs: &[S]) -> Result<Vec<Found>, Error> {
+    pub fn expand<S: AsRef<str>>(&self, inputs: &[S]) -> Result<Vec<InputFile>, Error> {
         let mut found = Vec::new();
         for inputs in inputs.iter().map(AsRef::as_ref) {
             if inputs.contains(',') && !self.local.exists(&self.absolute(inputs)?)? {
@@ -213,7 +213,7 @@ impl Stores {
         Ok(())
     }
 
-    fn expand_one(&self, input: &str, found: &mut Vec<Found>) -> Result<(), Error> {
+    fn expand_one(&self, input: &str, found: &mut Vec<InputFile>) -> Result<(), Error> {
         let (store, path) = self.locate(input)?;
         let (base, pattern) = literal_head(store.as_ref(), &path)?;
         let mut files = Vec::new();
@@ -257,7 +257,7 @@ impl Stores {
             let last = path[parent(&path).len()..].trim_start_matches('/');
             let name = NameBelow::new(below.unwrap_or(last))?;
             let sums = Arc::new(Sums::new(bytes, version));
-            found.push(Found { store: store.clone(), path, name, bytes, version, sums });
+            found.push(InputFile { store: store.clone(), path, name, bytes, version, sums });
         }
         Ok(())
     }
@@ -283,220 +283,4 @@ fn is_scheme(text: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::collection::vec;
-    use proptest::prelude::*;
-    use proptest::sample::select;
-    use tempfile::TempDir;
-
-    use super::*;
-
-    fn folder(names: &[&str]) -> (TempDir, String) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().to_str().unwrap().to_owned();
-        for name in names {
-            let file = folder.path().join(name);
-            fs::create_dir_all(file.parent().unwrap()).unwrap();
-            fs::write(file, name).unwrap();
-        }
-        (folder, path)
-    }
-
-    /// Returns the names that a pattern finds below `folder`.
-    fn names(folder: &str, pattern: &str) -> Vec<String> {
-        let found = Stores::new().expand(&[format!("{folder}/{pattern}")]).unwrap();
-        found.iter().map(|file| file.path[folder.len() + 1..].to_owned()).collect()
-    }
-
-    #[test]
-    fn every_kind_of_uri_leads_to_its_store_and_path() {
-        let stores = Stores::new();
-        let located = |uri| {
-            let (store, path) = stores.locate(uri).unwrap();
-            format!("{} {path}", store.prefix())
-        };
-        assert_eq!(located("/a//b/./c/"), " /a/b/c");
-        assert_eq!(located("file:///a/b"), " /a/b");
-        assert_eq!(located("file:/a/b"), " /a/b");
-        assert_eq!(located("/"), " /");
-        assert_eq!(located("a:b"), format!(" {}/a:b", std::env::current_dir().unwrap().display()));
-        assert_eq!(located("hdfs://127.0.0.1:9000/a//b/"), "hdfs://127.0.0.1:9000 /a/b");
-        assert_eq!(located("hdfs://127.0.0.1:9000"), "hdfs://127.0.0.1:9000 /");
-        assert_eq!(located("hdfs://127.0.0.1/文"), "hdfs://127.0.0.1 /文");
-        assert_eq!(located("hdfs://LocalHost.:9000/a"), located("hdfs://localhost:9000/a"));
-        assert_eq!(located("hdfs://LOCALHOST:9000/a"), "hdfs://localhost:9000 /a");
-        assert_eq!(located("s3://bucket/a//b c%20/"), "s3://bucket /a/b c%20");
-        assert_eq!(located("s3a://bucket"), "s3://bucket /");
-        assert_eq!(located("gs://bucket/文"), "gs://bucket /文");
-        let account = "container@account.dfs.core.windows.net";
-        assert_eq!(located(&format!("abfs://{account}/x")), format!("abfss://{account} /x"));
-    }
-
-    #[test]
-    fn relative_names_lie_below_the_directory() {
-        let (_guard, folder) = folder(&["a/x", "a,b"]);
-        let stores = Stores::below(&folder);
-        assert_eq!(stores.locate("a/x").unwrap().1, format!("{folder}/a/x"));
-        assert_eq!(stores.locate("/b").unwrap().1, "/b");
-        let found = stores.expand(&["a", "a,b"]).unwrap();
-        let names: Vec<_> = found.iter().map(|file| &file.path[folder.len()..]).collect();
-        assert_eq!(names, ["/a,b", "/a/x"]);
-    }
-
-    #[test]
-    fn dots_are_resolved_as_their_store_would() {
-        let (_guard, folder) = folder(&["a/b/x", "c"]);
-        std::os::unix::fs::symlink("a/b", format!("{folder}/link")).unwrap();
-        let stores = Stores::below(&folder);
-        let located = |uri: &str| Ok::<_, String>(stores.locate(uri).map_err(|error| error.to_string())?.1);
-        assert_eq!(located("a/../c/."), Ok(format!("{folder}/c")));
-        assert_eq!(located("link/../b/x"), Ok(format!("{folder}/a/b/x")), "as cat link/../b/x has it");
-        assert_eq!(located("new/../c"), Ok(format!("{folder}/c")));
-        assert_eq!(located("/../.."), Ok("/".to_owned()));
-        assert_eq!(located("hdfs://127.0.0.1/a/./b/../../c"), Ok("/c".to_owned()));
-        for (uri, hint) in [
-            ("hdfs://127.0.0.1/a/../../b", "above the root"),
-            ("s3://bucket/a/../b", "in a bucket"),
-            ("*/../c", "behind a pattern"),
-            ("a/b[1]/x/../c", "behind a pattern"),
-            ("hdfs://127.0.0.1/{a,b}/../c", "behind a pattern"),
-        ] {
-            let error = located(uri).unwrap_err();
-            assert!(error.contains(hint), "{uri}: {error}");
-        }
-    }
-
-    #[test]
-    fn a_name_node_is_met_once() {
-        let stores = Stores::new();
-        let (one, _) = stores.locate("hdfs://127.0.0.1:9000/a").unwrap();
-        assert!(Arc::ptr_eq(&one, &stores.locate("hdfs://127.0.0.1:9000/b").unwrap().0));
-        let (other, _) = stores.locate("hdfs://127.0.0.1:9001/a").unwrap();
-        assert!(!Arc::ptr_eq(&one, &other));
-    }
-
-    #[test]
-    fn unknown_schemes_name_the_known_ones() {
-        for (uri, hint) in [
-            ("ftp://host/x", "hdfs"),
-            ("s3:///x", "s3://bucket/path"),
-            ("file://host/x", "file:///path"),
-            ("", "empty"),
-        ] {
-            let error = Stores::new().locate(uri).err().unwrap().to_string();
-            assert!(error.contains(hint), "{error}");
-        }
-    }
-
-    #[test]
-    fn patterns_match_level_by_level() {
-        let (_guard, folder) = folder(&[
-            "2023/01/a.txt",
-            "2023/02/b.txt",
-            "2024/01/c.txt",
-            "2024/01/d.gz",
-            "e.txt",
-            "2024/_x/f.txt",
-            "2024/01/.g.txt",
-            "中文/一.txt",
-        ]);
-        assert_eq!(names(&folder, "*.txt"), ["e.txt"]);
-        assert_eq!(names(&folder, "*/*/*.txt"), ["2023/01/a.txt", "2023/02/b.txt", "2024/01/c.txt"]);
-        assert_eq!(names(&folder, "*/01"), ["2023/01/a.txt", "2024/01/c.txt", "2024/01/d.gz"]);
-        assert_eq!(names(&folder, "202[!3]"), ["2024/01/c.txt", "2024/01/d.gz"]);
-        assert_eq!(
-            names(&folder, "{2023/02,2024/{01,09}}/?.*"),
-            ["2023/02/b.txt", "2024/01/c.txt", "2024/01/d.gz"]
-        );
-        assert_eq!(names(&folder, "?文/[一二].*"), ["中文/一.txt"]);
-        assert_eq!(names(&folder, "2024/_x/*"), ["2024/_x/f.txt"]);
-    }
-
-    #[test]
-    fn a_link_to_nothing_is_never_passed_over() {
-        let (_guard, folder) = folder(&["a/x", "a/y"]);
-        std::os::unix::fs::symlink("nowhere", format!("{folder}/a/z")).unwrap();
-        for pattern in ["a", "*", "a/*"] {
-            let error = Stores::new().expand(&[format!("{folder}/{pattern}")]).err().unwrap();
-            assert!(matches!(error, Error::Io { path, .. } if path.ends_with("/a/z")), "{pattern}");
-        }
-    }
-
-    #[test]
-    fn lists_are_sorted_and_name_every_file_once() {
-        let (_guard, folder) = folder(&["b/x", "a/x", "a/y"]);
-        assert_eq!(names(&folder, &format!("b,{folder}/a/{{y,x}},,{folder}/a")), ["a/x", "a/y", "b/x"]);
-        let relative = |inputs: [&str; 2]| {
-            let found = Stores::new().expand(&inputs.map(|input| format!("{folder}/{input}"))).unwrap();
-            found.into_iter().map(|file| file.name.to_string()).collect::<Vec<_>>()
-        };
-        assert_eq!(relative(["", "a"]), relative(["a", ""]));
-    }
-
-    #[test]
-    fn names_are_relative_to_the_input() {
-        let (_guard, folder) = folder(&["art/1.txt", "art/old/2.txt"]);
-        let names = |pattern: &str| {
-            let found = Stores::new().expand(&[format!("{folder}/{pattern}")]).unwrap();
-            found.into_iter().map(|file| file.name.to_string()).collect::<Vec<_>>()
-        };
-        assert_eq!(names("art"), ["1.txt", "old/2.txt"]);
-        assert_eq!(names("art/"), ["1.txt", "old/2.txt"]);
-        assert_eq!(names("art/1.txt"), ["1.txt"]);
-        assert_eq!(names("a*/*.txt"), ["art/1.txt"]);
-        assert_eq!(names("art/{old,new}"), ["old/2.txt"]);
-    }
-
-    #[test]
-    fn what_exists_under_a_name_is_meant_by_it() {
-        let (_guard, folder) = folder(&["a[1].txt", "a1.txt", "b,c", "b", "d{1,2}"]);
-        assert_eq!(names(&folder, "a[1].txt"), ["a[1].txt"]);
-        assert_eq!(names(&folder, "a[1]*"), ["a1.txt"]);
-        assert_eq!(names(&folder, "b,c"), ["b,c"]);
-        assert_eq!(names(&folder, "d{1,2}"), ["d{1,2}"]);
-        assert_eq!(names(&folder, "a[[]*"), ["a[1].txt"]);
-        assert_eq!(names(&folder, "{a[1],b}{.txt,}"), ["a[1].txt", "b"]);
-    }
-
-    #[test]
-    fn an_input_that_leads_to_nothing_is_an_error_that_names_it() {
-        let (_guard, folder) = folder(&["a", "d/_SUCCESS"]);
-        let error = |input: &str| Stores::new().expand(&[format!("{folder}/{input}")]).err().unwrap();
-        assert!(matches!(error("*.txt"), Error::NotFound { path } if path.ends_with("/*.txt")));
-        assert!(matches!(error(&format!("a,{folder}/b")), Error::NotFound { path } if path.ends_with("/b")));
-        assert!(matches!(error("a/*"), Error::NotFound { .. }));
-        assert!(matches!(error("d"), Error::BadName { .. }));
-        assert!(matches!(error("{a"), Error::BadName { .. }));
-        assert!(matches!(error("a[*"), Error::BadName { .. }));
-    }
-
-    proptest! {
-        #[test]
-        fn whatever_the_input_a_file_lies_where_its_name_says_and_the_name_leads_nowhere_else(
-            files in vec(vec(select(vec!["a", "b", "ab", "...", "c d"]), 1..4), 1..6),
-            pattern in vec(select(vec![
-                "a", "b", "ab", "...", "c d", "*", "?", "[ab]", "a*", "{a,b}", "{a,..}", "{a,}", "{b,a/../b}", "..", ".", "",
-            ]), 1..6),
-        ) {
-            let outer = tempfile::tempdir().unwrap();
-            let root = outer.path().join("x/y/root");
-            fs::create_dir_all(&root).unwrap();
-            for names in files {
-                let file = root.join(names.join("/"));
-                // A path may be both a file and a folder; the first one stays.
-                if fs::create_dir_all(file.parent().unwrap()).is_ok() && !file.exists() {
-                    fs::write(file, "").unwrap();
-                }
-            }
-            fs::write(outer.path().join("x/a"), "").unwrap();
-            let root = fs::canonicalize(root).unwrap();
-            let uri = format!("{}/{}", root.display(), pattern.join("/"));
-            for file in Stores::new().expand(&[uri]).unwrap_or_default() {
-                prop_assert!(!file.name.is_empty() && !file.name.starts_with('/'), "{:?}", file.name);
-                prop_assert!(file.name.split('/').all(|part| !["", ".", ".."].contains(&part)), "{:?}", file.name);
-                prop_assert!(file.path.ends_with(&format!("/{}", &*file.name)), "{} {:?}", file.path, file.name);
-                prop_assert_eq!(fs::canonicalize(&file.path).unwrap(), PathBuf::from(&file.path));
-            }
-        }
-    }
-}
+mod tests;

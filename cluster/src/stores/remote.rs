@@ -21,7 +21,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
 /// Reason why a task gave no answer.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Silence {
+pub(crate) enum NoAnswer {
     /// No answer came within this time.
     Late(Duration),
     /// The task ended without an answer: it panicked, or had no more to say.
@@ -44,7 +44,7 @@ pub(crate) fn wait<T: Send + 'static>(
     runtime: &Runtime,
     limit: Duration,
     work: impl Future<Output = T> + Send + 'static,
-) -> Result<T, Silence> {
+) -> Result<T, NoAnswer> {
     let (sender, answers) = mpsc::channel();
     // After the deadline nobody receives the answer.
     let task = runtime.spawn(async move { drop(sender.send(work.await)) });
@@ -54,10 +54,10 @@ pub(crate) fn wait<T: Send + 'static>(
 }
 
 /// Receives the next message of a task.
-pub(crate) fn receive<T>(messages: &Receiver<T>, limit: Duration) -> Result<T, Silence> {
+pub(crate) fn receive<T>(messages: &Receiver<T>, limit: Duration) -> Result<T, NoAnswer> {
     messages.recv_timeout(limit).map_err(|error| match error {
-        RecvTimeoutError::Disconnected => Silence::Broken,
-        RecvTimeoutError::Timeout => Silence::Late(limit),
+        RecvTimeoutError::Disconnected => NoAnswer::Broken,
+        RecvTimeoutError::Timeout => NoAnswer::Late(limit),
     })
 }
 
@@ -70,14 +70,14 @@ pub(crate) fn receive<T>(messages: &Receiver<T>, limit: Duration) -> Result<T, S
 /// | 2 | a pause of 0.4 to 0.6 s |
 /// | 3 | a pause of 0.8 to 1.2 s |
 /// | 4 | the error is returned |
-pub(crate) struct Patience {
+pub(crate) struct Backoff {
     left: u32,
     pause: Duration,
 }
 
-impl Patience {
+impl Backoff {
     pub(crate) fn new(attempts: u32) -> Self {
-        Patience { left: attempts, pause: FIRST_PAUSE }
+        Backoff { left: attempts, pause: FIRST_PAUSE }
     }
 
     /// Waits before the next attempt. Returns `error` instead if no attempt is left, or if another one could
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn only_what_may_pass_is_tried_again() {
         let error = |kind: io::ErrorKind| Error::io("x", "read", kind.into());
-        let mut patience = Patience::new(3);
+        let mut patience = Backoff::new(3);
         assert!(patience.spend(error(io::ErrorKind::TimedOut)).is_ok());
         assert!(patience.spend(error(io::ErrorKind::NotFound)).is_err());
         assert!(patience.spend(error(io::ErrorKind::TimedOut)).is_err());

@@ -2,7 +2,7 @@
 
 use operators::DocBatch;
 
-use crate::parts::part::{Copies, Kind};
+use crate::parts::part::{Copies, PartKind};
 use crate::text::compression::Compression;
 use crate::text::line_reader::{LineNumbers, Lines, place};
 use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer};
@@ -87,7 +87,7 @@ struct LineWriter<'a> {
 impl Writer for LineWriter<'_> {
     fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
         let mut lines = Lines::open(piece, &self.reading)?;
-        let kind = Kind::of(lines.compression(), lines.charset(), b"");
+        let kind = PartKind::of(lines.compression(), lines.charset(), b"");
         while lines.advance_to_text()? {
             let line = lines.line();
             let record = [line.bytes, lines.charset().missing_newline(line.bytes)];
@@ -100,7 +100,7 @@ impl Writer for LineWriter<'_> {
 
     fn keep_none(&mut self, piece: &Piece) -> Result<bool, Error> {
         let lines = Lines::open(piece, &self.reading)?;
-        self.copies.keep_none(&Kind::of(lines.compression(), lines.charset(), b""))
+        self.copies.keep_none(&PartKind::of(lines.compression(), lines.charset(), b""))
     }
 
     fn finish(self: Box<Self>) -> Result<(), Error> {

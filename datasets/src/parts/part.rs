@@ -9,28 +9,28 @@ use crate::{Encoding, Error, Fate, Parts};
 
 /// Properties that all records of a part share. A new part begins where they change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Kind {
+pub(crate) struct PartKind {
     compression: Compression,
     encoding: Option<Encoding>,
     /// Bytes at the beginning of the part, before its first record.
     head: Vec<u8>,
 }
 
-impl Kind {
+impl PartKind {
     /// Returns the kind of files that this program writes on its own account: UTF-8, uncompressed.
     pub fn plain() -> Self {
-        Kind { compression: Compression::None, encoding: None, head: Vec::new() }
+        PartKind { compression: Compression::None, encoding: None, head: Vec::new() }
     }
 
     /// Returns the kind of the records of a file of lines. `head` is the beginning of each part, behind the
     /// byte order mark that UTF-16 needs.
     pub fn of(compression: Compression, charset: Charset, head: &[u8]) -> Self {
         let mark = if charset.unit() == 2 { charset.encode("\u{feff}", b"") } else { Default::default() };
-        Kind { compression, encoding: charset.encoding(), head: [&mark, head].concat() }
+        PartKind { compression, encoding: charset.encoding(), head: [&mark, head].concat() }
     }
 }
 
-/// Writer of records to the current part. It begins a new part where their [`Kind`] changes.
+/// Writer of records to the current part. It begins a new part where their [`PartKind`] changes.
 ///
 /// No part is created before the first record or a call of `begin`, so a folder without records has no file.
 pub(crate) struct PartWriter<'a> {
@@ -42,7 +42,7 @@ pub(crate) struct PartWriter<'a> {
 
 /// The part that is being written.
 struct Current {
-    kind: Kind,
+    kind: PartKind,
     encoder: Encoder,
     records: u64,
 }
@@ -54,7 +54,7 @@ impl<'a> PartWriter<'a> {
     }
 
     /// Creates a part of this kind, unless the current one has it.
-    pub fn begin(&mut self, kind: &Kind) -> Result<(), Error> {
+    pub fn begin(&mut self, kind: &PartKind) -> Result<(), Error> {
         if self.current.as_ref().is_none_or(|current| current.kind != *kind) {
             let ended = self.current.take();
             self.close(ended)?;
@@ -68,7 +68,7 @@ impl<'a> PartWriter<'a> {
     }
 
     /// Writes one record, given in any number of slices.
-    pub fn write(&mut self, kind: &Kind, record: &[&[u8]]) -> Result<(), Error> {
+    pub fn write(&mut self, kind: &PartKind, record: &[&[u8]]) -> Result<(), Error> {
         self.begin(kind)?;
         let Some(current) = &mut self.current else { return Ok(()) };
         current.records += 1;
@@ -117,7 +117,7 @@ impl<'a> Copies<'a> {
     pub fn put(
         &mut self,
         fate: Option<Fate>,
-        kind: &Kind,
+        kind: &PartKind,
         record: &[&[u8]],
         whole: bool,
     ) -> Result<bool, Error> {
@@ -134,7 +134,7 @@ impl<'a> Copies<'a> {
     }
 
     /// Begins a kept part without records.
-    pub fn keep_none(&mut self, kind: &Kind) -> Result<bool, Error> {
+    pub fn keep_none(&mut self, kind: &PartKind) -> Result<bool, Error> {
         self.kept.begin(kind)?;
         Ok(true)
     }

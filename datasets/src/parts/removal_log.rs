@@ -4,7 +4,7 @@ use std::io;
 
 use serde::Serialize;
 
-use super::part::{Kind, PartWriter};
+use super::part::{PartKind, PartWriter};
 use crate::{Error, Parts, Removal};
 
 /// Folder of the removal logs. Its name begins with `_`, so no format takes its files for input.
@@ -26,7 +26,7 @@ impl<'a> Reasons<'a> {
     pub fn write(&mut self, removal: &Removal) -> Result<(), Error> {
         self.line.clear();
         write_line(&mut self.line, removal).map_err(|error| Error::writing("removed", error))?;
-        self.part.write(&Kind::plain(), &[&self.line])
+        self.part.write(&PartKind::plain(), &[&self.line])
     }
 
     /// Finishes the part, if there is one.

@@ -12,7 +12,7 @@ use crate::Reading;
 const MAX_DEPTH: usize = 128;
 
 /// The id of a document, if it has one, and its text.
-pub(crate) type Document<'l> = (Option<Cow<'l, str>>, Cow<'l, str>);
+pub(crate) type JsonDocument<'l> = (Option<Cow<'l, str>>, Cow<'l, str>);
 
 /// Reason why a line holds no document.
 #[derive(Debug, PartialEq)]
@@ -41,7 +41,7 @@ impl fmt::Display for Refusal {
 /// Extracts the document of a line.
 ///
 /// Strings without escapes are borrowed from the line. If a name occurs twice, the last value counts.
-pub(crate) fn document<'l>(line: &'l str, reading: &Reading) -> Result<Document<'l>, Refusal> {
+pub(crate) fn document<'l>(line: &'l str, reading: &Reading) -> Result<JsonDocument<'l>, Refusal> {
     let text = line.trim_ascii_end();
     if !text.trim_ascii_start().starts_with('{') {
         return Err("not a JSON object at byte 0 of the line".to_owned().into());
@@ -59,7 +59,7 @@ pub(crate) fn document<'l>(line: &'l str, reading: &Reading) -> Result<Document<
         Some(id) if id.starts_with('"') && !id.contains('\\') => Some(Cow::Borrowed(&id[1..id.len() - 1])),
         Some(id) if id.starts_with('"') => {
             let mut json = serde_json::Deserializer::from_str(id);
-            Some(Text(id_field).deserialize(&mut json).map_err(|error| reason(&error))?)
+            Some(JsonText(id_field).deserialize(&mut json).map_err(|error| reason(&error))?)
         }
         Some(id) if id.starts_with(|c: char| c == '-' || c.is_ascii_digit()) => Some(Cow::Borrowed(id)),
         None if id_required && id_field == reading.text() => Some(text.clone()),
@@ -75,13 +75,13 @@ pub(crate) fn document<'l>(line: &'l str, reading: &Reading) -> Result<Document<
 /// Returns the names of an object's members that are `wanted`. If `object` is no object, there are none.
 pub(crate) fn names(object: &str, wanted: impl FnMut(&str) -> bool) -> Vec<String> {
     let mut json = serde_json::Deserializer::from_str(object);
-    json.deserialize_map(Names(wanted)).unwrap_or_default()
+    json.deserialize_map(FieldNames(wanted)).unwrap_or_default()
 }
 
 /// Reader of the names of an object's members.
-struct Names<W>(W);
+struct FieldNames<W>(W);
 
-impl<'l, W: FnMut(&str) -> bool> Visitor<'l> for Names<W> {
+impl<'l, W: FnMut(&str) -> bool> Visitor<'l> for FieldNames<W> {
     type Value = Vec<String>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -151,33 +151,33 @@ struct Wanted<'f> {
 }
 
 #[derive(Default)]
-struct Found<'l> {
+struct JsonFound<'l> {
     id: Option<&'l RawValue>,
     text: Option<Cow<'l, str>>,
 }
 
 impl<'l> DeserializeSeed<'l> for Wanted<'_> {
-    type Value = Found<'l>;
+    type Value = JsonFound<'l>;
 
-    fn deserialize<D: Deserializer<'l>>(self, json: D) -> Result<Found<'l>, D::Error> {
+    fn deserialize<D: Deserializer<'l>>(self, json: D) -> Result<JsonFound<'l>, D::Error> {
         json.deserialize_map(self)
     }
 }
 
 impl<'l> Visitor<'l> for Wanted<'_> {
-    type Value = Found<'l>;
+    type Value = JsonFound<'l>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON object")
     }
 
-    fn visit_map<M: MapAccess<'l>>(self, mut members: M) -> Result<Found<'l>, M::Error> {
-        let mut found = Found::default();
+    fn visit_map<M: MapAccess<'l>>(self, mut members: M) -> Result<JsonFound<'l>, M::Error> {
+        let mut found = JsonFound::default();
         while let Some(member) = members.next_key_seed(Name(self))? {
             match member {
-                Member::Text => found.text = Some(members.next_value_seed(Text(self.text))?),
-                Member::Id => found.id = Some(members.next_value()?),
-                Member::Other => {
+                JsonMember::JsonText => found.text = Some(members.next_value_seed(JsonText(self.text))?),
+                JsonMember::Id => found.id = Some(members.next_value()?),
+                JsonMember::Other => {
                     members.next_value::<IgnoredAny>()?;
                 }
             }
@@ -186,9 +186,9 @@ impl<'l> Visitor<'l> for Wanted<'_> {
     }
 }
 
-enum Member {
+enum JsonMember {
     Id,
-    Text,
+    JsonText,
     Other,
 }
 
@@ -196,33 +196,33 @@ enum Member {
 struct Name<'f>(Wanted<'f>);
 
 impl<'l> DeserializeSeed<'l> for Name<'_> {
-    type Value = Member;
+    type Value = JsonMember;
 
-    fn deserialize<D: Deserializer<'l>>(self, json: D) -> Result<Member, D::Error> {
+    fn deserialize<D: Deserializer<'l>>(self, json: D) -> Result<JsonMember, D::Error> {
         json.deserialize_str(self)
     }
 }
 
 impl Visitor<'_> for Name<'_> {
-    type Value = Member;
+    type Value = JsonMember;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a name")
     }
 
-    fn visit_str<E>(self, name: &str) -> Result<Member, E> {
+    fn visit_str<E>(self, name: &str) -> Result<JsonMember, E> {
         Ok(match name {
-            name if name == self.0.text => Member::Text,
-            name if name == self.0.id => Member::Id,
-            _ => Member::Other,
+            name if name == self.0.text => JsonMember::JsonText,
+            name if name == self.0.id => JsonMember::Id,
+            _ => JsonMember::Other,
         })
     }
 }
 
 /// Reader of a string, the value of the named field.
-struct Text<'f>(&'f str);
+struct JsonText<'f>(&'f str);
 
-impl<'l> DeserializeSeed<'l> for Text<'_> {
+impl<'l> DeserializeSeed<'l> for JsonText<'_> {
     type Value = Cow<'l, str>;
 
     fn deserialize<D: Deserializer<'l>>(self, json: D) -> Result<Cow<'l, str>, D::Error> {
@@ -230,7 +230,7 @@ impl<'l> DeserializeSeed<'l> for Text<'_> {
     }
 }
 
-impl<'l> Visitor<'l> for Text<'_> {
+impl<'l> Visitor<'l> for JsonText<'_> {
     type Value = Cow<'l, str>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -26,7 +26,7 @@ use crate::cli::terminal::{print, say};
 use crate::cli::values::{output_and_inputs, paths};
 use crate::corpus::input::InputOptions;
 use crate::corpus::plan::Plan;
-use crate::output::summary::{Clock, InputFile};
+use crate::output::summary::{Clock, InputEntry};
 use crate::output::tables::{LabelRow, write_labels};
 use crate::output::{FileList, OutputFolder};
 use crate::progress::usage::ResourceUsage;
@@ -208,7 +208,7 @@ impl CompareJob<'_> {
             process: ResourceUsage::measure(),
             seconds: clock.seconds(),
             stages: self.progress.rows(),
-            input: plan.files.iter().map(InputFile::of).collect(),
+            input: plan.files.iter().map(InputEntry::of).collect(),
         };
         let at = self.progress.worker(0);
         at.enter(Stage::Commit);

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::testing::Tested;
 use super::training::Label;
-use crate::output::summary::InputFile;
+use crate::output::summary::InputEntry;
 use crate::progress::StageRow;
 use crate::progress::usage::ResourceUsage;
 
@@ -26,7 +26,7 @@ pub(super) struct Report {
     pub process: ResourceUsage,
     pub seconds: BTreeMap<&'static str, f64>,
     pub stages: Vec<StageRow>,
-    pub input: Vec<InputFile>,
+    pub input: Vec<InputEntry>,
 }
 
 #[derive(Debug, Default, Serialize)]

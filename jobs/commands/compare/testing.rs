@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use cluster::Cluster;
+use cluster::Group;
 use datasets::{Error, Reading};
 use operators::classify::{Measure, counts, simhash};
 use operators::text::Cleaner;
@@ -60,7 +60,7 @@ impl Testing<'_> {
     pub fn run(&self, workers: usize) -> Result<Tested> {
         let stage = (self.progress, Stage::Compare);
         let mut all = Tested::default();
-        for tested in splits::each_split(self.plan, &Cluster::alone(workers), stage, |at, number, split| {
+        for tested in splits::each_split(self.plan, &Group::alone(workers), stage, |at, number, split| {
             self.split(at, number, split)
         })? {
             all.rows.extend(tested.rows);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use anyhow::Result;
-use cluster::Cluster;
+use cluster::Group;
 use datasets::{Error, Reading};
 use operators::classify::{ClassSum, Classes, Division, counts};
 use operators::flow::ClassSums;
@@ -81,7 +81,7 @@ impl Training {
     ///
     /// Memory: that of [`ClassSums`], then that of [`Classes`]; 16 bytes for each document for testing.
     pub fn run(self, workers: usize) -> Result<Trained> {
-        Ok(join(Cluster::alone(workers).run(move |worker| self.on_worker(worker))?))
+        Ok(join(Group::alone(workers).run(move |worker| self.on_worker(worker))?))
     }
 
     fn on_worker(&self, worker: &mut Worker) -> Result<TrainingPart> {

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
-use cluster::Cluster;
+use cluster::Group;
 use datasets::Reading;
 use operators::flow::BlockLoad;
 use operators::hash::Secret;
@@ -39,7 +39,7 @@ pub(crate) struct CorpusSearch {
     pub reading: Reading,
     /// Least similarity of the features of a pair of matching fingerprints; `None` if pairs are not verified.
     pub verify: Option<Similarity>,
-    pub cluster: Arc<Cluster>,
+    pub cluster: Arc<Group>,
     pub progress: Arc<Progress>,
     /// Number of records that may be rejected; `None` for any number.
     pub max_rejects: Option<u64>,

@@ -148,7 +148,7 @@ impl FrameFile {
 
     /// Reads the frame at `offset` into `payload`. Returns the offset of the next frame.
     pub fn read(&self, offset: u64, payload: &mut Vec<u8>) -> Result<u64, Error> {
-        let lost = |cause| Error::ScratchLost {
+        let lost = |cause| Error::SpillLost {
             folder: self.scratch.folder.to_path_buf(),
             offset,
             cause: Arc::new(cause),
@@ -171,7 +171,7 @@ fn failed(folder: &Path, bytes: usize, cause: io::Error) -> Error {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
             Error::DiskFull { folder, bytes }
         }
-        _ => Error::SpillBudget { folder, cause: Arc::new(cause) },
+        _ => Error::Spill { folder, cause: Arc::new(cause) },
     }
 }
 

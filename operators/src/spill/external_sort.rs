@@ -355,7 +355,7 @@ mod tests {
         for at in 0..whole.spilled().bytes as usize {
             for twin in [Twin { damaged: Some(at), ..Twin::default() }, Twin { cut: at, ..Twin::default() }] {
                 let error = sorted(&all, &twin.scratch(1000), false).unwrap_err();
-                assert!(matches!(error, Error::ScratchLost { .. }), "{at}: {error}");
+                assert!(matches!(error, Error::SpillLost { .. }), "{at}: {error}");
             }
         }
     }

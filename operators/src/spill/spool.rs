@@ -157,6 +157,6 @@ mod tests {
         assert!(full.scan(|_, _| -> Result<(), Error> { panic!("not all documents") }).is_err());
         let damaged = spool(&docs, &Twin { damaged: Some(70_000), ..Twin::default() }.scratch(400_000));
         damaged.check().unwrap();
-        assert!(matches!(scanned(&damaged), Err(Error::ScratchLost { .. })));
+        assert!(matches!(scanned(&damaged), Err(Error::SpillLost { .. })));
     }
 }

@@ -4,15 +4,15 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Instant;
 
-use super::super::channel::{Channel, Record};
-use super::super::handshake::{self, Hello, Kind, SEALED, Secret, Verdict};
+use super::super::channel::{RecordType, SealedChannel};
+use super::super::handshake::{self, ConnectionKind, Hello, SEALED, SharedSecret, Verdict};
 use super::*;
 
 const TICK: Duration = Duration::from_millis(100);
 
 /// Returns both ends of a connection whose handshake is done, and two streams between them. The first stream
 /// gives the client's sealed bytes; sealed bytes that are written to the second one reach the server.
-fn connected() -> (Channel, (TcpStream, TcpStream), Channel) {
+fn connected() -> (SealedChannel, (TcpStream, TcpStream), SealedChannel) {
     let listen = || TcpListener::bind("127.0.0.1:0").unwrap();
     let (front, back) = (listen(), listen());
     let deadline = Instant::now() + PATIENCE;
@@ -34,18 +34,23 @@ fn connected() -> (Channel, (TcpStream, TcpStream), Channel) {
         from.write_all(&message[..17]).unwrap();
     });
     let calling = thread::spawn(move || {
-        let hello = Hello { from: 1, to: 0, kind: Kind::Data };
-        let (_, keys) = handshake::call(&client, &Secret::of_token(TOKEN), &hello, &JOB, deadline).unwrap();
-        Channel::new(client, keys, SEALED, TICK, 5).unwrap()
+        let hello = Hello { from: 1, to: 0, kind: ConnectionKind::Data };
+        let (_, keys) =
+            handshake::call(&client, &SharedSecret::of_token(TOKEN), &hello, &JOB, deadline).unwrap();
+        SealedChannel::new(client, keys, SEALED, TICK, 5).unwrap()
     });
-    let caller = handshake::answer(&server, &Secret::of_token(TOKEN), 0, deadline).unwrap();
+    let caller = handshake::answer(&server, &SharedSecret::of_token(TOKEN), 0, deadline).unwrap();
     let keys = caller.say(&server, Verdict::Welcome, deadline).unwrap();
     relay.join().unwrap();
-    (calling.join().unwrap(), (from_client, to_server), Channel::new(server, keys, SEALED, TICK, 5).unwrap())
+    (
+        calling.join().unwrap(),
+        (from_client, to_server),
+        SealedChannel::new(server, keys, SEALED, TICK, 5).unwrap(),
+    )
 }
 
 /// Returns the bytes that a client sends for these parts and the close after them.
-fn wire(client: &mut Channel, from_client: &mut TcpStream, parts: &[&[u8]]) -> Vec<u8> {
+fn wire(client: &mut SealedChannel, from_client: &mut TcpStream, parts: &[&[u8]]) -> Vec<u8> {
     parts.iter().for_each(|part| client.sender.write_all(part).unwrap());
     client.sender.close().unwrap();
     let mut wire = Vec::new();
@@ -54,7 +59,7 @@ fn wire(client: &mut Channel, from_client: &mut TcpStream, parts: &[&[u8]]) -> V
 }
 
 /// Returns all that the server reads, and the error at the end, if any.
-fn heard(mut server: Channel) -> (Vec<u8>, Option<ErrorKind>) {
+fn heard(mut server: SealedChannel) -> (Vec<u8>, Option<ErrorKind>) {
     let mut said = Vec::new();
     let end = server.receiver.read_to_end(&mut said);
     (said, end.err().map(|error| error.kind()))
@@ -76,7 +81,7 @@ fn what_goes_in_comes_out_whatever_its_length() {
     assert!(client.sender.write(b"more").is_err() && !client.sender.beat().unwrap());
     for _ in 0..2 {
         assert_eq!(server.receiver.read(&mut [0]).unwrap(), 0);
-        assert_eq!(server.receiver.record().unwrap(), Record::Close);
+        assert_eq!(server.receiver.record().unwrap(), RecordType::Close);
     }
     drop((client, server));
     let _ = pump.join().unwrap();

@@ -42,7 +42,8 @@ fn bytes_of_all_meet_at_the_first_and_its_bytes_reach_all() {
             all.iter().map(|bytes| bytes.len() as u8 ^ bytes.last().copied().unwrap_or(9)).collect()
         });
         let lengths = cluster.broadcast(lengths).unwrap();
-        let words = cluster.meet(cluster.index().to_string(), |all| Ok::<_, Error>(all.join("+"))).unwrap();
+        let words =
+            cluster.all_reduce(cluster.index().to_string(), |all| Ok::<_, Error>(all.join("+"))).unwrap();
         cluster.leave().unwrap();
         (lengths, words)
     });
@@ -55,7 +56,7 @@ fn bytes_of_all_meet_at_the_first_and_its_bytes_reach_all() {
 fn each_process_gets_its_own_part_of_what_was_merged() {
     let parts = each(3, 1, |cluster, _lost| {
         let mine = format!("{0}{0}", cluster.index());
-        let part = cluster.meet_apart(mine, |all| {
+        let part = cluster.reduce_scatter(mine, |all| {
             let all = all.join("+");
             Ok::<_, Error>((0..3).map(|to| format!("{all} for {to}")).collect())
         });
@@ -68,14 +69,14 @@ fn each_process_gets_its_own_part_of_what_was_merged() {
 
 #[test]
 fn alone_everything_stays_as_it_is() {
-    let cluster = Cluster::alone(2);
+    let cluster = Group::alone(2);
     assert_eq!((cluster.index(), cluster.processes(), cluster.all_workers()), (0, 1, 2));
     assert_eq!(cluster.gather(vec![1]).unwrap(), Some(vec![vec![1]]));
     assert_eq!(cluster.broadcast(Some(vec![2])).unwrap(), [2]);
-    assert_eq!(cluster.meet(3, Ok::<_, Error>).unwrap(), [3]);
-    assert_eq!(cluster.meet_apart(4, Ok::<_, Error>).unwrap(), 4);
+    assert_eq!(cluster.all_reduce(3, Ok::<_, Error>).unwrap(), [3]);
+    assert_eq!(cluster.reduce_scatter(4, Ok::<_, Error>).unwrap(), 4);
     assert!(
-        cluster.meet_apart((), |_| Ok::<_, Error>(Vec::<()>::new())).is_err(),
+        cluster.reduce_scatter((), |_| Ok::<_, Error>(Vec::<()>::new())).is_err(),
         "there is a part for each"
     );
     cluster.leave().unwrap();

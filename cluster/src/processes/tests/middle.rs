@@ -88,7 +88,7 @@ fn two(limits: &Limits) -> (Middle, [Joined; 2]) {
     let middle = Middle::start(&addresses[0]);
     let behind = vec![middle.address.clone(), addresses[1].clone()];
     let joining = |index: usize, addresses: &[String]| {
-        let place = Place { index, addresses: addresses.to_vec(), workers: 1 };
+        let place = Membership { index, addresses: addresses.to_vec(), workers: 1 };
         let limits = limits.clone();
         thread::spawn(move || join(place, limits))
     };

@@ -24,32 +24,32 @@ fn addresses(count: usize) -> Vec<String> {
     listeners.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect()
 }
 
-fn places(addresses: &[String], workers: usize) -> impl Iterator<Item = Place> {
-    (0..addresses.len()).map(move |index| Place { index, addresses: addresses.to_vec(), workers })
+fn places(addresses: &[String], workers: usize) -> impl Iterator<Item = Membership> {
+    (0..addresses.len()).map(move |index| Membership { index, addresses: addresses.to_vec(), workers })
 }
 
 /// Result of joining, and the receiver of the line of `on_lost`.
-type Joined = (Result<Cluster, Error>, mpsc::Receiver<String>);
+type Joined = (Result<Group, Error>, mpsc::Receiver<String>);
 
 /// Joins a job with the token of the tests.
-fn join(place: Place, limits: Limits) -> Joined {
+fn join(place: Membership, limits: Limits) -> Joined {
     join_as(place, JOB, TOKEN, limits)
 }
 
-fn join_as(place: Place, job: [u8; 32], token: &[u8], limits: Limits) -> Joined {
+fn join_as(place: Membership, job: [u8; 32], token: &[u8], limits: Limits) -> Joined {
     let (lost, line) = mpsc::channel();
     let on_lost = move |line: &str| drop(lost.send(line.to_owned()));
-    (Cluster::join(place, job, token, limits, Box::new(on_lost)), line)
+    (Group::join(place, job, token, limits, Box::new(on_lost)), line)
 }
 
 /// Runs `work` in each of `count` processes once all are connected, and returns the results in their order.
 fn each<T: Send + 'static>(
     count: usize,
     workers: usize,
-    work: impl Fn(Cluster, mpsc::Receiver<String>) -> T + Clone + Send + 'static,
+    work: impl Fn(Group, mpsc::Receiver<String>) -> T + Clone + Send + 'static,
 ) -> Vec<T> {
     let all_there = Arc::new(Barrier::new(count));
-    let start = |place: Place| {
+    let start = |place: Membership| {
         let (work, all_there) = (work.clone(), Arc::clone(&all_there));
         thread::spawn(move || {
             let (cluster, lost) = join(place, Limits::default());

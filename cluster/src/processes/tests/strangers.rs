@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Instant;
 
-use super::super::handshake::{self, Hello, Kind, Secret, Verdict};
+use super::super::handshake::{self, ConnectionKind, Hello, SharedSecret, Verdict};
 use super::*;
 
 /// Limit that is long enough for a busy machine and short enough to wait for.
@@ -14,8 +14,8 @@ fn limits() -> Limits {
     Limits { handshake: HANDSHAKE, ..Limits::default() }
 }
 
-fn secret(token: &[u8]) -> Secret {
-    Secret::of_token(token)
+fn secret(token: &[u8]) -> SharedSecret {
+    SharedSecret::of_token(token)
 }
 
 /// Connects as soon as somebody listens.
@@ -54,7 +54,7 @@ fn assert_refused(stream: TcpStream) {
 }
 
 /// Performs a handshake as a process that knows the token.
-fn call(address: &str, from: u32, to: u32, kind: Kind) -> std::io::Result<Verdict> {
+fn call(address: &str, from: u32, to: u32, kind: ConnectionKind) -> std::io::Result<Verdict> {
     let hello = Hello { from, to, kind };
     let called = handshake::call(&connect(address), &secret(TOKEN), &hello, &JOB, Instant::now() + PATIENCE);
     called.map(|(verdict, _)| verdict)
@@ -71,7 +71,7 @@ fn recorded(to: u32) -> (Vec<u8>, Vec<u8>) {
         handshake::answer(&stream, &secret(TOKEN), to as usize, Instant::now() + PATIENCE).unwrap()
     });
     let calling = thread::spawn(move || {
-        let hello = Hello { from: 1, to, kind: Kind::Control };
+        let hello = Hello { from: 1, to, kind: ConnectionKind::Control };
         let stream = TcpStream::connect(middle).unwrap();
         let _ = handshake::call(&stream, &secret(TOKEN), &hello, &JOB, Instant::now() + PATIENCE);
     });
@@ -116,20 +116,32 @@ fn disturb(address: &str) -> Vec<TcpStream> {
         }
     });
     held.push(slow);
-    let hello = Hello { from: 1, to: 0, kind: Kind::Control };
+    let hello = Hello { from: 1, to: 0, kind: ConnectionKind::Control };
     let other =
         handshake::call(&connect(address), &secret(b"not ours"), &hello, &JOB, Instant::now() + PATIENCE);
     assert!(other.is_err(), "another token");
-    assert_eq!(call(address, 0, 0, Kind::Data).unwrap(), Verdict::NotAwaited, "the server's own index");
-    assert_eq!(call(address, 9, 0, Kind::Data).unwrap(), Verdict::NotAwaited, "an index out of range");
-    assert_eq!(call(address, u32::MAX, 0, Kind::Control).unwrap(), Verdict::NotAwaited, "a large one");
+    assert_eq!(
+        call(address, 0, 0, ConnectionKind::Data).unwrap(),
+        Verdict::NotAwaited,
+        "the server's own index"
+    );
+    assert_eq!(
+        call(address, 9, 0, ConnectionKind::Data).unwrap(),
+        Verdict::NotAwaited,
+        "an index out of range"
+    );
+    assert_eq!(
+        call(address, u32::MAX, 0, ConnectionKind::Control).unwrap(),
+        Verdict::NotAwaited,
+        "a large one"
+    );
     held
 }
 
 #[test]
 fn no_stranger_disturbs_a_start_and_none_gets_in() {
     let addresses = addresses(3);
-    let starting = |place: Place| thread::spawn(move || join(place, limits()));
+    let starting = |place: Membership| thread::spawn(move || join(place, limits()));
     let mut places = places(&addresses, 1);
     let first = starting(places.next().unwrap());
     let mut strangers = disturb(&addresses[0]);
@@ -159,12 +171,12 @@ fn no_stranger_disturbs_a_start_and_none_gets_in() {
 #[test]
 fn who_calls_somebody_else_gets_no_answer() {
     let addresses = addresses(2);
-    let joining = |place: Place| thread::spawn(move || join(place, limits()).0.unwrap().leave());
+    let joining = |place: Membership| thread::spawn(move || join(place, limits()).0.unwrap().leave());
     let mut places = places(&addresses, 1);
     let first = joining(places.next().unwrap());
     let (hello, _) = recorded(2);
     assert_eq!(refused(say(&addresses[0], &hello)), 0);
-    assert!(call(&addresses[0], 1, 2, Kind::Control).is_err());
+    assert!(call(&addresses[0], 1, 2, ConnectionKind::Control).is_err());
     // A hello for process 0 is answered.
     let (hello, _) = recorded(0);
     assert_eq!(refused(say(&addresses[0], &hello)), 48);
@@ -177,7 +189,7 @@ fn who_calls_somebody_else_gets_no_answer() {
 fn of_many_who_say_nothing_64_are_heard_out_and_the_others_turned_away_at_once() {
     let addresses = addresses(2);
     let limits = Limits { handshake: PATIENCE * 2, ..Limits::default() };
-    let joining = |place: Place| {
+    let joining = |place: Membership| {
         let limits = limits.clone();
         thread::spawn(move || join(place, limits).0.unwrap().leave())
     };
@@ -201,11 +213,11 @@ fn an_index_that_has_come_is_not_given_again() {
     let mut places = places(&addresses, 1);
     let first = places.next().unwrap();
     let first = thread::spawn(move || join(first, limits()).0.map(drop));
-    let hello = Hello { from: 1, to: 0, kind: Kind::Data };
+    let hello = Hello { from: 1, to: 0, kind: ConnectionKind::Data };
     let held = connect(&addresses[0]);
     let called = handshake::call(&held, &secret(TOKEN), &hello, &JOB, Instant::now() + PATIENCE);
     assert_eq!(called.unwrap().0, Verdict::Welcome);
-    assert_eq!(call(&addresses[0], 1, 0, Kind::Data).unwrap(), Verdict::Taken);
+    assert_eq!(call(&addresses[0], 1, 0, ConnectionKind::Data).unwrap(), Verdict::Taken);
     let error = join(places.next().unwrap(), limits()).0.map(drop).unwrap_err().to_string();
     assert_eq!(error, format!("process 0 ({}) has met another process 1", addresses[0]));
     // That process has connected to process 0 before, and tells it.
@@ -216,7 +228,7 @@ fn an_index_that_has_come_is_not_given_again() {
 #[test]
 fn processes_of_two_configurations_say_so_on_both_sides() {
     let addresses = addresses(2);
-    let joining = |(place, job): (Place, [u8; 32])| {
+    let joining = |(place, job): (Membership, [u8; 32])| {
         thread::spawn(move || join_as(place, job, TOKEN, limits()).0.map(drop).unwrap_err().to_string())
     };
     let threads: Vec<_> = places(&addresses, 1).zip([JOB, [8; 32]]).map(joining).collect();
@@ -229,7 +241,7 @@ fn processes_of_two_configurations_say_so_on_both_sides() {
 fn who_does_not_come_in_time_is_named_to_all() {
     let addresses = addresses(4);
     let limits = Limits { start: Duration::from_secs(2), ..limits() };
-    let joining = |place: Place| {
+    let joining = |place: Membership| {
         let limits = limits.clone();
         thread::spawn(move || join(place, limits).0.map(drop).unwrap_err().to_string())
     };
@@ -246,7 +258,7 @@ fn who_does_not_come_in_time_is_named_to_all() {
 fn a_process_with_another_token_is_not_met() {
     let addresses = addresses(2);
     let limits = Limits { start: Duration::from_secs(2), ..limits() };
-    let joining = |(place, token): (Place, &'static [u8])| {
+    let joining = |(place, token): (Membership, &'static [u8])| {
         let limits = limits.clone();
         thread::spawn(move || join_as(place, JOB, token, limits).0.map(drop).unwrap_err().to_string())
     };
@@ -264,7 +276,7 @@ fn a_process_with_another_token_is_not_met() {
 fn without_a_token_only_loopback_will_do() {
     let elsewhere = "192.0.2.1:7077".to_owned();
     let mut addresses = addresses(2);
-    let empty = |place: Place| join_as(place, JOB, b"", limits()).0.map(drop).unwrap_err().to_string();
+    let empty = |place: Membership| join_as(place, JOB, b"", limits()).0.map(drop).unwrap_err().to_string();
     addresses[0] = elsewhere.clone();
     let expected = "process 0 (192.0.2.1:7077) is not on loopback, which needs a token";
     for place in places(&addresses, 1) {

@@ -12,8 +12,8 @@ use hdfs_native::Client;
 use hdfs_native::file::FileReader;
 
 use super::calls::{Calls, lock};
-use super::failure::Failure;
-use crate::stores::remote::Patience;
+use super::failure::HdfsFailure;
+use crate::stores::remote::Backoff;
 use crate::stores::store::{Blob, Error, Version};
 
 /// Largest number of bytes of one request to the library. Bytes that have arrived wait in memory.
@@ -99,7 +99,7 @@ impl HdfsBlob {
         read.map_err(|failure| {
             // When the library believes a wrong offset, it leaves some bytes out and waits for the rest at
             // the end. So bytes before a silence are discarded, unless the silence was our own deadline.
-            if !matches!(failure, Failure::Library(_)) && Instant::now() < end {
+            if !matches!(failure, HdfsFailure::Library(_)) && Instant::now() < end {
                 *filled = before;
             }
             failure.error(&self.path, "read")
@@ -112,12 +112,12 @@ impl HdfsBlob {
         buffer: &mut [u8],
         filled: &mut usize,
         end: Instant,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), HdfsFailure> {
         while *filled < buffer.len() {
             let limit = self.calls.limits.item.min(end.saturating_duration_since(Instant::now()));
             let item = self.calls.receive(items, limit)?;
             // An item longer than requested is the library's fault, and no reason to panic.
-            let place = buffer.get_mut(*filled..*filled + item.len()).ok_or(Failure::Broken)?;
+            let place = buffer.get_mut(*filled..*filled + item.len()).ok_or(HdfsFailure::Broken)?;
             place.copy_from_slice(&item);
             *filled += item.len();
         }
@@ -160,7 +160,7 @@ impl Blob for HdfsBlob {
         let wanted = left.min(buffer.len());
         let buffer = &mut buffer[..wanted];
         let mut filled = 0;
-        let mut patience = Patience::new(limits.attempts);
+        let mut patience = Backoff::new(limits.attempts);
         let end = Instant::now() + limits.whole;
         while filled < wanted {
             let before = filled;
@@ -171,7 +171,7 @@ impl Blob for HdfsBlob {
                     return Err(self.too_slow(filled, wanted, limits.whole));
                 }
                 if filled > before {
-                    patience = Patience::new(limits.attempts);
+                    patience = Backoff::new(limits.attempts);
                 }
                 patience.spend(error)?;
             }

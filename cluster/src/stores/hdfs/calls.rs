@@ -10,9 +10,9 @@ use hdfs_native::{Client, ClientBuilder, HdfsError};
 use tokio::runtime::{self, Runtime};
 
 use super::HdfsLimits;
-use super::failure::Failure;
+use super::failure::HdfsFailure;
 use crate::stores::remote;
-use crate::stores::remote::{Patience, Silence};
+use crate::stores::remote::{Backoff, NoAnswer};
 use crate::stores::store::Error;
 
 /// Port of a name node that is given as a host alone, as in Hadoop.
@@ -44,7 +44,7 @@ impl Calls {
         format!("{}{path}", self.prefix)
     }
 
-    pub fn client(&self) -> Result<Client, Failure> {
+    pub fn client(&self) -> Result<Client, HdfsFailure> {
         if let Some(client) = lock(&self.client).as_ref() {
             return Ok(client.clone());
         }
@@ -66,7 +66,7 @@ impl Calls {
         &self,
         limit: Duration,
         work: impl Future<Output = hdfs_native::Result<T>> + Send + 'static,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, HdfsFailure> {
         log::trace!(target: "request", "{}", self.prefix);
         self.heard(remote::wait(&self.runtime, limit, work))
     }
@@ -76,24 +76,24 @@ impl Calls {
         &self,
         messages: &Receiver<hdfs_native::Result<T>>,
         limit: Duration,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, HdfsFailure> {
         self.heard(remote::receive(messages, limit))
     }
 
     /// Passes on an answer. After a missed deadline, drops the client so that the next call makes a new one.
-    fn heard<T>(&self, answer: Result<hdfs_native::Result<T>, Silence>) -> Result<T, Failure> {
-        if let Err(Silence::Late(_)) = answer {
+    fn heard<T>(&self, answer: Result<hdfs_native::Result<T>, NoAnswer>) -> Result<T, HdfsFailure> {
+        if let Err(NoAnswer::Late(_)) = answer {
             self.was_late.store(true, Ordering::Relaxed);
             *lock(&self.client) = None;
         }
-        answer?.map_err(Failure::Library)
+        answer?.map_err(HdfsFailure::Library)
     }
 
     fn once<T: Send + 'static, F>(
         &self,
         path: &str,
         work: impl FnOnce(Client, String) -> F,
-    ) -> Result<T, Failure>
+    ) -> Result<T, HdfsFailure>
     where
         F: Future<Output = hdfs_native::Result<T>> + Send + 'static,
     {
@@ -107,11 +107,11 @@ impl Calls {
         &self,
         path: &str,
         work: impl Fn(Client, String) -> F,
-    ) -> Result<T, Failure>
+    ) -> Result<T, HdfsFailure>
     where
         F: Future<Output = hdfs_native::Result<T>> + Send + 'static,
     {
-        let mut patience = Patience::new(self.limits.attempts);
+        let mut patience = Backoff::new(self.limits.attempts);
         loop {
             match self.once(path, &work) {
                 Err(failure) if failure.changed_nothing() => {
@@ -134,7 +134,7 @@ impl Calls {
     where
         F: Future<Output = hdfs_native::Result<T>> + Send + 'static,
     {
-        let mut patience = Patience::new(self.limits.attempts);
+        let mut patience = Backoff::new(self.limits.attempts);
         loop {
             match self.once(path, &work) {
                 Ok(answer) => return Ok(answer),
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn a_panic_of_the_library_is_an_error() {
         let answer = calls().wait(Duration::from_secs(60), async { panic!("as a malformed packet does") });
-        assert!(matches!(answer, Err::<(), _>(Failure::Broken)));
+        assert!(matches!(answer, Err::<(), _>(HdfsFailure::Broken)));
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
         calls.client().unwrap();
         let late = || calls.wait(Duration::from_millis(20), future::pending::<hdfs_native::Result<()>>());
         assert!(lock(&calls.client).is_some());
-        assert!(matches!(late(), Err(Failure::Late(_))));
+        assert!(matches!(late(), Err(HdfsFailure::Late(_))));
         assert!(lock(&calls.client).is_none());
         assert!(calls.client().is_ok());
     }

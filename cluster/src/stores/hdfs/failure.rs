@@ -6,55 +6,55 @@ use std::time::Duration;
 
 use hdfs_native::HdfsError;
 
-use crate::stores::remote::Silence;
+use crate::stores::remote::NoAnswer;
 use crate::stores::store::Error;
 
 /// Reason why a call has no answer.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum HdfsFailure {
     Library(HdfsError),
     Late(Duration),
     /// The task of the call ended without an answer: it panicked, or a read was shorter than the file.
     Broken,
 }
 
-impl From<Silence> for Failure {
-    fn from(silence: Silence) -> Self {
+impl From<NoAnswer> for HdfsFailure {
+    fn from(silence: NoAnswer) -> Self {
         match silence {
-            Silence::Late(limit) => Failure::Late(limit),
-            Silence::Broken => Failure::Broken,
+            NoAnswer::Late(limit) => HdfsFailure::Late(limit),
+            NoAnswer::Broken => HdfsFailure::Broken,
         }
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for HdfsFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             // The message shows the exception's name without its package, and its text without the stack.
-            Failure::Library(
+            HdfsFailure::Library(
                 HdfsError::RPCError(class, message) | HdfsError::FatalRPCError(class, message),
             ) => {
                 write!(f, "{}: {}", short(class), first_line(message))
             }
             // The rest of the text is the library's debug output of each data node.
-            Failure::Library(HdfsError::DataTransferError(text)) => {
+            HdfsFailure::Library(HdfsError::DataTransferError(text)) => {
                 write!(f, "{}", first_line(text.split(": [").next().unwrap_or_default()))
             }
-            Failure::Library(error) => write!(f, "{}", first_line(&error.to_string())),
-            Failure::Late(limit) => write!(f, "no answer within {limit:?}"),
-            Failure::Broken => write!(f, "the HDFS client broke off"),
+            HdfsFailure::Library(error) => write!(f, "{}", first_line(&error.to_string())),
+            HdfsFailure::Late(limit) => write!(f, "no answer within {limit:?}"),
+            HdfsFailure::Broken => write!(f, "the HDFS client broke off"),
         }
     }
 }
 
-impl Failure {
+impl HdfsFailure {
     /// Returns the error that callers see, who did `action` to `name`.
     pub(super) fn error(&self, name: &str, action: &'static str) -> Error {
         let kind = match self {
-            Failure::Library(HdfsError::FileNotFound(_)) => io::ErrorKind::NotFound,
-            Failure::Library(HdfsError::IsADirectoryError(_)) => io::ErrorKind::IsADirectory,
-            Failure::Library(HdfsError::AlreadyExists(_)) => io::ErrorKind::AlreadyExists,
-            Failure::Library(
+            HdfsFailure::Library(HdfsError::FileNotFound(_)) => io::ErrorKind::NotFound,
+            HdfsFailure::Library(HdfsError::IsADirectoryError(_)) => io::ErrorKind::IsADirectory,
+            HdfsFailure::Library(HdfsError::AlreadyExists(_)) => io::ErrorKind::AlreadyExists,
+            HdfsFailure::Library(
                 HdfsError::RPCError(class, message) | HdfsError::FatalRPCError(class, message),
             ) => match short(class) {
                 "FileNotFoundException" if message.starts_with("Path is not a file") => {
@@ -70,8 +70,8 @@ impl Failure {
                 }
                 _ => io::ErrorKind::Other,
             },
-            Failure::Library(_) | Failure::Broken => io::ErrorKind::Other,
-            Failure::Late(_) => io::ErrorKind::TimedOut,
+            HdfsFailure::Library(_) | HdfsFailure::Broken => io::ErrorKind::Other,
+            HdfsFailure::Late(_) => io::ErrorKind::TimedOut,
         };
         Error::io(name, action, io::Error::new(kind, self.to_string()))
     }
@@ -81,24 +81,31 @@ impl Failure {
     /// all the same.
     pub(super) fn changed_nothing(&self) -> bool {
         match self {
-            Failure::Library(HdfsError::IOError(error)) => matches!(
+            HdfsFailure::Library(HdfsError::IOError(error)) => matches!(
                 error.kind(),
                 io::ErrorKind::ConnectionRefused
                     | io::ErrorKind::HostUnreachable
                     | io::ErrorKind::NetworkUnreachable
             ),
-            Failure::Library(HdfsError::RPCError(class, _) | HdfsError::FatalRPCError(class, _)) => matches!(
-                short(class),
-                "SafeModeException" | "StandbyException" | "RetriableException" | "ServerTooBusyException"
-            ),
+            HdfsFailure::Library(HdfsError::RPCError(class, _) | HdfsError::FatalRPCError(class, _)) => {
+                matches!(
+                    short(class),
+                    "SafeModeException"
+                        | "StandbyException"
+                        | "RetriableException"
+                        | "ServerTooBusyException"
+                )
+            }
             _ => false,
         }
     }
 
     /// Returns whether the outcome of the call is unknown, because the name node gave no answer.
     pub(super) fn is_silence(&self) -> bool {
-        let unanswered =
-            matches!(self, Failure::Late(_) | Failure::Broken | Failure::Library(HdfsError::IOError(_)));
+        let unanswered = matches!(
+            self,
+            HdfsFailure::Late(_) | HdfsFailure::Broken | HdfsFailure::Library(HdfsError::IOError(_))
+        );
         unanswered && !self.changed_nothing()
     }
 }
@@ -116,13 +123,14 @@ mod tests {
     use super::*;
 
     fn sorted(class: &str, message: &str) -> Error {
-        Failure::Library(HdfsError::RPCError(class.to_owned(), message.to_owned()))
+        HdfsFailure::Library(HdfsError::RPCError(class.to_owned(), message.to_owned()))
             .error("hdfs://n/x", "open")
     }
 
     #[test]
     fn both_ways_of_saying_that_a_file_is_missing_are_one() {
-        let missing = Failure::Library(HdfsError::FileNotFound("/x".to_owned())).error("hdfs://n/x", "open");
+        let missing =
+            HdfsFailure::Library(HdfsError::FileNotFound("/x".to_owned())).error("hdfs://n/x", "open");
         assert!(matches!(missing, Error::NotFound { path } if path == "hdfs://n/x"));
         let missing = sorted("java.io.FileNotFoundException", "File does not exist: /x\n\tat org.apache");
         assert!(matches!(missing, Error::NotFound { .. }));
@@ -141,7 +149,10 @@ mod tests {
     #[test]
     fn no_picture_of_data_nodes_reaches_the_user() {
         let text = "All DataNodes failed: [DatanodeInfoProto { id: 1 }]".to_owned();
-        assert_eq!(Failure::Library(HdfsError::DataTransferError(text)).to_string(), "All DataNodes failed");
+        assert_eq!(
+            HdfsFailure::Library(HdfsError::DataTransferError(text)).to_string(),
+            "All DataNodes failed"
+        );
     }
 
     #[test]

@@ -22,7 +22,7 @@ use super::store::{
 };
 use blob::HdfsBlob;
 use calls::Calls;
-use failure::Failure;
+use failure::HdfsFailure;
 use output::HdfsOutput;
 
 /// Time limits of calls to HDFS.
@@ -98,7 +98,7 @@ impl Hdfs {
         let calls = Calls::new(prefix, limits, settings)?;
         calls.client().map_err(|failure| {
             let reason = match failure {
-                Failure::Library(HdfsError::InvalidArgument(_)) if prefix.ends_with("//") => {
+                HdfsFailure::Library(HdfsError::InvalidArgument(_)) if prefix.ends_with("//") => {
                     "it names no host, and HADOOP_CONF_DIR leads to no fs.defaultFS".to_owned()
                 }
                 failure => failure.to_string(),

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use hdfs_native::file::FileWriter;
 
 use super::calls::Calls;
-use super::failure::Failure;
+use super::failure::HdfsFailure;
 use crate::stores::store::{Error, Output};
 
 /// Number of bytes that are given to the library at once.
@@ -47,7 +47,7 @@ impl HdfsOutput {
     where
         F: Future<Output = hdfs_native::Result<FileWriter>> + Send + 'static,
     {
-        let writer = self.writer.take().ok_or(Failure::Broken);
+        let writer = self.writer.take().ok_or(HdfsFailure::Broken);
         let written = writer.and_then(|writer| self.calls.wait(self.calls.limits.call, work(writer)));
         self.writer = Some(written.map_err(|failure| failure.error(&self.calls.name(&self.path), "write"))?);
         Ok(())

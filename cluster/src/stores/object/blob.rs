@@ -8,7 +8,7 @@ use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta};
 
 use super::connect::Client;
-use super::failure::Failure;
+use super::failure::ObjectFailure;
 use super::shared::Shared;
 use crate::stores::store::{Blob, Error, Version};
 
@@ -66,10 +66,10 @@ impl Blob for Object {
 
 /// Receives the `wanted` bytes of an answer, in the pieces in which they came. Fails if the answer is about
 /// another object.
-async fn receive(answer: GetResult, meta: &ObjectMeta, wanted: usize) -> Result<Vec<Bytes>, Failure> {
+async fn receive(answer: GetResult, meta: &ObjectMeta, wanted: usize) -> Result<Vec<Bytes>, ObjectFailure> {
     let tags = answer.meta.e_tag.as_ref().zip(meta.e_tag.as_ref());
     if answer.meta.size != meta.size || tags.is_some_and(|(now, then)| now != then) {
-        return Err(Failure::Changed);
+        return Err(ObjectFailure::Changed);
     }
     let (mut items, mut got) = (Vec::new(), 0);
     let mut stream = answer.into_stream();
@@ -81,7 +81,7 @@ async fn receive(answer: GetResult, meta: &ObjectMeta, wanted: usize) -> Result<
             break;
         }
     }
-    if got == wanted { Ok(items) } else { Err(Failure::Length { wanted, got }) }
+    if got == wanted { Ok(items) } else { Err(ObjectFailure::Length { wanted, got }) }
 }
 
 #[cfg(test)]
@@ -109,15 +109,15 @@ mod tests {
         let received =
             |items: &[&'static [u8]]| block_on(receive(answer(items, meta(9, "a")), &meta(9, "a"), 4));
         assert_eq!(received(&[b"01", b"23"]).unwrap().concat(), b"0123");
-        assert!(matches!(received(&[b"01", b"2"]), Err(Failure::Length { wanted: 4, got: 3 })));
-        assert!(matches!(received(&[b"01", b"234", b"5"]), Err(Failure::Length { wanted: 4, got: 5 })));
+        assert!(matches!(received(&[b"01", b"2"]), Err(ObjectFailure::Length { wanted: 4, got: 3 })));
+        assert!(matches!(received(&[b"01", b"234", b"5"]), Err(ObjectFailure::Length { wanted: 4, got: 5 })));
     }
 
     #[test]
     fn an_answer_of_another_object_is_not_taken() {
         for other in [meta(8, "a"), meta(9, "b")] {
             let received = block_on(receive(answer(&[b"0123"], other), &meta(9, "a"), 4));
-            assert!(matches!(received, Err(Failure::Changed)));
+            assert!(matches!(received, Err(ObjectFailure::Changed)));
         }
     }
 }

@@ -12,7 +12,7 @@ use object_store::list::PaginatedListStore;
 use object_store::multipart::MultipartStore;
 use object_store::{BackoffConfig, ClientConfigKey, ObjectStore, RetryConfig};
 
-use super::failure::{Failure, readable};
+use super::failure::{ObjectFailure, readable};
 use crate::stores::store::Error;
 
 /// The operations that a bucket of any service offers.
@@ -21,7 +21,7 @@ pub(crate) trait Client: ObjectStore + MultipartStore + PaginatedListStore {}
 impl<T: ObjectStore + MultipartStore + PaginatedListStore> Client for T {}
 
 /// Fetches credentials once; the client keeps them.
-pub(crate) type SignIn = Box<dyn Fn() -> BoxFuture<'static, Result<(), Failure>> + Send + Sync>;
+pub(crate) type SignIn = Box<dyn Fn() -> BoxFuture<'static, Result<(), ObjectFailure>> + Send + Sync>;
 
 /// A configured bucket to which nothing was sent yet.
 pub(crate) struct Connection {

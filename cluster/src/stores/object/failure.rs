@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use object_store::path;
 
-use crate::stores::remote::Silence;
+use crate::stores::remote::NoAnswer;
 use crate::stores::store::Error;
 
 /// Largest length of an error text of the service that a user sees, in characters.
@@ -16,7 +16,7 @@ const STATUS: &str = "Server returned non-2xx status code: ";
 
 /// Reason why a request has no answer.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum ObjectFailure {
     Library(object_store::Error),
     Late(Duration),
     /// The task of the request ended without an answer: it panicked.
@@ -30,44 +30,46 @@ pub(crate) enum Failure {
     Changed,
 }
 
-impl From<Silence> for Failure {
-    fn from(silence: Silence) -> Self {
+impl From<NoAnswer> for ObjectFailure {
+    fn from(silence: NoAnswer) -> Self {
         match silence {
-            Silence::Late(limit) => Failure::Late(limit),
-            Silence::Broken => Failure::Broken,
+            NoAnswer::Late(limit) => ObjectFailure::Late(limit),
+            NoAnswer::Broken => ObjectFailure::Broken,
         }
     }
 }
 
-impl From<object_store::Error> for Failure {
+impl From<object_store::Error> for ObjectFailure {
     fn from(error: object_store::Error) -> Self {
         match error {
             // Writes with a condition handle this error themselves. A read has one condition: the tag that
             // the object had when it was opened.
-            object_store::Error::Precondition { .. } => Failure::Changed,
-            error => Failure::Library(error),
+            object_store::Error::Precondition { .. } => ObjectFailure::Changed,
+            error => ObjectFailure::Library(error),
         }
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for ObjectFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Library(error) => f.write_str(&readable(error)),
-            Failure::Late(limit) => write!(f, "no answer within {limit:?}"),
-            Failure::Broken => write!(f, "the client broke off"),
-            Failure::Length { wanted, got } => write!(f, "{got} bytes came where {wanted} were asked for"),
-            Failure::Changed => write!(f, "it changed while it was read"),
+            ObjectFailure::Library(error) => f.write_str(&readable(error)),
+            ObjectFailure::Late(limit) => write!(f, "no answer within {limit:?}"),
+            ObjectFailure::Broken => write!(f, "the client broke off"),
+            ObjectFailure::Length { wanted, got } => {
+                write!(f, "{got} bytes came where {wanted} were asked for")
+            }
+            ObjectFailure::Changed => write!(f, "it changed while it was read"),
         }
     }
 }
 
-impl Failure {
+impl ObjectFailure {
     /// Returns whether no such object or no such bucket exists.
     pub(crate) fn is_absence(&self) -> bool {
         match self {
-            Failure::Library(object_store::Error::NotFound { .. }) => true,
-            Failure::Library(error) => Answer::of(error).is_some_and(|answer| answer.status == 404),
+            ObjectFailure::Library(object_store::Error::NotFound { .. }) => true,
+            ObjectFailure::Library(error) => Answer::of(error).is_some_and(|answer| answer.status == 404),
             _ => false,
         }
     }
@@ -75,13 +77,13 @@ impl Failure {
     /// Returns whether the service does not know an upload that was to be completed, because it was completed
     /// or aborted before.
     pub(crate) fn is_lost_upload(&self) -> bool {
-        let Failure::Library(error) = self else { return false };
+        let ObjectFailure::Library(error) = self else { return false };
         self.is_absence() || Answer::of(error).is_some_and(|answer| answer.code == "InvalidBlockList")
     }
 
     /// Returns whether the service refused for good without giving a reason.
     pub(crate) fn is_unexplained(&self) -> bool {
-        let Failure::Library(error) = self else { return false };
+        let ObjectFailure::Library(error) = self else { return false };
         let wordless = |answer: Answer| (400..500).contains(&answer.status) && answer.code.is_empty();
         Answer::of(error).is_some_and(wordless) && !self.may_pass()
     }
@@ -90,9 +92,9 @@ impl Failure {
     pub(crate) fn may_pass(&self) -> bool {
         use object_store::Error as E;
         let error = match self {
-            Failure::Late(_) | Failure::Broken | Failure::Length { .. } => return true,
-            Failure::Changed => return false,
-            Failure::Library(error) => error,
+            ObjectFailure::Late(_) | ObjectFailure::Broken | ObjectFailure::Length { .. } => return true,
+            ObjectFailure::Changed => return false,
+            ObjectFailure::Library(error) => error,
         };
         if !matches!(error, E::Generic { .. } | E::AlreadyExists { .. } | E::JoinError { .. }) {
             return false;
@@ -110,20 +112,20 @@ impl Failure {
     pub(crate) fn at(self, name: &str, action: &'static str) -> Error {
         use object_store::Error as E;
         let kind = match &self {
-            Failure::Library(E::InvalidPath { source }) => {
+            ObjectFailure::Library(E::InvalidPath { source }) => {
                 return Error::BadName { name: name.to_owned(), reason: unusable(source) };
             }
-            Failure::Library(E::Unauthenticated { .. } | E::PermissionDenied { .. }) => self.denial(),
-            Failure::Library(_) if self.is_absence() => io::ErrorKind::NotFound,
-            Failure::Library(error) => match Answer::of(error) {
+            ObjectFailure::Library(E::Unauthenticated { .. } | E::PermissionDenied { .. }) => self.denial(),
+            ObjectFailure::Library(_) if self.is_absence() => io::ErrorKind::NotFound,
+            ObjectFailure::Library(error) => match Answer::of(error) {
                 Some(answer) if matches!(answer.status, 401 | 403) => self.denial(),
                 // The library reports a denied removal this way when it removes several objects.
                 None if error.to_string().contains("(code: AccessDenied)") => io::ErrorKind::PermissionDenied,
                 _ => io::ErrorKind::Other,
             },
-            Failure::Late(_) => io::ErrorKind::TimedOut,
-            Failure::Broken => io::ErrorKind::Other,
-            Failure::Length { .. } | Failure::Changed => io::ErrorKind::InvalidData,
+            ObjectFailure::Late(_) => io::ErrorKind::TimedOut,
+            ObjectFailure::Broken => io::ErrorKind::Other,
+            ObjectFailure::Length { .. } | ObjectFailure::Changed => io::ErrorKind::InvalidData,
         };
         Error::io(name, action, io::Error::new(kind, self.to_string()))
     }
@@ -131,7 +133,7 @@ impl Failure {
     /// Returns the kind of a denial. A wrong key or clock is distinguished from a missing permission, because
     /// its remedy differs.
     fn denial(&self) -> io::ErrorKind {
-        let Failure::Library(error) = self else { return io::ErrorKind::Other };
+        let ObjectFailure::Library(error) = self else { return io::ErrorKind::Other };
         match Answer::of(error).map(|answer| answer.code).unwrap_or_default().as_str() {
             "" | "AccessDenied" | "Forbidden" | "AuthorizationPermissionMismatch" => {
                 io::ErrorKind::PermissionDenied
@@ -222,8 +224,8 @@ fn shortened(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn generic(text: &str) -> Failure {
-        Failure::Library(object_store::Error::Generic { store: "S3", source: text.to_owned().into() })
+    fn generic(text: &str) -> ObjectFailure {
+        ObjectFailure::Library(object_store::Error::Generic { store: "S3", source: text.to_owned().into() })
     }
 
     #[test]
@@ -237,7 +239,7 @@ mod tests {
         }
         assert!(generic(&format!("{STATUS}400 Bad Request: <Code>RequestTimeout</Code>")).may_pass());
         assert!(generic("connection reset by peer").may_pass());
-        assert!(!Failure::Changed.may_pass());
+        assert!(!ObjectFailure::Changed.may_pass());
     }
 
     #[test]
@@ -269,7 +271,7 @@ mod tests {
         let answer = |code: &str| {
             let source = format!("{STATUS}403 Forbidden: <Code>{code}</Code><Message>m</Message>").into();
             let error = object_store::Error::PermissionDenied { path: "x".to_owned(), source };
-            Failure::Library(error).at("s3://b/x", "open")
+            ObjectFailure::Library(error).at("s3://b/x", "open")
         };
         assert!(matches!(answer("AccessDenied"), Error::Denied { .. }));
         let Error::Io { source, .. } = answer("SignatureDoesNotMatch") else { panic!("not said") };

@@ -20,7 +20,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use self::blob::Object;
 use self::connect::Client;
-use self::failure::Failure;
+use self::failure::ObjectFailure;
 pub use self::shared::ObjectLimits;
 use self::shared::{Shared, is_mark};
 use self::upload::ObjectWriter;
@@ -122,7 +122,7 @@ impl Bucket {
                 let keys = stream::iter(keys.into_iter().map(Ok)).boxed();
                 let results: Vec<_> = client.delete_stream(keys).collect().await;
                 for result in results {
-                    match result.map_err(Failure::from) {
+                    match result.map_err(ObjectFailure::from) {
                         Err(failure) if !failure.is_absence() => return Err(failure),
                         _ => {}
                     }
@@ -297,7 +297,7 @@ impl Uploads for Bucket {
         let abort = |client: Arc<dyn Client>, key: Path| {
             let id = upload.id.clone();
             async move {
-                match client.abort_multipart(&key, &id).await.map_err(Failure::from) {
+                match client.abort_multipart(&key, &id).await.map_err(ObjectFailure::from) {
                     Err(failure) if !failure.is_lost_upload() => Err(failure),
                     _ => Ok(()),
                 }

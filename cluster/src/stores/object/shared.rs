@@ -11,9 +11,9 @@ use object_store::{GetOptions, GetResult, ListResult, ObjectMeta};
 use tokio::runtime::Runtime;
 
 use super::connect::{Client, Connection, connect};
-use super::failure::Failure;
+use super::failure::ObjectFailure;
 use crate::stores::remote;
-use crate::stores::remote::Patience;
+use crate::stores::remote::Backoff;
 use crate::stores::store::Error;
 
 /// Time limits of requests to an object store.
@@ -73,7 +73,8 @@ impl Shared {
 
     pub(super) fn key(&self, path: &str) -> Result<Path, Error> {
         Path::parse(path).map_err(|error| {
-            Failure::Library(object_store::Error::InvalidPath { source: error }).at(&self.name(path), "use")
+            ObjectFailure::Library(object_store::Error::InvalidPath { source: error })
+                .at(&self.name(path), "use")
         })
     }
 
@@ -81,8 +82,8 @@ impl Shared {
     pub(super) fn wait<T: Send + 'static>(
         &self,
         limit: Duration,
-        work: impl Future<Output = Result<T, Failure>> + Send + 'static,
-    ) -> Result<T, Failure> {
+        work: impl Future<Output = Result<T, ObjectFailure>> + Send + 'static,
+    ) -> Result<T, ObjectFailure> {
         trace!(target: "request", "{}", self.prefix);
         remote::wait(&self.runtime, limit, work)?
     }
@@ -111,11 +112,11 @@ impl Shared {
         work: impl Fn(Arc<dyn Client>, Path) -> F,
     ) -> Result<T, Error>
     where
-        F: Future<Output = Result<T, Failure>> + Send + 'static,
+        F: Future<Output = Result<T, ObjectFailure>> + Send + 'static,
     {
         let key = self.key(path)?;
         self.sign_in()?;
-        let mut patience = Patience::new(self.limits.attempts);
+        let mut patience = Backoff::new(self.limits.attempts);
         loop {
             match self.wait(limit, work(self.connection.client.clone(), key.clone())) {
                 Ok(answer) => return Ok(answer),
@@ -129,7 +130,7 @@ impl Shared {
     pub(super) fn head(&self, path: &str, action: &'static str) -> Result<Option<ObjectMeta>, Error> {
         let options = || GetOptions { head: true, ..GetOptions::default() };
         let head = |client: Arc<dyn Client>, key: Path| async move {
-            match client.get_opts(&key, options()).await.map_err(Failure::from) {
+            match client.get_opts(&key, options()).await.map_err(ObjectFailure::from) {
                 Ok(GetResult { meta, .. }) => Ok(Some(meta)),
                 Err(failure) if failure.is_absence() => Ok(None),
                 // The answer to this request has no text. The answer to a listing has one, which may say that

@@ -11,7 +11,7 @@ use object_store::path::Path;
 use object_store::{ObjectMeta, PutOptions, PutPayload, UpdateVersion};
 
 use super::connect::Client;
-use super::failure::Failure;
+use super::failure::ObjectFailure;
 use super::last_name;
 use super::shared::Shared;
 use crate::stores::store::{Error, Output, Upload, UploadOutput};
@@ -83,7 +83,7 @@ impl ObjectWriter {
     /// Sends the buffer as one part.
     fn send(&mut self) -> Result<(), Error> {
         if std::mem::replace(&mut self.failed, true) {
-            return Err(Failure::Broken.at(&self.shared.name(&self.path), "write"));
+            return Err(ObjectFailure::Broken.at(&self.shared.name(&self.path), "write"));
         }
         if self.parts.len() == MAX_PARTS {
             let source = io::Error::other(format!("it has more than {} bytes", self.bytes));
@@ -132,7 +132,7 @@ pub(super) fn complete(shared: &Shared, upload: &Upload) -> Result<bool, Error> 
     let join = |client: Arc<dyn Client>, key: Path| {
         let (id, parts) = (upload.id.clone(), parts.clone());
         async move {
-            match client.complete_multipart(&key, &id, parts).await.map_err(Failure::from) {
+            match client.complete_multipart(&key, &id, parts).await.map_err(ObjectFailure::from) {
                 Err(failure) if failure.is_lost_upload() => Ok(false),
                 completed => completed.map(|_| true),
             }

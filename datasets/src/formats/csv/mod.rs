@@ -8,9 +8,9 @@ mod tests;
 use std::borrow::Cow;
 
 use operators::DocBatch;
-use rows::{Rows, split_newline};
+use rows::{CsvRows, split_newline};
 
-use crate::parts::part::{Kind, PartWriter};
+use crate::parts::part::{PartKind, PartWriter};
 use crate::parts::removal_log::free_names;
 use crate::text::compression::{Compression, has_suffix};
 use crate::text::encoding;
@@ -69,7 +69,7 @@ impl Format for Csv {
     }
 
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
-        let (rows, reading) = (Rows::open(piece, reading, self.one_line)?, reading.clone());
+        let (rows, reading) = (CsvRows::open(piece, reading, self.one_line)?, reading.clone());
         let (id, text) = (Vec::new(), Vec::new());
         Ok(Box::new(CsvReader { rows, reading, id, text, place: String::new() }))
     }
@@ -89,7 +89,7 @@ impl Format for Csv {
 }
 
 struct CsvReader {
-    rows: Rows,
+    rows: CsvRows,
     reading: Reading,
     /// Buffers for fields that must be decoded.
     id: Vec<u8>,
@@ -139,7 +139,7 @@ struct CsvWriter<'a> {
 }
 
 impl CsvWriter<'_> {
-    fn remove(&mut self, rows: &Rows, kind: &Kind, removal: &Removal) -> Result<(), Error> {
+    fn remove(&mut self, rows: &CsvRows, kind: &PartKind, removal: &Removal) -> Result<(), Error> {
         let mut fields = String::new();
         let similarity = removal.similarity.map(|similarity| similarity.to_string()).unwrap_or_default();
         for value in [&*removal.duplicate_of, &*similarity, &*removal.cluster, &*removal.reason] {
@@ -154,11 +154,11 @@ impl CsvWriter<'_> {
 
 impl Writer for CsvWriter<'_> {
     fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
-        let mut rows = Rows::open(piece, &self.reading, self.one_line)?;
+        let mut rows = CsvRows::open(piece, &self.reading, self.one_line)?;
         let Some(header) = rows.header() else { return Ok(()) };
         let (compression, charset) = (rows.lines().compression(), rows.charset());
-        let kept = Kind::of(compression, charset, &header.bytes);
-        let removed = Kind::of(compression, charset, &removed_header(&rows));
+        let kept = PartKind::of(compression, charset, &header.bytes);
+        let removed = PartKind::of(compression, charset, &removed_header(&rows));
         while let Some(row) = rows.advance()? {
             match fates.next() {
                 Some(Fate::Rejected) => {}
@@ -174,9 +174,9 @@ impl Writer for CsvWriter<'_> {
     }
 
     fn keep_none(&mut self, piece: &Piece) -> Result<bool, Error> {
-        let rows = Rows::open(piece, &self.reading, self.one_line)?;
+        let rows = CsvRows::open(piece, &self.reading, self.one_line)?;
         let header = rows.header().map_or(&b""[..], |header| &header.bytes);
-        self.kept.begin(&Kind::of(rows.lines().compression(), rows.charset(), header))?;
+        self.kept.begin(&PartKind::of(rows.lines().compression(), rows.charset(), header))?;
         Ok(true)
     }
 
@@ -187,7 +187,7 @@ impl Writer for CsvWriter<'_> {
 }
 
 /// Returns the header with the fields of a removal.
-fn removed_header(rows: &Rows) -> Vec<u8> {
+fn removed_header(rows: &CsvRows) -> Vec<u8> {
     let Some(header) = rows.header() else { return Vec::new() };
     let mut fields = String::new();
     for name in free_names(|name| header.names.iter().any(|taken| taken == name)) {

@@ -9,7 +9,7 @@ use crate::text::line_reader::{Extended, Line, Lines};
 use crate::{BadText, Error, Piece, Reading};
 
 /// The first record of a file, which names the fields.
-pub(super) struct Header {
+pub(super) struct CsvHeader {
     /// Bytes of the record with a newline, and with the byte order mark of UTF-8 where the file has one.
     pub bytes: Vec<u8>,
     pub names: Vec<String>,
@@ -22,10 +22,10 @@ pub(super) struct Header {
 }
 
 /// The records of a piece, in order. A record belongs to the piece in which its first line begins.
-pub(super) struct Rows {
+pub(super) struct CsvRows {
     lines: Lines,
     /// Header of the file. `None` if the file is empty.
-    header: Option<Header>,
+    header: Option<CsvHeader>,
     scan: Scan,
     /// The current record as ASCII, where the encoding is UTF-16.
     ascii: Vec<u8>,
@@ -35,14 +35,14 @@ pub(super) struct Rows {
     too_long: bool,
 }
 
-impl Rows {
+impl CsvRows {
     /// Reads the header, and goes to the beginning of the piece.
     ///
     /// Errors: those of the store; [`Error::Field`] where the header lacks a field; [`Error::Data`] where the
     /// header is no text.
     pub fn open(piece: &Piece, reading: &Reading, one_line: bool) -> Result<Self, Error> {
         let first = Piece { start: 0, end: 1, ..piece.clone() };
-        let mut header = Rows::unread(Lines::open(&first, reading)?, one_line);
+        let mut header = CsvRows::unread(Lines::open(&first, reading)?, one_line);
         if !header.lines.advance_to_text()? {
             return Ok(header);
         }
@@ -50,17 +50,17 @@ impl Rows {
             return Err(Error::data(header.lines.path(), 0, format!("the header: {reason}")));
         }
         let header = header.into_header(reading)?;
-        let mut rows = Rows::unread(Lines::open(piece, reading)?, one_line);
+        let mut rows = CsvRows::unread(Lines::open(piece, reading)?, one_line);
         rows.header = Some(header);
         Ok(rows)
     }
 
     fn unread(lines: Lines, one_line: bool) -> Self {
-        Rows { lines, header: None, scan: Scan::default(), ascii: Vec::new(), one_line, too_long: false }
+        CsvRows { lines, header: None, scan: Scan::default(), ascii: Vec::new(), one_line, too_long: false }
     }
 
     /// Converts the record that was read to the header.
-    fn into_header(self, reading: &Reading) -> Result<Header, Error> {
+    fn into_header(self, reading: &Reading) -> Result<CsvHeader, Error> {
         let path = self.lines.path().to_owned();
         let mut buffer = Vec::new();
         let mut names = Vec::new();
@@ -88,7 +88,7 @@ impl Rows {
         let mark: &[u8] = if charset.mark_bytes() == 3 { b"\xef\xbb\xbf" } else { b"" };
         let bytes = [mark, line.bytes, charset.missing_newline(line.bytes)].concat();
         let end = line.offset + line.bytes.len() as u64;
-        Ok(Header { bytes, names, text, id, end })
+        Ok(CsvHeader { bytes, names, text, id, end })
     }
 
     pub fn lines(&self) -> &Lines {
@@ -100,7 +100,7 @@ impl Rows {
     }
 
     /// Returns the header, or `None` if the file is empty.
-    pub fn header(&self) -> Option<&Header> {
+    pub fn header(&self) -> Option<&CsvHeader> {
         self.header.as_ref()
     }
 
@@ -118,7 +118,7 @@ impl Rows {
     ///
     /// Errors: those of [`Lines::advance`].
     pub fn advance(&mut self) -> Result<Option<Result<(), String>>, Error> {
-        let Some(Header { names, end, .. }) = &self.header else { return Ok(None) };
+        let Some(CsvHeader { names, end, .. }) = &self.header else { return Ok(None) };
         let (names, end) = (names.len(), *end);
         if std::mem::take(&mut self.too_long) {
             self.pass_quoted()?;

@@ -2,7 +2,7 @@
 
 use operators::DocBatch;
 
-use crate::parts::part::{Kind, PartWriter};
+use crate::parts::part::{PartKind, PartWriter};
 use crate::parts::removal_log;
 use crate::text::compression::{Compression, has_suffix};
 use crate::text::line_reader::{LineNumbers, Lines, place};
@@ -147,7 +147,7 @@ struct JsonlWriter<'a> {
 
 impl JsonlWriter<'_> {
     /// Writes a removed line. Returns `false` where it is no object.
-    fn remove(&mut self, lines: &Lines, kind: &Kind, removal: &Removal) -> Result<bool, Error> {
+    fn remove(&mut self, lines: &Lines, kind: &PartKind, removal: &Removal) -> Result<bool, Error> {
         let (charset, line) = (lines.charset(), lines.line());
         let Some(brace) = charset.last(line.bytes, b'}') else { return Ok(false) };
         let decoded = charset.decode(line.bytes, BadText::Replace, &mut self.buffer);
@@ -171,7 +171,7 @@ impl JsonlWriter<'_> {
 impl Writer for JsonlWriter<'_> {
     fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
         let mut lines = Lines::open(piece, &self.reading)?;
-        let kind = Kind::of(lines.compression(), lines.charset(), b"");
+        let kind = PartKind::of(lines.compression(), lines.charset(), b"");
         while lines.advance_to_text()? {
             let line = lines.line();
             let copied = match fates.next() {
@@ -193,7 +193,7 @@ impl Writer for JsonlWriter<'_> {
 
     fn keep_none(&mut self, piece: &Piece) -> Result<bool, Error> {
         let lines = Lines::open(piece, &self.reading)?;
-        self.kept.begin(&Kind::of(lines.compression(), lines.charset(), b""))?;
+        self.kept.begin(&PartKind::of(lines.compression(), lines.charset(), b""))?;
         Ok(true)
     }
 

@@ -77,7 +77,7 @@ fn utf8(xml: &[u8]) -> Result<Cow<'_, str>, String> {
 
 /// Role of an element.
 #[derive(Clone, Copy, PartialEq)]
-enum Element {
+enum DocxElement {
     Paragraph,
     Run,
     /// Its characters belong to the text.
@@ -93,7 +93,7 @@ enum Element {
 
 fn read(xml: &str) -> Result<String, String> {
     let mut reader = NsReader::from_str(xml);
-    let mut stack: Vec<Element> = Vec::new();
+    let mut stack: Vec<DocxElement> = Vec::new();
     let mut text = String::new();
     loop {
         let (namespace, event) =
@@ -110,16 +110,16 @@ fn read(xml: &str) -> Result<String, String> {
                 let element = opened(&namespace, start.local_name().as_ref(), &mut stack, &mut text);
                 closed(element, &mut text);
             }
-            Event::End(_) => closed(stack.pop().unwrap_or(Element::Other), &mut text),
-            Event::Text(part) if stack.last() == Some(&Element::Text) => {
+            Event::End(_) => closed(stack.pop().unwrap_or(DocxElement::Other), &mut text),
+            Event::Text(part) if stack.last() == Some(&DocxElement::Text) => {
                 text.push_str(&part.xml10_content().map_err(|error| error.to_string())?);
             }
-            Event::CData(part) if stack.last() == Some(&Element::Text) => {
+            Event::CData(part) if stack.last() == Some(&DocxElement::Text) => {
                 text.push_str(&part.xml10_content().map_err(|error| error.to_string())?);
             }
             Event::GeneralRef(reference) => {
                 let character = character(&reference)?;
-                if stack.last() == Some(&Element::Text) {
+                if stack.last() == Some(&DocxElement::Text) {
                     text.push(character);
                 }
             }
@@ -134,56 +134,61 @@ fn read(xml: &str) -> Result<String, String> {
 }
 
 /// Handles the start of an element: writes the text that it stands for, and returns its role.
-fn opened(namespace: &ResolveResult<'_>, name: &[u8], stack: &mut [Element], text: &mut String) -> Element {
+fn opened(
+    namespace: &ResolveResult<'_>,
+    name: &[u8],
+    stack: &mut [DocxElement],
+    text: &mut String,
+) -> DocxElement {
     let ResolveResult::Bound(Namespace(namespace)) = namespace else {
         return inherited(stack.last());
     };
     let (word, parent) = (WORD.contains(namespace), stack.last_mut());
-    if parent.as_deref() == Some(&Element::Skipped) {
-        return Element::Skipped;
+    if parent.as_deref() == Some(&DocxElement::Skipped) {
+        return DocxElement::Skipped;
     }
     match name {
         // A choice for programs that know an extension, and a fallback for others, hold the same text twice.
         b"Choice" | b"Fallback" if *namespace == COMPATIBILITY => match parent {
-            Some(Element::Alternatives { met: met @ false }) => {
+            Some(DocxElement::Alternatives { met: met @ false }) => {
                 *met = true;
-                Element::Other
+                DocxElement::Other
             }
-            _ => Element::Skipped,
+            _ => DocxElement::Skipped,
         },
-        b"AlternateContent" if *namespace == COMPATIBILITY => Element::Alternatives { met: false },
-        b"t" if word || MATH.contains(namespace) => Element::Text,
-        b"p" if word => Element::Paragraph,
-        b"r" if word => Element::Run,
-        b"del" | b"moveFrom" if word => Element::Skipped,
+        b"AlternateContent" if *namespace == COMPATIBILITY => DocxElement::Alternatives { met: false },
+        b"t" if word || MATH.contains(namespace) => DocxElement::Text,
+        b"p" if word => DocxElement::Paragraph,
+        b"r" if word => DocxElement::Run,
+        b"del" | b"moveFrom" if word => DocxElement::Skipped,
         // A text box lies in the middle of a paragraph.
         b"txbxContent" if word => {
             close_line(text);
-            Element::Other
+            DocxElement::Other
         }
         // Outside of a run, `tab` is a tab stop and not a character.
-        b"tab" | b"ptab" if word && parent.as_deref() == Some(&Element::Run) => {
+        b"tab" | b"ptab" if word && parent.as_deref() == Some(&DocxElement::Run) => {
             text.push('\t');
-            Element::Other
+            DocxElement::Other
         }
-        b"br" | b"cr" if word && parent.as_deref() == Some(&Element::Run) => {
+        b"br" | b"cr" if word && parent.as_deref() == Some(&DocxElement::Run) => {
             text.push('\n');
-            Element::Other
+            DocxElement::Other
         }
         b"noBreakHyphen" if word => {
             text.push('-');
-            Element::Other
+            DocxElement::Other
         }
-        _ => Element::Other,
+        _ => DocxElement::Other,
     }
 }
 
-fn inherited(parent: Option<&Element>) -> Element {
-    if parent == Some(&Element::Skipped) { Element::Skipped } else { Element::Other }
+fn inherited(parent: Option<&DocxElement>) -> DocxElement {
+    if parent == Some(&DocxElement::Skipped) { DocxElement::Skipped } else { DocxElement::Other }
 }
 
-fn closed(element: Element, text: &mut String) {
-    if element == Element::Paragraph {
+fn closed(element: DocxElement, text: &mut String) {
+    if element == DocxElement::Paragraph {
         text.push('\n');
     }
 }

@@ -47,7 +47,7 @@ impl Extractors {
     /// Returns the text of a document, or why there is none.
     ///
     /// An error means that no extractor could be started.
-    pub(super) fn extract(&self, document: Vec<u8>, bounds: Bounds) -> io::Result<Answer> {
+    pub(super) fn extract(&self, document: Vec<u8>, bounds: Bounds) -> io::Result<ExtractorAnswer> {
         if self.command.is_empty() {
             return Ok(extract(document, bounds.max_bytes));
         }
@@ -60,7 +60,7 @@ impl Extractors {
 }
 
 /// The text of a document, or why there is none.
-type Answer = Result<String, String>;
+type ExtractorAnswer = Result<String, String>;
 
 /// One process, which reads one document.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl Extractor {
         }
     }
 
-    fn extract(self, document: Vec<u8>) -> io::Result<Answer> {
+    fn extract(self, document: Vec<u8>) -> io::Result<ExtractorAnswer> {
         let Extractor { mut process, bounds, mut stdin, mut stdout } = self;
         let (answered, answers) = mpsc::channel();
         thread::Builder::new().name("extractor".to_owned()).spawn(move || {
@@ -143,7 +143,7 @@ fn ask(
     stdout: &mut ChildStdout,
     document: &[u8],
     max_bytes: usize,
-) -> io::Result<Option<Answer>> {
+) -> io::Result<Option<ExtractorAnswer>> {
     let mut ready = [0; READY.len()];
     if stdout.read_exact(&mut ready).is_err() || &ready != READY {
         return Ok(None);
@@ -181,7 +181,7 @@ mod tests {
         Extractors { command, ..Extractors::default() }
     }
 
-    fn ask(extractors: &Extractors) -> io::Result<Answer> {
+    fn ask(extractors: &Extractors) -> io::Result<ExtractorAnswer> {
         extractors.extract(b"x".to_vec(), Bounds { max_bytes: 1000, memory_bytes: 128 << 20 })
     }
 

@@ -59,7 +59,7 @@ fn refused(error: LoadPdfError) -> &'static str {
 
 /// End of the last character, where the next one is expected.
 #[derive(Clone, Copy)]
-struct Place {
+struct TextPosition {
     at: Point,
     /// One em along the line, and one across it.
     along: Vec2,
@@ -74,7 +74,7 @@ struct Pen {
     characters: usize,
     /// Number of characters that are U+FFFD.
     unknown: usize,
-    last: Option<Place>,
+    last: Option<TextPosition>,
     /// Place of the last run's first glyph, and the number of its glyphs.
     run: Option<(Point, usize)>,
 }
@@ -124,11 +124,11 @@ impl Pen {
         } else {
             self.text.push_str(characters);
         }
-        self.last = Some(Place { at: at + along * advance, along, across });
+        self.last = Some(TextPosition { at: at + along * advance, along, across });
     }
 
     /// Adds a newline or a space between the last character and the next, if they are apart.
-    fn move_to(&mut self, last: Place, at: Point, next: &str) {
+    fn move_to(&mut self, last: TextPosition, at: Point, next: &str) {
         let step = at - last.at;
         let ems = |direction: Vec2| step.dot(direction) / direction.hypot2().max(f64::MIN_POSITIVE);
         if ems(last.across).abs() > LINE {

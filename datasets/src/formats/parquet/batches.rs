@@ -9,7 +9,7 @@ use parquet::arrow::{FieldLevels, ProjectionMask};
 use parquet::file::metadata::ColumnChunkMetaData;
 
 use super::chunks::Chunks;
-use super::file::{File, Group, decode};
+use super::file::{File, PieceGroup, decode};
 use super::pages::{Budget, Columns, PageStarts};
 use super::schema;
 use crate::{Error, Reading};
@@ -27,7 +27,7 @@ const COLUMNS_BLOCKS: u64 = 8;
 const PASSING_BYTES: u64 = 1 << 30;
 
 /// Next rows of a row group.
-pub(super) enum Rows {
+pub(super) enum BatchRows {
     /// Records.
     Batch {
         /// Number of the first row in the file.
@@ -57,7 +57,7 @@ pub(super) enum Rows {
 pub(super) struct Batches {
     pub(super) file: File,
     /// Row groups in reverse order.
-    groups: Vec<Group>,
+    groups: Vec<PieceGroup>,
     group: Option<OpenGroup>,
     /// Length of the largest page that is decoded, in bytes.
     pub(super) page_bytes: u64,
@@ -66,7 +66,7 @@ pub(super) struct Batches {
 
 /// A row group that is being read.
 struct OpenGroup {
-    group: Group,
+    group: PieceGroup,
     columns: Columns,
     levels: FieldLevels,
     /// Rows to be read, counted from the first row of the row group, in reverse order.
@@ -93,7 +93,7 @@ struct Loss {
 }
 
 /// Reason why rows were not decoded.
-enum Failure {
+enum DecodeFailure {
     Store(cluster::Error),
     Data(String),
 }
@@ -112,7 +112,7 @@ impl Batches {
     ///
     /// # Errors
     /// Those of the store.
-    pub(super) fn next(&mut self) -> Result<Option<Rows>, Error> {
+    pub(super) fn next(&mut self) -> Result<Option<BatchRows>, Error> {
         loop {
             let Some(open) = &mut self.group else {
                 let Some(group) = self.groups.pop() else { return Ok(None) };
@@ -134,7 +134,7 @@ impl Batches {
 }
 
 impl OpenGroup {
-    fn new(file: &File, group: &Group, page_bytes: u64, block_bytes: u64) -> Result<OpenGroup, String> {
+    fn new(file: &File, group: &PieceGroup, page_bytes: u64, block_bytes: u64) -> Result<OpenGroup, String> {
         let (metadata, ranges) = file.group(group)?;
         let levels = file.levels(ProjectionMask::all())?;
         let row_bytes = metadata.row_group(0).total_byte_size().max(0) as u64 / group.place.rows;
@@ -161,10 +161,10 @@ impl OpenGroup {
     }
 
     /// Returns the next rows, or `None` at the end of the row group.
-    fn next(&mut self, file: &File) -> Result<Option<Rows>, Error> {
+    fn next(&mut self, file: &File) -> Result<Option<BatchRows>, Error> {
         loop {
             if let Some((row, records)) = self.ready.take() {
-                return Ok(Some(Rows::Batch { first_row: self.group.first_row + row, records }));
+                return Ok(Some(BatchRows::Batch { first_row: self.group.first_row + row, records }));
             }
             if self.reader.is_none() {
                 let Some(rows) = self.waiting.pop() else {
@@ -199,7 +199,7 @@ impl OpenGroup {
         }
     }
 
-    fn reader(&self, levels: &FieldLevels, rows: Range<u64>) -> Result<SpanReader, Failure> {
+    fn reader(&self, levels: &FieldLevels, rows: Range<u64>) -> Result<SpanReader, DecodeFailure> {
         let whole = rows == (0..self.group.place.rows);
         let selection = (!whole).then(|| {
             let (skipped, selected) = (rows.start as usize, (rows.end - rows.start) as usize);
@@ -213,16 +213,16 @@ impl OpenGroup {
         library.map(|library| SpanReader { library, rows }).map_err(|reason| self.failure(reason))
     }
 
-    fn failure(&self, reason: String) -> Failure {
-        self.columns.chunks.take_failure().map_or(Failure::Data(reason), Failure::Store)
+    fn failure(&self, reason: String) -> DecodeFailure {
+        self.columns.chunks.take_failure().map_or(DecodeFailure::Data(reason), DecodeFailure::Store)
     }
 
     /// Cuts the next batch of `rows`, which failed, in two at a page of the faulty column, or gives its rows
     /// up. The rows behind the batch wait in either case.
-    fn cut(&mut self, file: &File, rows: Range<u64>, failure: Failure) -> Result<(), Error> {
+    fn cut(&mut self, file: &File, rows: Range<u64>, failure: DecodeFailure) -> Result<(), Error> {
         let reason = match failure {
-            Failure::Store(error) => return Err(Error::Store(error)),
-            Failure::Data(reason) => reason,
+            DecodeFailure::Store(error) => return Err(Error::Store(error)),
+            DecodeFailure::Data(reason) => reason,
         };
         let batch = rows.start..rows.end.min(rows.start + self.batch_rows);
         if batch.end < rows.end {
@@ -262,7 +262,7 @@ impl OpenGroup {
         let schema = file.footer.bare_schema();
         for column in 0..schema.num_columns() {
             let mask = ProjectionMask::leaves(schema, [column]);
-            let one = file.levels(mask).map_err(Failure::Data);
+            let one = file.levels(mask).map_err(DecodeFailure::Data);
             let read = one.and_then(|levels| self.reader(&levels, rows.clone())).and_then(|mut reader| {
                 while !reader.rows.is_empty() {
                     reader.next().map_err(|reason| self.failure(reason))?;
@@ -271,8 +271,8 @@ impl OpenGroup {
             });
             match read {
                 Ok(()) => {}
-                Err(Failure::Store(error)) => return Err(Error::Store(error)),
-                Err(Failure::Data(reason)) => {
+                Err(DecodeFailure::Store(error)) => return Err(Error::Store(error)),
+                Err(DecodeFailure::Data(reason)) => {
                     let name = schema::escaped(schema.column(column).path().parts());
                     let told = reason.starts_with("column ");
                     let reason = if told { reason } else { format!("column \"{name}\": {reason}") };
@@ -314,10 +314,10 @@ impl SpanReader {
 }
 
 impl Loss {
-    fn told(self, group: &Group) -> Rows {
+    fn told(self, group: &PieceGroup) -> BatchRows {
         let (first, last) = (group.first_row + self.rows.start, group.first_row + self.rows.end - 1);
         let which = if first == last { format!("row {first}") } else { format!("rows {first} to {last}") };
         let reason = format!("{which}, in row group {}: {}", group.index, self.reason);
-        Rows::Lost { first_row: first, reason }
+        BatchRows::Lost { first_row: first, reason }
     }
 }

@@ -24,12 +24,12 @@ struct Inner {
     blob: Arc<dyn Blob>,
     ranges: Vec<Range<u64>>,
     window_bytes: usize,
-    windows: Mutex<Vec<Window>>,
+    windows: Mutex<Vec<ChunkWindow>>,
     failure: Mutex<Option<cluster::Error>>,
 }
 
 #[derive(Clone, Default)]
-struct Window {
+struct ChunkWindow {
     start: u64,
     bytes: Bytes,
 }
@@ -47,7 +47,7 @@ impl Chunks {
         }
         let share = windows_bytes / ranges.len().max(1);
         let window_bytes = share.clamp(LEAST_WINDOW_BYTES, blob.read_ahead_bytes().max(LEAST_WINDOW_BYTES));
-        let windows = Mutex::new(vec![Window::default(); ranges.len()]);
+        let windows = Mutex::new(vec![ChunkWindow::default(); ranges.len()]);
         Chunks(Arc::new(Inner { blob, ranges, window_bytes, windows, failure: Mutex::default() }))
     }
 
@@ -87,7 +87,7 @@ impl Chunks {
                 return Err(ParquetError::General(text));
             }
         }
-        *window = Window { start, bytes: Bytes::from(bytes) };
+        *window = ChunkWindow { start, bytes: Bytes::from(bytes) };
         Ok(window.bytes.clone())
     }
 }

@@ -11,7 +11,7 @@ use parquet::column::page::Page;
 use parquet::schema::types::ColumnDescriptor;
 
 use super::levels::Levels;
-use super::thrift::{Bad, Thrift};
+use super::thrift::{BadThrift, Thrift};
 
 /// Returns the number of bytes that the library allocates for the lengths of a page's values, before it
 /// decodes the values.
@@ -30,9 +30,9 @@ pub(super) fn bytes_of_lengths(page: &Page, column: &ColumnDescriptor) -> u64 {
     claimed.saturating_mul(size_of::<i32>() as u64)
 }
 
-fn count(page: &Page, column: &ColumnDescriptor, shares: bool, claimed: &mut u64) -> Result<(), Bad> {
+fn count(page: &Page, column: &ColumnDescriptor, shares: bool, claimed: &mut u64) -> Result<(), BadThrift> {
     let start = Levels::of(page, column)?.values;
-    let mut values = Thrift::new(page.buffer().get(start..).ok_or(Bad::Short)?);
+    let mut values = Thrift::new(page.buffer().get(start..).ok_or(BadThrift::Short)?);
     let mut lengths = Lengths::read(&mut values)?;
     *claimed = lengths.left;
     if shares {
@@ -52,15 +52,15 @@ struct Lengths {
 
 impl Lengths {
     /// Reads the header, and the first number.
-    fn read(values: &mut Thrift) -> Result<Self, Bad> {
+    fn read(values: &mut Thrift) -> Result<Self, BadThrift> {
         let (per_block, miniblocks, left) = (values.varint()?, values.varint()?, values.varint()?);
         values.varint()?;
-        let per_miniblock = per_block.checked_div(miniblocks).ok_or(Bad::Invalid("no miniblocks"))?;
+        let per_miniblock = per_block.checked_div(miniblocks).ok_or(BadThrift::Invalid("no miniblocks"))?;
         Ok(Lengths { per_miniblock, miniblocks, left })
     }
 
     /// Skips the other numbers.
-    fn pass(&mut self, values: &mut Thrift) -> Result<(), Bad> {
+    fn pass(&mut self, values: &mut Thrift) -> Result<(), BadThrift> {
         let mut left = self.left.saturating_sub(1);
         while left > 0 {
             values.varint()?; // the least number of the block

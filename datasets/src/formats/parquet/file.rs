@@ -20,14 +20,14 @@ pub(super) struct File {
     pub(super) text: usize,
     /// Index of the column of the id, if there is one.
     pub(super) id: Option<usize>,
-    pub(super) groups: Vec<Group>,
+    pub(super) groups: Vec<PieceGroup>,
     /// Arrow fields of record batches.
     pub(super) fields: Fields,
 }
 
 /// A row group of the piece.
 #[derive(Clone, Debug)]
-pub(super) struct Group {
+pub(super) struct PieceGroup {
     /// Index in the file.
     pub(super) index: usize,
     /// Number of its first row in the file.
@@ -67,7 +67,7 @@ impl File {
             // An offset behind the end belongs to some piece all the same, which then finds it wrong.
             let offset = place.offset.min(blob.bytes().saturating_sub(1));
             if place.rows > 0 && (piece.start..piece.end).contains(&offset) {
-                groups.push(Group { index, first_row, place: place.clone() });
+                groups.push(PieceGroup { index, first_row, place: place.clone() });
             }
             first_row += place.rows;
         }
@@ -85,7 +85,10 @@ impl File {
     }
 
     /// Decodes the metadata of a row group, and returns it with the ranges of its column chunks.
-    pub(super) fn group(&self, group: &Group) -> Result<(Arc<ParquetMetaData>, Vec<Range<u64>>), String> {
+    pub(super) fn group(
+        &self,
+        group: &PieceGroup,
+    ) -> Result<(Arc<ParquetMetaData>, Vec<Range<u64>>), String> {
         let metadata = self.footer.group(&group.place)?;
         let columns = metadata.row_group(0).columns();
         let ranges: Result<Vec<_>, _> =

@@ -16,7 +16,7 @@ use parquet::schema::types::{SchemaDescPtr, SchemaDescriptor};
 use super::chunks::Chunks;
 use super::file::{decode, text};
 use super::schema;
-use super::thrift::{Bad, Kind, Thrift};
+use super::thrift::{BadThrift, Thrift, ThriftType};
 use crate::Error;
 
 const MAGIC: &[u8; 4] = b"PAR1";
@@ -65,8 +65,8 @@ impl Footer {
         let (bytes, start) = read_footer(blob, FOOTER_BLOCKS * block_bytes)?;
         let bad = |reason: &str| Error::data(blob.path(), start, format!("bad footer: {reason}"));
         let outline = Outline::of(&bytes, block_bytes).map_err(|error| match error {
-            Bad::Short => bad("it does not end"),
-            Bad::Invalid(reason) => bad(reason),
+            BadThrift::Short => bad("it does not end"),
+            BadThrift::Invalid(reason) => bad(reason),
         })?;
         if outline.encrypted {
             return Err(Error::data(blob.path(), start, "the file is encrypted"));
@@ -133,14 +133,14 @@ struct Outline {
 }
 
 impl Outline {
-    fn of(footer: &[u8], block_bytes: u64) -> Result<Outline, Bad> {
+    fn of(footer: &[u8], block_bytes: u64) -> Result<Outline, BadThrift> {
         let mut outline = Outline { rows: -1, groups: Vec::new(), list: 0..0, encrypted: false };
         let (mut thrift, mut schema) = (Thrift::new(footer), false);
         thrift.fields(|thrift, number, kind| {
             match (number, kind) {
-                (2, Kind::List) => (check_schema(thrift, block_bytes)?, schema = true).0,
-                (3, Kind::Integer) => outline.rows = thrift.integer()?,
-                (4, Kind::List) => {
+                (2, ThriftType::List) => (check_schema(thrift, block_bytes)?, schema = true).0,
+                (3, ThriftType::Integer) => outline.rows = thrift.integer()?,
+                (4, ThriftType::List) => {
                     let start = thrift.position();
                     outline.groups = groups(thrift, block_bytes)?;
                     outline.list = start..thrift.position();
@@ -155,8 +155,8 @@ impl Outline {
             Ok(true)
         })?;
         match (schema, outline.list.is_empty()) {
-            (false, _) => Err(Bad::Invalid("no schema")),
-            (_, true) => Err(Bad::Invalid("no list of row groups")),
+            (false, _) => Err(BadThrift::Invalid("no schema")),
+            (_, true) => Err(BadThrift::Invalid("no list of row groups")),
             _ => Ok(outline),
         }
     }
@@ -164,16 +164,16 @@ impl Outline {
 
 /// Checks and skips the schema: a tree in depth-first order, in which each element has the number of its
 /// children.
-fn check_schema(thrift: &mut Thrift, block_bytes: u64) -> Result<(), Bad> {
+fn check_schema(thrift: &mut Thrift, block_bytes: u64) -> Result<(), BadThrift> {
     let (count, kind) = thrift.list()?;
-    if kind != Kind::Struct {
-        return Err(Bad::Invalid("no schema"));
+    if kind != ThriftType::Struct {
+        return Err(BadThrift::Invalid("no schema"));
     }
     if count > MAX_SCHEMA_ELEMENTS {
-        return Err(Bad::Invalid("more than 100,000 columns"));
+        return Err(BadThrift::Invalid("more than 100,000 columns"));
     }
     if count > block_bytes / SCHEMA_ELEMENT_BYTES {
-        return Err(Bad::Invalid("more columns than fit into the memory; give more --memory"));
+        return Err(BadThrift::Invalid("more columns than fit into the memory; give more --memory"));
     }
     let mut waiting: Vec<i64> = Vec::new(); // children to come, for each open group
     for _ in 0..count {
@@ -185,7 +185,7 @@ fn check_schema(thrift: &mut Thrift, block_bytes: u64) -> Result<(), Bad> {
         }
         let mut children = 0;
         thrift.fields(|thrift, number, kind| {
-            let found = number == 5 && kind == Kind::Integer;
+            let found = number == 5 && kind == ThriftType::Integer;
             if found {
                 children = thrift.integer()?;
             }
@@ -195,59 +195,59 @@ fn check_schema(thrift: &mut Thrift, block_bytes: u64) -> Result<(), Bad> {
             waiting.push(children);
         }
         if waiting.len() > MAX_SCHEMA_DEPTH {
-            return Err(Bad::Invalid("columns nested in more than 64 groups"));
+            return Err(BadThrift::Invalid("columns nested in more than 64 groups"));
         }
     }
     Ok(())
 }
 
-fn groups(thrift: &mut Thrift, block_bytes: u64) -> Result<Vec<GroupPlace>, Bad> {
+fn groups(thrift: &mut Thrift, block_bytes: u64) -> Result<Vec<GroupPlace>, BadThrift> {
     let (count, kind) = thrift.list()?;
     // They are listed twice: in the file and in the piece.
     if count > block_bytes / (2 * size_of::<GroupPlace>() as u64) {
-        return Err(Bad::Invalid("more row groups than fit into the memory; give more --memory"));
+        return Err(BadThrift::Invalid("more row groups than fit into the memory; give more --memory"));
     }
-    if count > 0 && kind != Kind::Struct {
-        return Err(Bad::Invalid("row groups that are no structs"));
+    if count > 0 && kind != ThriftType::Struct {
+        return Err(BadThrift::Invalid("row groups that are no structs"));
     }
     (0..count).map(|_| group(thrift)).collect()
 }
 
-fn group(thrift: &mut Thrift) -> Result<GroupPlace, Bad> {
+fn group(thrift: &mut Thrift) -> Result<GroupPlace, BadThrift> {
     let start = thrift.position();
     let (mut rows, mut offset) = (-1, None);
     thrift.fields(|thrift, number, kind| {
         match (number, kind) {
-            (1, Kind::List) => {
+            (1, ThriftType::List) => {
                 let (count, kind) = thrift.list()?;
-                if count > 0 && kind != Kind::Struct {
-                    return Err(Bad::Invalid("column chunks that are no structs"));
+                if count > 0 && kind != ThriftType::Struct {
+                    return Err(BadThrift::Invalid("column chunks that are no structs"));
                 }
                 if count > 0 {
                     offset = first_page(thrift)?;
                     (1..count).try_for_each(|_| thrift.skip_struct())?;
                 }
             }
-            (3, Kind::Integer) => rows = thrift.integer()?,
+            (3, ThriftType::Integer) => rows = thrift.integer()?,
             _ => return Ok(false),
         }
         Ok(true)
     })?;
-    let rows = u64::try_from(rows).map_err(|_| Bad::Invalid("a row group with no number of rows"))?;
+    let rows = u64::try_from(rows).map_err(|_| BadThrift::Invalid("a row group with no number of rows"))?;
     Ok(GroupPlace { rows, offset: offset.unwrap_or(0), bytes: start..thrift.position() })
 }
 
 /// Skips a column chunk, and returns the offset of its dictionary, or of its first data page if it has none.
-fn first_page(thrift: &mut Thrift) -> Result<Option<u64>, Bad> {
+fn first_page(thrift: &mut Thrift) -> Result<Option<u64>, BadThrift> {
     let (mut data, mut dictionary) = (None, None);
     thrift.fields(|thrift, number, kind| {
-        if (number, kind) != (3, Kind::Struct) {
+        if (number, kind) != (3, ThriftType::Struct) {
             return Ok(false);
         }
         thrift.fields(|thrift, number, kind| {
             match (number, kind) {
-                (9, Kind::Integer) => data = Some(thrift.integer()?),
-                (11, Kind::Integer) => dictionary = Some(thrift.integer()?),
+                (9, ThriftType::Integer) => data = Some(thrift.integer()?),
+                (11, ThriftType::Integer) => dictionary = Some(thrift.integer()?),
                 _ => return Ok(false),
             }
             Ok(true)

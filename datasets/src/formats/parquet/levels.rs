@@ -7,7 +7,7 @@ use parquet::basic::Encoding;
 use parquet::column::page::Page;
 use parquet::schema::types::ColumnDescriptor;
 
-use super::thrift::{Bad, Thrift};
+use super::thrift::{BadThrift, Thrift};
 
 /// Layout of a decompressed data page.
 pub(super) struct Levels<'a> {
@@ -18,10 +18,10 @@ pub(super) struct Levels<'a> {
 }
 
 impl<'a> Levels<'a> {
-    pub(super) fn of(page: &'a Page, column: &ColumnDescriptor) -> Result<Self, Bad> {
+    pub(super) fn of(page: &'a Page, column: &ColumnDescriptor) -> Result<Self, BadThrift> {
         match page {
             Page::DataPageV2 { buf, def_levels_byte_len, rep_levels_byte_len, .. } => {
-                let repetition = buf.get(..*rep_levels_byte_len as usize).ok_or(Bad::Short)?;
+                let repetition = buf.get(..*rep_levels_byte_len as usize).ok_or(BadThrift::Short)?;
                 Ok(Levels {
                     repetition: (column.max_rep_level() > 0).then_some(repetition),
                     values: repetition.len() + *def_levels_byte_len as usize,
@@ -35,13 +35,13 @@ impl<'a> Levels<'a> {
                     let start = levels.values;
                     if *encoding == Encoding::RLE {
                         let length = buf.get(start..start + 4).and_then(|bytes| bytes.try_into().ok());
-                        levels.values += 4 + u32::from_le_bytes(length.ok_or(Bad::Short)?) as usize;
+                        levels.values += 4 + u32::from_le_bytes(length.ok_or(BadThrift::Short)?) as usize;
                     } else {
                         // The deprecated encoding has plain bits, one level after the other.
                         levels.values += (*num_values as usize * bits(most)).div_ceil(8);
                     }
                     if start == 0 && column.max_rep_level() > 0 && *encoding == Encoding::RLE {
-                        levels.repetition = Some(buf.get(4..levels.values).ok_or(Bad::Short)?);
+                        levels.repetition = Some(buf.get(4..levels.values).ok_or(BadThrift::Short)?);
                     }
                 }
                 Ok(levels)

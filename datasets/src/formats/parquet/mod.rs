@@ -15,8 +15,8 @@ mod tests;
 mod thrift;
 mod writer;
 
-pub(crate) use self::pack::Packer;
-use self::pack::Unpacker;
+pub(crate) use self::pack::ParquetPacker;
+use self::pack::ParquetUnpacker;
 use crate::text::compression::has_suffix;
 use crate::{Error, Format, PackReader, Parts, Piece, Reader, Reading, Writer};
 
@@ -53,7 +53,7 @@ impl Format for Parquet {
     }
 
     fn unpack(&self, piece: &Piece, reading: &Reading) -> Result<Option<Box<dyn PackReader>>, Error> {
-        Ok(Some(Box::new(Unpacker::open(piece, reading)?)))
+        Ok(Some(Box::new(ParquetUnpacker::open(piece, reading)?)))
     }
 
     fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {

@@ -11,7 +11,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
-use super::batches::{Batches, Rows};
+use super::batches::{BatchRows, Batches};
 use super::file::File;
 use super::reader::Column;
 use super::schema;
@@ -23,7 +23,7 @@ const BATCH_ROWS: usize = 8192;
 const BATCH_BYTES: usize = 4 << 20;
 
 /// Writer of names and contents.
-pub(crate) struct Packer {
+pub(crate) struct ParquetPacker {
     writer: ArrowWriter<Box<dyn PartOutput>>,
     rows: u64,
     schema: SchemaRef,
@@ -32,7 +32,7 @@ pub(crate) struct Packer {
     contents: BinaryBuilder,
 }
 
-impl Packer {
+impl ParquetPacker {
     pub(crate) fn create(output: Box<dyn PartOutput>, content: Content) -> Result<Self, Error> {
         let content = match content {
             Content::Text => DataType::Utf8,
@@ -42,7 +42,7 @@ impl Packer {
         let schema = Arc::new(Schema::new(fields));
         let writer = ArrowWriter::try_new(output, schema.clone(), Some(properties().map_err(writing)?));
         let (names, contents) = (StringBuilder::new(), BinaryBuilder::new());
-        Ok(Packer { writer: writer.map_err(writing)?, rows: 0, schema, names, contents })
+        Ok(ParquetPacker { writer: writer.map_err(writing)?, rows: 0, schema, names, contents })
     }
 
     fn flush(&mut self) -> Result<(), ParquetError> {
@@ -67,7 +67,7 @@ fn properties() -> Result<WriterProperties, ParquetError> {
         .build())
 }
 
-impl PackWriter for Packer {
+impl PackWriter for ParquetPacker {
     fn append(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         self.rows += 1;
         self.names.append_value(name);
@@ -83,16 +83,16 @@ impl PackWriter for Packer {
 }
 
 /// Reader of names and contents.
-pub(crate) struct Unpacker {
+pub(crate) struct ParquetUnpacker {
     batches: Batches,
     /// Paths of the columns.
     name: Vec<String>,
     content: Vec<String>,
-    columns: Option<Columns>,
+    columns: Option<BatchColumns>,
 }
 
 /// Columns of a record batch.
-struct Columns {
+struct BatchColumns {
     /// Number of its first row in the file.
     first_row: u64,
     next: usize,
@@ -101,7 +101,7 @@ struct Columns {
     content: Column,
 }
 
-impl Unpacker {
+impl ParquetUnpacker {
     pub(crate) fn open(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
         let file = File::open(piece, reading)?;
         let path = |leaf: usize| file.footer.schema.column(leaf).path().parts().to_vec();
@@ -111,20 +111,20 @@ impl Unpacker {
             return Err(Error::data(file.path(), 0, reason));
         };
         let content = path(file.text);
-        Ok(Unpacker { name, content, columns: None, batches: Batches::new(file, reading) })
+        Ok(ParquetUnpacker { name, content, columns: None, batches: Batches::new(file, reading) })
     }
 
-    fn columns(&self, first_row: u64, batch: &RecordBatch) -> Result<Columns, Error> {
+    fn columns(&self, first_row: u64, batch: &RecordBatch) -> Result<BatchColumns, Error> {
         let column = |path| {
             Column::find(batch, path)
                 .ok_or_else(|| Error::data(self.batches.file.path(), 0, "a column was not decoded"))
         };
         let (name, content) = (column(&self.name)?, column(&self.content)?);
-        Ok(Columns { first_row, next: 0, count: batch.num_rows(), name, content })
+        Ok(BatchColumns { first_row, next: 0, count: batch.num_rows(), name, content })
     }
 }
 
-impl PackReader for Unpacker {
+impl PackReader for ParquetUnpacker {
     fn next(&mut self) -> Result<Option<Packed<'_>>, Error> {
         let lost = |offset, reason: &str, head| {
             let reason = format!("{reason}; the offset is the row's number");
@@ -133,8 +133,8 @@ impl PackReader for Unpacker {
         while self.columns.as_ref().is_none_or(|columns| columns.next >= columns.count) {
             match self.batches.next()? {
                 None => return Ok(None),
-                Some(Rows::Lost { first_row, reason }) => return lost(first_row, &reason, &[]),
-                Some(Rows::Batch { first_row, records }) => {
+                Some(BatchRows::Lost { first_row, reason }) => return lost(first_row, &reason, &[]),
+                Some(BatchRows::Batch { first_row, records }) => {
                     self.columns = Some(self.columns(first_row, &records)?);
                 }
             }

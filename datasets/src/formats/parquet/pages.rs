@@ -13,7 +13,7 @@ use parquet::schema::types::ColumnDescPtr;
 use super::chunks::Chunks;
 use super::deltas::bytes_of_lengths;
 use super::levels::check_repetition;
-use super::thrift::{Bad, Thrift};
+use super::thrift::{BadThrift, Thrift};
 
 /// Number of bytes that are first read for a page header. A longer header is read again, with four times as
 /// many.
@@ -64,9 +64,9 @@ impl Budget {
         self.exceeded.load(Ordering::Relaxed)
     }
 
-    fn take(&self, header: &Header, repeated: bool, fixed_bytes: u64) -> Result<(), String> {
+    fn take(&self, header: &PageHeader, repeated: bool, fixed_bytes: u64) -> Result<(), String> {
         if header.is_dictionary() && header.values > header.uncompressed_bytes {
-            let Header { values, uncompressed_bytes, .. } = header;
+            let PageHeader { values, uncompressed_bytes, .. } = header;
             return Err(format!("a dictionary of {values} values in {uncompressed_bytes} bytes"));
         }
         let bytes = header.uncompressed_bytes.max(header.compressed_bytes);
@@ -101,14 +101,14 @@ impl Budget {
 impl Budget {
     /// Returns the memory that decoding a page for the batch takes, as far as its header tells. `fixed_bytes`
     /// is the length of each value, if all have the same length.
-    fn decoded_bytes(&self, header: &Header, repeated: bool, fixed_bytes: u64) -> u64 {
+    fn decoded_bytes(&self, header: &PageHeader, repeated: bool, fixed_bytes: u64) -> u64 {
         let rows = self.rows.load(Ordering::Relaxed);
         let values = if repeated { header.values } else { header.values.min(rows) };
         let mut bytes = header.decoded_bytes(repeated);
         if repeated {
             bytes = bytes.saturating_add(header.values.saturating_mul(fixed_bytes));
         }
-        if header.encoding == Header::DELTA_BYTE_ARRAY {
+        if header.encoding == PageHeader::DELTA_BYTE_ARRAY {
             // Each value may begin with all of the one before it.
             bytes = bytes.saturating_add(header.uncompressed_bytes.saturating_mul(values));
         }
@@ -225,7 +225,7 @@ impl CheckedPages {
     /// that it will be decoded.
     fn page<T>(
         &mut self,
-        taken: impl FnOnce(&Header) -> bool,
+        taken: impl FnOnce(&PageHeader) -> bool,
         call: impl FnOnce(&mut SerializedPageReader<Chunks>) -> Result<T>,
     ) -> Result<T> {
         let start = self.headers.offset;
@@ -269,7 +269,7 @@ impl PageReader for CheckedPages {
 
     fn skip_next_page(&mut self) -> Result<()> {
         // The library may come back to a dictionary that it has skipped.
-        self.page(Header::is_dictionary, PageReader::skip_next_page)
+        self.page(PageHeader::is_dictionary, PageReader::skip_next_page)
     }
 
     fn supports_deferred_dictionary(&self) -> bool {
@@ -303,7 +303,7 @@ impl PageHeaders {
 
     /// Returns the next page's header and skips that page; `None` at the end of the chunk. Index pages are
     /// skipped, as the library does.
-    fn next(&mut self) -> Result<Option<Header>, String> {
+    fn next(&mut self) -> Result<Option<PageHeader>, String> {
         loop {
             let left = self.end.saturating_sub(self.offset);
             if left == 0 {
@@ -315,23 +315,23 @@ impl PageHeaders {
                 return Err(format!("a page of {bytes} bytes does not fit into its column chunk"));
             }
             self.offset += header.own_bytes + header.compressed_bytes;
-            if header.page_type != Header::INDEX {
+            if header.page_type != PageHeader::INDEX {
                 return Ok(Some(header));
             }
         }
     }
 
-    fn header(&self, left: u64) -> Result<Header, String> {
+    fn header(&self, left: u64) -> Result<PageHeader, String> {
         let mut least_bytes = HEADER_BYTES as u64;
         loop {
             least_bytes = least_bytes.min(left);
             let bytes = self.chunks.get_bytes(self.offset, least_bytes as usize);
             let bytes = bytes.map_err(|error| super::file::text(&error))?;
-            match Header::read(&bytes) {
+            match PageHeader::read(&bytes) {
                 Ok(header) => return Ok(header),
-                Err(Bad::Short) if least_bytes < left.min(MAX_HEADER_BYTES) => least_bytes *= 4,
-                Err(Bad::Short) => return Err("the page header does not end".to_owned()),
-                Err(Bad::Invalid(reason)) => return Err(format!("bad page header: {reason}")),
+                Err(BadThrift::Short) if least_bytes < left.min(MAX_HEADER_BYTES) => least_bytes *= 4,
+                Err(BadThrift::Short) => return Err("the page header does not end".to_owned()),
+                Err(BadThrift::Invalid(reason)) => return Err(format!("bad page header: {reason}")),
             }
         }
     }
@@ -341,7 +341,7 @@ impl PageHeaders {
 ///
 /// Source: apache/parquet-format, src/main/thrift/parquet.thrift, `PageHeader`.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Header {
+pub(super) struct PageHeader {
     pub(super) page_type: i64,
     pub(super) own_bytes: u64,
     pub(super) uncompressed_bytes: u64,
@@ -354,16 +354,16 @@ pub(super) struct Header {
     rows: Option<u64>,
 }
 
-impl Header {
+impl PageHeader {
     const INDEX: i64 = 1;
     const DICTIONARY: i64 = 2;
     /// Encoding of values that share prefixes with the value before.
     const DELTA_BYTE_ARRAY: i64 = 7;
 
-    pub(super) fn read(bytes: &[u8]) -> Result<Header, Bad> {
-        let mut header = Header { page_type: -1, ..Header::default() };
+    pub(super) fn read(bytes: &[u8]) -> Result<PageHeader, BadThrift> {
+        let mut header = PageHeader { page_type: -1, ..PageHeader::default() };
         let (mut sizes, mut thrift) = ([None; 2], Thrift::new(bytes));
-        let positive = |value: i64| u64::try_from(value).map_err(|_| Bad::Invalid("a negative length"));
+        let positive = |value: i64| u64::try_from(value).map_err(|_| BadThrift::Invalid("a negative length"));
         thrift.fields(|thrift, number, _| {
             match number {
                 1 => header.page_type = thrift.integer()?,
@@ -383,7 +383,7 @@ impl Header {
             Ok(true)
         })?;
         let [Some(uncompressed), Some(compressed)] = sizes else {
-            return Err(Bad::Invalid("no length"));
+            return Err(BadThrift::Invalid("no length"));
         };
         (header.uncompressed_bytes, header.compressed_bytes) = (uncompressed, compressed);
         header.own_bytes = thrift.position() as u64;
@@ -391,7 +391,7 @@ impl Header {
     }
 
     pub(super) fn is_dictionary(&self) -> bool {
-        self.page_type == Header::DICTIONARY
+        self.page_type == PageHeader::DICTIONARY
     }
 
     /// Returns the memory that decoding the page takes, as far as the header tells.

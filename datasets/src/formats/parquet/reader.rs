@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
 use arrow_schema::DataType;
 use operators::DocBatch;
 
-use super::batches::{Batches, Rows};
+use super::batches::{BatchRows, Batches};
 use super::file::File;
 use super::schema;
 use crate::text::encoding::Charset;
@@ -26,12 +26,12 @@ pub(super) struct RowReader {
     /// Path of the id's column. That of the text follows.
     id: Option<Vec<String>>,
     text: Vec<String>,
-    records: Option<Records>,
+    records: Option<ParquetRecords>,
     id_buffer: String,
     text_buffer: Vec<u8>,
 }
 
-struct Records {
+struct ParquetRecords {
     first_row: u64,
     next: usize,
     count: usize,
@@ -58,13 +58,13 @@ impl RowReader {
         })
     }
 
-    fn records(&self, first_row: u64, batch: &RecordBatch) -> Result<Records, Error> {
+    fn records(&self, first_row: u64, batch: &RecordBatch) -> Result<ParquetRecords, Error> {
         let column = |path: &[String]| {
             Column::find(batch, path)
                 .ok_or_else(|| Error::data(self.batches.file.path(), 0, "a column was not decoded"))
         };
         let id = self.id.as_deref().map(column).transpose()?;
-        Ok(Records { first_row, next: 0, count: batch.num_rows(), id, text: column(&self.text)? })
+        Ok(ParquetRecords { first_row, next: 0, count: batch.num_rows(), id, text: column(&self.text)? })
     }
 }
 
@@ -73,10 +73,10 @@ impl Reader for RowReader {
         while !batch.full() {
             let Some(records) = self.records.as_mut().filter(|records| records.next < records.count) else {
                 match self.batches.next()? {
-                    Some(Rows::Batch { first_row, records }) => {
+                    Some(BatchRows::Batch { first_row, records }) => {
                         self.records = Some(self.records(first_row, &records)?);
                     }
-                    Some(Rows::Lost { first_row, reason }) => {
+                    Some(BatchRows::Lost { first_row, reason }) => {
                         reject(batch, self.batches.file.path(), first_row, &reason, b"");
                     }
                     None => return Ok(false),
@@ -115,16 +115,16 @@ fn reject(batch: &mut DocBatch, path: &str, row: u64, reason: &str, head: &[u8])
 }
 
 /// Reason why a row is no document, and the first bytes of it.
-type Refusal<'a> = (String, &'a [u8]);
+type RowRefusal<'a> = (String, &'a [u8]);
 
 /// Returns the id and the text of the next row, and whether illegal bytes were replaced.
 fn record<'a>(
-    records: &'a Records,
+    records: &'a ParquetRecords,
     charset: Charset,
     bad_text: BadText,
     (id_buffer, text_buffer): (&'a mut String, &'a mut Vec<u8>),
     default_id: impl FnOnce() -> Result<String, String>,
-) -> Result<(&'a str, &'a str, bool), Refusal<'a>> {
+) -> Result<(&'a str, &'a str, bool), RowRefusal<'a>> {
     let row = records.next;
     let Some(bytes) = records.text.bytes(row) else {
         return Err(("the text is null".to_owned(), &[]));

@@ -8,7 +8,7 @@ const MAX_DEPTH: usize = 32;
 
 /// Reason why bytes could not be read as thrift.
 #[derive(Debug, PartialEq)]
-pub(super) enum Bad {
+pub(super) enum BadThrift {
     /// The bytes end too early; there may be more.
     Short,
     /// The bytes are no thrift, or not what was expected.
@@ -17,7 +17,7 @@ pub(super) enum Bad {
 
 /// Type of a field, or of the elements of a list.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum ThriftType {
     Bool,
     Byte,
     Integer,
@@ -29,19 +29,19 @@ pub(super) enum Kind {
     Uuid,
 }
 
-impl Kind {
-    fn of(code: u8) -> Result<Kind, Bad> {
+impl ThriftType {
+    fn of(code: u8) -> Result<ThriftType, BadThrift> {
         Ok(match code {
-            1 | 2 => Kind::Bool,
-            3 => Kind::Byte,
-            4..=6 => Kind::Integer,
-            7 => Kind::Double,
-            8 => Kind::Binary,
-            9 | 10 => Kind::List,
-            11 => Kind::Map,
-            12 => Kind::Struct,
-            13 => Kind::Uuid,
-            _ => return Err(Bad::Invalid("a type that thrift does not have")),
+            1 | 2 => ThriftType::Bool,
+            3 => ThriftType::Byte,
+            4..=6 => ThriftType::Integer,
+            7 => ThriftType::Double,
+            8 => ThriftType::Binary,
+            9 | 10 => ThriftType::List,
+            11 => ThriftType::Map,
+            12 => ThriftType::Struct,
+            13 => ThriftType::Uuid,
+            _ => return Err(BadThrift::Invalid("a type that thrift does not have")),
         })
     }
 }
@@ -62,22 +62,22 @@ impl<'a> Thrift<'a> {
         self.at
     }
 
-    pub(super) fn byte(&mut self) -> Result<u8, Bad> {
-        let byte = *self.bytes.get(self.at).ok_or(Bad::Short)?;
+    pub(super) fn byte(&mut self) -> Result<u8, BadThrift> {
+        let byte = *self.bytes.get(self.at).ok_or(BadThrift::Short)?;
         self.at += 1;
         Ok(byte)
     }
 
-    pub(super) fn pass(&mut self, count: u64) -> Result<(), Bad> {
+    pub(super) fn pass(&mut self, count: u64) -> Result<(), BadThrift> {
         if count > (self.bytes.len() - self.at) as u64 {
-            return Err(Bad::Short);
+            return Err(BadThrift::Short);
         }
         self.at += count as usize;
         Ok(())
     }
 
     /// Reads an unsigned number, seven bits to a byte.
-    pub(super) fn varint(&mut self) -> Result<u64, Bad> {
+    pub(super) fn varint(&mut self) -> Result<u64, BadThrift> {
         let (mut value, mut shift) = (0, 0);
         loop {
             let byte = self.byte()?;
@@ -87,13 +87,13 @@ impl<'a> Thrift<'a> {
             }
             shift += 7;
             if shift > 63 {
-                return Err(Bad::Invalid("a number of more than 64 bits"));
+                return Err(BadThrift::Invalid("a number of more than 64 bits"));
             }
         }
     }
 
     /// Reads an integer of 16, 32 or 64 bits.
-    pub(super) fn integer(&mut self) -> Result<i64, Bad> {
+    pub(super) fn integer(&mut self) -> Result<i64, BadThrift> {
         let value = self.varint()?;
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }
@@ -102,8 +102,8 @@ impl<'a> Thrift<'a> {
     /// `false` was not read, and is skipped.
     pub(super) fn fields(
         &mut self,
-        mut field: impl FnMut(&mut Self, i16, Kind) -> Result<bool, Bad>,
-    ) -> Result<(), Bad> {
+        mut field: impl FnMut(&mut Self, i16, ThriftType) -> Result<bool, BadThrift>,
+    ) -> Result<(), BadThrift> {
         let mut number = 0i16;
         while let Some((next, kind)) = self.field(number)? {
             number = next;
@@ -115,71 +115,71 @@ impl<'a> Thrift<'a> {
     }
 
     /// Reads the number and the type of the next field, or `None` at the end of the struct.
-    fn field(&mut self, before: i16) -> Result<Option<(i16, Kind)>, Bad> {
+    fn field(&mut self, before: i16) -> Result<Option<(i16, ThriftType)>, BadThrift> {
         let byte = self.byte()?;
         if byte == 0 {
             return Ok(None);
         }
         let number = match byte >> 4 {
             0 => self.integer()? as i16,
-            delta => before.checked_add(i16::from(delta)).ok_or(Bad::Invalid("too many fields"))?,
+            delta => before.checked_add(i16::from(delta)).ok_or(BadThrift::Invalid("too many fields"))?,
         };
-        Ok(Some((number, Kind::of(byte & 15)?)))
+        Ok(Some((number, ThriftType::of(byte & 15)?)))
     }
 
     /// Reads the number and the type of a list's elements, which follow.
-    pub(super) fn list(&mut self) -> Result<(u64, Kind), Bad> {
+    pub(super) fn list(&mut self) -> Result<(u64, ThriftType), BadThrift> {
         let byte = self.byte()?;
         let count = match byte >> 4 {
             15 => self.varint()?,
             count => u64::from(count),
         };
         // Some writers give an empty list no type.
-        let kind = if count == 0 { Kind::Bool } else { Kind::of(byte & 15)? };
+        let kind = if count == 0 { ThriftType::Bool } else { ThriftType::of(byte & 15)? };
         // Every element takes at least one byte.
         if count > (self.bytes.len() - self.at) as u64 {
-            return Err(Bad::Short);
+            return Err(BadThrift::Short);
         }
         Ok((count, kind))
     }
 
     /// Skips a struct.
-    pub(super) fn skip_struct(&mut self) -> Result<(), Bad> {
-        self.skip(Kind::Struct, 1, true)
+    pub(super) fn skip_struct(&mut self) -> Result<(), BadThrift> {
+        self.skip(ThriftType::Struct, 1, true)
     }
 
     /// Skips a value. With `of_field`, the value of a boolean is in the type of its field.
-    fn skip(&mut self, kind: Kind, depth: usize, of_field: bool) -> Result<(), Bad> {
+    fn skip(&mut self, kind: ThriftType, depth: usize, of_field: bool) -> Result<(), BadThrift> {
         if depth > MAX_DEPTH {
-            return Err(Bad::Invalid("structs nested too deep"));
+            return Err(BadThrift::Invalid("structs nested too deep"));
         }
         match kind {
-            Kind::Bool if of_field => Ok(()),
-            Kind::Bool | Kind::Byte => self.pass(1),
-            Kind::Integer => self.varint().map(|_| ()),
-            Kind::Double => self.pass(8),
-            Kind::Uuid => self.pass(16),
-            Kind::Binary => {
+            ThriftType::Bool if of_field => Ok(()),
+            ThriftType::Bool | ThriftType::Byte => self.pass(1),
+            ThriftType::Integer => self.varint().map(|_| ()),
+            ThriftType::Double => self.pass(8),
+            ThriftType::Uuid => self.pass(16),
+            ThriftType::Binary => {
                 let length = self.varint()?;
                 self.pass(length)
             }
-            Kind::List => {
+            ThriftType::List => {
                 let (count, kind) = self.list()?;
                 (0..count).try_for_each(|_| self.skip(kind, depth + 1, false))
             }
-            Kind::Map => {
+            ThriftType::Map => {
                 let count = self.varint()?;
                 if count == 0 {
                     return Ok(());
                 }
                 let kinds = self.byte()?;
-                let (key, value) = (Kind::of(kinds >> 4)?, Kind::of(kinds & 15)?);
+                let (key, value) = (ThriftType::of(kinds >> 4)?, ThriftType::of(kinds & 15)?);
                 (0..count).try_for_each(|_| {
                     self.skip(key, depth + 1, false)?;
                     self.skip(value, depth + 1, false)
                 })
             }
-            Kind::Struct => {
+            ThriftType::Struct => {
                 let mut number = 0;
                 while let Some((next, kind)) = self.field(number)? {
                     number = next;
@@ -206,24 +206,32 @@ mod tests {
             Ok(number == 1 && thrift.integer()? == -3)
         });
         assert_eq!(read, Ok(()));
-        let kinds =
-            [(1, Kind::Integer), (2, Kind::Bool), (3, Kind::List), (4, Kind::Map), (20, Kind::Binary)];
+        let kinds = [
+            (1, ThriftType::Integer),
+            (2, ThriftType::Bool),
+            (3, ThriftType::List),
+            (4, ThriftType::Map),
+            (20, ThriftType::Binary),
+        ];
         assert_eq!(seen, kinds);
         assert_eq!(&bytes[thrift.position()..], b"rest");
         for length in 0..thrift.position() {
-            assert_eq!(Thrift::new(&bytes[..length]).skip_struct(), Err(Bad::Short), "{length} bytes");
+            assert_eq!(Thrift::new(&bytes[..length]).skip_struct(), Err(BadThrift::Short), "{length} bytes");
         }
     }
 
     #[test]
     fn no_length_is_believed_beyond_the_end() {
         let long_list = b"\x19\xfc\xff\xff\xff\xff\xff\xff\xff\xff\x7f";
-        assert_eq!(Thrift::new(long_list).skip_struct(), Err(Bad::Short));
+        assert_eq!(Thrift::new(long_list).skip_struct(), Err(BadThrift::Short));
         let long_binary = b"\x18\xff\xff\xff\xff\xff\xff\xff\xff\x7f";
-        assert_eq!(Thrift::new(long_binary).skip_struct(), Err(Bad::Short));
+        assert_eq!(Thrift::new(long_binary).skip_struct(), Err(BadThrift::Short));
         let deep = vec![0x1c; 1 << 20];
-        assert_eq!(Thrift::new(&deep).skip_struct(), Err(Bad::Invalid("structs nested too deep")));
-        assert_eq!(Thrift::new(&[0x15; 1]).skip_struct(), Err(Bad::Short));
-        assert_eq!(Thrift::new(&[0xff; 20]).integer(), Err(Bad::Invalid("a number of more than 64 bits")));
+        assert_eq!(Thrift::new(&deep).skip_struct(), Err(BadThrift::Invalid("structs nested too deep")));
+        assert_eq!(Thrift::new(&[0x15; 1]).skip_struct(), Err(BadThrift::Short));
+        assert_eq!(
+            Thrift::new(&[0xff; 20]).integer(),
+            Err(BadThrift::Invalid("a number of more than 64 bits"))
+        );
     }
 }

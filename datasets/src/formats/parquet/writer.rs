@@ -16,8 +16,8 @@ use parquet::file::metadata::{KeyValue, RowGroupMetaData};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type, TypePtr};
 
-use super::batches::{Batches, Rows};
-use super::file::{File, Group};
+use super::batches::{BatchRows, Batches};
+use super::file::{File, PieceGroup};
 use super::schema;
 use crate::parts::removal_log::free_names;
 use crate::{Error, Fate, PartOutput, Parts, Piece, Reading, Removal, Writer};
@@ -161,8 +161,8 @@ impl Writer for RowWriter<'_> {
         let mut batch_fates = Vec::new();
         while let Some(rows) = batches.next()? {
             let (count, records) = match rows {
-                Rows::Batch { records, .. } => (records.num_rows(), Some(records)),
-                Rows::Lost { .. } => (1, None),
+                BatchRows::Batch { records, .. } => (records.num_rows(), Some(records)),
+                BatchRows::Lost { .. } => (1, None),
             };
             batch_fates.clear();
             batch_fates.extend(fates.take(count));
@@ -203,7 +203,7 @@ impl Layout {
     }
 
     /// Returns the layout of a row group, or `None` when its columns cannot be decoded.
-    fn of(file: &File, group: &Group) -> Result<Option<Layout>, Error> {
+    fn of(file: &File, group: &PieceGroup) -> Result<Option<Layout>, Error> {
         let Ok((metadata, _)) = file.group(group) else { return Ok(None) };
         let layout = Layout::decoded(file, metadata.row_group(0));
         layout.map(Some).map_err(|error| Error::data(file.path(), 0, error))

@@ -2,14 +2,14 @@
 
 use super::class::vint;
 use super::codec::Decompressor;
-use super::read::{Raw, Record};
+use super::read::{KeyValue, Raw};
 
 /// Largest length of the lengths of a block's keys, or values, in bytes. It allows at least 3 million
 /// records, where a block of Hadoop has one million bytes by default.
 const LENGTHS_BYTES: usize = 16 << 20;
 
 /// A decompressed block. Its buffers are kept for the next one.
-pub(super) struct Block {
+pub(super) struct DecodedBlock {
     /// Largest length of a block as it is stored, and of its keys and values together.
     pub(super) max_bytes: usize,
     /// Number of its records that are still to come.
@@ -17,13 +17,13 @@ pub(super) struct Block {
     decompressor: Decompressor,
     offset: u64,
     index: usize,
-    keys: Half,
-    values: Half,
+    keys: KeysOrValues,
+    values: KeysOrValues,
 }
 
 /// The keys of a block, or its values: their lengths, and all of them one after the other.
 #[derive(Default)]
-struct Half {
+struct KeysOrValues {
     /// Lengths at the start of the buffer, which is as long as the longest block so far.
     lengths: Vec<u8>,
     lengths_at: usize,
@@ -32,10 +32,10 @@ struct Half {
     at: usize,
 }
 
-impl Block {
+impl DecodedBlock {
     pub(super) fn new(decompressor: Decompressor, max_bytes: usize) -> Self {
-        let (keys, values) = (Half::default(), Half::default());
-        Block { max_bytes, left: 0, decompressor, offset: 0, index: 0, keys, values }
+        let (keys, values) = (KeysOrValues::default(), KeysOrValues::default());
+        DecodedBlock { max_bytes, left: 0, decompressor, offset: 0, index: 0, keys, values }
     }
 
     /// Decompresses and checks all of a block. So a damaged block gives no records rather than wrong ones.
@@ -61,11 +61,11 @@ impl Block {
         let index = Some(self.index);
         self.index += 1;
         self.left -= 1;
-        Raw::Record(Record { offset: self.offset, index, key: self.keys.next(), value: self.values.next() })
+        Raw::Record(KeyValue { offset: self.offset, index, key: self.keys.next(), value: self.values.next() })
     }
 }
 
-impl Half {
+impl KeysOrValues {
     /// Decompresses the lengths, and returns their sum.
     fn measure(
         &mut self,

@@ -7,7 +7,7 @@ use flate2::write::{GzEncoder, ZlibEncoder};
 use flate2::{Compression, Decompress, FlushDecompress, Status};
 use zstd::stream::raw::{CParameter, DParameter, Decoder, InBuffer, Operation, OutBuffer};
 
-use super::framed::Frames;
+use super::framed::FrameCodec;
 use crate::text::compression::window_too_long;
 
 /// Codec of the values or blocks of a SequenceFile.
@@ -77,8 +77,8 @@ impl Codec {
                 encoder.write_all(input)?;
                 encoder.finish()?;
             }
-            Codec::Snappy => Frames::Snappy.compress(input, out)?,
-            Codec::Lz4 => Frames::Lz4.compress(input, out)?,
+            Codec::Snappy => FrameCodec::Snappy.compress(input, out)?,
+            Codec::Lz4 => FrameCodec::Lz4.compress(input, out)?,
             Codec::Zstd => {
                 let mut compressor = zstd::bulk::Compressor::new(zstd::DEFAULT_COMPRESSION_LEVEL)?;
                 // Without a checksum, damage could pass for text. The zstd library, which Hadoop uses too,
@@ -106,13 +106,13 @@ pub(super) struct Decompressor {
     codec: Codec,
     /// Binary logarithm of the longest window of Zstandard.
     window_log: u32,
-    state: State,
+    state: CodecState,
 }
 
-enum State {
+enum CodecState {
     Inflate(Decompress),
     Bzip2(bzip2::Decompress),
-    Frames(Frames),
+    FrameCodec(FrameCodec),
     /// Decoder. `None` before the first use, because its creation can fail.
     Zstd(Option<Decoder<'static>>),
 }
@@ -124,7 +124,7 @@ pub(super) const DAMAGED: &str = "compressed data is damaged";
 
 impl Decompressor {
     pub(super) fn new(codec: Codec, window_log: u32) -> Self {
-        Decompressor { codec, window_log, state: State::new(codec) }
+        Decompressor { codec, window_log, state: CodecState::new(codec) }
     }
 
     /// Decompresses `input` to the start of `out`, and returns the length.
@@ -145,11 +145,11 @@ impl Decompressor {
             return Ok(0);
         }
         cluster::catch(|| match &self.state {
-            State::Frames(frames) => frames.decompress(input, limit, out),
+            CodecState::FrameCodec(frames) => frames.decompress(input, limit, out),
             _ => self.stream(input, limit, out),
         })
         .unwrap_or_else(|reason| {
-            self.state = State::new(self.codec);
+            self.state = CodecState::new(self.codec);
             Err(reason)
         })
     }
@@ -188,20 +188,20 @@ impl Decompressor {
     fn step(&mut self, input: &[u8], room: &mut [u8]) -> Result<(usize, usize, bool), String> {
         let damaged = || DAMAGED.to_owned();
         match &mut self.state {
-            State::Inflate(inflater) => {
+            CodecState::Inflate(inflater) => {
                 let (read, written) = (inflater.total_in(), inflater.total_out());
                 let status =
                     inflater.decompress(input, room, FlushDecompress::Finish).map_err(|_| damaged())?;
                 let (read, written) = (inflater.total_in() - read, inflater.total_out() - written);
                 Ok((read as usize, written as usize, status == Status::StreamEnd))
             }
-            State::Bzip2(decoder) => {
+            CodecState::Bzip2(decoder) => {
                 let (read, written) = (decoder.total_in(), decoder.total_out());
                 let status = decoder.decompress(input, room).map_err(|_| damaged())?;
                 let (read, written) = (decoder.total_in() - read, decoder.total_out() - written);
                 Ok((read as usize, written as usize, status == bzip2::Status::StreamEnd))
             }
-            State::Zstd(decoder) => {
+            CodecState::Zstd(decoder) => {
                 let (mut input, mut room) = (InBuffer::around(input), OutBuffer::around(room));
                 let decoder = decoder.as_mut().ok_or_else(damaged)?;
                 let hint = decoder.run(&mut input, &mut room).map_err(|error| {
@@ -209,37 +209,37 @@ impl Decompressor {
                 })?;
                 Ok((input.pos(), room.pos(), hint == 0))
             }
-            State::Frames(_) => Err(damaged()),
+            CodecState::FrameCodec(_) => Err(damaged()),
         }
     }
 
     /// Prepares for the beginning of a stream.
     fn restart(&mut self) -> Result<(), String> {
         match (&mut self.state, self.codec) {
-            (State::Inflate(inflater), Codec::Zlib) => inflater.reset(true),
-            (State::Zstd(Some(decoder)), _) => decoder.reinit().map_err(|error| error.to_string())?,
-            (State::Zstd(decoder), _) => {
+            (CodecState::Inflate(inflater), Codec::Zlib) => inflater.reset(true),
+            (CodecState::Zstd(Some(decoder)), _) => decoder.reinit().map_err(|error| error.to_string())?,
+            (CodecState::Zstd(decoder), _) => {
                 let mut new = Decoder::new().map_err(|error| error.to_string())?;
                 let set = new.set_parameter(DParameter::WindowLogMax(self.window_log));
                 set.map_err(|error| error.to_string())?;
                 *decoder = Some(new);
             }
             // A reset would make an inflater expect zlib's header, and bzip2 has no reset.
-            _ => self.state = State::new(self.codec),
+            _ => self.state = CodecState::new(self.codec),
         }
         Ok(())
     }
 }
 
-impl State {
+impl CodecState {
     fn new(codec: Codec) -> Self {
         match codec {
-            Codec::Zlib => State::Inflate(Decompress::new(true)),
-            Codec::Gzip => State::Inflate(Decompress::new_gzip(15)),
-            Codec::Bzip2 => State::Bzip2(bzip2::Decompress::new(false)),
-            Codec::Snappy => State::Frames(Frames::Snappy),
-            Codec::Lz4 => State::Frames(Frames::Lz4),
-            Codec::Zstd => State::Zstd(None),
+            Codec::Zlib => CodecState::Inflate(Decompress::new(true)),
+            Codec::Gzip => CodecState::Inflate(Decompress::new_gzip(15)),
+            Codec::Bzip2 => CodecState::Bzip2(bzip2::Decompress::new(false)),
+            Codec::Snappy => CodecState::FrameCodec(FrameCodec::Snappy),
+            Codec::Lz4 => CodecState::FrameCodec(FrameCodec::Lz4),
+            Codec::Zstd => CodecState::Zstd(None),
         }
     }
 }

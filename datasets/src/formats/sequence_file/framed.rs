@@ -9,7 +9,7 @@ use std::io;
 
 /// Compression of the chunks of a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Frames {
+pub(super) enum FrameCodec {
     Snappy,
     Lz4,
 }
@@ -21,7 +21,7 @@ const CHUNK_BYTES: usize = 192 << 10;
 /// to 255.
 const MOST_FOR_A_BYTE: usize = 255;
 
-impl Frames {
+impl FrameCodec {
     /// Appends one frame of `input` to `out`.
     pub(super) fn compress(self, input: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
         let bytes = u32::try_from(input.len()).map_err(|_| io::Error::other("4 GiB in a block"))?;
@@ -29,14 +29,14 @@ impl Frames {
         for chunk in input.chunks(CHUNK_BYTES) {
             let length_at = out.len();
             let most = match self {
-                Frames::Snappy => snap::raw::max_compress_len(chunk.len()),
-                Frames::Lz4 => lz4_flex::block::get_maximum_output_size(chunk.len()),
+                FrameCodec::Snappy => snap::raw::max_compress_len(chunk.len()),
+                FrameCodec::Lz4 => lz4_flex::block::get_maximum_output_size(chunk.len()),
             };
             out.resize(length_at + 4 + most, 0);
             let room = &mut out[length_at + 4..];
             let written = match self {
-                Frames::Snappy => snap::raw::Encoder::new().compress(chunk, room)?,
-                Frames::Lz4 => lz4_flex::block::compress_into(chunk, room).map_err(io::Error::other)?,
+                FrameCodec::Snappy => snap::raw::Encoder::new().compress(chunk, room)?,
+                FrameCodec::Lz4 => lz4_flex::block::compress_into(chunk, room).map_err(io::Error::other)?,
             };
             out[length_at..length_at + 4].copy_from_slice(&(written as u32).to_be_bytes());
             out.truncate(length_at + 4 + written);
@@ -77,8 +77,8 @@ impl Frames {
 
     fn chunk(self, chunk: &[u8], room: &mut [u8]) -> Option<usize> {
         match self {
-            Frames::Snappy => snap::raw::Decoder::new().decompress(chunk, room).ok(),
-            Frames::Lz4 => lz4_flex::block::decompress_into(chunk, room).ok(),
+            FrameCodec::Snappy => snap::raw::Decoder::new().decompress(chunk, room).ok(),
+            FrameCodec::Lz4 => lz4_flex::block::decompress_into(chunk, room).ok(),
         }
     }
 }
@@ -99,7 +99,7 @@ mod tests {
         // Hadoop writes a value that is longer than its buffer like this: one frame, some chunks, and an
         // empty frame.
         let (a, b) = (vec![1; 300], b"bcd");
-        for frames in [Frames::Snappy, Frames::Lz4] {
+        for frames in [FrameCodec::Snappy, FrameCodec::Lz4] {
             let chunk = |input: &[u8]| {
                 let mut frame = Vec::new();
                 frames.compress(input, &mut frame).unwrap();
@@ -121,7 +121,7 @@ mod tests {
             (random >> 56) as u8
         };
         let noise: Vec<u8> = (0..1 << 20).map(|_| byte()).collect();
-        for frames in [Frames::Snappy, Frames::Lz4] {
+        for frames in [FrameCodec::Snappy, FrameCodec::Lz4] {
             let mut file = Vec::new();
             frames.compress(&noise, &mut file).unwrap();
             let mut rest = &file[4..];
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_length_is_not_believed_before_there_are_bytes_for_it() {
-        for frames in [Frames::Snappy, Frames::Lz4] {
+        for frames in [FrameCodec::Snappy, FrameCodec::Lz4] {
             let mut out = Vec::new();
             let file = [&(1u32 << 30).to_be_bytes()[..], &[0, 0, 0, 9], &[0; 9]].concat();
             assert!(frames.decompress(&file, 1 << 30, &mut out).is_err());

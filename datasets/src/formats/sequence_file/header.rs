@@ -23,7 +23,7 @@ const READ_BYTES: [usize; 2] = [1 << 16, 1 << 24];
 
 /// Compression of a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Compression {
+pub(super) enum SequenceCompression {
     None,
     /// Each value is compressed by itself.
     Record(Codec),
@@ -42,7 +42,7 @@ pub(super) struct Header {
     pub(super) end: u64,
     pub(super) key: Class,
     pub(super) value: Class,
-    pub(super) compression: Compression,
+    pub(super) compression: SequenceCompression,
     /// Sync marker as it stands between the records. Version 1 has none.
     pub(super) marker: Option<[u8; MARKER_BYTES]>,
 }
@@ -59,8 +59,8 @@ impl Header {
             bytes.truncate(old + read);
             match parse(&bytes) {
                 Ok(header) => return Ok(header),
-                Err(Bad::Short) => {}
-                Err(Bad::Data(offset, reason)) => {
+                Err(BadHeader::Short) => {}
+                Err(BadHeader::Data(offset, reason)) => {
                     return Err(Error::data(blob.path(), offset as u64, reason));
                 }
             }
@@ -93,8 +93,8 @@ impl Header {
         bytes.extend_from_slice(&[0; 4]);
         bytes.extend_from_slice(&sync);
         parse(&bytes).map_err(|bad| match bad {
-            Bad::Data(offset, reason) => Error::data("packed", offset as u64, reason),
-            Bad::Short => Error::data("packed", 0, "a header that does not end"),
+            BadHeader::Data(offset, reason) => Error::data("packed", offset as u64, reason),
+            BadHeader::Short => Error::data("packed", 0, "a header that does not end"),
         })
     }
 
@@ -107,23 +107,23 @@ impl Header {
 }
 
 /// Reason why bytes could not be read as a header.
-enum Bad {
+enum BadHeader {
     /// More bytes are needed.
     Short,
     /// Offset and reason of a fault.
     Data(usize, String),
 }
 
-fn parse(bytes: &[u8]) -> Result<Header, Bad> {
+fn parse(bytes: &[u8]) -> Result<Header, BadHeader> {
     let mut cursor = Cursor { bytes, at: 0 };
     if cursor.take(MAGIC.len())? != MAGIC {
-        return Err(Bad::Data(0, "not a SequenceFile: it does not begin with SEQ".to_owned()));
+        return Err(BadHeader::Data(0, "not a SequenceFile: it does not begin with SEQ".to_owned()));
     }
     let version = cursor.byte()?;
     if !VERSIONS.contains(&version) {
         let (first, last) = (VERSIONS.start(), VERSIONS.end());
         let reason = format!("version {version} of SequenceFile is not supported, only {first} to {last}");
-        return Err(Bad::Data(3, reason));
+        return Err(BadHeader::Data(3, reason));
     }
     // Source of what each version added: the constants and Reader.init of org.apache.hadoop.io.SequenceFile.
     let (key_name, key) = cursor.class("keys", version)?;
@@ -133,7 +133,7 @@ fn parse(bytes: &[u8]) -> Result<Header, Bad> {
     let blocks = version > 3 && cursor.byte()? != 0;
     if blocks && !compressed {
         let reason = "the header says both block-compressed and not compressed";
-        return Err(Bad::Data(flags_at, reason.to_owned()));
+        return Err(BadHeader::Data(flags_at, reason.to_owned()));
     }
     // Versions before 5 do not name their codec, which is this one.
     let default_class = Codec::Zlib.class();
@@ -143,9 +143,9 @@ fn parse(bytes: &[u8]) -> Result<Header, Bad> {
         if version > 4 {
             (codec_name, codec) = cursor.codec()?;
         }
-        if blocks { Compression::Block(codec) } else { Compression::Record(codec) }
+        if blocks { SequenceCompression::Block(codec) } else { SequenceCompression::Record(codec) }
     } else {
-        Compression::None
+        SequenceCompression::None
     };
     if version == *VERSIONS.end() {
         cursor.metadata()?;
@@ -181,31 +181,31 @@ struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    fn take(&mut self, bytes: usize) -> Result<&'a [u8], Bad> {
-        let taken = self.bytes[self.at..].get(..bytes).ok_or(Bad::Short)?;
+    fn take(&mut self, bytes: usize) -> Result<&'a [u8], BadHeader> {
+        let taken = self.bytes[self.at..].get(..bytes).ok_or(BadHeader::Short)?;
         self.at += bytes;
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Bad> {
-        self.take(N)?.try_into().map_err(|_| Bad::Short)
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], BadHeader> {
+        self.take(N)?.try_into().map_err(|_| BadHeader::Short)
     }
 
-    fn byte(&mut self) -> Result<u8, Bad> {
+    fn byte(&mut self) -> Result<u8, BadHeader> {
         Ok(self.take(1)?[0])
     }
 
-    fn string(&mut self) -> Result<&'a [u8], Bad> {
+    fn string(&mut self) -> Result<&'a [u8], BadHeader> {
         let at = self.at;
-        let (length, bytes) = vint(&self.bytes[at..]).ok_or(Bad::Short)?;
+        let (length, bytes) = vint(&self.bytes[at..]).ok_or(BadHeader::Short)?;
         self.at += bytes;
         match usize::try_from(length) {
             Ok(length) => self.take(length),
-            Err(_) => Err(Bad::Data(at, format!("a string of {length} bytes"))),
+            Err(_) => Err(BadHeader::Data(at, format!("a string of {length} bytes"))),
         }
     }
 
-    fn class(&mut self, role: &str, version: u8) -> Result<(&'a [u8], Class), Bad> {
+    fn class(&mut self, role: &str, version: u8) -> Result<(&'a [u8], Class), BadHeader> {
         let at = self.at;
         let bytes = match version {
             // These versions write names as the deprecated class UTF8 does.
@@ -218,18 +218,18 @@ impl<'a> Cursor<'a> {
         let name = String::from_utf8_lossy(bytes);
         let class = Class::named(&name).ok_or_else(|| {
             let (name, known) = (short(&name), Class::NAMES);
-            Bad::Data(at, format!("{role} of class {name} are not supported, only {known}"))
+            BadHeader::Data(at, format!("{role} of class {name} are not supported, only {known}"))
         })?;
         Ok((bytes, class))
     }
 
-    fn codec(&mut self) -> Result<(&'a [u8], Codec), Bad> {
+    fn codec(&mut self) -> Result<(&'a [u8], Codec), BadHeader> {
         let at = self.at;
         let bytes = self.string()?;
         let name = String::from_utf8_lossy(bytes);
         let codec = Codec::named(&name).ok_or_else(|| {
             let (name, known) = (short(&name), Codec::classes());
-            Bad::Data(
+            BadHeader::Data(
                 at,
                 format!("codec {name} is not supported, only {known}; write the file with one of them"),
             )
@@ -237,11 +237,11 @@ impl<'a> Cursor<'a> {
         Ok((bytes, codec))
     }
 
-    fn metadata(&mut self) -> Result<(), Bad> {
+    fn metadata(&mut self) -> Result<(), BadHeader> {
         let at = self.at;
         let count = i32::from_be_bytes(self.array()?);
         if count < 0 {
-            return Err(Bad::Data(at, format!("the metadata says it has {count} entries")));
+            return Err(BadHeader::Data(at, format!("the metadata says it has {count} entries")));
         }
         for _ in 0..count {
             self.string()?;

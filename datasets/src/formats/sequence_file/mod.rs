@@ -32,13 +32,13 @@ use std::fmt::Write as _;
 use operators::DocBatch;
 
 pub use self::codec::Codec;
-pub(crate) use self::pack::Packer;
-use self::pack::Unpacker;
+pub(crate) use self::pack::SequencePacker;
+use self::pack::SequenceUnpacker;
 
 use self::class::Class;
 use self::codec::Decompressor;
-use self::header::{Compression, MAGIC};
-use self::read::{Raw, Record, Records};
+use self::header::{MAGIC, SequenceCompression};
+use self::read::{KeyValue, Raw, SequenceRecords};
 use crate::text::compression::has_suffix;
 use crate::{BadText, Encoding, Error, Format, PackReader, Parts, Piece, Reader, Reading, Writer};
 
@@ -66,9 +66,9 @@ impl Format for SequenceFile {
     }
 
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
-        let records = Records::open(piece, reading)?;
+        let records = SequenceRecords::open(piece, reading)?;
         let decompressor = match records.header.compression {
-            Compression::Record(codec) => Some(Decompressor::new(codec, reading.window_log())),
+            SequenceCompression::Record(codec) => Some(Decompressor::new(codec, reading.window_log())),
             _ => None,
         };
         let documents = Documents {
@@ -87,7 +87,7 @@ impl Format for SequenceFile {
     }
 
     fn unpack(&self, piece: &Piece, reading: &Reading) -> Result<Option<Box<dyn PackReader>>, Error> {
-        Ok(Some(Box::new(Unpacker::open(piece, reading)?)))
+        Ok(Some(Box::new(SequenceUnpacker::open(piece, reading)?)))
     }
 
     fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
@@ -97,7 +97,7 @@ impl Format for SequenceFile {
 
 struct SequenceReader {
     path: String,
-    records: Records,
+    records: SequenceRecords,
     documents: Documents,
 }
 
@@ -108,7 +108,7 @@ impl Reader for SequenceReader {
                 None => return Ok(false),
                 Some(Raw::Lost { offset, reason, head }) => batch.reject(&self.path, offset, reason, head),
                 Some(Raw::Record(record)) => match self.documents.read(&record) {
-                    Ok(Document { id, text, replaced }) => batch.push_decoded(id, text, replaced),
+                    Ok(SequenceDocument { id, text, replaced }) => batch.push_decoded(id, text, replaced),
                     Err((reason, head)) => batch.reject(&self.path, record.offset, reason, head),
                 },
             }
@@ -132,7 +132,7 @@ struct Documents {
     text: String,
 }
 
-struct Document<'a> {
+struct SequenceDocument<'a> {
     id: &'a str,
     text: &'a str,
     /// Whether the id or the text had illegal bytes.
@@ -141,7 +141,7 @@ struct Document<'a> {
 
 impl Documents {
     /// Returns the document of a record, or what is wrong with the record and how it begins.
-    fn read<'a>(&'a mut self, record: &Record<'a>) -> Result<Document<'a>, (String, &'a [u8])> {
+    fn read<'a>(&'a mut self, record: &KeyValue<'a>) -> Result<SequenceDocument<'a>, (String, &'a [u8])> {
         let mut value = record.value;
         let limit = self.max_record_bytes;
         if let Some(decompressor) = &mut self.decompressor {
@@ -172,6 +172,6 @@ impl Documents {
                 .text(record.key, None, self.bad_text, &mut self.id)
                 .map_err(|reason| (format!("the key {reason}"), record.key))?,
         };
-        Ok(Document { id, text, replaced: bad_value || bad_key })
+        Ok(SequenceDocument { id, text, replaced: bad_value || bad_key })
     }
 }

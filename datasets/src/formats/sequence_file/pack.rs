@@ -4,20 +4,20 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::class::{Class, put_vint};
 use super::codec::Decompressor;
-use super::header::{Compression, Header};
-use super::read::{Raw, Records};
-use super::write::Part;
+use super::header::{Header, SequenceCompression};
+use super::read::{Raw, SequenceRecords};
+use super::write::SequencePart;
 use crate::{BadText, Codec, Content, Error, PackReader, PackWriter, Packed, PartOutput, Piece, Reading};
 
 /// Writer of a block-compressed file.
-pub(crate) struct Packer {
-    part: Part,
+pub(crate) struct SequencePacker {
+    part: SequencePart,
     content: Content,
     key: Vec<u8>,
     value: Vec<u8>,
 }
 
-impl Packer {
+impl SequencePacker {
     pub(crate) fn create(
         output: Box<dyn PartOutput>,
         content: Content,
@@ -30,11 +30,16 @@ impl Packer {
         };
         let sync = xxh3_128(seed.as_bytes()).to_be_bytes();
         let header = Header::of_blocks("org.apache.hadoop.io.Text", value, codec, sync)?;
-        Ok(Packer { part: Part::new(&header, "packed", output), content, key: Vec::new(), value: Vec::new() })
+        Ok(SequencePacker {
+            part: SequencePart::new(&header, "packed", output),
+            content,
+            key: Vec::new(),
+            value: Vec::new(),
+        })
     }
 }
 
-impl PackWriter for Packer {
+impl PackWriter for SequencePacker {
     fn append(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         self.key.clear();
         put_vint(&mut self.key, name.len());
@@ -54,8 +59,8 @@ impl PackWriter for Packer {
 }
 
 /// Reader of the keys and values of a piece as names and bytes.
-pub(crate) struct Unpacker {
-    records: Records,
+pub(crate) struct SequenceUnpacker {
+    records: SequenceRecords,
     key: Class,
     value: Class,
     /// Decompressor for files in which each value is compressed.
@@ -65,9 +70,9 @@ pub(crate) struct Unpacker {
     name: String,
 }
 
-impl Unpacker {
+impl SequenceUnpacker {
     pub(crate) fn open(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
-        let records = Records::open(piece, reading)?;
+        let records = SequenceRecords::open(piece, reading)?;
         let (key, value) = (records.header.key, records.header.value);
         let binary = |class| matches!(class, Class::Text | Class::Bytes);
         if !binary(key) || !binary(value) {
@@ -75,16 +80,16 @@ impl Unpacker {
             return Err(Error::data(piece.blob.path(), 4, reason));
         }
         let decompressor = match records.header.compression {
-            Compression::Record(codec) => Some(Decompressor::new(codec, reading.window_log())),
+            SequenceCompression::Record(codec) => Some(Decompressor::new(codec, reading.window_log())),
             _ => None,
         };
         let (decompressed, name) = (Vec::new(), String::new());
         let max_record_bytes = reading.max_record_bytes;
-        Ok(Unpacker { records, key, value, decompressor, decompressed, max_record_bytes, name })
+        Ok(SequenceUnpacker { records, key, value, decompressor, decompressed, max_record_bytes, name })
     }
 }
 
-impl PackReader for Unpacker {
+impl PackReader for SequenceUnpacker {
     fn next(&mut self) -> Result<Option<Packed<'_>>, Error> {
         let record = match self.records.next()? {
             None => return Ok(None),

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use operators::Reject;
 
-use super::block::Block;
+use super::block::DecodedBlock;
 use super::class::{Class, vint};
 use super::codec::Decompressor;
-use super::header::{Compression, Header, MARKER_BYTES};
+use super::header::{Header, MARKER_BYTES, SequenceCompression};
 use super::window::{AFTER_BYTES, Window};
 use crate::{Error, Piece, Reading};
 
@@ -21,7 +21,7 @@ const HEAD_BYTES: u64 = Reject::HEAD_BYTES as u64;
 /// Content of a file at the place of one record.
 pub(super) enum Raw<'a> {
     /// A record. Its value is still compressed where each value is.
-    Record(Record<'a>),
+    Record(KeyValue<'a>),
     /// A record, a block or a stretch of the file that cannot be read.
     Lost {
         /// Offset in the file.
@@ -34,7 +34,7 @@ pub(super) enum Raw<'a> {
 }
 
 /// The serialised key and value of a record.
-pub(super) struct Record<'a> {
+pub(super) struct KeyValue<'a> {
     /// Offset in the file of the record, or of its block.
     pub(super) offset: u64,
     /// Index of the record in its block, where there are blocks.
@@ -57,7 +57,7 @@ pub(super) struct Record<'a> {
 /// ```
 ///
 /// Memory: the largest record or (decompressed) block so far, and one read ahead.
-pub(super) struct Records {
+pub(super) struct SequenceRecords {
     pub(super) header: Arc<Header>,
     window: Window,
     /// End of the piece.
@@ -66,7 +66,7 @@ pub(super) struct Records {
     done: bool,
     /// Largest length of a record as it is stored, without its lengths.
     max_record_bytes: usize,
-    block: Option<Block>,
+    block: Option<DecodedBlock>,
     reason: String,
     head: Vec<u8>,
 }
@@ -82,11 +82,11 @@ enum Step {
     Lost(u64, String, Option<u64>),
 }
 
-impl Records {
+impl SequenceRecords {
     pub(super) fn open(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
         let header = Arc::new(Header::read(&*piece.blob, reading.block_bytes)?);
         let start = piece.start.max(header.end);
-        let (key, blocks) = (header.key, matches!(header.compression, Compression::Block(_)));
+        let (key, blocks) = (header.key, matches!(header.compression, SequenceCompression::Block(_)));
         let follows = Box::new(move |after: &[u8], rest| match blocks {
             true => block_can_follow(after, rest),
             false => lengths(after, rest, key).is_ok(),
@@ -98,22 +98,22 @@ impl Records {
             done = window.offset() >= piece.end;
         }
         let block = match header.compression {
-            Compression::Block(codec) => {
+            SequenceCompression::Block(codec) => {
                 // Writers close a block behind the record that fills it.
                 let max_bytes = reading.max_record_bytes + reading.block_bytes;
-                Some(Block::new(Decompressor::new(codec, reading.window_log()), max_bytes))
+                Some(DecodedBlock::new(Decompressor::new(codec, reading.window_log()), max_bytes))
             }
             _ => None,
         };
         let (end, max_record_bytes) = (piece.end, reading.max_record_bytes);
         let (reason, head) = (String::new(), Vec::new());
-        Ok(Records { header, window, end, done, max_record_bytes, block, reason, head })
+        Ok(SequenceRecords { header, window, end, done, max_record_bytes, block, reason, head })
     }
 
     /// Returns the next record, or `None` after the last.
     pub(super) fn next(&mut self) -> Result<Option<Raw<'_>>, Error> {
         if self.block.as_ref().is_some_and(|block| block.left > 0) {
-            return Ok(self.block.as_mut().map(Block::next));
+            return Ok(self.block.as_mut().map(DecodedBlock::next));
         }
         if self.done {
             return Ok(None);
@@ -124,7 +124,7 @@ impl Records {
                 Step::Lost(offset, reason, past) => (offset, reason, past),
                 Step::Record(offset, key_bytes, bytes) => {
                     let (key, value) = self.window.take(bytes)[LENGTHS..].split_at(key_bytes);
-                    return Ok(Some(Raw::Record(Record { offset, index: None, key, value })));
+                    return Ok(Some(Raw::Record(KeyValue { offset, index: None, key, value })));
                 }
                 Step::Block(offset, count, parts) => {
                     let Some(block) = &mut self.block else { return Ok(None) };
@@ -150,7 +150,7 @@ impl Records {
             let _ = write!(self.reason, "; {} bytes passed over", self.window.offset() - offset);
             return Ok(Some(Raw::Lost { offset, reason: &self.reason, head: &self.head }));
         }
-        Ok(self.block.as_mut().map(Block::next))
+        Ok(self.block.as_mut().map(DecodedBlock::next))
     }
 
     /// Passes sync markers up to the next record or block, and loads that.

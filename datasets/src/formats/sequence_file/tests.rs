@@ -90,7 +90,7 @@ fn divide(file: &[u8], cuts: &[u64]) -> BTreeMap<String, Vec<u8>> {
 
 /// Returns the records as they are stored, and `None` for those that cannot be read.
 fn raw(file: &[u8]) -> Vec<Option<(Vec<u8>, Vec<u8>)>> {
-    let mut records = Records::open(&pieces(file, &[])[0], &Reading::default()).unwrap();
+    let mut records = SequenceRecords::open(&pieces(file, &[])[0], &Reading::default()).unwrap();
     let mut all = Vec::new();
     while let Some(raw) = records.next().unwrap() {
         all.push(match raw {

@@ -6,8 +6,8 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::class::put_vint;
 use super::codec::Codec;
-use super::header::{Compression, Header, MARKER_BYTES};
-use super::read::{Raw, Records};
+use super::header::{Header, MARKER_BYTES, SequenceCompression};
+use super::read::{Raw, SequenceRecords};
 use crate::parts::removal_log::Reasons;
 use crate::{Error, Fate, PartOutput, Parts, Piece, Reading, Writer};
 
@@ -24,8 +24,8 @@ const WRITE_BYTES: usize = 1 << 18;
 pub(super) struct SequenceWriter<'a> {
     parts: &'a dyn Parts,
     reading: Reading,
-    kept: Option<Part>,
-    removed: Option<Part>,
+    kept: Option<SequencePart>,
+    removed: Option<SequencePart>,
     reasons: Reasons<'a>,
 }
 
@@ -39,7 +39,7 @@ impl<'a> SequenceWriter<'a> {
 impl Writer for SequenceWriter<'_> {
     fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
         let changed = || Error::changed(piece.blob.path());
-        let mut records = Records::open(piece, &self.reading)?;
+        let mut records = SequenceRecords::open(piece, &self.reading)?;
         let header = records.header.clone();
         while let Some(raw) = records.next()? {
             let record = match raw {
@@ -63,7 +63,7 @@ impl Writer for SequenceWriter<'_> {
                     part.finish()?;
                 }
                 let output = self.parts.part(folder, &extension(&piece.name))?;
-                *part = Some(Part::new(&header, folder, output));
+                *part = Some(SequencePart::new(&header, folder, output));
             }
             if let Some(part) = part {
                 part.append(record.key, record.value)?;
@@ -73,9 +73,9 @@ impl Writer for SequenceWriter<'_> {
     }
 
     fn keep_none(&mut self, piece: &Piece) -> Result<bool, Error> {
-        let header = Records::open(piece, &self.reading)?.header.clone();
+        let header = SequenceRecords::open(piece, &self.reading)?.header.clone();
         let output = self.parts.part("kept", &extension(&piece.name))?;
-        self.kept = Some(Part::new(&header, "kept", output));
+        self.kept = Some(SequencePart::new(&header, "kept", output));
         Ok(true)
     }
 
@@ -97,7 +97,7 @@ pub(super) fn extension(name: &str) -> String {
 }
 
 /// A file being written. It holds one block, or what was not yet given to the store.
-pub(super) struct Part {
+pub(super) struct SequencePart {
     /// Header without the sync marker.
     header: Vec<u8>,
     marker: [u8; MARKER_BYTES],
@@ -113,7 +113,7 @@ pub(super) struct Part {
     block: Option<Block>,
 }
 
-impl Part {
+impl SequencePart {
     pub(super) fn new(header: &Header, folder: &'static str, output: Box<dyn PartOutput>) -> Self {
         // The marker is not random, so that two runs write the same bytes. It is not the input's, so that a
         // text that quotes the input's marker does not contain a marker of the output.
@@ -123,12 +123,12 @@ impl Part {
         let mut buffer = header.copy.clone();
         buffer.extend_from_slice(&marker[4..]);
         let block = match header.compression {
-            Compression::Block(codec) => Some(Block::new(codec)),
-            Compression::None | Compression::Record(_) => None,
+            SequenceCompression::Block(codec) => Some(Block::new(codec)),
+            SequenceCompression::None | SequenceCompression::Record(_) => None,
         };
         let synced = buffer.len() as u64;
         let header = header.copy.clone();
-        Part { header, marker, folder, output, records: 0, buffer, written: 0, synced, block }
+        SequencePart { header, marker, folder, output, records: 0, buffer, written: 0, synced, block }
     }
 
     pub(super) fn append(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use operators::{DocBatch, Reject};
 
-use crate::parts::part::{Copies, Kind};
+use crate::parts::part::{Copies, PartKind};
 use crate::text::compression::Compression;
 use crate::text::encoding;
 use crate::text::line_reader::{Extended, LineNumbers, Lines};
@@ -201,9 +201,9 @@ impl Elements {
 type Wrong = (usize, Cow<'static, str>);
 
 /// The id and the text of a document.
-type Document<'t> = Result<(&'t str, Cow<'t, str>), Wrong>;
+type SogouDocument<'t> = Result<(&'t str, Cow<'t, str>), Wrong>;
 
-fn document<'t>(text: &'t str, reading: &Reading) -> Document<'t> {
+fn document<'t>(text: &'t str, reading: &Reading) -> SogouDocument<'t> {
     let docno = field(text, "<docno>", "</docno>")?.map_or("", |(docno, _)| docno.trim());
     if docno.is_empty() {
         return Err((0, "the document has no <docno>".into()));
@@ -279,7 +279,7 @@ impl Writer for SogouWriter<'_> {
     fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
         let mut elements = Elements::open(piece, &self.reading)?;
         let charset = elements.lines.charset();
-        let kind = Kind::of(elements.lines.compression(), charset, b"");
+        let kind = PartKind::of(elements.lines.compression(), charset, b"");
         while let Some(element) = elements.next()? {
             let record = [element.bytes, charset.missing_newline(element.bytes)];
             if !self.copies.put(fates.next(), &kind, &record, element.fault.is_none())? {
@@ -291,7 +291,7 @@ impl Writer for SogouWriter<'_> {
 
     fn keep_none(&mut self, piece: &Piece) -> Result<bool, Error> {
         let elements = Elements::open(piece, &self.reading)?;
-        self.copies.keep_none(&Kind::of(elements.lines.compression(), elements.lines.charset(), b""))
+        self.copies.keep_none(&PartKind::of(elements.lines.compression(), elements.lines.charset(), b""))
     }
 
     fn finish(self: Box<Self>) -> Result<(), Error> {

@@ -9,9 +9,9 @@ use ::parquet::file::metadata::{
 use ::parquet::file::properties::WriterVersion;
 
 use super::*;
-use crate::formats::parquet::batches::{Batches, Rows};
+use crate::formats::parquet::batches::{BatchRows, Batches};
 use crate::formats::parquet::file::File;
-use crate::formats::parquet::pages::Header;
+use crate::formats::parquet::pages::PageHeader;
 use crate::formats::parquet::thrift::Thrift;
 use crate::testing::mutants;
 
@@ -60,7 +60,7 @@ struct PagePlace {
 fn rebuilt(
     file: &Bytes,
     checksums: bool,
-    uncompressed: impl Fn(&Header, usize) -> u64,
+    uncompressed: impl Fn(&PageHeader, usize) -> u64,
     total_bytes: Option<i64>,
 ) -> (Bytes, Vec<PagePlace>) {
     let metadata = ParquetMetaDataReader::new().parse_and_finish(file).unwrap();
@@ -73,7 +73,7 @@ fn rebuilt(
             let (mut first_data, mut row) = (None, 0);
             let repeated = chunk.column_descr().max_rep_level() > 0;
             while at < end {
-                let header = Header::read(&file[at..]).unwrap();
+                let header = PageHeader::read(&file[at..]).unwrap();
                 let data = at + header.own_bytes as usize;
                 let body = &file[data..data + header.compressed_bytes as usize];
                 let page_start = out.len();
@@ -277,7 +277,7 @@ fn without_checksums_no_mutant_panics_or_gives_more_records_than_were_written() 
 #[test]
 fn a_page_larger_than_the_bound_is_not_decompressed() {
     let file = encoded(&rows(), small_pages(WriterVersion::PARQUET_1_0));
-    let large = |header: &Header, column: usize| match (column, header.is_dictionary()) {
+    let large = |header: &PageHeader, column: usize| match (column, header.is_dictionary()) {
         (2, false) => 1 << 30,
         _ => header.uncompressed_bytes,
     };
@@ -306,7 +306,7 @@ fn a_batch_of_too_many_large_pages_is_read_in_smaller_ones() {
     batches.page_bytes = 1 << 20;
     let (mut sizes, mut row) = (Vec::new(), 0);
     while let Some(rows) = batches.next().unwrap() {
-        let Rows::Batch { first_row, records } = rows else { panic!("rows are lost") };
+        let BatchRows::Batch { first_row, records } = rows else { panic!("rows are lost") };
         assert_eq!(first_row, row);
         row += records.num_rows() as u64;
         sizes.push(records.num_rows());
@@ -342,8 +342,8 @@ fn rows_behind_damage_are_read_however_long_the_lists_are_that_must_be_passed_ov
     let (mut read, mut lost) = (0, Vec::new());
     while let Some(rows) = batches.next().unwrap() {
         match rows {
-            Rows::Batch { records, .. } => read += records.num_rows(),
-            Rows::Lost { first_row, reason } => lost.push((first_row, reason)),
+            BatchRows::Batch { records, .. } => read += records.num_rows(),
+            BatchRows::Lost { first_row, reason } => lost.push((first_row, reason)),
         }
     }
     assert!(read == 39 && lost.len() == 1 && lost[0].0 == 3, "{read} {lost:?}");
@@ -371,7 +371,7 @@ fn a_dictionary_of_more_values_than_bytes_is_refused() {
     let file = encoded(&batch_of(vec![("text", Arc::new(words))]), WriterProperties::default());
     let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).unwrap();
     let start = metadata.row_group(0).column(0).dictionary_page_offset().unwrap() as usize;
-    let header = Header::read(&file[start..]).unwrap();
+    let header = PageHeader::read(&file[start..]).unwrap();
     assert!(header.is_dictionary());
     // Field 7 is the header of the dictionary, a struct whose first field is the number of values.
     let mut own = start..start + header.own_bytes as usize;

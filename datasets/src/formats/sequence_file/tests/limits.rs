@@ -55,6 +55,24 @@ fn a_record_that_is_too_long_costs_itself_in_every_style() {
     }
 }
 
+/// A damaged length is longer than the limit, and is not believed: other records lie where the record would.
+#[test]
+fn a_damaged_length_above_the_limit_costs_the_records_up_to_the_next_marker() {
+    let file = (0..60).fold(Made::new("LongWritable", "Text", 0, Codec::Zlib, 4), |file, record| {
+        file.add(&[0; 8], &serialised("Text", &format!("text {record:02} {}", "長".repeat(200))))
+    });
+    let mut file = file.end();
+    let text = file.windows(7).position(|bytes| bytes == b"text 10").unwrap();
+    // Before the text come its length in three bytes, the key, and the lengths of the record and of the key.
+    let length = text - 3 - 8 - 8;
+    assert_eq!(file[length..length + 8], [0, 0, 2, 0x6b, 0, 0, 0, 8]);
+    file[length..length + 4].copy_from_slice(&20_000u32.to_be_bytes());
+    let reading = reading(5_000, BadText::Reject);
+    let seen = read_limited(&file, &[], &reading);
+    let read = seen.iter().filter(|seen| matches!(seen, Seen::Doc(..))).count();
+    assert!(read >= 56, "{read} of 60: {seen:?}");
+}
+
 #[test]
 fn the_lengths_of_a_block_are_added_up_before_memory_is_taken() {
     let mut block = Vec::new();

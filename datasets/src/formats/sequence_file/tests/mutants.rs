@@ -20,7 +20,7 @@ fn written(version: u8, kind: u8, codec: Codec) -> (Vec<u8>, Vec<Range<usize>>) 
     let markers =
         header(&file).marker.map(|marker| memchr::memmem::find_iter(&file, &marker).collect::<Vec<_>>());
     let bounds = [vec![begin], markers.unwrap_or_default(), vec![file.len()]].concat();
-    let mut records = Records::open(&pieces(&file, &[])[0], &Reading::default()).unwrap();
+    let mut records = SequenceRecords::open(&pieces(&file, &[])[0], &Reading::default()).unwrap();
     let mut stretches = Vec::new();
     while let Some(Raw::Record(record)) = records.next().unwrap() {
         let after = bounds.iter().position(|&bound| bound as u64 > record.offset).unwrap();
