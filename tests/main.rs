@@ -24,6 +24,7 @@ mod corpora;
 mod faults;
 mod golden;
 mod guards;
+mod guide;
 mod hadoop;
 mod hdfs;
 mod hdfs_modes;

@@ -56,7 +56,7 @@ pub(crate) fn is_change(error: &Error) -> bool {
     error.downcast_ref().is_some_and(changed) || error.downcast_ref().is_some_and(read)
 }
 
-/// Returns the exit code of a failure (README.md, "Use it").
+/// Returns the exit code of a failure (docs/guide/finished-outputs.md).
 pub fn exit_code(error: &anyhow::Error) -> u8 {
     let store = error.downcast_ref::<cluster::Error>();
     let wrong_name = matches!(store, Some(cluster::Error::NotFound { .. } | cluster::Error::BadName { .. }));

@@ -215,7 +215,7 @@ fn identical_pairs(copies: &[(DocId, DocId)]) -> impl Iterator<Item = usize> {
     classes.into_iter().map(|copies| copies * (copies + 1) / 2)
 }
 
-/// Bytes of memory of a pair (README.md, "What it costs").
+/// Estimate of the bytes of memory of a candidate or a pair.
 const BYTES_OF_PAIR: u64 = 64;
 /// Bytes of a Chinese character in UTF-8; a text has about as many features as characters.
 const BYTES_OF_CHARACTER: f64 = 3.0;

@@ -1,0 +1,74 @@
+//! Tests of README.md and the pages of docs/guide: a reader can run their commands.
+//!
+//! The lines of a page's ```` ```console ```` blocks that begin with `$ ` run one after the other in a new folder.
+//! Each must exit with 0, or with 3 if it ends with `# exit code 3`. Other lines of these blocks show output,
+//! which is not compared.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::{Folder, run};
+
+/// Most lines of README.md.
+const MOST_LINES: usize = 150;
+/// Most characters of a line of README.md.
+const MOST_CHARACTERS: usize = 120;
+/// End of a command that rejects records.
+const REJECTS: &str = "# exit code 3";
+
+/// Returns README.md and the pages of the guide.
+fn pages() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let guide = fs::read_dir(root.join("docs/guide")).unwrap().map(|entry| entry.unwrap().path());
+    let mut pages: Vec<_> = guide.filter(|path| path.extension().is_some_and(|e| e == "md")).collect();
+    pages.sort();
+    pages.push(root.join("README.md"));
+    pages
+}
+
+/// Returns the commands of a page, each with the number of its line.
+fn commands(page: &str) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    let mut console = false;
+    for (at, line) in page.lines().enumerate() {
+        match (line.strip_prefix("```"), line.strip_prefix("$ ")) {
+            (Some(language), _) => console = language == "console",
+            (None, Some(command)) if console => found.push((at + 1, command)),
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn every_command_of_the_guide_runs() {
+    let mut failures = Vec::new();
+    let mut count = 0;
+    for path in pages() {
+        let (page, folder) = (fs::read_to_string(&path).unwrap(), Folder::new());
+        for (line, command) in commands(&page) {
+            let result = run(&mut folder.shell(command));
+            let expected = if command.ends_with(REJECTS) { 3 } else { 0 };
+            if result.code != Some(expected) {
+                let name = path.file_name().unwrap().display();
+                failures.push(format!(
+                    "{name}, line {line}: {command}\nexit code {:?}, expected {expected}\n{}{}",
+                    result.code, result.stdout, result.stderr
+                ));
+            }
+            count += 1;
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(count > 50, "{count} commands");
+}
+
+#[test]
+fn the_readme_is_short() {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    assert!(readme.lines().count() <= MOST_LINES, "{} lines", readme.lines().count());
+    for (at, line) in readme.lines().enumerate() {
+        let characters = line.chars().count();
+        assert!(characters <= MOST_CHARACTERS, "line {} has {characters} characters", at + 1);
+    }
+}
