@@ -3,9 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 
-use operators::method::{Method, MethodJob, SetMethod, Spec, Zhou};
-use operators::sets::{PackedSets, Sets};
-use operators::text::Cleaner;
+use operators::method::Spec;
+use operators::sets::{SetKind, Sets};
 use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
 
@@ -38,63 +37,32 @@ pub struct Candidate {
 /// Returns all candidates of a method, in order.
 pub fn candidates(method: &str, docs: &[Doc]) -> Vec<Candidate> {
     let spec: Spec = method.parse().unwrap();
-    spec.with(&Lexicon::default(), &Statistics::default(), Brute(docs)).unwrap()
-}
-
-struct Brute<'a>(&'a [Doc]);
-
-impl MethodJob for Brute<'_> {
-    type Output = Vec<Candidate>;
-
-    fn run<M: Method>(self, mut cleaner: Cleaner, mut method: M) -> Vec<Candidate> {
-        let mut features = Vec::new();
-        let mut map = |doc: &Doc| {
-            let text = cleaner.clean(&doc.text).to_owned();
-            method.features(&text, &mut features);
-            (method.fingerprint(&text), features.iter().copied().collect::<HashSet<u64>>(), text)
-        };
-        let mapped: Vec<_> = self.0.iter().map(&mut map).collect();
-        let mut found = Vec::new();
-        for (high, b) in mapped.iter().enumerate() {
-            for (low, a) in mapped[..high].iter().enumerate() {
-                let Some(hamming) = method.distance(&a.0, &b.0) else { continue };
-                let millionths = jaccard_millionths(&a.1, &b.1);
+    let mut method = spec.method(&Lexicon::default(), &Statistics::default(), None).unwrap();
+    let map = |doc: &Doc| {
+        let text = method.cleaner.clean(&doc.text).to_owned();
+        let mut sets = Sets::default();
+        method.rule.without_threshold().sets(&text, &mut sets);
+        (method.keys(&text), [sets.long, sets.short].map(HashSet::<u64>::from_iter), text)
+    };
+    let mapped: Vec<_> = docs.iter().map(map).collect();
+    let mut found = Vec::new();
+    for (high, b) in mapped.iter().enumerate() {
+        for (low, a) in mapped[..high].iter().enumerate() {
+            if !method.are_candidates(&a.0, &b.0) {
+                continue;
+            }
+            let kind = [0, 1].into_iter().find(|&kind| a.1[kind].len().min(b.1[kind].len()) > 0).unwrap();
+            let millionths = jaccard_millionths(&a.1[kind], &b.1[kind]);
+            let threshold =
+                method.rule.measure([SetKind::Long, SetKind::Short][kind]).1.as_millionths().into();
+            if !method.verified || millionths >= threshold {
+                let hamming = a.0.distance(&b.0).unwrap_or(0);
                 found.push(Candidate { low, high, hamming, millionths, identical: a.2 == b.2 });
             }
         }
-        found.sort_by_key(|pair| (pair.low, pair.high));
-        found
     }
-
-    fn sets(self, mut method: SetMethod) -> Vec<Candidate> {
-        let mapped: Vec<_> = self
-            .0
-            .iter()
-            .map(|doc| {
-                let text = method.cleaner.clean(&doc.text).to_owned();
-                let (mut sets, mut packed) = (Sets::default(), Vec::new());
-                method.rule.sets(&text, &mut sets);
-                sets.pack(&mut packed);
-                (packed, text)
-            })
-            .collect();
-        let mut found = Vec::new();
-        for (high, b) in mapped.iter().enumerate() {
-            for (low, a) in mapped[..high].iter().enumerate() {
-                let Some(similarity) = method.rule.matches(PackedSets(&a.0), PackedSets(&b.0)) else {
-                    continue;
-                };
-                let millionths = (similarity.as_f64() * 1e6).round() as u64;
-                found.push(Candidate { low, high, hamming: 0, millionths, identical: a.1 == b.1 });
-            }
-        }
-        found.sort_by_key(|pair| (pair.low, pair.high));
-        found
-    }
-
-    fn zhou(self, _cleaner: Cleaner, _method: Zhou) -> Vec<Candidate> {
-        panic!("its duplicates depend on what was deleted before: see operators/tests/laws.rs")
-    }
+    found.sort_by_key(|pair| (pair.low, pair.high));
+    found
 }
 
 fn jaccard_millionths<T: std::hash::Hash + Eq>(a: &HashSet<T>, b: &HashSet<T>) -> u64 {

@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use operators::method::{Method, SimHash, SimHashSpec};
+use operators::method::{SimHash, SimHashSpec};
 use operators::text::document_frequencies::Statistics;
 use operators::text::features::Features;
 use serde_json::Value;

@@ -142,7 +142,6 @@ fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> R
     let search = CorpusSearch {
         plan,
         reading,
-        verify,
         cluster,
         progress,
         max_rejects: None,
@@ -150,7 +149,7 @@ fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> R
         secret: Secret::random(),
         scratch,
     };
-    let found = args.method.with(lexicon, &statistics, search)??;
+    let found = search.run(args.method.method(lexicon, &statistics, verify)?)?;
     if found.docs < 2 {
         return Err(WrongUse(format!("a sample of {} documents says nothing", found.docs)).into());
     }

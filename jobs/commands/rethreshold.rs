@@ -185,7 +185,6 @@ fn found(finished: &Finished, least: Similarity) -> Result<SearchResult> {
         docs: counters.records_read - counters.rejected,
         text_bytes: counters.text_bytes,
         replaced: counters.replaced,
-        distinct: counters.distinct,
         candidates: counters.candidates,
         ..SearchResult::default()
     })

@@ -93,14 +93,14 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
         &Group::alone(*workers),
         &Progress::default(),
     )?;
-    let judge = args.method.judge(&lexicon, &statistics, None)?;
+    let pairs = PairClassifier::new(args.method.method(&lexicon, &statistics, None)?);
     let census = Census::of(&input)?;
     let found = match &args.labels {
         Some(file) => {
             let labels = Labels::parse(file, &text_of_file(file)?, &args.label_options)?;
-            by_labels(&args, &input, &census, judge, &labels)?
+            by_labels(&args, &input, &census, pairs, &labels)?
         }
-        None => by_sample(&args, input, &census, judge)?,
+        None => by_sample(&args, input, &census, pairs)?,
     };
     if let Some(file) = tsv {
         file.replace(found.tsv)?;
@@ -125,7 +125,7 @@ fn by_labels(
     args: &Args,
     input: &Input,
     census: &Census,
-    judge: Box<dyn PairClassifier>,
+    pairs: PairClassifier,
     labels: &Labels,
 ) -> Result<Tuned> {
     let ids: HashSet<&str> = labels.ids.iter().map(String::as_str).collect();
@@ -138,7 +138,7 @@ fn by_labels(
         )));
     }
     let documents = input.documents(|_| true, |_, id| whole || ids.contains(id))?;
-    let texts = JudgedTexts::new(judge, &documents, &labels.ids)?;
+    let texts = JudgedTexts::new(pairs, &documents, &labels.ids)?;
     let pairs = texts.labelled(&labels.truth);
 
     let candidates = pairs.iter().filter(|pair| pair.same && pair.candidate).count();
@@ -244,7 +244,7 @@ fn written_out(method: &Spec, threshold: Similarity) -> String {
 
 /// Documents that are judged.
 struct JudgedTexts {
-    judge: Box<dyn PairClassifier>,
+    pairs: PairClassifier,
     /// Number of the text of each labelled document.
     numbers: Vec<usize>,
     count: usize,
@@ -258,10 +258,10 @@ struct LabelledPair {
 }
 
 impl JudgedTexts {
-    fn new(mut judge: Box<dyn PairClassifier>, documents: &[InputDocument], ids: &[String]) -> Result<Self> {
+    fn new(mut pairs: PairClassifier, documents: &[InputDocument], ids: &[String]) -> Result<Self> {
         let mut places = HashMap::new();
         for document in documents {
-            let number = judge.add(&document.text);
+            let number = pairs.add(&document.text);
             if places.insert(document.id.as_str(), number).is_some() {
                 bail!("two documents of the input are called \"{}\", so its labels say nothing", document.id);
             }
@@ -274,12 +274,12 @@ impl JudgedTexts {
             )));
         }
         let numbers = ids.iter().filter_map(|id| places.get(id.as_str()).copied()).collect();
-        Ok(JudgedTexts { judge, numbers, count: documents.len() })
+        Ok(JudgedTexts { pairs, numbers, count: documents.len() })
     }
 
     fn labelled(&self, truth: &Truth) -> Vec<LabelledPair> {
         let judged = |a: usize, b: usize, same: bool| {
-            let judged = self.judge.judge(a, b);
+            let judged = self.pairs.classify(a, b);
             LabelledPair { similarity: judged.similarity, candidate: judged.candidate, same }
         };
         let number = |doc: &u32| self.numbers[*doc as usize];
@@ -315,20 +315,15 @@ struct Band {
 
 /// Compares every pair of a sample, and says for each band of similarity what the candidates of the method
 /// hold.
-fn by_sample(
-    args: &Args,
-    mut input: Input,
-    census: &Census,
-    mut judge: Box<dyn PairClassifier>,
-) -> Result<Tuned> {
+fn by_sample(args: &Args, mut input: Input, census: &Census, mut pairs: PairClassifier) -> Result<Tuned> {
     input.plan.sample(&Sample::of_documents(args.seed, args.sample, census.documents));
     let documents = input.documents(|_| true, |_, _| true)?;
     for document in &documents {
-        judge.add(&document.text);
+        pairs.add(&document.text);
     }
     let mut bands = [Band::default(); BANDS + 1];
     for (a, b) in every_pair(documents.len()) {
-        let judged = judge.judge(a, b);
+        let judged = pairs.classify(a, b);
         let band = &mut bands[(judged.similarity.as_f64() * BANDS as f64) as usize];
         band.pairs += 1;
         band.candidates += u64::from(judged.candidate);

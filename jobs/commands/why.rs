@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use cluster::{Stores, shown};
 
-use super::pair_trace::Comparison;
+use super::pair_trace::trace;
 use super::show::how_alike;
 use crate::Common;
 use crate::cli::exit::WrongUse;
@@ -127,11 +127,10 @@ impl Why<'_> {
         self.finished
             .pairs(|pair| row = row.take().or((pair.places == (a.place, b.place)).then_some(pair)))?;
         let verify = self.finished.verify()?;
-        let comparison = Comparison { a: &a.text, b: &b.text, verify };
         let spec = self.finished.method()?;
         let lexicon = self.finished.lexicon()?;
         let statistics = corpus_counts::of_output(&Stores::new(), self.output, &spec, &lexicon)?;
-        let compared = spec.with(&lexicon, &statistics, comparison)?;
+        let compared = trace(spec.method(&lexicon, &statistics, verify)?, &a.text, &b.text);
         let mut lines = vec![match (&row, compared.matches) {
             (Some(pair), _) => how_alike(pair),
             (None, false) => format!("{} and {} are no pair", shown(&a.id), shown(&b.id)),

@@ -134,38 +134,31 @@ impl DocIds {
 
 /// Names that may not all be wanted. Those beyond a budget are spilled to disk.
 pub(crate) struct NameSpool {
-    spool: Spool,
+    /// For each document the length of its text in characters, in 8 bytes, and its id.
+    spool: Spool<u8>,
     /// Buffer for one document.
-    numbers: Vec<u64>,
+    name: Vec<u8>,
 }
 
 impl NameSpool {
     /// Begins without a document.
-    pub fn new(scratch: &SpillBudget) -> Self {
-        NameSpool { spool: Spool::new(scratch), numbers: Vec::new() }
+    pub fn new(budget: &SpillBudget) -> Self {
+        NameSpool { spool: Spool::new(budget), name: Vec::new() }
     }
 
     /// Adds a document with its id and the length of its text in characters.
     pub fn add(&mut self, doc: DocId, id: &str, chars: u64) {
-        self.numbers.clear();
-        self.numbers.extend([chars, id.len() as u64]);
-        self.numbers.extend(id.as_bytes().chunks(8).map(|bytes| {
-            let mut number = [0; 8];
-            number[..bytes.len()].copy_from_slice(bytes);
-            u64::from_le_bytes(number)
-        }));
-        self.spool.push(doc, &self.numbers);
+        self.name.clear();
+        self.name.extend(chars.to_le_bytes());
+        self.name.extend(id.as_bytes());
+        self.spool.push(doc, &self.name);
     }
 
     /// Calls `each` with every name in the order of adding, until it fails.
     pub fn scan(&self, mut each: impl FnMut(DocId, &str, u64) -> Result<()>) -> Result<()> {
-        let mut bytes = Vec::new();
-        self.spool.scan(|doc, numbers| {
-            let [chars, length, id @ ..] = numbers else { bail!("names on disk are damaged") };
-            bytes.clear();
-            id.iter().for_each(|number| bytes.extend(number.to_le_bytes()));
-            bytes.truncate(*length as usize);
-            each(doc, str::from_utf8(&bytes)?, *chars)
+        self.spool.scan(|doc, name| {
+            let Some((chars, id)) = name.split_first_chunk() else { bail!("names on disk are damaged") };
+            each(doc, str::from_utf8(id)?, u64::from_le_bytes(*chars))
         })
     }
 }

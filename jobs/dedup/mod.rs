@@ -224,7 +224,6 @@ fn search_and_write(
     let search = CorpusSearch {
         plan: Arc::clone(&run.plan),
         reading: run.reading.clone(),
-        verify: run.verify,
         cluster: Arc::clone(&run.cluster),
         progress: Arc::clone(&run.progress),
         secret: outputs.secret(&run.cluster)?,
@@ -232,7 +231,7 @@ fn search_and_write(
         outputs,
         scratch,
     };
-    let found = run.method.with(lexicon, &statistics, search)??;
+    let found = search.run(run.method.method(lexicon, &statistics, run.verify)?)?;
     run.write(folder, found)
 }
 

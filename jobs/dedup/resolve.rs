@@ -62,7 +62,7 @@ impl DedupRun<'_> {
             records_read: found.docs + found.rejects.count(),
             text_bytes: found.text_bytes,
             replaced: found.replaced,
-            distinct: found.distinct,
+            distinct: found.docs - found.matches.copies.len() as u64,
             candidates: found.candidates,
             comparisons: found.comparisons.map(|comparisons| comparisons.of_words),
             block_comparisons: found.comparisons.map(|comparisons| comparisons.of_bits),

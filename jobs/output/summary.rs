@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use cluster::InputFile;
-use operators::flow::BlockLoad;
+use operators::search::PassLoad;
 use operators::{Member, Reason};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -75,14 +75,14 @@ pub(crate) struct SamplePair {
 }
 
 /// Sums up the loads of all workers, block by block.
-pub(crate) fn skew(loads: &[Vec<BlockLoad>]) -> Vec<BlockSkew> {
+pub(crate) fn skew(loads: &[Vec<PassLoad>]) -> Vec<BlockSkew> {
     let blocks = loads.first().map_or(0, Vec::len);
     let block = |block: usize| {
         let of_workers = || loads.iter().map(move |worker| worker[block]);
         BlockSkew {
-            rows: of_workers().map(|load| load.rows).sum(),
+            rows: of_workers().map(|load| load.records).sum(),
             largest_bucket: of_workers().map(|load| load.largest_bucket).max().unwrap_or(0),
-            most_rows_of_a_worker: of_workers().map(|load| load.rows).max().unwrap_or(0),
+            most_rows_of_a_worker: of_workers().map(|load| load.records).max().unwrap_or(0),
             compared: of_workers().map(|load| load.compared).sum(),
             most_compared_by_a_worker: of_workers().map(|load| load.compared).max().unwrap_or(0),
         }

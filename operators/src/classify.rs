@@ -254,7 +254,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::method::{Method, SimHash, SimHashSpec};
+    use crate::method::{SimHash, SimHashSpec};
     use crate::text::document_frequencies::Statistics;
     use crate::text::features::{FeatureSpec, Lexicon};
 

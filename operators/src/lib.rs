@@ -12,6 +12,7 @@ pub mod flow;
 pub mod hash;
 pub mod method;
 mod record;
+pub mod search;
 pub mod sets;
 mod spill;
 mod survivors;

@@ -200,6 +200,20 @@ pub trait Record: Copy + Send + Sync + 'static {
     fn read(from: &[u8]) -> Self;
 }
 
+impl Record for u8 {
+    const BYTES: usize = 1;
+
+    #[inline]
+    fn write(&self, to: &mut [u8]) {
+        to[0] = *self;
+    }
+
+    #[inline]
+    fn read(from: &[u8]) -> Self {
+        from[0]
+    }
+}
+
 impl Record for u64 {
     const BYTES: usize = 8;
 
@@ -213,6 +227,20 @@ impl Record for u64 {
         let mut bytes = [0; Self::BYTES];
         bytes.copy_from_slice(from);
         u64::from_le_bytes(bytes)
+    }
+}
+
+impl Record for DocId {
+    const BYTES: usize = u64::BYTES;
+
+    #[inline]
+    fn write(&self, to: &mut [u8]) {
+        self.0.write(to);
+    }
+
+    #[inline]
+    fn read(from: &[u8]) -> Self {
+        DocId(u64::read(from))
     }
 }
 
@@ -270,15 +298,15 @@ pub struct Row<F> {
 }
 
 impl<F: Record> Record for Row<F> {
-    const BYTES: usize = F::BYTES + u64::BYTES;
+    const BYTES: usize = F::BYTES + DocId::BYTES;
 
     fn write(&self, to: &mut [u8]) {
-        (self.fingerprint, self.doc.0).write(to);
+        (self.fingerprint, self.doc).write(to);
     }
 
     fn read(from: &[u8]) -> Self {
         let (fingerprint, doc) = Record::read(from);
-        Row { fingerprint, doc: DocId(doc) }
+        Row { fingerprint, doc }
     }
 }
 
@@ -304,12 +332,12 @@ impl Record for Pair {
     const BYTES: usize = 24;
 
     fn write(&self, to: &mut [u8]) {
-        (self.low.0, (self.high.0, u64::from(self.distance))).write(to);
+        (self.low, (self.high, u64::from(self.distance))).write(to);
     }
 
     fn read(from: &[u8]) -> Self {
-        let (low, (high, distance)) = <(u64, (u64, u64))>::read(from);
-        Pair { low: DocId(low), high: DocId(high), distance: distance as u32 }
+        let (low, (high, distance)) = <(DocId, (DocId, u64))>::read(from);
+        Pair { low, high, distance: distance as u32 }
     }
 }
 

@@ -1,36 +1,20 @@
 //! `auto` cleans and compares as docs/design/0013 says: cases worked out by another implementation of the rule.
 
-use operators::method::{Method, MethodJob, SetMethod, Spec, Zhou};
-use operators::sets::{PackedSets, Sets};
-use operators::text::Cleaner;
+#![expect(clippy::unwrap_used, reason = "helpers of tests, where a panic is a failure")]
+
+use operators::method::Spec;
+use operators::sets::PackedSets;
 use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
 
-/// The cleaned texts and whether they match, with their similarity.
-struct Compare<'a>(&'a str, &'a str);
-
-impl MethodJob for Compare<'_> {
-    type Output = (String, String, Option<f64>);
-
-    fn run<M: Method>(self, _cleaner: Cleaner, _method: M) -> Self::Output {
-        panic!("auto compares sets")
-    }
-
-    fn sets(self, mut method: SetMethod) -> Self::Output {
-        let [a, b] = [self.0, self.1].map(|text| {
-            let text = method.cleaner.clean(text).to_owned();
-            let (mut sets, mut packed) = (Sets::default(), Vec::new());
-            method.rule.sets(&text, &mut sets);
-            sets.pack(&mut packed);
-            (text, packed)
-        });
-        let matches = method.rule.matches(PackedSets(&a.1), PackedSets(&b.1));
-        (a.0, b.0, matches.map(|similarity| (similarity.as_f64() * 1e6).round()))
-    }
-
-    fn zhou(self, _cleaner: Cleaner, _method: Zhou) -> Self::Output {
-        panic!("auto compares sets")
-    }
+/// Returns the cleaned texts, and their similarity in millionths if they match.
+fn compare(spec: &str, a: &str, b: &str) -> (String, String, Option<f64>) {
+    let spec: Spec = spec.parse().unwrap();
+    let mut method = spec.method(&Lexicon::default(), &Statistics::default(), None).unwrap();
+    let [a, b] = [a, b].map(|text| method.cleaner.clean(text).to_owned());
+    let packed = [&a, &b].map(|text| method.rule.packed(text));
+    let matches = method.rule.matches(PackedSets(&packed[0]), PackedSets(&packed[1]));
+    (a, b, matches.map(|similarity| (similarity.as_f64() * 1e6).round()))
 }
 
 fn unescape(text: &str) -> String {
@@ -55,10 +39,7 @@ fn texts_are_cleaned_and_compared_by_the_rule() {
     for (number, line) in cases.enumerate() {
         let fields: Vec<String> = line.split('\t').map(unescape).collect();
         for (spec, similarity, matches) in [("auto", 4, 5), ("auto:revisions", 6, 7)] {
-            let spec: Spec = spec.parse().unwrap();
-            let found = spec
-                .with(&Lexicon::default(), &Statistics::default(), Compare(&fields[0], &fields[1]))
-                .unwrap();
+            let found = compare(spec, &fields[0], &fields[1]);
             let expected = (fields[matches] == "1").then(|| fields[similarity].parse().unwrap());
             assert_eq!(
                 found,

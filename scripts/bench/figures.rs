@@ -16,14 +16,14 @@ use datasets::{FORMATS, Piece, Reading};
 use jieba_rs::Jieba;
 use operators::fingerprint::block_join::BlockJoin;
 use operators::fingerprint::hamming::Kernel;
-use operators::flow::{RowSpool, Skew, compare, shuffle};
-use operators::method::{Method, MethodJob, SetMethod, SimHash, SimHashSpec, Spec, Zhou};
-use operators::sets::Sets;
+use operators::flow::{CandidateJoin, Each, Skew, shuffle};
+use operators::method::{Search, SimHash, Spec};
 use operators::text::Cleaner;
 use operators::text::document_frequencies::Statistics;
-use operators::text::features::{Features, Lexicon};
+use operators::text::features::Lexicon;
 use operators::{DocBatch, DocId, ExternalSort, Pair, Row, SpillBudget, hash};
 use rustix::time::{ClockId, clock_gettime};
+use timely::worker::Worker;
 
 fn main() {
     let only = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
@@ -93,9 +93,7 @@ fn main() {
     for spec in ["simhash:features=char:5", "simhash:features=char:3,clean=none", "simhash:features=jieba"] {
         let name = format!("map, mixed.parquet, {spec}");
         if wanted(&name) {
-            let map = Map(&texts);
-            let seconds =
-                parsed(spec).with(&Lexicon::default(), &Statistics::default(), map).expect("a dictionary");
+            let seconds = map(&texts, spec);
             figure(&name, seconds, rate(seconds));
         }
     }
@@ -107,12 +105,7 @@ fn main() {
     }
     let name = "join as a kernel, 10 M real fingerprints";
     if wanted(name) {
-        let rows = parsed("simhash:features=char:5").with(
-            &Lexicon::default(),
-            &Statistics::default(),
-            Repeated(&texts),
-        );
-        let mut rows = rows.expect("no dictionary");
+        let mut rows = repeated(&texts);
         let (collapse, ()) = timed(|| {
             rows.sort_unstable();
             rows.dedup_by_key(|row| row.fingerprint);
@@ -122,10 +115,6 @@ fn main() {
             format!("{} distinct, {pairs} pairs; collapsing identical ones {collapse:.2} s", rows.len());
         figure(name, seconds, remark);
     }
-}
-
-fn parsed(spec: &str) -> Spec {
-    spec.parse().expect("a spec")
 }
 
 /// The texts of mixed.parquet.
@@ -155,81 +144,43 @@ fn mixed_docs(mut each: impl FnMut(&str)) -> Option<u64> {
     Some(docs)
 }
 
-/// Cleans and fingerprints all texts; the CPU seconds that it took.
-struct Map<'a>(&'a [String]);
+/// Cleans and fingerprints all texts. Returns the CPU seconds that it took.
+fn map(texts: &[String], spec: &str) -> f64 {
+    let (mut cleaner, mut simhash) = simhash(spec);
+    let map = || texts.iter().map(|text| black_box(simhash.fingerprint(cleaner.clean(text)))).last();
+    timed(map).0
+}
 
-impl MethodJob for Map<'_> {
-    type Output = f64;
-
-    fn run<M: Method>(self, mut cleaner: Cleaner, mut method: M) -> f64 {
-        let mut map = || {
-            for text in self.0 {
-                black_box(method.fingerprint(cleaner.clean(text)));
-            }
-        };
-        timed(&mut map).0
-    }
-
-    fn sets(self, mut method: SetMethod) -> f64 {
-        let mut sets = Sets::default();
-        let mut map = || {
-            for text in self.0 {
-                method.rule.sets(method.cleaner.clean(text), &mut sets);
-                black_box(&sets);
-            }
-        };
-        timed(&mut map).0
-    }
-
-    fn zhou(self, mut cleaner: Cleaner, method: Zhou) -> f64 {
-        let mut map = || {
-            for text in self.0 {
-                black_box(method.row(DocId(0), cleaner.clean(text)));
-            }
-        };
-        timed(&mut map).0
+/// Returns the cleaner and the fingerprints of a spec of SimHash with 64 bits.
+fn simhash(spec: &str) -> (Cleaner, SimHash<u64>) {
+    let spec: Spec = spec.parse().expect("a spec");
+    let method = spec.method(&Lexicon::default(), &Statistics::default(), None).expect("a dictionary");
+    match method.search {
+        Search::SimHash64(simhash) => (method.cleaner, simhash),
+        _ => panic!("{spec} has no fingerprints of 64 bits"),
     }
 }
 
-/// 10 M fingerprints: all texts again and again, each time with one to three characters changed.
-struct Repeated<'a>(&'a [String]);
-
-impl MethodJob for Repeated<'_> {
-    type Output = Vec<Row<u64>>;
-
-    fn run<M: Method>(self, mut cleaner: Cleaner, mut method: M) -> Vec<Row<u64>> {
-        let texts: Vec<Vec<char>> = self.0.iter().map(|text| text.chars().collect()).collect();
-        let mut rows = Vec::with_capacity(10_000_000);
-        let mut edited = String::new();
-        for i in 0..10_000_000u64 {
-            let text = &texts[i as usize % texts.len()];
-            let random = random(i);
-            edited.clear();
-            edited.extend(text);
-            if !text.is_empty() && i >= texts.len() as u64 {
-                let mut chars = text.clone();
-                for edit in 0..=random % 3 {
-                    let at = (random >> (8 + 16 * edit)) as usize % chars.len();
-                    chars[at] = char::from_u32(0x4E00 + (random >> (4 * edit)) as u32 % 5000).unwrap_or('一');
-                }
-                edited.clear();
-                edited.extend(&chars);
+/// Returns 10 M fingerprints: of all texts again and again, each time with one to three characters changed.
+fn repeated(texts: &[String]) -> Vec<Row<u64>> {
+    let (mut cleaner, mut simhash) = simhash("simhash:features=char:5");
+    let texts: Vec<Vec<char>> = texts.iter().map(|text| text.chars().collect()).collect();
+    let mut edited = String::new();
+    let row = |i: u64| {
+        let text = &texts[i as usize % texts.len()];
+        let random = random(i);
+        let mut chars = text.clone();
+        if !text.is_empty() && i >= texts.len() as u64 {
+            for edit in 0..=random % 3 {
+                let at = (random >> (8 + 16 * edit)) as usize % chars.len();
+                chars[at] = char::from_u32(0x4E00 + (random >> (4 * edit)) as u32 % 5000).unwrap_or('一');
             }
-            let fingerprint = method.fingerprint(cleaner.clean(&edited));
-            let mut bytes = [0; 8];
-            operators::Record::write(&fingerprint, &mut bytes);
-            rows.push(Row { fingerprint: u64::from_le_bytes(bytes), doc: DocId(i) });
         }
-        rows
-    }
-
-    fn sets(self, _method: SetMethod) -> Vec<Row<u64>> {
-        Vec::new() // no fingerprints, nothing to join by bits
-    }
-
-    fn zhou(self, _cleaner: Cleaner, _method: Zhou) -> Vec<Row<u64>> {
-        Vec::new() // they are not joined by bits
-    }
+        edited.clear();
+        edited.extend(&chars);
+        Row { fingerprint: simhash.fingerprint(cleaner.clean(&edited)), doc: DocId(i) }
+    };
+    (0..10_000_000).map(row).collect()
 }
 
 fn kernel_join(rows: &[Row<u64>]) -> usize {
@@ -244,12 +195,18 @@ fn kernel_join(rows: &[Row<u64>]) -> usize {
 /// The same on workers of the engine: exchange and join of every block.
 fn dataflow_join(workers: usize, rows: Vec<Row<u64>>) -> (f64, usize) {
     let results = Group::alone(workers).run(move |worker| {
-        let mut mine = RowSpool::new(&SpillBudget::unused());
-        rows.iter().skip(worker.index()).step_by(worker.peers()).for_each(|row| mine.push(*row));
-        let mut method =
-            SimHash::<u64>::new(&SimHashSpec::default(), Features::Chars(5), &Statistics::default());
+        let mine: Vec<_> = rows.iter().skip(worker.index()).step_by(worker.peers()).copied().collect();
+        let search = BlockJoin::new(64, 3, 4, Kernel::widest());
         let found = timed(|| {
-            let found = compare(worker, &mut method, mine, Skew::default()).expect("no disk is used");
+            let mut join = CandidateJoin::new(search, Skew::default(), &SpillBudget::unused());
+            for table in join.passes() {
+                let mut scan = |worker: &mut Worker, each: Each<Row<u64>>| {
+                    mine.iter().for_each(|row| each(worker, *row));
+                    Ok::<(), operators::Error>(())
+                };
+                join.pass(worker, &table, &mut scan).expect("no disk is used");
+            }
+            let found = join.finish(worker, |pair| pair.low).expect("no disk is used");
             found.pairs.into_memory().len()
         });
         Ok::<_, cluster::Error>(found)

@@ -2,8 +2,9 @@
 
 use anyhow::{Result, bail};
 use operators::flow::collapse;
-use operators::method::map_records::{Identity, Mapper, StoredText, Texts, records};
-use operators::{DocId, ExternalSort, Record};
+use operators::hash::Identity;
+use operators::method::map_records::{Mapper, StoredText, Texts, records};
+use operators::{DocId, ExternalSort};
 use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
@@ -47,6 +48,16 @@ impl NoField {
     /// Returns the error for the user who asked for the field.
     pub fn error(self) -> datasets::Error {
         datasets::Error::Field { path: self.path, field: self.field, found: self.found }
+    }
+}
+
+/// Documents of a worker that are identical to an earlier one, each with the first of them, sorted.
+pub(super) struct Copies(pub Vec<(DocId, DocId)>);
+
+impl Copies {
+    /// Whether no earlier document is identical to this one.
+    pub fn is_first(&self, doc: DocId) -> bool {
+        self.0.binary_search_by_key(&doc, |copy| copy.0).is_err()
     }
 }
 
@@ -125,23 +136,14 @@ impl CorpusSearch {
         Ok(())
     }
 
-    /// Collapses identical documents by their keys, which are the first section of the map output. Calls
-    /// `each` with every different key that comes to this worker and its first document. Returns the other
-    /// documents of this worker, each with the first that it is identical to, sorted.
-    pub(super) fn collapse<K: Record + Ord>(
-        &self,
-        worker: &mut Worker,
-        found: &mut SearchResult,
-        mut each: impl FnMut(K, DocId),
-    ) -> Result<Vec<(DocId, DocId)>> {
-        // Three holders: the keys of this worker, the keys that come to it, and what `each` makes of these.
-        let scratch = self.scratch.shared_by(3);
-        let mut mapped = ExternalSort::new(&scratch);
-        self.section(worker, 0, |_, frame| mapped.extend(records(frame)))?;
-        Ok(collapse(worker, mapped, &scratch, |key, doc| {
-            found.distinct += 1;
-            each(key, doc);
-        })?)
+    /// Collapses identical documents by their identities, which are the first section of the map output.
+    /// Returns those of this worker that are identical to an earlier one.
+    pub(super) fn collapse(&self, worker: &mut Worker) -> Result<Copies> {
+        // One holder for the identities of this worker, and two for those that come to it.
+        let budget = self.scratch.shared_by(3);
+        let mut identities = ExternalSort::new(&budget);
+        self.section(worker, 0, |_, frame| identities.extend(records(frame)))?;
+        Ok(Copies(collapse(worker, identities, &budget)?))
     }
 
     /// Calls `each` with every document of this worker's splits and its text, from the map output.

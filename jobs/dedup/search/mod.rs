@@ -1,44 +1,43 @@
-//! The search for pairs: the map stage, and then one of four searches on every worker.
+//! The search for pairs: map, join, verify.
 //!
-//! The searches are those by fingerprints (`fingerprints.rs`), by prefixes and by bands of sets (`sets.rs`),
-//! and by the retrieval of `zhou2017` (`retrieval.rs`). This room uses `progress`, `corpus` and `output`;
-//! `dedup` and `explain` use it.
+//! The map stage (`map.rs`) stores what the search of the method needs of each document. The join (`join.rs`)
+//! makes candidates of it, and verification (`verify.rs`) decides them by the rule of the method. `zhou2017`
+//! has a search of its own (`retrieval.rs`). This room uses `progress`, `corpus` and `output`; `dedup` and
+//! `explain` use it.
 
-mod fingerprints;
+mod join;
 mod map;
 mod retrieval;
-mod sets;
 mod verify;
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use cluster::Group;
 use datasets::Reading;
-use operators::flow::BlockLoad;
+use operators::flow::Candidates;
 use operators::hash::Secret;
-use operators::method::map_records::{Bands, Fingerprints, Texts, Words};
+use operators::method::map_records::{Bands, FINGERPRINTS, Fingerprints, Identities, Texts, Words};
 use operators::method::zhou::retrieval::Comparisons;
-use operators::method::{Method, MethodJob, SetMethod, SetSearch, Zhou};
-use operators::text::Cleaner;
-use operators::{FeatureCounts, Matches, Similarity, SpillBudget};
+use operators::method::{Method, Search};
+use operators::search::PassLoad;
+use operators::{Matches, SpillBudget};
 use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
+use self::join::FeatureCounters;
 use self::map::NoField;
 use crate::corpus::doc_ids::DocIds;
 use crate::corpus::plan::Plan;
 use crate::output::map_output::MapOutputs;
 use crate::output::rejects::Rejects;
-use crate::progress::{Progress, StageTimer};
+use crate::progress::{Progress, Stage, StageTimer};
 
 /// A search of a planned corpus.
 pub(crate) struct CorpusSearch {
     pub plan: Arc<Plan>,
     pub reading: Reading,
-    /// Least similarity of the features of a pair of matching fingerprints; `None` if pairs are not verified.
-    pub verify: Option<Similarity>,
     pub cluster: Arc<Group>,
     pub progress: Arc<Progress>,
     /// Number of records that may be rejected; `None` for any number.
@@ -65,14 +64,12 @@ pub(crate) struct SearchResult {
     pub text_bytes: u64,
     /// Documents whose illegal bytes were read as U+FFFD.
     pub replaced: u64,
-    /// Number of different fingerprints or texts.
-    pub distinct: u64,
     /// Pairs before verification.
     pub candidates: u64,
     /// Comparisons, if the method counts them.
     pub comparisons: Option<Comparisons>,
-    /// For each worker, the rows of each block.
-    pub loads: Vec<Vec<BlockLoad>>,
+    /// For each worker, its load in each pass of the search.
+    pub loads: Vec<Vec<PassLoad>>,
 }
 
 impl SearchResult {
@@ -89,7 +86,6 @@ impl SearchResult {
             all.docs += part.docs;
             all.text_bytes += part.text_bytes;
             all.replaced += part.replaced;
-            all.distinct += part.distinct;
             all.candidates += part.candidates;
             all.comparisons = all.comparisons.into_iter().chain(part.comparisons).reduce(|a, b| a + b);
             all.loads.append(&mut part.loads);
@@ -101,72 +97,69 @@ impl SearchResult {
     }
 }
 
-/// Part of the memory of a process that counters of features may fill, as a divisor. They are made before
-/// anything else is held.
-const SKETCH_SHARE: usize = 2;
-
 /// Adds all of `part` to `all`. The first part is taken without being copied.
 fn append<T>(all: &mut Vec<T>, part: Vec<T>) {
     if all.is_empty() { *all = part } else { all.extend(part) }
 }
 
-impl MethodJob for CorpusSearch {
-    type Output = Result<SearchResult>;
-
-    fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Result<SearchResult> {
-        let by_text = self.verify.map(|_| self.secret);
-        let mapped = self.map(&Fingerprints::new(cleaner.clone(), method.clone(), by_text))?;
-        self.on_workers(mapped, move |search, worker, at| {
-            search.by_fingerprints(worker, at, cleaner.clone(), method.clone())
-        })
+impl CorpusSearch {
+    /// Maps the splits of this process, searches on all workers, and joins the results of this process.
+    pub fn run(self, method: Method) -> Result<SearchResult> {
+        let mapped = self.map_by(&method)?;
+        let counters = self.feature_counters(&method);
+        let cluster = Arc::clone(&self.cluster);
+        let (scratch, progress) = (self.scratch.clone(), Arc::clone(&self.progress));
+        let parts = cluster.run(move |worker| {
+            let at = self.progress.worker(worker.index());
+            at.enter(Stage::Compare);
+            match &method.search {
+                Search::Zhou(zhou) => self.retrieve(worker, &at, zhou.clone()),
+                _ => self.search(worker, &at, method.clone(), &counters),
+            }
+        })?;
+        progress.spilled_bytes.fetch_add(scratch.spilled().bytes, Ordering::Relaxed);
+        Ok(SearchResult::join([mapped].into_iter().chain(parts)))
     }
 
-    fn sets(self, method: SetMethod) -> Result<SearchResult> {
-        let SetMethod { cleaner, rule, search } = method;
+    /// Maps the splits of this process to what the search of the method needs.
+    fn map_by(&self, method: &Method) -> Result<SearchResult> {
+        let Method { cleaner, search, rule, verified } = method.clone();
+        let by_text = Some(self.secret).filter(|_| verified);
         match search {
-            SetSearch::Prefix => {
-                let mapped = self.map(&Texts::new(cleaner, self.secret))?;
-                let most = self.scratch.budget().map(|bytes| self.cluster.workers() * bytes / SKETCH_SHARE);
-                let sketch = Arc::new(FeatureCounts::of_corpus(self.plan.bytes(), most));
-                // Each worker takes one reference and drops it after its last use, to free the counters.
-                let sketches = Mutex::new(vec![sketch; self.cluster.workers()]);
-                self.on_workers(mapped, move |search, worker, at| {
-                    let sketch = sketches.lock().unwrap_or_else(PoisonError::into_inner).pop();
-                    let sketch = sketch.context("there are more workers than there should be")?;
-                    search.by_prefix(worker, at, rule.clone(), sketch)
-                })
-            }
-            SetSearch::Bands(minhash) => {
-                let mapped = self.map(&Bands::new(cleaner.clone(), rule.clone(), minhash, self.secret))?;
-                self.on_workers(mapped, move |search, worker, at| {
-                    search.by_bands(worker, at, cleaner.clone(), rule.clone(), minhash)
-                })
-            }
+            Search::Nothing => self.map(&Identities::new(cleaner, self.secret)),
+            Search::SimHash64(simhash) => self.map(&Fingerprints::new(cleaner, simhash, by_text)),
+            Search::SimHash128(simhash) => self.map(&Fingerprints::new(cleaner, simhash, by_text)),
+            Search::Bands(minhash) => self.map(&Bands::new(cleaner, rule, minhash, self.secret)),
+            Search::Prefix => self.map(&Texts::new(cleaner, self.secret)),
+            Search::Zhou(zhou) => self.map(&Words::new(cleaner, zhou)),
         }
     }
 
-    fn zhou(self, cleaner: Cleaner, method: Zhou) -> Result<SearchResult> {
-        let mapped = self.map(&Words::new(cleaner, method.clone()))?;
-        self.on_workers(mapped, move |search, worker, at| search.by_retrieval(worker, at, method.clone()))
-    }
-
-    fn secret(&self) -> Secret {
-        self.secret
-    }
-}
-
-impl CorpusSearch {
-    /// Runs `search` on all workers, and joins the results of this process with that of its map stage.
-    fn on_workers(
-        self,
-        mapped: SearchResult,
-        search: impl Fn(&CorpusSearch, &mut Worker, &StageTimer) -> Result<SearchResult> + Send + Sync + 'static,
+    /// Finds the matches of this worker in the map output: collapses identical documents, finds candidates
+    /// among the first ones, and verifies them.
+    fn search(
+        &self,
+        worker: &mut Worker,
+        at: &StageTimer,
+        method: Method,
+        counters: &FeatureCounters,
     ) -> Result<SearchResult> {
-        let cluster = Arc::clone(&self.cluster);
-        let (scratch, progress) = (self.scratch.clone(), Arc::clone(&self.progress));
-        let parts =
-            cluster.run(move |worker| search(&self, worker, &self.progress.worker(worker.index())))?;
-        progress.spilled_bytes.fetch_add(scratch.spilled().bytes, Ordering::Relaxed);
-        Ok(SearchResult::join([mapped].into_iter().chain(parts)))
+        let copies = self.collapse(worker)?;
+        let Candidates { pairs, loads } = match &method.search {
+            Search::SimHash64(simhash) => {
+                self.join(worker, &copies, simhash.join.clone(), |_| FINGERPRINTS)?
+            }
+            Search::SimHash128(simhash) => {
+                self.join(worker, &copies, simhash.join.clone(), |_| FINGERPRINTS)?
+            }
+            Search::Bands(minhash) => self.join(worker, &copies, *minhash, |band| Bands::section(*band))?,
+            Search::Prefix => self.join_prefixes(worker, &copies, &method.rule, counters)?,
+            Search::Nothing | Search::Zhou(_) => Candidates::none(),
+        };
+        let mut found = SearchResult { loads: vec![loads], ..SearchResult::default() };
+        found.matches.copies = copies.0;
+        at.enter(Stage::Verify);
+        self.verify(worker, at, method, pairs, &mut found)?;
+        Ok(found)
     }
 }

@@ -8,22 +8,15 @@ use operators::method::map_records::Words;
 use timely::worker::Worker;
 
 use super::{CorpusSearch, SearchResult};
-use crate::progress::{Stage, StageTimer};
+use crate::progress::StageTimer;
 
 impl CorpusSearch {
     /// Finds pairs in the map output of this worker, and reads the input again for the ids of documents.
-    pub(super) fn by_retrieval(
-        &self,
-        worker: &mut Worker,
-        at: &StageTimer,
-        method: Zhou,
-    ) -> Result<SearchResult> {
+    pub(super) fn retrieve(&self, worker: &mut Worker, at: &StageTimer, zhou: Zhou) -> Result<SearchResult> {
         let mut found = SearchResult::default();
-        at.enter(Stage::Compare);
-        let mut retrieve = Retrieve::new(worker, method);
+        let mut retrieve = Retrieve::new(worker, zhou);
         self.section(worker, 0, |worker, frame| {
             for row in Words::of(frame) {
-                found.distinct += 1; // identical documents are not collapsed
                 retrieve.add(row);
             }
             retrieve.round(worker);

@@ -3,6 +3,8 @@
 use anyhow::Result;
 use operators::flow::{Matching, Verify, WantedDocs};
 use operators::method::map_records::StoredText;
+use operators::method::{Method, Search};
+use operators::sets::{PackedSets, Sets};
 use operators::{Matches, Pair, Sorted};
 use timely::worker::Worker;
 
@@ -22,18 +24,30 @@ pub(super) enum TextSource<'a> {
 }
 
 impl CorpusSearch {
-    /// Adds to `found` the candidates in `pairs` whose features match, and the ids of their documents and of
-    /// those in groups of identical documents. `features`: adds the features of a text to an empty list.
-    /// `matching`: compares the features of two documents.
+    /// Adds to `found` the candidates in `pairs` that match, and the ids of their documents and of those in
+    /// groups of identical documents. If the rule of the method does not decide, every candidate matches.
     pub(super) fn verify(
         &self,
         worker: &mut Worker,
-        source: TextSource,
+        at: &StageTimer,
+        method: Method,
+        mut pairs: Sorted<Pair>,
         found: &mut SearchResult,
-        pairs: Sorted<Pair>,
-        matching: Matching,
-        mut features: impl FnMut(&str, &mut Vec<u64>),
     ) -> Result<()> {
+        let Method { mut cleaner, search, rule, verified } = method;
+        if !verified {
+            pairs.each(|pair| found.matches.pairs.push((pair, None)))?;
+            found.candidates = found.matches.pairs.len() as u64;
+            drop(pairs);
+            return self.name_matched(worker, at, found);
+        }
+        let source = match search {
+            Search::Prefix => TextSource::MapOutput,
+            _ => TextSource::Input(at),
+        };
+        let matching = rule.clone();
+        let matching: Matching = Box::new(move |a, b| matching.matches(PackedSets(a), PackedSets(b)));
+        let mut sets = Sets::default();
         let copies = &found.matches.copies;
         let (mut verify, mut needs) = Verify::new(worker, pairs, copies, matching, &self.scratch)?;
         // Very many candidates may turn out not to match, so their ids are spilled beyond a budget.
@@ -44,7 +58,11 @@ impl CorpusSearch {
                 names.add(text.doc, text.id, text.chars);
                 list.clear();
                 if !parts.is_empty() {
-                    features(text.text, &mut list);
+                    match source {
+                        TextSource::Input(_) => rule.sets(cleaner.clean(text.text), &mut sets),
+                        TextSource::MapOutput => rule.sets(text.text, &mut sets),
+                    }
+                    sets.pack(&mut list);
                 }
                 parts.iter().for_each(|&part| verify.send(worker, part, text.doc, &list));
             }

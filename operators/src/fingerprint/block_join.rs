@@ -18,7 +18,7 @@ const STRIP: usize = 256;
 ///
 /// Two fingerprints that differ in at most `k` bits agree on at least `b - k` of `b` blocks of bits. Each
 /// choice of `b - k` blocks has a table, in whose buckets the fingerprints meet that agree on these blocks
-/// (`tables.rs`). A pair that meets in several tables is emitted in the first one. A small bucket is compared
+/// (`block_tables.rs`). A pair that meets in several tables is emitted in the first one. A small bucket is compared
 /// pair by pair. A larger one is split over bits that are not yet fixed: the pair differs in at most `k` of
 /// them, so of `k + 1` groups of these bits it agrees on at least one, and it is looked for in the first such
 /// group. Splitting goes on until the buckets are small. It generalises Zhou's remedy for skew; the costs are
@@ -90,6 +90,11 @@ impl<W: Bits> BlockJoin<W> {
     /// Returns the tables, in the order in which pairs belong to them.
     pub fn tables(&self) -> &[BlockTable<W>] {
         &self.tables
+    }
+
+    /// Returns the greatest distance of a pair, in bits.
+    pub fn distance(&self) -> u32 {
+        self.distance
     }
 
     /// Emits every pair of rows that is within the distance and belongs to the table. Returns the number of

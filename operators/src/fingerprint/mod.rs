@@ -1,7 +1,7 @@
 //! Fingerprints of bits: made from the hashes of features, compared by Hamming distance, and joined.
 //!
 //! The block join finds all pairs of fingerprints within a distance, with a compare kernel that uses the
-//! widest instructions of the machine. This room uses `hash` and `record` alone; only `method` uses it.
+//! widest instructions of the machine. This room uses `hash` and `record` alone; `search` and `method` use it.
 
 pub(crate) mod bit_counts;
 pub(crate) mod bits;

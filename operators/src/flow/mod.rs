@@ -5,23 +5,22 @@
 //! `jobs`, where errors can be returned. The only errors here are those of records that are spilled to disk.
 
 mod class_sums;
-mod collapse;
 mod exchange;
 mod join;
 mod skew;
 mod verify;
+mod zhou;
 
 pub use class_sums::ClassSums;
-pub use collapse::collapse;
-pub use exchange::shuffle::{Shuffle, shuffle};
+pub use exchange::shuffle::{Each, Scan, Shuffle, shuffle};
 pub use exchange::sum::sum;
-pub use join::bands::BandJoin;
-pub use join::fingerprints::{BlockLoad, Compared, RowSpool, compare};
+pub use join::candidates::{CandidateJoin, Candidates};
+pub use join::identity::collapse;
 pub use join::prefix::PrefixJoin;
-pub use join::zhou::{Retrieve, Retrieved};
 pub use skew::heavy::Skew;
 pub use verify::wanted::WantedDocs;
 pub use verify::{Matching, Verify};
+pub use zhou::{Retrieve, Retrieved};
 
 use crate::record::DocId;
 

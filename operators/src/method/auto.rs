@@ -3,8 +3,9 @@
 
 use std::fmt;
 
-use super::jaccard::{SetMethod, SetSearch, store_least};
-use super::{Parameters, WrongParameter, store};
+use super::Method;
+use super::jaccard::{SetSearch, store_least};
+use super::parameters::{Parameters, WrongParameter, store};
 use crate::Error;
 use crate::sets::minhash::MinHash;
 use crate::sets::similarity::{Overlap, Similarity};
@@ -54,14 +55,14 @@ impl AutoSpec {
     }
 
     /// Makes the method.
-    pub fn method(&self, lexicon: &Lexicon) -> Result<SetMethod, Error> {
+    pub(super) fn method(&self, lexicon: &Lexicon) -> Result<Method, Error> {
         let features = |spec| Features::new(spec, lexicon);
         let short =
             Short { features: features(FeatureSpec::Units(2))?, below: SHORT_BIGRAMS, least: self.short };
         let overlap = if self.revisions { Overlap::Revision } else { Overlap::Jaccard };
         let rule =
             Rule { short: Some(short), ..Rule::new(features(FeatureSpec::Chars(5))?, overlap, self.long) };
-        Ok(SetMethod { cleaner: Cleaner::new(Self::CLEAN), rule, search: self.search() })
+        Ok(Method { cleaner: Cleaner::new(Self::CLEAN), search: self.search().into(), rule, verified: true })
     }
 }
 

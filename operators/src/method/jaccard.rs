@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::{Parameters, WrongParameter, number, store, store_clean, store_features};
+use super::parameters::{Parameters, WrongParameter, number, store, store_clean, store_features};
+use super::{Method, Search};
 use crate::Error;
 use crate::sets::Rule;
 use crate::sets::minhash::MinHash;
@@ -10,24 +11,22 @@ use crate::sets::similarity::{Overlap, Similarity};
 use crate::text::features::{FeatureSpec, Features, Lexicon};
 use crate::text::{Clean, Cleaner};
 
-/// A method that compares sets of features.
-#[derive(Clone)]
-pub struct SetMethod {
-    /// Cleaning of the texts.
-    pub cleaner: Cleaner,
-    /// Sets of a text, and the rule by which they match.
-    pub rule: Rule,
-    /// Search for candidates.
-    pub search: SetSearch,
-}
-
-/// Search for candidates.
+/// Search of a method over sets, as a spec names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetSearch {
     /// The exact join, which misses no match. See docs/design/0014.
     Prefix,
     /// The bands of signatures, which find a match with a probability. See [`MinHash`].
     Bands(MinHash),
+}
+
+impl From<SetSearch> for Search {
+    fn from(search: SetSearch) -> Self {
+        match search {
+            SetSearch::Prefix => Search::Prefix,
+            SetSearch::Bands(minhash) => Search::Bands(minhash),
+        }
+    }
 }
 
 /// Parameters of `jaccard`, which finds all pairs of texts whose sets of features are similar.
@@ -42,10 +41,10 @@ pub struct JaccardSpec {
 }
 
 impl JaccardSpec {
-    /// Makes the method.
-    pub fn method(&self, lexicon: &Lexicon, search: SetSearch) -> Result<SetMethod, Error> {
+    /// Makes the method with this search.
+    pub(super) fn method(&self, lexicon: &Lexicon, search: Search) -> Result<Method, Error> {
         let rule = Rule::new(Features::new(self.features, lexicon)?, Overlap::Jaccard, self.least);
-        Ok(SetMethod { cleaner: Cleaner::new(self.clean), rule, search })
+        Ok(Method { cleaner: Cleaner::new(self.clean), search, rule, verified: true })
     }
 }
 

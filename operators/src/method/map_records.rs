@@ -7,22 +7,19 @@
 use std::collections::HashSet;
 
 use super::zhou::retrieval::WordRow;
-use super::{Method, Zhou};
-pub use crate::hash::Identity;
-use crate::hash::Secret;
-use crate::record::{Doc, DocId, Record};
+use super::{SimHash, Zhou};
+use crate::fingerprint::Bits;
+use crate::hash::{Identity, Secret};
+use crate::record::{Doc, DocId, Record, Row};
 use crate::sets::minhash::MinHash;
 use crate::sets::{Rule, Sets};
 use crate::text::Cleaner;
 
-/// Key by which documents are identical (a fingerprint, the [`Identity`] of the text, or both), and the
-/// document.
-pub type Mapped<K> = (K, u64);
-
 /// Maps documents one after the other. Each split is mapped by a fresh clone, so its sections depend on
 /// nothing but the split.
 pub trait Mapper: Clone + Send + Sync {
-    /// Returns the number of sections. The first section has an entry for every document.
+    /// Returns the number of sections. The first section has the identity of every document and the document,
+    /// except for `zhou2017`.
     fn sections(&self) -> usize;
     /// Appends the entries of a document to the sections.
     fn map(&mut self, doc: &Doc, sections: &mut [Vec<u8>]);
@@ -43,40 +40,67 @@ pub fn records<R: Record>(section: &[u8]) -> impl Iterator<Item = R> {
     section.chunks_exact(R::BYTES).map(R::read)
 }
 
-/// Mapper of the fingerprint methods. It has one section of [`Mapped`] records, whose keys are fingerprints
-/// or fingerprints and identities.
+/// Mapper of `exact`. It has one section, of identities.
 #[derive(Clone)]
-pub struct Fingerprints<M> {
+pub struct Identities {
     cleaner: Cleaner,
-    method: M,
-    by_text: Option<Secret>,
+    secret: Secret,
 }
 
-impl<M: Method> Fingerprints<M> {
-    /// Makes a mapper. `by_text`: the secret of the identities, if documents are identical only when their
-    /// cleaned texts are; `None` if equal fingerprints are enough.
-    pub fn new(cleaner: Cleaner, method: M, by_text: Option<Secret>) -> Self {
-        Fingerprints { cleaner, method, by_text }
+impl Identities {
+    /// Makes a mapper that cleans texts by `cleaner`.
+    pub fn new(cleaner: Cleaner, secret: Secret) -> Self {
+        Identities { cleaner, secret }
     }
 }
 
-impl<M: Method> Mapper for Fingerprints<M> {
+impl Mapper for Identities {
     fn sections(&self) -> usize {
         1
     }
 
     fn map(&mut self, doc: &Doc, sections: &mut [Vec<u8>]) {
-        let text = self.cleaner.clean(doc.text);
-        let fingerprint = self.method.fingerprint(text);
-        match self.by_text {
-            Some(secret) => put(&mut sections[0], ((fingerprint, secret.identity(text)), doc.doc.0)),
-            None => put(&mut sections[0], (fingerprint, doc.doc.0)),
-        }
+        put(&mut sections[0], (self.secret.identity(self.cleaner.clean(doc.text)), doc.doc));
     }
 }
 
-/// Mapper of the exact join. It has a section of identities, as [`Mapped`] records, and a section of
-/// [`StoredText`]s.
+/// Mapper of SimHash. It has a section of identities and a section of [`Row`]s.
+#[derive(Clone)]
+pub struct Fingerprints<W: Bits> {
+    cleaner: Cleaner,
+    simhash: SimHash<W>,
+    by_text: Option<Secret>,
+}
+
+impl<W: Bits> Fingerprints<W> {
+    /// Makes a mapper. `by_text`: the secret of the identities, if documents are identical only when their
+    /// cleaned texts are; `None` if equal fingerprints are enough.
+    pub fn new(cleaner: Cleaner, simhash: SimHash<W>, by_text: Option<Secret>) -> Self {
+        Fingerprints { cleaner, simhash, by_text }
+    }
+}
+
+/// Number of the section of fingerprints.
+pub const FINGERPRINTS: usize = 1;
+
+impl<W: Bits> Mapper for Fingerprints<W> {
+    fn sections(&self) -> usize {
+        2
+    }
+
+    fn map(&mut self, doc: &Doc, sections: &mut [Vec<u8>]) {
+        let text = self.cleaner.clean(doc.text);
+        let fingerprint = self.simhash.fingerprint(text);
+        let identity = match self.by_text {
+            Some(secret) => secret.identity(text),
+            None => fingerprint.halves().into(),
+        };
+        put(&mut sections[0], (identity, doc.doc));
+        put(&mut sections[FINGERPRINTS], Row { fingerprint, doc: doc.doc });
+    }
+}
+
+/// Mapper of the exact join. It has a section of identities and a section of [`StoredText`]s.
 #[derive(Clone)]
 pub struct Texts {
     cleaner: Cleaner,
@@ -108,10 +132,10 @@ impl Texts {
     /// Returns the documents of a piece of the section of texts, up to the first bytes that are no document.
     pub fn of(mut section: &[u8]) -> impl Iterator<Item = StoredText<'_>> {
         std::iter::from_fn(move || {
-            let (doc, (chars, (id, text))) = take(&mut section)?;
+            let (doc, (chars, (id, text))): (DocId, (u64, (u64, u64))) = take(&mut section)?;
             let mut string =
                 |bytes: u64| simdutf8::basic::from_utf8(section.split_off(..bytes as usize)?).ok();
-            Some(StoredText { doc: DocId(doc), id: string(id)?, chars, text: string(text)? })
+            Some(StoredText { doc, id: string(id)?, chars, text: string(text)? })
         })
     }
 }
@@ -123,17 +147,17 @@ impl Mapper for Texts {
 
     fn map(&mut self, doc: &Doc, sections: &mut [Vec<u8>]) {
         let text = self.cleaner.clean(doc.text);
-        put(&mut sections[0], (self.secret.identity(text), doc.doc.0));
+        put(&mut sections[0], (self.secret.identity(text), doc.doc));
         let section = &mut sections[Self::TEXTS];
         let chars = doc.text.chars().count() as u64;
-        put(section, (doc.doc.0, (chars, (doc.id.len() as u64, text.len() as u64))));
+        put(section, (doc.doc, (chars, (doc.id.len() as u64, text.len() as u64))));
         section.extend_from_slice(doc.id.as_bytes());
         section.extend_from_slice(text.as_bytes());
     }
 }
 
-/// Mapper of MinHash. It has a section of identities, as [`Mapped`] records, and for each band a section of
-/// hashes with their documents, as pairs of `u64`. If several documents of a split are identical, the first
+/// Mapper of MinHash. It has a section of identities, and for each band a section of hashes with their
+/// documents. If several documents of a split are identical, the first
 /// has bands and stands for all.
 #[derive(Clone)]
 pub struct Bands {
@@ -167,7 +191,7 @@ impl Mapper for Bands {
     fn map(&mut self, doc: &Doc, sections: &mut [Vec<u8>]) {
         let text = self.cleaner.clean(doc.text);
         let identity = self.secret.identity(text);
-        put(&mut sections[0], (identity, doc.doc.0));
+        put(&mut sections[0], (identity, doc.doc));
         if !self.seen.insert(identity) {
             return;
         }
@@ -176,7 +200,7 @@ impl Mapper for Bands {
         self.minhash.bands_of(&self.sets, &mut self.keys);
         for keys in self.keys.chunks_exact(self.minhash.bands as usize) {
             for (section, &key) in sections[1..].iter_mut().zip(keys) {
-                put(section, (key, doc.doc.0));
+                put(section, (key, doc.doc));
             }
         }
     }
@@ -198,10 +222,10 @@ impl Words {
     /// Returns the documents of a piece of the section, up to the first bytes that are no document.
     pub fn of(mut section: &[u8]) -> impl Iterator<Item = WordRow> {
         std::iter::from_fn(move || {
-            let (doc, (fingerprint, words)): (u64, (u64, u64)) = take(&mut section)?;
+            let (doc, (fingerprint, words)): (DocId, (u64, u64)) = take(&mut section)?;
             let words = section.split_off(..words as usize * u64::BYTES)?;
             let words = records(words).collect();
-            Some(WordRow { doc: DocId(doc), fingerprint: fingerprint as u32, words })
+            Some(WordRow { doc, fingerprint: fingerprint as u32, words })
         })
     }
 }
@@ -213,7 +237,7 @@ impl Mapper for Words {
 
     fn map(&mut self, doc: &Doc, sections: &mut [Vec<u8>]) {
         let row = self.method.row(doc.doc, self.cleaner.clean(doc.text));
-        put(&mut sections[0], (row.doc.0, (u64::from(row.fingerprint), row.words.len() as u64)));
+        put(&mut sections[0], (row.doc, (u64::from(row.fingerprint), row.words.len() as u64)));
         row.words.into_iter().for_each(|word| put(&mut sections[0], word));
     }
 }
@@ -236,6 +260,6 @@ mod tests {
         assert_eq!(read[0], StoredText { doc: DocId::new(3, 0), id: "a", chars: 2, text: "AB" });
         assert_eq!(read[2], StoredText { doc: DocId::new(3, 8), id: "丙", chars: 2, text: "重复" });
         assert_eq!(Texts::of(&sections[1][..sections[1].len() - 1]).count(), 2);
-        assert_eq!(records::<Mapped<Identity>>(&sections[0]).count(), 3);
+        assert_eq!(records::<(Identity, DocId)>(&sections[0]).count(), 3);
     }
 }

@@ -1,191 +1,189 @@
-//! Classifies single pairs of texts as a method does. `tune` asks for labelled pairs and pairs of a sample.
+//! Classifies single pairs of texts as a method does. `tune` asks for labelled pairs and pairs of a sample,
+//! and `why` for one pair.
 
 use super::zhou::retrieval::{WordRow, meet};
-use super::{Method, MethodJob, SetMethod, SetSearch, Spec, Zhou};
+use super::{Method, Search, SimHash};
+use crate::fingerprint::Bits;
+use crate::fingerprint::block_join::BlockJoin;
+use crate::hash::{Identity, Secret};
 use crate::record::DocId;
+use crate::search::CandidateSearch;
 use crate::sets::{PackedSets, Rule, Sets};
-use crate::text::Cleaner;
-use crate::text::document_frequencies::Statistics;
-use crate::text::features::Lexicon;
-use crate::{Error, Similarity, jaccard};
+use crate::{Row, Similarity, jaccard};
 
-/// Texts that are compared pair by pair, by the measure of one method.
+/// What a search keeps of one text, by which it brings texts together.
+#[derive(Clone, Debug)]
+pub enum Keys {
+    /// The text itself.
+    Identity(Identity),
+    /// A fingerprint, zero-extended.
+    Fingerprint(u128),
+    /// Hashes of the bands of each set of the text.
+    Bands(Vec<u64>),
+    /// Nothing, because the search misses no match.
+    Complete,
+    /// Fingerprint and words for `zhou2017`.
+    Words(WordRow),
+}
+
+impl Method {
+    /// Returns the keys of a cleaned text.
+    pub fn keys(&mut self, text: &str) -> Keys {
+        match &mut self.search {
+            // Texts are compared in this process alone, so any key of the hash will do.
+            Search::Nothing => Keys::Identity(Secret::of_words([0, 0]).identity(text)),
+            Search::SimHash64(simhash) => Keys::Fingerprint(simhash.fingerprint(text).into()),
+            Search::SimHash128(simhash) => Keys::Fingerprint(simhash.fingerprint(text)),
+            Search::Bands(minhash) => {
+                let (mut sets, mut bands) = (Sets::default(), Vec::new());
+                self.rule.sets(text, &mut sets);
+                minhash.bands_of(&sets, &mut bands);
+                Keys::Bands(bands)
+            }
+            Search::Prefix => Keys::Complete,
+            Search::Zhou(zhou) => Keys::Words(zhou.row(DocId(0), text)),
+        }
+    }
+
+    /// Whether the search makes two texts a candidate. The keys must be of this method.
+    pub fn are_candidates(&self, a: &Keys, b: &Keys) -> bool {
+        match (&self.search, a, b) {
+            (Search::Nothing, Keys::Identity(a), Keys::Identity(b)) => a == b,
+            (Search::SimHash64(SimHash { join, .. }), ..) => within(a, b, join.distance()),
+            (Search::SimHash128(SimHash { join, .. }), ..) => within(a, b, join.distance()),
+            (Search::Bands(minhash), Keys::Bands(a), Keys::Bands(b)) => {
+                minhash.agreeing(a, b).next().is_some()
+            }
+            (_, Keys::Words(a), Keys::Words(b)) => meet(a.fingerprint, b.fingerprint),
+            _ => true,
+        }
+    }
+
+    /// Returns the number of passes of the search, and the passes in which two texts have one key; `None` if
+    /// keys do not decide. The keys must be of this method.
+    pub fn agreeing(&self, a: &Keys, b: &Keys) -> Option<(usize, Vec<usize>)> {
+        match (&self.search, a, b) {
+            (Search::SimHash64(simhash), Keys::Fingerprint(a), Keys::Fingerprint(b)) => {
+                Some(blocks(simhash, *a as u64, *b as u64))
+            }
+            (Search::SimHash128(simhash), Keys::Fingerprint(a), Keys::Fingerprint(b)) => {
+                Some(blocks(simhash, *a, *b))
+            }
+            (Search::Bands(minhash), Keys::Bands(a), Keys::Bands(b)) => {
+                Some((minhash.bands as usize, minhash.agreeing(a, b).collect()))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Keys {
+    /// Returns the number of bits in which two fingerprints differ; `None` if these keys have none.
+    pub fn distance(&self, other: &Keys) -> Option<u32> {
+        match (self, other) {
+            (Keys::Fingerprint(a), Keys::Fingerprint(b)) => Some((a ^ b).count_ones()),
+            (Keys::Words(a), Keys::Words(b)) => Some((a.fingerprint ^ b.fingerprint).count_ones()),
+            _ => None,
+        }
+    }
+}
+
+fn within(a: &Keys, b: &Keys, most: u32) -> bool {
+    a.distance(b).is_some_and(|distance| distance <= most)
+}
+
+fn blocks<W: Bits>(simhash: &SimHash<W>, a: W, b: W) -> (usize, Vec<usize>) {
+    let [a, b] = [a, b].map(|fingerprint| Row { fingerprint, doc: DocId(0) });
+    let tables = simhash.join.tables();
+    let agree = |at: &usize| BlockJoin::key(&tables[*at], &a) == BlockJoin::key(&tables[*at], &b);
+    (tables.len(), (0..tables.len()).filter(agree).collect())
+}
+
+/// Texts that are compared pair by pair, as a method compares them.
 ///
-/// Each text is cleaned and fingerprinted once, when it is added. Memory: the fingerprint of each text, and 8
-/// bytes for each of its different features.
-///
-/// Implemented for the three kinds of methods: over fingerprints, over sets of features, and `zhou2017`.
-pub trait PairClassifier: Send + Sync {
-    /// Adds a text and returns its number. Numbers count from 0.
-    fn add(&mut self, text: &str) -> usize;
-    /// Compares two texts by their numbers. Cost: one pass over the features of both.
-    ///
-    /// # Panics
-    /// When there is no text with one of the numbers.
-    fn judge(&self, a: usize, b: usize) -> Classification;
+/// Each text is cleaned once, when it is added. Memory: the keys of each text, and 8 bytes for each of its
+/// different features.
+pub struct PairClassifier {
+    method: Method,
+    /// The rule of the method without its thresholds, by which every pair is measured.
+    measure: Rule,
+    texts: Vec<ClassifiedText>,
+}
+
+struct ClassifiedText {
+    keys: Keys,
+    /// Sets of the text, packed.
+    sets: Vec<u64>,
 }
 
 /// Result of comparing two texts by a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Classification {
-    /// Similarity by the features that verification compares.
+    /// Similarity by the features of the rule.
     pub similarity: Similarity,
-    /// Distance of the fingerprints, in the method's own unit, if they match; `None` for methods over sets.
+    /// Number of bits in which the fingerprints differ; `None` if the method has none.
     pub distance: Option<u32>,
-    /// Whether the search of the method compares the two: their fingerprints match, they agree on a band, or
-    /// the method misses no pair.
+    /// Whether the search of the method compares the two.
     pub candidate: bool,
     /// Whether the method calls the two near-duplicates: they are a candidate and similar enough.
     pub matches: bool,
 }
 
-impl Spec {
-    /// Makes a classifier by this method. `verify`: least similarity of a pair with matching fingerprints;
-    /// with `None`, matching fingerprints are enough.
+impl PairClassifier {
+    /// Makes a classifier without texts.
+    pub fn new(method: Method) -> Self {
+        PairClassifier { measure: method.rule.without_threshold(), method, texts: Vec::new() }
+    }
+
+    /// Adds a text and returns its number. Numbers count from 0.
+    pub fn add(&mut self, text: &str) -> usize {
+        let text = self.method.cleaner.clean(text).to_owned();
+        let sets = self.measure.packed(&text);
+        self.texts.push(ClassifiedText { keys: self.method.keys(&text), sets });
+        self.texts.len() - 1
+    }
+
+    /// Compares two texts by their numbers. Cost: one pass over the features of both.
     ///
-    /// # Errors
-    /// Those of [`Spec::with`].
-    pub fn judge(
-        &self,
-        lexicon: &Lexicon,
-        statistics: &Statistics,
-        verify: Option<Similarity>,
-    ) -> Result<Box<dyn PairClassifier>, Error> {
-        self.with(lexicon, statistics, Begin { verify })
-    }
-}
-
-struct Begin {
-    verify: Option<Similarity>,
-}
-
-impl MethodJob for Begin {
-    type Output = Box<dyn PairClassifier>;
-
-    fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Box<dyn PairClassifier> {
-        Box::new(OfMethod { cleaner, method, verify: self.verify, texts: Vec::new() })
-    }
-
-    fn sets(self, method: SetMethod) -> Box<dyn PairClassifier> {
-        Box::new(OfSets { all: method.rule.without_threshold(), method, texts: Vec::new() })
-    }
-
-    fn zhou(self, cleaner: Cleaner, method: Zhou) -> Box<dyn PairClassifier> {
-        Box::new(OfZhou { cleaner, method, texts: Vec::new() })
-    }
-}
-
-struct OfMethod<M: Method> {
-    cleaner: Cleaner,
-    method: M,
-    verify: Option<Similarity>,
-    texts: Vec<(M::Fingerprint, Vec<u64>)>,
-}
-
-impl<M: Method> PairClassifier for OfMethod<M> {
-    fn add(&mut self, text: &str) -> usize {
-        let text = self.cleaner.clean(text);
-        let mut features = Vec::new();
-        self.method.features(text, &mut features);
-        self.texts.push((self.method.fingerprint(text), features));
-        self.texts.len() - 1
-    }
-
-    fn judge(&self, a: usize, b: usize) -> Classification {
+    /// # Panics
+    /// When there is no text with one of the numbers.
+    pub fn classify(&self, a: usize, b: usize) -> Classification {
         let (a, b) = (&self.texts[a], &self.texts[b]);
-        let similarity = jaccard(&a.1, &b.1);
-        let distance = self.method.distance(&a.0, &b.0);
-        let candidate = distance.is_some();
-        let near = self.verify.is_none_or(|least| similarity >= least);
-        Classification { similarity, distance, candidate, matches: candidate && near }
-    }
-}
-
-struct OfSets {
-    method: SetMethod,
-    all: Rule,
-    texts: Vec<SetText>,
-}
-
-/// Form of a text in which a method over sets compares it.
-struct SetText {
-    packed: Vec<u64>,
-    /// Hashes of the bands of each set; empty unless candidates are found by bands.
-    bands: Vec<u64>,
-}
-
-impl PairClassifier for OfSets {
-    fn add(&mut self, text: &str) -> usize {
-        let text = self.method.cleaner.clean(text);
-        let (mut sets, mut packed, mut bands) = (Sets::default(), Vec::new(), Vec::new());
-        self.all.sets(text, &mut sets);
-        sets.pack(&mut packed);
-        if let SetSearch::Bands(minhash) = self.method.search {
-            self.method.rule.sets(text, &mut sets);
-            minhash.bands_of(&sets, &mut bands);
+        let candidate = self.method.are_candidates(&a.keys, &b.keys);
+        let distance = a.keys.distance(&b.keys);
+        if let (Search::Zhou(zhou), Keys::Words(a), Keys::Words(b)) = (&self.method.search, &a.keys, &b.keys)
+        {
+            let matches = candidate && zhou.duplicates(a, b).is_some();
+            return Classification { similarity: jaccard(&a.words, &b.words), distance, candidate, matches };
         }
-        self.texts.push(SetText { packed, bands });
-        self.texts.len() - 1
-    }
-
-    fn judge(&self, a: usize, b: usize) -> Classification {
-        let (a, b) = (&self.texts[a], &self.texts[b]);
-        let (packed_a, packed_b) = (PackedSets(&a.packed), PackedSets(&b.packed));
-        let nothing = Similarity::millionths(0);
-        let (similarity, near) = match self.all.similarity(packed_a, packed_b) {
+        let (similarity, near) = match self.measure.similarity(PackedSets(&a.sets), PackedSets(&b.sets)) {
             Some((kind, similarity)) => (similarity, similarity >= self.method.rule.measure(kind).1),
-            None => (nothing, false),
+            None => (Similarity::millionths(0), false),
         };
-        let candidate = match self.method.search {
-            SetSearch::Prefix => true,
-            SetSearch::Bands(minhash) => minhash.agreeing(&a.bands, &b.bands).next().is_some(),
-        };
-        Classification { similarity, distance: None, candidate, matches: candidate && near }
-    }
-}
-
-struct OfZhou {
-    cleaner: Cleaner,
-    method: Zhou,
-    texts: Vec<WordRow>,
-}
-
-impl PairClassifier for OfZhou {
-    fn add(&mut self, text: &str) -> usize {
-        let number = self.texts.len();
-        self.texts.push(self.method.row(DocId(number as u64), self.cleaner.clean(text)));
-        number
-    }
-
-    fn judge(&self, a: usize, b: usize) -> Classification {
-        let (a, b) = (&self.texts[a], &self.texts[b]);
-        let candidate = meet(a.fingerprint, b.fingerprint);
-        Classification {
-            similarity: jaccard(&a.words, &b.words),
-            distance: Some((a.fingerprint ^ b.fingerprint).count_ones()),
-            candidate,
-            matches: candidate && self.method.duplicates(a, b).is_some(),
-        }
+        Classification { similarity, distance, candidate, matches: candidate && near }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::method::Spec;
+    use crate::text::document_frequencies::Statistics;
+    use crate::text::features::Lexicon;
 
-    fn judged(spec: &str, verify: Option<&str>, a: &str, b: &str) -> Classification {
+    fn classified(spec: &str, verify: Option<&str>, a: &str, b: &str) -> Classification {
         let spec: Spec = spec.parse().unwrap();
-        let mut judge = spec
-            .judge(&Lexicon::default(), &Statistics::default(), verify.map(|least| least.parse().unwrap()))
-            .unwrap();
-        let (a, b) = (judge.add(a), judge.add(b));
-        assert_eq!(judge.judge(a, b), judge.judge(b, a));
-        judge.judge(a, b)
+        let verify = verify.map(|least| least.parse().unwrap());
+        let method = spec.method(&Lexicon::default(), &Statistics::default(), verify).unwrap();
+        let mut pairs = PairClassifier::new(method);
+        let (a, b) = (pairs.add(a), pairs.add(b));
+        assert_eq!(pairs.classify(a, b), pairs.classify(b, a));
+        pairs.classify(a, b)
     }
 
     #[test]
     fn similarity_is_that_of_the_cleaned_features() {
-        let got = judged("simhash:features=char:1,hamming=15", Some("0.5"), "ＡＢＣ", "abcABCD");
+        let got = classified("simhash:features=char:1,hamming=15", Some("0.5"), "ＡＢＣ", "abcABCD");
         assert_eq!(got.similarity, Similarity::ratio(3, 7));
     }
 
@@ -193,7 +191,7 @@ mod tests {
     fn a_pair_must_be_a_candidate_and_near_enough() {
         let (a, b) = ("甲乙丙丁戊己庚辛壬癸", "甲乙丙丁戊己庚辛壬子");
         let spec = |hamming| format!("simhash:features=char:1,hamming={hamming}");
-        let bits = judged(&spec(15), None, a, b).distance.unwrap();
+        let bits = classified(&spec(15), None, a, b).distance.unwrap();
         assert!(bits > 0); // else take other texts
         for (hamming, least, candidate, matches) in [
             (bits, Some("0.81"), true, true),
@@ -201,7 +199,7 @@ mod tests {
             (bits, None, true, true),
             (bits - 1, Some("0.81"), false, false),
         ] {
-            let got = judged(&spec(hamming), least, a, b);
+            let got = classified(&spec(hamming), least, a, b);
             assert_eq!(got.similarity, Similarity::ratio(9, 11));
             assert_eq!((got.candidate, got.matches), (candidate, matches), "{hamming} {least:?}");
         }
@@ -210,7 +208,7 @@ mod tests {
     #[test]
     fn zhou_needs_equal_bits_of_a_copy_and_enough_sim() {
         let spec = |threshold| format!("zhou2017:threshold={threshold},features=char:1");
-        let got = |threshold, b| judged(&spec(threshold), None, "甲乙丙丁", b);
+        let got = |threshold, b| classified(&spec(threshold), None, "甲乙丙丁", b);
         let near = got("2.9", "甲乙丙丁丁"); // Dup 1, so that Sim is 4 and more
         assert!(near.candidate && near.matches && near.similarity == Similarity::ONE);
         assert!(!got("5", "甲乙丙丁戊").matches && got("5", "丁丙乙甲").matches);
@@ -228,13 +226,13 @@ mod tests {
             ("minhash:jaccard=0.82,bands=64,rows=1,features=char:1", true, false),
             ("minhash:jaccard=0.81,bands=1,rows=64,features=char:1", false, false),
         ] {
-            let got = judged(spec, None, a, b);
+            let got = classified(spec, None, a, b);
             let expected =
                 Classification { similarity: Similarity::ratio(9, 11), distance: None, candidate, matches };
             assert_eq!(got, expected, "{spec}");
         }
         assert_eq!(
-            judged("jaccard:0.5", None, "甲乙丙丁戊", "子丑寅卯辰").similarity,
+            classified("jaccard:0.5", None, "甲乙丙丁戊", "子丑寅卯辰").similarity,
             Similarity::millionths(0)
         );
     }

@@ -2,13 +2,12 @@
 
 use std::fmt;
 
-use super::{Method, Parameters, WrongParameter, number, store, store_clean, store_features};
+use super::parameters::{Parameters, WrongParameter, number, store, store_clean, store_features};
 use crate::fingerprint::bit_counts::BitCounts;
 use crate::fingerprint::bits::Bits;
 use crate::fingerprint::block_join::BlockJoin;
-use crate::fingerprint::block_tables::{BlockTable, MAX_TABLES, tables};
+use crate::fingerprint::block_tables::{MAX_TABLES, tables};
 use crate::fingerprint::hamming::Kernel;
-use crate::record::{Pair, Row};
 use crate::text::Clean;
 use crate::text::document_frequencies::{Rarities, Statistics};
 use crate::text::features::{FeatureSpec, Features};
@@ -145,8 +144,8 @@ pub struct SimHash<W> {
     rarities: Rarities,
     words: Vec<u64>,
     mask: W,
-    distance: u32,
-    join: BlockJoin<W>,
+    /// Join of the fingerprints, which finds those within the distance.
+    pub join: BlockJoin<W>,
 }
 
 impl<W: Bits> SimHash<W> {
@@ -161,9 +160,21 @@ impl<W: Bits> SimHash<W> {
             rarities: Rarities::new(statistics),
             words: Vec::new(),
             mask: W::lowest(spec.bits),
-            distance: spec.hamming,
             join: BlockJoin::new(spec.bits, spec.hamming, spec.blocks(), Kernel::widest()),
         }
+    }
+
+    /// Returns the fingerprint of a cleaned text.
+    pub fn fingerprint(&mut self, text: &str) -> W {
+        let mut tally = BitCounts::default();
+        match self.weights {
+            Weights::Tf => self.features.each(text, |feature| tally.add(W::of_feature(feature))),
+            Weights::Tfidf => self.features.each(text, |feature| {
+                tally.add_weighted(W::of_feature(feature), self.rarities.of(feature).into());
+            }),
+            Weights::Rank5 => self.add_ranked(text, &mut tally),
+        }
+        tally.majority() & self.mask
     }
 
     /// Adds the features of a text with weights from 1 to 5. The weight of a feature is one more than the
@@ -189,47 +200,6 @@ impl<W: Bits> SimHash<W> {
     }
 }
 
-impl<W: Bits> Method for SimHash<W> {
-    type Fingerprint = W;
-    type Block = BlockTable<W>;
-
-    fn fingerprint(&mut self, text: &str) -> W {
-        let mut tally = BitCounts::default();
-        match self.weights {
-            Weights::Tf => self.features.each(text, |feature| tally.add(W::of_feature(feature))),
-            Weights::Tfidf => self.features.each(text, |feature| {
-                tally.add_weighted(W::of_feature(feature), self.rarities.of(feature).into());
-            }),
-            Weights::Rank5 => self.add_ranked(text, &mut tally),
-        }
-        tally.majority() & self.mask
-    }
-
-    fn blocks(&self) -> Vec<BlockTable<W>> {
-        self.join.tables().to_vec()
-    }
-
-    fn value(block: &BlockTable<W>, fingerprint: &W) -> u64 {
-        block.key(*fingerprint)
-    }
-
-    fn split(&self, block: &BlockTable<W>) -> Option<Vec<BlockTable<W>>> {
-        block.split(self.distance)
-    }
-
-    fn compare(&mut self, block: &BlockTable<W>, rows: &mut [Row<W>], emit: &mut impl FnMut(Pair)) -> u64 {
-        self.join.join(block, rows, emit)
-    }
-
-    fn distance(&self, a: &W, b: &W) -> Option<u32> {
-        Some((*a ^ *b).count_ones()).filter(|&bits| bits <= self.distance)
-    }
-
-    fn features(&self, text: &str, set: &mut Vec<u64>) {
-        self.features.set(text, set);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,7 +208,7 @@ mod tests {
     use crate::text::document_frequencies::Count;
 
     fn method<W: Bits>(spec: &str, corpus: &[&str]) -> SimHash<W> {
-        let spec = super::super::parse::<SimHashSpec>("simhash", spec).unwrap();
+        let spec = super::super::parameters::parse::<SimHashSpec>("simhash", spec).unwrap();
         let mut count = Count::new(Cleaner::new(spec.clean), Features::Chars(1));
         let mut batch = DocBatch::new(0, 0);
         corpus.iter().for_each(|text| batch.push("", text));

@@ -1,13 +1,12 @@
 //! Sets of features that texts are compared by, and the rule by which two texts match.
 //!
-//! Candidates are found by prefixes of sets, which need counts of features, or by MinHash signatures. Odd
-//! sketches drop most candidates that cannot match. This room uses `text`, `hash`, `record` and `spill`;
-//! `method`, `flow` and the jobs use it.
+//! Here are also what searches need of sets: counts of features, MinHash signatures, and odd sketches, which
+//! drop most candidates that cannot match. This room uses `text`, `hash` and `spill`; `search`, `method`,
+//! `flow` and the jobs use it.
 
 pub(crate) mod feature_counts;
 pub mod minhash;
 pub(crate) mod odd_sketch;
-pub(crate) mod prefix;
 pub(crate) mod similarity;
 
 use self::similarity::{Overlap, Similarity, shared, shared_at_least};
@@ -105,6 +104,14 @@ impl Rule {
         if far_too_long {
             sets.short.clear();
         }
+    }
+
+    /// Returns the sets of a cleaned text, packed as [`PackedSets`] reads them.
+    pub fn packed(&self, text: &str) -> Vec<u64> {
+        let (mut sets, mut packed) = (Sets::default(), Vec::new());
+        self.sets(text, &mut sets);
+        sets.pack(&mut packed);
+        packed
     }
 
     /// Returns the measure by which sets of a kind are compared, and the least similarity of a match.
@@ -209,12 +216,7 @@ mod tests {
     }
 
     fn matches(rule: &Rule, a: &str, b: &str) -> Option<Similarity> {
-        let packed = [a, b].map(|text| {
-            let (mut sets, mut packed) = (Sets::default(), Vec::new());
-            rule.sets(text, &mut sets);
-            sets.pack(&mut packed);
-            packed
-        });
+        let packed = [a, b].map(|text| rule.packed(text));
         rule.matches(PackedSets(&packed[0]), PackedSets(&packed[1]))
     }
 

@@ -39,7 +39,7 @@ pub(crate) fn length(features: usize) -> usize {
 
 /// Whether a sketch of `words` words separates nearly all random sets of `features` features from sets that
 /// share `enough` of them.
-pub(crate) fn tells(features: usize, enough: usize, words: usize) -> bool {
+pub(crate) fn separates(features: usize, enough: usize, words: usize) -> bool {
     let bits = (words.min(length(features)) * u64::BITS as usize) as f64;
     // Number of bits in which random sets differ, less three standard deviations.
     let random = bits / 2.0 * (1.0 - (-4.0 * features as f64 / bits).exp()) - 1.5 * bits.sqrt();
@@ -177,7 +177,7 @@ mod tests {
             let sets: Vec<_> = (0..40).map(|at| set(at * features..(at + 1) * features, |_| false)).collect();
             let alike = sets[1..].iter().filter(|other| may_match(&rule, &sets[0], other, words)).count();
             let case = format!("{features} {least} {words}: {alike}");
-            assert_eq!(alike == 0, tells(features as usize, enough, words), "{case}");
+            assert_eq!(alike == 0, separates(features as usize, enough, words), "{case}");
         }
     }
 

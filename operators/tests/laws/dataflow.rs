@@ -1,127 +1,140 @@
-//! Every method on the dataflow.
+//! Every method on the dataflow, with the map output in memory.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use operators::flow::compare;
-use operators::flow::sum;
-use operators::flow::{BandJoin, PrefixJoin, RowSpool, Skew, Verify, collapse};
+use operators::flow::{CandidateJoin, Candidates, PrefixJoin, Skew, Verify, collapse, sum};
 use operators::hash::Secret;
-use operators::method::map_records::{Bands, Fingerprints, Identity, Texts};
-use operators::method::{Method, MethodJob, SetMethod, SetSearch, Zhou};
-use operators::sets::{PackedSets, Sets};
-use operators::text::Cleaner;
-use operators::{Counting, DocId, Error, ExternalSort, FeatureCounts, Row, SpillBudget};
+use operators::method::map_records::{Bands, FINGERPRINTS, Fingerprints, Identities, Texts};
+use operators::method::{Method, Search};
+use operators::search::CandidateSearch;
+use operators::sets::{PackedSets, Rule, Sets};
+use operators::{Counting, DocId, ExternalSort, FeatureCounts, Pair, Sorted, SpillBudget};
 use timely::worker::Worker;
 
 use super::mapped::Mapped;
-use super::{expand, listed, on_workers, places, retrieve};
+use super::{expand, joined, listed, on_workers, places, retrieve};
 
-/// The same from the dataflow.
 pub struct Dataflow<'a> {
     pub texts: &'a [String],
     pub workers: usize,
-    pub by_text: bool,
     pub skew: Skew,
-    pub scratch: SpillBudget,
+    pub budget: SpillBudget,
 }
 
-impl MethodJob for Dataflow<'_> {
-    type Output = Vec<(DocId, DocId)>;
-
-    fn run<M: Method>(self, cleaner: Cleaner, method: M) -> Self::Output {
-        let by_text = self.by_text.then(Secret::random);
-        let mapped = Mapped::of(self.texts, &Fingerprints::new(cleaner, method.clone(), by_text));
-        let (shared, skew, scratch) = (std::sync::Mutex::new(method), self.skew, self.scratch);
-        let found = on_workers(self.workers, move |worker| {
-            let mut method = shared.lock().unwrap().clone();
-            let mut rows = RowSpool::new(&scratch);
-            let copies = if by_text.is_some() {
-                let mut all = ExternalSort::<((M::Fingerprint, Identity), u64)>::new(&scratch);
-                all.extend(mapped.rows(worker, 0));
-                let push = |(fingerprint, _), doc| rows.push(Row { fingerprint, doc });
-                collapse(worker, all, &scratch, push).unwrap()
-            } else {
-                let mut all = ExternalSort::new(&scratch);
-                all.extend(mapped.rows(worker, 0));
-                collapse(worker, all, &scratch, |fingerprint, doc| rows.push(Row { fingerprint, doc }))
-                    .unwrap()
-            };
-            (listed(compare(worker, &mut method, rows, skew).unwrap().pairs), copies)
-        });
-        expand(&found)
-    }
-
-    fn sets(self, method: SetMethod) -> Self::Output {
-        let SetMethod { cleaner, rule, search } = method;
+impl Dataflow<'_> {
+    /// Returns the pairs of documents that match, identical ones included.
+    pub fn run(self, method: Method) -> Vec<(DocId, DocId)> {
+        let Method { cleaner, search, rule, verified } = method.clone();
+        if let Search::Zhou(zhou) = search {
+            return places(retrieve(self.texts, self.workers, cleaner, zhou).0);
+        }
         let secret = Secret::random();
+        let by_text = Some(secret).filter(|_| verified);
+        // Verification reads the texts again.
         let texts = Mapped::of(self.texts, &Texts::new(cleaner.clone(), secret));
-        let bands = match search {
-            SetSearch::Bands(minhash) => {
-                let mapped = Mapped::of(self.texts, &Bands::new(cleaner, rule.clone(), minhash, secret));
-                Some((minhash.bands, mapped))
+        let mapped = match search {
+            Search::SimHash64(simhash) => {
+                Mapped::of(self.texts, &Fingerprints::new(cleaner, simhash, by_text))
             }
-            SetSearch::Prefix => None,
+            Search::SimHash128(simhash) => {
+                Mapped::of(self.texts, &Fingerprints::new(cleaner, simhash, by_text))
+            }
+            Search::Bands(minhash) => Mapped::of(self.texts, &Bands::new(cleaner, rule, minhash, secret)),
+            Search::Nothing => Mapped::of(self.texts, &Identities::new(cleaner, secret)),
+            Search::Prefix | Search::Zhou(_) => texts.clone(),
         };
-        let sketch = Arc::new(FeatureCounts::of_corpus(1 << 20, None));
-        let (shared, scratch) = (std::sync::Mutex::new(rule), self.scratch);
-        let skew = self.skew;
+        let counts = Arc::new(FeatureCounts::of_corpus(1 << 20, None));
+        let (method, skew, budget) = (Mutex::new(method), self.skew, self.budget);
         let found = on_workers(self.workers, move |worker| {
-            let rule = shared.lock().unwrap().clone();
-            let mut all = ExternalSort::new(&scratch);
-            all.extend(texts.rows(worker, 0));
-            let copies = collapse::<Identity>(worker, all, &scratch, |_, _| ()).unwrap();
-            let first = |doc: DocId| copies.binary_search_by_key(&doc, |copy| copy.0).is_err();
-            let mine = texts.sections(worker, Texts::TEXTS);
-            let mine = || mine.iter().flat_map(|section| Texts::of(section)).filter(|text| first(text.doc));
-            let mut sets = Sets::default();
-            let pairs = if let Some((bands, mapped)) = &bands {
-                let mut join = BandJoin::new(skew, &scratch);
-                for number in 0..*bands {
-                    let rows = mapped.rows::<(u64, u64)>(worker, Bands::section(number)).into_iter();
-                    let firsts: Vec<_> = rows.filter(|row| first(DocId(row.1))).collect();
-                    let scan = |worker: &mut Worker, each: &mut dyn FnMut(&mut Worker, (u64, u64))| {
-                        firsts.iter().for_each(|row| each(worker, *row));
-                        Ok::<(), Error>(())
-                    };
-                    join.band(worker, scan).unwrap();
-                }
-                join.finish(worker).unwrap().pairs
-            } else {
-                let mut counting = Counting::new(Arc::clone(&sketch), &scratch);
-                for text in mine() {
-                    rule.unsorted(text.text, &mut sets);
-                    counting.add(sets.features());
-                }
-                counting.finish();
-                sum(worker, &sketch, worker.peers());
-                let mut join = PrefixJoin::new(rule.clone(), &scratch);
-                for text in mine() {
-                    rule.unsorted(text.text, &mut sets);
-                    join.add(&sketch, text.doc, &sets);
-                }
-                join.finish(worker, skew).unwrap().pairs
+            let method = method.lock().unwrap().clone();
+            let mut identities = ExternalSort::new(&budget);
+            identities.extend(mapped.records(worker.index(), worker.peers(), 0));
+            let copies = collapse(worker, identities, &budget).unwrap();
+            let search =
+                SearchOfWorker { mapped: &mapped, texts: &texts, copies: &copies, skew, budget: &budget };
+            let Candidates { pairs, .. } = match &method.search {
+                Search::SimHash64(simhash) => search.join(worker, simhash.join.clone(), |_| FINGERPRINTS),
+                Search::SimHash128(simhash) => search.join(worker, simhash.join.clone(), |_| FINGERPRINTS),
+                Search::Bands(minhash) => search.join(worker, *minhash, |band| Bands::section(*band)),
+                Search::Prefix => search.join_prefixes(worker, &method.rule, &counts),
+                Search::Nothing | Search::Zhou(_) => Candidates::none(),
             };
-            let matching = rule.clone();
-            let matching =
-                Box::new(move |a: &[u64], b: &[u64]| matching.matches(PackedSets(a), PackedSets(b)));
-            let (mut verify, mut needs) = Verify::new(worker, pairs, &copies, matching, &scratch).unwrap();
-            for text in mine() {
-                rule.sets(text.text, &mut sets);
-                let mut packed = Vec::new();
-                sets.pack(&mut packed);
-                for &part in needs.of(text.doc).unwrap().into_iter().flatten() {
-                    verify.send(worker, part, text.doc, &packed);
-                }
-                verify.read(worker, text.text.len());
-            }
-            let mut near = Vec::new();
-            verify.finish(worker, |pair, _| near.push(pair)).unwrap();
+            let near = match method.verified {
+                true => search.verify(worker, &method.rule, pairs),
+                false => listed(pairs),
+            };
             (near, copies)
         });
         expand(&found)
     }
+}
 
-    fn zhou(self, cleaner: Cleaner, method: Zhou) -> Self::Output {
-        places(retrieve(self.texts, self.workers, cleaner, method).0)
+struct SearchOfWorker<'a> {
+    mapped: &'a Mapped,
+    texts: &'a Mapped,
+    copies: &'a [(DocId, DocId)],
+    skew: Skew,
+    budget: &'a SpillBudget,
+}
+
+impl SearchOfWorker<'_> {
+    fn is_first(&self, doc: DocId) -> bool {
+        self.copies.binary_search_by_key(&doc, |copy| copy.0).is_err()
+    }
+
+    fn join<S: CandidateSearch>(
+        &self,
+        worker: &mut Worker,
+        search: S,
+        section: impl Fn(&S::Pass) -> usize,
+    ) -> Candidates {
+        let join = CandidateJoin::new(search, self.skew, self.budget);
+        let (index, peers) = (worker.index(), worker.peers());
+        joined(worker, join, |pass| {
+            let records = self.mapped.records(index, peers, section(pass));
+            records.into_iter().filter(|record| self.is_first(S::doc(record))).collect()
+        })
+    }
+
+    fn join_prefixes(&self, worker: &mut Worker, rule: &Rule, counts: &Arc<FeatureCounts>) -> Candidates {
+        let mut sets = Sets::default();
+        let mut counting = Counting::new(Arc::clone(counts), self.budget);
+        self.each_first(worker, |_, text| {
+            rule.unsorted(text, &mut sets);
+            counting.add(sets.features());
+        });
+        counting.finish();
+        sum(worker, counts, worker.peers());
+        let mut join = PrefixJoin::new(rule.clone(), self.budget);
+        self.each_first(worker, |doc, text| {
+            rule.unsorted(text, &mut sets);
+            join.add(counts, doc, &sets);
+        });
+        join.finish(worker, self.skew).unwrap()
+    }
+
+    fn verify(&self, worker: &mut Worker, rule: &Rule, pairs: Sorted<Pair>) -> Vec<Pair> {
+        let matching = rule.clone();
+        let matching = Box::new(move |a: &[u64], b: &[u64]| matching.matches(PackedSets(a), PackedSets(b)));
+        let (mut verify, mut needs) = Verify::new(worker, pairs, self.copies, matching, self.budget).unwrap();
+        let mut firsts = Vec::new();
+        self.each_first(worker, |doc, text| firsts.push((doc, text.to_owned())));
+        for (doc, text) in firsts {
+            let packed = rule.packed(&text);
+            for &part in needs.of(doc).unwrap().into_iter().flatten() {
+                verify.send(worker, part, doc, &packed);
+            }
+            verify.read(worker, text.len());
+        }
+        let mut near = Vec::new();
+        verify.finish(worker, |pair, _| near.push(pair)).unwrap();
+        near
+    }
+
+    /// Calls `each` with this worker's documents that are the first of their text.
+    fn each_first(&self, worker: &Worker, mut each: impl FnMut(DocId, &str)) {
+        let sections = self.texts.sections(worker.index(), worker.peers(), Texts::TEXTS);
+        let texts = sections.into_iter().flat_map(Texts::of);
+        texts.filter(|text| self.is_first(text.doc)).for_each(|text| each(text.doc, text.text));
     }
 }

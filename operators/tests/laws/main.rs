@@ -6,21 +6,20 @@ mod dataflow;
 mod mapped;
 
 use operators::fingerprint::block_tables::tables;
-use operators::flow::compare;
-use operators::flow::{BlockLoad, Compared, Retrieve, RowSpool, Skew, Verify};
+use operators::flow::{CandidateJoin, Candidates, Each, Retrieve, Skew, Verify};
 use operators::hash;
 use operators::method::map_records::Words;
 use operators::method::zhou::retrieval::{COPIES, Comparisons, Retrieval, Sizes};
-use operators::method::{
-    Method, MethodJob, SetMethod, SetSearch, SimHash, SimHashSpec, Spec, Zhou, ZhouSpec,
-};
-use operators::sets::{PackedSets, Sets};
+use operators::method::{Method, Search, SimHash, SimHashSpec, Spec, Zhou, ZhouSpec};
+use operators::search::{CandidateSearch, PassLoad};
+use operators::sets::PackedSets;
 use operators::text::document_frequencies::{Count, Statistics};
 use operators::text::features::{Features, Lexicon};
 use operators::text::{Clean, Cleaner};
-use operators::{Bits, DocBatch, DocId, Pair, Row, Similarity, Sorted, SpillBudget, jaccard};
+use operators::{Bits, DocBatch, DocId, Error, Pair, Row, Similarity, Sorted, SpillBudget, jaccard};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use timely::worker::Worker;
 
 use dataflow::Dataflow;
 use mapped::Mapped;
@@ -39,65 +38,33 @@ fn batch(texts: &[String], split: u32) -> DocBatch {
     batch
 }
 
-/// Pairs of documents, identical ones included, as brute force over all pairs has them.
-struct BruteForce<'a>(&'a [String]);
-
-impl MethodJob for BruteForce<'_> {
-    type Output = Vec<(DocId, DocId)>;
-
-    fn run<M: Method>(self, mut cleaner: Cleaner, mut method: M) -> Self::Output {
-        let fingerprints: Vec<_> =
-            self.0.iter().map(|text| method.fingerprint(cleaner.clean(text))).collect();
-        let mut pairs = Vec::new();
-        for (i, a) in fingerprints.iter().enumerate() {
-            for (j, b) in fingerprints.iter().enumerate().skip(i + 1) {
-                if method.distance(a, b).is_some() {
-                    pairs.push((doc(i).min(doc(j)), doc(i).max(doc(j))));
-                }
+/// Returns the pairs of documents that match, identical ones included, by comparing every pair.
+fn brute_force(texts: &[String], mut method: Method) -> Vec<(DocId, DocId)> {
+    if let Search::Zhou(zhou) = method.search {
+        return places(retrieve_alone(texts, method.cleaner, zhou).0);
+    }
+    let map = |text: &String| {
+        let text = method.cleaner.clean(text).to_owned();
+        (method.keys(&text), method.rule.packed(&text), text)
+    };
+    let mapped: Vec<_> = texts.iter().map(map).collect();
+    let mut pairs = Vec::new();
+    for (i, (keys_a, a, text_a)) in mapped.iter().enumerate() {
+        for (j, (keys_b, b, text_b)) in mapped.iter().enumerate().skip(i + 1) {
+            let near = || !method.verified || method.rule.matches(PackedSets(a), PackedSets(b)).is_some();
+            if text_a == text_b || method.are_candidates(keys_a, keys_b) && near() {
+                pairs.push((doc(i).min(doc(j)), doc(i).max(doc(j))));
             }
         }
-        pairs.sort_unstable();
-        pairs
     }
-
-    /// Of MinHash, the pairs that agree on a band.
-    fn sets(self, mut method: SetMethod) -> Self::Output {
-        let of = |text: &String| {
-            let (mut sets, mut packed) = (Sets::default(), Vec::new());
-            method.rule.sets(method.cleaner.clean(text), &mut sets);
-            sets.pack(&mut packed);
-            let mut keys = Vec::new();
-            if let SetSearch::Bands(minhash) = method.search {
-                // Sets of the two kinds share no feature, and so no band.
-                for set in [&sets.short, &sets.long].into_iter().filter(|set| !set.is_empty()) {
-                    minhash.bands(set, &mut keys);
-                }
-            }
-            (packed, keys)
-        };
-        let packed: Vec<_> = self.0.iter().map(of).collect();
-        let mut pairs = Vec::new();
-        for (i, (a, keys_a)) in packed.iter().enumerate() {
-            for (j, (b, keys_b)) in packed.iter().enumerate().skip(i + 1) {
-                let agree = keys_a.is_empty() || keys_a.iter().any(|key| keys_b.contains(key));
-                if agree && method.rule.matches(PackedSets(a), PackedSets(b)).is_some() {
-                    pairs.push((doc(i).min(doc(j)), doc(i).max(doc(j))));
-                }
-            }
-        }
-        pairs.sort_unstable();
-        pairs
-    }
-
-    fn zhou(self, cleaner: Cleaner, method: Zhou) -> Self::Output {
-        places(retrieve_alone(self.0, cleaner, method).0)
-    }
+    pairs.sort_unstable();
+    pairs
 }
 
-/// What a worker found: pairs of first ones, and their copies.
+/// Result of one worker: the pairs of first documents, and their copies.
 type OfWorker = (Vec<Pair>, Vec<(DocId, DocId)>);
 
-/// Every pair of documents that pairs of first ones and their copies stand for.
+/// Returns every pair of documents that pairs of first documents and their copies stand for.
 fn expand(found: &[OfWorker]) -> Vec<(DocId, DocId)> {
     let pairs: Vec<_> =
         found.iter().flat_map(|(pairs, _)| pairs.iter().map(|pair| (pair.low, pair.high))).collect();
@@ -118,7 +85,7 @@ fn expand(found: &[OfWorker]) -> Vec<(DocId, DocId)> {
     all
 }
 
-/// What `zhou2017` deletes on one thread, in the order of the corpus, and its comparisons.
+/// Returns what `zhou2017` deletes on one thread, in the order of the corpus, and its comparisons.
 fn retrieve_alone(
     texts: &[String],
     mut cleaner: Cleaner,
@@ -141,7 +108,7 @@ fn retrieve_alone(
     (pairs, comparisons)
 }
 
-/// The same from the dataflow.
+/// Returns the same from the dataflow.
 fn retrieve(
     texts: &[String],
     workers: usize,
@@ -153,7 +120,11 @@ fn retrieve(
     let found = on_workers(workers, move |worker| {
         let zhou = shared.lock().unwrap().clone();
         let mut retrieve = Retrieve::new(worker, zhou);
-        mapped.sections(worker, 0).into_iter().flat_map(Words::of).for_each(|row| retrieve.add(row));
+        mapped
+            .sections(worker.index(), worker.peers(), 0)
+            .into_iter()
+            .flat_map(Words::of)
+            .for_each(|row| retrieve.add(row));
         retrieve.finish(worker)
     });
     assert!(found.iter().all(|found| found.loads.len() == COPIES));
@@ -166,7 +137,7 @@ fn places(pairs: Vec<(Pair, Similarity)>) -> Vec<(DocId, DocId)> {
     pairs.into_iter().map(|(pair, _)| (pair.low, pair.high)).collect()
 }
 
-/// What the spec needs to know of a corpus.
+/// Returns the statistics that the spec needs of a corpus.
 fn statistics(spec: &Spec, texts: &[String]) -> Statistics {
     let Some((clean, features)) = spec.counted() else { return Statistics::default() };
     let features = Features::new(features, &Lexicon::default()).unwrap();
@@ -184,32 +155,50 @@ fn designs() -> impl Strategy<Value = (u32, u32)> {
     prop::sample::select(designs.collect::<Vec<_>>())
 }
 
+/// Makes all passes of a search over the records of this worker.
+fn joined<S: CandidateSearch>(
+    worker: &mut Worker,
+    mut join: CandidateJoin<S>,
+    records: impl Fn(&S::Pass) -> Vec<S::Record>,
+) -> Candidates {
+    for pass in join.passes() {
+        let records = records(&pass);
+        let mut scan = |worker: &mut Worker, each: Each<S::Record>| {
+            records.iter().for_each(|record| each(worker, *record));
+            Ok::<(), Error>(())
+        };
+        join.pass(worker, &pass, &mut scan).unwrap();
+    }
+    join.finish(worker, |pair| pair.low).unwrap()
+}
+
 fn listed(mut sorted: Sorted<Pair>) -> Vec<Pair> {
     let mut all = Vec::new();
     sorted.each(|pair| all.push(pair)).unwrap();
     all
 }
 
-/// The pairs that each worker gets, and its loads.
+/// Returns the pairs that each worker gets, and its loads. `spec`: of a SimHash of up to 64 bits if `W` is
+/// `u64`, else of 128.
 fn compared<W: Bits>(
     spec: &SimHashSpec,
     fingerprints: Vec<W>,
     workers: usize,
     skew: Skew,
-    scratch: SpillBudget,
-) -> Vec<(Vec<Pair>, Vec<BlockLoad>)> {
+    budget: SpillBudget,
+) -> Vec<(Vec<Pair>, Vec<PassLoad>)> {
     let rows = fingerprints.into_iter().enumerate();
     let rows: Vec<_> = rows.map(|(i, fingerprint)| Row { fingerprint, doc: doc(i) }).collect();
-    let method = SimHash::new(spec, Features::Chars(5), &Statistics::default());
+    let simhash = SimHash::new(spec, Features::Chars(5), &Statistics::default());
     on_workers(workers, move |worker| {
-        let mut mine = RowSpool::new(&scratch);
-        rows.iter().skip(worker.index()).step_by(worker.peers()).for_each(|row| mine.push(*row));
-        let Compared { pairs, loads } = compare(worker, &mut method.clone(), mine, skew).unwrap();
+        let join = CandidateJoin::new(simhash.join.clone(), skew, &budget);
+        let mine: Vec<_> = rows.iter().skip(worker.index()).step_by(worker.peers()).copied().collect();
+        let Candidates { pairs, loads } = joined(worker, join, |_| mine.clone());
         (listed(pairs), loads)
     })
 }
 
-/// Bytes of memory: as many as there are, or for a few records.
+/// Budgets in bytes: unlimited, or enough for a few records.
 fn budgets() -> impl Strategy<Value = Option<usize>> {
     prop::sample::select(vec![None, Some(300), Some(20_000)])
 }
@@ -218,7 +207,7 @@ fn scratch(budget: Option<usize>) -> SpillBudget {
     SpillBudget::new(&std::env::temp_dir(), budget)
 }
 
-/// Every value that two documents share is too heavy for one worker, some are, or none.
+/// Bounds by which every key that two documents share is too heavy for one worker, some are, or none.
 fn skews() -> impl Strategy<Value = Skew> {
     let all = Skew { least_rows: 0, share: u64::MAX };
     prop::sample::select(vec![all, Skew { least_rows: 5, ..all }, Skew::default()])
@@ -226,7 +215,7 @@ fn skews() -> impl Strategy<Value = Skew> {
 
 fn on_workers<T: Send + 'static>(
     workers: usize,
-    work: impl Fn(&mut timely::worker::Worker) -> T + Send + Sync + 'static,
+    work: impl Fn(&mut Worker) -> T + Send + Sync + 'static,
 ) -> Vec<T> {
     let guards = timely::execute(timely::Config::process(workers), work).unwrap();
     guards.join().into_iter().map(Result::unwrap).collect()
@@ -239,16 +228,16 @@ proptest! {
     fn dataflow_equals_brute_force(
         texts in vec("[ab中 ]{0,3}(今天天气很好，|大家都去公园散步。|北京上海广州){0,4}[ab]{0,2}", 0..60),
         workers in 1usize..=4,
-        by_text in any::<bool>(),
+        verify in prop::sample::select(vec![None, Some("0.5")]),
         skew in skews(),
         budget in budgets(),
     ) {
         for spec in Spec::ALL {
             let spec: Spec = spec.parse().unwrap();
-            let (none, statistics) = (Lexicon::default(), statistics(&spec, &texts));
-            let expected = spec.with(&none, &statistics, BruteForce(&texts)).unwrap();
-            let found = spec.with(&none, &statistics, Dataflow { texts: &texts, workers, by_text, skew, scratch: scratch(budget) }).unwrap();
-            prop_assert_eq!(found, expected, "{}", spec);
+            let verify = verify.map(|least| least.parse().unwrap());
+            let method = spec.method(&Lexicon::default(), &statistics(&spec, &texts), verify).unwrap();
+            let dataflow = Dataflow { texts: &texts, workers, skew, budget: scratch(budget) };
+            prop_assert_eq!(dataflow.run(method.clone()), brute_force(&texts, method), "{}", spec);
         }
     }
 
@@ -273,10 +262,9 @@ proptest! {
             .collect();
         for spec in ["auto", "auto:revisions", "auto:search=minhash", "auto:short=0.3,long=0.3", "jaccard:0.4,features=char:2"] {
             let spec: Spec = spec.parse().unwrap();
-            let (none, nothing) = (Lexicon::default(), Statistics::default());
-            let expected = spec.with(&none, &nothing, BruteForce(&texts)).unwrap();
-            let found = spec.with(&none, &nothing, Dataflow { texts: &texts, workers, by_text: false, skew, scratch: scratch(budget) }).unwrap();
-            prop_assert_eq!(found, expected, "{}", spec);
+            let method = spec.method(&Lexicon::default(), &Statistics::default(), None).unwrap();
+            let dataflow = Dataflow { texts: &texts, workers, skew, budget: scratch(budget) };
+            prop_assert_eq!(dataflow.run(method.clone()), brute_force(&texts, method), "{}", spec);
         }
     }
 
@@ -379,8 +367,8 @@ proptest! {
     }
 }
 
-/// The pairs that workers found, sorted, and the comparisons of each.
-fn pairs_and_shares(found: Vec<(Vec<Pair>, Vec<BlockLoad>)>) -> (Vec<Pair>, Vec<u64>) {
+/// Returns the pairs that the workers found, sorted, and the number of comparisons of each worker.
+fn pairs_and_shares(found: Vec<(Vec<Pair>, Vec<PassLoad>)>) -> (Vec<Pair>, Vec<u64>) {
     let shares = found.iter().map(|(_, loads)| loads.iter().map(|load| load.compared).sum()).collect();
     let mut pairs: Vec<Pair> = found.into_iter().flat_map(|(pairs, _)| pairs).collect();
     pairs.sort_unstable();
@@ -395,11 +383,11 @@ fn assert_even(shares: &[u64], what: &str) {
 #[test]
 fn no_worker_makes_more_than_twice_the_mean_of_comparisons() {
     let random = hash::spread;
-    // What 100,000 copies of one text come to, and 100,000 texts that share a block; their near-duplicates.
+    // Each fingerprint comes with one that differs from it in a bit.
     let of_block = move |block: u64, i: u64| random(i) & !(0xFFFF << (16 * block)) | 7 << (16 * block);
     let sharing = |block| move |i: u64| of_block(block, i / 2) ^ (i % 2) << (16 * ((block + 1) % 4));
     let two_blocks = move |i: u64| (random(i / 2) << 32) ^ ((i % 2) << 40) | 7 << 16 | 9;
-    // Where no splitting helps: many in few bits, which are all in one block or not.
+    // Splitting does not help here: many fingerprints differ in few bits only.
     let crowded = |mask: u64| move |i: u64| random(i) & mask | 5 << 50;
     type Fingerprint = Box<dyn Fn(u64) -> u64>;
     let corpora: [(&str, u64, Fingerprint); 5] = [

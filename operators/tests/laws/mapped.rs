@@ -1,14 +1,13 @@
-//! What the map stage keeps, in memory.
+//! The output of the map stage, in memory.
 
 use std::sync::Arc;
 
 use operators::Record;
 use operators::method::map_records::{Mapper, records};
-use timely::worker::Worker;
 
 use super::{SPLITS, batch};
 
-/// The sections that a mapper makes of each split.
+/// Sections that a mapper makes of each split.
 #[derive(Clone)]
 pub struct Mapped(Arc<Vec<Vec<Vec<u8>>>>);
 
@@ -22,13 +21,14 @@ impl Mapped {
         Mapped(Arc::new((0..SPLITS).map(of_split).collect()))
     }
 
-    /// One section of a worker's splits.
-    pub fn sections(&self, worker: &Worker, section: usize) -> Vec<&[u8]> {
-        let mine = self.0.iter().skip(worker.index()).step_by(worker.peers());
+    /// Returns a section of the splits of worker `index` of `peers`.
+    pub fn sections(&self, index: usize, peers: usize, section: usize) -> Vec<&[u8]> {
+        let mine = self.0.iter().skip(index).step_by(peers);
         mine.map(|sections| &*sections[section]).collect()
     }
 
-    pub fn rows<R: Record>(&self, worker: &Worker, section: usize) -> Vec<R> {
-        self.sections(worker, section).into_iter().flat_map(records).collect()
+    /// Returns the records of such a section.
+    pub fn records<R: Record>(&self, index: usize, peers: usize, section: usize) -> Vec<R> {
+        self.sections(index, peers, section).into_iter().flat_map(records).collect()
     }
 }

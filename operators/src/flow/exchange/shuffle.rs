@@ -11,6 +11,11 @@ use super::channel::{Channel, round_bytes};
 use crate::record::Record;
 use crate::{Error, ExternalSort, Sorted, SpillBudget};
 
+/// Takes one record after the other. The worker may let the engine work in between.
+pub type Each<'a, R> = &'a mut dyn FnMut(&mut Worker, R);
+/// Gives the records that this worker has to send, the same each time that it is called.
+pub type Scan<'a, R, E> = &'a mut dyn FnMut(&mut Worker, Each<'_, R>) -> Result<(), E>;
+
 /// Sends records to workers by key, and holds those that have arrived until they are taken. All workers must
 /// open the same shuffles in the same order, and finish each.
 ///
@@ -117,24 +122,23 @@ pub fn shuffle<R: Record>(
     arrived.take()
 }
 
-/// Sends the records that `send` gives, waits for all workers, and replaces the contents of `arrived` by the
+/// Sends the records that `scan` gives, waits for all workers, and replaces the contents of `arrived` by the
 /// records that have arrived. Memory that is used again need not be cleared again, which is a third of the
 /// cost of shuffling millions of records.
 ///
-/// Memory of records that travel: at most nine rounds of each worker, which is 9 MiB, or with a `budget` in
-/// bytes a quarter of it if that is less, in buffers with twice the room.
+/// Memory of records that travel: at most nine rounds of each worker, which is 9 MiB, in buffers with twice
+/// the room.
 pub(crate) fn shuffle_into<R: Record, E>(
     worker: &mut Worker,
     name: &str,
-    budget: Option<usize>,
-    send: impl FnOnce(&mut dyn FnMut(R)) -> Result<(), E>,
+    scan: Scan<'_, R, E>,
     key: impl Fn(&R) -> u64 + 'static,
     arrived: &mut Vec<R>,
 ) -> Result<(), E> {
     arrived.clear();
     let here = Rc::new(RefCell::new(std::mem::take(arrived)));
-    let mut way = Channel::<R, ExchangeBuffer<R>>::new(worker, name, key, round_of::<R>(budget), &here);
-    send(&mut |record| way.send(worker, record))?;
+    let mut way = Channel::<R, ExchangeBuffer<R>>::new(worker, name, key, round_of::<R>(None), &here);
+    scan(worker, &mut |worker, record| way.send(worker, record))?;
     way.close(worker);
     *arrived = here.take();
     Ok(())

@@ -1,10 +1,7 @@
-//! Joins: one file for each search, which finds its candidate pairs on all workers.
+//! Joins: one join that runs every candidate search, and what equal texts and prefixes need around it.
 //!
-//! Candidates are found by blocks of fingerprints, by prefixes of sets, by bands of signatures, and by the
-//! retrieval of `zhou2017`. This room uses `exchange`, `skew` and the arithmetic of `method` and `sets`; the
-//! search of `dedup` uses it.
+//! This room uses `exchange`, `skew` and `search`; the search of `dedup` uses it.
 
-pub(crate) mod bands;
-pub(crate) mod fingerprints;
+pub(crate) mod candidates;
+pub(crate) mod identity;
 pub(crate) mod prefix;
-pub(crate) mod zhou;

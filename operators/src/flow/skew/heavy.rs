@@ -6,9 +6,8 @@ use std::collections::BTreeMap;
 use timely::worker::Worker;
 
 use crate::flow::exchange::shuffle::shuffle;
+use crate::search::{COUNTER_BITS, KeyCounters, counter};
 
-/// Number of bits of a key by which rows are counted.
-const COUNTER_BITS: u32 = 16;
 /// Number that stands for all rows, in place of a counter.
 const ALL: u64 = 1 << COUNTER_BITS;
 /// A counter is suspect when it has this many times the mean of the rows of a counter.
@@ -57,8 +56,6 @@ pub(crate) struct Heavy {
     counters: Vec<u64>,
     /// Number of rows of the largest heavy counter.
     pub largest: u64,
-    /// Number of rows of all workers, if they were counted.
-    pub all: u64,
 }
 
 impl Heavy {
@@ -123,7 +120,7 @@ impl Skew {
         largest_first.sort_unstable_by(|a, b| b.cmp(a));
         let mut work = few(all);
         largest_first.iter().for_each(|&(count, _)| work = work - few(count) + pairs(count));
-        let mut heavy = Heavy { all, ..Heavy::default() };
+        let mut heavy = Heavy::default();
         for (count, at) in largest_first {
             let parts = u128::from(self.share) * u128::from(peers);
             let slow = peers > 1 && count > self.least_rows && pairs(count).saturating_mul(parts) > work;
@@ -137,32 +134,6 @@ impl Skew {
         }
         heavy
     }
-}
-
-/// Number of rows of each counter.
-pub(crate) struct KeyCounters(Vec<u64>);
-
-impl Default for KeyCounters {
-    fn default() -> Self {
-        KeyCounters(vec![0; 1 << COUNTER_BITS])
-    }
-}
-
-impl KeyCounters {
-    /// Counts a row by its key, which must be spread over all bits.
-    #[inline]
-    pub fn add(&mut self, key: u64) {
-        self.0[counter(key)] += 1;
-    }
-
-    pub fn largest(&self) -> u64 {
-        self.0.iter().copied().max().unwrap_or(0)
-    }
-}
-
-/// Returns the counter of a key: its high bits, because the low bits choose the worker.
-fn counter(key: u64) -> usize {
-    (key >> (64 - COUNTER_BITS)) as usize
 }
 
 /// Adds the counts of all workers to the sums of each.

@@ -24,7 +24,7 @@ const DOC_BYTES: usize = 256;
 /// and (2, 2). Bundle 0 is read once for the first three cells, bundle 1 once for each of the cells in which
 /// it meets another bundle, and so on.
 pub(crate) struct FeatureBundles {
-    spools: Vec<Spool>,
+    spools: Vec<Spool<u64>>,
     count: u64,
     /// Bundles of the documents of the last pair.
     held: [Bundle; 2],
@@ -42,7 +42,7 @@ impl FeatureBundles {
     /// `scratch`, `budget`: the budget of one holder, and the same in bytes. The two bundles in memory take
     /// two more holders.
     pub fn new(
-        features: Spool,
+        features: Spool<u64>,
         (docs, numbers): (usize, usize),
         (scratch, budget): (&SpillBudget, usize),
     ) -> Result<Self, Error> {

@@ -39,7 +39,7 @@ pub(crate) struct VerifyPartitions {
 }
 
 struct OfPart {
-    spool: Spool,
+    spool: Spool<u64>,
     docs: usize,
     numbers: usize,
 }

@@ -8,7 +8,7 @@ pub mod retrieval;
 use std::fmt;
 
 use self::retrieval::{Retrieval, WordRow};
-use super::{Parameters, WrongParameter, number, store, store_clean, store_features};
+use super::parameters::{Parameters, WrongParameter, number, store, store_clean, store_features};
 use crate::fingerprint::bit_counts::BitCounts;
 use crate::hash;
 use crate::record::{DocId, Pair};

@@ -2,12 +2,12 @@
 
 use timely::worker::Worker;
 
-use super::fingerprints::BlockLoad;
-use crate::flow::exchange::shuffle::{Shuffle, shuffle};
+use super::exchange::shuffle::{Shuffle, shuffle};
 use crate::hash;
 use crate::method::Zhou;
 use crate::method::zhou::retrieval::{COPIES, Comparisons, Retrieval, Sizes, WordRow};
 use crate::record::{DocId, Pair};
+use crate::search::{KeyCounters, PassLoad};
 use crate::sets::similarity::Similarity;
 
 /// A document that travels: its position, its fingerprint and its words.
@@ -31,7 +31,7 @@ pub struct Retrieved {
     /// Numbers of comparisons in all copies.
     pub comparisons: Comparisons,
     /// Load of each copy.
-    pub loads: Vec<BlockLoad>,
+    pub loads: Vec<PassLoad>,
 }
 
 impl Retrieve {
@@ -68,7 +68,9 @@ impl Retrieve {
                 }
                 rows = arrived(next, worker);
             }
-            found.loads.push(BlockLoad::of(&rows, |row| key(method.retrieval, copy, row.fingerprint)));
+            let keys = rows.iter().map(|row| method.retrieval.key(copy, row.fingerprint).into());
+            let largest_bucket = KeyCounters::largest_of(keys);
+            found.loads.push(PassLoad { records: rows.len() as u64, largest_bucket, compared: 0 });
             let sizes = Sizes { copy: on_all_workers(worker, rows.len()), original };
             found.comparisons = found.comparisons
                 + method.retrieval.search(copy, sizes, &mut rows, |kept, row| {

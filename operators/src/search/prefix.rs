@@ -22,11 +22,11 @@
 //! 2006 (the prefix filter); Bayardo, Ma, Srikant, "Scaling Up All Pairs Similarity Search", WWW 2007 (rarest
 //! features first, bounds on sizes).
 
-use super::feature_counts::FeatureCounts;
-use super::odd_sketch;
-use super::odd_sketch::Sketched;
-use super::{Rule, SetKind, Sets};
+use super::{CandidateSearch, PassLoad};
 use crate::record::{DocId, Pair, Record};
+use crate::sets::feature_counts::FeatureCounts;
+use crate::sets::odd_sketch::{self, Sketched};
+use crate::sets::{Rule, SetKind, Sets};
 use crate::{Error, SpillBudget, Spool};
 
 /// Entry of a set in the list of one of its features, with `WORDS` words of the sketch of the set.
@@ -35,11 +35,11 @@ use crate::{Error, SpillBudget, Spool};
 /// the larger one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Posting<const WORDS: usize> {
-    pub feature: u64,
+    feature: u64,
     /// Kind and size of the set, and in the last bit whether the feature is outside its prefix as the smaller
     /// set.
     set: u64,
-    pub doc: u64,
+    doc: DocId,
     /// Number of its features that were sketched.
     sketched: u64,
     sketch: [u64; WORDS],
@@ -59,6 +59,9 @@ impl<const WORDS: usize> Record for Posting<WORDS> {
     }
 }
 
+/// Number of leading bits of a feature that choose the pass of its postings. With 3 bits there are 8 passes, so
+/// only an eighth of the postings is in memory or on disk at once.
+const PASS_BITS: u32 = 3;
 /// Numbers of words of a sketch that a posting may have.
 pub(crate) const SKETCH_WORDS: [usize; 3] = [4, 8, 16];
 /// Number of features whose counts are looked up at once. For a document without partner, up to this many
@@ -76,12 +79,12 @@ pub(crate) struct PrefixIndex {
     /// For each document, and for each kind of its sets that can have a partner: the `set` of its postings;
     /// how many of its features were sketched; how many are in its prefix as the smaller set of a pair; how
     /// many are in its prefix as the larger one only; the sketch; the features of the prefixes.
-    spool: Spool,
+    spool: Spool<u64>,
     /// Number of features in all prefixes.
     pub in_prefixes: u64,
     /// Number of those features, for each of [`SKETCH_WORDS`], whose set is separated from random sets by a
     /// sketch of that length.
-    pub told: [u64; SKETCH_WORDS.len()],
+    pub separated: [u64; SKETCH_WORDS.len()],
     /// Buffers that are used again for each document.
     numbers: Vec<u64>,
     shared: Vec<Ranked>,
@@ -94,7 +97,7 @@ impl PrefixIndex {
         PrefixIndex {
             spool,
             in_prefixes: 0,
-            told: [0; SKETCH_WORDS.len()],
+            separated: [0; SKETCH_WORDS.len()],
             numbers: Vec::new(),
             shared: Vec::new(),
         }
@@ -134,8 +137,8 @@ impl PrefixIndex {
             self.numbers.extend(both.chain(other).map(|&(_, feature)| feature));
             self.in_prefixes += in_prefix;
             let enough = least.least_shared(overlap, size, size);
-            for (told, words) in self.told.iter_mut().zip(SKETCH_WORDS) {
-                *told += in_prefix * u64::from(odd_sketch::tells(shared.len(), enough, words));
+            for (separated, words) in self.separated.iter_mut().zip(SKETCH_WORDS) {
+                *separated += in_prefix * u64::from(odd_sketch::separates(shared.len(), enough, words));
             }
         }
         if !self.numbers.is_empty() {
@@ -143,14 +146,12 @@ impl PrefixIndex {
         }
     }
 
-    /// Calls `emit` with the postings of all features whose first `bits` bits are `round`.
+    /// Calls `emit` with the postings of a pass.
     pub fn postings<const WORDS: usize>(
         &self,
-        round: u64,
-        bits: u32,
+        pass: u64,
         mut emit: impl FnMut(Posting<WORDS>),
     ) -> Result<(), Error> {
-        let round_of = |feature: u64| feature >> (64 - bits);
         self.spool.scan(|doc, mut rest| {
             while let [set, sketched, both, other, after @ ..] = rest {
                 let (full, features) = after.split_at(odd_sketch::length(*sketched as usize));
@@ -160,9 +161,9 @@ impl PrefixIndex {
                 let mut sketch = [0; WORDS];
                 odd_sketch::fold(full, &mut sketch[..full.len().min(WORDS)]);
                 for (features, set) in [(both, *set), (other, set | 1)] {
-                    let here = features.iter().filter(|&&feature| round_of(feature) == round);
+                    let here = features.iter().filter(|&&feature| pass_of(feature) == pass);
                     here.for_each(|&feature| {
-                        emit(Posting { feature, set, doc: doc.0, sketched: *sketched, sketch })
+                        emit(Posting { feature, set, doc, sketched: *sketched, sketch })
                     });
                 }
             }
@@ -202,34 +203,65 @@ fn own(
     Some(own)
 }
 
-/// Emits every pair of documents that meet under a feature and may match by their sizes and sketches. A pair
-/// that meets under several features is emitted each time. `postings`: sorted. Returns how often two sets
-/// met.
+/// Returns the pass of a feature.
+fn pass_of(feature: u64) -> u64 {
+    feature >> (64 - PASS_BITS)
+}
+
+/// The search by prefixes, with `WORDS` words of sketch in a posting.
 ///
-/// Cost: 5 ns for each time that a pair meets.
-pub(crate) fn candidates<const WORDS: usize>(
-    rule: &Rule,
-    postings: &[Posting<WORDS>],
-    mut emit: impl FnMut(Pair),
-) -> u64 {
-    let mut compared = 0;
-    for same in postings.chunk_by(|a, b| (a.feature, a.kind()) == (b.feature, b.kind())) {
-        let kind = same[0].kind();
-        let (overlap, least) = rule.measure(kind);
-        for (at, posting) in same.iter().enumerate().filter(|(_, posting)| posting.may_be_smaller()) {
-            let smaller = posting.set();
-            let largest = least.largest_partner(overlap, smaller.size);
-            for other in same[at + 1..].iter().take_while(|other| other.size() <= largest) {
-                compared += 1;
-                if rule.compares(kind, smaller.size, other.size())
-                    && rule.may_match(kind, smaller, other.set())
-                {
-                    emit(Pair::new(DocId(posting.doc), DocId(other.doc), 0));
+/// A candidate is a pair of documents that meet under a feature and may match by their sizes and sketches.
+pub(crate) struct PrefixSearch<const WORDS: usize> {
+    pub rule: Rule,
+}
+
+impl<const WORDS: usize> CandidateSearch for PrefixSearch<WORDS> {
+    type Record = Posting<WORDS>;
+    /// The first [`PASS_BITS`] bits of a feature.
+    type Pass = u64;
+
+    fn passes(&self) -> Vec<u64> {
+        (0..1 << PASS_BITS).collect()
+    }
+
+    fn key(_pass: &u64, posting: &Posting<WORDS>) -> u64 {
+        posting.feature
+    }
+
+    fn doc(posting: &Posting<WORDS>) -> DocId {
+        posting.doc
+    }
+
+    /// Cost: 5 ns for each time that a pair meets.
+    fn candidates(
+        &mut self,
+        _pass: &u64,
+        postings: &mut [Posting<WORDS>],
+        mut emit: impl FnMut(Pair),
+    ) -> PassLoad {
+        let rule = &self.rule;
+        postings.sort_unstable();
+        let same = postings.chunk_by(|a, b| a.feature == b.feature).map(|same| same.len() as u64);
+        let largest_bucket = same.max().unwrap_or(0);
+        let mut compared = 0;
+        for same in postings.chunk_by(|a, b| (a.feature, a.kind()) == (b.feature, b.kind())) {
+            let kind = same[0].kind();
+            let (overlap, least) = rule.measure(kind);
+            for (at, posting) in same.iter().enumerate().filter(|(_, posting)| posting.may_be_smaller()) {
+                let smaller = posting.set();
+                let largest = least.largest_partner(overlap, smaller.size);
+                for other in same[at + 1..].iter().take_while(|other| other.size() <= largest) {
+                    compared += 1;
+                    if rule.compares(kind, smaller.size, other.size())
+                        && rule.may_match(kind, smaller, other.set())
+                    {
+                        emit(Pair::new(posting.doc, other.doc, 0));
+                    }
                 }
             }
         }
+        PassLoad { records: postings.len() as u64, largest_bucket, compared }
     }
-    compared
 }
 
 impl<const WORDS: usize> Posting<WORDS> {

@@ -1,0 +1,89 @@
+//! The join of a search: finds candidates in the map output, among the first ones of identical documents.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, Result};
+use operators::flow::{CandidateJoin, Candidates, PrefixJoin, Skew, sum};
+use operators::method::map_records::records;
+use operators::method::{Method, Search};
+use operators::search::CandidateSearch;
+use operators::sets::{Rule, Sets};
+use operators::{Counting, FeatureCounts};
+use timely::worker::Worker;
+
+use super::CorpusSearch;
+use super::map::Copies;
+
+/// Part of the memory of a process that counters of features may fill, as a divisor. They are made before
+/// anything else is held.
+const COUNTERS_SHARE: usize = 2;
+
+/// References to the counters of features that the workers of this process share, if the search counts any.
+/// Each worker takes one and drops it after its last use, to free the counters.
+pub(super) struct FeatureCounters(Mutex<Vec<Arc<FeatureCounts>>>);
+
+impl CorpusSearch {
+    /// Finds candidates by the records in the map output. `section`: the section with the records of a pass.
+    pub(super) fn join<S: CandidateSearch>(
+        &self,
+        worker: &mut Worker,
+        copies: &Copies,
+        search: S,
+        section: impl Fn(&S::Pass) -> usize,
+    ) -> Result<Candidates> {
+        let mut join = CandidateJoin::new(search, Skew::default(), &self.scratch);
+        for pass in join.passes() {
+            join.pass(worker, &pass, &mut |worker, each| {
+                self.section(worker, section(&pass), |worker, frame| {
+                    let firsts = records(frame).filter(|record| copies.is_first(S::doc(record)));
+                    firsts.for_each(|record| each(worker, record));
+                })
+            })?;
+        }
+        Ok(join.finish(worker, |pair| pair.low)?)
+    }
+
+    /// Makes the counters of features that a search by prefixes needs, and none for others.
+    pub(super) fn feature_counters(&self, method: &Method) -> FeatureCounters {
+        let workers = match method.search {
+            Search::Prefix => self.cluster.workers(),
+            _ => 0,
+        };
+        let most = self.scratch.budget().map(|bytes| workers * bytes / COUNTERS_SHARE);
+        let counts = (workers > 0).then(|| Arc::new(FeatureCounts::of_corpus(self.plan.bytes(), most)));
+        FeatureCounters(Mutex::new(counts.map_or(Vec::new(), |counts| vec![counts; workers])))
+    }
+
+    /// Finds candidates by the prefixes of sets. The texts in the map output are read twice: to count the
+    /// features of the first documents, and to join these by their rarest features.
+    pub(super) fn join_prefixes(
+        &self,
+        worker: &mut Worker,
+        copies: &Copies,
+        rule: &Rule,
+        counters: &FeatureCounters,
+    ) -> Result<Candidates> {
+        let counts = counters.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let counts = counts.context("there are more workers than there should be")?;
+        let mut sets = Sets::default();
+        let mut counting = Counting::new(Arc::clone(&counts), &self.scratch);
+        self.texts(worker, |text| {
+            if copies.is_first(text.doc) {
+                rule.unsorted(text.text, &mut sets);
+                counting.add(sets.features());
+            }
+        })?;
+        counting.finish();
+        sum(worker, &counts, self.cluster.workers());
+
+        let mut join = PrefixJoin::new(rule.clone(), &self.scratch);
+        self.texts(worker, |text| {
+            if copies.is_first(text.doc) {
+                rule.unsorted(text.text, &mut sets);
+                join.add(&counts, text.doc, &sets);
+            }
+        })?;
+        drop(counts);
+        Ok(join.finish(worker, Skew::default())?)
+    }
+}

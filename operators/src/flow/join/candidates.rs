@@ -1,0 +1,305 @@
+//! The join: runs a candidate search on all workers, pass by pass.
+
+use std::mem;
+
+use timely::worker::Worker;
+
+use crate::flow::exchange::shuffle::{Each, Scan, SortingShuffle, shuffle_into};
+use crate::flow::owner;
+use crate::flow::skew::heavy::{Heavy, Skew};
+use crate::flow::skew::pair_grid::{GridCell, in_tiles};
+use crate::record::{DocId, Pair};
+use crate::search::{CandidateSearch, PassLoad};
+use crate::{Error, ExternalSort, Sorted, SpillBudget, Spool, hash};
+
+/// Number of equal parts of a budget: four for the records of a pass, two for the pairs before and after they
+/// are sent to their workers, and two for what a search holds besides.
+pub(crate) const HOLDERS: usize = 8;
+/// Number of those parts that hold the records of a pass.
+const RECORD_HOLDERS: usize = 4;
+/// Part of the budget of a pass that the records of one key may fill, as a divisor. Comparing them needs more
+/// memory.
+const KEY_PARTS: usize = 4;
+/// Least part of the budget of a pass that the records given to the search at once fill, as a divisor, if
+/// there are enough records.
+const AT_ONCE_PARTS: usize = 8;
+/// Number of times that the records of a heavy key are divided by the keys of narrower passes before they
+/// meet in tiles. The number is small because each division sends a record once per narrower pass.
+const SPLITS: u32 = 2;
+
+/// Result of a search on one worker.
+pub struct Candidates {
+    /// Candidate pairs, each on one worker, once: on the worker that reads the earlier document, if the
+    /// caller of [`CandidateJoin::finish`] wants it so.
+    pub pairs: Sorted<Pair>,
+    /// Load of this worker in each pass.
+    pub loads: Vec<PassLoad>,
+}
+
+impl Candidates {
+    /// Returns no candidates, from a search that makes no pass.
+    pub fn none() -> Self {
+        Candidates { pairs: Sorted::InMemory(Vec::new()), loads: Vec::new() }
+    }
+}
+
+/// A candidate search on all workers.
+///
+/// In each pass, records are exchanged by the hash of their key, and the search reduces the records that
+/// arrive to candidate pairs. The records of *heavy* keys, which are too many for one worker by the bounds of
+/// `skew`, are divided by narrower passes if the search has any, and else meet in tiles on all workers
+/// ([`in_tiles`]); two records may meet in several tiles, and the [`GridCell`] says where their pair belongs.
+/// A pair that was found in several passes is kept once.
+///
+/// ```text
+/// worker 0 reads   (3, a) (4, b) (4, c)
+/// worker 1 reads   (3, d) (4, e)
+/// worker 0 gets    (4, b) (4, c) (4, e)    if the hash of key 4 is even
+/// worker 1 gets    (3, a) (3, d)           if the hash of key 3 is odd
+/// if key 4 is heavy, then b, c and e go to the tiles of their pairs, on both workers
+/// ```
+///
+/// Memory without a budget: the records of a pass that arrive, if there are several workers those that this
+/// worker sends as well, and 24 bytes for each pair. With a budget, that budget: records beyond it are sorted
+/// by key on disk, and are given to the search some keys at a time.
+pub struct CandidateJoin<S: CandidateSearch> {
+    search: S,
+    skew: Skew,
+    /// Budget of the records of a pass.
+    of_records: SpillBudget,
+    /// Budget of one holder.
+    of_holder: SpillBudget,
+    /// Buffers for the records that this worker sends and for those that arrive, which are used again in the
+    /// next pass.
+    sent: Vec<S::Record>,
+    arrived: Vec<S::Record>,
+    pairs: ExternalSort<Pair>,
+    load: PassLoad,
+    loads: Vec<PassLoad>,
+}
+
+impl<S: CandidateSearch> CandidateJoin<S> {
+    /// Makes a join without pairs.
+    pub fn new(search: S, skew: Skew, budget: &SpillBudget) -> Self {
+        let of_holder = budget.shared_by(HOLDERS);
+        CandidateJoin {
+            search,
+            skew,
+            of_records: budget.shared_by(HOLDERS / RECORD_HOLDERS),
+            pairs: ExternalSort::new(&of_holder).once(),
+            of_holder,
+            sent: Vec::new(),
+            arrived: Vec::new(),
+            load: PassLoad::default(),
+            loads: Vec::new(),
+        }
+    }
+
+    /// Returns the passes of the search. The caller must make each of them, in this order.
+    pub fn passes(&self) -> Vec<S::Pass> {
+        self.search.passes()
+    }
+
+    /// Makes a pass over the records of all workers.
+    ///
+    /// # Errors
+    /// Those of `scan`, and of records that are spilled to disk.
+    pub fn pass<E: From<Error>>(
+        &mut self,
+        worker: &mut Worker,
+        pass: &S::Pass,
+        scan: Scan<'_, S::Record, E>,
+    ) -> Result<(), E> {
+        // Records are scanned up to three times if keys may be heavy, so they are held if memory is unlimited.
+        if S::PAIRWISE && self.of_records.budget().is_none() && worker.peers() > 1 {
+            let mut sent = mem::take(&mut self.sent);
+            sent.clear();
+            scan(worker, &mut |_, record| sent.push(record))?;
+            let mut again = |worker: &mut Worker, each: Each<S::Record>| {
+                sent.iter().for_each(|record| each(worker, *record));
+                Ok::<(), E>(())
+            };
+            self.exchange(worker, pass, &mut again, SPLITS)?;
+            self.sent = sent;
+        } else {
+            self.exchange(worker, pass, scan, SPLITS)?;
+        }
+        self.loads.push(mem::take(&mut self.load));
+        Ok(self.pairs.check()?)
+    }
+
+    /// Brings the records of each key together. `splits`: number of times that the records of heavy keys may
+    /// still be divided by narrower passes.
+    fn exchange<E: From<Error>>(
+        &mut self,
+        worker: &mut Worker,
+        pass: &S::Pass,
+        scan: Scan<'_, S::Record, E>,
+        splits: u32,
+    ) -> Result<(), E> {
+        let of_pass = pass.clone();
+        let key = move |record: &S::Record| hash::spread(S::key(&of_pass, record));
+        // A record arrives in a tile with its key and the tile's number, and is then copied without them.
+        let record_bytes = size_of::<((u64, u64), S::Record)>();
+        let fit = self.of_records.budget().map(|bytes| (bytes / KEY_PARTS / record_bytes) as u64);
+        let heavy = match S::PAIRWISE {
+            true => self.skew.heavy(worker, fit, |worker, counters| {
+                scan(worker, &mut |_, record| counters.add(key(&record)))
+            })?,
+            false => Heavy::default(),
+        };
+        self.load.largest_bucket = self.load.largest_bucket.max(heavy.largest);
+        let mut light = |worker: &mut Worker, each: Each<S::Record>| {
+            scan(worker, &mut |worker, record| {
+                if !heavy.has(key(&record)) {
+                    each(worker, record);
+                }
+            })
+        };
+        match self.of_records.budget() {
+            None => self.reduce_in_memory(worker, pass, &mut light)?,
+            Some(bytes) => self.reduce_sorted(worker, pass, bytes, &mut light)?,
+        }
+        if heavy.none() {
+            return Ok(());
+        }
+        let mut scan = |worker: &mut Worker, each: Each<S::Record>| {
+            scan(worker, &mut |worker, record| {
+                if heavy.has(key(&record)) {
+                    each(worker, record);
+                }
+            })
+        };
+        if let Some(narrower) = self.search.narrower(pass).filter(|_| splits > 0) {
+            let mut records = Spool::new(&self.of_holder);
+            scan(worker, &mut |_, record| records.push(S::doc(&record), &[record]))?;
+            let mut again = |worker: &mut Worker, each: Each<S::Record>| {
+                records.scan(|_, record| {
+                    each(worker, record[0]);
+                    Ok::<(), E>(())
+                })
+            };
+            return narrower.iter().try_for_each(|pass| self.exchange(worker, pass, &mut again, splits - 1));
+        }
+        let rows = |record: &S::Record| heavy.rows(key(record));
+        let budget = self.of_records.clone();
+        in_tiles(worker, &budget, (rows, fit), &mut scan, (&key, S::doc), |records, cell| {
+            self.reduce(pass, records, cell);
+        })
+    }
+
+    /// Exchanges records, and reduces all that arrive at once.
+    fn reduce_in_memory<E: From<Error>>(
+        &mut self,
+        worker: &mut Worker,
+        pass: &S::Pass,
+        scan: Scan<'_, S::Record, E>,
+    ) -> Result<(), E> {
+        let of_pass = pass.clone();
+        let key = move |record: &S::Record| hash::spread(S::key(&of_pass, record));
+        let mut arrived = mem::take(&mut self.arrived);
+        shuffle_into(worker, "Key", scan, key, &mut arrived)?;
+        self.reduce(pass, &mut arrived, GridCell::default());
+        self.arrived = arrived;
+        Ok(())
+    }
+
+    /// Exchanges records, and reduces those that arrive in the order of their keys, some keys at a time.
+    /// `bytes`: the budget of the records.
+    fn reduce_sorted<E: From<Error>>(
+        &mut self,
+        worker: &mut Worker,
+        pass: &S::Pass,
+        bytes: usize,
+        scan: Scan<'_, S::Record, E>,
+    ) -> Result<(), E> {
+        let to = |(key, _): &(u64, S::Record)| hash::spread(*key);
+        let mut shuffle = SortingShuffle::new(worker, "Key", to, ExternalSort::new(&self.of_records));
+        scan(worker, &mut |worker, record| shuffle.send(worker, (S::key(pass, &record), record)))?;
+        let mut arrived = shuffle.finish(worker)?;
+        let at_once = bytes / AT_ONCE_PARTS / size_of::<(u64, S::Record)>();
+        let mut records = Vec::new();
+        arrived.each_group(
+            at_once,
+            |a, b| a.0 == b.0,
+            |some| {
+                records.clear();
+                records.extend(some.iter().map(|(_, record)| *record));
+                self.reduce(pass, &mut records, GridCell::default());
+            },
+        )?;
+        Ok(())
+    }
+
+    /// Reduces records that have met in a cell to candidate pairs.
+    fn reduce(&mut self, pass: &S::Pass, records: &mut [S::Record], cell: GridCell) {
+        let pairs = &mut self.pairs;
+        let load = self.search.candidates(pass, records, |pair| {
+            if cell.holds(&pair) {
+                pairs.push(pair);
+            }
+        });
+        self.load.add(load);
+    }
+
+    /// Sends each pair to the worker that reads the document `to` of it, and returns the pairs that arrive.
+    ///
+    /// # Errors
+    /// Those of pairs that are spilled to disk.
+    pub fn finish(self, worker: &mut Worker, to: fn(&Pair) -> DocId) -> Result<Candidates, Error> {
+        let CandidateJoin { pairs, of_holder, loads, .. } = self;
+        let mut pairs = pairs.finish()?;
+        let arrived = ExternalSort::new(&of_holder).once();
+        let mut shuffle = SortingShuffle::new(worker, "Pair", move |pair| owner(to(pair)), arrived);
+        pairs.each(|pair| shuffle.send(worker, pair))?;
+        drop(pairs);
+        Ok(Candidates { pairs: shuffle.finish(worker)?, loads })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sets::minhash::MinHash;
+
+    /// Returns the pairs that each worker finds, and the number of pairs that it compares. `sharing` records
+    /// have one key, and each two of as many others have a key of their own.
+    fn found(workers: usize, budget: Option<usize>, sharing: u64) -> Vec<(Vec<Pair>, u64)> {
+        let work = move |worker: &mut Worker| {
+            let (index, peers) = (worker.index(), worker.peers());
+            let record = |i: u64| (if i < sharing { 7 } else { hash::spread(i / 2) }, DocId(i));
+            let budget = SpillBudget::new(&std::env::temp_dir(), budget);
+            let search = MinHash { bands: 1, rows: 1, seed: 0 };
+            let mut join = CandidateJoin::new(search, Skew::default(), &budget);
+            let mut scan = |worker: &mut Worker, each: Each<(u64, DocId)>| {
+                (0..2 * sharing).skip(index).step_by(peers).for_each(|i| each(worker, record(i)));
+                Ok::<(), Error>(())
+            };
+            join.pass(worker, &0, &mut scan).unwrap();
+            let Candidates { mut pairs, loads } = join.finish(worker, |pair| pair.low).unwrap();
+            let mut all = Vec::new();
+            pairs.each(|pair| all.push(pair)).unwrap();
+            (all, loads[0].compared)
+        };
+        let guards = timely::execute(timely::Config::process(workers), work).unwrap();
+        guards.join().into_iter().map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn records_of_one_key_meet_once_each_and_evenly() {
+        const SHARING: u64 = 3_000;
+        for (workers, budget) in
+            [(1, None), (2, None), (4, None), (8, None), (1, Some(40_000)), (4, Some(40_000))]
+        {
+            let found = found(workers, budget, SHARING);
+            let mut pairs: Vec<Pair> = found.iter().flat_map(|(pairs, _)| pairs.iter().copied()).collect();
+            let count = pairs.len() as u64;
+            pairs.sort_unstable();
+            pairs.dedup();
+            assert_eq!((pairs.len() as u64, count), (count, SHARING * (SHARING - 1) / 2 + SHARING / 2));
+            let (most, sum) =
+                found.iter().fold((0, 0), |(most, sum), &(_, compared)| (most.max(compared), sum + compared));
+            assert!(most * workers as u64 <= 2 * sum, "{most} of {sum} on one of {workers} workers");
+        }
+    }
+}

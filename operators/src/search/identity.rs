@@ -1,0 +1,65 @@
+//! The search for equal texts: documents of one identity meet.
+
+use super::{CandidateSearch, PassLoad};
+use crate::hash::Identity;
+use crate::record::{DocId, Pair};
+
+/// Finds identical documents. Every document is paired with the first one of its identity, so `n` identical
+/// documents make `n - 1` pairs.
+///
+/// ```text
+/// identity   documents   pairs
+/// 4f…        2, 5, 9     2-5, 2-9
+/// 81…        3           none
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct EqualTexts;
+
+impl CandidateSearch for EqualTexts {
+    type Record = (Identity, DocId);
+    type Pass = ();
+    const PAIRWISE: bool = false;
+
+    fn passes(&self) -> Vec<()> {
+        vec![()]
+    }
+
+    fn key((): &(), record: &(Identity, DocId)) -> u64 {
+        record.0.0
+    }
+
+    fn doc(record: &(Identity, DocId)) -> DocId {
+        record.1
+    }
+
+    fn candidates(
+        &mut self,
+        (): &(),
+        records: &mut [(Identity, DocId)],
+        mut emit: impl FnMut(Pair),
+    ) -> PassLoad {
+        records.sort_unstable();
+        let mut load = PassLoad { records: records.len() as u64, ..PassLoad::default() };
+        for same in records.chunk_by(|a, b| a.0 == b.0) {
+            load.largest_bucket = load.largest_bucket.max(same.len() as u64);
+            load.compared += same.len() as u64 - 1;
+            same[1..].iter().for_each(|later| emit(Pair::new(same[0].1, later.1, 0)));
+        }
+        load
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_later_document_is_paired_with_the_first() {
+        let mut records = [((7, 1), 5), ((7, 1), 2), ((9, 1), 1), ((7, 3), 4), ((7, 1), 3)]
+            .map(|(identity, doc)| (identity, DocId(doc)));
+        let mut pairs = Vec::new();
+        let load = EqualTexts.candidates(&(), &mut records, |pair| pairs.push(pair));
+        assert_eq!(pairs, [3, 5].map(|later| Pair::new(DocId(2), DocId(later), 0)));
+        assert_eq!(load, PassLoad { records: 5, largest_bucket: 3, compared: 2 });
+    }
+}

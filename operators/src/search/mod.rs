@@ -1,0 +1,123 @@
+//! Candidate searches: how documents meet, and which of those that meet may match.
+//!
+//! One trait, [`CandidateSearch`], and a file for each of its four implementations: equal texts
+//! (`identity.rs`), blocks of fingerprints (`blocks.rs`), bands of signatures (`bands.rs`) and prefixes of
+//! sets (`prefix.rs`). This room uses `fingerprint`, `sets`, `record` and `spill`; `method` and `flow` use it.
+
+pub mod bands;
+pub mod blocks;
+pub mod identity;
+pub(crate) mod prefix;
+
+use serde::{Deserialize, Serialize};
+
+use crate::hash;
+use crate::record::{DocId, Pair, Record};
+
+/// A way to find candidate pairs without comparing every document with every other.
+///
+/// The map stage has stored what a search needs of each document: an identity, a fingerprint, the bands of a
+/// signature, or the text. A search makes *records* of it, in one or several *passes*. In each pass every
+/// record has a key. The shuffle brings the records of one key together on one worker, and the search reduces
+/// them to candidate pairs. Documents that may match share a key in at least one pass.
+///
+/// Example with MinHash of two bands, where a pass is a band and the key of a record is the hash of the band:
+///
+/// ```text
+///     pass 0  pass 1
+/// A   17      92
+/// B   17      40      meets A in pass 0: a candidate
+/// C   55      40      meets B in pass 1: a candidate
+/// A and C never meet
+/// ```
+///
+/// | search | pass | key | record |
+/// |---|---|---|---|
+/// | [`EqualTexts`](identity::EqualTexts) | one | identity of the text | identity, document |
+/// | [`BlockJoin`](crate::fingerprint::block_join::BlockJoin) | some blocks of bits | their value | fingerprint, document |
+/// | [`MinHash`](crate::sets::minhash::MinHash) | a band | its hash | hash, document |
+/// | `PrefixSearch` | an eighth of all features | a feature | size and sketch of the set, document |
+pub trait CandidateSearch: 'static {
+    /// A document in one pass.
+    type Record: Record + Ord;
+    /// A pass. All workers make the same passes in the same order.
+    type Pass: Clone + 'static;
+    /// Whether each two records of a key are compared, so that a key of very many records is too much for one
+    /// worker. Such keys are then spread over all workers.
+    const PAIRWISE: bool = true;
+
+    /// Returns the passes.
+    fn passes(&self) -> Vec<Self::Pass>;
+    /// Returns the key of a record. Any function of the record will do, since keys are hashed before they
+    /// choose a worker.
+    fn key(pass: &Self::Pass, record: &Self::Record) -> u64;
+    /// Returns the document of a record.
+    fn doc(record: &Self::Record) -> DocId;
+    /// Returns passes with more keys that together find the same pairs as this pass, or `None` if there are
+    /// none. Records of keys that too many records share are spread by them.
+    fn narrower(&self, pass: &Self::Pass) -> Option<Vec<Self::Pass>> {
+        let _ = pass;
+        None
+    }
+    /// Emits each candidate pair of the records. `records`: all records of one or several keys, in any order;
+    /// they may be reordered. A pair may be emitted in several passes.
+    fn candidates(
+        &mut self,
+        pass: &Self::Pass,
+        records: &mut [Self::Record],
+        emit: impl FnMut(Pair),
+    ) -> PassLoad;
+}
+
+/// Load of one worker in one pass of a search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct PassLoad {
+    /// Number of records that arrived. Records of heavy keys are counted each time that they arrive.
+    pub records: u64,
+    /// Largest number of records that share a key. For fingerprints it is approximate, because their records
+    /// are counted in 65,536 counters by the hash of the key.
+    pub largest_bucket: u64,
+    /// Number of pairs that were compared.
+    pub compared: u64,
+}
+
+impl PassLoad {
+    /// Adds the load of other records of the same pass.
+    pub(crate) fn add(&mut self, other: PassLoad) {
+        self.records += other.records;
+        self.largest_bucket = self.largest_bucket.max(other.largest_bucket);
+        self.compared += other.compared;
+    }
+}
+
+/// Number of bits of a hashed key by which records are counted.
+pub(crate) const COUNTER_BITS: u32 = 16;
+
+/// Counters of records by the hash of their key. Memory: 512 KB.
+pub(crate) struct KeyCounters(pub Vec<u64>);
+
+impl Default for KeyCounters {
+    fn default() -> Self {
+        KeyCounters(vec![0; 1 << COUNTER_BITS])
+    }
+}
+
+impl KeyCounters {
+    /// Counts a record by its hashed key.
+    #[inline]
+    pub fn add(&mut self, hashed: u64) {
+        self.0[counter(hashed)] += 1;
+    }
+
+    /// Returns the largest count of keys that were not hashed before.
+    pub fn largest_of(keys: impl Iterator<Item = u64>) -> u64 {
+        let mut counters = KeyCounters::default();
+        keys.for_each(|key| counters.add(hash::spread(key)));
+        counters.0.into_iter().max().unwrap_or(0)
+    }
+}
+
+/// Returns the counter of a hashed key: its high bits, because the low bits choose the worker.
+pub(crate) fn counter(hashed: u64) -> usize {
+    (hashed >> (64 - COUNTER_BITS)) as usize
+}
