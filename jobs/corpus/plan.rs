@@ -11,12 +11,12 @@ use cluster::{InputFile, NameBelow, Noted, Stores, has_hidden_part, path_of_text
 use datasets::{FORMATS, Format, Piece, UNKNOWN};
 use operators::text::{Clean, Cleaner};
 use operators::{Doc, DocId, hash};
+use serde_json::Value;
 
 use super::own_outputs;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
 use crate::progress::{ProgressOptions, Watched};
-use serde_json::Value;
 
 /// Number of bytes at the start of a file by which its format is recognised.
 const HEAD_BYTES: usize = 4096;

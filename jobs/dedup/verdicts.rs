@@ -138,9 +138,7 @@ mod tests {
     use std::sync::Arc;
 
     use cluster::Local;
-    use operators::Reject;
-
-    use operators::Reason;
+    use operators::{Reason, Reject};
 
     use super::*;
     use crate::output::map_output::MapOutputs;

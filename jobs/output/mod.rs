@@ -62,8 +62,7 @@ pub(crate) use self::files::{Difference, FileList, OutputFile, found_below, hash
 use self::lock::{Lock, Owner};
 pub(crate) use self::parts::{SplitParts, TaskManifest};
 pub(crate) use self::success::SuccessList;
-use crate::cli::exit::{WrongUse, exit_code};
-use crate::cli::exit::{is_change, while_running};
+use crate::cli::exit::{WrongUse, exit_code, is_change, while_running};
 use crate::cli::terminal::say;
 use crate::corpus::output_layout::SUCCESS;
 use crate::corpus::plan::Plan;

@@ -6,14 +6,12 @@ use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Result, bail};
-
 use datasets::{LineNumbers, PartOutput, Reading};
 use operators::{DocBatch, Reject};
 use serde::{Deserialize, Serialize};
 
 use super::OutputFolder;
-use super::map_output;
-use super::map_output::MapOutputs;
+use super::map_output::{self, MapOutputs};
 use crate::cli::exit::Guarded;
 use crate::corpus::plan::Plan;
 

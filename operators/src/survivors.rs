@@ -4,9 +4,10 @@
 //! document that matches another and 16 for each pair (measured: 48 to 58, and 18). The result takes 32 of
 //! the bytes of a document.
 
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
 
 use crate::record::{DocId, Pair};
 use crate::sets::similarity::Similarity;
@@ -254,9 +255,10 @@ fn find(parent: &mut [u32], mut class: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::collection::vec;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn pair(a: u64, b: u64, hundredths: usize) -> (Pair, Option<Similarity>) {
         (Pair::new(DocId(a), DocId(b), 1), Some(Similarity::ratio(hundredths, 100)))

@@ -179,9 +179,8 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use std::future;
-    use std::io;
     use std::sync::atomic::AtomicU32;
+    use std::{future, io};
 
     use super::*;
 
