@@ -322,7 +322,7 @@ fn a_frozen_process_ends_all_others_within_15_s_and_itself_when_it_thaws() {
 fn a_job_that_was_stopped_as_a_whole_goes_on() {
     let mut job = Job::start(&["end"; 3]);
     (0..3).for_each(|process| job.signal(process, Signal::STOP));
-    // Twice the silence that counts as death with this job's ticks.
+    // This is twice the silence that counts as death with this job's ticks.
     thread::sleep(Duration::from_secs(8));
     for process in 0..3 {
         job.signal(process, Signal::CONT);

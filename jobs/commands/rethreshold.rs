@@ -163,7 +163,7 @@ fn rejects(finished: &Finished, folder: &OutputFolder, splits: usize) -> Result<
 
 /// Returns the search result that the finished output was made from, without the pairs below the threshold.
 fn found(finished: &Finished, least: Similarity) -> Result<SearchResult> {
-    // For each document that is identical to an earlier one, the earliest of these.
+    // Leads from each document that is identical to an earlier one to the earliest of these.
     let mut firsts = BTreeMap::<DocId, DocId>::new();
     let mut near = Vec::new();
     finished.pairs(|row| {

@@ -248,7 +248,6 @@ impl Plan {
         self.splits.iter_mut().for_each(|split| split.sample = Some(sample.clone()));
     }
 
-    /// Returns the number of bytes of all input files.
     /// Returns what is shown of a job that reads this input.
     ///
     /// # Errors
@@ -269,6 +268,7 @@ impl Plan {
         Ok(Watched { options, name, output, input_files, input_bytes, splits, configuration, process })
     }
 
+    /// Returns the number of bytes of all input files.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }

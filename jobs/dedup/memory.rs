@@ -57,7 +57,7 @@ const GIVES_BACK: &str = "DEDUP_JOB_GIVES_BACK";
 
 impl MemoryOptions {
     /// With `--memory`, starts the program of this process anew, so that freed memory goes back to the
-    /// system. To be called before any file is opened.
+    /// system. Must be called before any file is opened.
     ///
     /// # Errors
     /// When the program cannot be started.

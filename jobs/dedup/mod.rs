@@ -51,7 +51,7 @@ use crate::progress::Progress;
 pub struct Args {
     /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store; the last one is
     /// the output folder
-    // Not `num_args = 2..`: that would ask for two between any two options.
+    // This is not `num_args = 2..`, which would ask for two between any two options.
     #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
     paths: Vec<String>,
     /// Method and parameters, such as auto, jaccard:0.8 or simhash:hamming=6,features=char:5

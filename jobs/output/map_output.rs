@@ -300,8 +300,8 @@ impl SplitRejects {
         Ok(())
     }
 
-    /// Whether the record at `doc` is rejected; passes it if so. To be asked in ascending order, from the
-    /// first record of the split on.
+    /// Returns whether the record at `doc` is rejected, and passes it if so. Must be called in ascending
+    /// order, from the first record of the split on.
     pub fn pass(&mut self, doc: DocId) -> Result<bool> {
         while self.places.last().is_none_or(|&last| last < doc) {
             let mut places = std::mem::take(&mut self.places);

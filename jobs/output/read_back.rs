@@ -26,7 +26,7 @@ use crate::corpus::plan::Plan;
 
 /// Output of `dedup` or `rethreshold` that has its `_SUCCESS`.
 pub(crate) struct Finished {
-    /// As the user wrote it.
+    /// Its address, as the user wrote it.
     pub uri: String,
     store: Arc<dyn Store>,
     path: String,

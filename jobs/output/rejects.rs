@@ -196,7 +196,7 @@ impl<'a> LineNumbering<'a> {
         LineNumbering { plan, reading, path: String::new(), numbers: None }
     }
 
-    /// Puts the line into the reason of a reject. To be called in the order of the corpus.
+    /// Puts the line into the reason of a reject. Must be called in the order of the corpus.
     pub fn number(&mut self, reject: &mut Reject) -> Result<()> {
         if self.path != reject.path {
             self.path.clone_from(&reject.path);

@@ -1,8 +1,9 @@
-//! The figures of the map stage, of the block join and of sorting: `scripts/bench/run`, or some of them by a part of
-//! their name: `cargo bench --bench figures -- join`. Seconds are CPU seconds of one thread.
+//! Measures the map stage, the block join and sorting. `scripts/bench/run` prints all figures, and
+//! `cargo bench --bench figures -- join` those with `join` in their names. Seconds are CPU seconds of one
+//! thread.
 //!
-//! `DEDUP_TEST_DATA`: the folder with `corpora/mixed.parquet`; without it the real texts and fingerprints are
-//! left out, and said to be.
+//! `DEDUP_TEST_DATA` names the folder with `corpora/mixed.parquet`. Without it the figures of real texts and
+//! fingerprints are left out, and a line says so.
 
 #![expect(clippy::expect_used, reason = "a benchmark that cannot run should say so and end")]
 
@@ -128,14 +129,14 @@ fn parsed(spec: &str) -> Spec {
     spec.parse().expect("a spec")
 }
 
-/// The texts of mixed.parquet.
+/// Returns the texts of mixed.parquet.
 fn mixed() -> Option<Vec<String>> {
     let mut texts = Vec::new();
     mixed_docs(|text| texts.push(text.to_owned()))?;
     Some(texts)
 }
 
-/// Reads mixed.parquet; the number of its documents.
+/// Calls `each` with every text of mixed.parquet, and returns the number of its documents.
 fn mixed_docs(mut each: impl FnMut(&str)) -> Option<u64> {
     let path = PathBuf::from(std::env::var_os("DEDUP_TEST_DATA")?).join("corpora/mixed.parquet");
     let stores = Stores::new();
@@ -155,7 +156,7 @@ fn mixed_docs(mut each: impl FnMut(&str)) -> Option<u64> {
     Some(docs)
 }
 
-/// Cleans and fingerprints all texts; the CPU seconds that it took.
+/// Job that cleans and fingerprints all texts, and returns the CPU seconds that this took.
 struct Map<'a>(&'a [String]);
 
 impl MethodJob for Map<'_> {
@@ -191,7 +192,7 @@ impl MethodJob for Map<'_> {
     }
 }
 
-/// 10 M fingerprints: all texts again and again, each time with one to three characters changed.
+/// Job that makes 10 M fingerprints of all texts in turn, each time with one to three characters changed.
 struct Repeated<'a>(&'a [String]);
 
 impl MethodJob for Repeated<'_> {
@@ -224,11 +225,11 @@ impl MethodJob for Repeated<'_> {
     }
 
     fn sets(self, _method: SetMethod) -> Vec<Row<u64>> {
-        Vec::new() // no fingerprints, nothing to join by bits
+        Vec::new() // sets have no fingerprints to join by bits
     }
 
     fn zhou(self, _cleaner: Cleaner, _method: Zhou) -> Vec<Row<u64>> {
-        Vec::new() // they are not joined by bits
+        Vec::new() // these fingerprints are not joined by bits
     }
 }
 
@@ -241,7 +242,7 @@ fn kernel_join(rows: &[Row<u64>]) -> usize {
     black_box(&pairs).len()
 }
 
-/// The same on workers of the engine: exchange and join of every block.
+/// Exchanges and joins every block on workers of the engine.
 fn dataflow_join(workers: usize, rows: Vec<Row<u64>>) -> (f64, usize) {
     let results = Group::alone(workers).run(move |worker| {
         let mut mine = RowSpool::new(&SpillBudget::unused());
@@ -258,7 +259,7 @@ fn dataflow_join(workers: usize, rows: Vec<Row<u64>>) -> (f64, usize) {
     results.fold((0.0, 0), |(seconds, pairs), (more, found)| (seconds + more, pairs + found))
 }
 
-/// The workers of one process send each other so many rows together.
+/// Sends `count` rows in all from worker to worker of one process.
 fn exchange(workers: usize, count: u64) -> (f64, usize) {
     let results = Group::alone(workers).run(move |worker| {
         let mine = (worker.index() as u64..count).step_by(workers);
@@ -270,8 +271,8 @@ fn exchange(workers: usize, count: u64) -> (f64, usize) {
     results.fold((0.0, 0), |(seconds, rows), (more, arrived)| (seconds + more, rows + arrived))
 }
 
-/// Two processes, as far as the engine knows, that send each other all their rows; CPU seconds of all their threads from when
-/// they have met.
+/// Sends all rows of each of two processes, which are threads here, to the other one. Returns the CPU seconds
+/// of all their threads since they have connected.
 fn exchange_over_loopback(count: u64) -> (f64, usize) {
     let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
     let addresses = listeners.each_ref().map(|one| one.local_addr().expect("an address").to_string());
@@ -281,7 +282,7 @@ fn exchange_over_loopback(count: u64) -> (f64, usize) {
         let place = Membership { index, addresses: addresses.to_vec(), workers: 1 };
         let lost = |reason: &str| panic!("{reason}");
         let cluster = Group::join(place, [0; 32], b"", Limits::default(), Box::new(lost)).expect("the other");
-        // Once all have met, and again when the time is taken.
+        // The threads wait once until all have connected, and again until the time is taken.
         met.wait();
         met.wait();
         let results = cluster.run(move |worker| {
@@ -303,7 +304,7 @@ fn exchange_over_loopback(count: u64) -> (f64, usize) {
     (seconds, rows)
 }
 
-/// Sorts 20 M records of which every second has the key of the one before; how many keys there are.
+/// Sorts 20 M records, every second of which has the key of the one before, and returns the number of keys.
 fn sorted_groups(scratch: &SpillBudget) -> usize {
     let mut runs = ExternalSort::new(scratch);
     runs.extend((0..20_000_000).map(|i| (random(i / 2), i)));
@@ -315,7 +316,7 @@ fn sorted_groups(scratch: &SpillBudget) -> usize {
     groups
 }
 
-/// Uniform fingerprints, every tenth a copy of an earlier one with 0 to 3 bits flipped.
+/// Returns uniform fingerprints, every tenth of which is a copy of an earlier one with 0 to 3 bits flipped.
 fn uniform(count: u64) -> Vec<Row<u64>> {
     let mut rows: Vec<Row<u64>> = Vec::with_capacity(count as usize);
     for i in 0..count {
@@ -331,13 +332,13 @@ fn uniform(count: u64) -> Vec<Row<u64>> {
     rows
 }
 
-/// Fingerprints with the same last block, and as many uniform ones.
+/// Returns fingerprints with the same last block, and as many uniform ones.
 fn sharing(count: u64) -> Vec<Row<u64>> {
     let shared = |row: Row<u64>| Row { fingerprint: row.fingerprint >> 16 | 7 << 48, ..row };
     uniform(count).into_iter().map(|row| if row.doc.0 % 2 == 0 { shared(row) } else { row }).collect()
 }
 
-/// SplitMix64 of a counter.
+/// Returns the random number of a counter (SplitMix64).
 fn random(i: u64) -> u64 {
     let mut z = (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -345,7 +346,8 @@ fn random(i: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// What `work` returns, and the CPU seconds of this thread that it took, from the kernel's own accounts.
+/// Returns the CPU seconds of this thread that `work` took, as the kernel counts them, and what `work`
+/// returns.
 fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let before = cpu_seconds();
     let result = work();

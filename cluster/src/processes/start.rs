@@ -312,7 +312,7 @@ impl Start {
             if let Err(refusal) = self.check_address(to, address.ip()) {
                 return Ok(Err(refusal));
             }
-            // Twice the server's own limit, so that an answer at its last moment is still heard.
+            // This is twice the server's own limit, so that an answer at its last moment is still heard.
             let patience = self.limits.handshake * 2;
             let deadline = Instant::now() + patience;
             let (from, to) = (self.place.index as u32, to as u32);

@@ -37,8 +37,8 @@ const FIRST_SORT: usize = 1 << 20;
 /// Disk: the records in their encoded form and 16 bytes for each frame. From 65 runs on, the records of runs
 /// that are merged to fewer runs are on disk twice.
 ///
-/// Adding cannot fail: the first error is kept, the records after it are dropped, and [`ExternalSort::check`] and
-/// [`ExternalSort::finish`] return the error.
+/// Adding cannot fail: the first error is kept, the records after it are dropped, and [`ExternalSort::check`]
+/// and [`ExternalSort::finish`] return the error.
 #[must_use = "only `finish` says whether all records are there"]
 pub struct ExternalSort<R> {
     scratch: SpillBudget,

@@ -56,7 +56,7 @@ impl Calls {
             let service = prefix.rsplit('/').next().unwrap_or_default();
             settings.push((format!("dfs.client.failover.random.order.{service}"), "true".to_owned()));
         }
-        // In a task, because it may panic and looks up hosts.
+        // This runs in a task, because it may panic and looks up hosts.
         let client = self.wait(self.limits.call, async move { build(&prefix, &handle, settings) })?;
         Ok(lock(&self.client).insert(client).clone())
     }

@@ -362,7 +362,7 @@ fn with_columns(file: &Bytes, group: usize, change: impl Fn(&mut Vec<ColumnChunk
     Bytes::from(bytes)
 }
 
-/// Found by random bytes: the library allocated memory for as many values as the header of a dictionary
+/// Random bytes found this: the library allocated memory for as many values as the header of a dictionary
 /// claims.
 #[test]
 fn a_dictionary_of_more_values_than_bytes_is_refused() {
@@ -384,7 +384,7 @@ fn a_dictionary_of_more_values_than_bytes_is_refused() {
     assert!(reason.contains("a dictionary of 63 values in 14 bytes"), "{reason}");
 }
 
-/// Found by random bytes: the library panicked when it had to write parts in this codec.
+/// Random bytes found this: the library panicked when it had to write parts in this codec.
 #[test]
 fn a_codec_that_nobody_knows_costs_its_row_group() {
     let (file, _) = checked(WriterVersion::PARQUET_1_0);
@@ -417,7 +417,7 @@ fn a_column_that_claims_the_bytes_of_another_costs_its_row_group() {
     assert_eq!(read.rejects[0].reason, expected);
 }
 
-/// Found by random bytes: the library allocated memory for two billion lengths.
+/// Random bytes found this: the library allocated memory for two billion lengths.
 #[test]
 fn a_page_that_claims_more_lengths_than_it_may_take_is_refused() {
     let texts = StringArray::from_iter_values((0..20_000).map(|row| format!("正文{row:05}")));
@@ -426,8 +426,8 @@ fn a_page_that_claims_more_lengths_than_it_may_take_is_refused() {
         .set_encoding(::parquet::basic::Encoding::DELTA_BYTE_ARRAY)
         .build();
     let file = encoded(&batch_of(vec![("text", Arc::new(texts))]), properties);
-    // Blocks of 128 in 4 miniblocks, 20,000 numbers: once for the shared prefixes, once for the rest of each
-    // text.
+    // The header announces 20,000 numbers in blocks of 128 with 4 miniblocks. It comes once for the shared
+    // prefixes, and once for the rest of each text.
     let header = [0x80, 0x01, 0x04, 0xa0, 0x9c, 0x01];
     let places: Vec<_> = (0..file.len()).filter(|&at| file[at..].starts_with(&header)).collect();
     assert_eq!(places.len(), 2);
