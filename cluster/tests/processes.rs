@@ -38,7 +38,7 @@ fn process() {
     let Ok(place) = std::env::var(PLACE) else { return };
     let (index, addresses) = place.split_once(' ').unwrap();
     let addresses = addresses.split(' ').map(str::to_owned).collect();
-    let place = Membership { index: index.parse().unwrap(), addresses, workers: 2 };
+    let membership = Membership { index: index.parse().unwrap(), addresses, workers: 2 };
     let work = std::env::var(WORK).unwrap();
     cluster::exit_on_panic();
     let limits = Limits { tick: Duration::from_millis(tick_ms(&work)), ..Limits::default() };
@@ -46,7 +46,7 @@ fn process() {
         eprintln!("error: {line}");
         std::process::exit(1);
     };
-    let cluster = Group::join(place, [0; 32], b"", limits, Box::new(on_lost)).unwrap();
+    let cluster = Group::join(membership, [0; 32], b"", limits, Box::new(on_lost)).unwrap();
     cluster.report_panics();
     // The test waits for this line before it does any harm.
     eprintln!("joined");

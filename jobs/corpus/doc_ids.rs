@@ -141,8 +141,8 @@ pub(crate) struct NameSpool {
 
 impl NameSpool {
     /// Begins without a document.
-    pub fn new(scratch: &SpillBudget) -> Self {
-        NameSpool { spool: Spool::new(scratch), numbers: Vec::new() }
+    pub fn new(spill: &SpillBudget) -> Self {
+        NameSpool { spool: Spool::new(spill), numbers: Vec::new() }
     }
 
     /// Adds a document with its id and the length of its text in characters.

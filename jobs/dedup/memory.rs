@@ -85,7 +85,7 @@ impl MemoryOptions {
     ///
     /// # Errors
     /// When the memory is too little for the workers.
-    pub fn scratch(&self, cluster: &Group, method: &Spec) -> Result<SpillBudget> {
+    pub fn spill_budget(&self, cluster: &Group, method: &Spec) -> Result<SpillBudget> {
         let (workers, others) = (cluster.workers(), cluster.processes() as u64 - 1);
         let folder = self.local_dir.as_deref().map_or_else(env::temp_dir, path_of_text);
         let of_workers = |bytes: u64| workers as u64 * bytes;

@@ -111,8 +111,8 @@ pub struct Args {
 /// Returns the least similarity of a pair if `--verify` is not given, or `None` if the pairs of the method
 /// are not verified.
 pub(crate) fn default_verification(method: &Spec) -> Result<Option<Similarity>> {
-    let least = method.approximate().then(|| "0.8".parse());
-    Ok(least.transpose().map_err(WrongUse)?)
+    let threshold = method.approximate().then(|| "0.8".parse());
+    Ok(threshold.transpose().map_err(WrongUse)?)
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +127,7 @@ impl FromStr for Verification {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.split_once(':') {
             None if text == "none" => Ok(Verification::None),
-            Some(("jaccard", least)) => Ok(Verification::Jaccard(least.parse()?)),
+            Some(("jaccard", threshold)) => Ok(Verification::Jaccard(threshold.parse()?)),
             _ => Err("expected jaccard:T or none".to_owned()),
         }
     }
@@ -165,7 +165,7 @@ fn run_with(common: &Common, cluster: &Arc<Group>, mut args: Args) -> Result<u8>
     args.method = args.method.for_corpus(plan.bytes());
     let verify = args.verify()?;
     let reading = args.input.reading()?;
-    let scratch = args.memory.scratch(cluster, &args.method)?;
+    let spill = args.memory.spill_budget(cluster, &args.method)?;
     let configuration = args.configuration(verify, inputs, cluster.all_workers())?;
     let key = args.key(&configuration, &lexicon, earlier.as_ref(), &plan, cluster)?;
     let run = DedupRun {
@@ -194,7 +194,7 @@ fn run_with(common: &Common, cluster: &Arc<Group>, mut args: Args) -> Result<u8>
     let watch = run.start()?;
     let outcome = run.claim().and_then(|folder| {
         let Some(folder) = folder else { return Ok(Outcome::default()) };
-        let written = search_and_write(&run, &folder, &lexicon, earlier, scratch);
+        let written = search_and_write(&run, &folder, &lexicon, earlier, spill);
         folder.close(written)
     });
     run.end(watch, outcome)
@@ -206,7 +206,7 @@ fn search_and_write(
     folder: &OutputFolder,
     lexicon: &Lexicon,
     statistics: Option<Statistics>,
-    scratch: SpillBudget,
+    spill: SpillBudget,
 ) -> Result<Outcome> {
     if let Some(finished) = run.finish_earlier(folder)? {
         return Ok(finished);
@@ -230,7 +230,7 @@ fn search_and_write(
         secret: outputs.secret(&run.cluster)?,
         max_rejects: run.max_rejects,
         outputs,
-        scratch,
+        scratch: spill,
     };
     let found = run.method.with(lexicon, &statistics, search)??;
     run.write(folder, found)
@@ -273,7 +273,7 @@ impl Args {
                     "{method} compares the features of every pair itself: leave --verify out"
                 )))
             }
-            Some(Verification::Jaccard(least)) => Ok(Some(least)),
+            Some(Verification::Jaccard(threshold)) => Ok(Some(threshold)),
             Some(Verification::None) => Ok(None),
             None => default_verification(method),
         }

@@ -40,7 +40,7 @@ pub(crate) enum Keep {
 
 /// Returns the value of `--verify` that stands for a least similarity.
 pub(crate) fn verified_by(verify: Option<Similarity>) -> String {
-    verify.map_or("none".to_owned(), |least| format!("jaccard:{least}"))
+    verify.map_or("none".to_owned(), |threshold| format!("jaccard:{threshold}"))
 }
 
 /// A run that writes an output of `dedup`, as one process of the job sees it.
@@ -187,17 +187,17 @@ impl DedupRun<'_> {
     pub fn write(&self, folder: &OutputFolder, found: SearchResult) -> Result<Outcome> {
         let cluster = self.cluster.as_ref();
         let mut decided = None;
-        let fates = cluster.reduce_scatter(found, |found| -> Result<_> {
+        let verdicts = cluster.reduce_scatter(found, |found| -> Result<_> {
             let found = self.check(SearchResult::join(found))?;
-            let (summary, fates) = self.decide(found, folder)?;
+            let (summary, verdicts) = self.decide(found, folder)?;
             decided = Some(summary);
-            Ok(fates.parts(cluster))
+            Ok(verdicts.parts(cluster))
         })?;
         if folder.is_rehearsal() {
             // The guards have passed, and the earlier run, which decided the same, has written the files.
             return folder.decided().map_or(Ok(Outcome::default()), |job| self.finish_decided(folder, job));
         }
-        let (written, files) = write(&self.plan, &self.reading, &fates, folder, cluster, &self.progress)?;
+        let (written, files) = write(&self.plan, &self.reading, &verdicts, folder, cluster, &self.progress)?;
         let spilled_bytes = self.progress.spilled_bytes.load(Ordering::Relaxed);
         let process = ResourceUsage { spilled_bytes, ..ResourceUsage::measure() };
         let done = Done { written, files, process, stages: self.progress.totals() };

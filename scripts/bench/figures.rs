@@ -68,12 +68,12 @@ fn main() {
     for (memory, budget) in [("in memory", None), ("in a tenth of the memory", Some(32_000_000))] {
         let name = format!("sort of 16-byte records into groups, 20 M, {memory}");
         if wanted(&name) {
-            let scratch = SpillBudget::new(&std::env::temp_dir(), budget);
-            let (seconds, groups) = timed(|| sorted_groups(&scratch));
+            let spill = SpillBudget::new(&std::env::temp_dir(), budget);
+            let (seconds, groups) = timed(|| sorted_groups(&spill));
             figure(
                 &name,
                 seconds,
-                format!("{groups} groups, {} MB spilled", scratch.spilled().bytes / 1_000_000),
+                format!("{groups} groups, {} MB spilled", spill.spilled().bytes / 1_000_000),
             );
         }
     }
@@ -277,14 +277,15 @@ fn exchange_over_loopback(count: u64) -> (f64, usize) {
     let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
     let addresses = listeners.each_ref().map(|one| one.local_addr().expect("an address").to_string());
     drop(listeners);
-    let (addresses, met) = (&addresses, &Barrier::new(3));
+    let (addresses, barrier) = (&addresses, &Barrier::new(3));
     let process = move |index: usize| {
-        let place = Membership { index, addresses: addresses.to_vec(), workers: 1 };
+        let membership = Membership { index, addresses: addresses.to_vec(), workers: 1 };
         let lost = |reason: &str| panic!("{reason}");
-        let cluster = Group::join(place, [0; 32], b"", Limits::default(), Box::new(lost)).expect("the other");
+        let cluster =
+            Group::join(membership, [0; 32], b"", Limits::default(), Box::new(lost)).expect("the other");
         // The threads wait once until all have connected, and again until the time is taken.
-        met.wait();
-        met.wait();
+        barrier.wait();
+        barrier.wait();
         let results = cluster.run(move |worker| {
             let rows = (0..count).map(|i| Row { fingerprint: i, doc: DocId(i) });
             Ok::<_, cluster::Error>(shuffle(worker, "Rows", rows, move |_| 1 - index as u64).len())
@@ -294,9 +295,9 @@ fn exchange_over_loopback(count: u64) -> (f64, usize) {
     };
     let (before, rows) = std::thread::scope(|scope| {
         let threads = [0, 1].map(|index| scope.spawn(move || process(index)));
-        met.wait();
+        barrier.wait();
         let before = clock_gettime(ClockId::ProcessCPUTime);
-        met.wait();
+        barrier.wait();
         (before, threads.map(|thread| thread.join().expect("a process")).iter().sum())
     });
     let after = clock_gettime(ClockId::ProcessCPUTime);
@@ -305,8 +306,8 @@ fn exchange_over_loopback(count: u64) -> (f64, usize) {
 }
 
 /// Sorts 20 M records, every second of which has the key of the one before, and returns the number of keys.
-fn sorted_groups(scratch: &SpillBudget) -> usize {
-    let mut runs = ExternalSort::new(scratch);
+fn sorted_groups(spill: &SpillBudget) -> usize {
+    let mut runs = ExternalSort::new(spill);
     runs.extend((0..20_000_000).map(|i| (random(i / 2), i)));
     let mut sorted = runs.finish().expect("room on the disk");
     let same = |a: &(u64, u64), b: &(u64, u64)| a.0 == b.0;

@@ -63,21 +63,21 @@ impl Group {
     /// [`Error::Processes`] when a process does not come in time or comes with another `job`, when the own
     /// address cannot be used, or when it is not loopback and the token is empty.
     pub fn join(
-        place: Membership,
+        membership: Membership,
         job: [u8; 32],
         token: &[u8],
         limits: Limits,
         on_lost: Box<dyn Fn(&str) + Send + Sync>,
     ) -> Result<Group, Error> {
-        let workers = place.workers;
-        if place.index >= place.addresses.len() {
-            let (index, processes) = (place.index, place.addresses.len());
+        let workers = membership.workers;
+        if membership.index >= membership.addresses.len() {
+            let (index, processes) = (membership.index, membership.addresses.len());
             return Err(Error::Processes { reason: format!("process {index} is not one of {processes}") });
         }
-        if place.addresses.len() == 1 {
+        if membership.addresses.len() == 1 {
             return Ok(Group::alone(workers));
         }
-        let control = Arc::new(Control::new(place, limits, on_lost));
+        let control = Arc::new(Control::new(membership, limits, on_lost));
         match start::rendezvous(&control, job, token) {
             Ok(data) => {
                 let data = Mutex::new(Some(data));
@@ -93,12 +93,12 @@ impl Group {
 
     /// Returns the index of this process.
     pub fn index(&self) -> usize {
-        self.others.as_ref().map_or(0, |others| others.control.place.index)
+        self.others.as_ref().map_or(0, |others| others.control.membership.index)
     }
 
     /// Returns the number of processes.
     pub fn processes(&self) -> usize {
-        self.others.as_ref().map_or(1, |others| others.control.place.addresses.len())
+        self.others.as_ref().map_or(1, |others| others.control.membership.addresses.len())
     }
 
     /// Returns the number of threads of this process.

@@ -15,7 +15,7 @@ use crate::record::{DocId, Record};
 /// [`Spool::scan`] return the error.
 #[must_use = "only `check` and `scan` say whether all documents are there"]
 pub struct Spool {
-    scratch: SpillBudget,
+    spill: SpillBudget,
     /// Least number of numbers in a frame.
     frame: usize,
     /// The first documents: the id of each, the count of its numbers, and the numbers.
@@ -31,10 +31,10 @@ const LEAST_FRAME_BYTES: usize = 4 << 10;
 
 impl Spool {
     /// Makes an empty list.
-    pub fn new(scratch: &SpillBudget) -> Self {
-        let frame_bytes = scratch.budget().map_or(FRAME_BYTES, |bytes| bytes / 4);
+    pub fn new(spill: &SpillBudget) -> Self {
+        let frame_bytes = spill.budget().map_or(FRAME_BYTES, |bytes| bytes / 4);
         Spool {
-            scratch: scratch.clone(),
+            spill: spill.clone(),
             frame: frame_bytes.clamp(LEAST_FRAME_BYTES, FRAME_BYTES) / u64::BYTES,
             held: Vec::new(),
             frames: None,
@@ -46,7 +46,7 @@ impl Spool {
     /// Adds a document.
     pub fn push(&mut self, doc: DocId, numbers: &[u64]) {
         let most =
-            self.scratch.budget().map_or(usize::MAX, |bytes| (bytes / u64::BYTES).saturating_sub(self.frame));
+            self.spill.budget().map_or(usize::MAX, |bytes| (bytes / u64::BYTES).saturating_sub(self.frame));
         let fits =
             self.frames.is_none() && self.last.is_empty() && self.held.len() + numbers.len() + 2 <= most;
         let to = if fits { &mut self.held } else { &mut self.last };
@@ -90,7 +90,7 @@ impl Spool {
     fn spill(&mut self) -> Result<(), Error> {
         let frames = match &mut self.frames {
             Some(frames) => frames,
-            none => none.insert(self.scratch.frames()?),
+            none => none.insert(self.spill.frames()?),
         };
         let bytes = self.last.len() * u64::BYTES;
         frames.append(bytes, bytes, |bytes| {
@@ -117,8 +117,8 @@ mod tests {
 
     type Docs = Vec<(u64, Vec<u64>)>;
 
-    fn spool(docs: &Docs, scratch: &SpillBudget) -> Spool {
-        let mut spool = Spool::new(scratch);
+    fn spool(docs: &Docs, spill: &SpillBudget) -> Spool {
+        let mut spool = Spool::new(spill);
         docs.iter().for_each(|(doc, numbers)| spool.push(DocId(*doc), numbers));
         spool
     }
@@ -140,12 +140,12 @@ mod tests {
             budget in prop_oneof![Just(None), (0_usize..1_000_000).prop_map(Some)],
         ) {
             let docs: Docs = sizes.iter().zip(1..).map(|(&size, doc)| (doc, (doc..).take(size).collect())).collect();
-            let scratch = Twin::default().scratch(budget);
-            let spool = spool(&docs, &scratch);
+            let spill = Twin::default().scratch(budget);
+            let spool = spool(&docs, &spill);
             prop_assert_eq!(scanned(&spool).unwrap(), &docs[..]);
             prop_assert_eq!(scanned(&spool).unwrap(), docs);
             prop_assert!(spool.held.len() * 8 <= budget.unwrap_or(usize::MAX));
-            prop_assert!(budget.is_some() || scratch.spilled().files == 0);
+            prop_assert!(budget.is_some() || spill.spilled().files == 0);
         }
     }
 
