@@ -93,9 +93,9 @@ impl Common {
             say(cluster::shown(&format!("error: {line}")));
             process::exit(1);
         };
-        let cluster = Group::join(membership, job, token, Limits::default(), Box::new(lost))?;
-        cluster.report_panics();
-        Ok(cluster)
+        let group = Group::join(membership, job, token, Limits::default(), Box::new(lost))?;
+        group.report_panics();
+        Ok(group)
     }
 
     /// Returns the number of this process in the job.

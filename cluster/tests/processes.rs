@@ -46,8 +46,8 @@ fn process() {
         eprintln!("error: {line}");
         std::process::exit(1);
     };
-    let cluster = Group::join(membership, [0; 32], b"", limits, Box::new(on_lost)).unwrap();
-    cluster.report_panics();
+    let group = Group::join(membership, [0; 32], b"", limits, Box::new(on_lost)).unwrap();
+    group.report_panics();
     // The test waits for this line before it does any harm.
     eprintln!("joined");
     let (_held, ended) = mpsc::channel::<()>();
@@ -58,8 +58,8 @@ fn process() {
             let _ = ended.recv();
         }
         "gather" => {
-            let gathered = cluster.gather(vec![]).unwrap();
-            cluster.broadcast(gathered.map(|_| vec![])).unwrap();
+            let gathered = group.gather(vec![]).unwrap();
+            group.broadcast(gathered.map(|_| vec![])).unwrap();
         }
         "silent" => {
             // This process neither gathers nor ends.
@@ -67,13 +67,13 @@ fn process() {
         }
         _ => {}
     }
-    let result = cluster.run(move |worker| exchange(worker, &work));
+    let result = group.run(move |worker| exchange(worker, &work));
     if let Err(error) = result {
         eprintln!("own error: {error}");
-        cluster.fail(&error.to_string());
+        group.fail(&error.to_string());
         std::process::exit(3);
     }
-    cluster.leave().unwrap();
+    group.leave().unwrap();
     eprintln!("left");
 }
 

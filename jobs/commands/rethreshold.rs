@@ -98,7 +98,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         common,
         stores: &stores,
         job: "rethreshold",
-        cluster: Arc::new(Group::alone(common.workers())),
+        group: Arc::new(Group::alone(common.workers())),
         start,
         plan: Arc::new(input.plan),
         reading: input.reading,

@@ -85,8 +85,8 @@ impl MemoryOptions {
     ///
     /// # Errors
     /// When the memory is too little for the workers.
-    pub fn spill_budget(&self, cluster: &Group, method: &Spec) -> Result<SpillBudget> {
-        let (workers, others) = (cluster.workers(), cluster.processes() as u64 - 1);
+    pub fn spill_budget(&self, group: &Group, method: &Spec) -> Result<SpillBudget> {
+        let (workers, others) = (group.workers(), group.processes() as u64 - 1);
         let folder = self.local_dir.as_deref().map_or_else(env::temp_dir, path_of_text);
         let of_workers = |bytes: u64| workers as u64 * bytes;
         let words = if method.cuts_words() { WORDS_BYTES } else { 0 };

@@ -135,25 +135,25 @@ impl FromStr for Verification {
 
 /// Runs the job as one of its processes. Returns the exit code: 0, or 3 if records were rejected.
 pub fn run(common: &Common, args: Args) -> Result<u8> {
-    let cluster = Arc::new(common.join(&args)?);
-    let result = run_with(common, &cluster, args).and_then(|code| {
-        for gone in cluster.leave()? {
+    let group = Arc::new(common.join(&args)?);
+    let result = run_with(common, &group, args).and_then(|code| {
+        for gone in group.leave()? {
             common.warn(format_args!("{gone}; the output was complete by then"));
         }
         Ok(code)
     });
     if let Err(error) = &result {
-        cluster.fail(&format!("{error:#}"));
+        group.fail(&format!("{error:#}"));
     }
     result
 }
 
-fn run_with(common: &Common, cluster: &Arc<Group>, mut args: Args) -> Result<u8> {
+fn run_with(common: &Common, group: &Arc<Group>, mut args: Args) -> Result<u8> {
     let start = Instant::now();
     let stores = Stores::new();
     let paths = std::mem::take(&mut args.paths);
     let (output, inputs) = output_and_inputs(&paths)?;
-    if let Some((record, block)) = args.memory.of_records(cluster.workers()) {
+    if let Some((record, block)) = args.memory.of_records(group.workers()) {
         args.input.max_record_bytes.get_or_insert(record);
         args.input.block_bytes = Some(block);
     }
@@ -161,18 +161,18 @@ fn run_with(common: &Common, cluster: &Arc<Group>, mut args: Args) -> Result<u8>
     let earlier = args.statistics.as_deref();
     let earlier = earlier.map(|uri| corpus_counts::read(&stores, uri, &args.method, &lexicon)).transpose()?;
     let plan = Arc::new(args.input.plan(&stores, inputs)?);
-    check_same_input(&plan, cluster)?;
+    check_same_input(&plan, group)?;
     args.method = args.method.for_corpus(plan.bytes());
     let verify = args.verify()?;
     let reading = args.input.reading()?;
-    let spill = args.memory.spill_budget(cluster, &args.method)?;
-    let configuration = args.configuration(verify, inputs, cluster.all_workers())?;
-    let key = args.key(&configuration, &lexicon, earlier.as_ref(), &plan, cluster)?;
+    let spill = args.memory.spill_budget(group, &args.method)?;
+    let configuration = args.configuration(verify, inputs, group.all_workers())?;
+    let key = args.key(&configuration, &lexicon, earlier.as_ref(), &plan, group)?;
     let run = DedupRun {
         common,
         stores: &stores,
         job: "dedup",
-        cluster: Arc::clone(cluster),
+        group: Arc::clone(group),
         start,
         plan,
         reading,
@@ -214,10 +214,10 @@ fn search_and_write(
     let statistics = match statistics {
         Some(statistics) => statistics,
         None => {
-            corpus_counts::count(run.method, lexicon, &run.plan, &run.reading, &run.cluster, &run.progress)?
+            corpus_counts::count(run.method, lexicon, &run.plan, &run.reading, &run.group, &run.progress)?
         }
     };
-    if run.cluster.index() == 0 {
+    if run.group.index() == 0 {
         corpus_counts::write(folder, run.method, lexicon, &statistics)?;
     }
     let outputs = folder.map_outputs();
@@ -225,9 +225,9 @@ fn search_and_write(
         plan: Arc::clone(&run.plan),
         reading: run.reading.clone(),
         verify: run.verify,
-        cluster: Arc::clone(&run.cluster),
+        cluster: Arc::clone(&run.group),
         progress: Arc::clone(&run.progress),
-        secret: outputs.secret(&run.cluster)?,
+        secret: outputs.secret(&run.group)?,
         max_rejects: run.max_rejects,
         outputs,
         scratch: spill,
@@ -246,9 +246,9 @@ impl Args {
         lexicon: &Lexicon,
         statistics: Option<&Statistics>,
         plan: &Plan,
-        cluster: &Group,
+        group: &Group,
     ) -> Result<Option<Key>> {
-        if cluster.index() > 0 {
+        if group.index() > 0 {
             return Ok(None);
         }
         let words = [&lexicon.stop_words, &lexicon.user_words].map(|words| hash::bytes(words.as_bytes()));

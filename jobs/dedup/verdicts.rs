@@ -31,11 +31,11 @@ pub(crate) struct Verdicts {
 impl Verdicts {
     /// Divides the removed documents among the processes, each of which gets those of its splits. Process 0
     /// gets all names, and nothing of it is copied; the others get the names that they write.
-    pub fn parts(mut self, cluster: &Group) -> Vec<Verdicts> {
-        let process = |doc: DocId| splits::process_of(doc.split(), cluster);
+    pub fn parts(mut self, group: &Group) -> Vec<Verdicts> {
+        let process = |doc: DocId| splits::process_of(doc.split(), group);
         self.removed.sort_unstable_by_key(|member| (process(member.doc), member.doc));
         let mut parts = Vec::new();
-        for index in (1..cluster.processes()).rev() {
+        for index in (1..group.processes()).rev() {
             let first = self.removed.partition_point(|member| process(member.doc) < index);
             let removed = self.removed.split_off(first);
             let mut docs: Vec<DocId> = removed.iter().flat_map(named).collect();

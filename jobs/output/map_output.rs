@@ -52,9 +52,9 @@ impl MapOutputs {
     }
 
     /// Returns the secret of the run, which is kept beside its map outputs. Process 0 makes or finds it.
-    pub fn secret(&self, cluster: &Group) -> Result<Secret> {
+    pub fn secret(&self, group: &Group) -> Result<Secret> {
         let path = format!("{}/secret", self.folder);
-        let words = cluster.all_reduce((), |_| -> Result<_> {
+        let words = group.all_reduce((), |_| -> Result<_> {
             if let Some(words) = self.kept_secret(&path)? {
                 return Ok(words);
             }

@@ -281,16 +281,16 @@ fn exchange_over_loopback(count: u64) -> (f64, usize) {
     let process = move |index: usize| {
         let membership = Membership { index, addresses: addresses.to_vec(), workers: 1 };
         let lost = |reason: &str| panic!("{reason}");
-        let cluster =
+        let group =
             Group::join(membership, [0; 32], b"", Limits::default(), Box::new(lost)).expect("the other");
         // The threads wait once until all have connected, and again until the time is taken.
         barrier.wait();
         barrier.wait();
-        let results = cluster.run(move |worker| {
+        let results = group.run(move |worker| {
             let rows = (0..count).map(|i| Row { fingerprint: i, doc: DocId(i) });
             Ok::<_, cluster::Error>(shuffle(worker, "Rows", rows, move |_| 1 - index as u64).len())
         });
-        cluster.leave().expect("the other to end too");
+        group.leave().expect("the other to end too");
         results.expect("a worker")[0]
     };
     let (before, rows) = std::thread::scope(|scope| {

@@ -99,7 +99,7 @@ fn two(limits: &Limits) -> (Middle, [Joined; 2]) {
 #[test]
 fn who_only_passes_everything_on_disturbs_nobody() {
     let (_middle, joined) = two(&Limits::default());
-    let leaving = joined.map(|(cluster, _)| thread::spawn(move || cluster.unwrap().leave()));
+    let leaving = joined.map(|(group, _)| thread::spawn(move || group.unwrap().leave()));
     leaving.into_iter().for_each(|thread| assert!(thread.join().unwrap().unwrap().is_empty()));
 }
 

@@ -52,10 +52,10 @@ fn each<T: Send + 'static>(
     let start = |membership: Membership| {
         let (work, all_there) = (work.clone(), Arc::clone(&all_there));
         thread::spawn(move || {
-            let (cluster, lost) = join(membership, Limits::default());
-            let cluster = cluster.unwrap();
+            let (group, lost) = join(membership, Limits::default());
+            let group = group.unwrap();
             all_there.wait();
-            work(cluster, lost)
+            work(group, lost)
         })
     };
     let threads: Vec<_> = memberships(&addresses(count), workers).map(start).collect();

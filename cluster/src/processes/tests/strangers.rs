@@ -151,10 +151,10 @@ fn no_stranger_disturbs_a_start_and_none_gets_in() {
     strangers.extend(disturb(&addresses[0]));
     strangers.extend((0..200).map(|_| connect(&addresses[0])));
     let third = starting(memberships.next().unwrap());
-    let clusters: Vec<_> = [first, second, third]
+    let groups: Vec<_> = [first, second, third]
         .into_iter()
         .map(|thread| thread.join().unwrap())
-        .map(|(cluster, lost)| (cluster.unwrap(), lost))
+        .map(|(group, lost)| (group.unwrap(), lost))
         .collect();
     assert!(begun.elapsed() < PATIENCE);
     strangers.into_iter().for_each(assert_refused);
@@ -162,8 +162,7 @@ fn no_stranger_disturbs_a_start_and_none_gets_in() {
         let error = TcpStream::connect(address).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "the port of {address}");
     }
-    let leaving: Vec<_> =
-        clusters.into_iter().map(|(cluster, _)| thread::spawn(move || cluster.leave())).collect();
+    let leaving: Vec<_> = groups.into_iter().map(|(group, _)| thread::spawn(move || group.leave())).collect();
     leaving.into_iter().for_each(|thread| assert!(thread.join().unwrap().unwrap().is_empty()));
 }
 
