@@ -19,10 +19,10 @@ const PROGRAM_BYTES: u64 = 16 << 20;
 const WORKER_BYTES: u64 = 8 << 20;
 /// Bytes of the dictionary by which texts are cut into words. Measured: docs/design/0022.
 const WORDS_BYTES: u64 = 48 << 20;
-/// Bytes of the engine's network buffers for each other process: so many for each worker, and once more for
-/// the process.
+/// Bytes of the engine's network buffers between a worker and each other process. The process itself needs as
+/// many again for each other process.
 const CONNECTION_BYTES: u64 = 1 << 20;
-/// Smallest share of a worker, besides, in bytes.
+/// Smallest share of a worker for its records, in bytes.
 const LEAST_BYTES: u64 = 2 << 20;
 /// Smallest share of a worker that counts features, in bytes.
 const COUNTERS_BYTES: u64 = 32 << 20;
