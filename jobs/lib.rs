@@ -40,9 +40,9 @@ pub struct Common {
     progress: ProgressOptions,
     #[command(flatten)]
     processes: ProcessOptions,
-    /// Place of this process among several, once [`Common::start`] has found that there are several.
+    /// Role of this process among several, once [`Common::start`] has found that there are several.
     #[arg(skip)]
-    place: Option<ProcessRole>,
+    role: Option<ProcessRole>,
 }
 
 impl Common {
@@ -58,7 +58,7 @@ impl Common {
         let start = self.processes.start(self.workers, self.progress.quiet, |name| env::var(name).ok())?;
         let processes = match &start {
             ProcessTask::Launch(launch) => launch.addresses.len(),
-            ProcessTask::Process(place) => place.addresses.len(),
+            ProcessTask::Process(role) => role.addresses.len(),
             ProcessTask::Alone(_) => 1,
         };
         if processes > 1 && !several {
@@ -66,9 +66,9 @@ impl Common {
         }
         match start {
             ProcessTask::Launch(launch) => return Ok(Some(launch)),
-            ProcessTask::Process(place) => {
-                self.workers = Some(place.workers);
-                self.place = Some(place);
+            ProcessTask::Process(role) => {
+                self.workers = Some(role.workers);
+                self.role = Some(role);
             }
             ProcessTask::Alone(workers) => self.workers = Some(workers),
         }
@@ -81,27 +81,27 @@ impl Common {
     /// # Errors
     /// When another process is not the same program or was not asked for the same.
     fn join(&self, asked: &impl fmt::Debug) -> anyhow::Result<Group> {
-        let Some(place) = &self.place else { return Ok(Group::alone(self.workers())) };
+        let Some(role) = &self.role else { return Ok(Group::alone(self.workers())) };
         let program = hash_of_program().context("could not read this program")?;
         let mut job = [0; 32];
         job[..16].copy_from_slice(&program.to_le_bytes());
         job[16..].copy_from_slice(&xxh3_128(format!("{asked:?}").as_bytes()).to_le_bytes());
-        let token = place.token.as_ref().map_or(&[][..], |token| &token.0);
-        let ProcessRole { index, workers, .. } = *place;
-        let place = cluster::Membership { index, addresses: place.addresses.clone(), workers };
+        let token = role.token.as_ref().map_or(&[][..], |token| &token.0);
+        let ProcessRole { index, workers, .. } = *role;
+        let membership = cluster::Membership { index, addresses: role.addresses.clone(), workers };
         let lost = |line: &str| {
             say(cluster::shown(&format!("error: {line}")));
             process::exit(1);
         };
-        let cluster = Group::join(place, job, token, Limits::default(), Box::new(lost))?;
-        cluster.report_panics();
-        Ok(cluster)
+        let group = Group::join(membership, job, token, Limits::default(), Box::new(lost))?;
+        group.report_panics();
+        Ok(group)
     }
 
     /// Returns the number of this process in the job.
     #[cfg(feature = "faults")]
     pub fn index(&self) -> usize {
-        self.place.as_ref().map_or(0, |place| place.index)
+        self.role.as_ref().map_or(0, |role| role.index)
     }
 
     /// Returns the number of worker threads of this process.

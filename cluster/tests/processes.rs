@@ -38,7 +38,7 @@ fn process() {
     let Ok(place) = std::env::var(PLACE) else { return };
     let (index, addresses) = place.split_once(' ').unwrap();
     let addresses = addresses.split(' ').map(str::to_owned).collect();
-    let place = Membership { index: index.parse().unwrap(), addresses, workers: 2 };
+    let membership = Membership { index: index.parse().unwrap(), addresses, workers: 2 };
     let work = std::env::var(WORK).unwrap();
     cluster::exit_on_panic();
     let limits = Limits { tick: Duration::from_millis(tick_ms(&work)), ..Limits::default() };
@@ -46,8 +46,8 @@ fn process() {
         eprintln!("error: {line}");
         std::process::exit(1);
     };
-    let cluster = Group::join(place, [0; 32], b"", limits, Box::new(on_lost)).unwrap();
-    cluster.report_panics();
+    let group = Group::join(membership, [0; 32], b"", limits, Box::new(on_lost)).unwrap();
+    group.report_panics();
     // The test waits for this line before it does any harm.
     eprintln!("joined");
     let (_held, ended) = mpsc::channel::<()>();
@@ -58,8 +58,8 @@ fn process() {
             let _ = ended.recv();
         }
         "gather" => {
-            let gathered = cluster.gather(vec![]).unwrap();
-            cluster.broadcast(gathered.map(|_| vec![])).unwrap();
+            let gathered = group.gather(vec![]).unwrap();
+            group.broadcast(gathered.map(|_| vec![])).unwrap();
         }
         "silent" => {
             // This process neither gathers nor ends.
@@ -67,13 +67,13 @@ fn process() {
         }
         _ => {}
     }
-    let result = cluster.run(move |worker| exchange(worker, &work));
+    let result = group.run(move |worker| exchange(worker, &work));
     if let Err(error) = result {
         eprintln!("own error: {error}");
-        cluster.fail(&error.to_string());
+        group.fail(&error.to_string());
         std::process::exit(3);
     }
-    cluster.leave().unwrap();
+    group.leave().unwrap();
     eprintln!("left");
 }
 
@@ -322,7 +322,7 @@ fn a_frozen_process_ends_all_others_within_15_s_and_itself_when_it_thaws() {
 fn a_job_that_was_stopped_as_a_whole_goes_on() {
     let mut job = Job::start(&["end"; 3]);
     (0..3).for_each(|process| job.signal(process, Signal::STOP));
-    // Twice the silence that counts as death with this job's ticks.
+    // This is twice the silence that counts as death with this job's ticks.
     thread::sleep(Duration::from_secs(8));
     for process in 0..3 {
         job.signal(process, Signal::CONT);

@@ -1,7 +1,6 @@
 //! Errors of reading or writing a corpus.
 
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 /// Failure of reading or writing a file.
 #[derive(Debug)]

@@ -59,7 +59,8 @@ pub struct Reading {
     /// and never held in memory.
     pub max_record_bytes: usize,
     /// Memory for what contains records, in addition to the longest record: a window of Zstandard, a block of
-    /// a SequenceFile, the pages of Parquet. In bytes, at least [`Reading::LEAST_BLOCK_BYTES`].
+    /// a SequenceFile, the pages of Parquet. It is given in bytes, and is at least
+    /// [`Reading::LEAST_BLOCK_BYTES`].
     pub block_bytes: usize,
     /// Processes that read Word and PDF documents.
     pub extractors: Arc<Extractors>,

@@ -70,8 +70,8 @@ pub(crate) fn lexicon(directory: &str, stop_words: Option<&str>, user_dict: Opti
 
 fn words(directory: &str, file: Option<&str>) -> Result<String> {
     let Some(file) = file else { return Ok(String::new()) };
-    let place = path_of_text(directory).join(path_of_text(file));
-    text_of_file(&text_of_path(place.as_os_str()))
+    let path = path_of_text(directory).join(path_of_text(file));
+    text_of_file(&text_of_path(path.as_os_str()))
 }
 
 /// Returns the text of a local file, without a byte order mark.

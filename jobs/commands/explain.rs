@@ -138,7 +138,7 @@ fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> R
     let statistics = corpus_counts::count(&args.method, lexicon, &plan, &reading, &cluster, &progress)?;
     let folder = tempfile::tempdir()?;
     let outputs = MapOutputs::new(Arc::new(Local), text_of_path(folder.path().as_os_str()));
-    let (plan, scratch) = (Arc::new(plan), SpillBudget::unused());
+    let (plan, spill) = (Arc::new(plan), SpillBudget::unused());
     let search = CorpusSearch {
         plan,
         reading,
@@ -147,7 +147,7 @@ fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> R
         max_rejects: None,
         outputs,
         secret: Secret::random(),
-        scratch,
+        spill,
     };
     let found = search.run(args.method.method(lexicon, &statistics, verify)?)?;
     if found.docs < 2 {

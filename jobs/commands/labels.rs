@@ -38,7 +38,7 @@ pub(crate) struct Labels {
 /// True pairs, by the numbers of the documents.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Truth {
-    /// For each of these pairs, whether the two are the same; nothing is known of other pairs.
+    /// Pairs that are labelled as the same (`true`) or as different; nothing is known of other pairs.
     Judged(Vec<(u32, u32, bool)>),
     /// These pairs are the same, and no other pairs of the corpus are.
     Whole(Vec<(u32, u32)>),

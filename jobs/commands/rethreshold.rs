@@ -70,8 +70,8 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         None => {
             bail!(WrongUse(format!("the method of \"{old}\" has no least similarity that could be raised")))
         }
-        Some(least) if args.threshold < **least => bail!(WrongUse(format!(
-            "\"{old}\" has the pairs from {least} on; those from {} on take a new run of dedup",
+        Some(lowest) if args.threshold < **lowest => bail!(WrongUse(format!(
+            "\"{old}\" has the pairs from {lowest} on; those from {} on take a new run of dedup",
             args.threshold
         ))),
         Some(_) => {}
@@ -98,7 +98,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         common,
         stores: &stores,
         job: "rethreshold",
-        cluster: Arc::new(Group::alone(common.workers())),
+        group: Arc::new(Group::alone(common.workers())),
         start,
         plan: Arc::new(input.plan),
         reading: input.reading,
@@ -127,12 +127,17 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
 }
 
 /// Writes the output from the pairs and rejects of the finished one.
-fn write(run: &DedupRun, folder: &OutputFolder, finished: &Finished, least: Similarity) -> Result<Outcome> {
+fn write(
+    run: &DedupRun,
+    folder: &OutputFolder,
+    finished: &Finished,
+    threshold: Similarity,
+) -> Result<Outcome> {
     let lexicon = finished.lexicon()?;
     let statistics = corpus_counts::of_output(run.stores, &finished.uri, run.method, &lexicon)?;
     corpus_counts::write(folder, run.method, &lexicon, &statistics)?;
     let rejects = rejects(finished, folder, run.plan.splits.len())?;
-    run.write(folder, SearchResult { rejects, ..found(finished, least)? })
+    run.write(folder, SearchResult { rejects, ..found(finished, threshold)? })
 }
 
 /// Copies the rejects of the finished output to the map outputs of the splits, where a search would have put
@@ -162,8 +167,8 @@ fn rejects(finished: &Finished, folder: &OutputFolder, splits: usize) -> Result<
 }
 
 /// Returns the search result that the finished output was made from, without the pairs below the threshold.
-fn found(finished: &Finished, least: Similarity) -> Result<SearchResult> {
-    // For each document that is identical to an earlier one, the earliest of these.
+fn found(finished: &Finished, threshold: Similarity) -> Result<SearchResult> {
+    // Leads from each document that is identical to an earlier one to the earliest of these.
     let mut firsts = BTreeMap::<DocId, DocId>::new();
     let mut near = Vec::new();
     finished.pairs(|row| {
@@ -171,7 +176,10 @@ fn found(finished: &Finished, least: Similarity) -> Result<SearchResult> {
         if row.identical {
             let first = firsts.entry(high).or_insert(low);
             *first = low.min(*first);
-        } else if row.similarity >= Some(least) && !firsts.contains_key(&low) && !firsts.contains_key(&high) {
+        } else if row.similarity >= Some(threshold)
+            && !firsts.contains_key(&low)
+            && !firsts.contains_key(&high)
+        {
             near.push((Pair { low, high, distance: row.hamming.unwrap_or(0) }, row.similarity));
         }
     })?;

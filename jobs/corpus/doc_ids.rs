@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// Ids of documents, and the lengths of their texts.
 ///
-/// Documents may be added in any order and more than once; they are found only after [`DocIds::sort`]. Memory:
-/// 24 bytes and the id for each document.
+/// Documents may be added in any order and more than once; they are found only after [`DocIds::sort`].
+/// Memory: 24 bytes and the id for each document.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct DocIds {
     splits: BTreeMap<u32, SplitDocIds>,

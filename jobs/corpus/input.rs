@@ -173,18 +173,18 @@ pub(crate) struct InputDocument {
 
 impl Input {
     /// Reads the documents at these positions, sorted by position.
-    pub fn at(&self, places: &[DocId]) -> Result<Vec<InputDocument>> {
-        let mut places = places.to_vec();
-        places.sort_unstable();
-        places.dedup();
+    pub fn at(&self, positions: &[DocId]) -> Result<Vec<InputDocument>> {
+        let mut positions = positions.to_vec();
+        positions.sort_unstable();
+        positions.dedup();
         let found = self.documents(
             |split| {
-                let of_split = places.partition_point(|place| place.split() < split);
-                places.get(of_split).is_some_and(|place| place.split() == split)
+                let of_split = positions.partition_point(|position| position.split() < split);
+                positions.get(of_split).is_some_and(|position| position.split() == split)
             },
-            |place, _| places.binary_search(&place).is_ok(),
+            |position, _| positions.binary_search(&position).is_ok(),
         )?;
-        if found.len() < places.len() {
+        if found.len() < positions.len() {
             bail!("a document of the output was not found again; did the input change since?");
         }
         Ok(found)

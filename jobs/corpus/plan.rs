@@ -11,12 +11,12 @@ use cluster::{InputFile, NameBelow, Noted, Stores, has_hidden_part, path_of_text
 use datasets::{FORMATS, Format, Piece, UNKNOWN};
 use operators::text::{Clean, Cleaner};
 use operators::{Doc, DocId, hash};
+use serde_json::Value;
 
 use super::own_outputs;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
 use crate::progress::{ProgressOptions, Watched};
-use serde_json::Value;
 
 /// Number of bytes at the start of a file by which its format is recognised.
 const HEAD_BYTES: usize = 4096;
@@ -248,7 +248,6 @@ impl Plan {
         self.splits.iter_mut().for_each(|split| split.sample = Some(sample.clone()));
     }
 
-    /// Returns the number of bytes of all input files.
     /// Returns what is shown of a job that reads this input.
     ///
     /// # Errors
@@ -269,6 +268,7 @@ impl Plan {
         Ok(Watched { options, name, output, input_files, input_bytes, splits, configuration, process })
     }
 
+    /// Returns the number of bytes of all input files.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }

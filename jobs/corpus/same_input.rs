@@ -18,7 +18,7 @@ use super::plan::Plan;
 const WINDOW_BYTES: usize = 1 << 20;
 
 /// Returns an error if the processes see different inputs.
-pub(crate) fn check_same_input(plan: &Plan, cluster: &Group) -> Result<()> {
+pub(crate) fn check_same_input(plan: &Plan, group: &Group) -> Result<()> {
     let formats = plan.splits.iter().map(|split| (split.format.name(), split.pieces.len()));
     let (local, remote): (Vec<_>, Vec<_>) = plan.files.iter().partition(|file| is_local(file));
     let named = |file: &&InputFile| (file.path.clone(), file.bytes);
@@ -32,7 +32,7 @@ pub(crate) fn check_same_input(plan: &Plan, cluster: &Group) -> Result<()> {
     let times: Vec<u8> =
         local.iter().flat_map(|file| file.version.modified.unwrap_or(0).to_le_bytes()).collect();
     let mine = (xxh3_64(seen.as_bytes()), plan.files.len() as u64, plan.bytes(), xxh3_64(&times));
-    let same_times = cluster.all_reduce(mine, |all| {
+    let same_times = group.all_reduce(mine, |all| {
         let (seen, files, bytes, times) = all[0];
         match all.iter().position(|other| other.0 != seen) {
             Some(process) if (all[process].1, all[process].2) == (files, bytes) => bail!(
@@ -50,8 +50,8 @@ pub(crate) fn check_same_input(plan: &Plan, cluster: &Group) -> Result<()> {
     if same_times {
         return Ok(());
     }
-    let contents = contents(&local, cluster.workers())?;
-    cluster.all_reduce(contents, |all| {
+    let contents = contents(&local, group.workers())?;
+    group.all_reduce(contents, |all| {
         let differing = |other: &Vec<u64>| all[0].iter().zip(other).position(|(a, b)| a != b);
         match all.iter().enumerate().find_map(|(process, other)| Some((process, differing(other)?))) {
             Some((process, file)) => bail!(

@@ -17,8 +17,8 @@ pub(crate) fn splits_of(plan: &Plan, index: usize, peers: usize) -> impl Iterato
 }
 
 /// Returns the number of the process whose workers read a split.
-pub(crate) fn process_of(split: u32, cluster: &Group) -> usize {
-    split as usize % cluster.all_workers() / cluster.workers()
+pub(crate) fn process_of(split: u32, group: &Group) -> usize {
+    split as usize % group.all_workers() / group.workers()
 }
 
 /// Calls `work` for each split of this process, on as many threads as it has workers, and returns the results
@@ -28,15 +28,15 @@ pub(crate) fn process_of(split: u32, cluster: &Group) -> usize {
 /// After an error no further split is begun. Of several errors, that of the first split is returned.
 pub(crate) fn each_split<T: Send>(
     plan: &Plan,
-    cluster: &Group,
+    group: &Group,
     (progress, stage): (&Progress, Stage),
     work: impl Fn(&StageTimer, u32, &Split) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let mine = (0..).zip(&plan.splits).filter(|&(number, _)| process_of(number, cluster) == cluster.index());
+    let mine = (0..).zip(&plan.splits).filter(|&(number, _)| process_of(number, group) == group.index());
     let mine: Vec<(u32, &Split)> = mine.collect();
     let (mine, next, work) = (&mine, &AtomicUsize::new(0), &work);
-    let first = cluster.index() * cluster.workers();
-    let threads = cluster.workers().min(mine.len());
+    let first = group.index() * group.workers();
+    let threads = group.workers().min(mine.len());
     let mut results: Vec<(u32, Result<T>)> = thread::scope(|scope| {
         let worker = move |index: usize| {
             let at = progress.worker(first + index);

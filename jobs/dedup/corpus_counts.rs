@@ -11,12 +11,11 @@ use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use bytes::Bytes;
 use cluster::{Group, Stores};
 use datasets::Reading;
-use operators::DocBatch;
-use operators::hash;
 use operators::method::Spec;
 use operators::text::Cleaner;
 use operators::text::document_frequencies::{Count, Statistics};
 use operators::text::features::{Features, Lexicon};
+use operators::{DocBatch, hash};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::Compression;
@@ -104,7 +103,7 @@ pub(crate) fn count(
     lexicon: &Lexicon,
     plan: &Plan,
     reading: &Reading,
-    cluster: &Group,
+    group: &Group,
     progress: &Progress,
 ) -> Result<Statistics> {
     let mut all = Statistics::default();
@@ -113,10 +112,10 @@ pub(crate) fn count(
     let (cleaner, features) = (&cleaner, &features);
     let count = move |index: usize| {
         let mut count = Count::new(cleaner.clone(), features.clone());
-        let worker = cluster.index() * cluster.workers() + index;
+        let worker = group.index() * group.workers() + index;
         let at = progress.worker(worker);
         at.enter(Stage::Count);
-        for (number, split) in splits::splits_of(plan, worker, cluster.all_workers()) {
+        for (number, split) in splits::splits_of(plan, worker, group.all_workers()) {
             // The map stage reads these records again, and reports what cannot be read.
             let each = |batch: &mut DocBatch| {
                 count.batch(batch);
@@ -127,13 +126,13 @@ pub(crate) fn count(
         Ok::<_, anyhow::Error>(count.finish())
     };
     thread::scope(|scope| -> Result<()> {
-        let threads: Vec<_> = (0..cluster.workers()).map(|index| scope.spawn(move || count(index))).collect();
+        let threads: Vec<_> = (0..group.workers()).map(|index| scope.spawn(move || count(index))).collect();
         for thread in threads {
             all.add(thread.join().map_err(|_| anyhow!("a thread panicked"))??);
         }
         Ok(())
     })?;
-    cluster.all_reduce(all, |processes| {
+    group.all_reduce(all, |processes| {
         let mut all = Statistics::default();
         processes.into_iter().for_each(|statistics| all.add(statistics));
         Ok(all)

@@ -19,10 +19,10 @@ const PROGRAM_BYTES: u64 = 16 << 20;
 const WORKER_BYTES: u64 = 8 << 20;
 /// Bytes of the dictionary by which texts are cut into words. Measured: docs/design/0022.
 const WORDS_BYTES: u64 = 48 << 20;
-/// Bytes of the engine's network buffers for each other process: so many for each worker, and once more for
-/// the process.
+/// Bytes of the engine's network buffers between a worker and each other process. The process itself needs as
+/// many again for each other process.
 const CONNECTION_BYTES: u64 = 1 << 20;
-/// Smallest share of a worker, besides, in bytes.
+/// Smallest share of a worker for its records, in bytes.
 const LEAST_BYTES: u64 = 2 << 20;
 /// Smallest share of a worker that counts features, in bytes.
 const COUNTERS_BYTES: u64 = 32 << 20;
@@ -57,7 +57,7 @@ const GIVES_BACK: &str = "DEDUP_JOB_GIVES_BACK";
 
 impl MemoryOptions {
     /// With `--memory`, starts the program of this process anew, so that freed memory goes back to the
-    /// system. To be called before any file is opened.
+    /// system. Must be called before any file is opened.
     ///
     /// # Errors
     /// When the program cannot be started.
@@ -85,8 +85,8 @@ impl MemoryOptions {
     ///
     /// # Errors
     /// When the memory is too little for the workers.
-    pub fn scratch(&self, cluster: &Group, method: &Spec) -> Result<SpillBudget> {
-        let (workers, others) = (cluster.workers(), cluster.processes() as u64 - 1);
+    pub fn spill_budget(&self, group: &Group, method: &Spec) -> Result<SpillBudget> {
+        let (workers, others) = (group.workers(), group.processes() as u64 - 1);
         let folder = self.local_dir.as_deref().map_or_else(env::temp_dir, path_of_text);
         let of_workers = |bytes: u64| workers as u64 * bytes;
         let words = if method.cuts_words() { WORDS_BYTES } else { 0 };

@@ -51,7 +51,7 @@ use crate::progress::Progress;
 pub struct Args {
     /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store; the last one is
     /// the output folder
-    // Not `num_args = 2..`: that would ask for two between any two options.
+    // This is not `num_args = 2..`, which would ask for two between any two options.
     #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
     paths: Vec<String>,
     /// Method and parameters, such as auto, jaccard:0.8 or simhash:hamming=6,features=char:5
@@ -111,8 +111,8 @@ pub struct Args {
 /// Returns the least similarity of a pair if `--verify` is not given, or `None` if the pairs of the method
 /// are not verified.
 pub(crate) fn default_verification(method: &Spec) -> Result<Option<Similarity>> {
-    let least = method.approximate().then(|| "0.8".parse());
-    Ok(least.transpose().map_err(WrongUse)?)
+    let threshold = method.approximate().then(|| "0.8".parse());
+    Ok(threshold.transpose().map_err(WrongUse)?)
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +127,7 @@ impl FromStr for Verification {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.split_once(':') {
             None if text == "none" => Ok(Verification::None),
-            Some(("jaccard", least)) => Ok(Verification::Jaccard(least.parse()?)),
+            Some(("jaccard", threshold)) => Ok(Verification::Jaccard(threshold.parse()?)),
             _ => Err("expected jaccard:T or none".to_owned()),
         }
     }
@@ -135,25 +135,25 @@ impl FromStr for Verification {
 
 /// Runs the job as one of its processes. Returns the exit code: 0, or 3 if records were rejected.
 pub fn run(common: &Common, args: Args) -> Result<u8> {
-    let cluster = Arc::new(common.join(&args)?);
-    let result = run_with(common, &cluster, args).and_then(|code| {
-        for gone in cluster.leave()? {
+    let group = Arc::new(common.join(&args)?);
+    let result = run_with(common, &group, args).and_then(|code| {
+        for gone in group.leave()? {
             common.warn(format_args!("{gone}; the output was complete by then"));
         }
         Ok(code)
     });
     if let Err(error) = &result {
-        cluster.fail(&format!("{error:#}"));
+        group.fail(&format!("{error:#}"));
     }
     result
 }
 
-fn run_with(common: &Common, cluster: &Arc<Group>, mut args: Args) -> Result<u8> {
+fn run_with(common: &Common, group: &Arc<Group>, mut args: Args) -> Result<u8> {
     let start = Instant::now();
     let stores = Stores::new();
     let paths = std::mem::take(&mut args.paths);
     let (output, inputs) = output_and_inputs(&paths)?;
-    if let Some((record, block)) = args.memory.of_records(cluster.workers()) {
+    if let Some((record, block)) = args.memory.of_records(group.workers()) {
         args.input.max_record_bytes.get_or_insert(record);
         args.input.block_bytes = Some(block);
     }
@@ -161,18 +161,18 @@ fn run_with(common: &Common, cluster: &Arc<Group>, mut args: Args) -> Result<u8>
     let earlier = args.statistics.as_deref();
     let earlier = earlier.map(|uri| corpus_counts::read(&stores, uri, &args.method, &lexicon)).transpose()?;
     let plan = Arc::new(args.input.plan(&stores, inputs)?);
-    check_same_input(&plan, cluster)?;
+    check_same_input(&plan, group)?;
     args.method = args.method.for_corpus(plan.bytes());
     let verify = args.verify()?;
     let reading = args.input.reading()?;
-    let scratch = args.memory.scratch(cluster, &args.method)?;
-    let configuration = args.configuration(verify, inputs, cluster.all_workers())?;
-    let key = args.key(&configuration, &lexicon, earlier.as_ref(), &plan, cluster)?;
+    let spill = args.memory.spill_budget(group, &args.method)?;
+    let configuration = args.configuration(verify, inputs, group.all_workers())?;
+    let key = args.key(&configuration, &lexicon, earlier.as_ref(), &plan, group)?;
     let run = DedupRun {
         common,
         stores: &stores,
         job: "dedup",
-        cluster: Arc::clone(cluster),
+        group: Arc::clone(group),
         start,
         plan,
         reading,
@@ -194,7 +194,7 @@ fn run_with(common: &Common, cluster: &Arc<Group>, mut args: Args) -> Result<u8>
     let watch = run.start()?;
     let outcome = run.claim().and_then(|folder| {
         let Some(folder) = folder else { return Ok(Outcome::default()) };
-        let written = search_and_write(&run, &folder, &lexicon, earlier, scratch);
+        let written = search_and_write(&run, &folder, &lexicon, earlier, spill);
         folder.close(written)
     });
     run.end(watch, outcome)
@@ -206,7 +206,7 @@ fn search_and_write(
     folder: &OutputFolder,
     lexicon: &Lexicon,
     statistics: Option<Statistics>,
-    scratch: SpillBudget,
+    spill: SpillBudget,
 ) -> Result<Outcome> {
     if let Some(finished) = run.finish_earlier(folder)? {
         return Ok(finished);
@@ -214,22 +214,22 @@ fn search_and_write(
     let statistics = match statistics {
         Some(statistics) => statistics,
         None => {
-            corpus_counts::count(run.method, lexicon, &run.plan, &run.reading, &run.cluster, &run.progress)?
+            corpus_counts::count(run.method, lexicon, &run.plan, &run.reading, &run.group, &run.progress)?
         }
     };
-    if run.cluster.index() == 0 {
+    if run.group.index() == 0 {
         corpus_counts::write(folder, run.method, lexicon, &statistics)?;
     }
     let outputs = folder.map_outputs();
     let search = CorpusSearch {
         plan: Arc::clone(&run.plan),
         reading: run.reading.clone(),
-        cluster: Arc::clone(&run.cluster),
+        cluster: Arc::clone(&run.group),
         progress: Arc::clone(&run.progress),
-        secret: outputs.secret(&run.cluster)?,
+        secret: outputs.secret(&run.group)?,
         max_rejects: run.max_rejects,
         outputs,
-        scratch,
+        spill,
     };
     let found = search.run(run.method.method(lexicon, &statistics, run.verify)?)?;
     run.write(folder, found)
@@ -245,9 +245,9 @@ impl Args {
         lexicon: &Lexicon,
         statistics: Option<&Statistics>,
         plan: &Plan,
-        cluster: &Group,
+        group: &Group,
     ) -> Result<Option<Key>> {
-        if cluster.index() > 0 {
+        if group.index() > 0 {
             return Ok(None);
         }
         let words = [&lexicon.stop_words, &lexicon.user_words].map(|words| hash::bytes(words.as_bytes()));
@@ -272,7 +272,7 @@ impl Args {
                     "{method} compares the features of every pair itself: leave --verify out"
                 )))
             }
-            Some(Verification::Jaccard(least)) => Ok(Some(least)),
+            Some(Verification::Jaccard(threshold)) => Ok(Some(threshold)),
             Some(Verification::None) => Ok(None),
             None => default_verification(method),
         }

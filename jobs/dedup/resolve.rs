@@ -39,7 +39,7 @@ impl DedupRun<'_> {
         let name = |doc| names.id(doc);
         self.guards.check(found.docs, &members, name)?;
         let outputs = folder.map_outputs();
-        let workers = self.cluster.workers();
+        let workers = self.group.workers();
         self.guards.check_sources(&self.plan, &self.reading, &found, &outputs, &members, workers)?;
 
         at.enter(Stage::Write);

@@ -40,7 +40,7 @@ pub(crate) enum Keep {
 
 /// Returns the value of `--verify` that stands for a least similarity.
 pub(crate) fn verified_by(verify: Option<Similarity>) -> String {
-    verify.map_or("none".to_owned(), |least| format!("jaccard:{least}"))
+    verify.map_or("none".to_owned(), |threshold| format!("jaccard:{threshold}"))
 }
 
 /// A run that writes an output of `dedup`, as one process of the job sees it.
@@ -58,7 +58,7 @@ pub(crate) fn verified_by(verify: Option<Similarity>) -> String {
 pub(crate) struct DedupRun<'a> {
     pub common: &'a Common,
     pub stores: &'a Stores,
-    pub cluster: Arc<Group>,
+    pub group: Arc<Group>,
     /// Name of the job.
     pub job: &'static str,
     pub start: Instant,
@@ -136,11 +136,11 @@ impl DedupRun<'_> {
         }
         // A file in the output cannot be checked before the output exists.
         let elsewhere = |file: &&str| !path_of_text(file).starts_with(path_of_text(self.output));
-        if let Some(file) = self.summary_json.filter(|_| self.cluster.index() == 0).filter(elsewhere) {
+        if let Some(file) = self.summary_json.filter(|_| self.group.index() == 0).filter(elsewhere) {
             ReportFile::check(file)?;
         }
         let configuration = serde_json::to_value(&self.configuration)?;
-        let (options, process) = (&self.common.progress, self.cluster.index());
+        let (options, process) = (&self.common.progress, self.group.index());
         let watched = self.plan.watched(options, self.job, self.output, &configuration, process)?;
         Watch::start(&watched, &self.progress)
     }
@@ -149,11 +149,11 @@ impl DedupRun<'_> {
     /// nothing is left for them to do.
     pub fn claim(&self) -> Result<Option<OutputFolder>> {
         let mut claimed = None;
-        let (key, cluster) = (self.key.as_ref(), &self.cluster);
-        let shared = cluster.all_reduce((), |_| -> Result<_> {
+        let (key, group) = (self.key.as_ref(), &self.group);
+        let shared = group.all_reduce((), |_| -> Result<_> {
             self.plan.refuse_hidden_names()?;
             let mut folder =
-                OutputFolder::claim(self.stores, self.output, self.overwrite, &self.plan, key, cluster)?;
+                OutputFolder::claim(self.stores, self.output, self.overwrite, &self.plan, key, group)?;
             if self.overwrite && folder.decided().is_some_and(|job| job.guards == self.limits) {
                 folder.show_or_give_up(key)?;
             }
@@ -185,24 +185,24 @@ impl DedupRun<'_> {
     /// Decides from the results of all processes which documents stay, then writes and commits the output.
     /// `found`: result of the search at this process.
     pub fn write(&self, folder: &OutputFolder, found: SearchResult) -> Result<Outcome> {
-        let cluster = self.cluster.as_ref();
+        let group = self.group.as_ref();
         let mut decided = None;
-        let fates = cluster.reduce_scatter(found, |found| -> Result<_> {
+        let verdicts = group.reduce_scatter(found, |found| -> Result<_> {
             let found = self.check(SearchResult::join(found))?;
-            let (summary, fates) = self.decide(found, folder)?;
+            let (summary, verdicts) = self.decide(found, folder)?;
             decided = Some(summary);
-            Ok(fates.parts(cluster))
+            Ok(verdicts.parts(group))
         })?;
         if folder.is_rehearsal() {
             // The guards have passed, and the earlier run, which decided the same, has written the files.
             return folder.decided().map_or(Ok(Outcome::default()), |job| self.finish_decided(folder, job));
         }
-        let (written, files) = write(&self.plan, &self.reading, &fates, folder, cluster, &self.progress)?;
+        let (written, files) = write(&self.plan, &self.reading, &verdicts, folder, group, &self.progress)?;
         let spilled_bytes = self.progress.spilled_bytes.load(Ordering::Relaxed);
         let process = ResourceUsage { spilled_bytes, ..ResourceUsage::measure() };
         let done = Done { written, files, process, stages: self.progress.totals() };
         let (mut summary, mut others) = (None, Vec::new());
-        let rejected = cluster.all_reduce(done, |all| -> Result<_> {
+        let rejected = group.all_reduce(done, |all| -> Result<_> {
             others.extend(all[1..].iter().flat_map(|done| done.stages.clone()));
             let done = Done::join(all)?;
             let rejected = done.written.rejected > 0;
@@ -235,7 +235,7 @@ impl DedupRun<'_> {
     /// Finishes the commit of an earlier run, and prints its counters.
     fn finish_decided(&self, folder: &OutputFolder, job: &JobManifest) -> Result<Outcome> {
         // The other processes have nothing to do, so they may end from here on.
-        self.cluster.settle();
+        self.group.settle();
         folder.finish_decided()?;
         self.say_decided(&job.success)
     }
@@ -280,7 +280,7 @@ impl DedupRun<'_> {
         let at = self.progress.worker(0);
         at.enter(Stage::Commit);
         // The other processes have finished their work, so they may end from here on.
-        self.cluster.settle();
+        self.group.settle();
         let success = folder.commit(&summary, files, &self.limits)?;
         self.write_summary(&success);
         Ok(summary)

@@ -31,11 +31,11 @@ pub(crate) struct Verdicts {
 impl Verdicts {
     /// Divides the removed documents among the processes, each of which gets those of its splits. Process 0
     /// gets all names, and nothing of it is copied; the others get the names that they write.
-    pub fn parts(mut self, cluster: &Group) -> Vec<Verdicts> {
-        let process = |doc: DocId| splits::process_of(doc.split(), cluster);
+    pub fn parts(mut self, group: &Group) -> Vec<Verdicts> {
+        let process = |doc: DocId| splits::process_of(doc.split(), group);
         self.removed.sort_unstable_by_key(|member| (process(member.doc), member.doc));
         let mut parts = Vec::new();
-        for index in (1..cluster.processes()).rev() {
+        for index in (1..group.processes()).rev() {
             let first = self.removed.partition_point(|member| process(member.doc) < index);
             let removed = self.removed.split_off(first);
             let mut docs: Vec<DocId> = removed.iter().flat_map(named).collect();
@@ -54,7 +54,7 @@ impl Verdicts {
     pub fn of_split(&self, split: u32, rejected: SplitRejects) -> SplitVerdicts<'_> {
         let removed = |split| self.removed.partition_point(|member| member.doc.split() < split);
         let removed = &self.removed[removed(split)..removed(split + 1)];
-        SplitVerdicts { removed, rejected, failed: None, is_first: split == 0, fates: self }
+        SplitVerdicts { removed, rejected, failed: None, is_first: split == 0, verdicts: self }
     }
 
     /// Returns the row of `removed/` for a removed document.
@@ -83,18 +83,18 @@ pub(crate) struct SplitVerdicts<'a> {
     /// Error after which the rejected records are unknown.
     failed: Option<Error>,
     is_first: bool,
-    fates: &'a Verdicts,
+    verdicts: &'a Verdicts,
 }
 
 impl SplitVerdicts<'_> {
     /// Returns a hash of everything that is written because of these verdicts.
     pub fn hash(&self) -> u64 {
         let mut hash = Xxh3::new();
-        self.fates.measured.hash(&mut hash);
+        self.verdicts.measured.hash(&mut hash);
         for member in self.removed {
             let tie = member.removed.map(|removed| removed.tie);
             (member.doc, tie).hash(&mut hash);
-            named(member).for_each(|doc| self.fates.names.id(doc).hash(&mut hash));
+            named(member).for_each(|doc| self.verdicts.names.id(doc).hash(&mut hash));
         }
         self.rejected.hash().hash(&mut hash);
         self.stands_for_all().hash(&mut hash);
@@ -103,7 +103,7 @@ impl SplitVerdicts<'_> {
 
     /// Whether nothing is kept, and this is the split that puts an empty part into `kept/`.
     pub fn stands_for_all(&self) -> bool {
-        self.is_first && self.fates.keeps_none
+        self.is_first && self.verdicts.keeps_none
     }
 
     /// Returns the verdict of the next record, `doc`.
@@ -115,7 +115,7 @@ impl SplitVerdicts<'_> {
             return Fate::Kept;
         };
         self.removed = rest;
-        member.removed.map_or(Fate::Kept, |removed| Fate::Removed(self.fates.removal(member, removed)))
+        member.removed.map_or(Fate::Kept, |removed| Fate::Removed(self.verdicts.removal(member, removed)))
     }
 
     /// Whether the next record, `doc`, is rejected.
@@ -138,9 +138,7 @@ mod tests {
     use std::sync::Arc;
 
     use cluster::Local;
-    use operators::Reject;
-
-    use operators::Reason;
+    use operators::{Reason, Reject};
 
     use super::*;
     use crate::output::map_output::MapOutputs;
@@ -148,7 +146,7 @@ mod tests {
     const REMOVED: DocId = DocId(7);
 
     /// Returns the verdicts of a split of which document 7 is removed in favour of `duplicate_of`.
-    fn fates(duplicate_of: &str, tie: Reason, measured: bool) -> Verdicts {
+    fn verdicts(duplicate_of: &str, tie: Reason, measured: bool) -> Verdicts {
         let mut names = DocIds::default();
         for (doc, id) in [(DocId(1), "first"), (DocId(2), duplicate_of), (REMOVED, "it")] {
             names.add(doc, id, 1);
@@ -159,13 +157,13 @@ mod tests {
     }
 
     /// Makes a map output with rejects at these positions, and reads them back.
-    fn rejects(places: &[u64]) -> SplitRejects {
+    fn rejects(positions: &[u64]) -> SplitRejects {
         let folder = tempfile::tempdir().unwrap();
         let outputs = MapOutputs::new(Arc::new(Local), folder.path().to_str().unwrap().to_owned());
         let mut writer = outputs.create(0, 0).unwrap();
-        for &place in places {
+        for &position in positions {
             let (path, reason, head) = Default::default();
-            writer.reject(&Reject { doc: DocId(place), path, offset: 0, reason, head }).unwrap();
+            writer.reject(&Reject { doc: DocId(position), path, offset: 0, reason, head }).unwrap();
         }
         writer.finish(()).unwrap();
         outputs.open_rejects(0).unwrap()
@@ -173,8 +171,8 @@ mod tests {
 
     #[test]
     fn a_removal_says_the_names_of_its_documents() {
-        let fates = fates("best", Reason::Similar(None), false);
-        let mut of_split = fates.of_split(0, rejects(&[8]));
+        let verdicts = verdicts("best", Reason::Similar(None), false);
+        let mut of_split = verdicts.of_split(0, rejects(&[8]));
         let removal = Removal {
             id: "it".to_owned(),
             duplicate_of: "best".to_owned(),
@@ -184,23 +182,23 @@ mod tests {
         };
         let next: Vec<Fate> = (6..10).map(|doc| of_split.next(DocId(doc))).collect();
         assert_eq!(next, [Fate::Kept, Fate::Removed(removal), Fate::Rejected, Fate::Kept]);
-        assert_eq!(fates.of_split(1, rejects(&[])).next(DocId::new(1, 7)), Fate::Kept);
+        assert_eq!(verdicts.of_split(1, rejects(&[])).next(DocId::new(1, 7)), Fate::Kept);
     }
 
     #[test]
     fn all_that_is_written_is_in_the_hash() {
-        let hash_of = |fates: Verdicts, rejected: &[u64]| fates.of_split(0, rejects(rejected)).hash();
-        let hash = |fates: Verdicts| hash_of(fates, &[8]);
-        let usual = hash(fates("best", Reason::Identical, false));
-        assert_eq!(usual, hash(fates("best", Reason::Identical, false)));
-        assert_ne!(usual, hash_of(fates("best", Reason::Identical, false), &[]));
-        let mut none = fates("best", Reason::Identical, false);
+        let hash_of = |verdicts: Verdicts, rejected: &[u64]| verdicts.of_split(0, rejects(rejected)).hash();
+        let hash = |verdicts: Verdicts| hash_of(verdicts, &[8]);
+        let usual = hash(verdicts("best", Reason::Identical, false));
+        assert_eq!(usual, hash(verdicts("best", Reason::Identical, false)));
+        assert_ne!(usual, hash_of(verdicts("best", Reason::Identical, false), &[]));
+        let mut none = verdicts("best", Reason::Identical, false);
         none.keeps_none = true;
         let others = [
             none,
-            fates("bess", Reason::Identical, false),
-            fates("best", Reason::Chain, false),
-            fates("best", Reason::Identical, true),
+            verdicts("bess", Reason::Identical, false),
+            verdicts("best", Reason::Chain, false),
+            verdicts("best", Reason::Identical, true),
         ];
         others.into_iter().for_each(|other| assert_ne!(hash(other), usual));
     }

@@ -36,21 +36,21 @@ impl Written {
 pub(crate) fn write(
     plan: &Plan,
     reading: &Reading,
-    fates: &Verdicts,
+    verdicts: &Verdicts,
     folder: &OutputFolder,
-    cluster: &Group,
+    group: &Group,
     progress: &Progress,
 ) -> Result<(Written, FileList)> {
     let outputs = folder.map_outputs();
-    let results = splits::each_split(plan, cluster, (progress, Stage::Write), |at, number, split| {
-        let fates = fates.of_split(number, outputs.open_rejects(number)?);
-        let decided = fates.hash();
+    let results = splits::each_split(plan, group, (progress, Stage::Write), |at, number, split| {
+        let verdicts = verdicts.of_split(number, outputs.open_rejects(number)?);
+        let decided = verdicts.hash();
         if let Some(task) = folder.finished_task(number, decided)? {
             split.pieces.iter().for_each(|piece| at.done(piece.bytes()));
             return Ok(task);
         }
         let mut task = TaskManifest { decided, ..TaskManifest::default() };
-        write_split(split, number, reading, fates, folder, at, &mut task)?;
+        write_split(split, number, reading, verdicts, folder, at, &mut task)?;
         folder.task(number, &task)?;
         Ok(task)
     })?;
@@ -68,7 +68,7 @@ fn write_split(
     split: &Split,
     number: u32,
     reading: &Reading,
-    mut fates: SplitVerdicts,
+    mut verdicts: SplitVerdicts,
     folder: &OutputFolder,
     at: &StageTimer,
     written: &mut TaskManifest,
@@ -80,7 +80,7 @@ fn write_split(
         let piece = unopened.open()?;
         let first = next;
         let mut each = iter::from_fn(|| {
-            let fate = fates.next(DocId::new(number, next));
+            let fate = verdicts.next(DocId::new(number, next));
             next += 1;
             match fate {
                 Fate::Kept => written.kept += 1,
@@ -90,22 +90,22 @@ fn write_split(
             Some(fate)
         });
         let divided = writer.divide(&piece, &mut each);
-        fates.check()?;
+        verdicts.check()?;
         if let Err(error) = divided {
             // The error that ended the first reading of the piece ends this one too. It was counted as a
             // rejected record, but for a file that cannot be opened only in its first piece.
-            let counted = fates.next_rejected(DocId::new(number, next));
+            let counted = verdicts.next_rejected(DocId::new(number, next));
             if !error.is_data() || !counted && (next > first || unopened.speaks_for_file()) {
                 return Err(error.into());
             }
             next += u64::from(counted);
             written.rejected += u64::from(counted);
         }
-        fates.check()?;
+        verdicts.check()?;
         at.read(next - first, unopened.bytes());
         at.done(unopened.bytes());
     }
-    if fates.stands_for_all() {
+    if verdicts.stands_for_all() {
         keep_none(split, &parts, writer.as_mut())?;
     }
     writer.finish()?;

@@ -1,4 +1,4 @@
-//! The place of this process in a job, from options and environment: the launcher, one of several, or the
+//! The role of this process in a job, from options and environment: the launcher, one of several, or the
 //! only one.
 
 use anyhow::{Result, bail};
@@ -76,7 +76,7 @@ impl Master {
     }
 }
 
-/// Place of one process in a job of several.
+/// Role of one process in a job of several.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ProcessRole {
     /// Number of this process, from 0.
@@ -183,7 +183,7 @@ impl ProcessOptions {
     }
 }
 
-/// Returns the place of process `index` of a hosts file.
+/// Returns the role of process `index` of a hosts file.
 fn in_file(index: usize, file: &str) -> Result<Scheduled> {
     let Hosts { addresses, workers } = Hosts::parse(file, &text_of_file(file)?)?;
     if index >= addresses.len() {
@@ -292,15 +292,15 @@ mod tests {
     #[test]
     fn a_process_that_something_else_has_started_is_told_its_place() {
         let addresses = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let ProcessTask::Process(place) = start("--process 1 --hosts @two --token-file @token").unwrap()
+        let ProcessTask::Process(role) = start("--process 1 --hosts @two --token-file @token").unwrap()
         else {
             panic!()
         };
         let token = Some(Token(TOKEN.as_bytes().to_vec()));
-        assert_eq!(place, ProcessRole { index: 1, addresses: addresses("a:7117 b:7117"), workers: 4, token });
-        let ProcessTask::Process(place) = start("--master kubernetes --workers 6").unwrap() else { panic!() };
+        assert_eq!(role, ProcessRole { index: 1, addresses: addresses("a:7117 b:7117"), workers: 4, token });
+        let ProcessTask::Process(role) = start("--master kubernetes --workers 6").unwrap() else { panic!() };
         let addresses = addresses("d-0.d:7117 d-1.d:7117");
-        assert_eq!(place, ProcessRole { index: 1, addresses, workers: 3, token: None });
+        assert_eq!(role, ProcessRole { index: 1, addresses, workers: 3, token: None });
     }
 
     #[test]

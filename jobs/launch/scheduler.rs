@@ -203,7 +203,7 @@ mod tests {
         let task = slurm(&env(STEP)).unwrap();
         assert_eq!(task.index, 3);
         assert_eq!(task.workers, None);
-        // Job 1002: 7117 + 2 * 256.
+        // The first port of job 1002 is 7117 + 2 * 256.
         assert_eq!(task.addresses, ["n09:7629", "n09:7630", "n10:7629", "n10:7630", "m:7629"]);
         let reserved = slurm(&env(&format!(
             "{STEP} SLURM_STEP_RESV_PORTS=12000-12001 SLURM_CPUS_PER_TASK=8 SLURM_NODEID=1"

@@ -115,8 +115,9 @@ impl Bundles {
         place
     }
 
-    /// Adds the manifest of a split whose files are finished, and writes all that is held if the last write
-    /// was a second ago.
+    /// Adds the manifest of a split whose files are finished. Writes all that is held if this is the first
+    /// split or the last write was at least a second ago; otherwise a later split of this process does, or
+    /// [`Bundles::write_all`].
     pub fn add_task(
         &self,
         folder: &OutputFolder,

@@ -14,8 +14,7 @@ use super::commit::{JOB, JobManifest};
 use super::files::found_below;
 use super::{EARLIER, KEY, OutputFolder, PARTS, put};
 use crate::cli::exit::WrongUse;
-use crate::corpus::output_layout::FOLDERS;
-use crate::corpus::output_layout::SUCCESS;
+use crate::corpus::output_layout::{FOLDERS, SUCCESS};
 
 /// Folder of a run that holds the files of an earlier output until the new one is whole.
 const REPLACED: &str = "replaced";

@@ -22,8 +22,7 @@ use super::bundles::{self, BUNDLES, TASKS};
 use super::commit::{JOB, JobManifest};
 use super::files::{found_below, found_in_ranges, hash};
 use super::{KEY, OutputFolder, put, read};
-use crate::corpus::output_layout::FOLDERS;
-use crate::corpus::output_layout::SUCCESS;
+use crate::corpus::output_layout::{FOLDERS, SUCCESS};
 
 /// Folder of a run with notes of the uploads that it has begun, so that those of a dead run can be aborted.
 const UPLOADS: &str = "uploads";

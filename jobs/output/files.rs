@@ -144,7 +144,8 @@ pub(crate) fn found_below<'a>(
 /// Returns the files below all folders of an output as [`found_below`] does, but makes several listings at
 /// once.
 ///
-/// The names in `listed` are the bounds of these listings. For stores that list in the order of the names.
+/// The names in `listed` are the bounds of these listings. The result is right only for a store that lists in
+/// the order of the names.
 pub(super) fn found_in_ranges(
     store: &dyn Store,
     base: &str,

@@ -36,8 +36,8 @@ use crate::corpus::output_layout::LOCK;
 
 /// Time between two beats.
 pub(super) const BEAT: Duration = if cfg!(test) { Duration::from_millis(2) } else { Duration::from_secs(3) };
-/// Number of looks at a beat that does not change until its owner counts as dead: 10 seconds in all. A count
-/// and not a deadline, since a process that was itself stopped meanwhile must look again.
+/// Number of looks at a beat that does not change until its owner counts as dead: 10 seconds in all. This is
+/// a count and not a deadline, since a process that was itself stopped meanwhile must look again.
 const LOOKS: u32 = 20;
 /// Time between two looks.
 const LOOK: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_millis(500) };

@@ -52,9 +52,9 @@ impl MapOutputs {
     }
 
     /// Returns the secret of the run, which is kept beside its map outputs. Process 0 makes or finds it.
-    pub fn secret(&self, cluster: &Group) -> Result<Secret> {
+    pub fn secret(&self, group: &Group) -> Result<Secret> {
         let path = format!("{}/secret", self.folder);
-        let words = cluster.all_reduce((), |_| -> Result<_> {
+        let words = group.all_reduce((), |_| -> Result<_> {
             if let Some(words) = self.kept_secret(&path)? {
                 return Ok(words);
             }
@@ -283,15 +283,15 @@ pub(crate) struct SplitRejects {
     next_frame: usize,
     file: Vec<u8>,
     bytes: Vec<u8>,
-    /// Positions of the records of the frame that was read last. Those before `next_place` are passed.
-    places: Vec<DocId>,
-    next_place: usize,
+    /// Positions of the records of the frame that was read last. Those before `next_position` are passed.
+    positions: Vec<DocId>,
+    next_position: usize,
 }
 
 impl SplitRejects {
     fn of(output: MapOutput) -> Self {
-        let (file, bytes, places) = (Vec::new(), Vec::new(), Vec::new());
-        SplitRejects { output, next_frame: 0, file, bytes, places, next_place: 0 }
+        let (file, bytes, positions) = (Vec::new(), Vec::new(), Vec::new());
+        SplitRejects { output, next_frame: 0, file, bytes, positions, next_position: 0 }
     }
 
     /// Calls `each` with every record, until it fails.
@@ -300,28 +300,28 @@ impl SplitRejects {
         Ok(())
     }
 
-    /// Whether the record at `doc` is rejected; passes it if so. To be asked in ascending order, from the
-    /// first record of the split on.
+    /// Returns whether the record at `doc` is rejected, and passes it if so. Must be called in ascending
+    /// order, from the first record of the split on.
     pub fn pass(&mut self, doc: DocId) -> Result<bool> {
-        while self.places.last().is_none_or(|&last| last < doc) {
-            let mut places = std::mem::take(&mut self.places);
-            places.clear();
-            self.next_place = 0;
+        while self.positions.last().is_none_or(|&last| last < doc) {
+            let mut positions = std::mem::take(&mut self.positions);
+            positions.clear();
+            self.next_position = 0;
             let more = self.frame(|reject| {
-                places.push(reject.doc);
+                positions.push(reject.doc);
                 Ok(())
             })?;
-            self.places = places;
+            self.positions = positions;
             if !more {
                 return Ok(false);
             }
         }
         // The caller may leave out records.
-        while self.places.get(self.next_place).is_some_and(|&place| place < doc) {
-            self.next_place += 1;
+        while self.positions.get(self.next_position).is_some_and(|&position| position < doc) {
+            self.next_position += 1;
         }
-        let found = self.places.get(self.next_place) == Some(&doc);
-        self.next_place += usize::from(found);
+        let found = self.positions.get(self.next_position) == Some(&doc);
+        self.next_position += usize::from(found);
         Ok(found)
     }
 
@@ -399,17 +399,17 @@ mod tests {
     fn rejects_come_back_frame_by_frame_and_are_passed_one_by_one() {
         let folder = tempfile::tempdir().unwrap();
         let outputs = MapOutputs::new(Arc::new(Local), folder.path().to_str().unwrap().to_owned());
-        let of = |place: u64| Reject {
-            doc: DocId(place),
+        let of = |position: u64| Reject {
+            doc: DocId(position),
             path: "/in/a".to_owned(),
-            offset: 7 * place,
+            offset: 7 * position,
             reason: "damaged".repeat(100),
             head: "坏".to_owned(),
         };
         let mut writer = outputs.create(3, 1).unwrap();
-        for place in (0..3000).step_by(3) {
+        for position in (0..3000).step_by(3) {
             writer.sections()[0].push(1);
-            writer.reject(&of(place)).unwrap();
+            writer.reject(&of(position)).unwrap();
             writer.write().unwrap();
         }
         writer.finish("head").unwrap();
@@ -424,8 +424,12 @@ mod tests {
             .unwrap();
         assert_eq!(next, 3000);
         let mut rejects = outputs.open_rejects(3).unwrap();
-        for place in (0..4000).filter(|place| place % 2 == 0) {
-            assert_eq!(rejects.pass(DocId(place)).unwrap(), place % 3 == 0 && place < 3000, "{place}");
+        for position in (0..4000).filter(|position| position % 2 == 0) {
+            assert_eq!(
+                rejects.pass(DocId(position)).unwrap(),
+                position % 3 == 0 && position < 3000,
+                "{position}"
+            );
         }
     }
 }

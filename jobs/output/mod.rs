@@ -62,8 +62,7 @@ pub(crate) use self::files::{Difference, FileList, OutputFile, found_below, hash
 use self::lock::{Lock, Owner};
 pub(crate) use self::parts::{SplitParts, TaskManifest};
 pub(crate) use self::success::SuccessList;
-use crate::cli::exit::{WrongUse, exit_code};
-use crate::cli::exit::{is_change, while_running};
+use crate::cli::exit::{WrongUse, exit_code, is_change, while_running};
 use crate::cli::terminal::say;
 use crate::corpus::output_layout::SUCCESS;
 use crate::corpus::plan::Plan;
@@ -148,7 +147,7 @@ impl OutputFolder {
         OutputFolder::claim(stores, uri, overwrite, plan, None, &Arc::new(Group::alone(1)))
     }
 
-    /// Claims the folder for process 0 of `cluster`, and takes over or removes what earlier runs have left.
+    /// Claims the folder for process 0 of `group`, and takes over or removes what earlier runs have left.
     ///
     /// | found in the output | done with it |
     /// |---|---|
@@ -170,7 +169,7 @@ impl OutputFolder {
         overwrite: bool,
         plan: &Plan,
         key: Option<&Key>,
-        cluster: &Arc<Group>,
+        group: &Arc<Group>,
     ) -> Result<Self> {
         let (store, path) = stores.locate(uri)?;
         let path = path.trim_end_matches('/').to_owned();
@@ -203,7 +202,7 @@ impl OutputFolder {
             folder.release(false)?;
             return Err(error);
         }
-        folder.beat(cluster)?;
+        folder.beat(group)?;
         folder.take_over(overwrite, key)?;
         Ok(folder)
     }
@@ -230,11 +229,11 @@ impl OutputFolder {
     /// Another run may nevertheless take over while this process is stopped for long. The beat notices that
     /// after the process continues, and ends all processes of the job: whatever they wrote from then on would
     /// be litter.
-    fn beat(&self, cluster: &Arc<Group>) -> Result<()> {
+    fn beat(&self, group: &Arc<Group>) -> Result<()> {
         let Some(lock) = &self.lock else { return Ok(()) };
-        let (cluster, store, run) = (Arc::clone(cluster), Arc::clone(&self.store), self.run.clone());
+        let (group, store, run) = (Arc::clone(group), Arc::clone(&self.store), self.run.clone());
         lock.beat(move |taken: &anyhow::Error| {
-            cluster.fail(&format!("{taken:#}"));
+            group.fail(&format!("{taken:#}"));
             // Only the first error is reported.
             drop(by_rename::vanish(store.as_ref(), &run));
             say(cluster::shown(&format!("error: {taken:#}")));

@@ -56,8 +56,8 @@ impl OutputFolder {
         Ok(put(self.store.as_ref(), &self.task_path(split), &serde_json::to_vec(task)?)?)
     }
 
-    /// Writes the small files and task manifests that this process still holds. To be called when all of its
-    /// splits are written.
+    /// Writes the small files and task manifests that this process still holds. Must be called when all of
+    /// its splits are written.
     pub fn write_held(&self) -> Result<(), cluster::Error> {
         self.bundles.write_all(self)
     }
@@ -65,7 +65,7 @@ impl OutputFolder {
     /// Returns what the run that this one resumes has written of a split, if it had decided the same and all
     /// files are there. These files then belong to the output of this run.
     ///
-    /// To be called once for each split, before anything is written for it.
+    /// Must be called once for each split, before anything is written for it.
     pub fn finished_task(&self, split: u32, decided: u64) -> Result<Option<TaskManifest>> {
         let renamer = match self.store.showing() {
             Showing::Rename(renamer) => renamer,
@@ -171,7 +171,7 @@ impl Parts for SplitParts<'_> {
 struct OutputPart {
     name: String,
     bytes: u64,
-    // On the heap: the hasher takes 2 KB.
+    // The hasher takes 2 KB, so it is on the heap.
     hasher: Box<blake3::Hasher>,
     target: Target,
     files: SharedFiles,

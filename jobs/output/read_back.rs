@@ -26,7 +26,7 @@ use crate::corpus::plan::Plan;
 
 /// Output of `dedup` or `rethreshold` that has its `_SUCCESS`.
 pub(crate) struct Finished {
-    /// As the user wrote it.
+    /// Its address, as the user wrote it.
     pub uri: String,
     store: Arc<dyn Store>,
     path: String,
@@ -105,8 +105,8 @@ impl Finished {
     /// Returns the least similarity of a pair; `None` if nothing was verified.
     pub fn verify(&self) -> Result<Option<Similarity>> {
         let verify: String = self.option("verify")?;
-        let least = verify.strip_prefix("jaccard:").map(str::parse).transpose();
-        least.map_err(|reason| self.bad("verify", reason))
+        let threshold = verify.strip_prefix("jaccard:").map(str::parse).transpose();
+        threshold.map_err(|reason| self.bad("verify", reason))
     }
 
     /// Returns an option that must have a value.
@@ -239,10 +239,11 @@ impl Finished {
             return Ok(());
         }
         for file in self.store.list(&folder)? {
-            let shown = || format!("could not read \"{}{}\"", self.store.prefix(), file.path);
+            let unreadable = || format!("could not read \"{}{}\"", self.store.prefix(), file.path);
             let lines = BufReader::new(BlobReader::new(self.store.open(&file.path)?, 0, u64::MAX));
             for line in lines.split(b'\n') {
-                let line = serde_json::from_slice(&line.with_context(shown)?).with_context(shown)?;
+                let line =
+                    serde_json::from_slice(&line.with_context(unreadable)?).with_context(unreadable)?;
                 let RejectLine { uri: path, offset, reason, head, place } = line;
                 each(Reject { doc: DocId(place), path, offset, reason, head })?;
             }
@@ -253,12 +254,12 @@ impl Finished {
     /// Calls `each` with every batch of rows of a table. If `each` returns `None`, a column is missing.
     fn rows(&self, table: &str, mut each: impl FnMut(&RecordBatch) -> Option<()>) -> Result<()> {
         for file in self.store.list(&format!("{}/{table}", self.path))? {
-            let shown = || format!("could not read \"{}{}\"", self.store.prefix(), file.path);
+            let unreadable = || format!("could not read \"{}{}\"", self.store.prefix(), file.path);
             let bytes = Bytes::from(whole(self.store.as_ref(), &file.path)?);
             let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).and_then(|reader| reader.build());
-            for batch in reader.with_context(shown)? {
-                let columns = each(&batch.with_context(shown)?);
-                columns.with_context(|| format!("{}: it was written by another version", shown()))?;
+            for batch in reader.with_context(unreadable)? {
+                let columns = each(&batch.with_context(unreadable)?);
+                columns.with_context(|| format!("{}: it was written by another version", unreadable()))?;
             }
         }
         Ok(())

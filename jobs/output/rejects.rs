@@ -6,14 +6,12 @@ use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Result, bail};
-
 use datasets::{LineNumbers, PartOutput, Reading};
 use operators::{DocBatch, Reject};
 use serde::{Deserialize, Serialize};
 
 use super::OutputFolder;
-use super::map_output;
-use super::map_output::MapOutputs;
+use super::map_output::{self, MapOutputs};
 use crate::cli::exit::Guarded;
 use crate::corpus::plan::Plan;
 
@@ -198,7 +196,7 @@ impl<'a> LineNumbering<'a> {
         LineNumbering { plan, reading, path: String::new(), numbers: None }
     }
 
-    /// Puts the line into the reason of a reject. To be called in the order of the corpus.
+    /// Puts the line into the reason of a reject. Must be called in the order of the corpus.
     pub fn number(&mut self, reject: &mut Reject) -> Result<()> {
         if self.path != reject.path {
             self.path.clone_from(&reject.path);

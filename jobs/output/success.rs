@@ -29,7 +29,7 @@ pub(super) fn success_text(summary: &impl Serialize, run: &str, files: &FileList
     let mut separator = "\n";
     for (name, file) in &files.0 {
         let (bytes, records, blake3) = (file.bytes, file.records, file.blake3.as_str());
-        // One line for each file: there may be very many.
+        // Each file gets a line of its own, because there may be very many.
         success.push_str(separator);
         success.push_str(&format!("    {}: ", serde_json::to_string(name)?));
         success.push_str(&serde_json::to_string(&ListedFile { bytes, records, blake3 })?);

@@ -86,7 +86,7 @@ impl OutputFolder {
     }
 
     /// Makes visible what an earlier run with the same key has decided. If that fails, the commit is given
-    /// up, and this run begins anew. To be called only with `--overwrite`.
+    /// up, and this run begins anew. Must be called only with `--overwrite`.
     pub fn show_or_give_up(&mut self, key: Option<&Key>) -> Result<()> {
         let Some(job) = &self.decided else { return Ok(()) };
         let Err(error) = self.show(job) else { return Ok(()) };
@@ -109,8 +109,8 @@ impl OutputFolder {
         self.begin(Vec::new(), key)
     }
 
-    /// Makes the folder of a dead run the folder of this run. False if the folder is gone: its owner was only
-    /// asleep, and has removed it.
+    /// Makes the folder of a dead run the folder of this run. Returns `false` if the folder is gone: its
+    /// owner was only asleep, and has removed it.
     fn adopt_run(&mut self, other: String) -> Result<bool> {
         match self.store.showing() {
             // The new name makes every later step of an owner that was only asleep fail.

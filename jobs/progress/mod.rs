@@ -95,7 +95,7 @@ pub(crate) struct Progress {
     outlets: OnceLock<Outlets>,
 }
 
-/// Where progress is shown; unset for a job that is not watched.
+/// Places where progress is shown; unset for a job that is not watched.
 struct Outlets {
     quiet: bool,
     bar: Option<ProgressBar>,
@@ -309,7 +309,7 @@ impl OfWorker {
 /// Worker and the stage that it is in. The worker leaves the stage when this is dropped, or when it enters
 /// another.
 ///
-/// To be used on the thread that made it, whose CPU time is counted.
+/// Must be used only on the thread that made it, whose CPU time is counted.
 pub(crate) struct StageTimer<'a> {
     progress: &'a Progress,
     number: usize,

@@ -101,7 +101,7 @@ impl StageRow {
     pub fn of(totals: &StageTotals) -> Self {
         let workers = &totals.workers;
         let all: StageCounts = workers.iter().map(|worker| worker.tally).sum();
-        // The first of the workers that are equally slow.
+        // The first of several equally slow workers counts.
         let slowest = workers.iter().rev().max_by_key(|worker| worker.tally.busy);
         let (slowest, most) =
             slowest.map_or_else(Default::default, |slowest| (slowest.worker, slowest.tally.busy));

@@ -33,7 +33,6 @@ pub(super) struct AtHand {
 }
 
 /// Slow worker that is to be named.
-/// Reason why a worker is slow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Slow {
     pub stage: Stage,
@@ -42,6 +41,7 @@ pub(super) struct Slow {
     why: SlowReason,
 }
 
+/// Reason why a worker is slow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum SlowReason {
     /// Finished splits took this time, by their median.

@@ -20,7 +20,7 @@ use crate::cli::terminal::say;
 use crate::cli::values::paths;
 use crate::progress::usage::ResourceUsage;
 
-/// How progress is shown.
+/// Way in which progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Show {
     /// A bar on a terminal, plain lines elsewhere.

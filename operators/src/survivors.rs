@@ -4,9 +4,10 @@
 //! document that matches another and 16 for each pair (measured: 48 to 58, and 18). The result takes 32 of
 //! the bytes of a document.
 
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
 
 use crate::record::{DocId, Pair};
 use crate::sets::similarity::Similarity;
@@ -164,22 +165,22 @@ impl Graph {
         }
         let mut order: Vec<u32> = all().filter(|&doc| class[doc as usize] == doc).collect();
         order.sort_by_cached_key(|&class| rank(docs[best[class as usize] as usize]));
-        let mut place = vec![0; docs.len()];
-        (0..).zip(&order).for_each(|(at, &class)| place[class as usize] = at);
+        let mut positions = vec![0; docs.len()];
+        (0..).zip(&order).for_each(|(at, &class)| positions[class as usize] = at);
 
         let mut cluster: Vec<u32> = all().collect();
         let edge = |&(pair, similarity): &(Pair, Option<Similarity>)| {
             let (low, high) = (index(pair.low), index(pair.high));
             let (a, b) = (find(&mut cluster, low), find(&mut cluster, high));
             cluster[a.max(b) as usize] = a.min(b);
-            let (low_place, high_place) = (place[low as usize], place[high as usize]);
-            let to = if low_place < high_place { high } else { low };
-            Edge { from: low_place.min(high_place), to, similarity }
+            let (low_position, high_position) = (positions[low as usize], positions[high as usize]);
+            let to = if low_position < high_position { high } else { low };
+            Edge { from: low_position.min(high_position), to, similarity }
         };
         let mut edges: Vec<Edge> = matches.pairs.iter().map(edge).collect();
         edges.sort_unstable_by_key(|edge| edge.from);
         all().for_each(|class| cluster[class as usize] = find(&mut cluster, class));
-        drop(place);
+        drop(positions);
         let members = docs.iter().map(|&doc| Member { cluster: doc, doc, removed: None }).collect();
         Graph { members, class, best, cluster, order, edges }
     }
@@ -206,10 +207,10 @@ impl Graph {
     fn components(&mut self) {
         // For each component, the position in `order` of the class that stays.
         let mut stays = vec![u32::MAX; self.members.len()];
-        for (place, &class) in (0..).zip(&self.order) {
+        for (position, &class) in (0..).zip(&self.order) {
             let stays = &mut stays[self.cluster[class as usize] as usize];
-            *stays = place.min(*stays);
-            if *stays < place {
+            *stays = position.min(*stays);
+            if *stays < position {
                 let best = self.best[self.order[*stays as usize] as usize];
                 let duplicate_of = self.members[best as usize].doc;
                 self.members[class as usize].removed = Some(Removed { duplicate_of, tie: Reason::Chain });
@@ -254,9 +255,10 @@ fn find(parent: &mut [u32], mut class: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::collection::vec;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn pair(a: u64, b: u64, hundredths: usize) -> (Pair, Option<Similarity>) {
         (Pair::new(DocId(a), DocId(b), 1), Some(Similarity::ratio(hundredths, 100)))

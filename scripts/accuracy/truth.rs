@@ -1,24 +1,28 @@
-//! The referee: every pair of documents whose sets of character 5-grams have a Jaccard similarity of at least 0.8.
+//! The referee: finds every pair of documents whose sets of character 5-grams have a Jaccard similarity of at
+//! least 0.8.
 //!
-//! Stands alone and shares nothing with the job it judges; `run` compiles it with `rustc`.
+//! The program shares nothing with the job that it judges; `run` compiles it with `rustc`.
 //!
 //!     truth CORPUS OUT
 //!
-//! CORPUS: a text on each line, UTF-8. A gram is five Unicode scalar values; a text of fewer is one gram, itself.
-//! OUT/texts gets, for each document, the number of its text (equal texts have one number, counted by first
-//! occurrence); OUT/pairs the pairs of different texts, `a b` with a < b.
+//! CORPUS has a text on each line, in UTF-8. A gram is five Unicode scalar values; a text of fewer is one
+//! gram. OUT/texts gets the number of each document's text (equal texts have one number, counted by first
+//! occurrence). OUT/pairs gets the pairs of different texts, as `a b` with a < b.
 //!
-//! Exact: grams are compared as they are, never by a hash of them; similarities as fractions. Three things make it
-//! cheap and lose nothing: equal texts are one; a text of which under 80 % of the grams occur in another text has no
-//! partner (occurrences are counted in a sketch, which can only count too many); and in any fixed order of grams, the
-//! first n - ceil(0.8 n) + 1 of the one text hold a gram of the other's (Chaudhuri, Ganti, Kaushik, "A Primitive
-//! Operator for Similarity Joins in Data Cleaning", ICDE 2006).
+//! The result is exact: grams are compared as they are and not by a hash, and similarities as fractions.
+//! Three rules save work and lose no pair:
+//!
+//! - Equal texts are compared once.
+//! - A text has no partner if fewer than 80 % of its grams occur in other texts. Occurrences are counted in a
+//!   sketch, which can only count too many.
+//! - In any fixed order of grams, the first n - ceil(0.8 n) + 1 grams of a text hold a gram of each partner
+//!   (Chaudhuri, Ganti, Kaushik, "A Primitive Operator for Similarity Joins in Data Cleaning", ICDE 2006).
 
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 
-/// Five scalar values of 21 bits, and above them how many there are.
+/// Up to five scalar values of 21 bits, and above them their number.
 type Gram = u128;
 
 const WIDTH: usize = 5;
@@ -54,7 +58,7 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-/// The distinct grams of a text, ascending.
+/// Returns the distinct grams of a text in ascending order.
 fn grams(text: &str) -> Vec<Gram> {
     let scalars: Vec<Gram> = text.chars().map(|scalar| scalar as Gram).collect();
     let width = scalars.len().min(WIDTH);
@@ -65,7 +69,7 @@ fn grams(text: &str) -> Vec<Gram> {
     grams
 }
 
-/// All pairs at 0.8 or above among different texts, ascending.
+/// Returns all pairs of different texts at 0.8 or above, in ascending order.
 fn similar(texts: &[&str]) -> Vec<(usize, usize)> {
     let survivors = with_shared_grams(texts);
     let mut sets = ranked(&survivors, texts);
@@ -99,12 +103,13 @@ fn at_least(part: usize, whole: usize) -> bool {
     5 * part >= 4 * whole
 }
 
-/// How many of the first grams of a set of `size` any partner must hold one of.
+/// Returns the length of the prefix of a set of `size` grams. Every partner has at least one gram of the
+/// prefix.
 fn prefix(size: usize) -> usize {
     size - (4 * size).div_ceil(5) + 1
 }
 
-/// The numbers of the texts that may have a partner.
+/// Returns the numbers of the texts that may have a partner.
 fn with_shared_grams(texts: &[&str]) -> Vec<usize> {
     let slot = |gram: &Gram| (gram.wrapping_mul(ODD) >> (Gram::BITS - SKETCH_BITS)) as usize;
     let mut met = vec![0u8; 1 << SKETCH_BITS];
@@ -121,7 +126,8 @@ fn with_shared_grams(texts: &[&str]) -> Vec<usize> {
     (0..texts.len()).filter(|&number| shared(texts[number])).collect()
 }
 
-/// The set of each text, its grams replaced by their ranks, rarest first, ascending.
+/// Returns the set of each text, in which each gram is replaced by its rank, in ascending order. The rarest
+/// gram has the lowest rank.
 fn ranked(numbers: &[usize], texts: &[&str]) -> Vec<(usize, Vec<u32>)> {
     let mut all: Vec<Gram> = numbers.iter().flat_map(|&number| grams(texts[number])).collect();
     all.sort_unstable();
@@ -138,7 +144,7 @@ fn ranked(numbers: &[usize], texts: &[&str]) -> Vec<(usize, Vec<u32>)> {
     numbers.iter().map(set).collect()
 }
 
-/// How many values two ascending lists share.
+/// Counts the values that two ascending lists share.
 fn common(a: &[u32], b: &[u32]) -> usize {
     let (mut i, mut j, mut common) = (0, 0, 0);
     while i < a.len() && j < b.len() {

@@ -1,8 +1,9 @@
-//! The figures of the map stage, of the block join and of sorting: `scripts/bench/run`, or some of them by a part of
-//! their name: `cargo bench --bench figures -- join`. Seconds are CPU seconds of one thread.
+//! Measures the map stage, the block join and sorting. `scripts/bench/run` prints all figures, and
+//! `cargo bench --bench figures -- join` those with `join` in their names. Seconds are CPU seconds of one
+//! thread.
 //!
-//! `DEDUP_TEST_DATA`: the folder with `corpora/mixed.parquet`; without it the real texts and fingerprints are
-//! left out, and said to be.
+//! `DEDUP_TEST_DATA` names the folder with `corpora/mixed.parquet`. Without it the figures of real texts and
+//! fingerprints are left out, and a line says so.
 
 #![expect(clippy::expect_used, reason = "a benchmark that cannot run should say so and end")]
 
@@ -67,12 +68,12 @@ fn main() {
     for (memory, budget) in [("in memory", None), ("in a tenth of the memory", Some(32_000_000))] {
         let name = format!("sort of 16-byte records into groups, 20 M, {memory}");
         if wanted(&name) {
-            let scratch = SpillBudget::new(&std::env::temp_dir(), budget);
-            let (seconds, groups) = timed(|| sorted_groups(&scratch));
+            let spill = SpillBudget::new(&std::env::temp_dir(), budget);
+            let (seconds, groups) = timed(|| sorted_groups(&spill));
             figure(
                 &name,
                 seconds,
-                format!("{groups} groups, {} MB spilled", scratch.spilled().bytes / 1_000_000),
+                format!("{groups} groups, {} MB spilled", spill.spilled().bytes / 1_000_000),
             );
         }
     }
@@ -124,7 +125,7 @@ fn mixed() -> Option<Vec<String>> {
     Some(texts)
 }
 
-/// Reads mixed.parquet; the number of its documents.
+/// Calls `each` with every text of mixed.parquet, and returns the number of its documents.
 fn mixed_docs(mut each: impl FnMut(&str)) -> Option<u64> {
     let path = PathBuf::from(std::env::var_os("DEDUP_TEST_DATA")?).join("corpora/mixed.parquet");
     let stores = Stores::new();
@@ -192,7 +193,7 @@ fn kernel_join(rows: &[Row<u64>]) -> usize {
     black_box(&pairs).len()
 }
 
-/// The same on workers of the engine: exchange and join of every block.
+/// Exchanges and joins every block on workers of the engine.
 fn dataflow_join(workers: usize, rows: Vec<Row<u64>>) -> (f64, usize) {
     let results = Group::alone(workers).run(move |worker| {
         let mine: Vec<_> = rows.iter().skip(worker.index()).step_by(worker.peers()).copied().collect();
@@ -215,7 +216,7 @@ fn dataflow_join(workers: usize, rows: Vec<Row<u64>>) -> (f64, usize) {
     results.fold((0.0, 0), |(seconds, pairs), (more, found)| (seconds + more, pairs + found))
 }
 
-/// The workers of one process send each other so many rows together.
+/// Sends `count` rows in all from worker to worker of one process.
 fn exchange(workers: usize, count: u64) -> (f64, usize) {
     let results = Group::alone(workers).run(move |worker| {
         let mine = (worker.index() as u64..count).step_by(workers);
@@ -227,32 +228,33 @@ fn exchange(workers: usize, count: u64) -> (f64, usize) {
     results.fold((0.0, 0), |(seconds, rows), (more, arrived)| (seconds + more, rows + arrived))
 }
 
-/// Two processes, as far as the engine knows, that send each other all their rows; CPU seconds of all their threads from when
-/// they have met.
+/// Sends all rows of each of two processes, which are threads here, to the other one. Returns the CPU seconds
+/// of all their threads since they have connected.
 fn exchange_over_loopback(count: u64) -> (f64, usize) {
     let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
     let addresses = listeners.each_ref().map(|one| one.local_addr().expect("an address").to_string());
     drop(listeners);
-    let (addresses, met) = (&addresses, &Barrier::new(3));
+    let (addresses, barrier) = (&addresses, &Barrier::new(3));
     let process = move |index: usize| {
-        let place = Membership { index, addresses: addresses.to_vec(), workers: 1 };
+        let membership = Membership { index, addresses: addresses.to_vec(), workers: 1 };
         let lost = |reason: &str| panic!("{reason}");
-        let cluster = Group::join(place, [0; 32], b"", Limits::default(), Box::new(lost)).expect("the other");
-        // Once all have met, and again when the time is taken.
-        met.wait();
-        met.wait();
-        let results = cluster.run(move |worker| {
+        let group =
+            Group::join(membership, [0; 32], b"", Limits::default(), Box::new(lost)).expect("the other");
+        // The threads wait once until all have connected, and again until the time is taken.
+        barrier.wait();
+        barrier.wait();
+        let results = group.run(move |worker| {
             let rows = (0..count).map(|i| Row { fingerprint: i, doc: DocId(i) });
             Ok::<_, cluster::Error>(shuffle(worker, "Rows", rows, move |_| 1 - index as u64).len())
         });
-        cluster.leave().expect("the other to end too");
+        group.leave().expect("the other to end too");
         results.expect("a worker")[0]
     };
     let (before, rows) = std::thread::scope(|scope| {
         let threads = [0, 1].map(|index| scope.spawn(move || process(index)));
-        met.wait();
+        barrier.wait();
         let before = clock_gettime(ClockId::ProcessCPUTime);
-        met.wait();
+        barrier.wait();
         (before, threads.map(|thread| thread.join().expect("a process")).iter().sum())
     });
     let after = clock_gettime(ClockId::ProcessCPUTime);
@@ -260,9 +262,9 @@ fn exchange_over_loopback(count: u64) -> (f64, usize) {
     (seconds, rows)
 }
 
-/// Sorts 20 M records of which every second has the key of the one before; how many keys there are.
-fn sorted_groups(scratch: &SpillBudget) -> usize {
-    let mut runs = ExternalSort::new(scratch);
+/// Sorts 20 M records, every second of which has the key of the one before, and returns the number of keys.
+fn sorted_groups(spill: &SpillBudget) -> usize {
+    let mut runs = ExternalSort::new(spill);
     runs.extend((0..20_000_000).map(|i| (random(i / 2), i)));
     let mut sorted = runs.finish().expect("room on the disk");
     let same = |a: &(u64, u64), b: &(u64, u64)| a.0 == b.0;
@@ -272,7 +274,7 @@ fn sorted_groups(scratch: &SpillBudget) -> usize {
     groups
 }
 
-/// Uniform fingerprints, every tenth a copy of an earlier one with 0 to 3 bits flipped.
+/// Returns uniform fingerprints, every tenth of which is a copy of an earlier one with 0 to 3 bits flipped.
 fn uniform(count: u64) -> Vec<Row<u64>> {
     let mut rows: Vec<Row<u64>> = Vec::with_capacity(count as usize);
     for i in 0..count {
@@ -288,13 +290,13 @@ fn uniform(count: u64) -> Vec<Row<u64>> {
     rows
 }
 
-/// Fingerprints with the same last block, and as many uniform ones.
+/// Returns fingerprints with the same last block, and as many uniform ones.
 fn sharing(count: u64) -> Vec<Row<u64>> {
     let shared = |row: Row<u64>| Row { fingerprint: row.fingerprint >> 16 | 7 << 48, ..row };
     uniform(count).into_iter().map(|row| if row.doc.0 % 2 == 0 { shared(row) } else { row }).collect()
 }
 
-/// SplitMix64 of a counter.
+/// Returns the random number of a counter (SplitMix64).
 fn random(i: u64) -> u64 {
     let mut z = (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -302,7 +304,8 @@ fn random(i: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// What `work` returns, and the CPU seconds of this thread that it took, from the kernel's own accounts.
+/// Returns the CPU seconds of this thread that `work` took, as the kernel counts them, and what `work`
+/// returns.
 fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let before = cpu_seconds();
     let result = work();

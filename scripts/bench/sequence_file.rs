@@ -1,5 +1,5 @@
-//! How fast SequenceFiles are read, in CPU seconds of one thread: `scripts/bench/sequence_file` runs it beside
-//! Hadoop's own reader.
+//! Measures how fast SequenceFiles are read, in CPU seconds of one thread. `scripts/bench/sequence_file` runs
+//! it beside Hadoop's own reader.
 //!
 //! `make FOLDER` writes the texts of `$DEDUP_TEST_DATA/corpora/mixed.parquet` to `none.seq` and to
 //! `block-zstd.seq`, which Hadoop's jars cannot write; `read FILE TIMES` reads a file.
@@ -15,7 +15,7 @@ use datasets::{FORMATS, Piece, Reading};
 use operators::DocBatch;
 
 const SYNC: [u8; 16] = *b"a sync marker 16";
-/// As in Hadoop 3.
+/// Least distance of sync markers, as in Hadoop 3.
 const SYNC_BYTES: usize = 100 * 1024;
 const BLOCK_BYTES: usize = 1_000_000;
 
@@ -37,7 +37,7 @@ fn main() {
     }
 }
 
-/// Reads a file as one piece; how many documents, and bytes of text.
+/// Reads a file as one piece, and returns the numbers of documents and of bytes of text.
 fn read(file: &str, format: &str, mut each: impl FnMut(&str)) -> (u64, usize) {
     let found = Stores::new().expand(&[file]).expect("a file").remove(0);
     let blob = found.store.open(&found.path).expect("a file");
@@ -114,13 +114,13 @@ fn marker(out: &mut Vec<u8>) {
     out.extend(SYNC);
 }
 
-/// A block, whose parts are emptied.
+/// Returns the parts as a block, and empties them.
 fn closed(parts: &mut [Vec<u8>; 4]) -> Vec<u8> {
     let mut out = Vec::new();
     marker(&mut out);
     vint(&mut out, parts[1].len() / 8);
     for part in parts {
-        // As Hadoop's ZStandardCodec, whose level is 3 by default.
+        // The level is the default of Hadoop's ZStandardCodec.
         let compressed = zstd::bulk::compress(part, 3).expect("memory");
         vint(&mut out, compressed.len());
         out.extend(compressed);
@@ -129,7 +129,7 @@ fn closed(parts: &mut [Vec<u8>; 4]) -> Vec<u8> {
     out
 }
 
-/// A length as a vint of Hadoop's.
+/// Appends a length as a vint of Hadoop.
 fn vint(out: &mut Vec<u8>, length: usize) {
     let bytes = (length as u32).to_be_bytes();
     match length {

@@ -1,7 +1,7 @@
-//! The figures of the text formats: `scripts/bench/text`, which makes the files and runs the peers too. Seconds are CPU
-//! seconds of one thread, the best of three readings; MB/s count bytes of the file.
+//! Measures the text formats. `scripts/bench/text` makes the files, and runs this benchmark and the peers.
+//! Seconds are CPU seconds of one thread, the best of three readings; MB/s count bytes of the file.
 //!
-//! Argument: the folder with the files.
+//! The argument is the folder with the files.
 
 #![expect(clippy::expect_used, reason = "a benchmark that cannot run should say so and end")]
 
@@ -42,7 +42,7 @@ fn main() {
     );
 }
 
-/// Reads every document of a file: the seconds, the documents, the bytes of the file.
+/// Reads every document of a file. Returns the seconds, the number of documents and the length of the file.
 fn read(format: &str, path: &str) -> (f64, u64, u64) {
     let found = Stores::new().expand(&[path]).expect("a file").remove(0);
     let blob = found.store.open(&found.path).expect("a file");

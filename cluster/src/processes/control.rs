@@ -36,7 +36,7 @@ type OnLost = Box<dyn Fn(&str) + Send + Sync>;
 /// process 0 calls on_lost with the line, once the others were told or after a second
 /// ```
 pub(crate) struct Control {
-    pub(super) place: Membership,
+    pub(super) membership: Membership,
     pub(super) limits: Limits,
     on_lost: OnLost,
     state: Mutex<ControlState>,
@@ -90,11 +90,11 @@ impl ControlState {
 }
 
 impl Control {
-    pub(super) fn new(place: Membership, limits: Limits, on_lost: OnLost) -> Self {
-        let peers = place.addresses.iter().map(|_| Peer::default()).collect();
+    pub(super) fn new(membership: Membership, limits: Limits, on_lost: OnLost) -> Self {
+        let peers = membership.addresses.iter().map(|_| Peer::default()).collect();
         let state =
             Mutex::new(ControlState { failing: false, failure: None, settled: false, over: false, peers });
-        Control { place, limits, on_lost, state, changed: Condvar::new() }
+        Control { membership, limits, on_lost, state, changed: Condvar::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, ControlState> {
@@ -157,11 +157,11 @@ impl Control {
     /// Receives frames until the connection ends as it should. An error is the line that says why the
     /// connection ended otherwise.
     fn receive(&self, peer: usize, mut receiver: Receiver) -> Result<(), String> {
-        let name = self.place.name(peer);
+        let name = self.membership.name(peer);
         loop {
             match Frame::read(&mut receiver) {
                 Ok(Frame::Bytes(bytes)) => self.state().peers[peer].inbox.push_back(bytes.into()),
-                Ok(Frame::Failure(reason)) if self.place.index == 0 => {
+                Ok(Frame::Failure(reason)) if self.membership.index == 0 => {
                     return Err(format!("{name}: {reason}"));
                 }
                 Ok(Frame::Failure(line)) => return Err(line),
@@ -176,7 +176,7 @@ impl Control {
     /// Handles the loss of another process, after which the job cannot go on. Process 0 tells the others,
     /// unless it has settled.
     fn lost(&self, peer: usize, line: String) {
-        let first = self.place.index == 0;
+        let first = self.membership.index == 0;
         let mut state = self.state();
         if first && state.settled {
             state.peers[peer].gone = Some(line);
@@ -196,8 +196,8 @@ impl Control {
     /// Handles a failure of this process, after which the job cannot go on. Returns when the others were
     /// told, after a second at most.
     pub(crate) fn fail(&self, reason: &str) {
-        let line = format!("{}: {reason}", self.place.name(self.place.index));
-        let tell = if self.place.index == 0 { &line } else { reason };
+        let line = format!("{}: {reason}", self.membership.name(self.membership.index));
+        let tell = if self.membership.index == 0 { &line } else { reason };
         if self.claim_failure(Some(tell)) {
             self.set_failure(line);
         }
@@ -231,7 +231,7 @@ impl Control {
     /// which process failed first. If nothing is heard from it, this process reports what it knows.
     pub(crate) fn connection_lost(&self, peer: usize, why: &str) {
         if !self.wait_for(EXPLAIN, |state| state.failing || state.settled || state.over) {
-            let reason = format!("the connection to {} was lost: {why}", self.place.name(peer));
+            let reason = format!("the connection to {} was lost: {why}", self.membership.name(peer));
             self.fail(&reason);
             (self.on_lost)(&reason);
         }
@@ -266,7 +266,7 @@ impl Control {
         };
         let mut state = self.wait(ready);
         state.peers[from].inbox.pop_front().ok_or_else(|| {
-            let left = || format!("{} left too early", self.place.name(from));
+            let left = || format!("{} left too early", self.membership.name(from));
             Error::Processes { reason: state.failure.clone().unwrap_or_else(left) }
         })
     }
@@ -278,12 +278,12 @@ impl Control {
     /// # Errors
     /// When the job fails meanwhile.
     pub(super) fn leave(&self) -> Result<Vec<String>, Error> {
-        log::trace!(target: "leave", "{}", self.place.index);
+        log::trace!(target: "leave", "{}", self.membership.index);
         let farewell = |state: &ControlState| {
-            let met = |peer: &Peer| peer.outbox.is_none() || peer.goodbye || peer.gone.is_some();
-            state.failure.is_some() || !state.failing && state.peers.iter().all(met)
+            let done = |peer: &Peer| peer.outbox.is_none() || peer.goodbye || peer.gone.is_some();
+            state.failure.is_some() || !state.failing && state.peers.iter().all(done)
         };
-        if self.place.index == 0 {
+        if self.membership.index == 0 {
             drop(self.wait(farewell));
         } else {
             self.settle();

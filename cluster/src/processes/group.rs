@@ -19,19 +19,19 @@ use crate::{Error, panics};
 
 /// The processes of a job, seen from one of them.
 ///
-/// All processes take the same steps: each calls `run`, `gather`, `broadcast`, `meet` and `meet_apart` in the
-/// same order. When another process fails, `on_lost` ends this one. If `on_lost` returns, every call that
-/// waits for that process returns an error. A `Group` that is dropped without [`Group::leave`] counts as
-/// lost at the others.
+/// All processes take the same steps: each calls `run`, `gather`, `broadcast`, `all_reduce` and
+/// `reduce_scatter` in the same order. When another process fails, `on_lost` ends this one. If `on_lost`
+/// returns, every call that waits for that process returns an error. A `Group` that is dropped without
+/// [`Group::leave`] counts as lost at the others.
 ///
-/// For example, three processes that add up the numbers 5, 7 and 1 with `meet(number, sum)`:
+/// For example, three processes that add up the numbers 5, 7 and 1 with `all_reduce(number, sum)`:
 ///
 /// ```text
 /// process 1 sends 7 to process 0 and waits
 /// process 2 sends 1 to process 0 and waits
 /// process 0 calls sum([5, 7, 1]), in the order of the processes
 /// process 0 sends 13 to processes 1 and 2
-/// meet returns 13 in all three
+/// all_reduce returns 13 in all three
 /// ```
 pub struct Group {
     workers: usize,
@@ -47,7 +47,7 @@ struct Others {
 }
 
 impl Group {
-    /// Returns a cluster of one process with `workers` threads.
+    /// Returns a group of one process with `workers` threads.
     pub fn alone(workers: usize) -> Group {
         Group { workers, others: None }
     }
@@ -63,21 +63,21 @@ impl Group {
     /// [`Error::Processes`] when a process does not come in time or comes with another `job`, when the own
     /// address cannot be used, or when it is not loopback and the token is empty.
     pub fn join(
-        place: Membership,
+        membership: Membership,
         job: [u8; 32],
         token: &[u8],
         limits: Limits,
         on_lost: Box<dyn Fn(&str) + Send + Sync>,
     ) -> Result<Group, Error> {
-        let workers = place.workers;
-        if place.index >= place.addresses.len() {
-            let (index, processes) = (place.index, place.addresses.len());
+        let workers = membership.workers;
+        if membership.index >= membership.addresses.len() {
+            let (index, processes) = (membership.index, membership.addresses.len());
             return Err(Error::Processes { reason: format!("process {index} is not one of {processes}") });
         }
-        if place.addresses.len() == 1 {
+        if membership.addresses.len() == 1 {
             return Ok(Group::alone(workers));
         }
-        let control = Arc::new(Control::new(place, limits, on_lost));
+        let control = Arc::new(Control::new(membership, limits, on_lost));
         match start::rendezvous(&control, job, token) {
             Ok(data) => {
                 let data = Mutex::new(Some(data));
@@ -93,12 +93,12 @@ impl Group {
 
     /// Returns the index of this process.
     pub fn index(&self) -> usize {
-        self.others.as_ref().map_or(0, |others| others.control.place.index)
+        self.others.as_ref().map_or(0, |others| others.control.membership.index)
     }
 
     /// Returns the number of processes.
     pub fn processes(&self) -> usize {
-        self.others.as_ref().map_or(1, |others| others.control.place.addresses.len())
+        self.others.as_ref().map_or(1, |others| others.control.membership.addresses.len())
     }
 
     /// Returns the number of threads of this process.
@@ -231,12 +231,12 @@ impl Group {
         Ok(merged)
     }
 
-    /// Merges like [`meet`](Group::all_reduce), but returns to each process its own part of the result (a
+    /// Merges like [`Group::all_reduce`], but returns to each process its own part of the result (a
     /// reduce-scatter). `merge` returns one part for each process, in their order. The part of process 0 is
     /// not encoded.
     ///
     /// # Errors
-    /// Those of [`meet`](Group::all_reduce).
+    /// Those of [`Group::all_reduce`].
     pub fn reduce_scatter<T, U, E>(
         &self,
         mine: T,

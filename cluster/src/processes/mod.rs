@@ -14,8 +14,8 @@ mod tests;
 
 use std::time::Duration;
 
-pub(crate) use control::Control;
-pub use group::Group;
+pub(crate) use self::control::Control;
+pub use self::group::Group;
 
 /// Addresses of the processes of a job, and the index of this one.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -32,7 +32,7 @@ type Arrival = Result<(usize, ConnectionKind, SealedChannel), String>;
 
 /// State that the threads of one start share.
 struct Start {
-    place: Membership,
+    membership: Membership,
     limits: Limits,
     job: [u8; 32],
     secret: SharedSecret,
@@ -51,13 +51,13 @@ struct Start {
 
 /// Returns the connections that this process opens, and those that it awaits. Of two processes, the later one
 /// calls.
-fn expected(place: &Membership) -> (Ends, Ends) {
+fn expected(membership: &Membership) -> (Ends, Ends) {
     let kinds = |low: usize| {
         if low == 0 { &[ConnectionKind::Control, ConnectionKind::Data][..] } else { &[ConnectionKind::Data] }
     };
-    let before = (0..place.index).flat_map(|to| kinds(to).iter().map(move |kind| (to, *kind)));
-    let after = (place.index + 1..place.addresses.len())
-        .flat_map(|from| kinds(place.index).iter().map(move |kind| (from, *kind)));
+    let before = (0..membership.index).flat_map(|to| kinds(to).iter().map(move |kind| (to, *kind)));
+    let after = (membership.index + 1..membership.addresses.len())
+        .flat_map(|from| kinds(membership.index).iter().map(move |kind| (from, *kind)));
     (before.collect(), after.collect())
 }
 
@@ -71,9 +71,9 @@ pub(super) fn rendezvous(
     job: [u8; 32],
     token: &[u8],
 ) -> Result<Vec<Option<Data>>, String> {
-    let (before, after) = expected(&control.place);
+    let (before, after) = expected(&control.membership);
     let start = Arc::new(Start {
-        place: control.place.clone(),
+        membership: control.membership.clone(),
         limits: control.limits.clone(),
         job,
         secret: SharedSecret::of_token(token),
@@ -88,7 +88,7 @@ pub(super) fn rendezvous(
     let listener = start.listen()?;
     let (sender, arrivals) = mpsc::channel();
     let no_thread = |error: io::Error| format!("could not start a thread: {error}");
-    for to in 0..start.place.index {
+    for to in 0..start.membership.index {
         let kinds = before.iter().filter(|(process, _)| *process == to).map(|(_, kind)| *kind).collect();
         let (start, sender) = (Arc::clone(&start), sender.clone());
         let call = move || start.call(to, kinds, &sender);
@@ -100,12 +100,12 @@ pub(super) fn rendezvous(
         thread::Builder::new().name("listen".to_owned()).spawn(answer).map_err(no_thread)?
     };
     let missing = before.union(&after).copied().collect();
-    let met = start.collect(control, missing, &arrivals);
+    let connected = start.collect(control, missing, &arrivals);
     start.over.store(true, Ordering::Relaxed);
     // Joins the thread so that the port is closed. A panic of that thread ends the process before this call
     // returns.
     let _ = answering.join();
-    met
+    connected
 }
 
 impl Start {
@@ -124,7 +124,7 @@ impl Start {
         mut missing: Ends,
         arrivals: &mpsc::Receiver<Arrival>,
     ) -> Result<Vec<Option<Data>>, String> {
-        let mut data: Vec<Option<Data>> = self.place.addresses.iter().map(|_| None).collect();
+        let mut data: Vec<Option<Data>> = self.membership.addresses.iter().map(|_| None).collect();
         while !missing.is_empty() {
             if let Some(failure) = control.failure() {
                 return Err(failure.to_string());
@@ -139,7 +139,9 @@ impl Start {
                             Data::start(peer, channel, control).map(|it| data[peer] = Some(it))
                         }
                     };
-                    started.map_err(|error| format!("could not watch {}: {error}", self.place.name(peer)))?;
+                    started.map_err(|error| {
+                        format!("could not watch {}: {error}", self.membership.name(peer))
+                    })?;
                 }
                 Err(_) if self.left().is_zero() => return Err(self.missed(&missing)),
                 Err(_) => {}
@@ -151,7 +153,7 @@ impl Start {
     /// Returns a line with the processes that did not come, and what is known of the reasons.
     fn missed(&self, missing: &Ends) -> String {
         let missing: BTreeSet<usize> = missing.iter().map(|(process, _)| *process).collect();
-        let names: Vec<_> = missing.iter().map(|process| self.place.name(*process)).collect();
+        let names: Vec<_> = missing.iter().map(|process| self.membership.name(*process)).collect();
         let troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
         let known = missing.iter().filter_map(|process| troubles.get_key_value(process));
         let mut hints: Vec<_> =
@@ -167,14 +169,16 @@ impl Start {
     fn check_address(&self, process: usize, address: IpAddr) -> Result<(), String> {
         match !self.only_loopback || address.is_loopback() {
             true => Ok(()),
-            false => Err(format!("{} is not on loopback, which needs a token", self.place.name(process))),
+            false => {
+                Err(format!("{} is not on loopback, which needs a token", self.membership.name(process)))
+            }
         }
     }
 
     /// Opens the own port. Retries, because a name may become known only after a while, and a port may be
     /// taken for a moment.
     fn listen(&self) -> Result<TcpListener, String> {
-        let address = &self.place.addresses[self.place.index];
+        let address = &self.membership.addresses[self.membership.index];
         let failed = |error: io::Error| format!("could not listen on {address}: {error}");
         let begun = Instant::now();
         loop {
@@ -182,7 +186,7 @@ impl Start {
                 Ok(addresses) => {
                     let addresses: Vec<_> = addresses.collect();
                     for address in &addresses {
-                        self.check_address(self.place.index, address.ip())?;
+                        self.check_address(self.membership.index, address.ip())?;
                     }
                     match TcpListener::bind(&addresses[..]) {
                         Ok(listener) => {
@@ -242,13 +246,13 @@ impl Start {
     fn answer(&self, stream: TcpStream) -> io::Result<Option<Arrival>> {
         let deadline = Instant::now() + self.limits.handshake;
         stream.set_nonblocking(false)?;
-        let caller = handshake::answer(&stream, &self.secret, self.place.index, deadline)?;
+        let caller = handshake::answer(&stream, &self.secret, self.membership.index, deadline)?;
         let (from, kind) = (caller.hello.from as usize, caller.hello.kind);
         if caller.job != self.job {
             caller.say(&stream, Verdict::OtherJob, deadline)?;
             return Ok(Some(Err(format!("process {from} runs another program or configuration"))));
         }
-        let (_, callers) = expected(&self.place);
+        let (_, callers) = expected(&self.membership);
         let verdict = if !callers.contains(&(from, kind)) {
             Verdict::NotAwaited
         } else if !self.awaited().remove(&(from, kind)) {
@@ -306,16 +310,16 @@ impl Start {
 
     /// Calls a process once. The outer error is transient, the inner one final.
     fn try_call(&self, to: usize, kind: ConnectionKind) -> io::Result<Result<SealedChannel, String>> {
-        let name = self.place.name(to);
+        let name = self.membership.name(to);
         let mut trouble = io::Error::other("its name has no address");
-        for address in self.place.addresses[to].to_socket_addrs()? {
+        for address in self.membership.addresses[to].to_socket_addrs()? {
             if let Err(refusal) = self.check_address(to, address.ip()) {
                 return Ok(Err(refusal));
             }
-            // Twice the server's own limit, so that an answer at its last moment is still heard.
+            // This is twice the server's own limit, so that an answer at its last moment is still heard.
             let patience = self.limits.handshake * 2;
             let deadline = Instant::now() + patience;
-            let (from, to) = (self.place.index as u32, to as u32);
+            let (from, to) = (self.membership.index as u32, to as u32);
             let hello = Hello { from, to, kind };
             let called = TcpStream::connect_timeout(&address, patience).and_then(|stream| {
                 let (verdict, keys) = handshake::call(&stream, &self.secret, &hello, &self.job, deadline)?;

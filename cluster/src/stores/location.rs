@@ -108,8 +108,8 @@ impl Stores {
                     }
                 }
                 let prefix = format!("{scheme}://{}", one_spelling(authority));
-                let meet = || Ok(Arc::new(Hdfs::new(&prefix, HdfsLimits::default())?) as Arc<dyn Store>);
-                Ok((self.remote(&prefix, meet)?, format!("/{}", names.join("/"))))
+                let create = || Ok(Arc::new(Hdfs::new(&prefix, HdfsLimits::default())?) as Arc<dyn Store>);
+                Ok((self.remote(&prefix, create)?, format!("/{}", names.join("/"))))
             }
             "s3" | "s3a" | "gs" | "az" | "abfs" | "abfss" if authority.is_empty() => {
                 bad(format!("it names no bucket: write {scheme}://bucket/path"))
@@ -126,7 +126,7 @@ impl Stores {
                     scheme => scheme,
                 };
                 let prefix = format!("{scheme}://{authority}");
-                let meet = || {
+                let create = || {
                     let settings: Vec<_> = env::vars_os()
                         .filter_map(|(name, value)| {
                             Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -134,7 +134,7 @@ impl Stores {
                         .collect();
                     Ok(Arc::new(Bucket::new(&prefix, &settings, ObjectLimits::default())?) as Arc<dyn Store>)
                 };
-                Ok((self.remote(&prefix, meet)?, format!("/{}", names.join("/"))))
+                Ok((self.remote(&prefix, create)?, format!("/{}", names.join("/"))))
             }
             _ => bad(format!(
                 "{scheme} is not known; hdfs, viewfs, s3, gs, az, abfs, file and plain paths are"
@@ -161,17 +161,17 @@ impl Stores {
         Ok(text_of_path(resolved.as_os_str()))
     }
 
-    /// Returns the store of a prefix; `meet` creates it the first time.
+    /// Returns the store of a prefix; `create` makes it the first time.
     fn remote(
         &self,
         prefix: &str,
-        meet: impl FnOnce() -> Result<Arc<dyn Store>, Error>,
+        create: impl FnOnce() -> Result<Arc<dyn Store>, Error>,
     ) -> Result<Arc<dyn Store>, Error> {
         let mut stores = self.remote.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(store) = stores.get(prefix) {
             return Ok(store.clone());
         }
-        let store = meet()?;
+        let store = create()?;
         stores.insert(prefix.to_owned(), store.clone());
         Ok(store)
     }

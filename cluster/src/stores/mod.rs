@@ -1,6 +1,7 @@
-//! Stores: local files, HDFS and object stores behind one trait, `Store`, and how their addresses and names are read.
+//! Stores: local files, HDFS and object stores behind one trait, `Store`, and how their addresses and names
+//! are read.
 //!
-//! Uses nothing of the other room, `processes`, nor it of this one. Async code stays in `hdfs`, `object` and `remote`.
+//! This room and `processes` use nothing of each other. Async code stays in `hdfs`, `object` and `remote`.
 
 pub(crate) mod checked;
 pub(crate) mod found;

@@ -1,6 +1,6 @@
 //! Corpus formats, a file or folder each. Every one is listed in `FORMATS` (`lib.rs`).
 //!
-//! Uses `text` and `parts`; only `lib.rs` and `pack.rs` use it.
+//! This room uses `text` and `parts`; only `lib.rs` and `pack.rs` use it.
 
 pub(crate) mod csv;
 pub(crate) mod jsonl;

@@ -37,7 +37,7 @@ impl Compression {
         match Self::named(path).1 {
             Self::None if head.starts_with(&[0x1f, 0x8b]) => Self::Gzip,
             Self::None if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) => Self::Zstd,
-            // The magic, and the first byte of a block or of the end of an empty stream.
+            // After the magic comes the first byte of a block, or of the end of an empty stream.
             Self::None if matches!(head, [b'B', b'Z', b'h', b'1'..=b'9', 0x31 | 0x17, ..]) => Self::Bzip2,
             named => named,
         }

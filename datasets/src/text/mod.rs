@@ -1,6 +1,6 @@
-//! From bytes to text: decompression, encodings and how they are detected, lines, and JSON.
+//! The way from bytes to text: decompression, encodings and how they are detected, lines, and JSON.
 //!
-//! Knows no format; `formats` uses it.
+//! This room knows no format; `formats` uses it.
 
 pub(crate) mod compression;
 pub(crate) mod detect;

@@ -31,7 +31,7 @@ impl CorpusSearch {
         search: S,
         section: impl Fn(&S::Pass) -> usize,
     ) -> Result<Candidates> {
-        let mut join = CandidateJoin::new(search, Skew::default(), &self.scratch);
+        let mut join = CandidateJoin::new(search, Skew::default(), &self.spill);
         for pass in join.passes() {
             join.pass(worker, &pass, &mut |worker, each| {
                 self.section(worker, section(&pass), |worker, frame| {
@@ -49,7 +49,7 @@ impl CorpusSearch {
             Search::Prefix => self.cluster.workers(),
             _ => 0,
         };
-        let most = self.scratch.budget().map(|bytes| workers * bytes / COUNTERS_SHARE);
+        let most = self.spill.budget().map(|bytes| workers * bytes / COUNTERS_SHARE);
         let counts = (workers > 0).then(|| Arc::new(FeatureCounts::of_corpus(self.plan.bytes(), most)));
         FeatureCounters(Mutex::new(counts.map_or(Vec::new(), |counts| vec![counts; workers])))
     }
@@ -66,7 +66,7 @@ impl CorpusSearch {
         let counts = counters.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let counts = counts.context("there are more workers than there should be")?;
         let mut sets = Sets::default();
-        let mut counting = Counting::new(Arc::clone(&counts), &self.scratch);
+        let mut counting = Counting::new(Arc::clone(&counts), &self.spill);
         self.texts(worker, |text| {
             if copies.is_first(text.doc) {
                 rule.unsorted(text.text, &mut sets);
@@ -76,7 +76,7 @@ impl CorpusSearch {
         counting.finish();
         sum(worker, &counts, self.cluster.workers());
 
-        let mut join = PrefixJoin::new(rule.clone(), &self.scratch);
+        let mut join = PrefixJoin::new(rule.clone(), &self.spill);
         self.texts(worker, |text| {
             if copies.is_first(text.doc) {
                 rule.unsorted(text.text, &mut sets);

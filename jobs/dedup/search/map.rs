@@ -140,7 +140,7 @@ impl CorpusSearch {
     /// Returns those of this worker that are identical to an earlier one.
     pub(super) fn collapse(&self, worker: &mut Worker) -> Result<Copies> {
         // One holder for the identities of this worker, and two for those that come to it.
-        let budget = self.scratch.shared_by(3);
+        let budget = self.spill.shared_by(3);
         let mut identities = ExternalSort::new(&budget);
         self.section(worker, 0, |_, frame| identities.extend(records(frame)))?;
         Ok(Copies(collapse(worker, identities, &budget)?))

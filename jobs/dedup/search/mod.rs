@@ -47,7 +47,7 @@ pub(crate) struct CorpusSearch {
     /// Secret with which texts are hashed to find equal ones.
     pub secret: Secret,
     /// Memory of each worker, beyond which its records are spilled.
-    pub scratch: SpillBudget,
+    pub spill: SpillBudget,
 }
 
 /// Result of a search, of one worker, of one process or of all together.
@@ -108,7 +108,7 @@ impl CorpusSearch {
         let mapped = self.map_by(&method)?;
         let counters = self.feature_counters(&method);
         let cluster = Arc::clone(&self.cluster);
-        let (scratch, progress) = (self.scratch.clone(), Arc::clone(&self.progress));
+        let (spill, progress) = (self.spill.clone(), Arc::clone(&self.progress));
         let parts = cluster.run(move |worker| {
             let at = self.progress.worker(worker.index());
             at.enter(Stage::Compare);
@@ -117,7 +117,7 @@ impl CorpusSearch {
                 _ => self.search(worker, &at, method.clone(), &counters),
             }
         })?;
-        progress.spilled_bytes.fetch_add(scratch.spilled().bytes, Ordering::Relaxed);
+        progress.spilled_bytes.fetch_add(spill.spilled().bytes, Ordering::Relaxed);
         Ok(SearchResult::join([mapped].into_iter().chain(parts)))
     }
 

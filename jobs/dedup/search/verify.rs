@@ -49,9 +49,9 @@ impl CorpusSearch {
         let matching: Matching = Box::new(move |a, b| matching.matches(PackedSets(a), PackedSets(b)));
         let mut sets = Sets::default();
         let copies = &found.matches.copies;
-        let (mut verify, mut needs) = Verify::new(worker, pairs, copies, matching, &self.scratch)?;
+        let (mut verify, mut needs) = Verify::new(worker, pairs, copies, matching, &self.spill)?;
         // Very many candidates may turn out not to match, so their ids are spilled beyond a budget.
-        let mut names = NameSpool::new(&self.scratch.shared_by(Verify::HOLDERS));
+        let mut names = NameSpool::new(&self.spill.shared_by(Verify::HOLDERS));
         let mut list = Vec::new();
         self.read_again(worker, source, &mut needs, |worker, text, needs| {
             if let Some(parts) = needs.of(text.doc)? {
@@ -99,7 +99,7 @@ impl CorpusSearch {
 
     /// Returns the documents of this worker that are in a match of any worker.
     fn matched(&self, worker: &mut Worker, matches: &Matches) -> Result<WantedDocs> {
-        Ok(WantedDocs::of_matches(worker, matches, &self.scratch.shared_by(Verify::HOLDERS))?)
+        Ok(WantedDocs::of_matches(worker, matches, &self.spill.shared_by(Verify::HOLDERS))?)
     }
 
     /// Reads again the splits of this worker that hold a wanted document.

@@ -194,7 +194,7 @@ impl PowerStore {
         PowerStore(Arc::clone(&self.0), Some(Arc::new(pause)))
     }
 
-    /// Sleeps if the pause says so. To be called before each step that changes something.
+    /// Sleeps if the pause says so. Must be called before each step that changes something.
     fn step(&self) {
         self.1.iter().for_each(|pause| pause.step("step"));
     }

@@ -92,8 +92,8 @@ pub(crate) struct PrefixIndex {
 
 impl PrefixIndex {
     /// Makes an index without documents.
-    pub fn new(scratch: &SpillBudget) -> Self {
-        let spool = Spool::new(scratch);
+    pub fn new(spill: &SpillBudget) -> Self {
+        let spool = Spool::new(spill);
         PrefixIndex {
             spool,
             in_prefixes: 0,

@@ -219,9 +219,9 @@ impl CounterPosition {
 impl Counting {
     /// Starts counting into `sketch`. Cost: 15 ns a feature. Memory: 16 MiB, or a quarter of the budget if
     /// that is less.
-    pub fn new(sketch: Arc<FeatureCounts>, scratch: &SpillBudget) -> Self {
+    pub fn new(sketch: Arc<FeatureCounts>, spill: &SpillBudget) -> Self {
         let fit = |bytes: usize| (bytes / 4 / REGIONS / size_of::<CounterPosition>()).clamp(1, WAITING);
-        let places = scratch.budget().map_or(WAITING, fit);
+        let places = spill.budget().map_or(WAITING, fit);
         Counting {
             sketch,
             waiting: vec![CounterPosition::default(); REGIONS * places],

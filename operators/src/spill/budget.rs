@@ -78,7 +78,7 @@ impl SpillBudget {
     pub(crate) fn frames(&self) -> Result<FrameFile, Error> {
         let file = self.disk.create().map_err(|cause| failed(&self.folder, 0, cause))?;
         self.spilled.files.fetch_add(1, Ordering::Relaxed);
-        Ok(FrameFile { file, scratch: self.clone(), end: 0, frame: Vec::new() })
+        Ok(FrameFile { file, spill: self.clone(), end: 0, frame: Vec::new() })
     }
 }
 
@@ -118,7 +118,7 @@ const HEAD_BYTES: usize = 16;
 /// is not taken for it. Holds one frame in memory.
 pub(crate) struct FrameFile {
     file: Box<dyn Spill>,
-    scratch: SpillBudget,
+    spill: SpillBudget,
     end: u64,
     frame: Vec<u8>,
 }
@@ -138,9 +138,9 @@ impl FrameFile {
         head[..8].copy_from_slice(&xxh3_64_with_seed(payload, self.end).to_le_bytes());
         head[8..].copy_from_slice(&(bytes as u64).to_le_bytes());
         let written = self.file.write_all_at(&self.frame, self.end);
-        written.map_err(|cause| failed(&self.scratch.folder, whole, cause))?;
+        written.map_err(|cause| failed(&self.spill.folder, whole, cause))?;
         self.end += self.frame.len() as u64;
-        self.scratch.spilled.bytes.fetch_add(self.frame.len() as u64, Ordering::Relaxed);
+        self.spill.spilled.bytes.fetch_add(self.frame.len() as u64, Ordering::Relaxed);
         self.frame.truncate(FRAME_BYTES);
         self.frame.shrink_to(2 * FRAME_BYTES);
         Ok(())
@@ -149,7 +149,7 @@ impl FrameFile {
     /// Reads the frame at `offset` into `payload`. Returns the offset of the next frame.
     pub fn read(&self, offset: u64, payload: &mut Vec<u8>) -> Result<u64, Error> {
         let lost = |cause| Error::SpillLost {
-            folder: self.scratch.folder.to_path_buf(),
+            folder: self.spill.folder.to_path_buf(),
             offset,
             cause: Arc::new(cause),
         };
@@ -257,11 +257,11 @@ mod tests {
     #[test]
     fn files_have_no_name() {
         let folder = tempfile::tempdir().unwrap();
-        let scratch = SpillBudget::new(folder.path(), Some(0));
-        let mut frames = scratch.clone().frames().unwrap();
+        let spill = SpillBudget::new(folder.path(), Some(0));
+        let mut frames = spill.clone().frames().unwrap();
         frames.append(3, 3, |bytes| bytes.copy_from_slice(b"abc")).unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-        assert_eq!(scratch.spilled(), Spilled { bytes: 19, files: 1 });
+        assert_eq!(spill.spilled(), Spilled { bytes: 19, files: 1 });
         let mut payload = Vec::new();
         assert_eq!(frames.read(0, &mut payload).unwrap(), frames.end());
         assert_eq!(payload, b"abc");

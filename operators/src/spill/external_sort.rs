@@ -37,11 +37,11 @@ const FIRST_SORT: usize = 1 << 20;
 /// Disk: the records in their encoded form and 16 bytes for each frame. From 65 runs on, the records of runs
 /// that are merged to fewer runs are on disk twice.
 ///
-/// Adding cannot fail: the first error is kept, the records after it are dropped, and [`ExternalSort::check`] and
-/// [`ExternalSort::finish`] return the error.
+/// Adding cannot fail: the first error is kept, the records after it are dropped, and [`ExternalSort::check`]
+/// and [`ExternalSort::finish`] return the error.
 #[must_use = "only `finish` says whether all records are there"]
 pub struct ExternalSort<R> {
-    scratch: SpillBudget,
+    spill: SpillBudget,
     plan: SortPlan,
     once: bool,
     held: Vec<R>,
@@ -74,10 +74,10 @@ impl SortPlan {
 
 impl<R: Record + Ord> ExternalSort<R> {
     /// Makes a sort without records.
-    pub fn new(scratch: &SpillBudget) -> Self {
-        let plan = SortPlan::new(scratch.budget(), size_of::<R>());
+    pub fn new(spill: &SpillBudget) -> Self {
+        let plan = SortPlan::new(spill.budget(), size_of::<R>());
         ExternalSort {
-            scratch: scratch.clone(),
+            spill: spill.clone(),
             plan,
             once: false,
             held: Vec::new(),
@@ -104,7 +104,7 @@ impl<R: Record + Ord> ExternalSort<R> {
 
     /// Returns the budget in bytes.
     pub fn budget(&self) -> Option<usize> {
-        self.scratch.budget()
+        self.spill.budget()
     }
 
     /// Adds a record. Cost: 2 ns, and the record's share of sorting and writing.
@@ -175,7 +175,7 @@ impl<R: Record + Ord> ExternalSort<R> {
     fn spill(&mut self) -> Result<(), Error> {
         let frames = match &mut self.frames {
             Some(frames) => frames,
-            none => none.insert(self.scratch.frames()?),
+            none => none.insert(self.spill.frames()?),
         };
         let start = frames.end();
         write(frames, self.plan, &self.held, self.held.len() * R::BYTES)?;
@@ -220,8 +220,8 @@ mod tests {
 
     type Pieces = Vec<(Vec<(u64, u64)>, bool, bool)>;
 
-    fn sorted(records: &[(u64, u64)], scratch: &SpillBudget, once: bool) -> Result<Pieces, Error> {
-        let mut runs = if once { ExternalSort::new(scratch).once() } else { ExternalSort::new(scratch) };
+    fn sorted(records: &[(u64, u64)], spill: &SpillBudget, once: bool) -> Result<Pieces, Error> {
+        let mut runs = if once { ExternalSort::new(spill).once() } else { ExternalSort::new(spill) };
         let (first, rest) = records.split_at(records.len() / 2);
         first.iter().for_each(|&record| runs.push(record));
         runs.extend(rest.iter().copied());
@@ -262,14 +262,14 @@ mod tests {
             budget in prop_oneof![Just(None), (0_usize..200).prop_map(Some), (0_usize..30_000).prop_map(Some)],
             once in any::<bool>(),
         ) {
-            let scratch = Twin::default().scratch(budget);
-            let found = joined(&sorted(&records, &scratch, once).unwrap());
+            let spill = Twin::default().scratch(budget);
+            let found = joined(&sorted(&records, &spill, once).unwrap());
             records.sort();
             if once {
                 records.dedup();
             }
             prop_assert_eq!(found, records);
-            prop_assert!(budget.is_some() || scratch.spilled().files == 0);
+            prop_assert!(budget.is_some() || spill.spilled().files == 0);
         }
     }
 
@@ -282,13 +282,13 @@ mod tests {
     fn more_runs_than_are_merged_at_once_are_merged_in_passes() {
         let mut all = records(20_000);
         for in_memory in [300, 100, 20, 1] {
-            let scratch = Twin::default().scratch(in_memory * 16);
-            let found = joined(&sorted(&all, &scratch, false).unwrap());
+            let spill = Twin::default().scratch(in_memory * 16);
+            let found = joined(&sorted(&all, &spill, false).unwrap());
             assert!(all.len() / in_memory > FAN_IN);
             all.sort();
             assert!(found == all, "{in_memory} records in memory");
             // Each record is a frame of its own here, with its head, and some frames were written again.
-            assert!(scratch.spilled().bytes > 20_000 * 32);
+            assert!(spill.spilled().bytes > 20_000 * 32);
         }
     }
 
@@ -306,19 +306,19 @@ mod tests {
 
     #[test]
     fn few_different_records_never_spill() {
-        let scratch = Twin::full_after(0).scratch(1600);
+        let spill = Twin::full_after(0).scratch(1600);
         let all: Vec<(u64, u64)> = (0..100_000).map(|i| (i % 40, 7)).collect();
-        let found = joined(&sorted(&all, &scratch, true).unwrap());
+        let found = joined(&sorted(&all, &spill, true).unwrap());
         assert_eq!(found, (0..40).map(|i| (i, 7)).collect::<Vec<_>>());
-        assert_eq!(scratch.spilled().files, 0);
+        assert_eq!(spill.spilled().files, 0);
     }
 
     #[test]
     fn without_a_budget_nothing_is_written_and_the_memory_is_used_again() {
-        let scratch = SpillBudget::new("/no/such".as_ref(), None);
+        let spill = SpillBudget::new("/no/such".as_ref(), None);
         let memory: Vec<(u64, u64)> = Vec::with_capacity(5000);
         let place = memory.as_ptr();
-        let mut runs = ExternalSort::new(&scratch).reusing(memory);
+        let mut runs = ExternalSort::new(&spill).reusing(memory);
         runs.extend(records(5000));
         let memory = runs.finish().unwrap().into_memory();
         assert!(memory.is_sorted() && memory.len() == 5000);

@@ -15,7 +15,7 @@ use crate::record::{DocId, Record};
 /// [`Spool::scan`] return the error.
 #[must_use = "only `check` and `scan` say whether all documents are there"]
 pub struct Spool<T> {
-    budget: SpillBudget,
+    spill: SpillBudget,
     /// Least size of a frame, in bytes.
     frame_bytes: usize,
     /// The first documents.
@@ -39,10 +39,10 @@ const LEAST_FRAME_BYTES: usize = 4 << 10;
 
 impl<T: Record> Spool<T> {
     /// Makes an empty list.
-    pub fn new(budget: &SpillBudget) -> Self {
-        let frame_bytes = budget.budget().map_or(FRAME_BYTES, |bytes| bytes / 4);
+    pub fn new(spill: &SpillBudget) -> Self {
+        let frame_bytes = spill.budget().map_or(FRAME_BYTES, |bytes| bytes / 4);
         Spool {
-            budget: budget.clone(),
+            spill: spill.clone(),
             frame_bytes: frame_bytes.clamp(LEAST_FRAME_BYTES, FRAME_BYTES),
             first: DocValues::default(),
             frames: None,
@@ -53,7 +53,7 @@ impl<T: Record> Spool<T> {
 
     /// Adds a document.
     pub fn push(&mut self, doc: DocId, values: &[T]) {
-        let most = self.budget.budget().map_or(usize::MAX, |bytes| bytes.saturating_sub(self.frame_bytes));
+        let most = self.spill.budget().map_or(usize::MAX, |bytes| bytes.saturating_sub(self.frame_bytes));
         let fits = self.frames.is_none()
             && self.last.docs.is_empty()
             && self.first.bytes() + DocValues::bytes_of(values) <= most;
@@ -63,7 +63,7 @@ impl<T: Record> Spool<T> {
         self.last.push(doc, values);
         if self.last.bytes() >= self.frame_bytes {
             if self.failed.is_none() {
-                self.failed = self.spill().err();
+                self.failed = self.spill_last().err();
             }
             self.last.clear(self.frame_bytes);
         }
@@ -90,10 +90,10 @@ impl<T: Record> Spool<T> {
         self.last.scan(&mut each)
     }
 
-    fn spill(&mut self) -> Result<(), Error> {
+    fn spill_last(&mut self) -> Result<(), Error> {
         let frames = match &mut self.frames {
             Some(frames) => frames,
-            none => none.insert(self.budget.frames()?),
+            none => none.insert(self.spill.frames()?),
         };
         let bytes = self.last.encoded_bytes();
         frames.append(bytes, bytes, |bytes| self.last.encode(bytes))
@@ -176,8 +176,8 @@ mod tests {
 
     type Docs = Vec<(u64, Vec<u64>)>;
 
-    fn spool(docs: &Docs, scratch: &SpillBudget) -> Spool<u64> {
-        let mut spool = Spool::new(scratch);
+    fn spool(docs: &Docs, spill: &SpillBudget) -> Spool<u64> {
+        let mut spool = Spool::new(spill);
         docs.iter().for_each(|(doc, numbers)| spool.push(DocId(*doc), numbers));
         spool
     }
@@ -199,12 +199,12 @@ mod tests {
             budget in prop_oneof![Just(None), (0_usize..1_000_000).prop_map(Some)],
         ) {
             let docs: Docs = sizes.iter().zip(1..).map(|(&size, doc)| (doc, (doc..).take(size).collect())).collect();
-            let scratch = Twin::default().scratch(budget);
-            let spool = spool(&docs, &scratch);
+            let spill = Twin::default().scratch(budget);
+            let spool = spool(&docs, &spill);
             prop_assert_eq!(scanned(&spool).unwrap(), &docs[..]);
             prop_assert_eq!(scanned(&spool).unwrap(), docs);
             prop_assert!(spool.first.bytes() <= budget.unwrap_or(usize::MAX));
-            prop_assert!(budget.is_some() || scratch.spilled().files == 0);
+            prop_assert!(budget.is_some() || spill.spilled().files == 0);
         }
     }
 

@@ -18,7 +18,7 @@ pub struct Dataflow<'a> {
     pub texts: &'a [String],
     pub workers: usize,
     pub skew: Skew,
-    pub budget: SpillBudget,
+    pub spill: SpillBudget,
 }
 
 impl Dataflow<'_> {
@@ -44,14 +44,14 @@ impl Dataflow<'_> {
             Search::Prefix | Search::Zhou(_) => texts.clone(),
         };
         let counts = Arc::new(FeatureCounts::of_corpus(1 << 20, None));
-        let (method, skew, budget) = (Mutex::new(method), self.skew, self.budget);
+        let (method, skew, spill) = (Mutex::new(method), self.skew, self.spill);
         let found = on_workers(self.workers, move |worker| {
             let method = method.lock().unwrap().clone();
-            let mut identities = ExternalSort::new(&budget);
+            let mut identities = ExternalSort::new(&spill);
             identities.extend(mapped.records(worker.index(), worker.peers(), 0));
-            let copies = collapse(worker, identities, &budget).unwrap();
+            let copies = collapse(worker, identities, &spill).unwrap();
             let search =
-                SearchOfWorker { mapped: &mapped, texts: &texts, copies: &copies, skew, budget: &budget };
+                SearchOfWorker { mapped: &mapped, texts: &texts, copies: &copies, skew, spill: &spill };
             let Candidates { pairs, .. } = match &method.search {
                 Search::SimHash64(simhash) => search.join(worker, simhash.join.clone(), |_| FINGERPRINTS),
                 Search::SimHash128(simhash) => search.join(worker, simhash.join.clone(), |_| FINGERPRINTS),
@@ -74,7 +74,7 @@ struct SearchOfWorker<'a> {
     texts: &'a Mapped,
     copies: &'a [(DocId, DocId)],
     skew: Skew,
-    budget: &'a SpillBudget,
+    spill: &'a SpillBudget,
 }
 
 impl SearchOfWorker<'_> {
@@ -88,7 +88,7 @@ impl SearchOfWorker<'_> {
         search: S,
         section: impl Fn(&S::Pass) -> usize,
     ) -> Candidates {
-        let join = CandidateJoin::new(search, self.skew, self.budget);
+        let join = CandidateJoin::new(search, self.skew, self.spill);
         let (index, peers) = (worker.index(), worker.peers());
         joined(worker, join, |pass| {
             let records = self.mapped.records(index, peers, section(pass));
@@ -98,14 +98,14 @@ impl SearchOfWorker<'_> {
 
     fn join_prefixes(&self, worker: &mut Worker, rule: &Rule, counts: &Arc<FeatureCounts>) -> Candidates {
         let mut sets = Sets::default();
-        let mut counting = Counting::new(Arc::clone(counts), self.budget);
+        let mut counting = Counting::new(Arc::clone(counts), self.spill);
         self.each_first(worker, |_, text| {
             rule.unsorted(text, &mut sets);
             counting.add(sets.features());
         });
         counting.finish();
         sum(worker, counts, worker.peers());
-        let mut join = PrefixJoin::new(rule.clone(), self.budget);
+        let mut join = PrefixJoin::new(rule.clone(), self.spill);
         self.each_first(worker, |doc, text| {
             rule.unsorted(text, &mut sets);
             join.add(counts, doc, &sets);
@@ -116,7 +116,7 @@ impl SearchOfWorker<'_> {
     fn verify(&self, worker: &mut Worker, rule: &Rule, pairs: Sorted<Pair>) -> Vec<Pair> {
         let matching = rule.clone();
         let matching = Box::new(move |a: &[u64], b: &[u64]| matching.matches(PackedSets(a), PackedSets(b)));
-        let (mut verify, mut needs) = Verify::new(worker, pairs, self.copies, matching, self.budget).unwrap();
+        let (mut verify, mut needs) = Verify::new(worker, pairs, self.copies, matching, self.spill).unwrap();
         let mut firsts = Vec::new();
         self.each_first(worker, |doc, text| firsts.push((doc, text.to_owned())));
         for (doc, text) in firsts {

@@ -185,13 +185,13 @@ fn compared<W: Bits>(
     fingerprints: Vec<W>,
     workers: usize,
     skew: Skew,
-    budget: SpillBudget,
+    spill: SpillBudget,
 ) -> Vec<(Vec<Pair>, Vec<PassLoad>)> {
     let rows = fingerprints.into_iter().enumerate();
     let rows: Vec<_> = rows.map(|(i, fingerprint)| Row { fingerprint, doc: doc(i) }).collect();
     let simhash = SimHash::new(spec, Features::Chars(5), &Statistics::default());
     on_workers(workers, move |worker| {
-        let join = CandidateJoin::new(simhash.join.clone(), skew, &budget);
+        let join = CandidateJoin::new(simhash.join.clone(), skew, &spill);
         let mine: Vec<_> = rows.iter().skip(worker.index()).step_by(worker.peers()).copied().collect();
         let Candidates { pairs, loads } = joined(worker, join, |_| mine.clone());
         (listed(pairs), loads)
@@ -203,7 +203,7 @@ fn budgets() -> impl Strategy<Value = Option<usize>> {
     prop::sample::select(vec![None, Some(300), Some(20_000)])
 }
 
-fn scratch(budget: Option<usize>) -> SpillBudget {
+fn spill(budget: Option<usize>) -> SpillBudget {
     SpillBudget::new(&std::env::temp_dir(), budget)
 }
 
@@ -236,7 +236,7 @@ proptest! {
             let spec: Spec = spec.parse().unwrap();
             let verify = verify.map(|least| least.parse().unwrap());
             let method = spec.method(&Lexicon::default(), &statistics(&spec, &texts), verify).unwrap();
-            let dataflow = Dataflow { texts: &texts, workers, skew, budget: scratch(budget) };
+            let dataflow = Dataflow { texts: &texts, workers, skew, spill: spill(budget) };
             prop_assert_eq!(dataflow.run(method.clone()), brute_force(&texts, method), "{}", spec);
         }
     }
@@ -263,7 +263,7 @@ proptest! {
         for spec in ["auto", "auto:revisions", "auto:search=minhash", "auto:short=0.3,long=0.3", "jaccard:0.4,features=char:2"] {
             let spec: Spec = spec.parse().unwrap();
             let method = spec.method(&Lexicon::default(), &Statistics::default(), None).unwrap();
-            let dataflow = Dataflow { texts: &texts, workers, skew, budget: scratch(budget) };
+            let dataflow = Dataflow { texts: &texts, workers, skew, spill: spill(budget) };
             prop_assert_eq!(dataflow.run(method.clone()), brute_force(&texts, method), "{}", spec);
         }
     }
@@ -291,10 +291,10 @@ proptest! {
         expected.sort_unstable();
         let spec = SimHashSpec { bits, hamming: distance, blocks: Some(blocks), ..SimHashSpec::default() };
         let found = match bits {
-            128 => compared(&spec, fingerprints, workers, skew, scratch(budget)),
+            128 => compared(&spec, fingerprints, workers, skew, spill(budget)),
             _ => {
                 let fingerprints = fingerprints.iter().map(|&f| f as u64).collect();
-                compared(&spec, fingerprints, workers, skew, scratch(budget))
+                compared(&spec, fingerprints, workers, skew, spill(budget))
             }
         };
         let found: Vec<_> = found.into_iter().map(|(pairs, _)| pairs).collect();
@@ -314,7 +314,7 @@ proptest! {
         budget in budgets(),
     ) {
         let least: Similarity = least.parse().unwrap();
-        let scratch = scratch(budget);
+        let spill = spill(budget);
         let sets: Vec<Vec<u64>> = sets.into_iter().map(|set| set.into_iter().collect()).collect();
         let mut pairs = Vec::new();
         for i in 0..sets.len() {
@@ -335,7 +335,7 @@ proptest! {
             own.sort_by_key(|&i| doc(i));
             let pairs = Sorted::InMemory(pairs);
             let matching = move |a: &[u64], b: &[u64]| Some(jaccard(a, b)).filter(|&alike| alike >= least);
-            let (mut verify, mut needs) = Verify::new(worker, pairs, &[], Box::new(matching), &scratch).unwrap();
+            let (mut verify, mut needs) = Verify::new(worker, pairs, &[], Box::new(matching), &spill).unwrap();
             for &i in &own {
                 for &part in needs.of(doc(i)).unwrap().into_iter().flatten() {
                     verify.send(worker, part, doc(i), &sets[i]);
@@ -407,7 +407,7 @@ fn no_worker_makes_more_than_twice_the_mean_of_comparisons() {
                 fingerprints.clone(),
                 workers,
                 Skew::default(),
-                scratch(None),
+                spill(None),
             );
             pairs_and_shares(found)
         };

@@ -6,9 +6,9 @@ use super::*;
 
 #[test]
 fn records_reach_the_worker_of_their_value_in_any_process() {
-    let sums = each(3, 2, |cluster, _lost| {
-        let (index, all) = (cluster.index(), cluster.all_workers());
-        let sums = cluster.run(|worker| {
+    let sums = each(3, 2, |group, _lost| {
+        let (index, all) = (group.index(), group.all_workers());
+        let sums = group.run(|worker| {
             let (sender, records) = mpsc::channel();
             worker.dataflow::<u64, _, _>(|scope| {
                 let given = (0..6000u64).to_stream(scope).container::<Vec<_>>();
@@ -20,9 +20,9 @@ fn records_reach_the_worker_of_their_value_in_any_process() {
             assert!(ours, "a record of another worker");
             Ok::<_, Error>((worker.index(), records.iter().sum::<u64>()))
         });
-        let again = cluster.run(|_| Ok::<_, Error>(()));
+        let again = group.run(|_| Ok::<_, Error>(()));
         assert!(again.is_err(), "the sockets are gone");
-        cluster.leave().unwrap();
+        group.leave().unwrap();
         (index, all, sums.unwrap())
     });
     for (process, (index, all, sums)) in sums.into_iter().enumerate() {
@@ -35,16 +35,15 @@ fn records_reach_the_worker_of_their_value_in_any_process() {
 
 #[test]
 fn bytes_of_all_meet_at_the_first_and_its_bytes_reach_all() {
-    let results = each(3, 1, |cluster, _lost| {
-        let mine = vec![cluster.index() as u8; 5_000_000 * cluster.index()];
-        let gathered = cluster.gather(mine).unwrap();
+    let results = each(3, 1, |group, _lost| {
+        let mine = vec![group.index() as u8; 5_000_000 * group.index()];
+        let gathered = group.gather(mine).unwrap();
         let lengths = gathered.map(|all| {
             all.iter().map(|bytes| bytes.len() as u8 ^ bytes.last().copied().unwrap_or(9)).collect()
         });
-        let lengths = cluster.broadcast(lengths).unwrap();
-        let words =
-            cluster.all_reduce(cluster.index().to_string(), |all| Ok::<_, Error>(all.join("+"))).unwrap();
-        cluster.leave().unwrap();
+        let lengths = group.broadcast(lengths).unwrap();
+        let words = group.all_reduce(group.index().to_string(), |all| Ok::<_, Error>(all.join("+"))).unwrap();
+        group.leave().unwrap();
         (lengths, words)
     });
     let last = |length: usize, byte: u8| length as u8 ^ byte;
@@ -54,13 +53,13 @@ fn bytes_of_all_meet_at_the_first_and_its_bytes_reach_all() {
 
 #[test]
 fn each_process_gets_its_own_part_of_what_was_merged() {
-    let parts = each(3, 1, |cluster, _lost| {
-        let mine = format!("{0}{0}", cluster.index());
-        let part = cluster.reduce_scatter(mine, |all| {
+    let parts = each(3, 1, |group, _lost| {
+        let mine = format!("{0}{0}", group.index());
+        let part = group.reduce_scatter(mine, |all| {
             let all = all.join("+");
             Ok::<_, Error>((0..3).map(|to| format!("{all} for {to}")).collect())
         });
-        cluster.leave().unwrap();
+        group.leave().unwrap();
         part.unwrap()
     });
     let part = |to: usize| format!("00+11+22 for {to}");
@@ -69,29 +68,29 @@ fn each_process_gets_its_own_part_of_what_was_merged() {
 
 #[test]
 fn alone_everything_stays_as_it_is() {
-    let cluster = Group::alone(2);
-    assert_eq!((cluster.index(), cluster.processes(), cluster.all_workers()), (0, 1, 2));
-    assert_eq!(cluster.gather(vec![1]).unwrap(), Some(vec![vec![1]]));
-    assert_eq!(cluster.broadcast(Some(vec![2])).unwrap(), [2]);
-    assert_eq!(cluster.all_reduce(3, Ok::<_, Error>).unwrap(), [3]);
-    assert_eq!(cluster.reduce_scatter(4, Ok::<_, Error>).unwrap(), 4);
+    let group = Group::alone(2);
+    assert_eq!((group.index(), group.processes(), group.all_workers()), (0, 1, 2));
+    assert_eq!(group.gather(vec![1]).unwrap(), Some(vec![vec![1]]));
+    assert_eq!(group.broadcast(Some(vec![2])).unwrap(), [2]);
+    assert_eq!(group.all_reduce(3, Ok::<_, Error>).unwrap(), [3]);
+    assert_eq!(group.reduce_scatter(4, Ok::<_, Error>).unwrap(), 4);
     assert!(
-        cluster.reduce_scatter((), |_| Ok::<_, Error>(Vec::<()>::new())).is_err(),
+        group.reduce_scatter((), |_| Ok::<_, Error>(Vec::<()>::new())).is_err(),
         "there is a part for each"
     );
-    cluster.leave().unwrap();
+    group.leave().unwrap();
 }
 
 #[test]
 fn a_process_that_goes_without_goodbye_is_named_to_all() {
     for gone in 0..3 {
-        let lines = each(3, 1, move |cluster, lost| {
-            if cluster.index() == gone {
+        let lines = each(3, 1, move |group, lost| {
+            if group.index() == gone {
                 return None;
             }
             let line = lost.recv_timeout(PATIENCE).unwrap();
-            assert!(cluster.gather(vec![]).and_then(|_| cluster.broadcast(None)).is_err());
-            assert!(cluster.leave().is_err());
+            assert!(group.gather(vec![]).and_then(|_| group.broadcast(None)).is_err());
+            assert!(group.leave().is_err());
             Some(line)
         });
         for line in lines.into_iter().flatten() {
@@ -104,16 +103,16 @@ fn a_process_that_goes_without_goodbye_is_named_to_all() {
 #[test]
 fn why_a_process_gives_up_is_told_to_all() {
     for failing in 0..3 {
-        let lines = each(3, 1, move |cluster, lost| {
-            if cluster.index() == failing {
-                cluster.fail("the disk is full");
+        let lines = each(3, 1, move |group, lost| {
+            if group.index() == failing {
+                group.fail("the disk is full");
                 assert!(lost.try_recv().is_err(), "it blames nobody");
                 return None;
             }
             // Calls that wait for that process get the error, too.
-            let error = match cluster.index() {
-                0 => cluster.gather(vec![]).map(drop),
-                _ => cluster.broadcast(None).map(drop),
+            let error = match group.index() {
+                0 => group.gather(vec![]).map(drop),
+                _ => group.broadcast(None).map(drop),
             };
             let line = lost.recv_timeout(PATIENCE).unwrap();
             assert_eq!(error.unwrap_err().to_string(), line);
@@ -129,32 +128,32 @@ fn why_a_process_gives_up_is_told_to_all() {
 
 #[test]
 fn nobody_leaves_well_when_another_fails_before_it_leaves() {
-    let left = each(3, 1, |cluster, _lost| {
-        if cluster.index() == 2 {
+    let left = each(3, 1, |group, _lost| {
+        if group.index() == 2 {
             thread::sleep(Duration::from_millis(300));
-            cluster.fail("too bad");
+            group.fail("too bad");
             return false;
         }
-        cluster.leave().is_ok()
+        group.leave().is_ok()
     });
     assert_eq!(left, [false; 3]);
 }
 
 #[test]
 fn what_has_settled_ends_well_without_those_who_are_lost() {
-    let left = each(3, 1, |cluster, lost| {
-        match cluster.index() {
+    let left = each(3, 1, |group, lost| {
+        match group.index() {
             0 => {
-                cluster.gather(vec![]).unwrap();
-                cluster.settle();
+                group.gather(vec![]).unwrap();
+                group.settle();
                 // The other processes leave only after this broadcast.
-                cluster.broadcast(Some(vec![])).unwrap();
+                group.broadcast(Some(vec![])).unwrap();
             }
-            _ => drop(cluster.gather(vec![]).and_then(|_| cluster.broadcast(None)).unwrap()),
+            _ => drop(group.gather(vec![]).and_then(|_| group.broadcast(None)).unwrap()),
         }
-        match cluster.index() {
+        match group.index() {
             1 => None,
-            _ => Some((cluster.leave().unwrap(), lost.try_recv().is_ok())),
+            _ => Some((group.leave().unwrap(), lost.try_recv().is_ok())),
         }
     });
     let (gone, blamed) = left[0].as_ref().unwrap();
@@ -164,10 +163,10 @@ fn what_has_settled_ends_well_without_those_who_are_lost() {
 
 #[test]
 fn what_has_settled_and_fails_still_ends_the_others() {
-    let lines = each(2, 1, |cluster, lost| {
-        if cluster.index() == 0 {
-            cluster.settle();
-            cluster.fail("the disk is full");
+    let lines = each(2, 1, |group, lost| {
+        if group.index() == 0 {
+            group.settle();
+            group.fail("the disk is full");
             return None;
         }
         lost.recv_timeout(PATIENCE).ok()

@@ -88,9 +88,9 @@ fn two(limits: &Limits) -> (Middle, [Joined; 2]) {
     let middle = Middle::start(&addresses[0]);
     let behind = vec![middle.address.clone(), addresses[1].clone()];
     let joining = |index: usize, addresses: &[String]| {
-        let place = Membership { index, addresses: addresses.to_vec(), workers: 1 };
+        let membership = Membership { index, addresses: addresses.to_vec(), workers: 1 };
         let limits = limits.clone();
-        thread::spawn(move || join(place, limits))
+        thread::spawn(move || join(membership, limits))
     };
     let threads = [joining(0, &addresses), joining(1, &behind)];
     (middle, threads.map(|thread| thread.join().unwrap()))
@@ -99,7 +99,7 @@ fn two(limits: &Limits) -> (Middle, [Joined; 2]) {
 #[test]
 fn who_only_passes_everything_on_disturbs_nobody() {
     let (_middle, joined) = two(&Limits::default());
-    let leaving = joined.map(|(cluster, _)| thread::spawn(move || cluster.unwrap().leave()));
+    let leaving = joined.map(|(group, _)| thread::spawn(move || group.unwrap().leave()));
     leaving.into_iter().for_each(|thread| assert!(thread.join().unwrap().unwrap().is_empty()));
 }
 

@@ -24,7 +24,7 @@ fn addresses(count: usize) -> Vec<String> {
     listeners.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect()
 }
 
-fn places(addresses: &[String], workers: usize) -> impl Iterator<Item = Membership> {
+fn memberships(addresses: &[String], workers: usize) -> impl Iterator<Item = Membership> {
     (0..addresses.len()).map(move |index| Membership { index, addresses: addresses.to_vec(), workers })
 }
 
@@ -32,14 +32,14 @@ fn places(addresses: &[String], workers: usize) -> impl Iterator<Item = Membersh
 type Joined = (Result<Group, Error>, mpsc::Receiver<String>);
 
 /// Joins a job with the token of the tests.
-fn join(place: Membership, limits: Limits) -> Joined {
-    join_as(place, JOB, TOKEN, limits)
+fn join(membership: Membership, limits: Limits) -> Joined {
+    join_as(membership, JOB, TOKEN, limits)
 }
 
-fn join_as(place: Membership, job: [u8; 32], token: &[u8], limits: Limits) -> Joined {
+fn join_as(membership: Membership, job: [u8; 32], token: &[u8], limits: Limits) -> Joined {
     let (lost, line) = mpsc::channel();
     let on_lost = move |line: &str| drop(lost.send(line.to_owned()));
-    (Group::join(place, job, token, limits, Box::new(on_lost)), line)
+    (Group::join(membership, job, token, limits, Box::new(on_lost)), line)
 }
 
 /// Runs `work` in each of `count` processes once all are connected, and returns the results in their order.
@@ -49,15 +49,15 @@ fn each<T: Send + 'static>(
     work: impl Fn(Group, mpsc::Receiver<String>) -> T + Clone + Send + 'static,
 ) -> Vec<T> {
     let all_there = Arc::new(Barrier::new(count));
-    let start = |place: Membership| {
+    let start = |membership: Membership| {
         let (work, all_there) = (work.clone(), Arc::clone(&all_there));
         thread::spawn(move || {
-            let (cluster, lost) = join(place, Limits::default());
-            let cluster = cluster.unwrap();
+            let (group, lost) = join(membership, Limits::default());
+            let group = group.unwrap();
             all_there.wait();
-            work(cluster, lost)
+            work(group, lost)
         })
     };
-    let threads: Vec<_> = places(&addresses(count), workers).map(start).collect();
+    let threads: Vec<_> = memberships(&addresses(count), workers).map(start).collect();
     threads.into_iter().map(|thread| thread.join().unwrap()).collect()
 }

@@ -44,7 +44,7 @@ fn refused(mut stream: TcpStream) -> usize {
     let end = stream.read_to_end(&mut said);
     let closed = end.is_ok() || end.is_err_and(|error| error.kind() == ErrorKind::ConnectionReset);
     assert!(closed, "it was left open");
-    // At most the server's handshake message, which is useless to anybody without the token.
+    // The server's handshake message may come, which is useless to anybody without the token.
     assert!(said.len() <= 48, "it said {said:?}");
     said.len()
 }
@@ -141,20 +141,20 @@ fn disturb(address: &str) -> Vec<TcpStream> {
 #[test]
 fn no_stranger_disturbs_a_start_and_none_gets_in() {
     let addresses = addresses(3);
-    let starting = |place: Membership| thread::spawn(move || join(place, limits()));
-    let mut places = places(&addresses, 1);
-    let first = starting(places.next().unwrap());
+    let starting = |membership: Membership| thread::spawn(move || join(membership, limits()));
+    let mut memberships = memberships(&addresses, 1);
+    let first = starting(memberships.next().unwrap());
     let mut strangers = disturb(&addresses[0]);
-    let second = starting(places.next().unwrap());
+    let second = starting(memberships.next().unwrap());
     // Until process 1 has come, its place is free.
     let begun = Instant::now();
     strangers.extend(disturb(&addresses[0]));
     strangers.extend((0..200).map(|_| connect(&addresses[0])));
-    let third = starting(places.next().unwrap());
-    let clusters: Vec<_> = [first, second, third]
+    let third = starting(memberships.next().unwrap());
+    let groups: Vec<_> = [first, second, third]
         .into_iter()
         .map(|thread| thread.join().unwrap())
-        .map(|(cluster, lost)| (cluster.unwrap(), lost))
+        .map(|(group, lost)| (group.unwrap(), lost))
         .collect();
     assert!(begun.elapsed() < PATIENCE);
     strangers.into_iter().for_each(assert_refused);
@@ -162,8 +162,7 @@ fn no_stranger_disturbs_a_start_and_none_gets_in() {
         let error = TcpStream::connect(address).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "the port of {address}");
     }
-    let leaving: Vec<_> =
-        clusters.into_iter().map(|(cluster, _)| thread::spawn(move || cluster.leave())).collect();
+    let leaving: Vec<_> = groups.into_iter().map(|(group, _)| thread::spawn(move || group.leave())).collect();
     leaving.into_iter().for_each(|thread| assert!(thread.join().unwrap().unwrap().is_empty()));
 }
 
@@ -171,16 +170,17 @@ fn no_stranger_disturbs_a_start_and_none_gets_in() {
 #[test]
 fn who_calls_somebody_else_gets_no_answer() {
     let addresses = addresses(2);
-    let joining = |place: Membership| thread::spawn(move || join(place, limits()).0.unwrap().leave());
-    let mut places = places(&addresses, 1);
-    let first = joining(places.next().unwrap());
+    let joining =
+        |membership: Membership| thread::spawn(move || join(membership, limits()).0.unwrap().leave());
+    let mut memberships = memberships(&addresses, 1);
+    let first = joining(memberships.next().unwrap());
     let (hello, _) = recorded(2);
     assert_eq!(refused(say(&addresses[0], &hello)), 0);
     assert!(call(&addresses[0], 1, 2, ConnectionKind::Control).is_err());
     // A hello for process 0 is answered.
     let (hello, _) = recorded(0);
     assert_eq!(refused(say(&addresses[0], &hello)), 48);
-    for process in [first, joining(places.next().unwrap())] {
+    for process in [first, joining(memberships.next().unwrap())] {
         process.join().unwrap().unwrap();
     }
 }
@@ -189,12 +189,12 @@ fn who_calls_somebody_else_gets_no_answer() {
 fn of_many_who_say_nothing_64_are_heard_out_and_the_others_turned_away_at_once() {
     let addresses = addresses(2);
     let limits = Limits { handshake: PATIENCE * 2, ..Limits::default() };
-    let joining = |place: Membership| {
+    let joining = |membership: Membership| {
         let limits = limits.clone();
-        thread::spawn(move || join(place, limits).0.unwrap().leave())
+        thread::spawn(move || join(membership, limits).0.unwrap().leave())
     };
-    let mut places = places(&addresses, 1);
-    let first = joining(places.next().unwrap());
+    let mut memberships = memberships(&addresses, 1);
+    let first = joining(memberships.next().unwrap());
     let mut silent: Vec<_> = (0..200).map(|_| connect(&addresses[0])).collect();
     silent.drain(64..).for_each(assert_refused);
     for stream in &mut silent {
@@ -202,7 +202,7 @@ fn of_many_who_say_nothing_64_are_heard_out_and_the_others_turned_away_at_once()
         assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
     }
     drop(silent);
-    for process in [first, joining(places.next().unwrap())] {
+    for process in [first, joining(memberships.next().unwrap())] {
         process.join().unwrap().unwrap();
     }
 }
@@ -210,15 +210,15 @@ fn of_many_who_say_nothing_64_are_heard_out_and_the_others_turned_away_at_once()
 #[test]
 fn an_index_that_has_come_is_not_given_again() {
     let addresses = addresses(3);
-    let mut places = places(&addresses, 1);
-    let first = places.next().unwrap();
+    let mut memberships = memberships(&addresses, 1);
+    let first = memberships.next().unwrap();
     let first = thread::spawn(move || join(first, limits()).0.map(drop));
     let hello = Hello { from: 1, to: 0, kind: ConnectionKind::Data };
     let held = connect(&addresses[0]);
     let called = handshake::call(&held, &secret(TOKEN), &hello, &JOB, Instant::now() + PATIENCE);
     assert_eq!(called.unwrap().0, Verdict::Welcome);
     assert_eq!(call(&addresses[0], 1, 0, ConnectionKind::Data).unwrap(), Verdict::Taken);
-    let error = join(places.next().unwrap(), limits()).0.map(drop).unwrap_err().to_string();
+    let error = join(memberships.next().unwrap(), limits()).0.map(drop).unwrap_err().to_string();
     assert_eq!(error, format!("process 0 ({}) has met another process 1", addresses[0]));
     // That process has connected to process 0 before, and tells it.
     let error = first.join().unwrap().unwrap_err().to_string();
@@ -228,10 +228,10 @@ fn an_index_that_has_come_is_not_given_again() {
 #[test]
 fn processes_of_two_configurations_say_so_on_both_sides() {
     let addresses = addresses(2);
-    let joining = |(place, job): (Membership, [u8; 32])| {
-        thread::spawn(move || join_as(place, job, TOKEN, limits()).0.map(drop).unwrap_err().to_string())
+    let joining = |(membership, job): (Membership, [u8; 32])| {
+        thread::spawn(move || join_as(membership, job, TOKEN, limits()).0.map(drop).unwrap_err().to_string())
     };
-    let threads: Vec<_> = places(&addresses, 1).zip([JOB, [8; 32]]).map(joining).collect();
+    let threads: Vec<_> = memberships(&addresses, 1).zip([JOB, [8; 32]]).map(joining).collect();
     let errors: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
     let reason = "runs another program or configuration";
     assert_eq!(errors, [format!("process 1 {reason}"), format!("process 0 ({}) {reason}", addresses[0])]);
@@ -241,11 +241,11 @@ fn processes_of_two_configurations_say_so_on_both_sides() {
 fn who_does_not_come_in_time_is_named_to_all() {
     let addresses = addresses(4);
     let limits = Limits { start: Duration::from_secs(2), ..limits() };
-    let joining = |place: Membership| {
+    let joining = |membership: Membership| {
         let limits = limits.clone();
-        thread::spawn(move || join(place, limits).0.map(drop).unwrap_err().to_string())
+        thread::spawn(move || join(membership, limits).0.map(drop).unwrap_err().to_string())
     };
-    let threads: Vec<_> = places(&addresses, 1).take(2).map(joining).collect();
+    let threads: Vec<_> = memberships(&addresses, 1).take(2).map(joining).collect();
     let expected =
         format!("process 2 ({}), process 3 ({}) did not come within 2 s", addresses[2], addresses[3]);
     for thread in threads {
@@ -258,11 +258,11 @@ fn who_does_not_come_in_time_is_named_to_all() {
 fn a_process_with_another_token_is_not_met() {
     let addresses = addresses(2);
     let limits = Limits { start: Duration::from_secs(2), ..limits() };
-    let joining = |(place, token): (Membership, &'static [u8])| {
+    let joining = |(membership, token): (Membership, &'static [u8])| {
         let limits = limits.clone();
-        thread::spawn(move || join_as(place, JOB, token, limits).0.map(drop).unwrap_err().to_string())
+        thread::spawn(move || join_as(membership, JOB, token, limits).0.map(drop).unwrap_err().to_string())
     };
-    let threads: Vec<_> = places(&addresses, 1).zip([TOKEN, b"not ours"]).map(joining).collect();
+    let threads: Vec<_> = memberships(&addresses, 1).zip([TOKEN, b"not ours"]).map(joining).collect();
     let errors: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
     assert!(errors[0].contains(" (connections without proof of the token: "), "{}", errors[0]);
     assert!(
@@ -276,10 +276,11 @@ fn a_process_with_another_token_is_not_met() {
 fn without_a_token_only_loopback_will_do() {
     let elsewhere = "192.0.2.1:7077".to_owned();
     let mut addresses = addresses(2);
-    let empty = |place: Membership| join_as(place, JOB, b"", limits()).0.map(drop).unwrap_err().to_string();
+    let empty =
+        |membership: Membership| join_as(membership, JOB, b"", limits()).0.map(drop).unwrap_err().to_string();
     addresses[0] = elsewhere.clone();
     let expected = "process 0 (192.0.2.1:7077) is not on loopback, which needs a token";
-    for place in places(&addresses, 1) {
-        assert_eq!(empty(place), expected);
+    for membership in memberships(&addresses, 1) {
+        assert_eq!(empty(membership), expected);
     }
 }

@@ -56,7 +56,7 @@ impl Calls {
             let service = prefix.rsplit('/').next().unwrap_or_default();
             settings.push((format!("dfs.client.failover.random.order.{service}"), "true".to_owned()));
         }
-        // In a task, because it may panic and looks up hosts.
+        // This runs in a task, because it may panic and looks up hosts.
         let client = self.wait(self.limits.call, async move { build(&prefix, &handle, settings) })?;
         Ok(lock(&self.client).insert(client).clone())
     }
@@ -179,9 +179,8 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use std::future;
-    use std::io;
     use std::sync::atomic::AtomicU32;
+    use std::{future, io};
 
     use super::*;
 

@@ -1,8 +1,7 @@
 //! Failures of the HDFS client library: their cause, the error that callers see, and whether to retry.
 
-use std::fmt;
-use std::io;
 use std::time::Duration;
+use std::{fmt, io};
 
 use hdfs_native::HdfsError;
 

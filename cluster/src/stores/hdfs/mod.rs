@@ -17,13 +17,13 @@ use hdfs_native::client::FileStatus;
 use hdfs_native::{Client, HdfsError, WriteOptions};
 use xxhash_rust::xxh3::xxh3_64;
 
+use self::blob::HdfsBlob;
+use self::calls::Calls;
+use self::failure::HdfsFailure;
+use self::output::HdfsOutput;
 use super::store::{
     Blob, Child, Entry, Error, Output, Rename, Showing, Store, Version, everything, is_hidden,
 };
-use blob::HdfsBlob;
-use calls::Calls;
-use failure::HdfsFailure;
-use output::HdfsOutput;
 
 /// Time limits of calls to HDFS.
 ///

@@ -41,7 +41,7 @@ impl Store for Local {
     fn open(&self, path: &str) -> Result<Arc<dyn Blob>, Error> {
         let open = || {
             let file = path_of_text(path);
-            // Checked before opening, because opening a pipe would wait for its other end.
+            // This is checked before opening, because opening a pipe would wait for its other end.
             let metadata = fs::metadata(&file)?;
             if metadata.is_dir() {
                 return Err(io::ErrorKind::IsADirectory.into());
@@ -240,8 +240,8 @@ fn temporary(path: &str) -> io::Result<NamedTempFile> {
         fs::create_dir_all(&folder)?;
         tempfile::Builder::new()
             .prefix(&path_of_text(&format!(".{name}.tmp")))
-            // Permissions of an ordinary new file, to which the umask applies; those of a temporary file
-            // would be private.
+            // The permissions are those of an ordinary new file, to which the umask applies; those of a
+            // temporary file would be private.
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(&folder)
     };

@@ -12,8 +12,7 @@ mod upload;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use futures::StreamExt;
-use futures::stream;
+use futures::{StreamExt, stream};
 use object_store::path::Path;
 use object_store::{ObjectMeta, PutMode, PutPayload};
 use xxhash_rust::xxh3::xxh3_64;

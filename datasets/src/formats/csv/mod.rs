@@ -8,8 +8,8 @@ mod tests;
 use std::borrow::Cow;
 
 use operators::DocBatch;
-use rows::{CsvRows, split_newline};
 
+use self::rows::{CsvRows, split_newline};
 use crate::parts::part::{PartKind, PartWriter};
 use crate::parts::removal_log::free_names;
 use crate::text::compression::{Compression, has_suffix};

@@ -10,14 +10,13 @@ mod docx;
 mod extractors;
 mod pdf;
 
-pub use child::{EXTRACT, serve};
-pub use confine::Bounds;
-pub use extractors::Extractors;
-
 use std::sync::Arc;
 
 use operators::{DocBatch, Reject};
 
+pub use self::child::{EXTRACT, serve};
+pub use self::confine::Bounds;
+pub use self::extractors::Extractors;
 use super::tree::{TreeWriter, read_file};
 use crate::text::compression::has_suffix;
 use crate::{Error, Format, Parts, Piece, Reader, Reading, Writer};

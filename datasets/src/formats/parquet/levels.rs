@@ -75,7 +75,7 @@ fn count(runs: &[u8], bits: usize) -> u64 {
         let left = (runs.len() - reader.position()) as u64;
         let (numbers, bytes) = match head & 1 {
             0 => (head >> 1, bits.div_ceil(8) as u64),
-            // Groups of eight, of which the last may be cut.
+            // The numbers come in groups of eight, the last of which may be cut.
             _ => {
                 let bytes = (head >> 1).saturating_mul(bits as u64).min(left);
                 (bytes * 8 / bits as u64, bytes)

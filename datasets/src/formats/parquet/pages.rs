@@ -368,7 +368,7 @@ impl PageHeader {
             match number {
                 1 => header.page_type = thrift.integer()?,
                 2 | 3 => sizes[number as usize - 2] = Some(positive(thrift.integer()?)?),
-                // Headers of data pages, dictionaries, and data pages of the second version.
+                // These are the headers of data pages, dictionaries, and data pages of the second version.
                 5 | 7 | 8 => thrift.fields(|thrift, inner, _| {
                     match (number, inner) {
                         (_, 1) => header.values = positive(thrift.integer()?)?,

@@ -365,7 +365,7 @@ fn a_cut_file_is_an_error() {
     }
 }
 
-/// Found by random bytes: the library reads a meaning that it does not know, and cannot write it.
+/// Random bytes found this: the library reads a meaning that it does not know, and cannot write it.
 #[test]
 fn a_meaning_that_a_later_version_has_brought_is_left_out() {
     let texts = StringArray::from_iter_values(["甲", "乙"]);
@@ -382,7 +382,7 @@ fn a_meaning_that_a_later_version_has_brought_is_left_out() {
     assert_eq!(decoded(parts.into_iter().next().unwrap().1.into()), decoded(file));
 }
 
-/// Found by random bytes: while skipping records, the library waited for ever for missing levels.
+/// Random bytes found this: while skipping records, the library waited for ever for missing levels.
 #[test]
 fn a_page_with_fewer_levels_than_it_says_costs_its_rows() {
     // Each row is long enough to be a batch of its own, so the later ones are read by skipping the earlier

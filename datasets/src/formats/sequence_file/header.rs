@@ -81,7 +81,7 @@ impl Header {
         sync: [u8; SYNC_BYTES],
     ) -> Result<Self, Error> {
         let mut bytes = [MAGIC, &[*VERSIONS.end()][..]].concat();
-        // Flags: compressed, and in blocks.
+        // The two bytes behind the value's class say that the file is compressed, and in blocks.
         let codec = codec.class();
         let names = [(key, &[][..]), (value, &[1, 1]), (&codec, &[])];
         for (name, after) in names {
@@ -89,7 +89,7 @@ impl Header {
             bytes.extend_from_slice(name.as_bytes());
             bytes.extend_from_slice(after);
         }
-        // No metadata.
+        // The metadata is empty.
         bytes.extend_from_slice(&[0; 4]);
         bytes.extend_from_slice(&sync);
         parse(&bytes).map_err(|bad| match bad {
@@ -161,7 +161,7 @@ fn parse(bytes: &[u8]) -> Result<Header, BadHeader> {
             if compressed {
                 put_string(&mut copy, codec_name);
             }
-            // No metadata.
+            // The metadata is empty.
             copy.extend([0; 4]);
             copy
         }

@@ -71,7 +71,7 @@ pub(super) struct SequenceRecords {
     head: Vec<u8>,
 }
 
-/// What follows at the position of the window.
+/// Next part of the file, at the position of the window.
 enum Step {
     End,
     /// A record: its offset, the length of its key, and its whole length with its two lengths.

@@ -238,12 +238,12 @@ mod tests {
     }
 
     /// Returns all records of two workers, sorted, by the worker that they have arrived at.
-    fn sorted(scratch: SpillBudget) -> Vec<Result<Vec<u64>, String>> {
+    fn sorted(spill: SpillBudget) -> Vec<Result<Vec<u64>, String>> {
         two_workers(move |worker| {
             let first = worker.index() as u64 * 3000;
             let records = (first..first + 3000).map(|record| record * 7919 % 6000);
             let mut shuffle =
-                SortingShuffle::new(worker, "Test", |record| *record, ExternalSort::new(&scratch));
+                SortingShuffle::new(worker, "Test", |record| *record, ExternalSort::new(&spill));
             records.for_each(|record| shuffle.send(worker, record));
             let mut all = Vec::new();
             let arrived =
@@ -256,9 +256,9 @@ mod tests {
     fn what_arrives_is_sorted_in_memory_and_beyond() {
         let expected = [0, 1].map(|worker| Ok((0..6000).filter(|record| record % 2 == worker).collect()));
         for budget in [None, Some(1000), Some(100_000)] {
-            let scratch = Twin::default().scratch(budget);
-            assert_eq!(sorted(scratch.clone()), expected, "{budget:?}");
-            assert_eq!(scratch.spilled().files, if budget == Some(1000) { 2 } else { 0 });
+            let spill = Twin::default().scratch(budget);
+            assert_eq!(sorted(spill.clone()), expected, "{budget:?}");
+            assert_eq!(spill.spilled().files, if budget == Some(1000) { 2 } else { 0 });
         }
     }
 

@@ -80,12 +80,12 @@ pub struct CandidateJoin<S: CandidateSearch> {
 
 impl<S: CandidateSearch> CandidateJoin<S> {
     /// Makes a join without pairs.
-    pub fn new(search: S, skew: Skew, budget: &SpillBudget) -> Self {
-        let of_holder = budget.shared_by(HOLDERS);
+    pub fn new(search: S, skew: Skew, spill: &SpillBudget) -> Self {
+        let of_holder = spill.shared_by(HOLDERS);
         CandidateJoin {
             search,
             skew,
-            of_records: budget.shared_by(HOLDERS / RECORD_HOLDERS),
+            of_records: spill.shared_by(HOLDERS / RECORD_HOLDERS),
             pairs: ExternalSort::new(&of_holder).once(),
             of_holder,
             sent: Vec::new(),
@@ -182,8 +182,8 @@ impl<S: CandidateSearch> CandidateJoin<S> {
             return narrower.iter().try_for_each(|pass| self.exchange(worker, pass, &mut again, splits - 1));
         }
         let rows = |record: &S::Record| heavy.rows(key(record));
-        let budget = self.of_records.clone();
-        in_tiles(worker, &budget, (rows, fit), &mut scan, (&key, S::doc), |records, cell| {
+        let spill = self.of_records.clone();
+        in_tiles(worker, &spill, (rows, fit), &mut scan, (&key, S::doc), |records, cell| {
             self.reduce(pass, records, cell);
         })
     }
@@ -268,9 +268,9 @@ mod tests {
         let work = move |worker: &mut Worker| {
             let (index, peers) = (worker.index(), worker.peers());
             let record = |i: u64| (if i < sharing { 7 } else { hash::spread(i / 2) }, DocId(i));
-            let budget = SpillBudget::new(&std::env::temp_dir(), budget);
+            let spill = SpillBudget::new(&std::env::temp_dir(), budget);
             let search = MinHash { bands: 1, rows: 1, seed: 0 };
-            let mut join = CandidateJoin::new(search, Skew::default(), &budget);
+            let mut join = CandidateJoin::new(search, Skew::default(), &spill);
             let mut scan = |worker: &mut Worker, each: Each<(u64, DocId)>| {
                 (0..2 * sharing).skip(index).step_by(peers).for_each(|i| each(worker, record(i)));
                 Ok::<(), Error>(())

@@ -20,16 +20,16 @@ use crate::{Error, ExternalSort, Sorted, SpillBudget};
 /// worker 1 reads   b4 c5       sends b4 c5    learns 4 = 2
 /// ```
 ///
-/// Memory: `identities` while they are sent; `budget` for what arrives; 16 bytes for each document that is
+/// Memory: `identities` while they are sent; `spill` for what arrives; 16 bytes for each document that is
 /// identical to an earlier one, and for some of them twice.
 pub fn collapse(
     worker: &mut Worker,
     identities: ExternalSort<(Identity, DocId)>,
-    budget: &SpillBudget,
+    spill: &SpillBudget,
 ) -> Result<Vec<(DocId, DocId)>, Error> {
     let mut identities = identities.finish()?;
     let mut copies = Vec::new();
-    let mut join = CandidateJoin::new(EqualTexts, Skew::default(), budget);
+    let mut join = CandidateJoin::new(EqualTexts, Skew::default(), spill);
     join.pass(worker, &(), &mut |worker, each| {
         firsts(&mut identities, &mut copies, |first| each(worker, first))
     })?;

@@ -32,14 +32,14 @@ use crate::{Error, SpillBudget};
 /// With a budget, documents get an eighth of it and postings a half.
 pub struct PrefixJoin {
     rule: Rule,
-    budget: SpillBudget,
+    spill: SpillBudget,
     index: PrefixIndex,
 }
 
 impl PrefixJoin {
     /// Makes a join without documents.
-    pub fn new(rule: Rule, budget: &SpillBudget) -> Self {
-        PrefixJoin { rule, index: PrefixIndex::new(&budget.shared_by(HOLDERS)), budget: budget.clone() }
+    pub fn new(rule: Rule, spill: &SpillBudget) -> Self {
+        PrefixJoin { rule, index: PrefixIndex::new(&spill.shared_by(HOLDERS)), spill: spill.clone() }
     }
 
     /// Adds a document with its unsorted sets. `counts`: counts of the features of the first documents of all
@@ -71,8 +71,8 @@ impl PrefixJoin {
 
     /// Joins the postings, each with `WORDS` words of the sketch of its set.
     fn join<const WORDS: usize>(self, worker: &mut Worker, skew: Skew) -> Result<Candidates, Error> {
-        let PrefixJoin { rule, index, budget } = self;
-        let mut join = CandidateJoin::new(PrefixSearch::<WORDS> { rule }, skew, &budget);
+        let PrefixJoin { rule, index, spill } = self;
+        let mut join = CandidateJoin::new(PrefixSearch::<WORDS> { rule }, skew, &spill);
         for pass in join.passes() {
             join.pass(worker, &pass, &mut |worker, each| {
                 index.postings(pass, |posting| each(worker, posting))

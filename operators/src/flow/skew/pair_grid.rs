@@ -89,10 +89,10 @@ impl GridCell {
 /// and the document of a record.
 ///
 /// Every record is sent to about `√8w` tiles with `w` workers, or more if a tile would not fit otherwise. In
-/// each tile it meets the records of at most two of that many parts. Memory: `scratch`, and a tile.
+/// each tile it meets the records of at most two of that many parts. Memory: `spill`, and a tile.
 pub(crate) fn in_tiles<R: Record + Ord, E: From<Error>>(
     worker: &mut Worker,
-    scratch: &SpillBudget,
+    spill: &SpillBudget,
     (rows, fit): (impl Fn(&R) -> u64, Option<u64>),
     scan: Scan<'_, R, E>,
     (key, doc): (impl Fn(&R) -> u64, impl Fn(&R) -> DocId),
@@ -102,7 +102,7 @@ pub(crate) fn in_tiles<R: Record + Ord, E: From<Error>>(
     let tiles = |record: &R| of_workers.fitting(rows(record), fit);
     // The tiles of a key go to one worker after the other.
     let to = |((key, tile), _): &((u64, u64), R)| key.wrapping_add(*tile);
-    let mut shuffle = SortingShuffle::new(worker, "Tile", to, ExternalSort::new(scratch));
+    let mut shuffle = SortingShuffle::new(worker, "Tile", to, ExternalSort::new(spill));
     scan(worker, &mut |worker, record| {
         for tile in tiles(&record).of(doc(&record)) {
             shuffle.send(worker, ((key(&record), tile), record));

@@ -39,12 +39,12 @@ struct Bundle {
 
 impl FeatureBundles {
     /// Divides documents into bundles. `features`: the features of `docs` documents, `numbers` in all.
-    /// `scratch`, `budget`: the budget of one holder, and the same in bytes. The two bundles in memory take
+    /// `spill`, `budget`: the budget of one holder, and the same in bytes. The two bundles in memory take
     /// two more holders.
     pub fn new(
         features: Spool<u64>,
         (docs, numbers): (usize, usize),
-        (scratch, budget): (&SpillBudget, usize),
+        (spill, budget): (&SpillBudget, usize),
     ) -> Result<Self, Error> {
         let count = (numbers * u64::BYTES + docs * DOC_BYTES).div_ceil(budget.max(1)).max(1);
         let most = (budget / SPOOL_BYTES).clamp(1, MOST_SPOOLS);
@@ -52,7 +52,7 @@ impl FeatureBundles {
             FeatureBundles { spools: vec![features], count: count as u64, held: Default::default() };
         let spools = count.min(most);
         if spools > 1 {
-            let of_spool = scratch.shared_by(spools);
+            let of_spool = spill.shared_by(spools);
             let mut divided: Vec<_> = (0..spools).map(|_| Spool::new(&of_spool)).collect();
             bundles.spools[0].scan(|doc, features| {
                 divided[bundles.number(doc) as usize % spools].push(doc, features);

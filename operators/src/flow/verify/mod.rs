@@ -76,11 +76,11 @@ impl Verify {
         mut pairs: Sorted<Pair>,
         copies: &[(DocId, DocId)],
         matching: Matching,
-        scratch: &SpillBudget,
+        spill: &SpillBudget,
     ) -> Result<(Self, WantedDocs), Error> {
-        let scratch = scratch.shared_by(Verify::HOLDERS);
-        let mut wanted = ExternalSort::new(&scratch).once();
-        let arrived = match scratch.budget() {
+        let spill = spill.shared_by(Verify::HOLDERS);
+        let mut wanted = ExternalSort::new(&spill).once();
+        let arrived = match spill.budget() {
             None => {
                 let (mut waiting, here) = (Waiting::default(), worker.index() as u64);
                 pairs.each(|pair| {
@@ -90,12 +90,10 @@ impl Verify {
                 drop(pairs);
                 Arrived::Decided(waiting)
             }
-            Some(bytes) => {
-                Arrived::Kept(VerifyPartitions::new(worker, pairs, &mut wanted, (&scratch, bytes))?)
-            }
+            Some(bytes) => Arrived::Kept(VerifyPartitions::new(worker, pairs, &mut wanted, (&spill, bytes))?),
         };
-        let round = round_bytes(scratch.budget());
-        let needs = WantedDocs::exchange(worker, wanted, copies, &scratch)?;
+        let round = round_bytes(spill.budget());
+        let needs = WantedDocs::exchange(worker, wanted, copies, &spill)?;
         let shuffle = Shuffle::new(worker, "Features", |features: &PartFeatures| features.0);
         Ok((Verify { shuffle, arrived, matching, sent: 0, read: 0, round }, needs))
     }
@@ -213,14 +211,14 @@ mod tests {
         const HOLDER_BYTES: usize = 256 << 10;
         let twin = Twin::default();
         let read = twin.read.clone();
-        let scratch = twin.scratch(Verify::HOLDERS * HOLDER_BYTES);
+        let spill = twin.scratch(Verify::HOLDERS * HOLDER_BYTES);
         timely::execute_directly(move |worker| {
             let pairs = (0..DOCS).flat_map(|a| (a + 1..DOCS).map(move |b| Pair::new(DocId(a), DocId(b), 0)));
             let alike: Similarity = "0.5".parse().unwrap();
             let matching: Matching =
                 Box::new(move |a, b| (a[0] + 1 == b[0] || b[0] + 1 == a[0]).then_some(alike));
             let pairs = Sorted::InMemory(pairs.collect());
-            let (mut verify, mut needs) = Verify::new(worker, pairs, &[], matching, &scratch).unwrap();
+            let (mut verify, mut needs) = Verify::new(worker, pairs, &[], matching, &spill).unwrap();
             for doc in (0..DOCS).map(DocId) {
                 let features: Vec<u64> = (doc.0..doc.0 + NUMBERS).collect();
                 for &part in needs.of(doc).unwrap().into_iter().flatten() {

@@ -32,7 +32,7 @@ pub(crate) struct VerifyPartitions {
     /// Features of each part, by the part's number on this worker.
     features: Vec<OfPart>,
     /// Budget of one holder.
-    scratch: SpillBudget,
+    spill: SpillBudget,
     /// Budget of one holder, in bytes.
     budget: usize,
     peers: u64,
@@ -46,13 +46,13 @@ struct OfPart {
 
 impl VerifyPartitions {
     /// Sends the pairs to the workers that decide them, and adds to `wanted` each document with each part
-    /// that wants its features. `scratch`, `budget`: the budget of one holder, and the same in bytes. The
+    /// that wants its features. `spill`, `budget`: the budget of one holder, and the same in bytes. The
     /// pairs take two holders, and half of one more while they travel; the features take two.
     pub fn new(
         worker: &mut Worker,
         mut pairs: Sorted<Pair>,
         wanted: &mut ExternalSort<(u64, u64)>,
-        (scratch, budget): (&SpillBudget, usize),
+        (spill, budget): (&SpillBudget, usize),
     ) -> Result<Self, Error> {
         // The spool of a part holds a frame, and another one once it has written.
         let parts = (budget / (2 * FRAME_BYTES)).clamp(1, MOST_PARTS);
@@ -60,13 +60,13 @@ impl VerifyPartitions {
         let all = parts as u64 * peers;
 
         let owner_of_later = |pair: &ByLater| owner(DocId(pair.0.0));
-        let mut by_later = SortingShuffle::new(worker, "Later", owner_of_later, ExternalSort::new(scratch));
+        let mut by_later = SortingShuffle::new(worker, "Later", owner_of_later, ExternalSort::new(spill));
         pairs.each(|pair| by_later.send(worker, ((pair.high.0, pair.low.0), pair.distance.into())))?;
         drop(pairs);
         let mut by_later = by_later.finish(worker)?;
 
         let mut by_part =
-            SortingShuffle::new(worker, "Part", |pair: &(u64, Pair)| pair.0, ExternalSort::new(scratch));
+            SortingShuffle::new(worker, "Part", |pair: &(u64, Pair)| pair.0, ExternalSort::new(spill));
         let (mut later, mut part) = (None, 0);
         by_later.each(|((high, low), distance)| {
             if later.replace(high) != Some(high) {
@@ -77,9 +77,9 @@ impl VerifyPartitions {
         })?;
         drop(by_later);
         let pairs = MergeCursor::new(by_part.finish(worker)?);
-        let of_part = scratch.shared_by(parts);
+        let of_part = spill.shared_by(parts);
         let features = (0..parts).map(|_| OfPart { spool: Spool::new(&of_part), docs: 0, numbers: 0 });
-        Ok(VerifyPartitions { pairs, features: features.collect(), scratch: scratch.clone(), budget, peers })
+        Ok(VerifyPartitions { pairs, features: features.collect(), spill: spill.clone(), budget, peers })
     }
 
     /// Stores the features of a document for a part of this worker.
@@ -92,10 +92,10 @@ impl VerifyPartitions {
 
     /// Calls `decide` with every pair, and with the features of its documents if both have arrived.
     pub fn decide(self, mut decide: impl FnMut(Pair, Option<[&[u64]; 2]>)) -> Result<(), Error> {
-        let VerifyPartitions { mut pairs, features, scratch, budget, peers } = self;
+        let VerifyPartitions { mut pairs, features, spill, budget, peers } = self;
         for (part, OfPart { spool, docs, numbers }) in (0..).zip(features) {
-            let mut bundles = FeatureBundles::new(spool, (docs, numbers), (&scratch, budget))?;
-            let mut by_cell = ExternalSort::new(&scratch);
+            let mut bundles = FeatureBundles::new(spool, (docs, numbers), (&spill, budget))?;
+            let mut by_cell = ExternalSort::new(&spill);
             while let Some((_, pair)) = pairs.next_if(|pair| pair.0 / peers == part)? {
                 by_cell.push((bundles.cell(&pair), pair));
             }

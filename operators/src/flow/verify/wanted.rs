@@ -25,12 +25,12 @@ const NOBODY: u64 = u64::MAX;
 impl WantedDocs {
     /// Collects the documents that must only be named: those of pairs and of groups of identical documents,
     /// found by all workers.
-    pub fn of_matches(worker: &mut Worker, matches: &Matches, scratch: &SpillBudget) -> Result<Self, Error> {
-        let mut wanted = ExternalSort::new(scratch).once();
+    pub fn of_matches(worker: &mut Worker, matches: &Matches, spill: &SpillBudget) -> Result<Self, Error> {
+        let mut wanted = ExternalSort::new(spill).once();
         for (pair, _) in &matches.pairs {
             wanted.extend([(pair.low.0, NOBODY), (pair.high.0, NOBODY)]);
         }
-        WantedDocs::exchange(worker, wanted, &matches.copies, scratch)
+        WantedDocs::exchange(worker, wanted, &matches.copies, spill)
     }
 
     /// Tells every worker which of its documents are wanted by which part, and which are in a group of
@@ -39,12 +39,12 @@ impl WantedDocs {
         worker: &mut Worker,
         mut wanted: ExternalSort<(u64, u64)>,
         copies: &[(DocId, DocId)],
-        scratch: &SpillBudget,
+        spill: &SpillBudget,
     ) -> Result<Self, Error> {
         for &(doc, first) in copies {
             wanted.extend([(doc.0, NOBODY), (first.0, NOBODY)]);
         }
-        let arrived = ExternalSort::new(scratch).once();
+        let arrived = ExternalSort::new(spill).once();
         let mut shuffle =
             SortingShuffle::new(worker, "Need", |need: &(u64, u64)| owner(DocId(need.0)), arrived);
         wanted.finish()?.each(|need| shuffle.send(worker, need))?;

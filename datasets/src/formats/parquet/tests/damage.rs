@@ -183,11 +183,11 @@ fn read_and_divide(file: &Bytes, why: &str) -> Read {
 fn a_bad_page_costs_its_own_rows_whichever_column_it_is_in() {
     for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
         let second = version == WriterVersion::PARQUET_2_0;
-        let (file, places) = checked(version);
+        let (file, pages) = checked(version);
         let whole = read_file(&file);
         assert_eq!((whole.docs.len(), whole.rejects.len()), (60, 0));
-        assert!(places.iter().any(|page| page.dictionary) && places.len() > 4 * 5 * 3);
-        for page in &places {
+        assert!(pages.iter().any(|page| page.dictionary) && pages.len() > 4 * 5 * 3);
+        for page in &pages {
             let mut bytes = file.to_vec();
             bytes[page.data.start] ^= 1;
             let name = ["id", "text", "number", "word", "list.list.item"][page.column];
@@ -362,7 +362,7 @@ fn with_columns(file: &Bytes, group: usize, change: impl Fn(&mut Vec<ColumnChunk
     Bytes::from(bytes)
 }
 
-/// Found by random bytes: the library allocated memory for as many values as the header of a dictionary
+/// Random bytes found this: the library allocated memory for as many values as the header of a dictionary
 /// claims.
 #[test]
 fn a_dictionary_of_more_values_than_bytes_is_refused() {
@@ -384,7 +384,7 @@ fn a_dictionary_of_more_values_than_bytes_is_refused() {
     assert!(reason.contains("a dictionary of 63 values in 14 bytes"), "{reason}");
 }
 
-/// Found by random bytes: the library panicked when it had to write parts in this codec.
+/// Random bytes found this: the library panicked when it had to write parts in this codec.
 #[test]
 fn a_codec_that_nobody_knows_costs_its_row_group() {
     let (file, _) = checked(WriterVersion::PARQUET_1_0);
@@ -417,7 +417,7 @@ fn a_column_that_claims_the_bytes_of_another_costs_its_row_group() {
     assert_eq!(read.rejects[0].reason, expected);
 }
 
-/// Found by random bytes: the library allocated memory for two billion lengths.
+/// Random bytes found this: the library allocated memory for two billion lengths.
 #[test]
 fn a_page_that_claims_more_lengths_than_it_may_take_is_refused() {
     let texts = StringArray::from_iter_values((0..20_000).map(|row| format!("正文{row:05}")));
@@ -426,14 +426,14 @@ fn a_page_that_claims_more_lengths_than_it_may_take_is_refused() {
         .set_encoding(::parquet::basic::Encoding::DELTA_BYTE_ARRAY)
         .build();
     let file = encoded(&batch_of(vec![("text", Arc::new(texts))]), properties);
-    // Blocks of 128 in 4 miniblocks, 20,000 numbers: once for the shared prefixes, once for the rest of each
-    // text.
+    // The header announces 20,000 numbers in blocks of 128 with 4 miniblocks. It comes once for the shared
+    // prefixes, and once for the rest of each text.
     let header = [0x80, 0x01, 0x04, 0xa0, 0x9c, 0x01];
-    let places: Vec<_> = (0..file.len()).filter(|&at| file[at..].starts_with(&header)).collect();
-    assert_eq!(places.len(), 2);
-    for place in places {
+    let offsets: Vec<_> = (0..file.len()).filter(|&at| file[at..].starts_with(&header)).collect();
+    assert_eq!(offsets.len(), 2);
+    for offset in offsets {
         let mut damaged = file.to_vec();
-        damaged[place + 3..place + 6].copy_from_slice(&[0xff, 0xff, 0x7f]);
+        damaged[offset + 3..offset + 6].copy_from_slice(&[0xff, 0xff, 0x7f]);
         let reading = Reading { max_record_bytes: 1 << 16, block_bytes: 1 << 20, ..Reading::default() };
         let read = read(&pieces(&damaged.into(), 1), &reading).unwrap();
         assert_eq!((read.docs.len(), read.rejects.len()), (0, 1), "{:?}", read.rejects.first());

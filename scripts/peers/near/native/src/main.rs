@@ -1,7 +1,8 @@
-//! Native peers on one corpus: `native PEER CORPUS OUT`.
+//! Runs a native peer on a corpus: `native PEER CORPUS OUT`.
 //!
-//! CORPUS: a text on each line. OUT: a cluster on each line, the numbers of its lines. Each peer is called as its own
-//! documentation does, on one thread, and does all it offers; none of them verifies a pair against the texts.
+//! CORPUS has a text on each line. OUT gets a cluster on each line, as the numbers of its texts. Each peer is
+//! called as its own documentation does, on one thread, and does all it offers; none of them verifies a pair
+//! against the texts.
 
 use std::fs;
 
@@ -12,7 +13,7 @@ use gaoya::text::shingle_text;
 use jieba_rs::Jieba;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Three of 64 bits, as the joiners want it.
+/// Largest distance: three of 64 bits, as the joiners want it.
 const RADIUS: f64 = 3.0 / 64.0;
 
 fn main() {
@@ -31,7 +32,7 @@ fn main() {
     fs::write(out, clusters.lines()).expect("clusters");
 }
 
-/// 64-bit SimHash of character 5-grams, distance at most 3.
+/// Joins documents whose 64-bit SimHashes of character 5-grams differ in at most 3 bits.
 fn find_simdoc(texts: &[&str], clusters: &mut Clusters) {
     let searcher = CosineSearcher::new(5, None, Some(42)).expect("searcher");
     let searcher = searcher.build_sketches(texts, 1).expect("sketches");
@@ -40,7 +41,8 @@ fn find_simdoc(texts: &[&str], clusters: &mut Clusters) {
     }
 }
 
-/// jieba-rs cuts words, a plain SimHash of them follows, and all-pairs-hamming joins at distance 3.
+/// Joins documents with all-pairs-hamming, by plain SimHashes of jieba-rs's words that differ in at most 3
+/// bits.
 fn all_pairs_hamming(texts: &[&str], clusters: &mut Clusters) {
     let jieba = Jieba::new();
     let mut joiner = ChunkedJoiner::<u64>::new(1);
@@ -60,7 +62,8 @@ fn all_pairs_hamming(texts: &[&str], clusters: &mut Clusters) {
     }
 }
 
-/// MinHash of 128 values over character 5-grams, banded for 0.8; candidates are checked by their signatures.
+/// Joins documents by MinHash of 128 values over character 5-grams, banded for 0.8. Candidates are checked by
+/// their signatures.
 fn gaoya(texts: &[&str], clusters: &mut Clusters) {
     let (bands, width) = calculate_minhash_params(0.8, 128);
     let hasher = MinHasher32::new(bands * width);
