@@ -1,7 +1,9 @@
-//! The command line: parsers of option values, exit codes, and files that reports are written to.
+//! The command line: parsers of option values, the configuration that a run records, exit codes, and files
+//! that reports are written to.
 //!
 //! This room uses no other room of `jobs`; every other room may use it.
 
+pub(crate) mod configuration;
 pub(crate) mod exit;
 pub(crate) mod report_file;
 pub(crate) mod terminal;

@@ -7,11 +7,13 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use cluster::{path_of_text, text_of_path};
 use datasets::BadText;
 use operators::text::features::Lexicon;
+use serde::{Deserialize, Serialize};
 
 use crate::cli::exit::WrongUse;
 
 /// Treatment of a text with bytes that its encoding does not allow.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, clap::ValueEnum, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum OnBadText {
     /// Reject the record.
     Reject,

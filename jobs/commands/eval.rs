@@ -12,7 +12,7 @@ use super::labels::{LabelOptions, Labels, Truth};
 use crate::cli::report_file::ReportFile;
 use crate::cli::terminal::say;
 use crate::cli::values::{paths, text_of_file};
-use crate::output::read_back::Finished;
+use crate::dedup::finished::Finished;
 
 /// Score a finished output against labelled pairs or clusters
 ///

@@ -21,7 +21,7 @@ use crate::corpus::input::Input;
 use crate::corpus::input::{Census, InputOptions};
 use crate::corpus::plan::Sample;
 use crate::dedup::corpus_counts;
-use crate::dedup::default_verification;
+use crate::dedup::options::Verification;
 use crate::dedup::search::CorpusSearch;
 use crate::output::map_output::MapOutputs;
 use crate::output::summary::skew;
@@ -89,7 +89,7 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
 
 /// Describes a method and its curve.
 fn method(spec: &Spec, curve: &Curve, plot: &Plot) -> Result<String> {
-    let verified = match default_verification(spec)? {
+    let verified = match Verification::default_of(spec).threshold() {
         Some(least) => {
             format!("; pairs are kept if their features are alike by jaccard:{least} or what --verify says")
         }
@@ -132,7 +132,7 @@ fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> R
         true => "; writing Parquet takes up to 64 MB more",
         false => "",
     };
-    let verify = default_verification(&args.method)?;
+    let verify = Verification::default_of(&args.method).threshold();
     let progress = Arc::new(Progress::default());
     let cluster = Arc::new(Group::alone(workers));
     let statistics = corpus_counts::count(&args.method, lexicon, &plan, &reading, &cluster, &progress)?;

@@ -1,6 +1,5 @@
 //! `pack`: copies many small files into a few large ones.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
@@ -8,9 +7,11 @@ use anyhow::{Result, anyhow, bail};
 use cluster::{Blob, Stores};
 use datasets::{Codec, Container, Content, Encoding, PackWriter, Piece, Reading};
 use operators::{DocBatch, Reject};
+use serde::Serialize;
 
 use super::repack::{Copied, Repack};
 use crate::Common;
+use crate::cli::configuration::{Configuration, optional_text, text};
 use crate::cli::exit::WrongUse;
 use crate::cli::values::{OnBadText, output_and_inputs, paths, record_size, size};
 use crate::corpus::plan::{Plan, Split, UnopenedPiece};
@@ -39,6 +40,20 @@ pub struct Args {
     /// the output folder
     #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
     paths: Vec<String>,
+    #[command(flatten)]
+    options: PackOptions,
+    /// Stop with exit code 4 before anything is committed if more files than this are rejected
+    #[arg(long, value_name = "N")]
+    max_rejects: Option<u64>,
+    /// Replace an output that exists
+    #[arg(long)]
+    overwrite: bool,
+}
+
+/// Options that decide what is packed.
+#[derive(Clone, clap::Args, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct PackOptions {
     /// Format that the files are packed into
     #[arg(long, value_name = "FORMAT", default_value = "sequencefile")]
     to: To,
@@ -46,6 +61,7 @@ pub struct Args {
     ///
     /// Every Hadoop reads the default codec; for zstd it needs its native library.
     #[arg(long, value_name = "CODEC")]
+    #[serde(with = "optional_text")]
     codec: Option<Codec>,
     /// Pack the bytes of each file, whether they are text or not
     ///
@@ -57,27 +73,25 @@ pub struct Args {
     /// Each packed file is written by one worker, so more of them keep more workers busy. Which files it
     /// holds depends only on the names and sizes of the files.
     #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = size)]
+    #[serde(with = "text")]
     part_size: u64,
     /// Encoding of the files: utf-8, gb18030, gbk, big5, utf-16le or utf-16be
     ///
     /// By default the encoding is recognised, file by file.
     #[arg(long, value_name = "NAME")]
+    #[serde(with = "optional_text")]
     encoding: Option<Encoding>,
     /// Treatment of a file with bytes that its encoding does not allow
     #[arg(long, value_name = "HOW", default_value = "reject")]
     on_bad_text: OnBadText,
     /// Reject files that are longer than this
     #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = record_size)]
+    #[serde(with = "text")]
     max_record_bytes: u64,
-    /// Stop with exit code 4 before anything is committed if more files than this are rejected
-    #[arg(long, value_name = "N")]
-    max_rejects: Option<u64>,
-    /// Replace an output that exists
-    #[arg(long)]
-    overwrite: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
 enum To {
     /// Keys and values of the class Text, block-compressed.
     #[value(name = "sequencefile")]
@@ -89,38 +103,30 @@ enum To {
 /// Runs the job; returns 0, or 3 if files were rejected.
 pub fn run(common: &Common, args: Args) -> Result<u8> {
     let (output, inputs) = output_and_inputs(&args.paths)?;
-    let container = match (args.to, args.codec) {
+    let options = &args.options;
+    let container = match (options.to, options.codec) {
         (To::SequenceFile, codec) => Container::SequenceFile(codec.unwrap_or(Codec::Zlib)),
         (To::Parquet, None) => Container::Parquet,
         (To::Parquet, Some(_)) => {
             bail!(WrongUse("--codec is for SequenceFiles; Parquet has zstd".to_owned()))
         }
     };
-    let content = if args.bytes { Content::Bytes } else { Content::Text };
+    let content = if options.bytes { Content::Bytes } else { Content::Text };
     let reading = Reading {
-        encoding: args.encoding,
-        bad_text: args.on_bad_text.into(),
-        max_record_bytes: args.max_record_bytes as usize,
+        encoding: options.encoding,
+        bad_text: options.on_bad_text.into(),
+        max_record_bytes: options.max_record_bytes as usize,
         ..Reading::default()
     };
     let stores = Stores::new();
-    let plan = Plan::new(&stores, inputs, Some(TEXTS), args.part_size)?;
-    let configuration = BTreeMap::from([
-        ("to", format!("{container:?}").to_lowercase()),
-        ("content", format!("{content:?}").to_lowercase()),
-        ("part-size", args.part_size.to_string()),
-        ("encoding", args.encoding.map_or("recognised", Encoding::name).to_owned()),
-        ("on-bad-text", format!("{:?}", args.on_bad_text).to_lowercase()),
-        ("max-record-bytes", args.max_record_bytes.to_string()),
-        ("inputs", inputs.join(" ")),
-    ]);
+    let plan = Plan::new(&stores, inputs, Some(TEXTS), options.part_size)?;
     let repack = Repack {
         common,
         output,
         overwrite: args.overwrite,
         max_rejects: args.max_rejects,
         stage: Stage::Pack,
-        configuration,
+        configuration: Configuration::here(options, common.workers(), inputs)?.to_json()?,
     };
     repack.run(&stores, &plan, &reading, |folder, at, number, split, rejects| {
         let packing = Packing { container, content, reading: &reading, folder, at };

@@ -9,6 +9,7 @@ use anyhow::Result;
 use cluster::{Group, Stores};
 use datasets::Reading;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::Common;
 use crate::cli::terminal::say;
@@ -27,8 +28,8 @@ pub(crate) struct Repack<'a> {
     pub overwrite: bool,
     pub max_rejects: Option<u64>,
     pub stage: Stage,
-    /// Options for `_SUCCESS`, by name.
-    pub configuration: BTreeMap<&'static str, String>,
+    /// Configuration for `_SUCCESS`.
+    pub configuration: Value,
 }
 
 /// Counts of one copied split. The fields are those of [`RepackCounters`].
@@ -46,7 +47,7 @@ struct RepackSummary {
     #[serde(skip)]
     done: &'static str,
     version: &'static str,
-    configuration: BTreeMap<&'static str, String>,
+    configuration: Value,
     counters: RepackCounters,
     process: ResourceUsage,
     seconds: BTreeMap<&'static str, f64>,
@@ -81,9 +82,8 @@ impl Repack<'_> {
     ) -> Result<u8> {
         let start = Instant::now();
         let (common, output) = (self.common, self.output);
-        let configuration = &serde_json::to_value(&self.configuration)?;
         let progress = Arc::new(Progress::default());
-        let watched = plan.watched(&common.progress, self.stage.name(), output, configuration, 0)?;
+        let watched = plan.watched(&common.progress, self.stage.name(), output, &self.configuration, 0)?;
         let watch = Watch::start(&watched, &progress)?;
         let claimed = OutputFolder::claim_alone(stores, output, self.overwrite, plan);
         let summary = watch.end(claimed.and_then(|folder| {
@@ -136,13 +136,11 @@ impl Repack<'_> {
         rejects.write(folder, 0, &outputs, plan, reading)?;
         let mut clock = Clock::default();
         clock.add("whole", start.elapsed());
-        let mut configuration = self.configuration.clone();
-        configuration.insert("workers", workers.to_string());
         let done = if self.stage == Stage::Pack { "packed" } else { "unpacked" };
         let summary = RepackSummary {
             done,
             version: env!("CARGO_PKG_VERSION"),
-            configuration,
+            configuration: self.configuration.clone(),
             counters,
             process: ResourceUsage::measure(),
             seconds: clock.seconds(),

@@ -7,18 +7,19 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use cluster::{Group, Stores};
 use operators::{DocId, Matches, Pair, Resolve, Similarity};
-use serde_json::json;
 
 use crate::Common;
+use crate::cli::configuration::Configuration;
 use crate::cli::exit::WrongUse;
 use crate::cli::values::paths;
 use crate::corpus::doc_ids::DocIds;
 use crate::dedup::corpus_counts;
+use crate::dedup::finished::Finished;
 use crate::dedup::guards::Guards;
-use crate::dedup::run::{DedupRun, Keep, Outcome, verified_by};
+use crate::dedup::options::{Keep, Verification};
+use crate::dedup::run::{DedupRun, Outcome};
 use crate::dedup::search::SearchResult;
 use crate::output::OutputFolder;
-use crate::output::read_back::Finished;
 use crate::output::rejects::Rejects;
 use crate::output::tables::PairsOf;
 use crate::progress::Progress;
@@ -64,8 +65,10 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     let old = &args.output;
     let stores = Stores::new();
     let finished = Finished::open(&stores, old)?;
-    let (mut method, mut verify) = (finished.method()?, finished.verify()?);
-    let mut thresholds: Vec<&mut Similarity> = method.thresholds().into_iter().chain(&mut verify).collect();
+    let mut options = finished.options().clone();
+    let mut verify = options.threshold();
+    let mut thresholds: Vec<&mut Similarity> =
+        options.method.thresholds().into_iter().chain(&mut verify).collect();
     match thresholds.iter().min() {
         None => {
             bail!(WrongUse(format!("the method of \"{old}\" has no least similarity that could be raised")))
@@ -80,20 +83,15 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         **threshold = args.threshold.max(**threshold);
     }
     let input = finished.input(common.workers())?;
-    let resolve = args.resolve.map_or_else(|| finished.option("resolve"), Ok)?;
-    let keep = args.keep.map_or_else(|| finished.choice("keep"), Ok)?;
-    let pairs = args.pairs.map_or_else(|| finished.choice("pairs"), Ok)?;
-    let mut configuration = finished.configuration().clone();
-    for (name, value) in [
-        ("method", json!(method.to_string())),
-        ("verify", json!(verified_by(verify))),
-        ("resolve", json!(resolve.to_string())),
-        ("keep", json!(format!("{keep:?}").to_lowercase())),
-        ("pairs", json!(format!("{pairs:?}").to_lowercase())),
-        ("workers", json!(common.workers().to_string())),
-    ] {
-        configuration.insert(name.to_owned(), value);
-    }
+    options.verify = Some(verify.map_or(Verification::None, Verification::Jaccard));
+    options.resolve = args.resolve.unwrap_or(options.resolve);
+    options.keep = args.keep.unwrap_or(options.keep);
+    options.pairs = args.pairs.unwrap_or(options.pairs);
+    let configuration = Configuration {
+        options: options.clone(),
+        workers: common.workers(),
+        ..finished.configuration().clone()
+    };
     let run = DedupRun {
         common,
         stores: &stores,
@@ -103,14 +101,10 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         plan: Arc::new(input.plan),
         reading: input.reading,
         progress: Arc::new(Progress::default()),
-        method: &method,
-        verify,
-        resolve,
-        keep,
-        pairs,
+        options: &options,
         guards: &args.guards,
         max_rejects: None,
-        configuration,
+        configuration: configuration.to_json()?,
         output: &args.new_output,
         overwrite: args.overwrite,
         summary_json: args.summary_json.as_deref(),
@@ -134,8 +128,8 @@ fn write(
     threshold: Similarity,
 ) -> Result<Outcome> {
     let lexicon = finished.lexicon()?;
-    let statistics = corpus_counts::of_output(run.stores, &finished.uri, run.method, &lexicon)?;
-    corpus_counts::write(folder, run.method, &lexicon, &statistics)?;
+    let statistics = corpus_counts::of_output(run.stores, &finished.uri, &run.options.method, &lexicon)?;
+    corpus_counts::write(folder, &run.options.method, &lexicon, &statistics)?;
     let rejects = rejects(finished, folder, run.plan.splits.len())?;
     run.write(folder, SearchResult { rejects, ..found(finished, threshold)? })
 }

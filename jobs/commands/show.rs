@@ -16,7 +16,7 @@ use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::print;
 use crate::cli::values::paths;
-use crate::output::read_back::{Finished, PairRow};
+use crate::dedup::finished::{Finished, PairRow};
 
 /// Width if the output is no terminal, in columns.
 const WIDTH: usize = 120;

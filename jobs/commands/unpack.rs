@@ -1,6 +1,6 @@
 //! `unpack`: makes files again of packed ones.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::io::{ErrorKind, Write};
 use std::sync::{Mutex, PoisonError};
 
@@ -8,9 +8,11 @@ use anyhow::{Result, bail};
 use cluster::{Stores, path_of_text};
 use datasets::{Packed, Piece, Reading};
 use operators::DocBatch;
+use serde::Serialize;
 
 use super::repack::{Copied, Repack};
 use crate::Common;
+use crate::cli::configuration::{Configuration, text};
 use crate::cli::exit::WrongUse;
 use crate::cli::values::{output_and_inputs, paths, record_size, size};
 use crate::corpus::plan::{Plan, Split};
@@ -34,12 +36,8 @@ pub struct Args {
     /// the output folder
     #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
     paths: Vec<String>,
-    /// Approximate number of bytes of a packed file that one worker reads at a time
-    #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = size)]
-    split_size: u64,
-    /// Reject records that are longer than this
-    #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = record_size)]
-    max_record_bytes: u64,
+    #[command(flatten)]
+    options: UnpackOptions,
     /// Stop with exit code 4 before anything is committed if more records than this are rejected
     #[arg(long, value_name = "N")]
     max_rejects: Option<u64>,
@@ -48,21 +46,33 @@ pub struct Args {
     overwrite: bool,
 }
 
+/// Options that decide what is unpacked.
+#[derive(Clone, clap::Args, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct UnpackOptions {
+    /// Approximate number of bytes of a packed file that one worker reads at a time
+    #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = size)]
+    #[serde(with = "text")]
+    split_size: u64,
+    /// Reject records that are longer than this
+    #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = record_size)]
+    #[serde(with = "text")]
+    max_record_bytes: u64,
+}
+
 /// Runs the job; returns 0, or 3 if records were rejected.
 pub fn run(common: &Common, args: Args) -> Result<u8> {
     let (output, inputs) = output_and_inputs(&args.paths)?;
-    let reading = Reading { max_record_bytes: args.max_record_bytes as usize, ..Reading::default() };
+    let reading = Reading { max_record_bytes: args.options.max_record_bytes as usize, ..Reading::default() };
     let stores = Stores::new();
-    let plan = Plan::new(&stores, inputs, None, args.split_size)?;
-    let configuration =
-        BTreeMap::from([("split-size", args.split_size.to_string()), ("inputs", inputs.join(" "))]);
+    let plan = Plan::new(&stores, inputs, None, args.options.split_size)?;
     let repack = Repack {
         common,
         output,
         overwrite: args.overwrite,
         max_rejects: args.max_rejects,
         stage: Stage::Unpack,
-        configuration,
+        configuration: Configuration::here(&args.options, common.workers(), inputs)?.to_json()?,
     };
     let names = Mutex::default();
     repack.run(&stores, &plan, &reading, |folder, at, number, split, rejects| {

@@ -10,7 +10,7 @@ use crate::cli::exit::WrongUse;
 use crate::cli::terminal::print;
 use crate::cli::values::paths;
 use crate::dedup::corpus_counts;
-use crate::output::read_back::{Finished, MemberRow, PairRow};
+use crate::dedup::finished::{Finished, MemberRow, PairRow};
 
 /// Number of pairs of a document that are listed.
 const PAIRS: usize = 10;
@@ -126,11 +126,11 @@ impl Why<'_> {
         let mut row = None;
         self.finished
             .pairs(|pair| row = row.take().or((pair.places == (a.place, b.place)).then_some(pair)))?;
-        let verify = self.finished.verify()?;
-        let spec = self.finished.method()?;
+        let options = self.finished.options();
+        let spec = &options.method;
         let lexicon = self.finished.lexicon()?;
-        let statistics = corpus_counts::of_output(&Stores::new(), self.output, &spec, &lexicon)?;
-        let compared = trace(spec.method(&lexicon, &statistics, verify)?, &a.text, &b.text);
+        let statistics = corpus_counts::of_output(&Stores::new(), self.output, spec, &lexicon)?;
+        let compared = trace(spec.method(&lexicon, &statistics, options.threshold())?, &a.text, &b.text);
         let mut lines = vec![match (&row, compared.matches) {
             (Some(pair), _) => how_alike(pair),
             (None, false) => format!("{} and {} are no pair", shown(&a.id), shown(&b.id)),

@@ -8,15 +8,18 @@ use cluster::{Group, Stores};
 use datasets::{Encoding, Error, Extractors, Reading};
 use operators::DocId;
 use operators::text::features::Lexicon;
+use serde::{Deserialize, Serialize};
 
 use super::plan::Plan;
 use super::splits;
+use crate::cli::configuration::{optional_text, text};
 use crate::cli::exit::WrongUse;
 use crate::cli::values::{OnBadText, lexicon, record_size, size};
 use crate::progress::{Progress, Stage};
 
 /// Options by which the input is read.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) struct InputOptions {
     /// Format of the input; recognised by name and content by default
     #[arg(long)]
@@ -35,6 +38,7 @@ pub(crate) struct InputOptions {
     /// By default the encoding is recognised, file by file. Values that are bytes (BytesWritable, binary
     /// columns) are read as UTF-8.
     #[arg(long, value_name = "NAME")]
+    #[serde(with = "optional_text")]
     pub encoding: Option<Encoding>,
     /// Treatment of a text with bytes that its encoding does not allow
     ///
@@ -45,9 +49,11 @@ pub(crate) struct InputOptions {
     ///
     /// The default is 128M; with --memory it is at most a 16th of the memory of each worker.
     #[arg(long, value_name = "SIZE", value_parser = record_size)]
+    #[serde(with = "optional_text")]
     pub max_record_bytes: Option<u64>,
     /// Limit of the bytes of the blocks that records lie in, besides a longest record: set by `--memory`.
     #[arg(skip)]
+    #[serde(with = "optional_text")]
     pub block_bytes: Option<u64>,
     /// File of words that are no features, one word a line
     #[arg(long, value_name = "FILE")]
@@ -59,6 +65,7 @@ pub(crate) struct InputOptions {
     ///
     /// Each split becomes one part of a corpus that is written.
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = size)]
+    #[serde(with = "text")]
     pub split_size: u64,
 }
 
@@ -68,6 +75,15 @@ impl InputOptions {
         Plan::new(stores, inputs, self.format.as_deref(), self.split_size)
     }
 
+    /// Fills in the limits of records that the user left open. `limits`: the longest record and the bytes of
+    /// the blocks of records that `--memory` allows, if it is given.
+    pub fn limit_records(&mut self, limits: Option<(u64, u64)>) {
+        let (record, block) =
+            limits.unwrap_or((Reading::MAX_RECORD_BYTES as u64, Reading::BLOCK_BYTES as u64));
+        self.max_record_bytes.get_or_insert(record);
+        self.block_bytes = Some(block);
+    }
+
     /// Returns how the records of the input are read.
     pub fn reading(&self) -> Result<Reading> {
         Ok(Reading {
@@ -75,20 +91,10 @@ impl InputOptions {
             text: self.text_field.clone(),
             encoding: self.encoding,
             bad_text: self.on_bad_text.into(),
-            max_record_bytes: self.max_record_bytes() as usize,
-            block_bytes: self.block_bytes() as usize,
+            max_record_bytes: self.max_record_bytes.map_or(Reading::MAX_RECORD_BYTES, |bytes| bytes as usize),
+            block_bytes: self.block_bytes.map_or(Reading::BLOCK_BYTES, |bytes| bytes as usize),
             extractors: Arc::new(Extractors::of_this_program()?),
         })
-    }
-
-    /// Returns the length of the longest record that is read.
-    pub fn max_record_bytes(&self) -> u64 {
-        self.max_record_bytes.unwrap_or(Reading::MAX_RECORD_BYTES as u64)
-    }
-
-    /// Returns the limit of [`Reading::block_bytes`].
-    pub fn block_bytes(&self) -> u64 {
-        self.block_bytes.unwrap_or(Reading::BLOCK_BYTES as u64)
     }
 
     /// Plans an input that `workers` threads will read.
@@ -106,7 +112,12 @@ impl InputOptions {
                 "--stop-words and --user-dict are for features=jieba, which this does not use".into()
             ));
         }
-        lexicon("", self.stop_words.as_deref(), self.user_dict.as_deref())
+        self.lexicon_below("")
+    }
+
+    /// Reads these files, whose names are relative to `directory`.
+    pub fn lexicon_below(&self, directory: &str) -> Result<Lexicon> {
+        lexicon(directory, self.stop_words.as_deref(), self.user_dict.as_deref())
     }
 }
 

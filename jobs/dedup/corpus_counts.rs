@@ -22,11 +22,11 @@ use parquet::basic::Compression;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 
+use super::finished::whole;
 use crate::cli::exit::WrongUse;
 use crate::corpus::plan::Plan;
 use crate::corpus::splits;
 use crate::output::OutputFolder;
-use crate::output::read_back::whole;
 use crate::progress::{Progress, Stage};
 
 /// Path of the statistics below an output.

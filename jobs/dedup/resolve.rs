@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use anyhow::{Result, bail};
 use operators::{DocId, Matches, Member, Pair, Reason, Similarity, survivors};
 
-use super::run::{DedupRun, Keep};
+use super::options::Keep;
+use super::run::DedupRun;
 use super::search::SearchResult;
 use super::verdicts::Verdicts;
 use crate::corpus::doc_ids::DocIds;
@@ -44,7 +45,7 @@ impl DedupRun<'_> {
 
         at.enter(Stage::Write);
         let distance = |pair: &Pair| self.distance(pair);
-        let pairs = write_pairs(folder, matches, self.pairs, measured, distance, name)?;
+        let pairs = write_pairs(folder, matches, self.options.pairs, measured, distance, name)?;
         let summary = self.summary(&found, &members, pairs, clock);
         let SearchResult { docs, matches, names, rejects, .. } = found;
         drop(matches);
@@ -93,22 +94,22 @@ impl DedupRun<'_> {
 
     /// Returns the distance of a pair; methods over sets have none.
     fn distance(&self, pair: &Pair) -> Option<u32> {
-        self.method.fingerprints().then_some(pair.distance)
+        self.options.method.fingerprints().then_some(pair.distance)
     }
 
     /// Whether the similarity of each pair is known.
     fn measured(&self) -> bool {
-        self.verify.is_some() || self.method.measures()
+        self.options.threshold().is_some() || self.options.method.measures()
     }
 
     /// Resolves the pairs into clusters, of whose members some are removed.
     fn survivors(&self, matches: &Matches, names: &DocIds) -> Vec<Member> {
-        let mut members = match self.keep {
-            Keep::First => survivors(matches, self.resolve, |doc| doc),
-            Keep::Longest => survivors(matches, self.resolve, |doc| (Reverse(names.chars(doc)), doc)),
+        let mut members = match self.options.keep {
+            Keep::First => survivors(matches, self.options.resolve, |doc| doc),
+            Keep::Longest => survivors(matches, self.options.resolve, |doc| (Reverse(names.chars(doc)), doc)),
         };
         // Equal fingerprints of an approximate method do not prove equal texts.
-        if !self.measured() && self.method.approximate() {
+        if !self.measured() && self.options.method.approximate() {
             for removed in members.iter_mut().filter_map(|member| member.removed.as_mut()) {
                 removed.tie = removed.tie.max(Reason::Similar(None));
             }

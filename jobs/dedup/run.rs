@@ -2,7 +2,6 @@
 //!
 //! The jobs `dedup` and `rethreshold` share it; they differ in where their pairs come from.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -10,12 +9,11 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use cluster::{Group, Stores, path_of_text};
 use datasets::Reading;
-use operators::method::Spec;
-use operators::{Resolve, Similarity};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::guards::Guards;
+use super::options::DedupOptions;
 use super::search::SearchResult;
 use super::write::{Written, write};
 use crate::Common;
@@ -24,24 +22,9 @@ use crate::cli::report_file::ReportFile;
 use crate::cli::terminal::say;
 use crate::corpus::plan::Plan;
 use crate::output::summary::{Counters, Summary};
-use crate::output::tables::PairsOf;
 use crate::output::{FileList, JobManifest, Key, OutputFolder};
 use crate::progress::usage::ResourceUsage;
 use crate::progress::{Progress, Stage, StageRow, StageTable, StageTotals, Watch, merge};
-
-/// Rule for the document that stays of two that match.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub(crate) enum Keep {
-    /// The first of the corpus.
-    First,
-    /// The one with the most characters, and of equal ones the first.
-    Longest,
-}
-
-/// Returns the value of `--verify` that stands for a least similarity.
-pub(crate) fn verified_by(verify: Option<Similarity>) -> String {
-    verify.map_or("none".to_owned(), |threshold| format!("jaccard:{threshold}"))
-}
 
 /// A run that writes an output of `dedup`, as one process of the job sees it.
 ///
@@ -65,16 +48,12 @@ pub(crate) struct DedupRun<'a> {
     pub plan: Arc<Plan>,
     pub reading: Reading,
     pub progress: Arc<Progress>,
-    pub method: &'a Spec,
-    /// Least similarity of a pair of matching fingerprints; `None` if pairs are not verified.
-    pub verify: Option<Similarity>,
-    pub resolve: Resolve,
-    pub keep: Keep,
-    pub pairs: PairsOf,
+    pub options: &'a DedupOptions,
     pub guards: &'a Guards,
     /// Number of records that may be rejected; `None` for any number.
     pub max_rejects: Option<u64>,
-    pub configuration: BTreeMap<String, Value>,
+    /// Configuration for `_SUCCESS`.
+    pub configuration: Value,
     pub output: &'a str,
     pub overwrite: bool,
     pub summary_json: Option<&'a str>,
@@ -139,9 +118,8 @@ impl DedupRun<'_> {
         if let Some(file) = self.summary_json.filter(|_| self.group.index() == 0).filter(elsewhere) {
             ReportFile::check(file)?;
         }
-        let configuration = serde_json::to_value(&self.configuration)?;
         let (options, process) = (&self.common.progress, self.group.index());
-        let watched = self.plan.watched(options, self.job, self.output, &configuration, process)?;
+        let watched = self.plan.watched(options, self.job, self.output, &self.configuration, process)?;
         Watch::start(&watched, &self.progress)
     }
 

@@ -33,7 +33,6 @@ mod files;
 mod lock;
 pub(crate) mod map_output;
 mod parts;
-pub(crate) mod read_back;
 pub(crate) mod rejects;
 mod success;
 pub(crate) mod summary;

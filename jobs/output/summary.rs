@@ -17,8 +17,8 @@ use crate::progress::usage::ResourceUsage;
 #[derive(Debug, Serialize)]
 pub(crate) struct Summary {
     pub version: &'static str,
-    /// Options by their names; null for an option that was not given.
-    pub configuration: BTreeMap<String, Value>,
+    /// Configuration of the run.
+    pub configuration: Value,
     pub counters: Counters,
     pub process: ResourceUsage,
     /// Number of clusters of each size, in documents.

@@ -10,6 +10,7 @@ use operators::{DocId, Matches, Member, Pair, Reason, Similarity};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
+use serde::{Deserialize, Serialize};
 
 use super::OutputFolder;
 use crate::corpus::doc_ids::DocIds;
@@ -20,7 +21,8 @@ const PART_ROWS: usize = 1 << 20;
 const BATCH_ROWS: usize = 1 << 13;
 
 /// The pairs that are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum PairsOf {
     /// Identical documents give one pair each, with the first of them.
     Firsts,

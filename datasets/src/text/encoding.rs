@@ -1,6 +1,7 @@
 //! Encodings of Chinese text: which one a file has, and its texts as UTF-8.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::str::FromStr;
 
 use encoding_rs::{BIG5, DecoderResult, UTF_8, UTF_16BE, UTF_16LE};
@@ -35,6 +36,12 @@ impl FromStr for Encoding {
             "utf-16be" => Encoding(UTF_16BE),
             _ => return Err("expected one of utf-8, gb18030, gbk, big5, utf-16le, utf-16be".to_owned()),
         })
+    }
+}
+
+impl fmt::Display for Encoding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

@@ -5,22 +5,24 @@ mod report;
 mod testing;
 mod training;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
 use cluster::Stores;
-use datasets::{Encoding, Reading};
+use datasets::Reading;
 use operators::Reject;
 use operators::classify::Division;
 use operators::text::features::{FeatureSpec, Features};
 use operators::text::{Clean, Cleaner};
+use serde::Serialize;
+use serde_json::Value;
 
 use self::report::{CompareCounters, Report, milliseconds, tables};
 use self::testing::Testing;
 use self::training::{Trained, Training};
 use crate::Common;
+use crate::cli::configuration::{Configuration, text};
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::{print, say};
 use crate::cli::values::{output_and_inputs, paths};
@@ -45,6 +47,20 @@ pub struct Args {
     /// the output folder
     #[arg(required = true, num_args = 1.., value_name = "INPUT> <OUTPUT", value_parser = paths())]
     paths: Vec<String>,
+    #[command(flatten)]
+    options: CompareOptions,
+    /// Stop with exit code 4 before anything is committed if more records than this are rejected
+    #[arg(long, value_name = "N")]
+    max_rejects: Option<u64>,
+    /// Replace an output that exists
+    #[arg(long)]
+    overwrite: bool,
+}
+
+/// Options that decide the result.
+#[derive(Clone, clap::Args, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct CompareOptions {
     /// Field that holds a document's label; of a URL its host counts [default: the first folder of the
     /// document's id]
     ///
@@ -54,24 +70,22 @@ pub struct Args {
     label_field: Option<String>,
     /// Features that are counted: jieba, char:N or word:N
     #[arg(long, value_name = "SPEC", default_value = "jieba", value_parser = feature_spec)]
+    #[serde(serialize_with = "text::serialize")]
     features: FeatureSpec,
     /// Share of the documents that is for testing
     ///
     /// Test documents are chosen by a hash of their text, so that copies of a text are all for testing or all
     /// for training.
     #[arg(long, value_name = "SHARE", default_value = "0.1", value_parser = share)]
+    #[serde(with = "text")]
     test_share: f64,
     /// Seed of the choice: another seed chooses other test documents
     #[arg(long, value_name = "N", default_value_t = 1)]
+    #[serde(with = "text")]
     seed: u64,
     #[command(flatten)]
+    #[serde(flatten)]
     input: InputOptions,
-    /// Stop with exit code 4 before anything is committed if more records than this are rejected
-    #[arg(long, value_name = "N")]
-    max_rejects: Option<u64>,
-    /// Replace an output that exists
-    #[arg(long)]
-    overwrite: bool,
 }
 
 fn feature_spec(text: &str) -> Result<FeatureSpec, String> {
@@ -84,18 +98,19 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 /// Runs the job; returns 0, or 3 if records were rejected.
-pub fn run(common: &Common, args: Args) -> Result<u8> {
+pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     let start = Instant::now();
+    args.options.input.limit_records(None);
+    let options = &args.options;
     let stores = Stores::new();
     let (output, inputs) = output_and_inputs(&args.paths)?;
-    let lexicon = args.input.lexicon(args.features == FeatureSpec::Jieba)?;
-    let features = Features::new(args.features, &lexicon)?;
-    let plan = Arc::new(args.input.plan(&stores, inputs)?);
+    let lexicon = options.input.lexicon(options.features == FeatureSpec::Jieba)?;
+    let features = Features::new(options.features, &lexicon)?;
+    let plan = Arc::new(options.input.plan(&stores, inputs)?);
     let workers = common.workers();
-    let configuration = args.configuration(inputs, workers);
+    let configuration = Configuration::here(options, workers, inputs)?.to_json()?;
     let progress = Arc::new(Progress::default());
-    let values = &serde_json::to_value(&configuration)?;
-    let watched = plan.watched(&common.progress, "compare", output, values, 0)?;
+    let watched = plan.watched(&common.progress, "compare", output, &configuration, 0)?;
     let watch = Watch::start(&watched, &progress)?;
     let claimed = OutputFolder::claim_alone(&stores, output, args.overwrite, &plan);
     let report = watch.end(claimed.and_then(|folder| {
@@ -116,7 +131,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
 struct CompareJob<'a> {
     workers: usize,
     args: &'a Args,
-    configuration: BTreeMap<&'static str, String>,
+    configuration: Value,
     plan: Arc<Plan>,
     folder: &'a OutputFolder,
     progress: Arc<Progress>,
@@ -127,19 +142,19 @@ impl CompareJob<'_> {
     fn run(&self, features: Features) -> Result<Report> {
         let (args, plan) = (self.args, &self.plan);
         let mut clock = Clock::default();
-        let ids = args.input.reading()?;
+        let ids = args.options.input.reading()?;
         let cleaner = Cleaner::new(Clean::default());
         // The folder of a document is the first one of its id.
-        let field = args.label_field.clone().or_else(|| ids.id.clone());
+        let field = args.options.label_field.clone().or_else(|| ids.id.clone());
         let outputs = ["training", "testing"].map(|reading| self.folder.map_outputs().inside(reading));
         let labels = Reading { id: field, ..ids.clone() };
         let training = Training {
             plan: Arc::clone(plan),
             reading: labels.clone(),
-            folders: args.label_field.is_none(),
+            folders: args.options.label_field.is_none(),
             features: features.clone(),
             cleaner: cleaner.clone(),
-            division: Division::new(args.seed, args.test_share),
+            division: Division::new(args.options.seed, args.options.test_share),
             progress: Arc::clone(&self.progress),
             outputs: outputs[0].clone(),
         };
@@ -214,31 +229,6 @@ impl CompareJob<'_> {
         at.enter(Stage::Commit);
         self.folder.commit(&report, FileList::default(), "")?;
         Ok(report)
-    }
-}
-
-impl Args {
-    fn configuration(&self, inputs: &[String], workers: usize) -> BTreeMap<&'static str, String> {
-        let args = self;
-        let or = |value: &Option<String>, default: &str| value.as_deref().unwrap_or(default).to_owned();
-        BTreeMap::from([
-            ("label-field", or(&args.label_field, "none: folders")),
-            ("features", args.features.to_string()),
-            ("clean", Clean::default().to_string()),
-            ("test-share", args.test_share.to_string()),
-            ("seed", args.seed.to_string()),
-            ("format", or(&args.input.format, "recognised")),
-            ("id-field", or(&args.input.id_field, "id")),
-            ("text-field", or(&args.input.text_field, "text")),
-            ("encoding", args.input.encoding.map_or("recognised", Encoding::name).to_owned()),
-            ("on-bad-text", format!("{:?}", args.input.on_bad_text).to_lowercase()),
-            ("max-record-bytes", args.input.max_record_bytes().to_string()),
-            ("stop-words", or(&args.input.stop_words, "none")),
-            ("user-dict", or(&args.input.user_dict, "none")),
-            ("split-size", args.input.split_size.to_string()),
-            ("workers", workers.to_string()),
-            ("inputs", inputs.join(" ")),
-        ])
     }
 }
 

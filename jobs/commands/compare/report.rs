@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use operators::classify::Measure;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::testing::Tested;
 use super::training::Label;
@@ -17,7 +18,7 @@ use crate::progress::usage::ResourceUsage;
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     pub version: &'static str,
-    pub configuration: BTreeMap<&'static str, String>,
+    pub configuration: Value,
     pub counters: CompareCounters,
     pub measures: Vec<MeasureReport>,
     /// CPU time of making the fingerprints of all test documents from their features.

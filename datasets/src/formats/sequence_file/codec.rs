@@ -1,5 +1,6 @@
 //! The codecs of compressed SequenceFiles.
 
+use std::fmt;
 use std::io::{self, Write};
 use std::str::FromStr;
 
@@ -98,6 +99,13 @@ impl FromStr for Codec {
         let found = Self::ALL.iter().find(|(_, known, _)| *known == name);
         let known = || Self::ALL.map(|(_, known, _)| known).join(", ");
         found.map(|(codec, ..)| *codec).ok_or_else(|| format!("expected one of {}", known()))
+    }
+}
+
+impl fmt::Display for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = Self::ALL.iter().find(|(codec, ..)| codec == self);
+        f.write_str(known.map_or("", |(_, name, _)| name))
     }
 }
 

@@ -2,27 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
-use std::str::FromStr;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use arrow_array::{Array, BooleanArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use bytes::Bytes;
-use clap::ValueEnum;
 use cluster::{BlobReader, Store, Stores};
-use datasets::{Extractors, Reading};
-use operators::method::Spec;
 use operators::text::features::Lexicon;
 use operators::{DocId, Reject, Similarity};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde::Deserialize;
-use serde_json::Value;
 
-use super::summary::{Counters, InputEntry};
+use super::options::DedupOptions;
+use crate::cli::configuration::Configuration;
 use crate::cli::exit::WrongUse;
-use crate::cli::values::{OnBadText, lexicon};
 use crate::corpus::input::Input;
-use crate::corpus::plan::Plan;
+use crate::output::summary::{Counters, InputEntry};
 
 /// Output of `dedup` or `rethreshold` that has its `_SUCCESS`.
 pub(crate) struct Finished {
@@ -35,7 +30,7 @@ pub(crate) struct Finished {
 
 #[derive(Deserialize)]
 struct Success {
-    configuration: BTreeMap<String, Value>,
+    configuration: Configuration<DedupOptions>,
     counters: Counters,
     input: Vec<InputEntry>,
 }
@@ -87,9 +82,14 @@ impl Finished {
         Ok(Finished { uri: uri.to_owned(), store, path, success })
     }
 
-    /// Returns the options of the run, as `_SUCCESS` has them.
-    pub fn configuration(&self) -> &BTreeMap<String, Value> {
+    /// Returns the configuration of the run.
+    pub fn configuration(&self) -> &Configuration<DedupOptions> {
         &self.success.configuration
+    }
+
+    /// Returns the options of the run.
+    pub fn options(&self) -> &DedupOptions {
+        &self.success.configuration.options
     }
 
     /// Returns the counters of the run.
@@ -97,49 +97,9 @@ impl Finished {
         &self.success.counters
     }
 
-    /// Returns the method of the run.
-    pub fn method(&self) -> Result<Spec> {
-        self.option("method")
-    }
-
-    /// Returns the least similarity of a pair; `None` if nothing was verified.
-    pub fn verify(&self) -> Result<Option<Similarity>> {
-        let verify: String = self.option("verify")?;
-        let threshold = verify.strip_prefix("jaccard:").map(str::parse).transpose();
-        threshold.map_err(|reason| self.bad("verify", reason))
-    }
-
-    /// Returns an option that must have a value.
-    pub fn option<T: FromStr>(&self, name: &str) -> Result<T>
-    where
-        T::Err: ToString,
-    {
-        let value = self.text(name)?.ok_or_else(|| self.bad(name, "missing"))?;
-        value.parse().map_err(|error: T::Err| self.bad(name, error.to_string()))
-    }
-
-    /// Returns an option that has one of a few values.
-    pub fn choice<T: ValueEnum>(&self, name: &str) -> Result<T> {
-        let value: String = self.option(name)?;
-        T::from_str(&value, false).map_err(|reason| self.bad(name, reason))
-    }
-
-    fn text(&self, name: &str) -> Result<Option<String>> {
-        match self.success.configuration.get(name) {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(_) => Err(self.bad(name, "not a text")),
-        }
-    }
-
-    fn bad(&self, option: &str, reason: impl ToString) -> anyhow::Error {
-        anyhow!("_SUCCESS of \"{}\": {option}: {}", self.uri, reason.to_string())
-    }
-
     /// Reads the stop words and the user dictionary again.
     pub fn lexicon(&self) -> Result<Lexicon> {
-        let directory = self.text("directory")?.unwrap_or_default();
-        lexicon(&directory, self.text("stop-words")?.as_deref(), self.text("user-dict")?.as_deref())
+        self.options().input.lexicon_below(&self.configuration().directory)
     }
 
     /// Plans the input again, to be read by `workers` threads.
@@ -147,28 +107,15 @@ impl Finished {
     /// # Errors
     /// When the input now has other files, or files of other lengths.
     pub fn input(&self, workers: usize) -> Result<Input> {
-        let inputs = self.success.configuration.get("inputs").cloned().unwrap_or_default();
-        let inputs: Vec<String> =
-            serde_json::from_value(inputs).map_err(|error| self.bad("inputs", error))?;
-        let stores = Stores::below(&self.text("directory")?.unwrap_or_default());
-        let format = self.text("format")?;
-        let plan = Plan::new(&stores, &inputs, format.as_deref(), self.option("split-size")?);
+        let Configuration { options: DedupOptions { input, .. }, inputs, directory, .. } =
+            self.configuration();
+        let plan = input.plan(&Stores::below(directory), inputs);
         let plan = plan.with_context(|| format!("could not find the input of \"{}\" again", self.uri))?;
         let now: Vec<InputEntry> = plan.files.iter().map(InputEntry::of).collect();
         if let Some(change) = change(&self.success.input, &now) {
             bail!("the input of \"{}\" has changed since: {change}", self.uri);
         }
-        let encoding = self.text("encoding")?.map(|name| name.parse()).transpose();
-        let reading = Reading {
-            id: self.text("id-field")?,
-            text: self.text("text-field")?,
-            encoding: encoding.map_err(|reason: String| self.bad("encoding", reason))?,
-            bad_text: self.choice::<OnBadText>("on-bad-text")?.into(),
-            max_record_bytes: self.option("max-record-bytes")?,
-            block_bytes: self.option("block-bytes")?,
-            extractors: Arc::new(Extractors::of_this_program()?),
-        };
-        Ok(Input { plan, reading, workers })
+        Ok(Input { plan, reading: input.reading()?, workers })
     }
 
     /// Calls `each` with every pair, in the order in which they were written: identical documents first.

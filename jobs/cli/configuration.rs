@@ -1,0 +1,71 @@
+//! The configuration of a run: the options that decide its result, as `_SUCCESS` records them.
+
+use std::env;
+
+use anyhow::Result;
+use cluster::text_of_path;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Configuration of a run. The options are the same type that the command line is parsed into, so what is
+/// recorded is what was parsed; null stands for an option that was not given.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Configuration<T> {
+    #[serde(flatten)]
+    pub options: T,
+    #[serde(with = "text")]
+    pub workers: usize,
+    pub inputs: Vec<String>,
+    /// Working directory, which relative names of inputs and options are below.
+    pub directory: String,
+}
+
+impl<T: Serialize> Configuration<T> {
+    /// Makes the configuration of a run in the working directory of this process.
+    pub fn here(options: T, workers: usize, inputs: &[String]) -> Result<Self> {
+        let directory = text_of_path(env::current_dir()?.as_os_str());
+        Ok(Configuration { options, workers, inputs: inputs.to_vec(), directory })
+    }
+
+    /// Returns the configuration as `_SUCCESS` has it.
+    pub fn to_json(&self) -> Result<Value> {
+        Ok(serde_json::to_value(self)?)
+    }
+}
+
+/// Values that are recorded as users write them.
+pub(crate) mod text {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<T: Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(value)
+    }
+
+    pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// The same for values that may be missing.
+pub(crate) mod optional_text {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<T: Display, S: Serializer>(value: &Option<T>, to: S) -> Result<S::Ok, S::Error> {
+        value.as_ref().map(T::to_string).serialize(to)
+    }
+
+    pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<T>, D::Error> {
+        let text = Option::<String>::deserialize(from)?;
+        text.map(|text| text.parse()).transpose().map_err(D::Error::custom)
+    }
+}

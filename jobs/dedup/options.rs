@@ -1,0 +1,144 @@
+//! The options of `dedup` that decide its result.
+
+use std::fmt;
+use std::str::FromStr;
+
+use anyhow::{Result, bail};
+use operators::method::Spec;
+use operators::{Resolve, Similarity};
+use serde::{Deserialize, Serialize};
+
+use crate::cli::configuration::{optional_text, text};
+use crate::cli::exit::WrongUse;
+use crate::corpus::input::InputOptions;
+use crate::output::tables::PairsOf;
+
+/// Options that decide the result of a run, as they are parsed and as `_SUCCESS` records them.
+#[derive(Clone, Debug, clap::Args, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct DedupOptions {
+    /// Method and parameters, such as auto, jaccard:0.8 or simhash:hamming=6,features=char:5
+    ///
+    /// auto (revisions, short=T, long=T, search=exact|minhash) finds what a reader calls the same text, short
+    /// or long. jaccard:T (features=jieba|char:N|word:N|unit:N, clean=none|nfkc|post|weibo) finds every pair
+    /// of texts whose sets of features are similar. minhash (jaccard=T, bands, rows, seed, features, clean)
+    /// finds nearly all of these pairs, in less memory. simhash (bits=32|64|128, hamming=0..15, blocks=N,
+    /// features, weights=tf|tfidf|rank5, clean) finds every pair of fingerprints within the distance; weights
+    /// other than tf take one more reading of the corpus. manku2007 is simhash with weights=tfidf. exact
+    /// (clean) finds equal texts. zhou2017 (k=2..8, threshold=1+0.2k, retrieval=linear|bucket|recursive,
+    /// fold=upper|lower, features, clean) compares fingerprints and shared words together, and deletes as it
+    /// compares.
+    #[arg(long, value_name = "SPEC", default_value = "auto")]
+    #[serde(with = "text")]
+    pub method: Spec,
+    /// Compare the features of every candidate pair: jaccard:T, or none
+    ///
+    /// The default is jaccard:0.8 for approximate methods. The splits that hold a candidate are read once
+    /// more, with or without verification.
+    #[arg(long, value_name = "HOW")]
+    #[serde(with = "optional_text")]
+    pub verify: Option<Verification>,
+    /// Rule for the documents of a cluster that stay: greedy or components
+    ///
+    /// greedy removes a document only if it matches one that stays. components keeps one document of each
+    /// cluster, so a chain of matches can remove a document that matches nothing that stays.
+    #[arg(long, value_name = "HOW", default_value_t)]
+    #[serde(with = "text")]
+    pub resolve: Resolve,
+    /// Document that stays of two that match: the first of the corpus, or the longest
+    #[arg(long, value_name = "WHICH", default_value = "first")]
+    pub keep: Keep,
+    /// Pairs to write: firsts (one for each identical document, with the first of them) or all
+    #[arg(long, value_name = "WHICH", default_value = "firsts")]
+    pub pairs: PairsOf,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub input: InputOptions,
+    /// Take the corpus statistics that weights=tfidf and rank5 need from an earlier run: its output, or the
+    /// file in it
+    ///
+    /// By default the statistics are counted in the input. They are kept in OUTPUT/statistics either way.
+    #[arg(long, value_name = "PATH")]
+    pub statistics: Option<String>,
+}
+
+/// Rule for the document that stays of two that match.
+#[derive(Clone, Copy, Debug, clap::ValueEnum, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Keep {
+    /// The first of the corpus.
+    First,
+    /// The one with the most characters, and of equal ones the first.
+    Longest,
+}
+
+/// Verification of the pairs of an approximate method.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Verification {
+    /// Least Jaccard similarity of the features of a pair.
+    Jaccard(Similarity),
+    /// Features are not compared.
+    None,
+}
+
+impl FromStr for Verification {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "none" => Ok(Verification::None),
+            Some(("jaccard", threshold)) => Ok(Verification::Jaccard(threshold.parse()?)),
+            _ => Err("expected jaccard:T or none".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Verification {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verification::Jaccard(threshold) => write!(f, "jaccard:{threshold}"),
+            Verification::None => f.write_str("none"),
+        }
+    }
+}
+
+impl Verification {
+    /// Returns the verification if `--verify` is not given.
+    pub fn default_of(method: &Spec) -> Self {
+        match method.approximate() {
+            true => Verification::Jaccard(Similarity::millionths(800_000)),
+            false => Verification::None,
+        }
+    }
+
+    /// Returns the least similarity of a pair; `None` if features are not compared.
+    pub fn threshold(self) -> Option<Similarity> {
+        match self {
+            Verification::Jaccard(threshold) => Some(threshold),
+            Verification::None => None,
+        }
+    }
+}
+
+impl DedupOptions {
+    /// Fills in what the user left open, for a corpus of `bytes` bytes.
+    ///
+    /// # Errors
+    /// [`WrongUse`] if verification is asked for and the method measures similarity itself.
+    pub fn resolve_for(&mut self, bytes: u64) -> Result<()> {
+        self.method = self.method.clone().for_corpus(bytes);
+        if self.verify.is_some() && self.method.measures() {
+            bail!(WrongUse(format!(
+                "{} compares the features of every pair itself: leave --verify out",
+                self.method
+            )));
+        }
+        self.verify.get_or_insert(Verification::default_of(&self.method));
+        Ok(())
+    }
+
+    /// Returns the least similarity of a pair of matching fingerprints; `None` if pairs are not verified.
+    pub fn threshold(&self) -> Option<Similarity> {
+        self.verify.unwrap_or_else(|| Verification::default_of(&self.method)).threshold()
+    }
+}
