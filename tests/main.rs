@@ -44,6 +44,7 @@ mod office;
 mod output;
 mod pack;
 mod parquet;
+mod random;
 mod s3;
 mod seeing;
 mod sequence;

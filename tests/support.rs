@@ -14,6 +14,8 @@ use parquet::record::{Field, Row};
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub use crate::random::Random;
+
 /// Time far longer than any run takes: a program that is not done by then hangs.
 const FOR_EVER: Duration = Duration::from_secs(600);
 
@@ -273,23 +275,6 @@ fn rows_less(file: &Path, left_out: impl Fn(&str) -> bool) -> Vec<Vec<String>> {
 pub fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {
     items.sort();
     items
-}
-
-/// Random numbers that are the same in every run.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) as usize % end
-    }
-
-    /// Returns a text of `chars` Chinese characters, with a comma now and then.
-    pub fn text(&mut self, chars: usize) -> String {
-        let comma = |at: usize| at % 11 == 10;
-        let hanzi = |n: usize| char::from_u32(0x4E00 + n as u32).unwrap();
-        (0..chars).map(|at| if comma(at) { '，' } else { hanzi(self.below(3000)) }).collect()
-    }
 }
 
 /// Returns a JSON line of an id and a text that need no escapes.
