@@ -5,8 +5,8 @@
 
 use std::fs;
 
-use crate::hadoop::hadoop_lines;
 use crate::sequence;
+use crate::servers::hdfs::hadoop_lines;
 use crate::support::{Folder, sorted};
 
 const RECORDS: usize = 150;

@@ -87,17 +87,6 @@ fn content(here: &Folder, output: &str) -> BTreeMap<&'static str, Vec<String>> {
     content.into_iter().map(|(table, rows)| (table, sorted(rows))).collect()
 }
 
-/// Returns every file of an output but `_SUCCESS`, byte for byte.
-fn files(here: &Folder, output: &str) -> BTreeMap<String, Vec<u8>> {
-    let root = here.path(output);
-    let files = here.files(output).into_iter().filter(|file| !file.ends_with("_SUCCESS"));
-    files
-        .map(|file| {
-            (file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned(), fs::read(&file).unwrap())
-        })
-        .collect()
-}
-
 /// Returns the counters without that of the splits.
 fn counters(here: &Folder, output: &str) -> Value {
     let mut counters = here.success(output)["counters"].clone();
@@ -115,11 +104,11 @@ fn the_number_of_workers_changes_no_byte() {
             ))
             .ends(3);
         }
-        let one = files(&here, "1");
+        let one = here.output("1");
         assert!(one.keys().filter(|name| name.starts_with("kept/")).count() > 8, "{:?}", one.keys());
         assert!(one.contains_key("rejects/part-00000.jsonl"));
         for workers in ["2", "3", "4", "8"] {
-            let more = files(&here, workers);
+            let more = here.output(workers);
             assert_eq!(
                 one.keys().collect::<Vec<_>>(),
                 more.keys().collect::<Vec<_>>(),

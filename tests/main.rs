@@ -3,8 +3,8 @@
 //!
 //! | tests | need |
 //! |---|---|
-//! | `hdfs`, `hdfs_modes`, `faults::hdfs`, `codecs`, one of `pack` | `scripts/hadoop/build` |
-//! | `object` | `scripts/s3/build`, `scripts/azurite/build` |
+//! | `stores`, `faults::stores` | `scripts/hadoop/build`, `scripts/s3/build`, `scripts/azurite/build` |
+//! | `codecs`, one of `pack` | `scripts/hadoop/build` |
 //! | `launch::ssh` | `scripts/sshd/build` |
 //! | one of `parquet`, one of `seeing` | `scripts/peers/build` |
 //! | `text`, signals, `hosts` | `scripts/tools/build` |
@@ -14,7 +14,6 @@
 //! Without `DEDUP_TEST_DATA` these tests say that they skip.
 #![allow(clippy::unwrap_used, reason = "a test whose files cannot be written or read should fail")]
 
-mod azurite;
 mod bounds;
 mod brute;
 mod cli;
@@ -25,9 +24,6 @@ mod faults;
 mod golden;
 mod guards;
 mod guide;
-mod hadoop;
-mod hdfs;
-mod hdfs_modes;
 mod hostile;
 mod hosts;
 mod input;
@@ -39,16 +35,16 @@ mod lock;
 mod manifest;
 mod memory;
 mod names;
-mod object;
 mod office;
 mod output;
 mod pack;
 mod parquet;
 mod random;
-mod s3;
 mod seeing;
 mod sequence;
+mod servers;
 mod statistics;
+mod stores;
 mod support;
 mod text;
 mod tools;

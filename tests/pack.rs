@@ -1,29 +1,13 @@
 //! Tests of `pack` and `unpack`: many small files packed into few, and made again of them.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 
-use cluster::{BlobReader, Stores};
-
-use crate::hadoop::{MiniDfs, hadoop};
 use crate::sequence;
-use crate::support::{Folder, Random, run, sorted};
-
-type Tree = BTreeMap<String, Vec<u8>>;
-
-/// Returns the files below a folder.
-fn tree(folder: &Folder, name: &str) -> Tree {
-    let root = folder.path(name);
-    let files = folder.files(name).into_iter();
-    files
-        .map(|file| {
-            (file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned(), fs::read(&file).unwrap())
-        })
-        .collect()
-}
+use crate::servers::hdfs::hadoop_lines;
+use crate::stores::Both;
+use crate::support::{Folder, Random, Tree, run, sorted};
 
 /// Writes files with unusual names, in UTF-8 without a byte order mark: these come back in any case.
 fn write_texts(folder: &Folder, root: &str) -> Tree {
@@ -35,7 +19,7 @@ fn write_texts(folder: &Folder, root: &str) -> Tree {
         folder.write(&format!("{root}/{name}"), random.text(100 * i) + "\r\n\t end without newline");
     }
     folder.write(&format!("{root}/empty"), "");
-    tree(folder, root)
+    folder.contents(root)
 }
 
 /// Writes files that are text in another encoding, and one that is no text.
@@ -51,7 +35,7 @@ fn bytes_come_back_as_they_were_whatever_they_are() {
     let folder = Folder::new();
     write_texts(&folder, "in");
     write_others(&folder, "in");
-    let files = tree(&folder, "in");
+    let files = folder.contents("in");
     for (to, extension) in
         [("sequencefile", "seq"), ("sequencefile --codec gzip", "seq"), ("parquet", "parquet")]
     {
@@ -59,7 +43,7 @@ fn bytes_come_back_as_they_were_whatever_they_are() {
         assert!(run.stderr.contains("Files packed=11"), "{}", run.stderr);
         assert!(folder.path(&format!("p/packed/part-00000.{extension}")).exists());
         folder.run("unpack p/packed back --overwrite --quiet").ends(0);
-        assert!(tree(&folder, "back/unpacked") == files, "{to}");
+        assert!(folder.contents("back/unpacked") == files, "{to}");
         assert_eq!(folder.counter("p", "input_bytes"), folder.counter("back", "bytes"));
     }
 }
@@ -74,7 +58,7 @@ fn texts_come_back_as_utf_8_without_a_mark_and_what_is_none_is_rejected() {
         folder.run("unpack p/packed back --overwrite --quiet").ends(0);
         files.insert("gbk.txt".to_owned(), "新华社北京电，国家统计局发布数据".into());
         files.insert("mark.txt".to_owned(), "有标记".into());
-        assert!(tree(&folder, "back/unpacked") == files, "{to}");
+        assert!(folder.contents("back/unpacked") == files, "{to}");
         let counted = ["files", "recoded", "rejected"].map(|name| folder.counter("p", name));
         assert_eq!(counted, [10, 2, 1]);
         let rejects = folder.objects("p/rejects", "jsonl");
@@ -100,7 +84,7 @@ fn the_packed_files_are_the_same_for_any_number_of_workers() {
         let packed = |inputs: &str, workers: usize| {
             let options = format!("--to {to} --part-size 20K --workers {workers} --overwrite --quiet");
             folder.run(&format!("pack {inputs} p {options}")).ends(3);
-            let mut output = tree(&folder, "p");
+            let mut output = folder.contents("p");
             output.remove("_SUCCESS");
             output
         };
@@ -110,9 +94,9 @@ fn the_packed_files_are_the_same_for_any_number_of_workers() {
             assert!(packed("in", workers) == one, "{to}, {workers} workers");
         }
         folder.run("unpack p/packed back --workers 3 --split-size 1K --overwrite --quiet").ends(0);
-        let mut files = tree(&folder, "in");
+        let mut files = folder.contents("in");
         files.retain(|name, _| !name.ends_with("-none.txt"));
-        assert!(tree(&folder, "back/unpacked") == files, "{to}");
+        assert!(folder.contents("back/unpacked") == files, "{to}");
     }
     // The packed files are Parquet now, in the order of the paths.
     let names: Vec<String> = folder.rows("p/packed").into_iter().map(|mut row| row.swap_remove(0)).collect();
@@ -136,7 +120,7 @@ fn a_packed_corpus_is_deduplicated_as_its_files_are() {
         folder.run(&format!("pack in p --to {to} --overwrite --quiet")).ends(0);
         folder.run("dedup p/packed clean --overwrite --quiet").ends(0);
         folder.run("unpack clean/kept back --overwrite --quiet").ends(0);
-        assert!(tree(&folder, "back/unpacked") == tree(&folder, "files/kept"), "{to}");
+        assert!(folder.contents("back/unpacked") == folder.contents("files/kept"), "{to}");
         assert_eq!(folder.counter("clean", "removed"), 20);
     }
 }
@@ -164,7 +148,7 @@ fn names_that_lead_elsewhere_are_rejected_and_nothing_is_written_there() {
     records.push(record(&"good"));
     folder.write("in.seq", sequence::written(&records, 3));
     folder.run("unpack in.seq back --quiet").ends(3);
-    assert_eq!(tree(&folder, "back/unpacked"), Tree::from([("good".to_owned(), b"text".to_vec())]));
+    assert_eq!(folder.contents("back/unpacked"), Tree::from([("good".to_owned(), b"text".to_vec())]));
     assert!(!folder.path("outside").exists());
     let rejects = folder.objects("back/rejects", "jsonl");
     assert_eq!(rejects.len(), wrong.len());
@@ -198,7 +182,7 @@ fn files_of_one_name_in_two_folders_that_lie_above_are_told_apart() {
     for line in ["pack ../a ../b out --quiet", "unpack out/packed back --quiet"] {
         run(folder.command(line).current_dir(folder.path("work"))).ends(0);
     }
-    let back = tree(&folder, "work/back/unpacked");
+    let back = folder.contents("work/back/unpacked");
     assert_eq!(back.into_values().collect::<Vec<_>>(), [b"1", b"2"]);
 }
 
@@ -217,7 +201,7 @@ fn two_files_of_one_name_are_an_error_that_names_it() {
     folder.write("two/x.txt", "2");
     folder.run("pack one two p --quiet").ends(0);
     folder.run("unpack p/packed back --quiet").ends(0);
-    assert_eq!(tree(&folder, "back/unpacked").into_values().collect::<Vec<_>>(), [b"1", b"2"]);
+    assert_eq!(folder.contents("back/unpacked").into_values().collect::<Vec<_>>(), [b"1", b"2"]);
 }
 
 #[test]
@@ -235,7 +219,7 @@ fn a_damaged_packed_file_loses_what_is_damaged_and_no_more() {
     fs::write(&part, bytes).unwrap();
     folder.run("unpack p/packed back --quiet").ends(3);
     assert_eq!(folder.counter("back", "rejected"), 1);
-    let (files, back) = (tree(&folder, "in"), tree(&folder, "back/unpacked"));
+    let (files, back) = (folder.contents("in"), folder.contents("back/unpacked"));
     // A block is a megabyte, which is about 111 of these files.
     assert!((350..450).contains(&back.len()), "{}", back.len());
     assert!(back.iter().all(|(name, bytes)| files[name] == *bytes));
@@ -254,7 +238,7 @@ fn wrong_use_and_guards_leave_nothing() {
     folder.run("pack in/empty in --overwrite").fails(2, &["/in/empty", "lies in"]);
     assert!(!folder.path("p/packed").exists() && !folder.path("p/_SUCCESS").exists());
     folder.run("pack in p --max-record-bytes 100 --quiet").ends(3);
-    let long = tree(&folder, "in").values().filter(|bytes| bytes.len() > 100).count() as u64;
+    let long = folder.contents("in").values().filter(|bytes| bytes.len() > 100).count() as u64;
     assert!(long > 0 && folder.lines("p/rejects", "jsonl").concat().contains("longer than 100 bytes"));
     // The file that is no text is rejected too.
     assert_eq!(folder.counter("p", "rejected"), long + 1);
@@ -266,37 +250,30 @@ fn wrong_use_and_guards_leave_nothing() {
 #[test]
 #[ignore = "needs scripts/hadoop/build"]
 fn files_are_packed_and_unpacked_on_hdfs_and_read_by_hadoop() {
-    let (dfs, folder) = (MiniDfs::start(1), Folder::new());
-    let texts = write_texts(&folder, "in");
+    let both = Both::hdfs("/pack", Folder::new());
+    let folder = &both.here;
+    let texts = write_texts(folder, "in");
     folder.write("in/colon:name", "no such name is possible on HDFS");
-    let run = |line: &str| folder.run(&line.replace('@', &dfs.uri));
+    let run = |line: &str| both.run(line);
 
     run("pack in @/p --workers 2 --quiet").ends(0);
     run("pack in p --quiet").ends(0);
-    let (store, _) = Stores::new().locate(&dfs.uri).unwrap();
-    let mut there = Vec::new();
-    let blob = store.open("/p/packed/part-00000.seq").unwrap();
-    BlobReader::new(blob, 0, u64::MAX).read_to_end(&mut there).unwrap();
+    let there = both.read(&both.path("p/packed/part-00000.seq")).unwrap();
     assert!(there == folder.bytes("p/packed", ".seq"), "what is packed depends on where it lies");
-    let output = hadoop(["read-seq".to_owned(), format!("{}/p/packed/part-00000.seq", dfs.uri)]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let read = hadoop_lines(&[vec!["read-seq".to_owned(), format!("{}/p/packed/part-00000.seq", both.uri)]]);
     let escaped = |text: &str| text.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n");
-    let lines: Vec<String> = tree(&folder, "in")
+    let lines: Vec<String> = folder
+        .contents("in")
         .iter()
         .map(|(name, bytes)| format!("{}\t{}", escaped(name), escaped(std::str::from_utf8(bytes).unwrap())))
         .collect();
-    let read: Vec<String> =
-        String::from_utf8(output.stdout).unwrap().split_terminator('\n').map(str::to_owned).collect();
     assert_eq!(sorted(read), sorted(lines));
 
     run("unpack @/p/packed @/back --workers 4 --quiet").ends(3);
-    let names = store.list("/back/unpacked").unwrap().into_iter().map(|file| file.path);
-    let names: Vec<String> =
-        names.map(|path| path.strip_prefix("/back/unpacked/").unwrap().to_owned()).collect();
-    assert_eq!(sorted(names), texts.keys().cloned().collect::<Vec<_>>());
+    assert!(both.output_there("back/unpacked").keys().eq(texts.keys()));
     // The files on HDFS are packed, and come back to this machine.
     run("pack @/back/unpacked again --quiet").ends(0);
     run("unpack again/packed here --quiet").ends(0);
-    assert!(tree(&folder, "here/unpacked") == texts);
+    assert!(folder.contents("here/unpacked") == texts);
     run("unpack @/back/rejects nowhere").fails(2, &["jsonl"]);
 }

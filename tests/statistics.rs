@@ -1,6 +1,5 @@
 //! Tests of the corpus statistics that some weights of features need: counted, kept, used again.
 
-use std::collections::BTreeMap;
 use std::fs;
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -13,13 +12,6 @@ const METHODS: [&str; 4] = [
     "simhash:features=word:1,weights=tfidf,bits=128,hamming=8",
     "manku2007:blocks=6",
 ];
-
-/// Returns every file of an output but `_SUCCESS`, byte for byte.
-fn files(here: &Folder, output: &str) -> BTreeMap<String, Vec<u8>> {
-    let name = |file: &std::path::Path| file.strip_prefix(here.path(output)).unwrap().display().to_string();
-    let files = here.files(output).into_iter().filter(|file| !file.ends_with("_SUCCESS"));
-    files.map(|file| (name(&file), fs::read(&file).unwrap())).collect()
-}
 
 #[test]
 fn statistics_and_what_follows_from_them_are_the_same_however_they_come_about() {
@@ -36,13 +28,13 @@ fn statistics_and_what_follows_from_them_are_the_same_however_they_come_about() 
             let options = format!("--overwrite --quiet --method {method} {options}");
             here.run(&format!("dedup demo/corpus.jsonl {output} {options}")).ends(0);
         }
-        let two = files(&here, "2");
+        let two = here.output("2");
         assert!(two.contains_key("statistics/part-00000.parquet"), "{method}: {:?}", two.keys());
         assert_eq!(two["statistics/part-00000.parquet"], here.bytes("1/statistics", ".parquet"), "{method}");
         assert_eq!(here.rows("1/pairs").len() as u64, here.counter("2", "pairs"), "{method}");
         assert!(here.counter("2", "removed") > 100, "{method}");
         for output in ["3", "kept", "file"] {
-            assert!(files(&here, output) == two, "{output} of {method}");
+            assert!(here.output(output) == two, "{output} of {method}");
         }
     }
 }

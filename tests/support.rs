@@ -1,5 +1,6 @@
 //! Shared by the tests: the built program in a folder of its own, texts, and readers of what it writes.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -18,6 +19,9 @@ pub use crate::random::Random;
 
 /// Time far longer than any run takes: a program that is not done by then hangs.
 const FOR_EVER: Duration = Duration::from_secs(600);
+
+/// Files by their paths from a folder.
+pub type Tree = BTreeMap<String, Vec<u8>>;
 
 /// Folder in which the program is run.
 pub struct Folder(TempDir);
@@ -106,6 +110,20 @@ impl Folder {
     /// name. Empty if it does not exist.
     pub fn files(&self, folder: &str) -> Vec<PathBuf> {
         files(&self.path(folder))
+    }
+
+    /// Returns these files by their paths from there, byte for byte.
+    pub fn contents(&self, folder: &str) -> Tree {
+        let root = self.path(folder);
+        let name = |file: &Path| file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+        self.files(folder).into_iter().map(|file| (name(&file), fs::read(&file).unwrap())).collect()
+    }
+
+    /// Returns these files of an output, but `_SUCCESS`.
+    pub fn output(&self, folder: &str) -> Tree {
+        let mut files = self.contents(folder);
+        files.remove("_SUCCESS");
+        files
     }
 
     /// Returns the concatenated parts of `folder` whose names end with `suffix`.

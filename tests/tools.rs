@@ -1,6 +1,5 @@
 //! Tests of the tools on a finished output: `show`, `why`, `rethreshold`.
 
-use std::collections::BTreeMap;
 use std::fs;
 
 use serde_json::Value;
@@ -232,14 +231,6 @@ fn what_is_no_finished_output_is_wrong_use() {
     }
 }
 
-/// Returns every file of an output but `_SUCCESS`, byte for byte.
-fn files(here: &Folder, output: &str) -> BTreeMap<String, Vec<u8>> {
-    let root = here.path(output);
-    let files = here.files(output).into_iter().filter(|file| !file.ends_with("_SUCCESS"));
-    let name = |file: &std::path::Path| file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
-    files.map(|file| (name(&file), fs::read(&file).unwrap())).collect()
-}
-
 /// Returns the content of `_SUCCESS` without times, and without what a run without a search cannot have.
 fn success(here: &Folder, output: &str) -> Value {
     let mut success = here.success(output);
@@ -267,7 +258,7 @@ fn a_higher_threshold_gives_what_a_new_run_would() {
                 .ends(3);
             here.run(&format!("rethreshold {old} re -q --overwrite --threshold {threshold} --workers 2"))
                 .ends(3);
-            let (new, re) = (files(&here, "new"), files(&here, "re"));
+            let (new, re) = (here.output("new"), here.output("re"));
             assert_eq!(new.keys().collect::<Vec<_>>(), re.keys().collect::<Vec<_>>());
             let differs: Vec<_> =
                 new.iter().filter(|(name, bytes)| re[*name] != **bytes).map(|file| file.0).collect();
@@ -285,7 +276,7 @@ fn a_higher_threshold_gives_what_a_new_run_would() {
     here.run("rethreshold step re -q --overwrite --threshold 0.95 --resolve components --keep first").ends(3);
     here.run(&format!("{dedup} new --overwrite --pairs all --verify jaccard:0.95 --resolve components"))
         .ends(3);
-    assert!(files(&here, "new") == files(&here, "re"));
+    assert!(here.output("new") == here.output("re"));
     here.run("rethreshold old0 guarded --threshold 0.8 --max-cluster 1").fails(4, &["--max-cluster 1"]);
     here.run("rethreshold old0 step --threshold 0.8").fails(2, &["\"step\"", "--overwrite"]);
 }
@@ -301,7 +292,7 @@ fn a_method_that_measures_by_itself_has_its_threshold_raised() {
         here.run(&format!("dedup in old --quiet --overwrite --method {old}")).ends(3);
         here.run(&format!("dedup in new --quiet --overwrite --method {new}")).ends(3);
         here.run("rethreshold old re --quiet --overwrite --threshold 0.9").ends(3);
-        assert!(files(&here, "new") == files(&here, "re"), "{old}");
+        assert!(here.output("new") == here.output("re"), "{old}");
         assert!(here.counter("re", "removed") < here.counter("old", "removed"));
         assert_eq!(here.success("new")["configuration"], here.success("re")["configuration"]);
         // These methods have no fingerprints that could differ.

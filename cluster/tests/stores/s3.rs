@@ -1,18 +1,15 @@
 //! The object store against a real server that speaks S3.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use std::io::{Read, Write};
-use std::sync::Arc;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cluster::{BlobReader, Bucket, Error, ObjectLimits, Store, Upload, Uploads};
-use s3::S3;
+use cluster::{Bucket, Error, ObjectLimits, Store, Upload, Uploads};
 
-#[path = "../../tests/s3.rs"]
-mod s3;
-#[path = "shared/writes.rs"]
-mod writes;
+use crate::random::Random;
+use crate::servers::s3::S3;
+use crate::{listed, ranges_are_read_right, read, write, writes};
 
 const QUICK: ObjectLimits = ObjectLimits {
     sign_in: Duration::from_secs(1),
@@ -25,36 +22,27 @@ const QUICK: ObjectLimits = ObjectLimits {
 /// Far more time than the limits below allow a call, even on a busy machine.
 const QUICK_ENOUGH: Duration = Duration::from_secs(40);
 
-fn bucket(server: &S3, limits: ObjectLimits) -> Bucket {
-    Bucket::new("s3://bucket", &server.settings(), limits).unwrap()
+/// Returns a store of a bucket, which is made if there is none.
+fn bucket(server: &S3, name: &str, limits: ObjectLimits) -> Bucket {
+    server.bucket(name);
+    Bucket::new(&format!("s3://{name}"), &server.settings(), limits).unwrap()
 }
 
-fn write(store: &dyn Store, path: &str, bytes: &[u8]) {
-    let mut output = store.create(path).unwrap();
-    output.write_all(bytes).unwrap();
-    output.finish().unwrap();
+/// Returns a bucket for one test on the server that all share, and the folder in which the server keeps it.
+fn shared(name: &str) -> (Bucket, PathBuf) {
+    (bucket(S3::shared(), name, ObjectLimits::default()), S3::shared().bucket(name))
 }
 
-fn read(store: &dyn Store, path: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    BlobReader::new(store.open(path).unwrap(), 0, u64::MAX).read_to_end(&mut bytes).unwrap();
-    bytes
-}
-
-fn listed(store: &dyn Store, path: &str) -> Vec<String> {
-    store.list(path).unwrap().into_iter().map(|entry| entry.path).collect()
-}
-
-/// Returns bytes that differ from place to place.
-fn content(bytes: usize) -> Vec<u8> {
-    (0..bytes as u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect()
+/// Checks that the server keeps nothing in the folder of a bucket.
+fn nothing_is_left(folder: &Path) {
+    let left: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    assert_eq!(left, [""; 0].map(PathBuf::from), "parts were left behind");
 }
 
 #[test]
 #[ignore = "needs scripts/s3/build"]
 fn files_are_written_found_renamed_and_removed() {
-    let server = S3::start();
-    let store = bucket(&server, ObjectLimits::default());
+    let (store, _) = shared("files");
     assert!(store.exists("/").unwrap() && store.list("/").unwrap().is_empty());
     let path = |name: &str| format!("/数据/{name}");
     for name in ["b/x", "b-x", "a.txt", "_temporary/0/part", "b/.hidden", "2024/01/甲.txt", "2024/02/乙.txt"]
@@ -98,13 +86,12 @@ fn files_are_written_found_renamed_and_removed() {
 #[test]
 #[ignore = "needs scripts/s3/build"]
 fn a_listing_of_several_pages_is_whole_and_so_is_what_is_done_to_it() {
-    let server = S3::start();
-    let store = bucket(&server, ObjectLimits::default());
+    let (store, folder) = shared("pages");
     // One request lists or removes 1,000 objects.
     let names: Vec<_> = (0..1_100).map(|i| format!("/many/{i:04}")).collect();
     let (first, rest) = names.split_at(20);
     first.iter().for_each(|name| write(&store, name, name.as_bytes()));
-    rest.iter().for_each(|name| std::fs::write(server.file(&name[1..]), name).unwrap());
+    rest.iter().for_each(|name| std::fs::write(folder.join(&name[1..]), name).unwrap());
     assert_eq!(listed(&store, "/many"), names);
     assert_eq!(store.everything("/many").unwrap().len(), names.len());
     for (after, until) in [(None, Some(99)), (Some(99), Some(1_099)), (Some(50), None), (Some(1_099), None)] {
@@ -129,8 +116,7 @@ fn a_listing_of_several_pages_is_whole_and_so_is_what_is_done_to_it() {
 #[test]
 #[ignore = "needs scripts/s3/build"]
 fn odd_names_are_kept_or_refused() {
-    let server = S3::start();
-    let store = bucket(&server, ObjectLimits::default());
+    let (store, folder) = shared("names");
     let names = [
         "a b",
         "a%20b",
@@ -173,7 +159,7 @@ fn odd_names_are_kept_or_refused() {
         assert!(matches!(error, Error::BadName { .. }), "{name:?}: {error}");
         assert!(matches!(store.open(&format!("/{name}")), Err(Error::BadName { .. })), "{name:?}");
     }
-    std::fs::write(server.file("with\nnewline"), "x").unwrap();
+    std::fs::write(folder.join("with\nnewline"), "x").unwrap();
     let error = store.list("/").err().unwrap();
     assert!(error.to_string().contains("with\\nnewline"), "{error}");
 }
@@ -181,24 +167,25 @@ fn odd_names_are_kept_or_refused() {
 #[test]
 #[ignore = "needs scripts/s3/build"]
 fn what_is_missing_and_what_is_forbidden_are_told_apart() {
-    let server = S3::start();
-    let store = bucket(&server, ObjectLimits::default());
+    let (store, _) = shared("missing-or-not");
     let path = "/none/x";
-    assert!(matches!(store.open(path), Err(Error::NotFound { path }) if path == "s3://bucket/none/x"));
+    assert!(
+        matches!(store.open(path), Err(Error::NotFound { path }) if path == "s3://missing-or-not/none/x")
+    );
     assert!(matches!(store.list(path), Err(Error::NotFound { .. })));
     assert!(matches!(store.children(path), Err(Error::NotFound { .. })));
     assert!(!store.exists(path).unwrap());
 
-    let missing = Bucket::new("s3://missing", &server.settings(), ObjectLimits::default()).unwrap();
+    let missing = Bucket::new("s3://missing", &S3::shared().settings(), ObjectLimits::default()).unwrap();
     assert!(matches!(missing.list("/x"), Err(Error::NotFound { path }) if path == "s3://missing"));
     assert!(matches!(missing.exists("/x"), Err(Error::NotFound { .. })));
     let mut output = missing.create("/x").unwrap();
     output.write_all(b"x").unwrap();
     assert!(matches!(output.finish(), Err(Error::NotFound { .. })));
 
-    let mut settings = server.settings();
+    let mut settings = S3::shared().settings();
     settings.push(("AWS_SECRET_ACCESS_KEY".to_owned(), "another".to_owned()));
-    let stranger = Bucket::new("s3://bucket", &settings, ObjectLimits::default()).unwrap();
+    let stranger = Bucket::new("s3://missing-or-not", &settings, ObjectLimits::default()).unwrap();
     let calls: [fn(&Bucket) -> Option<Error>; 5] = [
         |store| store.list("/x").err(),
         |store| store.open("/x").err(),
@@ -220,9 +207,9 @@ fn what_is_missing_and_what_is_forbidden_are_told_apart() {
 #[test]
 #[ignore = "needs scripts/s3/build"]
 fn a_large_object_is_written_in_parts_and_read_by_ranges() {
-    let server = S3::start();
-    let store = bucket(&server, ObjectLimits { part_bytes: 5 << 20, ..Default::default() });
-    let bytes = content((20 << 20) + 123);
+    let folder = S3::shared().bucket("large");
+    let store = bucket(S3::shared(), "large", ObjectLimits { part_bytes: 5 << 20, ..Default::default() });
+    let bytes = Random(1).bytes((20 << 20) + 123);
     let mut output = store.create("/large").unwrap();
     for piece in bytes.chunks(1_000_003) {
         output.write_all(piece).unwrap();
@@ -232,31 +219,7 @@ fn a_large_object_is_written_in_parts_and_read_by_ranges() {
     output.finish().unwrap();
 
     let blob = store.open("/large").unwrap();
-    assert_eq!(blob.bytes(), bytes.len() as u64);
-    let mut buffer = vec![0; 9 << 20];
-    let ends = [bytes.len() - 1, bytes.len(), bytes.len() + 9];
-    for start in [0, 1, 65_535, (5 << 20) - 1, 5 << 20, (8 << 20) + 7].into_iter().chain(ends) {
-        for length in [0, 1, 65_537, 9 << 20] {
-            let read = blob.read_at(start as u64, &mut buffer[..length]).unwrap();
-            let expected = &bytes[start.min(bytes.len())..];
-            let most = expected.len().min(length);
-            assert!(read == most || read == 8 << 20, "{read} of {most} at {start}");
-            assert!(buffer[..read] == expected[..read], "{length} at {start}");
-        }
-    }
-    assert_eq!(blob.read_at(u64::MAX, &mut buffer).unwrap(), 0);
-
-    thread::scope(|scope| {
-        for worker in 0..4u64 {
-            let (blob, bytes) = (&blob, &bytes);
-            scope.spawn(move || {
-                let (start, end) = (worker * (5 << 20), (worker + 1) * (5 << 20));
-                let mut read = Vec::new();
-                BlobReader::new(Arc::clone(blob), start, end).read_to_end(&mut read).unwrap();
-                assert!(read == bytes[start as usize..end as usize]);
-            });
-        }
-    });
+    ranges_are_read_right(&blob, &bytes, 5 << 20);
 
     // This length fits exactly into whole parts.
     write(&store, "/whole", &bytes[..10 << 20]);
@@ -268,16 +231,14 @@ fn a_large_object_is_written_in_parts_and_read_by_ranges() {
     assert!(!store.exists("/half").unwrap());
     store.remove("/large").unwrap();
     store.remove("/whole").unwrap();
-    let left: Vec<_> = std::fs::read_dir(server.file("")).unwrap().map(|e| e.unwrap().path()).collect();
-    assert_eq!(left, [""; 0].map(std::path::PathBuf::from), "parts were left behind");
+    nothing_is_left(&folder);
 }
 
 #[test]
 #[ignore = "needs scripts/s3/build"]
 fn an_upload_is_seen_once_it_is_completed_by_whoever_knows_it() {
-    let server = S3::start();
-    let store = bucket(&server, ObjectLimits::default());
-    let bytes = content(12 << 20);
+    let (store, folder) = shared("uploads");
+    let bytes = Random(1).bytes(12 << 20);
     write(&store, "/x", b"before");
     assert!(store.tag("/x").unwrap().is_some() && store.tag("/y").unwrap().is_none());
     let uploads = [("/x", &bytes[..]), ("/y", b"short"), ("/empty", b"")]
@@ -287,7 +248,7 @@ fn an_upload_is_seen_once_it_is_completed_by_whoever_knows_it() {
     // Another process completes the uploads, and a third one completes them again. The empty one is excepted:
     // the library sends a part before it completes an empty upload, and this server keeps that part for ever.
     for count in [3, 2] {
-        let store = bucket(&server, ObjectLimits::default());
+        let (store, _) = shared("uploads");
         for (upload, bytes) in &uploads[..count] {
             // Some services remember a completed upload for a while.
             assert!(store.complete(upload).unwrap() || count == 2, "{}", upload.path);
@@ -307,15 +268,13 @@ fn an_upload_is_seen_once_it_is_completed_by_whoever_knows_it() {
     for path in ["/x", "/y", "/empty"] {
         store.remove(path).unwrap();
     }
-    let left: Vec<_> = std::fs::read_dir(server.file("")).unwrap().map(|e| e.unwrap().path()).collect();
-    assert_eq!(left, [""; 0].map(std::path::PathBuf::from), "parts were left behind");
+    nothing_is_left(&folder);
 }
 
 #[test]
 #[ignore = "needs scripts/s3/build"]
 fn a_small_file_replaces_only_what_it_is_to_replace() {
-    let server = S3::start();
-    let store = bucket(&server, ObjectLimits::default());
+    let (store, _) = shared("small");
     writes::a_small_file_replaces_only_what_it_is_to_replace(&store);
 }
 
@@ -330,8 +289,7 @@ fn uploaded(store: &Bucket, path: &str, bytes: &[u8]) -> Upload {
 #[test]
 #[ignore = "needs scripts/s3/build"]
 fn an_object_that_changes_while_it_is_read_is_an_error() {
-    let server = S3::start();
-    let store = bucket(&server, ObjectLimits::default());
+    let (store, _) = shared("changes");
     write(&store, "/x", b"0123456789");
     let blob = store.open("/x").unwrap();
     let mut buffer = [0; 4];
@@ -341,7 +299,7 @@ fn an_object_that_changes_while_it_is_read_is_an_error() {
     let Error::Io { path, source, .. } = error else { panic!("{error}") };
     assert_eq!(
         (path.as_str(), source.to_string().as_str()),
-        ("s3://bucket/x", "it changed while it was read")
+        ("s3://changes/x", "it changed while it was read")
     );
     store.remove("/x").unwrap();
     assert!(matches!(blob.read_at(4, &mut buffer), Err(Error::NotFound { .. })));
@@ -353,15 +311,15 @@ fn a_frozen_server_is_an_error_within_the_deadline_and_well_again_when_it_thaws(
     let server = S3::start();
     // The default limits leave enough time for what is done before the server freezes and after it has
     // thawed.
-    let store = bucket(&server, ObjectLimits::default());
-    let bytes = content(12 << 20);
+    let store = bucket(&server, "bucket", ObjectLimits::default());
+    let bytes = Random(1).bytes(12 << 20);
     write(&store, "/x", &bytes);
     let blob = store.open("/x").unwrap();
     let mut buffer = vec![0; 8 << 20];
-    let hasty = bucket(&server, QUICK);
+    let hasty = bucket(&server, "bucket", QUICK);
     let hasty_blob = hasty.open("/x").unwrap();
     // Writes in parts, two of which are sent before the freeze.
-    let writer = bucket(&server, ObjectLimits { transfer: Duration::from_secs(5), ..QUICK });
+    let writer = bucket(&server, "bucket", ObjectLimits { transfer: Duration::from_secs(5), ..QUICK });
     let mut output = writer.create("/y").unwrap();
     output.write_all(&bytes).unwrap();
 
@@ -380,7 +338,7 @@ fn a_frozen_server_is_an_error_within_the_deadline_and_well_again_when_it_thaws(
     let mut output = Some(output);
     late(&mut || output.take()?.finish().err());
 
-    let patient = bucket(&server, ObjectLimits { attempts: 12, ..QUICK });
+    let patient = bucket(&server, "bucket", ObjectLimits { attempts: 12, ..QUICK });
     thread::scope(|scope| {
         let reader = scope.spawn(|| patient.open("/x").and_then(|blob| blob.read_at(0, &mut buffer)));
         thread::sleep(Duration::from_secs(4));

@@ -1,36 +1,17 @@
 //! The object store against Azurite, Microsoft's emulator of Azure Blob Storage. Needs
 //! `scripts/azurite/build`.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use std::io::{Read, Write};
+use std::io::Write;
 
-use azurite::{Azurite, KEY};
-use cluster::{BlobReader, Bucket, Error, ObjectLimits, Store, Uploads};
+use cluster::{Bucket, Error, ObjectLimits, Store, Uploads};
 
-#[path = "../../tests/azurite.rs"]
-mod azurite;
-#[path = "shared/writes.rs"]
-mod writes;
+use crate::random::Random;
+use crate::servers::azurite::{Azurite, KEY};
+use crate::{listed, read, write, writes};
 
 fn bucket(server: &Azurite, prefix: &str, key: &str) -> Bucket {
     let limits = ObjectLimits { part_bytes: 1 << 20, ..ObjectLimits::default() };
     Bucket::new(prefix, &server.settings(key), limits).unwrap()
-}
-
-fn write(store: &dyn Store, path: &str, bytes: &[u8]) {
-    let mut output = store.create(path).unwrap();
-    output.write_all(bytes).unwrap();
-    output.finish().unwrap();
-}
-
-fn read(store: &dyn Store, path: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    BlobReader::new(store.open(path).unwrap(), 0, u64::MAX).read_to_end(&mut bytes).unwrap();
-    bytes
-}
-
-fn listed(store: &dyn Store, path: &str) -> Vec<String> {
-    store.list(path).unwrap().into_iter().map(|entry| entry.path).collect()
 }
 
 #[test]
@@ -72,7 +53,7 @@ fn a_container_of_azure_is_as_a_bucket_of_s3() {
     assert!(!store.complete(&other).unwrap());
     store.abort(&other).unwrap();
 
-    let bytes: Vec<u8> = (0..3_500_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let bytes = Random(1).bytes(3_500_000);
     let mut output = store.create("/neu/large").unwrap();
     output.write_all(&bytes).unwrap();
     assert!(!store.exists("/neu/large").unwrap());

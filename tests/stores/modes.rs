@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use cluster::{BlobReader, Hdfs, HdfsLimits, Rename, Store};
 
-use crate::hadoop::MiniDfs;
-use crate::support::{Folder, Random, Run, json_line, run};
+use crate::servers::hdfs::MiniDfs;
+use crate::support::{Folder, Random, Run, json_line, run, sorted};
 
 /// Writes some megabytes in three files, in which each document is there twice: more than a stripe of RS-3-2.
 fn corpus() -> Folder {
@@ -51,8 +51,8 @@ impl Modes {
             assert_eq!(self.here.counter("here", part), 900);
         }
         assert_eq!(self.here.counter("back", "kept"), 900);
-        let sorted = |folder: &str| crate::support::sorted(self.here.lines(folder, ".jsonl"));
-        assert!(sorted("back/kept") == sorted("here/kept"), "{root}");
+        let kept = |output: &str| sorted(self.here.lines(&format!("{output}/kept"), ".jsonl"));
+        assert!(kept("back") == kept("here"), "{root}");
         // The output exists, and --overwrite was not given.
         self.run(&format!("dedup in {root}/one")).fails(2, &["/one", "--overwrite"]);
         self.run(&format!("dedup {root}/none {root}/new")).fails(2, &["/none", "does not exist"]);
@@ -62,7 +62,7 @@ impl Modes {
 #[test]
 #[ignore = "needs scripts/hadoop/build"]
 fn name_services_viewfs_and_erasure_coding_work() {
-    let (dfs, here) = (MiniDfs::start_with(5, &["ha", "ec"]), corpus());
+    let (dfs, here) = (MiniDfs::start(5, &["ha", "ec"]), corpus());
     let settings = fs::read_to_string(dfs.conf().join("core-site.xml")).unwrap();
     let link = |name: &str, path: &str| {
         let name = format!("fs.viewfs.mounttable.all.{name}");
@@ -98,7 +98,7 @@ fn stripes_are_read_without_two_of_their_data_nodes(modes: &Modes) {
     modes.dfs.tell("stop 0");
     modes.run("dedup hdfs://minidfs-ns/ec/x/two/kept without --method exact --quiet").ends(0);
     assert_eq!(modes.here.counter("without", "kept"), 900);
-    let kept = |output: &str| crate::support::sorted(modes.here.lines(&format!("{output}/kept"), ".jsonl"));
+    let kept = |output: &str| sorted(modes.here.lines(&format!("{output}/kept"), ".jsonl"));
     assert!(kept("without") == kept("here"));
     modes.dfs.tell("restart");
 }

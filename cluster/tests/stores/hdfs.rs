@@ -1,19 +1,16 @@
 //! The HDFS store against a real HDFS.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use std::io::Read;
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use cluster::{BlobReader, Error, Hdfs, HdfsLimits, Rename, Showing, Store, Stores};
-use hadoop::{MiniDfs, hadoop};
+use cluster::{Error, Hdfs, HdfsLimits, Rename, Showing, Store, Stores};
 use hdfs_native::WriteOptions;
 use hdfs_native::sync::{Client, ClientBuilder};
 
-#[path = "../../tests/hadoop.rs"]
-mod hadoop;
+use crate::random::Random;
+use crate::servers::hdfs::{MiniDfs, hadoop_lines};
+use crate::{listed, ranges_are_read_right, read, read_blob, write};
 
 const QUICK: HdfsLimits = HdfsLimits {
     call: Duration::from_secs(2),
@@ -24,21 +21,7 @@ const QUICK: HdfsLimits = HdfsLimits {
     attempts: 2,
 };
 
-fn write(store: &dyn Store, path: &str, bytes: &[u8]) {
-    let mut output = store.create(path).unwrap();
-    output.write_all(bytes).unwrap();
-    output.finish().unwrap();
-}
-
-fn listed(store: &dyn Store, path: &str) -> Vec<String> {
-    store.list(path).unwrap().into_iter().map(|entry| entry.path).collect()
-}
-
-/// Returns bytes that differ from place to place.
-fn content(bytes: usize) -> Vec<u8> {
-    (0..bytes as u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect()
-}
-
+/// Returns a client that may do all. Each test has paths of its own on the cluster that they share.
 fn superuser(cluster: &MiniDfs) -> Client {
     ClientBuilder::new().with_url(&cluster.uri).with_user("hdfs").build().unwrap()
 }
@@ -46,7 +29,7 @@ fn superuser(cluster: &MiniDfs) -> Client {
 #[test]
 #[ignore = "needs scripts/hadoop/build"]
 fn files_are_written_found_renamed_and_removed() {
-    let cluster = MiniDfs::start(1);
+    let cluster = MiniDfs::shared();
     let stores = Stores::new();
     let (store, root) = stores.locate(&format!("{}/数据", cluster.uri)).unwrap();
     assert_eq!(format!("{}{root}", store.prefix()), format!("{}/数据", cluster.uri));
@@ -73,10 +56,7 @@ fn files_are_written_found_renamed_and_removed() {
     assert_eq!(found, [path("2024/01/甲.txt"), path("b/x")]);
     assert!(matches!(stores.expand(&[format!("{}/*.gz", cluster.uri)]), Err(Error::NotFound { .. })));
 
-    let mut text = String::new();
-    let blob = store.open(&path("a.txt")).unwrap();
-    BlobReader::new(blob, 0, u64::MAX).read_to_string(&mut text).unwrap();
-    assert_eq!(text, "a.txt");
+    assert_eq!(read(store.as_ref(), &path("a.txt")), b"a.txt");
     assert_eq!(store.open(&path("empty")).unwrap().read_at(0, &mut [0; 9]).unwrap(), 0);
 
     let Showing::Rename(renamer) = store.showing() else { panic!("HDFS renames") };
@@ -98,22 +78,23 @@ fn files_are_written_found_renamed_and_removed() {
     assert!(!store.exists(&path("d")).unwrap());
 
     let mut half = store.create(&path("half")).unwrap();
-    half.write_all(&content(3 << 20)).unwrap();
+    half.write_all(&Random(1).bytes(3 << 20)).unwrap();
     drop(half);
     assert!(!store.exists(&path("half")).unwrap());
 
     let file = format!("{}{}", cluster.uri, path("x.seq"));
-    assert!(hadoop(["write-seq", &file, "100", "Text", "Text", "block", "gzip"]).status.success());
+    let hadoop = |command: String| hadoop_lines(&[command.split(' ').map(str::to_owned).collect()]);
+    hadoop(format!("write-seq {file} 100 Text Text block gzip"));
     let mut magic = [0; 4];
     store.open(&path("x.seq")).unwrap().read_at(0, &mut magic).unwrap();
     assert_eq!(&magic, b"SEQ\x06");
-    assert_eq!(String::from_utf8(hadoop(["read-seq", &file]).stdout).unwrap().lines().count(), 100);
+    assert_eq!(hadoop(format!("read-seq {file}")).len(), 100);
 }
 
 #[test]
 #[ignore = "needs scripts/hadoop/build"]
 fn what_is_missing_what_is_forbidden_and_what_is_no_file_are_told_apart() {
-    let cluster = MiniDfs::start(1);
+    let cluster = MiniDfs::shared();
     let store = Hdfs::new(&cluster.uri, HdfsLimits::default()).unwrap();
     let path = "/none/x";
     assert!(matches!(store.open(path), Err(Error::NotFound { .. })));
@@ -121,7 +102,7 @@ fn what_is_missing_what_is_forbidden_and_what_is_no_file_are_told_apart() {
     assert!(matches!(store.rename(path, "/y"), Err(Error::NotFound { .. })));
     assert!(!store.exists(path).unwrap());
 
-    let superuser = superuser(&cluster);
+    let superuser = superuser(cluster);
     superuser.create("/private/x", WriteOptions::default()).unwrap().close().unwrap();
     superuser.set_permission("/private", 0o700).unwrap();
     let path = "/private/x";
@@ -140,49 +121,24 @@ fn what_is_missing_what_is_forbidden_and_what_is_no_file_are_told_apart() {
 #[test]
 #[ignore = "needs scripts/hadoop/build"]
 fn ranges_of_a_file_of_several_blocks_are_read_right() {
-    let cluster = MiniDfs::start(2);
-    let bytes = content((20 << 20) + 123);
+    let cluster = MiniDfs::shared();
+    let bytes = Random(1).bytes((20 << 20) + 123);
     let small = WriteOptions::default().block_size(1 << 20);
-    let mut writer = superuser(&cluster).create("/blocks", small).unwrap();
+    let mut writer = superuser(cluster).create("/blocks", small).unwrap();
     writer.write_bytes(Bytes::from(bytes.clone())).unwrap();
     writer.close().unwrap();
 
     let store = Hdfs::new(&cluster.uri, HdfsLimits::default()).unwrap();
     let blob = store.open("/blocks").unwrap();
-    assert_eq!(blob.bytes(), bytes.len() as u64);
-    let mut buffer = vec![0; 9 << 20];
-    let starts =
-        [0, 1, 65_535, (1 << 20) - 1, 1 << 20, (8 << 20) + 7, bytes.len() - 1, bytes.len(), bytes.len() + 9];
-    for start in starts {
-        for length in [0, 1, 65_537, 9 << 20] {
-            let read = blob.read_at(start as u64, &mut buffer[..length]).unwrap();
-            let expected = &bytes[start.min(bytes.len())..];
-            let most = expected.len().min(length);
-            assert!(read == most || read == 8 << 20, "{read} of {most} at {start}");
-            assert!(buffer[..read] == expected[..read], "{length} at {start}");
-        }
-    }
-    assert_eq!(blob.read_at(u64::MAX, &mut buffer).unwrap(), 0);
-
-    thread::scope(|scope| {
-        for worker in 0..4u64 {
-            let (blob, bytes) = (&blob, &bytes);
-            scope.spawn(move || {
-                let (start, end) = (worker * (5 << 20), (worker + 1) * (5 << 20));
-                let mut read = Vec::new();
-                BlobReader::new(Arc::clone(blob), start, end).read_to_end(&mut read).unwrap();
-                assert!(read == bytes[start as usize..end as usize]);
-            });
-        }
-    });
-    a_file_that_changes_between_two_readings_is_an_error(&cluster);
+    ranges_are_read_right(&blob, &bytes, 1 << 20);
+    a_file_that_changes_between_two_readings_is_an_error(cluster);
 }
 
 fn a_file_that_changes_between_two_readings_is_an_error(cluster: &MiniDfs) {
     let stores = Stores::new();
     let uri = format!("{}/changing", cluster.uri);
     let (store, path) = stores.locate(&uri).unwrap();
-    let mut bytes = content(1_000_000);
+    let mut bytes = Random(1).bytes(1_000_000);
     write(store.as_ref(), &path, &bytes);
     let found = stores.expand(&[uri]).unwrap().remove(0);
     let mut buffer = vec![0; bytes.len()];
@@ -203,11 +159,11 @@ fn a_file_that_changes_between_two_readings_is_an_error(cluster: &MiniDfs) {
 #[test]
 #[ignore = "needs scripts/hadoop/build"]
 fn a_frozen_cluster_is_an_error_within_the_deadline_and_well_again_when_it_thaws() {
-    let cluster = MiniDfs::start(1);
+    let cluster = MiniDfs::start(1, &[]);
     // The default limits leave enough time for what is done before the cluster freezes and after it has
     // thawed.
     let store = Hdfs::new(&cluster.uri, HdfsLimits::default()).unwrap();
-    let bytes = content(12 << 20);
+    let bytes = Random(1).bytes(12 << 20);
     write(&store, "/x", &bytes);
     let blob = store.open("/x").unwrap();
     let mut buffer = vec![0; 8 << 20];
@@ -254,14 +210,12 @@ fn a_frozen_cluster_is_an_error_within_the_deadline_and_well_again_when_it_thaws
 #[test]
 #[ignore = "needs scripts/hadoop/build"]
 fn a_file_that_we_write_is_whole() {
-    let cluster = MiniDfs::start(1);
+    let cluster = MiniDfs::shared();
     let store = Hdfs::new(&cluster.uri, HdfsLimits::default()).unwrap();
-    let bytes = content((40 << 20) + 7);
+    let bytes = Random(1).bytes((40 << 20) + 7);
     write(&store, "/large", &bytes);
     let found = Stores::new().expand(&[format!("{}/large", cluster.uri)]).unwrap().remove(0);
     for blob in [store.open("/large").unwrap(), found.open(None).unwrap()] {
-        let mut read = Vec::new();
-        BlobReader::new(blob, 0, u64::MAX).read_to_end(&mut read).unwrap();
-        assert!(read == bytes);
+        assert!(read_blob(blob) == bytes);
     }
 }
