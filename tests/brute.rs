@@ -9,6 +9,8 @@ use operators::text::Cleaner;
 use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
 
+use crate::corpus::json_lines;
+
 /// Document of a test's own corpus.
 #[derive(Clone, Debug)]
 pub struct Doc {
@@ -19,6 +21,10 @@ pub struct Doc {
 impl Doc {
     pub fn new(id: impl ToString, text: impl ToString) -> Self {
         Doc { id: id.to_string(), text: text.to_string() }
+    }
+
+    pub fn json_lines(docs: &[Doc]) -> String {
+        json_lines(docs.iter().map(|doc| (&doc.id, &doc.text)))
     }
 }
 

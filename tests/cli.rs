@@ -12,19 +12,10 @@ use flate2::write::GzEncoder;
 use parquet::arrow::ArrowWriter;
 use serde_json::Value;
 
-use crate::support::{Folder, Random, json_line, run};
+use crate::corpus::{json_line, json_lines, small};
+use crate::support::{Folder, Random, run};
 
 const GROUPS: [&str; 3] = ["Input\n", "Search\n", "Output\n"];
-
-/// Makes three documents, of which the last equals the first.
-fn small() -> Folder {
-    let here = Folder::new();
-    here.write(
-        "a.jsonl",
-        [("a", "今天"), ("b", "明天"), ("c", "今天")].map(|(i, t)| json_line(i, t)).concat(),
-    );
-    here
-}
 
 fn nothing_left(here: &Folder, output: &str) {
     assert!(here.files(output).is_empty(), "{:?}", here.files(output));
@@ -389,7 +380,7 @@ fn the_summary_is_what_success_says_and_what_happened() {
 fn of_a_gzip_file_that_breaks_off_all_before_the_damage_is_there() {
     let here = small();
     let mut random = Random(5);
-    let lines: String = (0..3000).map(|i| json_line(&format!("d{i}"), &random.text(60))).collect();
+    let lines = json_lines((0..3000).map(|i| (format!("d{i}"), random.text(60))));
     let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::new(6));
     encoder.write_all(lines.as_bytes()).unwrap();
     let mut gzip = encoder.finish().unwrap();
@@ -427,7 +418,7 @@ fn of_a_gzip_file_that_breaks_off_all_before_the_damage_is_there() {
 #[test]
 fn a_field_that_no_record_has_is_wrong_use_in_every_format_and_the_old_output_stays() {
     let here = Folder::new();
-    here.write("a.jsonl", json_line("1", "一") + &json_line("2", "二") + "{bad\n");
+    here.write("a.jsonl", json_lines([("1", "一"), ("2", "二")]) + "{bad\n");
     here.write("b.jsonl", "{\"body\":\"三\",\"id\":\"3\"}\n");
     here.write("a.csv", "id,text\n1,一\n");
     here.run("dedup a.jsonl out --quiet").ends(3);

@@ -14,20 +14,11 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::corpus::with_bad_line;
 use crate::support::Folder;
 
 /// Options that give several splits, of which some workers have more than others.
 pub const SPLITS: &str = "--split-size 96K --quiet";
-
-/// Writes the demo corpus of 3,000 documents into a file `in.jsonl`, and a bad line.
-pub fn corpus() -> Folder {
-    let here = Folder::new();
-    here.run("demo demo --documents 3000 --seed 5").ends(0);
-    let mut lines = fs::read(here.path("demo/corpus.jsonl")).unwrap();
-    lines.extend_from_slice(b"bad\n");
-    here.write("in.jsonl", lines);
-    here
-}
 
 /// Returns the options of a job of `count` processes on this machine, and writes the hosts file that they
 /// name. Its ports were free a moment ago.
@@ -88,7 +79,7 @@ fn folder_of(output: &Path, path: &Path) -> bool {
 
 #[test]
 fn workers_processes_and_surroundings_change_no_byte() {
-    let here = corpus();
+    let here = with_bad_line();
     for method in ["auto", "simhash", "minhash", "zhou2017"] {
         let run = |processes_of_it: usize, workers: usize, name: &str, value: &str| {
             let options = processes(&here, processes_of_it);

@@ -15,7 +15,8 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::support::{Folder, Run, json_line, run, test_data};
+use crate::corpus::json_lines;
+use crate::support::{Folder, Run, run, test_data};
 
 /// Folders that have a table.
 const FOLDERS: [&str; 8] = ["dict", "docx", "jsonl", "parquet", "pdf", "sequencefile", "text", "zip"];
@@ -67,7 +68,7 @@ fn check(file: &Path, expected: &Expected) -> Result<(), String> {
     let method = if expected.options.contains("--method") { "" } else { "--method exact" };
     let options = expected.options.replace("{file}", file.to_str().unwrap());
     let input = if options == expected.options { file.to_owned() } else { folder.path("posts.jsonl") };
-    folder.write("posts.jsonl", json_line("a", "新闻的讯") + &json_line("b", "别的"));
+    folder.write("posts.jsonl", json_lines([("a", "新闻的讯"), ("b", "别的")]));
     let line = format!("dedup --workers 1 --progress none {method} {options}");
     let Run { code, stdout: _, stderr } = run(folder.command(&line).arg("--").arg(input).arg("out"));
     let took = start.elapsed();

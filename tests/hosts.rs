@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::faults::{Whole, clock, corpus};
+use crate::corpus::with_bad_line;
+use crate::faults::{Whole, clock};
 use crate::support::{Folder, run, wait_until};
 
 /// Time within which all has ended after a connection broke.
@@ -135,7 +136,7 @@ impl Drop for Process {
 
 /// Makes the corpus, the hosts file `hosts` of `count` processes, and the token file.
 fn folder(count: usize) -> Folder {
-    let here = corpus();
+    let here = with_bad_line();
     here.write("hosts", (0..count).map(|host| address(host) + "\n").collect::<String>());
     here.write("token", "1b0f5c5bd7a5417e9e4bb5a5f4f1d9b2\n");
     fs::set_permissions(here.path("token"), fs::Permissions::from_mode(0o600)).unwrap();

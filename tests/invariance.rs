@@ -2,14 +2,11 @@
 //! splits.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::sync::Arc;
+use std::fs;
 
-use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt32Array};
-use parquet::arrow::ArrowWriter;
-use parquet::file::properties::WriterProperties;
 use serde_json::Value;
 
+use crate::corpus::of_formats;
 use crate::support::{Folder, sorted};
 
 const METHODS: [&str; 7] = [
@@ -28,44 +25,6 @@ const INPUTS: [&str; 3] = [
     "in/f.seq in/c.parquet in/b.jsonl in/e.parquet in/a.jsonl in/d.parquet",
     "in/[bd].* in in/a.jsonl,in/c.parquet",
 ];
-
-/// Writes 2,000 documents of the demo corpus in two files of JSON lines and two of Parquet, and 20 bad lines.
-pub fn corpus() -> Folder {
-    let here = Folder::new();
-    here.run("demo demo --documents 2000 --seed 3").ends(0);
-    let lines = here.lines("demo", "corpus.jsonl");
-    let quarter = |number: usize| &lines[500 * number..500 * (number + 1)];
-    let with_bad_lines = |lines: &[String]| {
-        let bad = ["bad", "{\"id\":\"bad\"}", "\n{", "{\"text\":1}", "[]"].into_iter().cycle();
-        let fifties = lines.chunks(50).zip(bad).map(|(lines, bad)| format!("{bad}\n{}", lines.join("\n")));
-        fifties.collect::<Vec<_>>().join("\n")
-    };
-    here.write("in/a.jsonl", with_bad_lines(quarter(0)));
-    here.write("in/b.jsonl", with_bad_lines(quarter(1)));
-    write_parquet(&here, "in/c.parquet", quarter(2));
-    write_parquet(&here, "in/d.parquet", quarter(3));
-    // Each file that cannot be opened is one rejected record, however many splits it has.
-    here.write("in/e.parquet", [&[0; 9000], &b"PAR1"[..]].concat());
-    here.write("in/f.seq", [b"SEQ\x06".as_slice(), &[0xFF; 9000]].concat());
-    here
-}
-
-/// Writes Parquet in row groups of 64 rows, so that small splits have some each.
-pub fn write_parquet(here: &Folder, name: &str, lines: &[String]) {
-    let docs: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let column = |name: &str| -> ArrayRef {
-        Arc::new(StringArray::from_iter_values(docs.iter().map(|doc| doc[name].as_str().unwrap())))
-    };
-    let numbers: ArrayRef =
-        Arc::new(UInt32Array::from_iter((0..docs.len() as u32).map(|n| Some(n).filter(|n| n % 5 > 0))));
-    let columns = [("text", column("text"), false), ("n", numbers, true), ("id", column("id"), false)];
-    let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
-    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(64)).build();
-    let file = File::create(here.path(name)).unwrap();
-    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
-    writer.write(&batch).unwrap();
-    writer.close().unwrap();
-}
 
 /// Returns the rows of each folder of an output, sorted, whatever part they are in.
 fn content(here: &Folder, output: &str) -> BTreeMap<&'static str, Vec<String>> {
@@ -96,7 +55,7 @@ fn counters(here: &Folder, output: &str) -> Value {
 
 #[test]
 fn the_number_of_workers_changes_no_byte() {
-    let here = corpus();
+    let here = of_formats();
     for method in METHODS {
         for workers in [1, 2, 3, 4, 8] {
             here.run(&format!(
@@ -126,7 +85,7 @@ fn the_number_of_workers_changes_no_byte() {
 
 #[test]
 fn order_of_inputs_and_size_of_splits_change_no_row() {
-    let here = corpus();
+    let here = of_formats();
     for method in METHODS {
         let mut runs = Vec::new();
         for (split_size, workers) in [("4K", 3), ("64K", 2), ("32M", 1)] {

@@ -5,7 +5,8 @@ use std::fs;
 use serde_json::Value;
 
 use crate::brute::{Doc, candidates, similarity_of_grams};
-use crate::support::{Folder, Random, json_line};
+use crate::corpus::json_lines;
+use crate::support::{Folder, Random};
 
 /// Makes three copies of one text, two of another, and three texts of their own.
 fn copies() -> Folder {
@@ -20,7 +21,7 @@ fn copies() -> Folder {
         ("b2", "乙"),
         ("e", "戊"),
     ];
-    here.write("in.jsonl", texts.map(|(id, text)| json_line(id, &text.repeat(9))).concat());
+    here.write("in.jsonl", json_lines(texts.map(|(id, text)| (id, text.repeat(9)))));
     here.run("dedup in.jsonl out --method exact --quiet").ends(0);
     here
 }
@@ -99,7 +100,7 @@ fn of_clusters_only_the_documents_listed_count() {
 fn a_chain_is_two_pairs_or_a_cluster_of_three() {
     let here = Folder::new();
     let texts = [("a", "一二三四五六七八九十"), ("b", "二三四五六七八九十百"), ("c", "三四五六七八九十百千")];
-    here.write("in.jsonl", texts.map(|(id, text)| json_line(id, text)).concat());
+    here.write("in.jsonl", json_lines(texts));
     here.run("dedup in.jsonl out --method jaccard:0.8,features=char:1 --quiet").ends(0);
     here.write("labels.tsv", "a\tb\t1\nb\tc\t1\na\tc\t0\n");
     assert_eq!(counts(&figures(&here, "")["pairs"], PAIRS), [2, 0, 0]);
@@ -126,8 +127,8 @@ fn graded() -> Folder {
     let text = |changed: usize| -> String {
         all.chars().skip(changed).chain(others.chars().take(changed)).collect()
     };
-    let lines = "abcdef".chars().enumerate().map(|(changed, id)| json_line(&id.to_string(), &text(changed)));
-    here.write("in.jsonl", lines.collect::<String>());
+    let docs = "abcdef".chars().enumerate().map(|(changed, id)| (id, text(changed)));
+    here.write("in.jsonl", json_lines(docs));
     here.write("labels.tsv", "a\tb\t1\na\tc\t1\na\td\t0\na\te\t1\na\tf\t0\n");
     here
 }
@@ -206,7 +207,7 @@ fn families() -> (Folder, Vec<Doc>) {
             docs.push(Doc::new(format!("{family}-{member}"), text));
         }
     }
-    here.write("in.jsonl", docs.iter().map(|doc| json_line(&doc.id, &doc.text)).collect::<String>());
+    here.write("in.jsonl", Doc::json_lines(&docs));
     (here, docs)
 }
 

@@ -13,7 +13,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{Folder, Run, children, gone, json_line, run, signal, status, wait_until};
+use crate::corpus::small;
+use crate::support::{Folder, Run, children, gone, run, signal, status, wait_until};
 
 /// Time within which everything has ended after a death.
 const GONE: Duration = Duration::from_secs(3);
@@ -21,11 +22,7 @@ const GONE: Duration = Duration::from_secs(3);
 /// Makes a folder with a small input, and a launcher that runs `script` for each process: `$1` is its host,
 /// `$2` what would start the real process there. The hosts are `a`, `b` and so on.
 fn scripted(hosts: usize, script: &str) -> Folder {
-    let here = Folder::new();
-    here.write(
-        "a.jsonl",
-        [("a", "今天"), ("b", "明天"), ("c", "今天")].map(|(i, t)| json_line(i, t)).concat(),
-    );
+    let here = small();
     here.write("hosts", ["a\n", "b\n", "c\n", "d\n"][..hosts].concat());
     here.write("script", script);
     here

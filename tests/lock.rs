@@ -1,7 +1,6 @@
 //! Tests of several runs on one output: there is one owner at a time, which may die, sleep, or be on another
 //! machine.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
@@ -11,21 +10,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::corpus::demo;
 use crate::support::{Folder, signal};
 
 pub const DEDUP: &str = "dedup demo/corpus.jsonl out -q --workers 1 --method exact";
-
-pub fn corpus(documents: u32) -> Folder {
-    let here = Folder::new();
-    here.run(&format!("demo demo --documents {documents}")).ends(0);
-    here
-}
-
-/// Returns every file of the output but `_SUCCESS`, which has times in it.
-fn output(here: &Folder) -> BTreeMap<PathBuf, Vec<u8>> {
-    let files = here.files("out").into_iter().filter(|file| !file.ends_with("_SUCCESS"));
-    files.map(|file| (file.clone(), fs::read(file).unwrap())).collect()
-}
 
 fn lock(here: &Folder) -> Option<PathBuf> {
     let is_lock = |file: &PathBuf| {
@@ -59,9 +47,9 @@ pub fn move_elsewhere(here: &Folder) {
 /// does not count.
 #[test]
 fn of_two_jobs_on_one_output_one_goes_on() {
-    let here = corpus(600);
+    let here = demo(600, 1);
     here.run(DEDUP).ends(0);
-    let expected = output(&here);
+    let expected = here.output("out");
     let mut races = 0;
     for _ in 0..400 {
         fs::remove_dir_all(here.path("out")).unwrap();
@@ -69,7 +57,7 @@ fn of_two_jobs_on_one_output_one_goes_on() {
         let mut codes = runs.map(|mut run| run.wait().unwrap().code().unwrap());
         codes.sort_unstable();
         assert!(codes == [0, 11] || codes == [0, 2], "{codes:?}");
-        assert!(output(&here) == expected);
+        assert!(here.output("out") == expected);
         races += u32::from(codes == [0, 11]);
         if races == 200 {
             return;
@@ -80,7 +68,7 @@ fn of_two_jobs_on_one_output_one_goes_on() {
 
 #[test]
 fn the_output_of_a_killed_run_is_taken_over_at_once() {
-    let here = corpus(6000);
+    let here = demo(6000, 1);
     let mut killed = stopped(&here);
     here.run(DEDUP).fails(11, &["\"out\"", &format!("process {}", killed.id()), "since"]);
     killed.kill().unwrap();
@@ -93,7 +81,7 @@ fn the_output_of_a_killed_run_is_taken_over_at_once() {
 
 #[test]
 fn an_owner_elsewhere_is_dead_when_its_beat_stands_still_for_ten_seconds() {
-    let here = corpus(600);
+    let here = demo(600, 1);
     let mut killed = stopped(&here);
     killed.kill().unwrap();
     killed.wait().unwrap();
@@ -121,7 +109,7 @@ fn an_owner_elsewhere_is_dead_when_its_beat_stands_still_for_ten_seconds() {
 
 #[test]
 fn an_owner_that_was_asleep_does_no_harm() {
-    let here = corpus(6000);
+    let here = demo(6000, 1);
     let mut asleep = stopped(&here);
     move_elsewhere(&here);
     here.run(DEDUP).ends(0);

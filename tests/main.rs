@@ -20,6 +20,7 @@ mod cli;
 mod codecs;
 mod compare;
 mod corpora;
+mod corpus;
 mod faults;
 mod golden;
 mod guards;

@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use crate::corpus::{demo, json_lines};
 use crate::lock;
 use crate::support::{Folder, Random, Run, run, signal, unshare};
 
@@ -13,8 +14,7 @@ fn corpus(documents: usize, copies: usize) -> Folder {
     let mut random = Random(17);
     let texts: Vec<String> = (0..documents - copies).map(|_| random.text(60)).collect();
     let texts = texts.iter().chain(texts.iter().rev().take(copies));
-    let line = |(id, text): (usize, &String)| format!("{{\"id\":\"d{id}\",\"text\":\"{text}\"}}\n");
-    here.write("in.jsonl", texts.enumerate().map(line).collect::<String>());
+    here.write("in.jsonl", json_lines(texts.enumerate().map(|(id, text)| (format!("d{id}"), text))));
     here
 }
 
@@ -171,7 +171,7 @@ fn a_commit_that_cannot_be_finished_is_given_up_where_the_output_may_be_replaced
 
 #[test]
 fn an_owner_that_lost_its_lock_ends_and_leaves_nothing() {
-    let here = lock::corpus(6000);
+    let here = demo(6000, 1);
     let mut asleep = lock::stopped(&here);
     lock::move_elsewhere(&here);
     here.run(lock::DEDUP).ends(0);

@@ -11,7 +11,8 @@ use operators::text::document_frequencies::Statistics;
 use operators::text::features::Features;
 use serde_json::Value;
 
-use crate::support::{Folder, Random, json_line, run, sorted, unshare};
+use crate::corpus::json_line;
+use crate::support::{Folder, Random, run, sorted, unshare};
 
 const MIB: u64 = 1 << 20;
 /// Memory of a run. `scripts/bench/memory` takes four times as much, and ten times that of input.
@@ -31,7 +32,7 @@ fn write_corpus(here: &Folder, bytes: u64) {
             let chars = 100 + random.below(400);
             text = random.text(chars);
         }
-        let line = json_line(&number.to_string(), &text);
+        let line = json_line(number.to_string(), &text);
         file.write_all(line.as_bytes()).unwrap();
         written += line.len() as u64;
         if written >= bytes {
@@ -97,8 +98,8 @@ fn many_copies_and_many_that_share_a_block_fit_into_memory_and_are_spread() {
     let (copy, shared) = (random.text(100), alike(40));
     let mut lines = String::new();
     for number in 0..100_000 {
-        lines += &json_line(&format!("a{number}"), &copy);
-        lines += &json_line(&format!("b{number}"), &(shared.clone() + &random.text(60)));
+        lines += &json_line(format!("a{number}"), &copy);
+        lines += &json_line(format!("b{number}"), &(shared.clone() + &random.text(60)));
     }
     here.write("in.jsonl", lines);
     assert!(same_in_less_memory(&here, METHOD, WORKERS, MEMORY) >= 99_999);

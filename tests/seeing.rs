@@ -7,8 +7,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::invariance::corpus;
-use crate::support::{Folder, json_line};
+use crate::corpus::{json_line, json_lines, of_formats};
+use crate::support::Folder;
 
 /// Returns the events of the job, in order.
 fn events(here: &Folder, file: &str) -> Vec<Value> {
@@ -40,7 +40,7 @@ fn stages(here: &Folder, output: &str) -> BTreeMap<String, Value> {
 
 #[test]
 fn the_stages_add_up_to_the_counters() {
-    let here = corpus();
+    let here = of_formats();
     for method in ["auto", "simhash", "minhash", "exact", "zhou2017", "simhash:weights=tfidf"] {
         let run = here.run(&format!(
             "dedup in out --overwrite --progress none --workers 2 --split-size 64K --method {method}"
@@ -77,8 +77,7 @@ fn the_documents_that_meet_under_one_feature_are_counted() {
     let letters = |from: u32, count: u32| (from..from + count).filter_map(char::from_u32).collect::<String>();
     let same = letters(0x4e00, 100);
     let texts = (0..200).map(|i| same.clone() + &letters(0x6000 + i, 1));
-    let lines: String = texts.enumerate().map(|(i, text)| json_line(&i.to_string(), &text)).collect();
-    here.write("in.jsonl", lines);
+    here.write("in.jsonl", json_lines(texts.enumerate()));
     for workers in [1, 3] {
         here.run(&format!(
             "dedup in.jsonl out --overwrite --quiet --method jaccard:0.8,features=char:2,clean=none --workers {workers}"
@@ -90,7 +89,7 @@ fn the_documents_that_meet_under_one_feature_are_counted() {
 
 #[test]
 fn the_events_of_a_run_close() {
-    let here = corpus();
+    let here = of_formats();
     let dedup =
         "dedup in out --overwrite --quiet --split-size 64K --events events.jsonl --workers 2 --method";
     for (number, method) in ["auto", "simhash", "minhash", "zhou2017"].iter().enumerate() {
@@ -209,7 +208,7 @@ fn files_that_cannot_be_written_are_named_before_the_job_begins() {
 #[test]
 #[ignore = "run scripts/peers/build first"]
 fn prometheus_reads_the_metrics() {
-    let here = corpus();
+    let here = of_formats();
     let output = "o\"u\\t";
     here.run(&format!("dedup in {output} --quiet --workers 2 --metrics-file job.prom")).ends(3);
     let metrics = metrics(&here, "job.prom");

@@ -4,7 +4,8 @@ use std::fs;
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
-use crate::support::{Folder, Random, json_line};
+use crate::corpus::{demo, json_lines};
+use crate::support::{Folder, Random};
 
 const METHODS: [&str; 4] = [
     "simhash:features=char:2,weights=tfidf",
@@ -15,8 +16,7 @@ const METHODS: [&str; 4] = [
 
 #[test]
 fn statistics_and_what_follows_from_them_are_the_same_however_they_come_about() {
-    let here = Folder::new();
-    here.run("demo demo --documents 1500").ends(0);
+    let here = demo(1500, 1);
     for method in METHODS {
         for (output, options) in [
             ("1", "--workers 1"),
@@ -42,7 +42,7 @@ fn statistics_and_what_follows_from_them_are_the_same_however_they_come_about() 
 #[test]
 fn the_file_of_statistics_says_what_was_counted() {
     let here = Folder::new();
-    here.write("a.jsonl", json_line("a", "我我你") + &json_line("b", "我") + "bad\n");
+    here.write("a.jsonl", json_lines([("a", "我我你"), ("b", "我")]) + "bad\n");
     here.run("dedup a.jsonl out --method simhash:features=word:1,weights=rank5,clean=none").ends(3);
     let file = fs::File::open(here.path("out/statistics/part-00000.parquet")).unwrap();
     let reader = SerializedFileReader::new(file).unwrap();
@@ -66,9 +66,8 @@ fn what_all_texts_share_weighs_little() {
     let here = Folder::new();
     let mut random = Random(5);
     let phrase = random.text(60);
-    let lines: String =
-        (0..300).map(|i| json_line(&i.to_string(), &(phrase.clone() + &random.text(8)))).collect();
-    here.write("a.jsonl", lines);
+    let posts = (0..300).map(|i| (i, phrase.clone() + &random.text(8)));
+    here.write("a.jsonl", json_lines(posts));
     let candidates = |weights: &str| {
         let method = format!("simhash:hamming=15,features=word:1,weights={weights}");
         here.run(&format!("dedup a.jsonl {weights} --method {method} --quiet")).ends(0);
@@ -81,7 +80,7 @@ fn what_all_texts_share_weighs_little() {
 #[test]
 fn statistics_of_something_else_are_refused() {
     let here = Folder::new();
-    here.write("a.jsonl", json_line("a", "今天天气很好"));
+    here.write("a.jsonl", json_lines([("a", "今天天气很好")]));
     here.write("words", "今天\n");
     here.run("dedup a.jsonl out --method simhash:weights=tfidf,features=char:2").ends(0);
     here.run("dedup a.jsonl plain").ends(0);

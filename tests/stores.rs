@@ -12,6 +12,7 @@ use std::sync::Arc;
 use cluster::{BlobReader, Bucket, ObjectLimits, Store, Stores};
 use flate2::write::GzEncoder;
 
+use crate::corpus::write_parquet;
 use crate::servers::hdfs::MiniDfs;
 use crate::servers::s3::S3;
 use crate::support::{Folder, Run, Tree, run};
@@ -116,7 +117,7 @@ fn write_corpus(both: &Both, first: &str) {
     encoder.write_all(part(1).as_bytes()).unwrap();
     both.write("in/b.jsonl.gz", &encoder.finish().unwrap());
     both.write("in/c.jsonl.zst", &zstd::encode_all(part(2).as_bytes(), 3).unwrap());
-    crate::invariance::write_parquet(here, "d.parquet", &lines[900..1200]);
+    write_parquet(here, "d.parquet", &lines[900..1200]);
     both.write("in/d.parquet", &fs::read(here.path("d.parquet")).unwrap());
     for (i, doc) in here.objects("demo", "corpus.jsonl")[1200..1250].iter().enumerate() {
         let text = encoding_rs::GBK.encode(doc["text"].as_str().unwrap()).0.into_owned();

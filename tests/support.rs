@@ -294,8 +294,3 @@ pub fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {
     items.sort();
     items
 }
-
-/// Returns a JSON line of an id and a text that need no escapes.
-pub fn json_line(id: &str, text: &str) -> String {
-    format!("{{\"id\":\"{id}\",\"text\":\"{text}\"}}\n")
-}

@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{Folder, json_line};
+use crate::corpus::json_lines;
+use crate::support::Folder;
 
 /// Returns what a shell command prints; it must succeed.
 fn shell(here: &Folder, command: &str) -> String {
@@ -25,8 +26,7 @@ fn encoded(here: &Folder, name: &str, encoding: &str, text: &str) {
 #[test]
 fn what_is_written_is_read_back_by_zcat_and_jq() {
     let here = Folder::new();
-    let lines: String =
-        (0..300).map(|id| json_line(&format!("{id}"), &format!("新闻\\\"第{}条", id % 200))).collect();
+    let lines = json_lines((0..300).map(|id| (id, format!("新闻\\\"第{}条", id % 200))));
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(lines.as_bytes()).unwrap();
     here.write("a.jsonl.gz", gzip.finish().unwrap());
@@ -41,7 +41,7 @@ fn what_is_written_is_read_back_by_zcat_and_jq() {
 #[test]
 fn bzip2_itself_reads_what_is_written_as_bzip2() {
     let here = Folder::new();
-    here.write("a.jsonl", json_line("a", "新闻") + &json_line("b", "新闻") + &json_line("c", "讯"));
+    here.write("a.jsonl", json_lines([("a", "新闻"), ("b", "新闻"), ("c", "讯")]));
     shell(&here, "bzip2 a.jsonl");
     here.run("dedup a.jsonl.bz2 out --method exact --quiet").ends(0);
     assert_eq!(shell(&here, "bunzip2 -c out/kept/*.bz2 | jq -r .id"), "a\nc\n");
@@ -80,7 +80,7 @@ fn illegal_bytes_are_rejected_or_replaced_and_counted_either_way() {
 #[test]
 fn the_line_of_a_reject_does_not_depend_on_the_splits() {
     let here = Folder::new();
-    let good: String = (0..500).map(|id| json_line(&format!("{id}"), "讯")).collect();
+    let good = json_lines((0..500).map(|id| (id, "讯")));
     here.write("a.jsonl", format!("{good}bad\n{good}\n\n{{\"id\":1}}\n"));
     here.write("b.jsonl", "{}\n");
     let mut before = None;
@@ -119,7 +119,7 @@ fn a_file_without_documents_named_as_sogoucs_is_a_reject() {
 #[test]
 fn a_record_may_be_as_long_as_the_user_says() {
     let here = Folder::new();
-    here.write("a.jsonl", json_line("a", &"长".repeat(1000)) + &json_line("b", "短"));
+    here.write("a.jsonl", json_lines([("a", "长".repeat(1000)), ("b", "短".to_owned())]));
     here.run("dedup a.jsonl out --method exact --quiet --max-record-bytes 1K").ends(3);
     assert!(here.lines("out/rejects", "jsonl")[0].contains("line 1: longer than the 1024 bytes"));
     here.run("dedup a.jsonl out --method exact --quiet --max-record-bytes 4K --overwrite").ends(0);
@@ -140,7 +140,7 @@ fn csv_goes_out_as_it_came_in() {
 #[test]
 fn a_blank_line_is_no_stop_word_and_a_bad_one_is_named() {
     let here = Folder::new();
-    here.write("a.jsonl", json_line("a", "新闻的讯") + &json_line("b", "新闻讯"));
+    here.write("a.jsonl", json_lines([("a", "新闻的讯"), ("b", "新闻讯")]));
     here.write("stop", "\u{feff}的\n\n \n");
     here.run("dedup a.jsonl out --quiet --method simhash --stop-words stop").ends(0);
     assert_eq!(here.counter("out", "removed"), 1);

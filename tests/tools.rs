@@ -5,8 +5,8 @@ use std::fs;
 use serde_json::Value;
 
 use crate::brute::similarity_of_grams;
-use crate::invariance::corpus;
-use crate::support::{Folder, Random, Run, json_line, run};
+use crate::corpus::{json_line, json_lines, of_formats};
+use crate::support::{Folder, Random, Run, run};
 
 const METHOD: &str = "simhash:features=char:5,hamming=15";
 
@@ -33,8 +33,7 @@ fn texts() -> Vec<(&'static str, String)> {
 /// Makes the finished output `out` of these texts, in splits of some lines.
 fn finished(options: &str) -> Folder {
     let here = Folder::new();
-    let lines: String = texts().iter().map(|(id, text)| json_line(id, text)).collect();
-    here.write("a.jsonl", lines);
+    here.write("a.jsonl", json_lines(texts()));
     here.run(&format!("dedup a.jsonl out --method {METHOD} --split-size 2K --quiet {options}")).ends(0);
     here
 }
@@ -137,7 +136,7 @@ fn why_never_denies_a_pair_that_was_found() {
             let text = random.text(50);
             let edited: String =
                 text.chars().enumerate().map(|(at, c)| if at % 12 == 5 { '改' } else { c }).collect();
-            json_line(&format!("a{pair}"), &text) + &json_line(&format!("b{pair}"), &edited)
+            json_line(format!("a{pair}"), &text) + &json_line(format!("b{pair}"), &edited)
         })
         .collect();
     here.write("a.jsonl", lines);
@@ -242,9 +241,8 @@ fn success(here: &Folder, output: &str) -> Value {
 
 #[test]
 fn a_higher_threshold_gives_what_a_new_run_would() {
-    let here = corpus();
-    let lines: String = texts().iter().map(|(id, text)| json_line(id, text)).collect();
-    here.write("in/g.jsonl", lines);
+    let here = of_formats();
+    here.write("in/g.jsonl", json_lines(texts()));
     let dedup = format!("dedup in --quiet --split-size 64K --method {METHOD}");
     for (number, options) in
         ["", "--pairs all --keep longest", "--resolve components", "--resolve components --pairs all"]
@@ -283,7 +281,7 @@ fn a_higher_threshold_gives_what_a_new_run_would() {
 
 #[test]
 fn a_method_that_measures_by_itself_has_its_threshold_raised() {
-    let here = corpus();
+    let here = of_formats();
     for (old, new) in [
         ("auto:short=0.5,long=0.6", "auto:short=0.9,long=0.9"),
         ("jaccard:0.5,features=char:5", "jaccard:0.9,features=char:5"),

@@ -6,7 +6,8 @@ use operators::DocId;
 use operators::method::{Zhou, ZhouSpec};
 use operators::text::features::Features;
 
-use crate::support::{Folder, Random, json_line, sorted};
+use crate::corpus::json_lines;
+use crate::support::{Folder, Random, sorted};
 
 #[test]
 fn a_repost_is_a_duplicate_of_its_post() {
@@ -18,8 +19,8 @@ fn a_repost_is_a_duplicate_of_its_post() {
         "//@小明:转发",
         "今天[太阳]是晴天http://t.cn/A1",
     ];
-    let lines = posts.iter().zip(1..).map(|(text, id)| json_line(&format!("p{id}"), text));
-    here.write("in.jsonl", lines.collect::<String>());
+    let docs = posts.iter().zip(1..).map(|(text, id)| (format!("p{id}"), text));
+    here.write("in.jsonl", json_lines(docs));
     for (retrieval, of_bits) in [("linear", 14), ("bucket", 0), ("recursive", 0)] {
         let options = format!("--method zhou2017:retrieval={retrieval} --overwrite --quiet");
         here.run(&format!("dedup in.jsonl out {options}")).ends(0);
@@ -39,7 +40,7 @@ fn a_repost_is_a_duplicate_of_its_post() {
 #[test]
 fn it_verifies_itself() {
     let here = Folder::new();
-    here.write("in.jsonl", json_line("1", "今天是晴天"));
+    here.write("in.jsonl", json_lines([("1", "今天是晴天")]));
     for verify in ["none", "jaccard:0.8"] {
         let run = here.run(&format!("dedup in.jsonl out --method zhou2017 --verify {verify}"));
         run.fails(2, &["zhou2017", "leave --verify out"]);
@@ -88,8 +89,7 @@ fn components_delete_as_the_paper_and_greedy_names_a_kept_match() {
     assert_eq!(deleted.len(), edges.len(), "deleted once");
 
     let here = Folder::new();
-    let line = |(id, text): (usize, &String)| json_line(&id.to_string(), text);
-    here.write("in.jsonl", texts.iter().enumerate().map(line).collect::<String>());
+    here.write("in.jsonl", json_lines(texts.iter().enumerate()));
     let removed = |resolve: &str| -> BTreeMap<String, (String, String)> {
         let options =
             "--method zhou2017:retrieval=bucket,features=char:1,clean=none --workers 3 --split-size 1K";

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 
-use super::{SPLITS, Whole, command, corpus, processes};
+use super::{SPLITS, Whole, command, processes};
+use crate::corpus::{demo, with_bad_line};
 use crate::lock;
 use crate::support::{Folder, run};
 
@@ -46,7 +47,7 @@ fn is_about(seconds: i64, expected: i64) -> bool {
 
 #[test]
 fn a_clock_that_is_off_by_a_day_changes_no_byte() {
-    let here = corpus();
+    let here = with_bad_line();
     let library = library(&here);
     let line = |options: &str| format!("{options} --workers 2 dedup in.jsonl out {SEEN} {SPLITS}");
     let whole = |what: &str| {
@@ -83,7 +84,7 @@ fn a_clock_that_is_off_by_a_day_changes_no_byte() {
 
 #[test]
 fn a_run_goes_on_from_what_is_dated_tomorrow() {
-    let here = corpus();
+    let here = with_bad_line();
     let library = library(&here);
     let line = format!("--workers 2 dedup in.jsonl out {SEEN} {SPLITS}");
     here.run(&line).ends(3);
@@ -110,7 +111,7 @@ fn a_run_goes_on_from_what_is_dated_tomorrow() {
 
 #[test]
 fn an_owner_is_neither_dead_nor_alive_by_the_clock() {
-    let here = lock::corpus(6000);
+    let here = demo(6000, 1);
     let library = library(&here);
     let other = |seconds: i64| run(ahead(&mut here.command(lock::DEDUP), &library, seconds));
     let mut killed = lock::stopped(&here);

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use cluster::Store;
 
 use super::kills::{Reader, family, kill_any, kills_and_seed, wait};
-use super::{command, corpus, processes};
+use super::{command, processes};
+use crate::corpus::with_bad_line;
 use crate::stores::{Both, read};
 use crate::support::{Random, Tree, run};
 
@@ -134,11 +135,11 @@ fn kill_and_go_on(both: &Both) {
 #[test]
 #[ignore = "needs scripts/hadoop/build"]
 fn a_run_killed_on_hdfs_goes_on() {
-    kill_and_go_on(&Both::hdfs("/kills", corpus()));
+    kill_and_go_on(&Both::hdfs("/kills", with_bad_line()));
 }
 
 #[test]
 #[ignore = "needs scripts/s3/build"]
 fn a_run_killed_on_s3_goes_on() {
-    kill_and_go_on(&Both::s3("kills", corpus()));
+    kill_and_go_on(&Both::s3("kills", with_bad_line()));
 }

@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{Folder, Run, json_line, run};
+use crate::corpus::json_lines;
+use crate::support::{Folder, Run, run};
 
 fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts").join(name)
@@ -46,7 +47,7 @@ fn sbatch(here: &Folder, tasks: usize, arguments: &str) -> Run {
 #[test]
 fn the_batch_file_of_slurm_runs_the_job() {
     let here = Folder::new();
-    here.write("a.jsonl", [("a", "今天"), ("b", "今天")].map(|(i, t)| json_line(i, t)).concat());
+    here.write("a.jsonl", json_lines([("a", "今天"), ("b", "今天")]));
     let done = sbatch(&here, 1, "--method exact a.jsonl out").ends(0);
     assert!(done.stderr.contains("Kept=1"), "{done:?}");
     assert_eq!(here.success("out")["configuration"]["workers"], "3");

@@ -3,8 +3,9 @@
 use std::process::{Command, Stdio};
 
 use super::{GONE, Running, accepted, children, gone, processes_in, silent_server, status, wait_until};
+use crate::corpus::small;
 use crate::servers::sshd::Sshd;
-use crate::support::{Folder, json_line, run, signal};
+use crate::support::{Folder, run, signal};
 
 /// Returns a job on the server that all tests share. `env`: variables of its processes.
 fn job(here: &Folder, env: &[(&str, String)], line: &str) -> Command {
@@ -16,11 +17,7 @@ fn job(here: &Folder, env: &[(&str, String)], line: &str) -> Command {
 #[test]
 #[ignore = "needs scripts/sshd/build"]
 fn a_job_over_ssh_writes_what_it_writes_here() {
-    let here = Folder::new();
-    here.write(
-        "a.jsonl",
-        [("a", "今天"), ("b", "明天"), ("c", "今天")].map(|(i, t)| json_line(i, t)).concat(),
-    );
+    let here = small();
     here.write("hosts", "127.0.0.1 2\n");
     here.run("dedup a.jsonl here --workers 2").ends(0);
     let there = run(&mut job(&here, &[], "dedup a.jsonl there"));

@@ -16,8 +16,9 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::{METHOD, check_tables, decisions, float, reasons, removal_members, sample};
 use crate::brute::{Decision, Doc};
+use crate::corpus::json_line;
 use crate::sequence;
-use crate::support::{Folder, Run, json_line, sorted};
+use crate::support::{Folder, Run, sorted};
 
 const SOME_SPLITS: &str = "--split-size 5K --workers 3";
 
@@ -254,7 +255,7 @@ fn files_of_one_name_in_two_inputs_are_two_documents() {
 fn a_mixture_of_formats_is_one_corpus() {
     let (here, docs) = (Folder::new(), sample());
     let (lines, rest) = docs.split_at(15);
-    here.write("in/a.jsonl", lines.iter().map(|doc| json_line(&doc.id, &doc.text)).collect::<String>());
+    here.write("in/a.jsonl", Doc::json_lines(lines));
     let records: Vec<_> = rest.iter().map(|doc| (doc.id.clone(), doc.text.clone())).collect();
     here.write("in/b", sequence::written(&records, 3));
     dedup(&here, "in out");

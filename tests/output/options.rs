@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::{METHOD, matching, pair_rows, sample};
 use crate::brute::{Candidate, Decision, Doc, candidates, greedy};
-use crate::support::{Folder, Random, json_line, sorted};
+use crate::support::{Folder, Random, sorted};
 
 fn with(docs: &[Doc]) -> Folder {
     let here = Folder::new();
-    here.write("a.jsonl", docs.iter().map(|doc| json_line(&doc.id, &doc.text)).collect::<String>());
+    here.write("a.jsonl", Doc::json_lines(docs));
     here
 }
 

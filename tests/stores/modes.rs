@@ -11,16 +11,16 @@ use std::time::Duration;
 
 use cluster::{BlobReader, Hdfs, HdfsLimits, Rename, Store};
 
+use crate::corpus::json_lines;
 use crate::servers::hdfs::MiniDfs;
-use crate::support::{Folder, Random, Run, json_line, run, sorted};
+use crate::support::{Folder, Random, Run, run, sorted};
 
 /// Writes some megabytes in three files, in which each document is there twice: more than a stripe of RS-3-2.
 fn corpus() -> Folder {
     let here = Folder::new();
     let mut random = Random(7);
     for name in ["a.jsonl", "b/c.jsonl", "b/文.jsonl"] {
-        let lines =
-            (0..300).map(|i| json_line(&format!("{name}-{i}"), &random.text(1500))).collect::<String>();
+        let lines = json_lines((0..300).map(|i| (format!("{name}-{i}"), random.text(1500))));
         here.write(&format!("in/{name}"), lines.repeat(2));
     }
     here
