@@ -4,6 +4,8 @@
 pub mod clock;
 mod death;
 mod kills;
+pub mod lock;
+mod manifest;
 mod stores;
 
 use std::collections::BTreeMap;
@@ -70,6 +72,13 @@ impl Whole {
         }
         Some(Whole { files, counters })
     }
+
+    /// Reads the output `out`, which must be there, and removes it.
+    pub fn take(here: &Folder) -> Self {
+        let whole = Whole::read(&here.path("out")).expect("there is no output");
+        fs::remove_dir_all(here.path("out")).unwrap();
+        whole
+    }
 }
 
 /// Whether a path lies directly in the output.
@@ -87,9 +96,7 @@ fn workers_processes_and_surroundings_change_no_byte() {
             let line = format!("{options} --workers {all} dedup in.jsonl out --method {method} {SPLITS}");
             let run = crate::support::run(command(&here, &line).env(name, value));
             assert_eq!(run.code, Some(3), "{processes_of_it} processes, {workers} workers: {run:?}");
-            let whole = Whole::read(&here.path("out")).unwrap();
-            fs::remove_dir_all(here.path("out")).unwrap();
-            whole
+            Whole::take(&here)
         };
         let one = run(1, 1, "TZ", "UTC");
         assert!(one.files.len() > 20, "{:?}", one.files.keys());

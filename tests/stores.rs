@@ -105,8 +105,8 @@ pub fn read(store: &dyn Store, path: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Writes documents in JSON lines, plain and compressed, Parquet, and a tree of files; some lines and files
-/// are bad. `first`: name of the first file.
+/// Writes documents in JSON lines, plain and compressed, Parquet, and a tree of files; some lines and
+/// files are bad. `first`: name of the first file.
 fn write_corpus(both: &Both, first: &str) {
     let here = &both.here;
     here.run("demo demo --documents 1500 --seed 5").ends(0);

@@ -5,7 +5,7 @@ use std::env;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -194,6 +194,17 @@ pub fn unshare(options: &[&str]) -> Command {
     let mut command = Command::new("unshare");
     command.args(options);
     command
+}
+
+/// Process that is killed when it goes out of scope.
+pub struct Running(pub Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // The process may have ended.
+        let _ = self.0.kill();
+        self.0.wait().unwrap();
+    }
 }
 
 /// Runs a program to its end. One that hangs is killed, and fails the test.

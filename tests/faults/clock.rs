@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{SPLITS, Whole, command, processes};
 use crate::corpus::{demo, with_bad_line};
-use crate::lock;
+use crate::faults::lock;
 use crate::support::{Folder, run};
 
 const DAY: i64 = 24 * 60 * 60;
@@ -50,18 +50,13 @@ fn a_clock_that_is_off_by_a_day_changes_no_byte() {
     let here = with_bad_line();
     let library = library(&here);
     let line = |options: &str| format!("{options} --workers 2 dedup in.jsonl out {SEEN} {SPLITS}");
-    let whole = |what: &str| {
-        let whole = Whole::read(&here.path("out")).unwrap_or_else(|| panic!("{what}"));
-        fs::remove_dir_all(here.path("out")).unwrap();
-        whole
-    };
     run(&mut command(&here, &line(""))).ends(3);
     assert!(is_about(was_ahead(&here, "events.jsonl"), 0));
-    let usual = whole("usual");
+    let usual = Whole::take(&here);
     for seconds in [DAY, -DAY] {
         run(ahead(&mut command(&here, &line("")), &library, seconds)).ends(3);
         assert!(is_about(was_ahead(&here, "events.jsonl"), seconds));
-        assert!(whole("all") == usual, "{seconds} seconds");
+        assert!(Whole::take(&here) == usual, "{seconds} seconds");
     }
     // With two processes, only one has the wrong clock.
     for (number, seconds) in [(0, DAY), (1, DAY), (1, -DAY)] {
@@ -78,7 +73,7 @@ fn a_clock_that_is_off_by_a_day_changes_no_byte() {
         let of_process =
             |process: i64| was_ahead(&here, ["events.jsonl", "events.jsonl.1"][process as usize]);
         assert!(is_about(of_process(number), seconds) && is_about(of_process(1 - number), 0));
-        assert!(whole("one of two") == usual, "{seconds} seconds in process {number}");
+        assert!(Whole::take(&here) == usual, "{seconds} seconds in process {number}");
     }
 }
 
@@ -88,8 +83,7 @@ fn a_run_goes_on_from_what_is_dated_tomorrow() {
     let library = library(&here);
     let line = format!("--workers 2 dedup in.jsonl out {SEEN} {SPLITS}");
     here.run(&line).ends(3);
-    let usual = Whole::read(&here.path("out")).unwrap();
-    fs::remove_dir_all(here.path("out")).unwrap();
+    let usual = Whole::take(&here);
     // A process sees the output whose clock is a day behind, and one whose clock is right.
     for (first, second) in [(0, -DAY), (DAY, 0)] {
         let mut killed = command(&here, &line);

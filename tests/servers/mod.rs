@@ -1,7 +1,9 @@
-//! The servers of the tests, on loopback: HDFS, S3, Azure Blob Storage and ssh. `scripts/*/build` prepare them.
+//! The servers of the tests, on loopback: HDFS, S3, Azure Blob Storage and ssh. `scripts/*/build` prepare
+//! them.
 //!
-//! A server that several tests of a binary use is started once, by the first of them, and each test has a folder or a
-//! bucket of its own there. A test starts another one if it freezes it, stops it, or needs it set up in another way.
+//! A server that several tests of a binary use is started once, by the first of them, and each test has a
+//! folder or a bucket of its own there. A test starts another one if it freezes it, stops it, or needs it
+//! set up in another way.
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot start should fail")]
 
@@ -22,7 +24,8 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(120);
 /// Time after which a server of tests that never end is ended, in seconds. A soak takes hours.
 const LIFE_SECONDS: &str = "36000";
-/// Waits until the tests have closed its input, by dropping the server or by ending in any way, and ends the server.
+/// Waits until the tests have closed its input, by dropping the server or by ending in any way, and ends
+/// the server.
 const GUARD: &str =
     "timeout -s KILL \"$3\" cat; kill -s KILL \"$1\"; rm -rf \"$2\" || { sleep 1; rm -rf \"$2\"; }";
 
@@ -78,8 +81,8 @@ impl Server {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Waits for a line from byte `start` of the log on in which `wanted` finds something. `None` if the server has
-    /// ended, or the time is up.
+    /// Waits for a line from byte `start` of the log on in which `wanted` finds something. `None` if the
+    /// server has ended, or the time is up.
     fn says<T>(&self, start: u64, wanted: impl Fn(&str) -> Option<T>) -> Option<T> {
         let end = Instant::now() + LIMIT;
         while Instant::now() < end {
@@ -124,8 +127,8 @@ fn built(script: &str, file: &str) -> PathBuf {
     found.unwrap_or_else(|| panic!("run scripts/{script}/build"))
 }
 
-/// Returns a Java with a class of a script. `start`: words that end with `java`. `temporary`: a folder in which it
-/// may write anything; its web servers leave their folders behind.
+/// Returns a Java with a class of a script. `start`: words that end with `java`. `temporary`: a folder in
+/// which it may write anything; its web servers leave their folders behind.
 fn java(start: &[&str], script: &str, class: &str, temporary: &Path) -> Command {
     let target = built(script, &format!("target/classes/{class}.class")).join("target");
     let mut command = Command::new(start[0]);

@@ -59,7 +59,8 @@ impl Sshd {
         Sshd { server, port }
     }
 
-    /// Returns a launcher that reaches the server. `env`: variables of the processes that it starts there.
+    /// Returns a launcher that reaches the server. `env`: variables of the processes that it starts
+    /// there.
     pub fn launcher(&self, env: &[(&str, String)]) -> String {
         let path = |name: &str| self.server.folder.join(name).display().to_string();
         let env: String = env.iter().map(|(name, value)| format!(" {name}={value}")).collect();

@@ -37,8 +37,8 @@ fn listed(store: &dyn Store, path: &str) -> Vec<String> {
     store.list(path).unwrap().into_iter().map(|entry| entry.path).collect()
 }
 
-/// Reads ranges of a file, alone and from several threads. `bytes`: what it contains, more than 20 MiB; `block`: bytes
-/// of its blocks or parts.
+/// Reads ranges of a file, alone and from several threads. `bytes`: what it contains, more than 20 MiB;
+/// `block`: bytes of its blocks or parts.
 fn ranges_are_read_right(blob: &Arc<dyn Blob>, bytes: &[u8], block: usize) {
     assert_eq!(blob.bytes(), bytes.len() as u64);
     let mut buffer = vec![0; 9 << 20];

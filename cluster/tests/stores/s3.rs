@@ -28,7 +28,8 @@ fn bucket(server: &S3, name: &str, limits: ObjectLimits) -> Bucket {
     Bucket::new(&format!("s3://{name}"), &server.settings(), limits).unwrap()
 }
 
-/// Returns a bucket for one test on the server that all share, and the folder in which the server keeps it.
+/// Returns a bucket for one test on the server that all share, and the folder in which the server keeps
+/// it.
 fn shared(name: &str) -> (Bucket, PathBuf) {
     (bucket(S3::shared(), name, ObjectLimits::default()), S3::shared().bucket(name))
 }

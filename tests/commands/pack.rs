@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
-use crate::sequence;
+use crate::records::sequence;
 use crate::servers::hdfs::hadoop_lines;
 use crate::stores::Both;
 use crate::support::{Folder, Random, Tree, run, sorted};

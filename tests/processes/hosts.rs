@@ -6,14 +6,14 @@ mod relay;
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::corpus::with_bad_line;
 use crate::faults::{Whole, clock};
-use crate::support::{Folder, run, wait_until};
+use crate::support::{Folder, Running, run, wait_until};
 
 /// Time within which all has ended after a connection broke.
 const AFTER_LOSS: Duration = Duration::from_secs(15);
@@ -85,7 +85,7 @@ impl Hosts {
         command.arg(program).args(line.split_whitespace()).current_dir(here.path(""));
         let said = format!("said-{}", MADE.fetch_add(1, Ordering::Relaxed));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(here.path(&said)).unwrap());
-        Process { child: command.spawn().unwrap(), said: here.path(&said) }
+        Process { child: Running(command.spawn().unwrap()), said: here.path(&said) }
     }
 }
 
@@ -103,9 +103,9 @@ fn address(host: usize) -> String {
     format!("10.117.0.{}", host + 1)
 }
 
-/// Process on a host, which is killed when it is dropped.
+/// Process on a host.
 struct Process {
-    child: Child,
+    child: Running,
     /// File of what the process writes to stderr.
     said: PathBuf,
 }
@@ -115,7 +115,7 @@ impl Process {
     fn end(&mut self, limit: Duration) -> (Option<i32>, String) {
         let begun = Instant::now();
         loop {
-            let ended = self.child.try_wait().unwrap();
+            let ended = self.child.0.try_wait().unwrap();
             let said = fs::read_to_string(&self.said).unwrap();
             if let Some(status) = ended {
                 return (status.code(), said);
@@ -123,14 +123,6 @@ impl Process {
             assert!(begun.elapsed() < limit, "no end after {limit:?}: {said}");
             thread::sleep(Duration::from_millis(20));
         }
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // The process may have ended.
-        let _ = self.child.kill();
-        self.child.wait().unwrap();
     }
 }
 
@@ -150,16 +142,10 @@ fn line(index: usize, count: usize, hosts: &str) -> String {
     )
 }
 
-fn whole(here: &Folder) -> Whole {
-    let whole = Whole::read(&here.path("out")).expect("there is an output");
-    fs::remove_dir_all(here.path("out")).unwrap();
-    whole
-}
-
 /// Returns the output of one process on the same corpus.
 fn of_one(here: &Folder) -> Whole {
     here.run("--workers 2 dedup in.jsonl out --split-size 96K --quiet").ends(3);
-    whole(here)
+    Whole::take(here)
 }
 
 #[test]
@@ -177,7 +163,7 @@ fn hosts_whose_clocks_are_a_day_apart_write_what_one_process_writes() {
         let (code, said) = process.end(PATIENCE);
         assert_eq!(code, Some(3), "{said}");
     }
-    assert!(whole(&here) == expected);
+    assert!(Whole::take(&here) == expected);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use crate::corpus::{demo, json_lines};
-use crate::lock;
+use crate::faults::lock;
 use crate::support::{Folder, Random, Run, run, signal, unshare};
 
 /// Writes documents, of which the last `copies` are equal to those before them.

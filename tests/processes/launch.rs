@@ -10,11 +10,11 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::corpus::small;
-use crate::support::{Folder, Run, children, gone, run, signal, status, wait_until};
+use crate::support::{Folder, Run, Running, children, gone, run, signal, status, wait_until};
 
 /// Time within which everything has ended after a death.
 const GONE: Duration = Duration::from_secs(3);
@@ -36,17 +36,6 @@ fn launcher(here: &Folder, options: &str) -> Command {
 
 fn launch(here: &Folder, options: &str) -> Run {
     run(&mut launcher(here, options))
-}
-
-/// Process that is killed when it goes out of scope.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // The process may have ended.
-        let _ = self.0.kill();
-        self.0.wait().unwrap();
-    }
 }
 
 /// Returns the process whose number a script has written to a file of this name.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::{METHOD, matching, pair_rows, sample};
-use crate::brute::{Candidate, Decision, Doc, candidates, greedy};
+use crate::answers::brute::{Candidate, Decision, Doc, candidates, greedy};
 use crate::support::{Folder, Random, sorted};
 
 fn with(docs: &[Doc]) -> Folder {

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::brute::{Doc, candidates};
+use crate::answers::brute::{Doc, candidates};
 use crate::support::Folder;
 
 const DOCUMENTS: usize = 3000;

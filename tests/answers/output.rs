@@ -4,7 +4,7 @@ mod formats;
 mod options;
 mod synthetic;
 
-use crate::brute::{Candidate, Decision, Doc, candidates, greedy, similarity_of_grams};
+use crate::answers::brute::{Candidate, Decision, Doc, candidates, greedy, similarity_of_grams};
 use crate::support::{Folder, Random, sorted};
 
 /// Method of the tests. With 15 bits no near-duplicate of these texts is missed, as
@@ -85,7 +85,7 @@ fn check_tables(here: &Folder, output: &str, docs: &[Doc]) {
     let pairs = pair_rows(docs, matching.iter().filter(edge));
     assert_eq!(sorted(here.table(&format!("{output}/pairs"))), pairs);
 
-    let clusters = crate::brute::clusters(docs.len(), &matching);
+    let clusters = crate::answers::brute::clusters(docs.len(), &matching);
     let members =
         (0..docs.len()).filter(|&doc| matching.iter().any(|pair| pair.low == doc || pair.high == doc));
     let row = |doc: usize| {

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::brute::{Doc, candidates, similarity_of_grams};
+use crate::answers::brute::{Doc, candidates, similarity_of_grams};
 use crate::corpus::json_lines;
 use crate::support::{Folder, Random};
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::brute::similarity_of_grams;
+use crate::answers::brute::similarity_of_grams;
 use crate::corpus::{json_line, json_lines, of_formats};
 use crate::support::{Folder, Random, Run, run};
 

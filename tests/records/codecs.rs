@@ -5,7 +5,7 @@
 
 use std::fs;
 
-use crate::sequence;
+use crate::records::sequence;
 use crate::servers::hdfs::hadoop_lines;
 use crate::support::{Folder, sorted};
 

@@ -3,13 +3,13 @@
 
 use std::fs;
 use std::io::{Cursor, Read, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use flate2::write::ZlibEncoder;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use crate::support::{Folder, Random};
+use crate::support::{Folder, Random, Running};
 
 /// Returns a Word document with one paragraph for each text.
 fn docx(paragraphs: &[&str]) -> Vec<u8> {
@@ -87,26 +87,26 @@ fn time_bomb() -> Vec<u8> {
 }
 
 /// Process of the program that reads documents of up to `max_bytes`. It ends when this is dropped.
-struct Extractor(Child);
+struct Extractor(Running);
 
 impl Extractor {
     fn start(max_bytes: usize) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dedup-job"));
         command.args(["__extract", &max_bytes.to_string(), &(6 * max_bytes).to_string()]);
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut extractor = Extractor(child);
+        let mut extractor = Extractor(Running(child));
         assert_eq!(extractor.read(6), b"ready\n");
         extractor
     }
 
     fn read(&mut self, bytes: usize) -> Vec<u8> {
         let mut read = vec![0; bytes];
-        self.0.stdout.as_mut().unwrap().read_exact(&mut read).unwrap();
+        self.0.0.stdout.as_mut().unwrap().read_exact(&mut read).unwrap();
         read
     }
 
     fn extract(&mut self, document: &[u8]) -> (u8, String) {
-        let stdin = self.0.stdin.as_mut().unwrap();
+        let stdin = self.0.0.stdin.as_mut().unwrap();
         stdin.write_all(&(document.len() as u64).to_le_bytes()).unwrap();
         stdin.write_all(document).unwrap();
         let sort = self.read(1)[0];
@@ -115,14 +115,7 @@ impl Extractor {
     }
 
     fn proc(&self, name: &str) -> String {
-        fs::read_to_string(format!("/proc/{}/{name}", self.0.id())).unwrap()
-    }
-}
-
-impl Drop for Extractor {
-    fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
+        fs::read_to_string(format!("/proc/{}/{name}", self.0.0.id())).unwrap()
     }
 }
 
@@ -155,7 +148,7 @@ fn an_extractor_may_only_think_and_answer() {
         assert!((11..30).contains(&seconds), "{seconds} s of CPU time");
         assert_eq!(extractor.extract(&document), answer);
         // The process reads no other document.
-        assert!(extractor.0.wait().unwrap().success());
+        assert!(extractor.0.0.wait().unwrap().success());
     }
 }
 

@@ -13,7 +13,8 @@ use std::thread;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::{Hosts, PATIENCE, address, folder, line, of_one, whole};
+use super::{Hosts, PATIENCE, address, folder, line, of_one};
+use crate::faults::Whole;
 
 const PORT: u16 = 7117;
 
@@ -107,7 +108,7 @@ fn a_relay_learns_nothing_changes_nothing_and_ends_the_job_when_it_tries() {
         let what = format!("connection {connection}, {deed:?}: {ends:?}");
         if let Deed::Nothing = deed {
             assert!(ends.iter().all(|(code, _)| *code == Some(3)), "{what}");
-            assert!(whole(&here) == expected);
+            assert!(Whole::take(&here) == expected);
             continue;
         }
         assert!(ends.iter().all(|(code, _)| *code == Some(1)), "{what}");

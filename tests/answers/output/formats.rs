@@ -15,9 +15,9 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::{METHOD, check_tables, decisions, float, reasons, removal_members, sample};
-use crate::brute::{Decision, Doc};
+use crate::answers::brute::{Decision, Doc};
 use crate::corpus::json_line;
-use crate::sequence;
+use crate::records::sequence;
 use crate::support::{Folder, Run, sorted};
 
 const SOME_SPLITS: &str = "--split-size 5K --workers 3";
