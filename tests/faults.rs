@@ -4,6 +4,8 @@
 pub mod clock;
 mod death;
 mod kills;
+pub mod lock;
+mod manifest;
 mod stores;
 
 use std::collections::BTreeMap;
@@ -14,20 +16,11 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::corpus::with_bad_line;
 use crate::support::Folder;
 
 /// Options that give several splits, of which some workers have more than others.
 pub const SPLITS: &str = "--split-size 96K --quiet";
-
-/// Writes the demo corpus of 3,000 documents into a file `in.jsonl`, and a bad line.
-pub fn corpus() -> Folder {
-    let here = Folder::new();
-    here.run("demo demo --documents 3000 --seed 5").ends(0);
-    let mut lines = fs::read(here.path("demo/corpus.jsonl")).unwrap();
-    lines.extend_from_slice(b"bad\n");
-    here.write("in.jsonl", lines);
-    here
-}
 
 /// Returns the options of a job of `count` processes on this machine, and writes the hosts file that they
 /// name. Its ports were free a moment ago.
@@ -79,6 +72,13 @@ impl Whole {
         }
         Some(Whole { files, counters })
     }
+
+    /// Reads the output `out`, which must be there, and removes it.
+    pub fn take(here: &Folder) -> Self {
+        let whole = Whole::read(&here.path("out")).expect("there is no output");
+        fs::remove_dir_all(here.path("out")).unwrap();
+        whole
+    }
 }
 
 /// Whether a path lies directly in the output.
@@ -88,7 +88,7 @@ fn folder_of(output: &Path, path: &Path) -> bool {
 
 #[test]
 fn workers_processes_and_surroundings_change_no_byte() {
-    let here = corpus();
+    let here = with_bad_line();
     for method in ["auto", "simhash", "minhash", "zhou2017"] {
         let run = |processes_of_it: usize, workers: usize, name: &str, value: &str| {
             let options = processes(&here, processes_of_it);
@@ -96,9 +96,7 @@ fn workers_processes_and_surroundings_change_no_byte() {
             let line = format!("{options} --workers {all} dedup in.jsonl out --method {method} {SPLITS}");
             let run = crate::support::run(command(&here, &line).env(name, value));
             assert_eq!(run.code, Some(3), "{processes_of_it} processes, {workers} workers: {run:?}");
-            let whole = Whole::read(&here.path("out")).unwrap();
-            fs::remove_dir_all(here.path("out")).unwrap();
-            whole
+            Whole::take(&here)
         };
         let one = run(1, 1, "TZ", "UTC");
         assert!(one.files.len() > 20, "{:?}", one.files.keys());

@@ -1,10 +1,20 @@
 //! The tests of the whole program: each runs the built binary on files of its own and looks at what it
 //! leaves.
 //!
+//! | room | promise |
+//! |---|---|
+//! | `answers` | nothing is removed without proof; the answer is the same for any workers, order and splits |
+//! | `records` | records come out as they went in; a bad record costs that record |
+//! | `faults` | an output is seen whole or not at all; a list decides |
+//! | `memory` | a run keeps to `--memory` |
+//! | `processes`, `stores` | several processes and hosts; HDFS, S3 and Azure |
+//! | `commands`, `golden`, `guide` | every command, what it prints, and the commands of the documents |
+//! | `layers` | the rules of ARCHITECTURE.md for the source |
+//!
 //! | tests | need |
 //! |---|---|
-//! | `hdfs`, `hdfs_modes`, `faults::hdfs`, `codecs`, one of `pack` | `scripts/hadoop/build` |
-//! | `object` | `scripts/s3/build`, `scripts/azurite/build` |
+//! | `stores`, `faults::stores` | `scripts/hadoop/build`, `scripts/s3/build`, `scripts/azurite/build` |
+//! | `codecs`, one of `pack` | `scripts/hadoop/build` |
 //! | `launch::ssh` | `scripts/sshd/build` |
 //! | one of `parquet`, one of `seeing` | `scripts/peers/build` |
 //! | `text`, signals, `hosts` | `scripts/tools/build` |
@@ -14,41 +24,17 @@
 //! Without `DEDUP_TEST_DATA` these tests say that they skip.
 #![allow(clippy::unwrap_used, reason = "a test whose files cannot be written or read should fail")]
 
-mod azurite;
-mod bounds;
-mod brute;
-mod cli;
-mod codecs;
-mod compare;
-mod corpora;
+mod answers;
+mod commands;
+mod corpus;
 mod faults;
 mod golden;
-mod guards;
 mod guide;
-mod hadoop;
-mod hdfs;
-mod hdfs_modes;
-mod hostile;
-mod hosts;
-mod input;
-mod invariance;
-mod labels;
-mod launch;
 mod layers;
-mod lock;
-mod manifest;
 mod memory;
-mod names;
-mod object;
-mod office;
-mod output;
-mod pack;
-mod parquet;
-mod s3;
-mod seeing;
-mod sequence;
-mod statistics;
+mod processes;
+mod random;
+mod records;
+mod servers;
+mod stores;
 mod support;
-mod text;
-mod tools;
-mod zhou;

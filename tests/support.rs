@@ -1,10 +1,11 @@
 //! Shared by the tests: the built program in a folder of its own, texts, and readers of what it writes.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,8 +15,13 @@ use parquet::record::{Field, Row};
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub use crate::random::Random;
+
 /// Time far longer than any run takes: a program that is not done by then hangs.
 const FOR_EVER: Duration = Duration::from_secs(600);
+
+/// Files by their paths from a folder.
+pub type Tree = BTreeMap<String, Vec<u8>>;
 
 /// Folder in which the program is run.
 pub struct Folder(TempDir);
@@ -106,6 +112,20 @@ impl Folder {
         files(&self.path(folder))
     }
 
+    /// Returns these files by their paths from there, byte for byte.
+    pub fn contents(&self, folder: &str) -> Tree {
+        let root = self.path(folder);
+        let name = |file: &Path| file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+        self.files(folder).into_iter().map(|file| (name(&file), fs::read(&file).unwrap())).collect()
+    }
+
+    /// Returns these files of an output, but `_SUCCESS`.
+    pub fn output(&self, folder: &str) -> Tree {
+        let mut files = self.contents(folder);
+        files.remove("_SUCCESS");
+        files
+    }
+
     /// Returns the concatenated parts of `folder` whose names end with `suffix`.
     pub fn bytes(&self, folder: &str, suffix: &str) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -174,6 +194,17 @@ pub fn unshare(options: &[&str]) -> Command {
     let mut command = Command::new("unshare");
     command.args(options);
     command
+}
+
+/// Process that is killed when it goes out of scope.
+pub struct Running(pub Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // The process may have ended.
+        let _ = self.0.kill();
+        self.0.wait().unwrap();
+    }
 }
 
 /// Runs a program to its end. One that hangs is killed, and fails the test.
@@ -273,26 +304,4 @@ fn rows_less(file: &Path, left_out: impl Fn(&str) -> bool) -> Vec<Vec<String>> {
 pub fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {
     items.sort();
     items
-}
-
-/// Random numbers that are the same in every run.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) as usize % end
-    }
-
-    /// Returns a text of `chars` Chinese characters, with a comma now and then.
-    pub fn text(&mut self, chars: usize) -> String {
-        let comma = |at: usize| at % 11 == 10;
-        let hanzi = |n: usize| char::from_u32(0x4E00 + n as u32).unwrap();
-        (0..chars).map(|at| if comma(at) { '，' } else { hanzi(self.below(3000)) }).collect()
-    }
-}
-
-/// Returns a JSON line of an id and a text that need no escapes.
-pub fn json_line(id: &str, text: &str) -> String {
-    format!("{{\"id\":\"{id}\",\"text\":\"{text}\"}}\n")
 }

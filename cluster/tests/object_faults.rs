@@ -12,8 +12,8 @@ use endpoint::{Endpoint, Fault, TOTAL};
 
 #[path = "object_faults/endpoint.rs"]
 mod endpoint;
-#[path = "../../tests/s3.rs"]
-mod s3;
+#[path = "../../tests/servers/mod.rs"]
+mod servers;
 
 const QUICK: ObjectLimits = ObjectLimits {
     sign_in: Duration::from_secs(2),
@@ -27,7 +27,7 @@ const QUICK: ObjectLimits = ObjectLimits {
 const DEADLINE: Duration = Duration::from_secs(20);
 
 fn bucket(endpoint: &Endpoint) -> Bucket {
-    Bucket::new("s3://bucket", &s3::settings(&endpoint.address), QUICK).unwrap()
+    Bucket::new("s3://bucket", &servers::s3::settings(&endpoint.address), QUICK).unwrap()
 }
 
 /// Returns the cause of an error that is neither a missing object nor a missing permission.

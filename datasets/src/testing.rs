@@ -10,6 +10,10 @@ use operators::DocBatch;
 
 use crate::{Error, Fate, Format, PartOutput, Parts, Piece, Reading};
 
+#[path = "../../tests/random.rs"]
+mod random;
+pub(crate) use random::Random;
+
 /// A file that is read in small steps, so that records lie across them.
 pub(crate) struct MemoryBlob {
     path: String,
@@ -212,18 +216,14 @@ pub(crate) fn check_splits(format: &dyn Format, path: &str, bytes: &[u8], kept: 
 ///
 /// Each copy comes with the range of damaged bytes. A cut damages everything behind it.
 pub(crate) fn mutants(bytes: &[u8], count: usize) -> impl Iterator<Item = (Vec<u8>, Range<usize>)> {
-    let mut random = 20u64;
-    let mut below = move |end: usize| {
-        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (random >> 33) as usize % end
-    };
+    let mut random = Random(20);
     (0..count).map(move |number| {
-        let (mut mutant, at) = (bytes.to_vec(), below(bytes.len()));
+        let (mut mutant, at) = (bytes.to_vec(), random.below(bytes.len()));
         if number % 8 == 0 {
             mutant.truncate(at);
             (mutant, at..bytes.len())
         } else {
-            mutant[at] ^= 1 + below(255) as u8;
+            mutant[at] ^= 1 + random.below(255) as u8;
             (mutant, at..at + 1)
         }
     })

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 
-use super::{SPLITS, Whole, command, corpus, processes};
-use crate::lock;
+use super::{SPLITS, Whole, command, processes};
+use crate::corpus::{demo, with_bad_line};
+use crate::faults::lock;
 use crate::support::{Folder, run};
 
 const DAY: i64 = 24 * 60 * 60;
@@ -46,21 +47,16 @@ fn is_about(seconds: i64, expected: i64) -> bool {
 
 #[test]
 fn a_clock_that_is_off_by_a_day_changes_no_byte() {
-    let here = corpus();
+    let here = with_bad_line();
     let library = library(&here);
     let line = |options: &str| format!("{options} --workers 2 dedup in.jsonl out {SEEN} {SPLITS}");
-    let whole = |what: &str| {
-        let whole = Whole::read(&here.path("out")).unwrap_or_else(|| panic!("{what}"));
-        fs::remove_dir_all(here.path("out")).unwrap();
-        whole
-    };
     run(&mut command(&here, &line(""))).ends(3);
     assert!(is_about(was_ahead(&here, "events.jsonl"), 0));
-    let usual = whole("usual");
+    let usual = Whole::take(&here);
     for seconds in [DAY, -DAY] {
         run(ahead(&mut command(&here, &line("")), &library, seconds)).ends(3);
         assert!(is_about(was_ahead(&here, "events.jsonl"), seconds));
-        assert!(whole("all") == usual, "{seconds} seconds");
+        assert!(Whole::take(&here) == usual, "{seconds} seconds");
     }
     // With two processes, only one has the wrong clock.
     for (number, seconds) in [(0, DAY), (1, DAY), (1, -DAY)] {
@@ -77,18 +73,17 @@ fn a_clock_that_is_off_by_a_day_changes_no_byte() {
         let of_process =
             |process: i64| was_ahead(&here, ["events.jsonl", "events.jsonl.1"][process as usize]);
         assert!(is_about(of_process(number), seconds) && is_about(of_process(1 - number), 0));
-        assert!(whole("one of two") == usual, "{seconds} seconds in process {number}");
+        assert!(Whole::take(&here) == usual, "{seconds} seconds in process {number}");
     }
 }
 
 #[test]
 fn a_run_goes_on_from_what_is_dated_tomorrow() {
-    let here = corpus();
+    let here = with_bad_line();
     let library = library(&here);
     let line = format!("--workers 2 dedup in.jsonl out {SEEN} {SPLITS}");
     here.run(&line).ends(3);
-    let usual = Whole::read(&here.path("out")).unwrap();
-    fs::remove_dir_all(here.path("out")).unwrap();
+    let usual = Whole::take(&here);
     // A process sees the output whose clock is a day behind, and one whose clock is right.
     for (first, second) in [(0, -DAY), (DAY, 0)] {
         let mut killed = command(&here, &line);
@@ -110,7 +105,7 @@ fn a_run_goes_on_from_what_is_dated_tomorrow() {
 
 #[test]
 fn an_owner_is_neither_dead_nor_alive_by_the_clock() {
-    let here = lock::corpus(6000);
+    let here = demo(6000, 1);
     let library = library(&here);
     let other = |seconds: i64| run(ahead(&mut here.command(lock::DEDUP), &library, seconds));
     let mut killed = lock::stopped(&here);

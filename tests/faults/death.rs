@@ -8,7 +8,8 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{SPLITS, command, corpus, processes};
+use super::{SPLITS, command, processes};
+use crate::corpus::with_bad_line;
 use crate::support::{Folder, children, gone, status, wait_until};
 
 /// Time within which all processes end after a panic or a kill.
@@ -79,7 +80,7 @@ fn processes_of(job: &Job) -> Vec<u32> {
 
 #[test]
 fn a_panic_in_any_shuffle_ends_all_processes() {
-    let here = corpus();
+    let here = with_bad_line();
     for (method, shuffles) in SHUFFLES {
         for shuffle in shuffles {
             let mut job = Job::start(&here, method, &format!("1 exchange:{shuffle} 1 panic"));
@@ -97,7 +98,7 @@ fn a_panic_in_any_shuffle_ends_all_processes() {
 
 #[test]
 fn a_killed_process_ends_all_processes() {
-    let here = corpus();
+    let here = with_bad_line();
     for (process, point) in
         [(0, "exchange 3"), (1, "finish 4"), (2, "meet 2"), (1, "exchange 6"), (0, "rename 1")]
     {
@@ -115,7 +116,7 @@ fn a_killed_process_ends_all_processes() {
 #[test]
 fn a_process_that_dies_after_the_commit_fails_nothing() {
     for action in ["kill", "panic", "stop"] {
-        let here = corpus();
+        let here = with_bad_line();
         let job = Job::start(&here, "auto", &format!("1 leave 1 {action}"));
         let processes = processes_of(&job);
         let (code, said) = job.end(&processes, Duration::from_secs(60));
@@ -145,7 +146,7 @@ fn freeze(here: &Folder, process: usize, point: &str) {
 /// Some jobs are frozen at once, since most of the time is spent waiting.
 #[test]
 fn a_frozen_process_ends_all_processes() {
-    let input = corpus();
+    let input = with_bad_line();
     let points = ["exchange 1", "exchange 3", "exchange 6", "finish 2", "meet 1", "write 3", "create 4"];
     let cases: Vec<_> = (0..3).flat_map(|process| points.map(|point| (process, point))).take(20).collect();
     for cases in cases.chunks(5) {

@@ -10,7 +10,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use super::{SPLITS, Whole, command, corpus, processes};
+use super::{SPLITS, Whole, command, processes};
+use crate::corpus::with_bad_line;
 use crate::support::{Folder, Random, children, signal, sorted};
 
 /// Number of kills, if the environment does not say it.
@@ -165,7 +166,7 @@ fn die(here: &Folder, line: &str, how: &How) -> bool {
 #[test]
 fn a_killed_run_goes_on_and_nothing_is_lost_or_seen_in_part() {
     let (kills, seed) = kills_and_seed(KILLS);
-    let here = corpus();
+    let here = with_bad_line();
     let output = here.path("out");
     let line = |method: &str, options: &str| {
         format!("{options} --workers 2 dedup in.jsonl out --method {method} {SPLITS}")
@@ -236,7 +237,7 @@ fn a_killed_run_goes_on_and_nothing_is_lost_or_seen_in_part() {
 /// Finished map outputs are not made again.
 #[test]
 fn what_is_mapped_is_not_mapped_again() {
-    let here = corpus();
+    let here = with_bad_line();
     let line = format!("--workers 2 dedup in.jsonl out --method simhash {SPLITS}");
     let maps = || -> Vec<_> {
         let files = here.files("out/_temporary").into_iter();

@@ -13,14 +13,17 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use cluster::{Blob, Error, Hdfs, HdfsLimits, Store, Stores};
-use hadoop::MiniDfs;
 use hdfs_native::WriteOptions;
 use hdfs_native::sync::ClientBuilder;
 use proxy::{Fault, Proxy};
+use random::Random;
+use servers::hdfs::MiniDfs;
 
-#[path = "../../../tests/hadoop.rs"]
-mod hadoop;
 mod proxy;
+#[path = "../../../tests/random.rs"]
+mod random;
+#[path = "../../../tests/servers/mod.rs"]
+mod servers;
 
 const RUNS: usize = 20;
 const BLOCK_BYTES: usize = 1 << 20;
@@ -36,13 +39,6 @@ const LIMITS: HdfsLimits = HdfsLimits {
     attempts: 4,
 };
 
-/// Returns bytes that differ from place to place and from file to file.
-fn content(seed: usize) -> Vec<u8> {
-    let start = seed as u64 * 0x5851_F42D_4C95_7F2D;
-    let mix = |i: u64| (start.wrapping_add(i).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8;
-    (0..FILE_BYTES as u64).map(mix).collect()
-}
-
 /// A file of five blocks, each on two data nodes, behind a proxy that causes faults.
 struct Scene<'a> {
     cluster: &'a MiniDfs,
@@ -54,7 +50,7 @@ struct Scene<'a> {
 
 impl<'a> Scene<'a> {
     fn new(cluster: &'a MiniDfs, number: usize, name: &'static str) -> Self {
-        let (path, bytes) = (format!("/{number}"), content(number));
+        let (path, bytes) = (format!("/{number}"), Random(number as u64).bytes(FILE_BYTES));
         let client = ClientBuilder::new().with_url(&cluster.uri).with_user("hdfs").build().unwrap();
         let options = WriteOptions::default().block_size(BLOCK_BYTES as u64).replication(2);
         let write = || {
@@ -143,7 +139,8 @@ fn flipped<T>(replicas: &[&PathBuf], at: usize, run: impl FnOnce() -> T) -> T {
 #[test]
 #[ignore = "needs scripts/hadoop/build"]
 fn under_every_fault_bytes_are_right_or_there_is_an_error_in_time() {
-    let cluster = MiniDfs::start(3);
+    // Its data nodes are stopped and its files are damaged.
+    let cluster = MiniDfs::start(3, &[]);
     type Run = fn(&Scene);
     let faults: [(&'static str, Run); 9] = [
         ("nothing", nothing),

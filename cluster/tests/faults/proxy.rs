@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::hadoop::MiniDfs;
+use crate::servers::hdfs::MiniDfs;
 
 const PAUSE: Duration = Duration::from_millis(10);
 /// Length of what is passed on at once, in bytes. It is less than a packet, so that packets can be split or

@@ -65,6 +65,7 @@ pub(crate) fn decode(bytes: &[u8], buffer: &mut Vec<u8>) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Random;
 
     /// Decodes by the table.
     fn text(bytes: &[u8]) -> Option<String> {
@@ -96,14 +97,13 @@ mod tests {
 
     #[test]
     fn any_text_is_as_encoding_rs_has_it_or_left_to_it() {
-        let mut random = 1u64;
+        let mut random = Random(1);
         let mut decoded = 0;
         for _ in 0..20_000 {
             let mut bytes = Vec::new();
             for _ in 0..12 {
-                random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                let (kind, lead, second) = (random >> 60, (random >> 40) as u8, (random >> 32) as u8);
-                match kind {
+                let (lead, second) = (random.byte(), random.byte());
+                match random.below(16) {
                     0 => bytes.push(lead),
                     1..6 => bytes.push(lead & 0x7f),
                     _ => bytes.extend([0x81 + lead % 126, 0x40 + second % 191]),

@@ -25,7 +25,7 @@ use peak_alloc::PeakAlloc;
 
 use self::files::{PARSERS, Parser};
 use self::memory::{MemoryBlob, MemoryParts, piece};
-use self::mutate::{Random, mutant};
+use self::mutate::{mutant, random};
 
 #[global_allocator]
 static ALLOCATED: PeakAlloc = PeakAlloc;
@@ -125,7 +125,7 @@ fn fuzz(parser: &'static Parser, time: Duration, asked: &Asked) -> Result<u64, (
 
 /// Reads and divides the input of a seed.
 fn one(parser: &Parser, files: &[Vec<u8>], seed: u64) -> Result<(), String> {
-    let mut random = Random::new(parser.name, seed);
+    let mut random = random(parser.name, seed);
     let input = (parser.finish)(mutant(&mut random, files), &mut random);
     let reading = Reading {
         bad_text: if random.below(2) == 0 { BadText::Reject } else { BadText::Replace },

@@ -1,29 +1,18 @@
 //! Random damage to valid files.
 
-/// Random numbers, the same for the same parser and seed.
-pub struct Random(u64);
+pub use self::random::Random;
 
-impl Random {
-    pub fn new(parser: &str, seed: u64) -> Self {
-        let start = parser.bytes().fold(seed ^ 0x9e37_79b9_7f4a_7c15, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-        });
-        Random(start)
-    }
+#[path = "../../../tests/random.rs"]
+mod random;
 
-    /// Returns the next number. Source: splitmix64, Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
-    /// Generators", OOPSLA 2014.
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Returns a number below `end`, or 0 if `end` is 0.
-    pub fn below(&mut self, end: usize) -> usize {
-        self.next().checked_rem(end as u64).unwrap_or(0) as usize
-    }
+/// Returns random numbers, the same for the same parser and seed.
+pub fn random(parser: &str, seed: u64) -> Random {
+    // FNV-1a, which mixes the seed into all bits: seeds that follow each other must not give numbers that do.
+    let bytes = parser.bytes().chain(seed.to_le_bytes());
+    let start = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    });
+    Random(start)
 }
 
 /// Numbers at which lengths and counts often go wrong.
@@ -36,7 +25,7 @@ pub fn mutant(random: &mut Random, files: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = files[chosen].clone();
     match random.below(50) {
         0 => return bytes,
-        1 => return (0..random.below(5_000)).map(|_| random.next() as u8).collect(),
+        1 => return (0..random.below(5_000)).map(|_| random.byte()).collect(),
         _ => {}
     }
     for _ in 0..=random.below(8) {
@@ -67,7 +56,7 @@ fn damage(random: &mut Random, bytes: &mut Vec<u8>, files: &[Vec<u8>]) {
         }
         2 => {
             if let Some(byte) = bytes.get_mut(at) {
-                *byte = random.next() as u8;
+                *byte = random.byte();
             }
         }
         3 => bytes.truncate(at),
@@ -85,7 +74,7 @@ fn damage(random: &mut Random, bytes: &mut Vec<u8>, files: &[Vec<u8>]) {
             bytes.splice(at.min(to)..to, piece);
         }
         7 => {
-            let noise: Vec<u8> = (0..length).map(|_| random.next() as u8).collect();
+            let noise: Vec<u8> = (0..length).map(|_| random.byte()).collect();
             bytes.splice(at..at, noise);
         }
         _ => {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::Result;
 use cluster::{Local, Store};
@@ -72,46 +73,76 @@ fn run_over(store: impl Store + 'static, name: &'static str, overwrite: bool) ->
     super::run(&(Arc::new(store) as Arc<dyn Store>), job, &mut [0; 2])
 }
 
-/// Lets one run sleep before its step `first` while `others` come to their end. The `last` one sleeps before
-/// its step `second` while the first one wakes and ends. Returns whether the first run slept, and whether the
-/// last one did too.
-fn one_sleeps(first: usize, second: usize, others: &[&'static str], last: &'static str) -> [bool; 2] {
-    let when = format!("before step {first}, then {others:?}, and before step {second} of {last}");
-    let store = PowerStore::new();
+/// Runs of which one sleeps before its step `first` while `others` come to their end. The `last` one sleeps
+/// before its step `second` while the first one wakes and ends.
+#[derive(Debug)]
+struct Case {
+    first: usize,
+    second: usize,
+    others: &'static [&'static str],
+    last: &'static str,
+}
+
+/// What came of the run that slept, and of the last one.
+struct Awake {
+    /// Kind of the step that the first run slept before.
+    what: &'static str,
+    /// Whether the last run slept too.
+    slept: bool,
+    ended: Result<()>,
+    owned: Result<()>,
+    /// Names of the runs whose output may be there.
+    allowed: Vec<&'static str>,
+}
+
+/// Performs the runs. `pausing`: gives the store of a run that sleeps; `delay`: time before the first one is
+/// woken. `None` if it ended without sleeping.
+fn sleep<S: Store + Clone + 'static>(
+    store: &S,
+    pausing: fn(&S, Pause) -> S,
+    case: &Case,
+    delay: Duration,
+) -> Option<Awake> {
     run(store.clone(), "old").unwrap();
     thread::scope(|scope| {
-        let (pause, sleeper) = Pause::before(first);
-        let sleeping = store.pausing(pause);
+        let [(sleeping, sleeper), (also_sleeping, last_sleeper)] = [case.first, case.second].map(|step| {
+            let (pause, sleeper) = Pause::before(step);
+            (pausing(store, pause), sleeper)
+        });
         let one = scope.spawn(move || run(sleeping, "new"));
-        if sleeper.sleeps().is_none() {
-            return [false; 2];
-        }
-        for other in others {
+        let what = sleeper.sleeps()?;
+        for other in case.others {
             run(store.clone(), other).unwrap();
         }
-        let (pause, last_sleeper) = Pause::before(second);
-        let sleeping = store.pausing(pause);
-        let owner = scope.spawn(move || run(sleeping, last));
+        let owner = scope.spawn(|| run(also_sleeping, case.last));
         let slept = last_sleeper.sleeps().is_some();
+        thread::sleep(delay);
         sleeper.wake();
         let ended = one.join().unwrap();
         if slept {
             last_sleeper.wake();
         }
-        if let Err(error) = owner.join().unwrap() {
-            panic!("{when}: {error:#}");
-        }
         // A run that had not claimed the output when it fell asleep may do so later.
-        let allowed = if ended.is_ok() { vec!["new", last] } else { vec![last] };
-        assert!(check_reader(store.files(OUT), SPLITS, &allowed, &when), "{when}: there is no _SUCCESS");
-        assert!(
-            store.files(&format!("{OUT}/_temporary")).is_empty(),
-            "{when}: {:?} {:?}",
-            store.files(OUT).keys(),
-            ended.err()
-        );
-        [true, slept]
+        let allowed = if ended.is_ok() { vec!["new", case.last] } else { vec![case.last] };
+        Some(Awake { what, slept, ended, owned: owner.join().unwrap(), allowed })
     })
+}
+
+/// Lets runs sleep on a file system. Returns whether the first run slept, and whether the last one did too.
+fn one_sleeps(case: &Case) -> [bool; 2] {
+    let (store, when) = (PowerStore::new(), format!("{case:?}"));
+    let Some(awake) = sleep(&store, PowerStore::pausing, case, Duration::ZERO) else { return [false; 2] };
+    if let Err(error) = awake.owned {
+        panic!("{when}: {error:#}");
+    }
+    assert!(check_reader(store.files(OUT), SPLITS, &awake.allowed, &when), "{when}: there is no _SUCCESS");
+    assert!(
+        store.files(&format!("{OUT}/_temporary")).is_empty(),
+        "{when}: {:?} {:?}",
+        store.files(OUT).keys(),
+        awake.ended.err()
+    );
+    [true, awake.slept]
 }
 
 #[test]
@@ -123,7 +154,7 @@ fn a_run_that_slept_before_any_step_disturbs_no_other() {
             let apart = if others.is_empty() { 1 } else { 3 };
             let mut second = first % apart;
             let slept = loop {
-                let [slept, both] = one_sleeps(first, second, others, last);
+                let [slept, both] = one_sleeps(&Case { first, second, others, last });
                 if !both {
                     break slept;
                 }
@@ -168,51 +199,23 @@ fn the_folder_of_a_run_that_still_writes_there_is_removed() {
     }
 }
 
-/// Lets one run sleep before its request `first` to a bucket while `others` come to their end. The `last` one
-/// sleeps before its request `second` while the first one wakes and ends.
-///
-/// Returns the kind of the request that the first run slept before, whether the last run slept, and whether
-/// its output is whole at the end. `None` if the first run ended without sleeping.
-fn one_is_late(
-    first: usize,
-    second: usize,
-    others: &[&'static str],
-    last: &'static str,
-) -> Option<(&'static str, bool, bool)> {
+/// Lets runs sleep before requests to a bucket. Returns the kind of the request that the first run slept
+/// before, whether the last run slept, and whether its output is whole at the end. `None` if the first run
+/// ended without sleeping.
+fn one_is_late(case: &Case) -> Option<(&'static str, bool, bool)> {
     let store = BucketStore::default();
-    run(store.clone(), "old").unwrap();
-    thread::scope(|scope| {
-        let (pause, sleeper) = Pause::before(first);
-        let sleeping = store.pausing(pause);
-        let one = scope.spawn(move || run(sleeping, "new"));
-        let what = sleeper.sleeps()?;
-        for other in others {
-            run(store.clone(), other).unwrap();
-        }
-        let (pause, last_sleeper) = Pause::before(second);
-        let sleeping = store.pausing(pause);
-        let owner = scope.spawn(move || run(sleeping, last));
-        let slept = last_sleeper.sleeps().is_some();
-        // After two beats, the sleeper looks at the lock also where it trusts an earlier look for a while.
-        thread::sleep(2 * BEAT);
-        sleeper.wake();
-        let ended = one.join().unwrap();
-        if slept {
-            last_sleeper.wake();
-        }
-        let when =
-            format!("before request {first}, {what}, then {others:?}, and before request {second} of {last}");
-        let owned = owner.join().unwrap();
-        let allowed = if ended.is_ok() { vec!["new", last] } else { vec![last] };
-        let whole = allowed.iter().any(|name| is_whole(store.files(OUT), name));
-        if whole {
-            let refused = run_over(store.clone(), "fourth", false).unwrap_err();
-            assert!(refused.is::<WrongUse>(), "{when}: {refused:#}");
-        }
-        run(store.clone(), "fourth").unwrap();
-        assert!(check_reader(store.files(OUT), SPLITS, &["fourth"], &when), "{when}");
-        Some((what, slept, whole && owned.is_ok()))
-    })
+    // After two beats, the sleeper looks at the lock also where it trusts an earlier look for a while.
+    let awake = sleep(&store, BucketStore::pausing, case, 2 * BEAT)?;
+    let Awake { what, slept, .. } = awake;
+    let when = format!("{what}: {case:?}");
+    let whole = awake.allowed.iter().any(|name| is_whole(store.files(OUT), name));
+    if whole {
+        let refused = run_over(store.clone(), "fourth", false).unwrap_err();
+        assert!(refused.is::<WrongUse>(), "{when}: {refused:#}");
+    }
+    run(store.clone(), "fourth").unwrap();
+    assert!(check_reader(store.files(OUT), SPLITS, &["fourth"], &when), "{when}");
+    Some((what, slept, whole && awake.owned.is_ok()))
 }
 
 /// A bucket has no request that depends on another object. So a request that was on its way while others took
@@ -232,7 +235,7 @@ fn a_request_that_comes_late_to_a_bucket_does_only_what_is_known() {
         let (mut done, mut combinations) = (BTreeSet::new(), 0);
         'first: for first in 0.. {
             for second in 0.. {
-                let Some((what, slept, whole)) = one_is_late(first, second, others, last) else {
+                let Some((what, slept, whole)) = one_is_late(&Case { first, second, others, last }) else {
                     break 'first;
                 };
                 if !whole {

@@ -5,6 +5,8 @@ mod asleep;
 mod bucket_store;
 mod power_loss;
 mod power_store;
+#[path = "../../../tests/random.rs"]
+mod random;
 mod requests;
 
 use std::collections::BTreeMap;

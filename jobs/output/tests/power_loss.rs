@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::Result;
 
 use super::power_store::PowerStore;
+use super::random::Random;
 use super::{Job, OUT, check_files, check_reader};
 use crate::cli::exit::WrongUse;
 
@@ -14,16 +15,6 @@ const SPLITS: u32 = 3;
 fn run(store: &PowerStore, name: &'static str, overwrite: bool, counts: &mut [u32; 2]) -> Result<()> {
     let job = Job { name, splits: SPLITS, overwrite };
     super::run(&(Arc::new(store.clone()) as Arc<dyn cluster::Store>), job, counts)
-}
-
-/// Random numbers that are the same in every run of the tests.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        self.0 >> 33
-    }
 }
 
 /// Turns the power on again. `seed` chooses which steps have survived.

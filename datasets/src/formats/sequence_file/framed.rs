@@ -93,6 +93,7 @@ fn number(input: &mut &[u8]) -> Result<usize, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Random;
 
     #[test]
     fn frames_of_several_chunks_and_several_frames_are_one_text() {
@@ -115,12 +116,7 @@ mod tests {
     #[test]
     fn chunks_fit_into_hadoops_buffers() {
         // Noise makes a chunk longer by compression.
-        let mut random = 1u64;
-        let mut byte = || {
-            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (random >> 56) as u8
-        };
-        let noise: Vec<u8> = (0..1 << 20).map(|_| byte()).collect();
+        let noise = Random(1).bytes(1 << 20);
         for frames in [FrameCodec::Snappy, FrameCodec::Lz4] {
             let mut file = Vec::new();
             frames.compress(&noise, &mut file).unwrap();

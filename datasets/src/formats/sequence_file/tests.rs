@@ -105,18 +105,6 @@ fn header(file: &[u8]) -> Header {
     Header::read(&*MemoryBlob::shared("/in/a.seq", file, 256), 1 << 24).unwrap()
 }
 
-/// Random numbers that are the same in every run (xorshift).
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit as u64) as usize
-    }
-}
-
 #[test]
 fn every_kind_of_file_gives_its_texts_and_ids() {
     for sample in samples(9) {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::*;
+use crate::testing::Random;
 
 /// Makes a file with the bytes `bad` in the place of a record between good ones. Returns the offset of the
 /// bad record, and what was read.
@@ -139,23 +140,24 @@ fn a_file_cut_short_keeps_what_is_whole() {
 
 #[test]
 fn damage_is_seen_alike_by_all_pieces_and_by_both_readings() {
-    let mut dice = Dice(1);
+    let mut random = Random(1);
     for round in 0..40 {
         for mut file in files(12) {
             let header = header(&file);
-            for _ in 0..=dice.below(4) {
-                let at = header.end as usize + dice.below(file.len() - header.end as usize);
-                match dice.below(5) {
-                    0 => file[at] ^= 1 << dice.below(8),
-                    1 => file[at] = [0, 0xff, 0x7f][dice.below(3)],
-                    2 => drop(file.drain(at..(at + dice.below(30)).min(file.len() - 1))),
+            for _ in 0..=random.below(4) {
+                let at = header.end as usize + random.below(file.len() - header.end as usize);
+                match random.below(5) {
+                    0 => file[at] ^= 1 << random.below(8),
+                    1 => file[at] = [0, 0xff, 0x7f][random.below(3)],
+                    2 => drop(file.drain(at..(at + random.below(30)).min(file.len() - 1))),
                     3 => drop(file.splice(at..at, header.marker.into_iter().flatten())),
-                    _ => drop(file.splice(at..at, vec![0xff; dice.below(30)])),
+                    _ => drop(file.splice(at..at, vec![0xff; random.below(30)])),
                 }
             }
             let whole = read(&file, &[]);
             for _ in 0..6 {
-                let mut cuts: Vec<_> = (0..dice.below(6)).map(|_| dice.below(file.len()) as u64).collect();
+                let mut cuts: Vec<_> =
+                    (0..random.below(6)).map(|_| random.below(file.len()) as u64).collect();
                 cuts.sort_unstable();
                 assert_eq!(read(&file, &cuts), whole, "round {round}, cut at {cuts:?}");
             }

@@ -1,0 +1,9 @@
+//! Tests that no document is removed without proof, and that the answer is the same for any number of
+//! workers, order of the inputs and size of the splits.
+
+pub mod brute;
+mod corpora;
+mod invariance;
+mod output;
+mod statistics;
+mod zhou;

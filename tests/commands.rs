@@ -1,0 +1,10 @@
+//! Tests of the command line: wrong use, what is shown, and the commands other than `dedup`.
+
+mod cli;
+mod compare;
+mod guards;
+mod labels;
+mod pack;
+mod seeing;
+mod shown;
+mod tools;

@@ -1,0 +1,10 @@
+//! Tests that records come out as they went in, in every format, and that a bad record costs that record.
+
+mod codecs;
+mod hostile;
+mod input;
+mod names;
+mod office;
+mod parquet;
+pub mod sequence;
+mod text;
