@@ -17,7 +17,7 @@ use datasets::{FORMATS, Piece, Reading};
 use jieba_rs::Jieba;
 use operators::fingerprint::block_join::BlockJoin;
 use operators::fingerprint::hamming::Kernel;
-use operators::flow::{CandidateJoin, Each, Skew, shuffle};
+use operators::flow::{CandidateJoin, RecordSink, Skew, shuffle};
 use operators::method::{Search, SimHash, Spec};
 use operators::text::Cleaner;
 use operators::text::document_frequencies::Statistics;
@@ -201,7 +201,7 @@ fn dataflow_join(workers: usize, rows: Vec<Row<u64>>) -> (f64, usize) {
         let found = timed(|| {
             let mut join = CandidateJoin::new(search, Skew::default(), &SpillBudget::unused());
             for table in join.passes() {
-                let mut scan = |worker: &mut Worker, each: Each<Row<u64>>| {
+                let mut scan = |worker: &mut Worker, each: RecordSink<Row<u64>>| {
                     mine.iter().for_each(|row| each(worker, *row));
                     Ok::<(), operators::Error>(())
                 };

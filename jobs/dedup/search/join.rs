@@ -12,7 +12,7 @@ use operators::{Counting, FeatureCounts};
 use timely::worker::Worker;
 
 use super::CorpusSearch;
-use super::map::Copies;
+use super::map::IdenticalDocs;
 
 /// Part of the memory of a process that counters of features may fill, as a divisor. They are made before
 /// anything else is held.
@@ -27,7 +27,7 @@ impl CorpusSearch {
     pub(super) fn join<S: CandidateSearch>(
         &self,
         worker: &mut Worker,
-        copies: &Copies,
+        copies: &IdenticalDocs,
         search: S,
         section: impl Fn(&S::Pass) -> usize,
     ) -> Result<Candidates> {
@@ -59,7 +59,7 @@ impl CorpusSearch {
     pub(super) fn join_prefixes(
         &self,
         worker: &mut Worker,
-        copies: &Copies,
+        copies: &IdenticalDocs,
         rule: &Rule,
         counters: &FeatureCounters,
     ) -> Result<Candidates> {

@@ -52,9 +52,9 @@ impl NoField {
 }
 
 /// Documents of a worker that are identical to an earlier one, each with the first of them, sorted.
-pub(super) struct Copies(pub Vec<(DocId, DocId)>);
+pub(super) struct IdenticalDocs(pub Vec<(DocId, DocId)>);
 
-impl Copies {
+impl IdenticalDocs {
     /// Whether no earlier document is identical to this one.
     pub fn is_first(&self, doc: DocId) -> bool {
         self.0.binary_search_by_key(&doc, |copy| copy.0).is_err()
@@ -138,12 +138,12 @@ impl CorpusSearch {
 
     /// Collapses identical documents by their identities, which are the first section of the map output.
     /// Returns those of this worker that are identical to an earlier one.
-    pub(super) fn collapse(&self, worker: &mut Worker) -> Result<Copies> {
+    pub(super) fn collapse(&self, worker: &mut Worker) -> Result<IdenticalDocs> {
         // One holder for the identities of this worker, and two for those that come to it.
         let budget = self.spill.shared_by(3);
         let mut identities = ExternalSort::new(&budget);
         self.section(worker, 0, |_, frame| identities.extend(records(frame)))?;
-        Ok(Copies(collapse(worker, identities, &budget)?))
+        Ok(IdenticalDocs(collapse(worker, identities, &budget)?))
     }
 
     /// Calls `each` with every document of this worker's splits and its text, from the map output.

@@ -12,7 +12,7 @@ mod verify;
 mod zhou;
 
 pub use class_sums::ClassSums;
-pub use exchange::shuffle::{Each, Scan, Shuffle, shuffle};
+pub use exchange::shuffle::{RecordScan, RecordSink, Shuffle, shuffle};
 pub use exchange::sum::sum;
 pub use join::candidates::{CandidateJoin, Candidates};
 pub use join::identity::collapse;

@@ -6,7 +6,7 @@ mod dataflow;
 mod mapped;
 
 use operators::fingerprint::block_tables::tables;
-use operators::flow::{CandidateJoin, Candidates, Each, Retrieve, Skew, Verify};
+use operators::flow::{CandidateJoin, Candidates, RecordSink, Retrieve, Skew, Verify};
 use operators::hash;
 use operators::method::map_records::Words;
 use operators::method::zhou::retrieval::{COPIES, Comparisons, Retrieval, Sizes};
@@ -163,7 +163,7 @@ fn joined<S: CandidateSearch>(
 ) -> Candidates {
     for pass in join.passes() {
         let records = records(&pass);
-        let mut scan = |worker: &mut Worker, each: Each<S::Record>| {
+        let mut scan = |worker: &mut Worker, each: RecordSink<S::Record>| {
             records.iter().for_each(|record| each(worker, *record));
             Ok::<(), Error>(())
         };

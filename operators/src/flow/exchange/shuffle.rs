@@ -12,9 +12,9 @@ use crate::record::Record;
 use crate::{Error, ExternalSort, Sorted, SpillBudget};
 
 /// Takes one record after the other. The worker may let the engine work in between.
-pub type Each<'a, R> = &'a mut dyn FnMut(&mut Worker, R);
+pub type RecordSink<'a, R> = &'a mut dyn FnMut(&mut Worker, R);
 /// Gives the records that this worker has to send, the same each time that it is called.
-pub type Scan<'a, R, E> = &'a mut dyn FnMut(&mut Worker, Each<'_, R>) -> Result<(), E>;
+pub type RecordScan<'a, R, E> = &'a mut dyn FnMut(&mut Worker, RecordSink<'_, R>) -> Result<(), E>;
 
 /// Sends records to workers by key, and holds those that have arrived until they are taken. All workers must
 /// open the same shuffles in the same order, and finish each.
@@ -131,7 +131,7 @@ pub fn shuffle<R: Record>(
 pub(crate) fn shuffle_into<R: Record, E>(
     worker: &mut Worker,
     name: &str,
-    scan: Scan<'_, R, E>,
+    scan: RecordScan<'_, R, E>,
     key: impl Fn(&R) -> u64 + 'static,
     arrived: &mut Vec<R>,
 ) -> Result<(), E> {

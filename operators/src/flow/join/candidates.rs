@@ -4,7 +4,7 @@ use std::mem;
 
 use timely::worker::Worker;
 
-use crate::flow::exchange::shuffle::{Each, Scan, SortingShuffle, shuffle_into};
+use crate::flow::exchange::shuffle::{RecordScan, RecordSink, SortingShuffle, shuffle_into};
 use crate::flow::owner;
 use crate::flow::skew::heavy::{Heavy, Skew};
 use crate::flow::skew::pair_grid::{GridCell, in_tiles};
@@ -108,14 +108,14 @@ impl<S: CandidateSearch> CandidateJoin<S> {
         &mut self,
         worker: &mut Worker,
         pass: &S::Pass,
-        scan: Scan<'_, S::Record, E>,
+        scan: RecordScan<'_, S::Record, E>,
     ) -> Result<(), E> {
         // Records are scanned up to three times if keys may be heavy, so they are held if memory is unlimited.
         if S::PAIRWISE && self.of_records.budget().is_none() && worker.peers() > 1 {
             let mut sent = mem::take(&mut self.sent);
             sent.clear();
             scan(worker, &mut |_, record| sent.push(record))?;
-            let mut again = |worker: &mut Worker, each: Each<S::Record>| {
+            let mut again = |worker: &mut Worker, each: RecordSink<S::Record>| {
                 sent.iter().for_each(|record| each(worker, *record));
                 Ok::<(), E>(())
             };
@@ -134,7 +134,7 @@ impl<S: CandidateSearch> CandidateJoin<S> {
         &mut self,
         worker: &mut Worker,
         pass: &S::Pass,
-        scan: Scan<'_, S::Record, E>,
+        scan: RecordScan<'_, S::Record, E>,
         splits: u32,
     ) -> Result<(), E> {
         let of_pass = pass.clone();
@@ -149,7 +149,7 @@ impl<S: CandidateSearch> CandidateJoin<S> {
             false => Heavy::default(),
         };
         self.load.largest_bucket = self.load.largest_bucket.max(heavy.largest);
-        let mut light = |worker: &mut Worker, each: Each<S::Record>| {
+        let mut light = |worker: &mut Worker, each: RecordSink<S::Record>| {
             scan(worker, &mut |worker, record| {
                 if !heavy.has(key(&record)) {
                     each(worker, record);
@@ -163,7 +163,7 @@ impl<S: CandidateSearch> CandidateJoin<S> {
         if heavy.none() {
             return Ok(());
         }
-        let mut scan = |worker: &mut Worker, each: Each<S::Record>| {
+        let mut scan = |worker: &mut Worker, each: RecordSink<S::Record>| {
             scan(worker, &mut |worker, record| {
                 if heavy.has(key(&record)) {
                     each(worker, record);
@@ -173,7 +173,7 @@ impl<S: CandidateSearch> CandidateJoin<S> {
         if let Some(narrower) = self.search.narrower(pass).filter(|_| splits > 0) {
             let mut records = Spool::new(&self.of_holder);
             scan(worker, &mut |_, record| records.push(S::doc(&record), &[record]))?;
-            let mut again = |worker: &mut Worker, each: Each<S::Record>| {
+            let mut again = |worker: &mut Worker, each: RecordSink<S::Record>| {
                 records.scan(|_, record| {
                     each(worker, record[0]);
                     Ok::<(), E>(())
@@ -193,7 +193,7 @@ impl<S: CandidateSearch> CandidateJoin<S> {
         &mut self,
         worker: &mut Worker,
         pass: &S::Pass,
-        scan: Scan<'_, S::Record, E>,
+        scan: RecordScan<'_, S::Record, E>,
     ) -> Result<(), E> {
         let of_pass = pass.clone();
         let key = move |record: &S::Record| hash::spread(S::key(&of_pass, record));
@@ -211,7 +211,7 @@ impl<S: CandidateSearch> CandidateJoin<S> {
         worker: &mut Worker,
         pass: &S::Pass,
         bytes: usize,
-        scan: Scan<'_, S::Record, E>,
+        scan: RecordScan<'_, S::Record, E>,
     ) -> Result<(), E> {
         let to = |(key, _): &(u64, S::Record)| hash::spread(*key);
         let mut shuffle = SortingShuffle::new(worker, "Key", to, ExternalSort::new(&self.of_records));
@@ -271,7 +271,7 @@ mod tests {
             let spill = SpillBudget::new(&std::env::temp_dir(), budget);
             let search = MinHash { bands: 1, rows: 1, seed: 0 };
             let mut join = CandidateJoin::new(search, Skew::default(), &spill);
-            let mut scan = |worker: &mut Worker, each: Each<(u64, DocId)>| {
+            let mut scan = |worker: &mut Worker, each: RecordSink<(u64, DocId)>| {
                 (0..2 * sharing).skip(index).step_by(peers).for_each(|i| each(worker, record(i)));
                 Ok::<(), Error>(())
             };

@@ -3,7 +3,7 @@
 
 use timely::worker::Worker;
 
-use crate::flow::exchange::shuffle::{Scan, SortingShuffle};
+use crate::flow::exchange::shuffle::{RecordScan, SortingShuffle};
 use crate::record::{DocId, Pair, Record};
 use crate::{Error, ExternalSort, SpillBudget, hash};
 
@@ -94,7 +94,7 @@ pub(crate) fn in_tiles<R: Record + Ord, E: From<Error>>(
     worker: &mut Worker,
     spill: &SpillBudget,
     (rows, fit): (impl Fn(&R) -> u64, Option<u64>),
-    scan: Scan<'_, R, E>,
+    scan: RecordScan<'_, R, E>,
     (key, doc): (impl Fn(&R) -> u64, impl Fn(&R) -> DocId),
     mut each: impl FnMut(&mut [R], GridCell),
 ) -> Result<(), E> {
