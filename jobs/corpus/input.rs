@@ -11,7 +11,7 @@ use operators::text::features::Lexicon;
 use serde::{Deserialize, Serialize};
 
 use super::plan::Plan;
-use super::splits;
+use super::splits::{self, SplitReader};
 use crate::cli::configuration::{optional_text, text};
 use crate::cli::exit::WrongUse;
 use crate::cli::values::{OnBadText, lexicon, record_size, size};
@@ -144,13 +144,13 @@ impl Census {
             (&progress, Stage::Count),
             |at, number, split| {
                 let mut census = Census::default();
-                let without = splits::read(number, split, &input.reading, at, |batch| {
+                let mut reader = SplitReader::new(number, split, &input.reading, at);
+                while let Some(mut batch) = reader.next()? {
                     census.documents += batch.docs().len() as u64;
                     census.text_bytes += batch.text_bytes() as u64;
                     census.rejected += batch.take_rejects().len() as u64;
-                    Ok(())
-                })?;
-                Ok((census, without))
+                }
+                Ok((census, reader.without_field()))
             },
         )?;
         for (census, without) in counts {
@@ -220,15 +220,15 @@ impl Input {
             |at, number, unread| {
                 let mut found = Vec::new();
                 if split(number) {
-                    splits::read(number, unread, &self.reading, at, |batch| {
+                    let mut reader = SplitReader::new(number, unread, &self.reading, at);
+                    while let Some(batch) = reader.next()? {
                         let docs = batch.docs().filter(|doc| document(doc.doc, doc.id));
                         found.extend(docs.map(|doc| InputDocument {
                             place: doc.doc,
                             id: doc.id.to_owned(),
                             text: doc.text.to_owned(),
                         }));
-                        Ok(())
-                    })?;
+                    }
                 }
                 Ok(found)
             },

@@ -1,14 +1,15 @@
-//! Reads the splits of this worker, batch by batch: the loop that every reading of the corpus shares.
+//! Reads the splits of this worker, batch by batch, for every reading of the corpus.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use anyhow::{Result, anyhow};
 use cluster::Group;
-use datasets::{Error, Reading};
+use datasets::{Error, Reader, Reading};
 use operators::DocBatch;
 
-use super::plan::{Plan, Split};
+use super::plan::{Plan, Sample, Split};
+
 use crate::progress::{Progress, Stage, StageTimer};
 
 /// Returns the splits that worker `index` of `peers` reads: every `peers`-th one, from `index` on.
@@ -61,57 +62,85 @@ pub(crate) fn each_split<T: Send>(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Reads a split, and calls `each` with every batch of documents. Documents outside the sample of the split
-/// are left out.
+/// Reads a split, batch by batch. Documents outside the sample of the split are left out.
 ///
 /// An error in the data ends the reading of a piece and counts as one rejected record. A file that cannot be
-/// opened is one rejected record, however many pieces it has. Returns the first error of a file, or of a
-/// record, that lacks the fields asked for.
-pub(crate) fn read(
+/// opened is one rejected record, however many pieces it has.
+pub(crate) struct SplitReader<'a> {
     number: u32,
-    split: &Split,
-    reading: &Reading,
-    at: &StageTimer,
-    mut each: impl FnMut(&mut DocBatch) -> Result<()>,
-) -> Result<Option<Error>> {
-    let (mut next, mut without_field) = (0, None);
-    let mut sample = split.sample.clone();
-    for unopened in &split.pieces {
-        let piece = unopened.open()?;
-        let mut batch = DocBatch::new(number, next);
-        let mut reader = match split.format.open(&piece, reading) {
-            Ok(reader) => reader,
-            Err(error) => {
-                let field = end(error, unopened.speaks_for_file().then_some(&mut batch))?;
-                without_field = without_field.or(field);
-                let first = std::mem::replace(&mut next, batch.next_record());
-                at.read(batch.next_record() - first, 0);
-                each(&mut batch)?;
-                at.done(unopened.bytes());
-                continue;
-            }
-        };
-        let mut more = true;
-        while more {
-            more = match reader.fill(&mut batch) {
-                Ok(more) => more,
-                Err(error) => {
-                    without_field = without_field.or(end(error, Some(&mut batch))?);
-                    false
-                }
-            };
-            let first = std::mem::replace(&mut next, batch.next_record());
-            at.read(batch.next_record() - first, batch.text_bytes() as u64);
-            if let Some(sample) = &mut sample {
-                batch.retain(|doc| sample.holds(doc));
-            }
-            each(&mut batch)?;
-            batch = DocBatch::new(number, next);
-        }
-        without_field = without_field.or_else(|| reader.without_field());
-        at.done(unopened.bytes());
+    split: &'a Split,
+    reading: &'a Reading,
+    at: &'a StageTimer<'a>,
+    sample: Option<Sample>,
+    /// Number of pieces that were opened.
+    opened: usize,
+    /// Reader of the last of them, until its end.
+    reader: Option<Box<dyn Reader>>,
+    /// Ordinal of the next record.
+    next_record: u64,
+    without_field: Option<Error>,
+}
+
+impl<'a> SplitReader<'a> {
+    /// Begins to read a split.
+    pub fn new(number: u32, split: &'a Split, reading: &'a Reading, at: &'a StageTimer<'a>) -> Self {
+        let sample = split.sample.clone();
+        let (opened, reader, next_record, without_field) = (0, None, 0, None);
+        SplitReader { number, split, reading, at, sample, opened, reader, next_record, without_field }
     }
-    Ok(without_field)
+
+    /// Returns the next batch, or `None` at the end of the split.
+    pub fn next(&mut self) -> Result<Option<DocBatch>> {
+        let mut batch = DocBatch::new(self.number, self.next_record);
+        let end = match self.reader.take() {
+            Some(reader) => self.fill(reader, &mut batch)?,
+            None => match self.split.pieces.get(self.opened) {
+                Some(_) => self.open(&mut batch)?,
+                None => return Ok(None),
+            },
+        };
+        let records = batch.next_record() - self.next_record;
+        self.next_record = batch.next_record();
+        self.at.read(records, batch.text_bytes() as u64);
+        if end {
+            self.at.done(self.split.pieces[self.opened - 1].bytes());
+        }
+        if let Some(sample) = &mut self.sample {
+            batch.retain(|doc| sample.holds(doc));
+        }
+        Ok(Some(batch))
+    }
+
+    /// Returns the first error of a file, or of a record, that lacks the fields asked for.
+    pub fn without_field(self) -> Option<Error> {
+        self.without_field
+    }
+
+    /// Opens the next piece, and returns whether it ends at once, because it cannot be opened.
+    fn open(&mut self, batch: &mut DocBatch) -> Result<bool> {
+        let piece = &self.split.pieces[self.opened];
+        self.opened += 1;
+        match self.split.format.open(&piece.open()?, self.reading) {
+            Ok(reader) => self.fill(reader, batch),
+            Err(error) => {
+                let field = end(error, piece.speaks_for_file().then_some(batch))?;
+                self.without_field = self.without_field.take().or(field);
+                Ok(true)
+            }
+        }
+    }
+
+    /// Fills a batch, and returns whether the piece ends.
+    fn fill(&mut self, mut reader: Box<dyn Reader>, batch: &mut DocBatch) -> Result<bool> {
+        let (more, field) = match reader.fill(batch) {
+            Ok(true) => (true, None),
+            Ok(false) => (false, reader.without_field()),
+            Err(error) => (false, end(error, Some(batch))?.or_else(|| reader.without_field())),
+        };
+        self.without_field = self.without_field.take().or(field);
+        self.reader = more.then_some(reader);
+        Ok(!more)
+    }
 }
 
 /// Handles the error that ends a piece, of which no more is to be read. An error in the data becomes a reject

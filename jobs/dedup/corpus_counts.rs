@@ -11,11 +11,11 @@ use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use bytes::Bytes;
 use cluster::{Group, Stores};
 use datasets::Reading;
+use operators::hash;
 use operators::method::Spec;
 use operators::text::Cleaner;
 use operators::text::document_frequencies::{Count, Statistics};
 use operators::text::features::{Features, Lexicon};
-use operators::{DocBatch, hash};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::Compression;
@@ -25,7 +25,7 @@ use parquet::file::properties::WriterProperties;
 use super::finished::whole;
 use crate::cli::exit::WrongUse;
 use crate::corpus::plan::Plan;
-use crate::corpus::splits;
+use crate::corpus::splits::{self, SplitReader};
 use crate::output::OutputFolder;
 use crate::progress::{Progress, Stage};
 
@@ -117,11 +117,13 @@ pub(crate) fn count(
         at.enter(Stage::Count);
         for (number, split) in splits::splits_of(plan, worker, group.all_workers()) {
             // The map stage reads these records again, and reports what cannot be read.
-            let each = |batch: &mut DocBatch| {
-                count.batch(batch);
-                Ok(())
-            };
-            at.split(number, split.uri(), || splits::read(number, split, reading, &at, each))?;
+            at.split(number, split.uri(), || {
+                let mut reader = SplitReader::new(number, split, reading, &at);
+                while let Some(batch) = reader.next()? {
+                    count.batch(&batch);
+                }
+                Ok::<_, anyhow::Error>(())
+            })?;
         }
         Ok::<_, anyhow::Error>(count.finish())
     };

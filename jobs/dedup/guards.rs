@@ -13,7 +13,7 @@ use operators::{DocId, Member};
 use super::search::SearchResult;
 use crate::cli::exit::{Guarded, WrongUse};
 use crate::corpus::plan::Plan;
-use crate::corpus::splits;
+use crate::corpus::splits::{self, SplitReader};
 use crate::output::map_output::MapOutputs;
 use crate::progress::{Progress, Stage};
 
@@ -162,7 +162,8 @@ impl Guards {
                     // This reading asks for another field, so it may accept records that the run has
                     // rejected.
                     let mut rejects = outputs.open_rejects(number)?;
-                    splits::read(number, split, &reading, at, |batch| {
+                    let mut reader = SplitReader::new(number, split, &reading, at);
+                    while let Some(batch) = reader.next()? {
                         for doc in batch.docs() {
                             if rejects.pass(doc.doc)? {
                                 continue;
@@ -174,8 +175,7 @@ impl Guards {
                             source.docs += 1;
                             source.removed += u64::from(removed.binary_search(&doc.doc).is_ok());
                         }
-                        Ok(())
-                    })?;
+                    }
                 }
                 Ok(sources)
             },

@@ -12,7 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::training::Trained;
 use crate::corpus::plan::{Plan, Split};
-use crate::corpus::splits;
+use crate::corpus::splits::{self, SplitReader};
 use crate::output::map_output::MapOutputs;
 use crate::output::rejects::{Rejects, SplitRejectsWriter};
 use crate::progress::{Progress, Stage, StageTimer};
@@ -84,7 +84,8 @@ impl Testing<'_> {
         let mut cleaner = self.cleaner.clone();
         let classes = &self.trained.classes;
         let mut rejects = SplitRejectsWriter::new(self.outputs, number);
-        let without_field = splits::read(number, split, self.reading, at, |batch| {
+        let mut reader = SplitReader::new(number, split, self.reading, at);
+        while let Some(mut batch) = reader.next()? {
             let unread = batch.take_rejects();
             unread
                 .iter()
@@ -114,9 +115,8 @@ impl Testing<'_> {
                 label,
                 nearest,
             }));
-            Ok(())
-        })?;
-        tested.without_field = without_field;
+        }
+        tested.without_field = reader.without_field();
         tested.rejects = rejects.finish()?;
         Ok(tested)
     }

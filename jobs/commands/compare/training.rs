@@ -10,11 +10,11 @@ use operators::classify::{ClassSum, Classes, Division, counts};
 use operators::flow::ClassSums;
 use operators::text::Cleaner;
 use operators::text::features::Features;
-use operators::{DocBatch, DocId, hash};
+use operators::{DocId, hash};
 use timely::worker::Worker;
 
 use crate::corpus::plan::Plan;
-use crate::corpus::splits;
+use crate::corpus::splits::{self, SplitReader};
 use crate::output::map_output::MapOutputs;
 use crate::output::rejects::{Rejects, SplitRejectsWriter};
 use crate::progress::{Progress, Stage};
@@ -93,30 +93,31 @@ impl Training {
         at.enter(Stage::Map);
         for (number, split) in splits::splits_of(&self.plan, index, peers) {
             let mut rejects = SplitRejectsWriter::new(&self.outputs, number);
-            let each = |batch: &mut DocBatch| {
-                part.read.docs += batch.docs().len() as u64;
-                part.read.text_bytes += batch.text_bytes() as u64;
-                part.read.replaced += batch.replaced();
-                rejects.take(batch)?;
-                for doc in batch.docs() {
-                    let Some(label) = label(doc.id, self.folders) else {
-                        part.read.unlabelled += 1;
-                        continue;
-                    };
-                    let class = hash::bytes(label.as_bytes());
-                    let (_, training) = part.labels.entry(class).or_insert_with(|| (label.to_owned(), 0));
-                    if self.division.tests(doc.text) {
-                        part.tests.push((doc.doc, class));
-                    } else {
-                        *training += 1;
-                        sums.add(class, &counts(&self.features, cleaner.clean(doc.text)));
+            let without = at.split(number, split.uri(), || {
+                let mut reader = SplitReader::new(number, split, &self.reading, &at);
+                while let Some(mut batch) = reader.next()? {
+                    part.read.docs += batch.docs().len() as u64;
+                    part.read.text_bytes += batch.text_bytes() as u64;
+                    part.read.replaced += batch.replaced();
+                    rejects.take(&mut batch)?;
+                    for doc in batch.docs() {
+                        let Some(label) = label(doc.id, self.folders) else {
+                            part.read.unlabelled += 1;
+                            continue;
+                        };
+                        let class = hash::bytes(label.as_bytes());
+                        let (_, training) = part.labels.entry(class).or_insert_with(|| (label.to_owned(), 0));
+                        if self.division.tests(doc.text) {
+                            part.tests.push((doc.doc, class));
+                        } else {
+                            *training += 1;
+                            sums.add(class, &counts(&self.features, cleaner.clean(doc.text)));
+                        }
                     }
+                    sums.round(worker);
                 }
-                sums.round(worker);
-                Ok(())
-            };
-            let read = || splits::read(number, split, &self.reading, &at, each);
-            let without = at.split(number, split.uri(), read)?;
+                Ok(reader.without_field())
+            })?;
             part.rejects.join(rejects.finish()?);
             let without = without.map(|error| (number, error));
             part.read.without_field = part.read.without_field.take().or(without);

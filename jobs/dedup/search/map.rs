@@ -10,7 +10,7 @@ use timely::worker::Worker;
 
 use super::{CorpusSearch, SearchResult};
 use crate::corpus::plan::Split;
-use crate::corpus::splits;
+use crate::corpus::splits::{self, SplitReader};
 use crate::output::rejects::{RejectLimit, Rejects};
 use crate::progress::{Stage, StageTimer};
 
@@ -100,7 +100,8 @@ impl CorpusSearch {
         let split = &split.noting();
         let mut head = Head { secret, ..Head::default() };
         let mut writer = self.outputs.create(number, mapper.sections())?;
-        let without = splits::read(number, split, &self.reading, at, |batch| {
+        let mut reader = SplitReader::new(number, split, &self.reading, at);
+        while let Some(mut batch) = reader.next()? {
             head.docs += batch.docs().len() as u64;
             head.text_bytes += batch.text_bytes() as u64;
             head.replaced += batch.replaced();
@@ -111,9 +112,9 @@ impl CorpusSearch {
             }
             limit.count(rejects.len() as u64, rejects.first())?;
             batch.docs().for_each(|doc| mapper.map(&doc, writer.sections()));
-            writer.write()
-        })?;
-        head.without_field = without.and_then(|error| NoField::of(number, error));
+            writer.write()?;
+        }
+        head.without_field = reader.without_field().and_then(|error| NoField::of(number, error));
         head.sums = split.sums();
         writer.finish(&head)?;
         Ok(head)

@@ -105,7 +105,16 @@ fn append<T>(all: &mut Vec<T>, part: Vec<T>) {
 impl CorpusSearch {
     /// Maps the splits of this process, searches on all workers, and joins the results of this process.
     pub fn run(self, method: Method) -> Result<SearchResult> {
-        let mapped = self.map_by(&method)?;
+        let Method { cleaner, search, rule, verified } = method.clone();
+        let by_text = Some(self.secret).filter(|_| verified);
+        let mapped = match search {
+            Search::Nothing => self.map(&Identities::new(cleaner, self.secret)),
+            Search::SimHash64(simhash) => self.map(&Fingerprints::new(cleaner, simhash, by_text)),
+            Search::SimHash128(simhash) => self.map(&Fingerprints::new(cleaner, simhash, by_text)),
+            Search::Bands(minhash) => self.map(&Bands::new(cleaner, rule, minhash, self.secret)),
+            Search::Prefix => self.map(&Texts::new(cleaner, self.secret)),
+            Search::Zhou(zhou) => self.map(&Words::new(cleaner, zhou)),
+        }?;
         let counters = self.feature_counters(&method);
         let cluster = Arc::clone(&self.cluster);
         let (spill, progress) = (self.spill.clone(), Arc::clone(&self.progress));
@@ -119,20 +128,6 @@ impl CorpusSearch {
         })?;
         progress.spilled_bytes.fetch_add(spill.spilled().bytes, Ordering::Relaxed);
         Ok(SearchResult::join([mapped].into_iter().chain(parts)))
-    }
-
-    /// Maps the splits of this process to what the search of the method needs.
-    fn map_by(&self, method: &Method) -> Result<SearchResult> {
-        let Method { cleaner, search, rule, verified } = method.clone();
-        let by_text = Some(self.secret).filter(|_| verified);
-        match search {
-            Search::Nothing => self.map(&Identities::new(cleaner, self.secret)),
-            Search::SimHash64(simhash) => self.map(&Fingerprints::new(cleaner, simhash, by_text)),
-            Search::SimHash128(simhash) => self.map(&Fingerprints::new(cleaner, simhash, by_text)),
-            Search::Bands(minhash) => self.map(&Bands::new(cleaner, rule, minhash, self.secret)),
-            Search::Prefix => self.map(&Texts::new(cleaner, self.secret)),
-            Search::Zhou(zhou) => self.map(&Words::new(cleaner, zhou)),
-        }
     }
 
     /// Finds the matches of this worker in the map output: collapses identical documents, finds candidates

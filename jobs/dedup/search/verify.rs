@@ -11,7 +11,7 @@ use timely::worker::Worker;
 use super::{CorpusSearch, SearchResult};
 use crate::corpus::doc_ids::NameSpool;
 use crate::corpus::plan::Split;
-use crate::corpus::splits;
+use crate::corpus::splits::{self, SplitReader};
 use crate::progress::StageTimer;
 
 /// Source from which documents are read again.
@@ -133,14 +133,14 @@ impl CorpusSearch {
         mut each: impl FnMut(&mut Worker, StoredText) -> Result<()>,
     ) -> Result<()> {
         at.split(number, split.uri(), || {
-            splits::read(number, split, &self.reading, at, |batch| {
-                let mut docs = batch.docs();
-                docs.try_for_each(|doc| {
+            let mut reader = SplitReader::new(number, split, &self.reading, at);
+            while let Some(batch) = reader.next()? {
+                batch.docs().try_for_each(|doc| {
                     let chars = doc.text.chars().count() as u64;
                     each(worker, StoredText { doc: doc.doc, id: doc.id, chars, text: doc.text })
-                })
-            })
-        })?;
-        Ok(())
+                })?;
+            }
+            Ok(())
+        })
     }
 }
