@@ -16,7 +16,7 @@
 //! ```
 //!
 //! Source: Hadoop's "magic" S3A committer keeps the pending uploads of a task in one object; see
-//! docs/design/0009.
+//! docs/design/0033.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};

@@ -23,7 +23,7 @@
 //! ```
 //!
 //! Had A been killed before it decided, B would do only the splits that A has not finished. The order of all
-//! steps and the reasons are in docs/design/0020.
+//! steps and the reasons are in docs/design/0020, 0046 and 0047.
 
 mod bundles;
 mod by_rename;

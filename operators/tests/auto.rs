@@ -1,4 +1,5 @@
-//! `auto` cleans and compares as docs/design/0013 says: cases worked out by another implementation of the rule.
+//! `auto` cleans and compares as docs/design/0013 and 0037 say: cases worked out by another implementation of
+//! the rule.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, where a panic is a failure")]
 

@@ -1,4 +1,4 @@
-"""Judges `auto` by its own similarity, stated again here after docs/design/0013-auto.md and applied to every pair.
+"""Judges `auto` by its own similarity, stated again here after docs/design/0013-auto.md and 0037-cleaning-of-auto.md, and applied to every pair.
 
     auto.py sample CORPUS.parquet FOLDER    up to 5,000 documents of each source, a file for each
     auto.py judge FOLDER OUTPUTS            what dedup-job made of each file with --pairs all, in OUTPUTS/SOURCE

@@ -90,7 +90,7 @@ pub enum Overlap {
     /// Number of elements of the union.
     Jaccard,
     /// Number of elements of the smaller set, or a quarter of the larger one if that is more, so that a title
-    /// page is no revision of the book. Source: docs/design/0013.
+    /// page is no revision of the book. Source: docs/design/0036.
     Revision,
 }
 

@@ -29,7 +29,7 @@ pub enum Clean {
     #[default]
     Nfkc,
     /// The words of the author in lower case: letters and digits alone, without markup, links, topics, names
-    /// and particles. Source: docs/design/0013.
+    /// and particles. Source: docs/design/0037.
     Post,
     /// URLs, @names, emoji and the `//@name:` tail of a repost are cut out, unless nothing would be left;
     /// then the text is cleaned as by `Nfkc`. Source: Zhou 2017, section 2.

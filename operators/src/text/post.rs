@@ -1,5 +1,5 @@
 //! The cleaning of `auto`: the words that the author of a post, or of any text, wrote. The steps and their
-//! reasons are in docs/design/0013.
+//! reasons are in docs/design/0037.
 
 use std::sync::Arc;
 
