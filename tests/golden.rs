@@ -156,7 +156,9 @@ fn stable(text: &str, folder: &Folder) -> String {
         // Only the names are left of the table of stages.
         in_table = begin.starts_with("stage ") || (in_table && !begin.is_empty() && line.starts_with("    "));
         if in_table {
-            return format!("    {}\n", begin.split_whitespace().next().unwrap_or_default());
+            let name = begin.split_whitespace().next().unwrap_or_default();
+            // The start is listed only where it takes long.
+            return if name == "start" { String::new() } else { format!("    {name}\n") };
         }
         // How often progress is shown depends on the machine.
         if line.ends_with(" s left") {

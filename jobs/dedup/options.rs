@@ -18,17 +18,7 @@ use crate::output::tables::PairsOf;
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct DedupOptions {
     /// Method and parameters, such as auto, jaccard:0.8 or simhash:hamming=6,features=char:5
-    ///
-    /// auto (revisions, short=T, long=T, search=exact|minhash) finds what a reader calls the same text, short
-    /// or long. jaccard:T (features=jieba|char:N|word:N|unit:N, clean=none|nfkc|post|weibo) finds every pair
-    /// of texts whose sets of features are similar. minhash (jaccard=T, bands, rows, seed, features, clean)
-    /// finds nearly all of these pairs, in less memory. simhash (bits=32|64|128, hamming=0..15, blocks=N,
-    /// features, weights=tf|tfidf|rank5, clean) finds every pair of fingerprints within the distance; weights
-    /// other than tf take one more reading of the corpus. manku2007 is simhash with weights=tfidf. exact
-    /// (clean) finds equal texts. zhou2017 (k=2..8, threshold=1+0.2k, retrieval=linear|bucket|recursive,
-    /// fold=upper|lower, features, clean) compares fingerprints and shared words together, and deletes as it
-    /// compares.
-    #[arg(long, value_name = "SPEC", default_value = "auto")]
+    #[arg(long, value_name = "SPEC", default_value = "auto", long_help = method_help())]
     #[serde(with = "text")]
     pub method: Spec,
     /// Compare the features of every candidate pair: jaccard:T, or none
@@ -60,6 +50,12 @@ pub(crate) struct DedupOptions {
     /// By default the statistics are counted in the input. They are kept in OUTPUT/statistics either way.
     #[arg(long, value_name = "PATH")]
     pub statistics: Option<String>,
+}
+
+/// Returns the whole help of `--method`.
+fn method_help() -> String {
+    let first = "Method and parameters, such as auto, jaccard:0.8 or simhash:hamming=6,features=char:5";
+    format!("{first}\n\n{}", Spec::help())
 }
 
 /// Rule for the document that stays of two that match.

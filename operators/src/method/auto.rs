@@ -4,12 +4,14 @@
 use std::fmt;
 
 use super::Method;
+use super::curve::{Cost, Curve};
 use super::jaccard::{SetSearch, store_least};
 use super::parameters::{Parameters, WrongParameter, store};
 use crate::Error;
 use crate::sets::minhash::MinHash;
 use crate::sets::similarity::{Overlap, Similarity};
 use crate::sets::{Rule, Short};
+use crate::text::document_frequencies::Statistics;
 use crate::text::features::{FeatureSpec, Features, Lexicon};
 use crate::text::{Clean, Cleaner};
 
@@ -38,31 +40,9 @@ pub struct AutoSpec {
 }
 
 impl AutoSpec {
-    /// Cleaning of the texts.
-    pub const CLEAN: Clean = Clean::Post;
-
-    /// Chooses the search for a corpus of `bytes` bytes, unless the user asked for one.
-    pub fn for_corpus(self, bytes: u64) -> Self {
-        let few_missed = self.short.min(self.long) >= BANDS_LEAST && !self.revisions;
-        let fits = bytes <= EXACT_BYTES || !few_missed;
-        let search = self.search.unwrap_or(if fits { SetSearch::Prefix } else { SetSearch::Bands(BANDS) });
-        AutoSpec { search: Some(search), ..self }
-    }
-
     /// Returns the search for candidates.
     pub fn search(&self) -> SetSearch {
         self.search.unwrap_or(SetSearch::Prefix)
-    }
-
-    /// Makes the method.
-    pub(super) fn method(&self, lexicon: &Lexicon) -> Result<Method, Error> {
-        let features = |spec| Features::new(spec, lexicon);
-        let short =
-            Short { features: features(FeatureSpec::Units(2))?, below: SHORT_BIGRAMS, least: self.short };
-        let overlap = if self.revisions { Overlap::Revision } else { Overlap::Jaccard };
-        let rule =
-            Rule { short: Some(short), ..Rule::new(features(FeatureSpec::Chars(5))?, overlap, self.long) };
-        Ok(Method { cleaner: Cleaner::new(Self::CLEAN), search: self.search().into(), rule, verified: true })
     }
 }
 
@@ -106,6 +86,54 @@ impl Parameters for AutoSpec {
             _ => Ok(()),
         }
     }
+
+    fn help(&self) -> &'static str {
+        "auto (revisions, short=T, long=T, search=exact|minhash) finds what a reader calls the same \
+         text, short or long."
+    }
+
+    fn choose_for_corpus(&mut self, bytes: u64) {
+        let few_missed = self.short.min(self.long) >= BANDS_LEAST && !self.revisions;
+        let fits = bytes <= EXACT_BYTES || !few_missed;
+        self.search.get_or_insert(if fits { SetSearch::Prefix } else { SetSearch::Bands(BANDS) });
+    }
+
+    fn clean(&self) -> Clean {
+        Clean::Post
+    }
+
+    fn features(&self) -> Option<FeatureSpec> {
+        None
+    }
+
+    fn measures(&self) -> bool {
+        true
+    }
+
+    fn thresholds(&mut self) -> Vec<&mut Similarity> {
+        vec![&mut self.short, &mut self.long]
+    }
+
+    fn method(&self, lexicon: &Lexicon, _: &Statistics, _: Option<Similarity>) -> Result<Method, Error> {
+        let features = |spec| Features::new(spec, lexicon);
+        let short =
+            Short { features: features(FeatureSpec::Units(2))?, below: SHORT_BIGRAMS, least: self.short };
+        let overlap = if self.revisions { Overlap::Revision } else { Overlap::Jaccard };
+        let rule =
+            Rule { short: Some(short), ..Rule::new(features(FeatureSpec::Chars(5))?, overlap, self.long) };
+        let search = self.search().into();
+        Ok(Method { cleaner: Cleaner::new(self.clean()), search, rule, verified: true })
+    }
+
+    fn curve(&self) -> Curve {
+        let curve = self.search().curve(self.long);
+        let because = format!("{}; pairs with a short text: from {} on", curve.because, self.short);
+        Curve { of: "similarity of two long texts", because, ..curve }
+    }
+
+    fn cost(&self) -> Cost {
+        self.search().cost()
+    }
 }
 
 impl fmt::Display for AutoSpec {
@@ -133,7 +161,8 @@ mod tests {
                 let (key, value) = word.split_once('=').unwrap_or((word, ""));
                 assert!(parsed.set(key, value).is_ok(), "{word}");
             });
-            parsed.for_corpus(bytes).search()
+            parsed.choose_for_corpus(bytes);
+            parsed.search()
         };
         assert_eq!(search("", EXACT_BYTES), SetSearch::Prefix);
         assert_eq!(search("", EXACT_BYTES + 1), SetSearch::Bands(BANDS));

@@ -3,7 +3,7 @@
 
 use std::f64::consts::PI;
 
-use super::{SetSearch, Spec};
+use super::SetSearch;
 use crate::sets::minhash::MinHash;
 use crate::sets::similarity::Similarity;
 
@@ -13,10 +13,10 @@ pub struct Curve {
     pub of: &'static str,
     /// Reason why the chance is what it is.
     pub because: String,
-    chance: Chance,
+    pub(super) chance: Chance,
 }
 
-type Chance = Box<dyn Fn(f64) -> f64>;
+pub(super) type Chance = Box<dyn Fn(f64) -> f64>;
 
 impl Curve {
     /// Returns the chance at a similarity between 0 and 1.
@@ -34,68 +34,29 @@ pub struct Cost {
     pub feature: u64,
 }
 
-impl Spec {
-    /// Returns the memory that a search holds. Sources: the comments of [`crate::flow`] and its parts.
-    pub fn cost(&self) -> Cost {
-        let of_sets = |search| match search {
+impl Cost {
+    /// Memory of a search by fingerprints.
+    pub(super) const FINGERPRINTS: Cost = Cost { document: 64, feature: 0 };
+}
+
+impl SetSearch {
+    pub(super) fn cost(self) -> Cost {
+        match self {
             SetSearch::Prefix => Cost { document: 112, feature: 4 },
             SetSearch::Bands(MinHash { bands, .. }) => {
                 Cost { document: 64 + 8 * u64::from(bands), feature: 0 }
             }
-        };
-        match self {
-            Spec::SimHash(_) | Spec::Exact(_) => Cost { document: 64, feature: 0 },
-            Spec::Auto(spec) => of_sets(spec.search()),
-            Spec::Jaccard(_) => of_sets(SetSearch::Prefix),
-            Spec::MinHash(spec) => of_sets(SetSearch::Bands(spec.minhash)),
-            // The search also holds the words that no other document has.
-            Spec::Zhou(_) => Cost { document: 64, feature: 8 },
         }
     }
 
-    /// Returns the S-curve of the method.
-    pub fn curve(&self) -> Curve {
+    /// Returns the curve for texts that match from `least` on.
+    pub(super) fn curve(self, least: Similarity) -> Curve {
         match self {
-            Spec::SimHash(spec) => {
-                let (bits, limit) = (spec.bits, spec.hamming);
-                Curve {
-                    of: "cosine of the texts' weighted features",
-                    because: "each bit differs with the chance of the angle over pi (exact for random hyperplanes; \
-                              features that are few make it coarser)"
-                        .to_owned(),
-                    chance: Box::new(move |cosine| within(bits, limit, cosine)),
-                }
-            }
-            Spec::Auto(spec) => {
-                let short = format!("pairs with a short text: from {} on", spec.short);
-                let (because, chance): (_, Chance) = match spec.search() {
-                    SetSearch::Prefix => (EXACT.to_owned(), step(spec.long)),
-                    SetSearch::Bands(minhash) => {
-                        (banded(&minhash), Box::new(move |similarity| minhash.probability(similarity)))
-                    }
-                };
-                Curve { of: "similarity of two long texts", because: format!("{because}; {short}"), chance }
-            }
-            Spec::Jaccard(spec) => Curve { of: JACCARD, because: EXACT.to_owned(), chance: step(spec.least) },
-            Spec::MinHash(spec) => {
-                let minhash = spec.minhash;
-                Curve {
-                    of: JACCARD,
-                    because: banded(&minhash),
-                    chance: Box::new(move |similarity| minhash.probability(similarity)),
-                }
-            }
-            Spec::Zhou(_) => Curve {
-                of: "cosine of the texts' words, by their number in the text",
-                because: "two are compared if they agree on 8 bits of a copy (of 32 independent bits; the upper half \
-                          nearly repeats the lower, so rather less), and kept if Sim reaches the threshold"
-                    .to_owned(),
-                chance: Box::new(|cosine| 1.0 - (1.0 - within(8, 0, cosine)).powi(4)),
-            },
-            Spec::Exact(_) => Curve {
-                of: "similarity of the cleaned texts",
-                because: "only equal texts match".to_owned(),
-                chance: step(Similarity::ONE),
+            SetSearch::Prefix => Curve { of: JACCARD, because: EXACT.to_owned(), chance: step(least) },
+            SetSearch::Bands(minhash) => Curve {
+                of: JACCARD,
+                because: banded(&minhash),
+                chance: Box::new(move |similarity| minhash.probability(similarity)),
             },
         }
     }
@@ -110,7 +71,7 @@ fn banded(minhash: &MinHash) -> String {
     format!("1 - (1 - s^{rows})^{bands}; of the candidates, pairs of at least the threshold are kept")
 }
 
-fn step(least: Similarity) -> Chance {
+pub(super) fn step(least: Similarity) -> Chance {
     Box::new(move |similarity| f64::from(similarity >= least.as_f64()))
 }
 
@@ -119,7 +80,7 @@ fn step(least: Similarity) -> Chance {
 /// Source: Charikar, "Similarity Estimation Techniques from Rounding Algorithms", STOC 2002, section 3: a
 /// random hyperplane separates two vectors with the chance of their angle over pi. The bits are independent,
 /// so the number of differing bits is binomial.
-fn within(bits: u32, limit: u32, cosine: f64) -> f64 {
+pub(super) fn within(bits: u32, limit: u32, cosine: f64) -> f64 {
     let differs = cosine.acos() / PI;
     if differs == 0.0 {
         return 1.0;
@@ -136,7 +97,7 @@ fn within(bits: u32, limit: u32, cosine: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::method::Spec;
 
     fn chance(spec: &str, similarity: f64) -> f64 {
         spec.parse::<Spec>().unwrap().curve().at(similarity)

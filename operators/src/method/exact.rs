@@ -3,8 +3,14 @@
 
 use std::fmt;
 
+use super::curve::{Cost, Curve, step};
 use super::parameters::{Parameters, WrongParameter, store_clean};
-use crate::text::Clean;
+use super::{Method, Search};
+use crate::Error;
+use crate::sets::similarity::Similarity;
+use crate::text::document_frequencies::Statistics;
+use crate::text::features::{FeatureSpec, Features, Lexicon};
+use crate::text::{Clean, Cleaner};
 
 /// Parameters of `exact`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +25,43 @@ impl Parameters for ExactSpec {
             "clean" => store_clean(&mut self.clean, value),
             _ => Err(WrongParameter::Unknown),
         }
+    }
+
+    fn help(&self) -> &'static str {
+        "exact (clean) finds equal texts."
+    }
+
+    fn clean(&self) -> Clean {
+        self.clean
+    }
+
+    fn features(&self) -> Option<FeatureSpec> {
+        None
+    }
+
+    fn measures(&self) -> bool {
+        false
+    }
+
+    fn has_fingerprints(&self) -> bool {
+        true
+    }
+
+    fn method(&self, _: &Lexicon, _: &Statistics, verify: Option<Similarity>) -> Result<Method, Error> {
+        let features = Features::Chars(5);
+        Ok(Method::verified_by(Search::Nothing, features, Cleaner::new(self.clean), verify))
+    }
+
+    fn curve(&self) -> Curve {
+        Curve {
+            of: "similarity of the cleaned texts",
+            because: "only equal texts match".to_owned(),
+            chance: step(Similarity::ONE),
+        }
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::FINGERPRINTS
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::fmt;
 
+use super::curve::{Cost, Curve};
 use super::parameters::{Parameters, WrongParameter, number, store, store_clean, store_features};
 use super::{Method, Search};
 use crate::Error;
 use crate::sets::Rule;
 use crate::sets::minhash::MinHash;
 use crate::sets::similarity::{Overlap, Similarity};
+use crate::text::document_frequencies::Statistics;
 use crate::text::features::{FeatureSpec, Features, Lexicon};
 use crate::text::{Clean, Cleaner};
 
@@ -42,9 +44,9 @@ pub struct JaccardSpec {
 
 impl JaccardSpec {
     /// Makes the method with this search.
-    pub(super) fn method(&self, lexicon: &Lexicon, search: Search) -> Result<Method, Error> {
+    fn with(&self, search: SetSearch, lexicon: &Lexicon) -> Result<Method, Error> {
         let rule = Rule::new(Features::new(self.features, lexicon)?, Overlap::Jaccard, self.least);
-        Ok(Method { cleaner: Cleaner::new(self.clean), search, rule, verified: true })
+        Ok(Method { cleaner: Cleaner::new(self.clean), search: search.into(), rule, verified: true })
     }
 }
 
@@ -65,6 +67,39 @@ impl Parameters for JaccardSpec {
             }
             _ => Err(WrongParameter::Unknown),
         }
+    }
+
+    fn help(&self) -> &'static str {
+        "jaccard:T (features=jieba|char:N|word:N|unit:N, clean=none|nfkc|post|weibo) finds every pair \
+         of texts whose sets of features are similar."
+    }
+
+    fn clean(&self) -> Clean {
+        self.clean
+    }
+
+    fn features(&self) -> Option<FeatureSpec> {
+        Some(self.features)
+    }
+
+    fn measures(&self) -> bool {
+        true
+    }
+
+    fn thresholds(&mut self) -> Vec<&mut Similarity> {
+        vec![&mut self.least]
+    }
+
+    fn method(&self, lexicon: &Lexicon, _: &Statistics, _: Option<Similarity>) -> Result<Method, Error> {
+        self.with(SetSearch::Prefix, lexicon)
+    }
+
+    fn curve(&self) -> Curve {
+        SetSearch::Prefix.curve(self.least)
+    }
+
+    fn cost(&self) -> Cost {
+        SetSearch::Prefix.cost()
     }
 }
 
@@ -109,6 +144,39 @@ impl Parameters for MinHashSpec {
             return Err(format!("bands times rows must be no more than {MAX_SLOTS}, not {slots}"));
         }
         Ok(())
+    }
+
+    fn help(&self) -> &'static str {
+        "minhash (jaccard=T, bands, rows, seed, features, clean) finds nearly all of these pairs, in \
+         less memory."
+    }
+
+    fn clean(&self) -> Clean {
+        self.jaccard.clean
+    }
+
+    fn features(&self) -> Option<FeatureSpec> {
+        Some(self.jaccard.features)
+    }
+
+    fn measures(&self) -> bool {
+        true
+    }
+
+    fn thresholds(&mut self) -> Vec<&mut Similarity> {
+        vec![&mut self.jaccard.least]
+    }
+
+    fn method(&self, lexicon: &Lexicon, _: &Statistics, _: Option<Similarity>) -> Result<Method, Error> {
+        self.jaccard.with(SetSearch::Bands(self.minhash), lexicon)
+    }
+
+    fn curve(&self) -> Curve {
+        SetSearch::Bands(self.minhash).curve(self.jaccard.least)
+    }
+
+    fn cost(&self) -> Cost {
+        SetSearch::Bands(self.minhash).cost()
     }
 }
 

@@ -1,9 +1,9 @@
 //! Methods: which texts are compared, and which of them match.
 //!
-//! A [`Spec`] is what a user writes; a [`Method`] is ready to work. A new method takes one file here with its
-//! parameters, a variant of [`Spec`] with an arm in each `match` of `spec.rs` and `curve.rs`, and a line in
-//! the help of `--method`. This room uses `text`, `fingerprint`, `sets` and `search`; `flow` and the jobs use
-//! it.
+//! A [`Spec`] is what a user writes; a [`Method`] is ready to work. A new method takes one file here, which
+//! implements `Parameters`, its module in this file, and its name in `spec.rs`.
+//! This room uses `text`, `fingerprint`, `sets` and `search`; `flow` and the
+//! jobs use it.
 
 mod auto;
 pub(crate) mod curve;
@@ -24,13 +24,11 @@ pub use simhash::{SimHash, SimHashSpec, Weights};
 pub use spec::Spec;
 pub use zhou::{Zhou, ZhouSpec};
 
-use crate::Error;
 use crate::sets::Rule;
 use crate::sets::minhash::MinHash;
 use crate::sets::similarity::{Overlap, Similarity};
 use crate::text::Cleaner;
-use crate::text::document_frequencies::Statistics;
-use crate::text::features::{FeatureSpec, Features, Lexicon};
+use crate::text::features::Features;
 
 /// A method ready to work.
 ///
@@ -75,40 +73,16 @@ pub enum Search {
     Zhou(Zhou),
 }
 
-impl Spec {
-    /// Makes the method of this spec. This is the one place that chooses a search. `statistics`: of the
-    /// features that [`Spec::counted`] returns; not used if it returns `None`. `verify`: the least similarity
-    /// of a pair of matching fingerprints, or `None` if their features are not compared; not used by methods
-    /// that measure similarity themselves.
-    ///
-    /// # Errors
-    /// When the user dictionary of `lexicon` is needed and does not parse.
-    pub fn method(
-        &self,
-        lexicon: &Lexicon,
-        statistics: &Statistics,
+impl Method {
+    /// Makes a method whose candidates are verified by the Jaccard similarity of `features`, if at all.
+    fn verified_by(
+        search: Search,
+        features: Features,
+        cleaner: Cleaner,
         verify: Option<Similarity>,
-    ) -> Result<Method, Error> {
-        let least = verify.unwrap_or(Similarity::millionths(0));
-        let (search, features) = match self {
-            Spec::Auto(spec) => return spec.method(lexicon),
-            Spec::Jaccard(spec) => return spec.method(lexicon, Search::Prefix),
-            Spec::MinHash(spec) => return spec.jaccard.method(lexicon, Search::Bands(spec.minhash)),
-            Spec::Exact(_) => (Search::Nothing, Features::new(FeatureSpec::Chars(5), lexicon)?),
-            Spec::SimHash(spec) => {
-                let features = Features::new(spec.features, lexicon)?;
-                let search = match spec.bits {
-                    0..=64 => Search::SimHash64(SimHash::new(spec, features.clone(), statistics)),
-                    _ => Search::SimHash128(SimHash::new(spec, features.clone(), statistics)),
-                };
-                (search, features)
-            }
-            Spec::Zhou(spec) => {
-                let features = Features::new(spec.features, lexicon)?;
-                (Search::Zhou(Zhou::new(spec, features.clone())), features)
-            }
-        };
-        let rule = Rule::new(features, Overlap::Jaccard, least);
-        Ok(Method { cleaner: Cleaner::new(self.clean()), search, rule, verified: verify.is_some() })
+    ) -> Method {
+        let threshold = verify.unwrap_or(Similarity::millionths(0));
+        let rule = Rule::new(features, Overlap::Jaccard, threshold);
+        Method { cleaner, search, rule, verified: verify.is_some() }
     }
 }

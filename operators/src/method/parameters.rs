@@ -2,18 +2,66 @@
 
 use std::fmt;
 
+use super::Method;
+use super::curve::{Cost, Curve};
+use crate::Error;
+use crate::sets::similarity::Similarity;
 use crate::text::Clean;
-use crate::text::features::FeatureSpec;
+use crate::text::document_frequencies::Statistics;
+use crate::text::features::{FeatureSpec, Lexicon};
 
-/// Parameters of one method, which a user may write behind its name. `Default` is the name alone; `Display`
-/// writes all parameters, as they stand behind the name.
-pub(super) trait Parameters: Default + fmt::Display {
+/// One method with its parameters. `Display` writes all parameters, as they stand behind the method's name.
+///
+/// Each method implements it in its own file; [`Spec`](super::Spec) asks the method that the user chose.
+pub(super) trait Parameters: fmt::Display {
     /// Sets `key=value`. The value of a word that stands alone is empty.
     fn set(&mut self, key: &str, value: &str) -> Result<(), WrongParameter>;
     /// Checks that the parameters go together, once all are set; the error says why they do not.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
+    /// Returns what `--help` says about the method: its parameters, and what it finds.
+    fn help(&self) -> &'static str;
+    /// Chooses the parameters that are left open for a corpus of `bytes` bytes.
+    fn choose_for_corpus(&mut self, _bytes: u64) {}
+
+    /// Returns the cleaning of texts.
+    fn clean(&self) -> Clean;
+    /// Returns the features that the user can choose; `None` if the method has features of its own.
+    fn features(&self) -> Option<FeatureSpec>;
+    /// Whether the features must be counted in the whole corpus before the method can be used.
+    fn counts_features(&self) -> bool {
+        false
+    }
+    /// Whether the method itself measures the similarity of matching texts.
+    fn measures(&self) -> bool;
+    /// Returns the thresholds of similarity that the user may raise.
+    fn thresholds(&mut self) -> Vec<&mut Similarity> {
+        Vec::new()
+    }
+    /// Whether the method compares fingerprints, so that a pair has a distance.
+    fn has_fingerprints(&self) -> bool {
+        false
+    }
+    /// Whether pairs need verification, because matching fingerprints do not prove that the texts are near.
+    fn approximate(&self) -> bool {
+        false
+    }
+
+    /// Makes the method. The arguments are those of [`Spec::method`](super::Spec::method).
+    ///
+    /// # Errors
+    /// When the user dictionary of `lexicon` is needed and does not parse.
+    fn method(
+        &self,
+        lexicon: &Lexicon,
+        statistics: &Statistics,
+        verify: Option<Similarity>,
+    ) -> Result<Method, Error>;
+    /// Returns the chance that two texts become a candidate.
+    fn curve(&self) -> Curve;
+    /// Returns the memory that a search holds. Sources: the comments of [`crate::flow`] and its parts.
+    fn cost(&self) -> Cost;
 }
 
 /// Reason why a parameter is refused.
@@ -25,7 +73,7 @@ pub(super) enum WrongParameter {
 }
 
 /// Parses the parameters of the method `name`, which are separated by commas.
-pub(super) fn parse<P: Parameters>(name: &str, parameters: &str) -> Result<P, String> {
+pub(super) fn parse<P: Parameters + Default>(name: &str, parameters: &str) -> Result<P, String> {
     let mut parsed = P::default();
     for parameter in parameters.split(',').filter(|parameter| !parameter.is_empty()) {
         let (key, value) = parameter.split_once('=').unwrap_or((parameter, ""));

@@ -2,15 +2,19 @@
 
 use std::fmt;
 
+use super::curve::{Cost, Curve, within};
 use super::parameters::{Parameters, WrongParameter, number, store, store_clean, store_features};
+use super::{Method, Search};
+use crate::Error;
 use crate::fingerprint::bit_counts::BitCounts;
 use crate::fingerprint::bits::Bits;
 use crate::fingerprint::block_join::BlockJoin;
 use crate::fingerprint::block_tables::{MAX_TABLES, tables};
 use crate::fingerprint::hamming::Kernel;
-use crate::text::Clean;
+use crate::sets::similarity::Similarity;
 use crate::text::document_frequencies::{Rarities, Statistics};
-use crate::text::features::{FeatureSpec, Features};
+use crate::text::features::{FeatureSpec, Features, Lexicon};
+use crate::text::{Clean, Cleaner};
 
 /// Parameters of the preset `manku2007`: the setting of the paper, with features weighted as in information
 /// retrieval.
@@ -109,6 +113,65 @@ impl Parameters for SimHashSpec {
             )),
         }
     }
+
+    fn help(&self) -> &'static str {
+        "simhash (bits=32|64|128, hamming=0..15, blocks=N, features, weights=tf|tfidf|rank5, clean) \
+         finds every pair of fingerprints within the distance; weights other than tf take one more \
+         reading of the corpus. manku2007 is simhash with weights=tfidf."
+    }
+
+    fn clean(&self) -> Clean {
+        self.clean
+    }
+
+    fn features(&self) -> Option<FeatureSpec> {
+        Some(self.features)
+    }
+
+    fn counts_features(&self) -> bool {
+        self.weights != Weights::Tf
+    }
+
+    fn measures(&self) -> bool {
+        false
+    }
+
+    fn has_fingerprints(&self) -> bool {
+        true
+    }
+
+    fn approximate(&self) -> bool {
+        true
+    }
+
+    fn method(
+        &self,
+        lexicon: &Lexicon,
+        statistics: &Statistics,
+        verify: Option<Similarity>,
+    ) -> Result<Method, Error> {
+        let features = Features::new(self.features, lexicon)?;
+        let search = match self.bits {
+            0..=64 => Search::SimHash64(SimHash::new(self, features.clone(), statistics)),
+            _ => Search::SimHash128(SimHash::new(self, features.clone(), statistics)),
+        };
+        Ok(Method::verified_by(search, features, Cleaner::new(self.clean), verify))
+    }
+
+    fn curve(&self) -> Curve {
+        let (bits, limit) = (self.bits, self.hamming);
+        Curve {
+            of: "cosine of the texts' weighted features",
+            because: "each bit differs with the chance of the angle over pi (exact for random hyperplanes; \
+                      features that are few make it coarser)"
+                .to_owned(),
+            chance: Box::new(move |cosine| within(bits, limit, cosine)),
+        }
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::FINGERPRINTS
+    }
 }
 
 impl fmt::Display for SimHashSpec {
@@ -204,7 +267,6 @@ impl<W: Bits> SimHash<W> {
 mod tests {
     use super::*;
     use crate::record::DocBatch;
-    use crate::text::Cleaner;
     use crate::text::document_frequencies::Count;
 
     fn method<W: Bits>(spec: &str, corpus: &[&str]) -> SimHash<W> {

@@ -3,13 +3,15 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::parameters::parse;
+use super::curve::{Cost, Curve};
+use super::parameters::{Parameters, parse};
 use super::simhash::MANKU2007;
-use super::{AutoSpec, ExactSpec, JaccardSpec, MinHashSpec, SimHashSpec, Weights, ZhouSpec};
+use super::{AutoSpec, ExactSpec, JaccardSpec, Method, MinHashSpec, SimHashSpec, ZhouSpec};
 use crate::Error;
 use crate::sets::similarity::Similarity;
 use crate::text::Clean;
-use crate::text::features::FeatureSpec;
+use crate::text::document_frequencies::Statistics;
+use crate::text::features::{FeatureSpec, Lexicon};
 
 /// A method and its parameters, as users write them: `simhash:bits=64,hamming=3,features=char:5`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,71 +54,112 @@ impl Spec {
         "zhou2017:fold=lower,features=char:2",
     ];
 
+    /// Returns what `--help` says about all methods.
+    pub fn help() -> String {
+        let methods: [&dyn Parameters; 6] = [
+            &AutoSpec::default(),
+            &JaccardSpec::default(),
+            &MinHashSpec::default(),
+            &SimHashSpec::default(),
+            &ExactSpec::default(),
+            &ZhouSpec::default(),
+        ];
+        methods.map(|method| method.help()).join(" ")
+    }
+
+    /// Returns the name of the method and its parameters.
+    fn parts(&self) -> (&'static str, &dyn Parameters) {
+        match self {
+            Spec::SimHash(spec) => ("simhash", spec),
+            Spec::Exact(spec) => ("exact", spec),
+            Spec::Auto(spec) => ("auto", spec),
+            Spec::Jaccard(spec) => ("jaccard", spec),
+            Spec::MinHash(spec) => ("minhash", spec),
+            Spec::Zhou(spec) => ("zhou2017", spec),
+        }
+    }
+
+    fn parameters(&self) -> &dyn Parameters {
+        self.parts().1
+    }
+
+    fn parameters_mut(&mut self) -> &mut dyn Parameters {
+        match self {
+            Spec::SimHash(spec) => spec,
+            Spec::Exact(spec) => spec,
+            Spec::Auto(spec) => spec,
+            Spec::Jaccard(spec) => spec,
+            Spec::MinHash(spec) => spec,
+            Spec::Zhou(spec) => spec,
+        }
+    }
+
+    /// Makes the method of this spec. `statistics`: of the features that [`Spec::counted`] returns; not used
+    /// if it returns `None`. `verify`: the least similarity of a pair of matching fingerprints, or `None` if
+    /// their features are not compared; not used by methods that measure similarity themselves.
+    ///
+    /// # Errors
+    /// When the user dictionary of `lexicon` is needed and does not parse.
+    pub fn method(
+        &self,
+        lexicon: &Lexicon,
+        statistics: &Statistics,
+        verify: Option<Similarity>,
+    ) -> Result<Method, Error> {
+        self.parameters().method(lexicon, statistics, verify)
+    }
+
     /// Returns the cleaning and the features that must be counted in the whole corpus before the method can
     /// be used, or `None` if nothing must be counted.
     pub fn counted(&self) -> Option<(Clean, FeatureSpec)> {
-        match self {
-            Spec::SimHash(spec) if spec.weights != Weights::Tf => Some((spec.clean, spec.features)),
-            _ => None,
-        }
+        let parameters = self.parameters();
+        Some((parameters.clean(), parameters.features()?)).filter(|_| parameters.counts_features())
     }
 
     /// Returns the cleaning of texts.
     pub fn clean(&self) -> Clean {
-        match self {
-            Spec::SimHash(spec) => spec.clean,
-            Spec::Jaccard(spec) => spec.clean,
-            Spec::MinHash(spec) => spec.jaccard.clean,
-            Spec::Zhou(spec) => spec.clean,
-            Spec::Exact(spec) => spec.clean,
-            Spec::Auto(_) => AutoSpec::CLEAN,
-        }
+        self.parameters().clean()
     }
 
     /// Returns the spec with the parameters that it leaves open chosen for a corpus of `bytes` bytes.
-    pub fn for_corpus(self, bytes: u64) -> Self {
-        match self {
-            Spec::Auto(spec) => Spec::Auto(spec.for_corpus(bytes)),
-            other => other,
-        }
+    pub fn for_corpus(mut self, bytes: u64) -> Self {
+        self.parameters_mut().choose_for_corpus(bytes);
+        self
     }
 
     /// Whether texts are cut into jieba's words, so that stop words and a user dictionary matter.
     pub fn cuts_words(&self) -> bool {
-        let features = match self {
-            Spec::SimHash(spec) => spec.features,
-            Spec::Jaccard(spec) => spec.features,
-            Spec::MinHash(spec) => spec.jaccard.features,
-            Spec::Zhou(spec) => spec.features,
-            Spec::Auto(_) | Spec::Exact(_) => return false,
-        };
-        features == FeatureSpec::Jieba
+        self.parameters().features() == Some(FeatureSpec::Jieba)
     }
 
     /// Whether the method itself measures the similarity of matching texts.
     pub fn measures(&self) -> bool {
-        matches!(self, Spec::Auto(_) | Spec::Jaccard(_) | Spec::MinHash(_) | Spec::Zhou(_))
+        self.parameters().measures()
     }
 
     /// Returns the thresholds of a method that measures similarity itself, except those of `zhou2017`.
     pub fn thresholds(&mut self) -> Vec<&mut Similarity> {
-        match self {
-            // The threshold of `zhou2017` is one of Sim, which is not a similarity between 0 and 1.
-            Spec::SimHash(_) | Spec::Exact(_) | Spec::Zhou(_) => vec![],
-            Spec::Auto(spec) => vec![&mut spec.short, &mut spec.long],
-            Spec::Jaccard(spec) => vec![&mut spec.least],
-            Spec::MinHash(spec) => vec![&mut spec.jaccard.least],
-        }
+        self.parameters_mut().thresholds()
     }
 
     /// Whether the method compares fingerprints, so that a pair has a distance.
     pub fn fingerprints(&self) -> bool {
-        matches!(self, Spec::SimHash(_) | Spec::Exact(_) | Spec::Zhou(_))
+        self.parameters().has_fingerprints()
     }
 
     /// Whether pairs need verification, because matching fingerprints do not prove that the texts are near.
     pub fn approximate(&self) -> bool {
-        matches!(self, Spec::SimHash(_))
+        self.parameters().approximate()
+    }
+
+    /// Returns the S-curve of the method.
+    pub fn curve(&self) -> Curve {
+        self.parameters().curve()
+    }
+
+    /// Returns the memory that a search holds.
+    pub fn cost(&self) -> Cost {
+        self.parameters().cost()
     }
 }
 
@@ -143,14 +186,8 @@ impl FromStr for Spec {
 
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Spec::SimHash(spec) => write!(f, "simhash:{spec}"),
-            Spec::Exact(spec) => write!(f, "exact:{spec}"),
-            Spec::Auto(spec) => write!(f, "auto:{spec}"),
-            Spec::Jaccard(spec) => write!(f, "jaccard:{spec}"),
-            Spec::MinHash(spec) => write!(f, "minhash:{spec}"),
-            Spec::Zhou(spec) => write!(f, "zhou2017:{spec}"),
-        }
+        let (name, parameters) = self.parts();
+        write!(f, "{name}:{parameters}")
     }
 }
 

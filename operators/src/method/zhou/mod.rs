@@ -8,13 +8,17 @@ pub mod retrieval;
 use std::fmt;
 
 use self::retrieval::{Retrieval, WordRow};
+use super::curve::{Cost, Curve, within};
 use super::parameters::{Parameters, WrongParameter, number, store, store_clean, store_features};
+use super::{Method, Search};
+use crate::Error;
 use crate::fingerprint::bit_counts::BitCounts;
 use crate::hash;
 use crate::record::{DocId, Pair};
 use crate::sets::similarity::{Similarity, shared};
-use crate::text::Clean;
-use crate::text::features::{FeatureSpec, Features};
+use crate::text::document_frequencies::Statistics;
+use crate::text::features::{FeatureSpec, Features, Lexicon};
+use crate::text::{Clean, Cleaner};
 
 /// Parameters of `zhou2017`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,6 +89,52 @@ impl Parameters for ZhouSpec {
             "clean" => store_clean(&mut self.clean, value),
             _ => Err(WrongParameter::Unknown),
         }
+    }
+
+    fn help(&self) -> &'static str {
+        "zhou2017 (k=2..8, threshold=1+0.2k, retrieval=linear|bucket|recursive, fold=upper|lower, \
+         features, clean) compares fingerprints and shared words together, and deletes as it \
+         compares."
+    }
+
+    fn clean(&self) -> Clean {
+        self.clean
+    }
+
+    fn features(&self) -> Option<FeatureSpec> {
+        Some(self.features)
+    }
+
+    fn measures(&self) -> bool {
+        true
+    }
+
+    // Its threshold is one of Sim, which is not a similarity between 0 and 1, so `thresholds` has none.
+
+    fn has_fingerprints(&self) -> bool {
+        true
+    }
+
+    fn method(&self, lexicon: &Lexicon, _: &Statistics, _: Option<Similarity>) -> Result<Method, Error> {
+        let features = Features::new(self.features, lexicon)?;
+        let search = Search::Zhou(Zhou::new(self, features.clone()));
+        Ok(Method::verified_by(search, features, Cleaner::new(self.clean), None))
+    }
+
+    fn curve(&self) -> Curve {
+        Curve {
+            of: "cosine of the texts' words, by their number in the text",
+            because:
+                "two are compared if they agree on 8 bits of a copy (of 32 independent bits; the upper half \
+                      nearly repeats the lower, so rather less), and kept if Sim reaches the threshold"
+                    .to_owned(),
+            chance: Box::new(|cosine| 1.0 - (1.0 - within(8, 0, cosine)).powi(4)),
+        }
+    }
+
+    /// The search also holds the words that no other document has.
+    fn cost(&self) -> Cost {
+        Cost { document: 64, feature: 8 }
     }
 }
 
