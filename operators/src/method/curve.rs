@@ -3,8 +3,6 @@
 
 use std::f64::consts::PI;
 
-use super::SetSearch;
-use crate::sets::minhash::MinHash;
 use crate::sets::similarity::Similarity;
 
 /// Chance that a pair becomes a candidate, as a function of its similarity (the S-curve of a method).
@@ -37,38 +35,6 @@ pub struct Cost {
 impl Cost {
     /// Memory of a search by fingerprints.
     pub(super) const FINGERPRINTS: Cost = Cost { document: 64, feature: 0 };
-}
-
-impl SetSearch {
-    pub(super) fn cost(self) -> Cost {
-        match self {
-            SetSearch::Prefix => Cost { document: 112, feature: 4 },
-            SetSearch::Bands(MinHash { bands, .. }) => {
-                Cost { document: 64 + 8 * u64::from(bands), feature: 0 }
-            }
-        }
-    }
-
-    /// Returns the curve for texts that match from `least` on.
-    pub(super) fn curve(self, least: Similarity) -> Curve {
-        match self {
-            SetSearch::Prefix => Curve { of: JACCARD, because: EXACT.to_owned(), chance: step(least) },
-            SetSearch::Bands(minhash) => Curve {
-                of: JACCARD,
-                because: banded(&minhash),
-                chance: Box::new(move |similarity| minhash.probability(similarity)),
-            },
-        }
-    }
-}
-
-const JACCARD: &str = "Jaccard similarity of the texts' sets of features";
-
-const EXACT: &str = "the join is exact: it finds every pair of at least the threshold, and keeps no other";
-
-fn banded(minhash: &MinHash) -> String {
-    let MinHash { bands, rows, .. } = minhash;
-    format!("1 - (1 - s^{rows})^{bands}; of the candidates, pairs of at least the threshold are kept")
 }
 
 pub(super) fn step(least: Similarity) -> Chance {

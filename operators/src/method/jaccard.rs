@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::curve::{Cost, Curve};
+use super::curve::{Cost, Curve, step};
 use super::parameters::{Parameters, WrongParameter, number, store, store_clean, store_features};
 use super::{Method, Search};
 use crate::Error;
@@ -29,6 +29,39 @@ impl From<SetSearch> for Search {
             SetSearch::Bands(minhash) => Search::Bands(minhash),
         }
     }
+}
+
+impl SetSearch {
+    /// Returns the memory that the search holds.
+    pub(super) fn cost(self) -> Cost {
+        match self {
+            SetSearch::Prefix => Cost { document: 112, feature: 4 },
+            SetSearch::Bands(MinHash { bands, .. }) => {
+                Cost { document: 64 + 8 * u64::from(bands), feature: 0 }
+            }
+        }
+    }
+
+    /// Returns the curve for texts that match from `least` on.
+    pub(super) fn curve(self, least: Similarity) -> Curve {
+        match self {
+            SetSearch::Prefix => Curve { of: JACCARD, because: EXACT.to_owned(), chance: step(least) },
+            SetSearch::Bands(minhash) => Curve {
+                of: JACCARD,
+                because: banded(&minhash),
+                chance: Box::new(move |similarity| minhash.probability(similarity)),
+            },
+        }
+    }
+}
+
+const JACCARD: &str = "Jaccard similarity of the texts' sets of features";
+
+const EXACT: &str = "the join is exact: it finds every pair of at least the threshold, and keeps no other";
+
+fn banded(minhash: &MinHash) -> String {
+    let MinHash { bands, rows, .. } = minhash;
+    format!("1 - (1 - s^{rows})^{bands}; of the candidates, pairs of at least the threshold are kept")
 }
 
 /// Parameters of `jaccard`, which finds all pairs of texts whose sets of features are similar.
