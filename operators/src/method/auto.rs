@@ -22,7 +22,7 @@ const SHORT_BIGRAMS: usize = 40;
 /// byte of compressed text.
 const EXACT_BYTES: u64 = 4 << 30;
 /// Signature for large inputs. It misses 1 in 190,000 pairs of similarity 0.75, and 1 in 6,400 of 0.7.
-const BANDS: MinHash = MinHash { bands: 32, rows: 4, seed: 0 };
+const BANDS: MinHash = MinHash::new(32, 4, 0);
 /// Least threshold at which the bands are used. They would miss too many pairs that are less alike.
 const BANDS_LEAST: Similarity = Similarity::millionths(700_000);
 

@@ -155,7 +155,7 @@ pub struct MinHashSpec {
 impl Default for MinHash {
     /// Misses 1 in 20,000 pairs of similarity 0.8, and makes half of the pairs of similarity 0.49 candidates.
     fn default() -> Self {
-        MinHash { bands: 25, rows: 5, seed: 0 }
+        MinHash::new(25, 5, 0)
     }
 }
 
@@ -215,7 +215,7 @@ impl Parameters for MinHashSpec {
 
 impl fmt::Display for MinHashSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let MinHash { bands, rows, seed } = self.minhash;
+        let MinHash { bands, rows, seed, .. } = self.minhash;
         write!(f, "bands={bands},rows={rows},seed={seed},jaccard={}", self.jaccard)
     }
 }

@@ -36,6 +36,11 @@ pub struct MinHash {
 const EMPTY: u64 = u64::MAX;
 
 impl MinHash {
+    /// Makes signatures of `bands` times `rows` slots.
+    pub const fn new(bands: u32, rows: u32, seed: u64) -> Self {
+        MinHash { bands, rows, seed }
+    }
+
     /// Appends the hash of each band to `keys`. `set` has at least one feature.
     ///
     /// Cost: about 4 ns a feature and 10 ns a slot. If there are fewer features than slots, also 3 ns for
@@ -118,7 +123,7 @@ mod tests {
     /// With 4,000 trials, three standard deviations are 0.024.
     #[test]
     fn sets_agree_as_often_as_the_curve_says() {
-        let minhash = MinHash { bands: 5, rows: 4, seed: 0 };
+        let minhash = MinHash::new(5, 4, 0);
         for (shared, all) in [(40, 100), (60, 100), (200, 250), (900, 1000)] {
             let (found, expected) =
                 (found(minhash, shared, all, 4000), minhash.probability(shared as f64 / all as f64));
@@ -128,7 +133,7 @@ mod tests {
 
     #[test]
     fn sets_smaller_than_the_signature_are_found_too() {
-        let minhash = MinHash { bands: 25, rows: 5, seed: 0 };
+        let minhash = MinHash::new(25, 5, 0);
         assert_eq!(found(minhash, 8, 8, 200), 1.0);
         assert!(found(minhash, 8, 10, 2000) > 0.998);
         assert!(found(minhash, 0, 10, 2000) < 0.01);

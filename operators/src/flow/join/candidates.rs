@@ -269,7 +269,7 @@ mod tests {
             let (index, peers) = (worker.index(), worker.peers());
             let record = |i: u64| (if i < sharing { 7 } else { hash::spread(i / 2) }, DocId(i));
             let spill = SpillBudget::new(&std::env::temp_dir(), budget);
-            let search = MinHash { bands: 1, rows: 1, seed: 0 };
+            let search = MinHash::new(1, 1, 0);
             let mut join = CandidateJoin::new(search, Skew::default(), &spill);
             let mut scan = |worker: &mut Worker, each: RecordSink<(u64, DocId)>| {
                 (0..2 * sharing).skip(index).step_by(peers).for_each(|i| each(worker, record(i)));
