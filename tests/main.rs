@@ -44,6 +44,7 @@ mod office;
 mod output;
 mod pack;
 mod parquet;
+mod progress_of_tools;
 mod s3;
 mod seeing;
 mod sequence;
