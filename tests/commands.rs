@@ -5,6 +5,7 @@ mod compare;
 mod guards;
 mod labels;
 mod pack;
+mod progress;
 mod seeing;
 mod shown;
 mod tools;

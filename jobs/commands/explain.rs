@@ -10,6 +10,7 @@ use operators::hash::Secret;
 use operators::method::Spec;
 use operators::text::features::Lexicon;
 use operators::{Cost, Curve, DocId, SpillBudget};
+use serde_json::json;
 
 use super::plot::Plot;
 use crate::Common;
@@ -17,8 +18,7 @@ use crate::cli::exit::WrongUse;
 use crate::cli::report_file::ReportFile;
 use crate::cli::terminal::print;
 use crate::cli::values::paths;
-use crate::corpus::input::Input;
-use crate::corpus::input::{Census, InputOptions};
+use crate::corpus::input::{Census, Input, InputOptions};
 use crate::corpus::plan::Sample;
 use crate::dedup::corpus_counts;
 use crate::dedup::options::Verification;
@@ -78,10 +78,17 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     let mut rejected = 0;
     if let Some(input) = input {
         let lexicon = args.input.lexicon(args.method.cuts_words())?;
-        let census = Census::of(&input)?;
+        let asked = json!({
+            "method": args.method.to_string(),
+            "sample": args.sample,
+            "seed": args.seed,
+            "inputs": args.inputs,
+        });
+        let watch = input.watch(&common.progress, "explain", &asked)?;
+        let described = describe(&args, input, &lexicon, watch.progress());
+        let (of_input, census) = watch.end(described)?;
+        said.push_str(&of_input);
         rejected = census.rejected;
-        let _ =
-            write!(said, "\n{}\n{}", content(&input, &census), estimates(&args, input, &census, &lexicon)?);
     }
     print(said)?;
     Ok(if rejected > 0 { 3 } else { 0 })
@@ -110,6 +117,19 @@ fn method(spec: &Spec, curve: &Curve, plot: &Plot) -> Result<String> {
 /// Similarities, in percent, at which the curve is printed in numbers.
 const CURVE: [u32; 9] = [50, 60, 70, 75, 80, 85, 90, 95, 99];
 
+/// Describes an input, and estimates what a job with it would find and cost.
+fn describe(
+    args: &Args,
+    input: Input,
+    lexicon: &Lexicon,
+    progress: &Arc<Progress>,
+) -> Result<(String, Census)> {
+    let census = Census::of(&input, progress)?;
+    let content = content(&input, &census);
+    let estimates = estimates(args, input, &census, lexicon, progress)?;
+    Ok((format!("\n{content}\n{estimates}"), census))
+}
+
 /// Describes an input.
 fn content(input: &Input, census: &Census) -> String {
     let (files, splits, bytes) = (input.plan.files.len(), input.plan.splits.len(), input.plan.bytes());
@@ -124,7 +144,13 @@ fn content(input: &Input, census: &Census) -> String {
 ///
 /// The sample has all documents of one text or none. So if a text is in it with probability `p`, a pair of
 /// different texts is in it with probability `p * p`.
-fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> Result<String> {
+fn estimates(
+    args: &Args,
+    input: Input,
+    census: &Census,
+    lexicon: &Lexicon,
+    progress: &Arc<Progress>,
+) -> Result<String> {
     let Input { mut plan, reading, workers } = input;
     let sample = Sample::of_texts(args.seed, args.sample, census.documents, args.method.clean());
     plan.sample(&sample);
@@ -133,9 +159,8 @@ fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> R
         false => "",
     };
     let verify = Verification::default_of(&args.method).threshold();
-    let progress = Arc::new(Progress::default());
     let cluster = Arc::new(Group::alone(workers));
-    let statistics = corpus_counts::count(&args.method, lexicon, &plan, &reading, &cluster, &progress)?;
+    let statistics = corpus_counts::count(&args.method, lexicon, &plan, &reading, &cluster, progress)?;
     let folder = tempfile::tempdir()?;
     let outputs = MapOutputs::new(Arc::new(Local), text_of_path(folder.path().as_os_str()));
     let (plan, spill) = (Arc::new(plan), SpillBudget::unused());
@@ -143,7 +168,7 @@ fn estimates(args: &Args, input: Input, census: &Census, lexicon: &Lexicon) -> R
         plan,
         reading,
         cluster,
-        progress,
+        progress: Arc::clone(progress),
         max_rejects: None,
         outputs,
         secret: Secret::random(),

@@ -9,6 +9,7 @@ use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result, bail};
 use cluster::{Stores, shown};
 use operators::{DocId, hash};
+use serde_json::json;
 use terminal_size::{Width, terminal_size};
 
 use super::side_by_side::TextLayout;
@@ -57,7 +58,10 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         bail!(WrongUse(format!("\"{}\" has no pair of \"{id}\"", args.output)));
     }
     let places: Vec<DocId> = pairs.iter().flat_map(|pair| [pair.places.0, pair.places.1]).collect();
-    let documents = finished.input(common.workers())?.at(&places)?;
+    let input = finished.input(common.workers())?;
+    let watch = input.watch(&common.progress, "show", &json!({"output": args.output}))?;
+    let documents = input.at(&places, watch.progress());
+    let documents = watch.end(documents)?;
     let document = |place, id: &str| {
         let found = documents.iter().find(|document| document.place == place && document.id == id);
         found.with_context(|| format!("\"{}\" is not where it was; did the input change since?", shown(id)))

@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 use anyhow::{Result, bail};
 use cluster::Group;
 use operators::method::{PairClassifier, Spec};
+use operators::text::features::Lexicon;
 use operators::{Point, Ranking, Similarity};
+use serde_json::json;
 
 use super::labels::{LabelOptions, Labels, Truth};
 use super::plot::Plot;
@@ -15,11 +17,10 @@ use crate::cli::exit::WrongUse;
 use crate::cli::report_file::ReportFile;
 use crate::cli::terminal::print;
 use crate::cli::values::{paths, text_of_file};
-use crate::corpus::input::{Census, InputOptions};
-use crate::corpus::input::{Input, InputDocument};
+use crate::corpus::input::{Census, Input, InputDocument, InputOptions};
 use crate::corpus::plan::Sample;
 use crate::dedup::corpus_counts;
-use crate::progress::Progress;
+use crate::progress::{Progress, Stage};
 
 /// Largest number of documents that are compared each with each: two labels' worth of pairs is 200 MB.
 const MOST_DOCUMENTS: usize = 7_000;
@@ -84,24 +85,16 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     if args.labels.is_some() && args.method.measures() && args.method.thresholds().is_empty() {
         bail!(WrongUse(format!("{} has no least similarity that could be chosen", args.method)));
     }
-    let Input { plan, reading, workers } = &input;
-    let statistics = corpus_counts::count(
-        &args.method,
-        &lexicon,
-        plan,
-        reading,
-        &Group::alone(*workers),
-        &Progress::default(),
-    )?;
-    let pairs = PairClassifier::new(args.method.method(&lexicon, &statistics, None)?);
-    let census = Census::of(&input)?;
-    let found = match &args.labels {
-        Some(file) => {
-            let labels = Labels::parse(file, &text_of_file(file)?, &args.label_options)?;
-            by_labels(&args, &input, &census, pairs, &labels)?
-        }
-        None => by_sample(&args, input, &census, pairs)?,
-    };
+    let asked = json!({
+        "method": args.method.to_string(),
+        "labels": args.labels,
+        "sample": args.sample,
+        "seed": args.seed,
+        "inputs": args.inputs,
+    });
+    let watch = input.watch(&common.progress, "tune", &asked)?;
+    let tuned = tune(&args, input, &lexicon, watch.progress());
+    let (found, census) = watch.end(tuned)?;
     if let Some(file) = tsv {
         file.replace(found.tsv)?;
     }
@@ -110,6 +103,23 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     }
     print(format_args!("{}\n{}\n{}", found.before, found.plot.text(), found.after))?;
     Ok(if census.rejected > 0 { 3 } else { 0 })
+}
+
+/// Reads the input, and compares its pairs.
+fn tune(args: &Args, input: Input, lexicon: &Lexicon, progress: &Progress) -> Result<(Tuned, Census)> {
+    let census = Census::of(&input, progress)?;
+    let Input { plan, reading, workers } = &input;
+    let group = Group::alone(*workers);
+    let statistics = corpus_counts::count(&args.method, lexicon, plan, reading, &group, progress)?;
+    let pairs = PairClassifier::new(args.method.method(lexicon, &statistics, None)?);
+    let tuned = match &args.labels {
+        Some(file) => {
+            let labels = Labels::parse(file, &text_of_file(file)?, &args.label_options)?;
+            by_labels(args, &input, &census, pairs, &labels, progress)?
+        }
+        None => by_sample(args, input, &census, pairs, progress)?,
+    };
+    Ok((tuned, census))
 }
 
 /// Answer of the job, with what is written to files.
@@ -127,6 +137,7 @@ fn by_labels(
     census: &Census,
     pairs: PairClassifier,
     labels: &Labels,
+    progress: &Progress,
 ) -> Result<Tuned> {
     let ids: HashSet<&str> = labels.ids.iter().map(String::as_str).collect();
     let whole = matches!(labels.truth, Truth::Whole(_));
@@ -137,7 +148,9 @@ fn by_labels(
              list pairs that are not the same, too, so that only listed pairs are compared"
         )));
     }
-    let documents = input.documents(|_| true, |_, id| whole || ids.contains(id))?;
+    let documents = input.documents(|_| true, |_, id| whole || ids.contains(id), progress)?;
+    let at = progress.worker(0);
+    at.enter(Stage::Compare);
     let texts = JudgedTexts::new(pairs, &documents, &labels.ids)?;
     let pairs = texts.labelled(&labels.truth);
 
@@ -195,7 +208,6 @@ fn by_labels(
     Ok(Tuned { before, plot, after, tsv })
 }
 
-/// The point that is asked for, and in which words.
 /// Chooses the point of the ranking that the user wants, and says in words what that is.
 fn choose<'a>(args: &Args, ranking: &'a Ranking) -> Result<(&'a Point, String)> {
     let (point, wanted) = match (args.precision, args.recall) {
@@ -315,9 +327,17 @@ struct Band {
 
 /// Compares every pair of a sample, and says for each band of similarity what the candidates of the method
 /// hold.
-fn by_sample(args: &Args, mut input: Input, census: &Census, mut pairs: PairClassifier) -> Result<Tuned> {
+fn by_sample(
+    args: &Args,
+    mut input: Input,
+    census: &Census,
+    mut pairs: PairClassifier,
+    progress: &Progress,
+) -> Result<Tuned> {
     input.plan.sample(&Sample::of_documents(args.seed, args.sample, census.documents));
-    let documents = input.documents(|_| true, |_, _| true)?;
+    let documents = input.documents(|_| true, |_, _| true, progress)?;
+    let at = progress.worker(0);
+    at.enter(Stage::Compare);
     for document in &documents {
         pairs.add(&document.text);
     }

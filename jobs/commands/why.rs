@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 use cluster::{Stores, shown};
+use serde_json::json;
 
 use super::pair_trace::trace;
 use super::show::how_alike;
@@ -9,6 +10,7 @@ use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::print;
 use crate::cli::values::paths;
+use crate::corpus::input::InputDocument;
 use crate::dedup::corpus_counts;
 use crate::dedup::finished::{Finished, MemberRow, PairRow};
 
@@ -34,7 +36,7 @@ pub struct Args {
 /// Runs the job; returns 0.
 pub fn run(common: &Common, args: Args) -> Result<u8> {
     let finished = Finished::open(&Stores::new(), &args.output)?;
-    let why = Why { finished, output: &args.output, workers: common.workers() };
+    let why = Why { common, finished, output: &args.output };
     let lines = match &args.other {
         None => why.document(&args.id)?,
         Some(other) => why.pair(&args.id, other)?,
@@ -44,9 +46,9 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
 }
 
 struct Why<'a> {
+    common: &'a Common,
     finished: Finished,
     output: &'a str,
-    workers: usize,
 }
 
 impl Why<'_> {
@@ -54,7 +56,7 @@ impl Why<'_> {
         let mut members = Vec::new();
         self.finished.members(|member| members.extend((member.id == id).then_some(member)))?;
         if members.is_empty() {
-            if self.finished.input(self.workers)?.with_ids(&[id])?.is_empty() {
+            if self.with_ids(&[id])?.is_empty() {
                 bail!(self.no_document(id));
             }
             return Ok(vec![format!("{} was kept: nothing was found to match it", shown(id))]);
@@ -112,8 +114,7 @@ impl Why<'_> {
     }
 
     fn pair(&self, id: &str, other: &str) -> Result<Vec<String>> {
-        let input = self.finished.input(self.workers)?;
-        let documents = input.with_ids(&[id, other])?;
+        let documents = self.with_ids(&[id, other])?;
         let named = |id: &str| documents.iter().find(|document| document.id == id);
         let (Some(a), Some(b)) = (named(id), named(other)) else {
             let missing = if named(id).is_none() { id } else { other };
@@ -144,6 +145,15 @@ impl Why<'_> {
         lines.push(format!("method: {spec}"));
         lines.extend(compared.steps);
         Ok(lines)
+    }
+
+    /// Reads the documents with these ids in the input.
+    fn with_ids(&self, ids: &[&str]) -> Result<Vec<InputDocument>> {
+        let input = self.finished.input(self.common.workers())?;
+        let asked = json!({"output": self.output, "ids": ids});
+        let watch = input.watch(&self.common.progress, "why", &asked)?;
+        let documents = input.with_ids(ids, watch.progress());
+        watch.end(documents)
     }
 
     fn no_document(&self, id: &str) -> WrongUse {

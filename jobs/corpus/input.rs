@@ -9,13 +9,14 @@ use datasets::{Encoding, Error, Extractors, Reading};
 use operators::DocId;
 use operators::text::features::Lexicon;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::plan::Plan;
+use super::plan::{Plan, UnopenedPiece};
 use super::splits::{self, SplitReader};
 use crate::cli::configuration::{optional_text, text};
 use crate::cli::exit::WrongUse;
 use crate::cli::values::{OnBadText, lexicon, record_size, size};
-use crate::progress::{Progress, Stage};
+use crate::progress::{Progress, ProgressOptions, Stage, Watch};
 
 /// Options by which the input is read.
 #[derive(Clone, Debug, clap::Args, Deserialize, Serialize)]
@@ -134,14 +135,13 @@ pub(crate) struct Census {
 
 impl Census {
     /// Counts an input. Cost: one reading of the input.
-    pub fn of(input: &Input) -> Result<Self> {
+    pub fn of(input: &Input, progress: &Progress) -> Result<Self> {
         let mut all = Census::default();
         let mut without_field: Option<Error> = None;
-        let progress = Progress::default();
         let counts = splits::each_split(
             &input.plan,
             &Group::alone(input.workers),
-            (&progress, Stage::Count),
+            (progress, Stage::Census),
             |at, number, split| {
                 let mut census = Census::default();
                 let mut reader = SplitReader::new(number, split, &input.reading, at);
@@ -183,8 +183,17 @@ pub(crate) struct InputDocument {
 }
 
 impl Input {
+    /// Starts to show the progress of a command that reads this input and writes no output. `asked`: what the
+    /// user asked for, for the events.
+    ///
+    /// # Errors
+    /// Those of [`Plan::watched`] and [`Watch::start`].
+    pub fn watch(&self, options: &ProgressOptions, command: &str, asked: &Value) -> Result<Watch> {
+        Watch::start(&self.plan.watched(options, command, "", asked, 0)?, &Arc::default())
+    }
+
     /// Reads the documents at these positions, sorted by position.
-    pub fn at(&self, positions: &[DocId]) -> Result<Vec<InputDocument>> {
+    pub fn at(&self, positions: &[DocId], progress: &Progress) -> Result<Vec<InputDocument>> {
         let mut positions = positions.to_vec();
         positions.sort_unstable();
         positions.dedup();
@@ -194,6 +203,7 @@ impl Input {
                 positions.get(of_split).is_some_and(|position| position.split() == split)
             },
             |position, _| positions.binary_search(&position).is_ok(),
+            progress,
         )?;
         if found.len() < positions.len() {
             bail!("a document of the output was not found again; did the input change since?");
@@ -202,8 +212,8 @@ impl Input {
     }
 
     /// Reads the documents with these ids, sorted by position. Cost: reads the whole input.
-    pub fn with_ids(&self, ids: &[&str]) -> Result<Vec<InputDocument>> {
-        self.documents(|_| true, |_, id| ids.contains(&id))
+    pub fn with_ids(&self, ids: &[&str], progress: &Progress) -> Result<Vec<InputDocument>> {
+        self.documents(|_| true, |_, id| ids.contains(&id), progress)
     }
 
     /// Reads the documents that `document` asks for, in the splits that `split` asks for, sorted by position.
@@ -211,24 +221,26 @@ impl Input {
         &self,
         split: impl Fn(u32) -> bool + Sync,
         document: impl Fn(DocId, &str) -> bool + Sync,
+        progress: &Progress,
     ) -> Result<Vec<InputDocument>> {
-        let progress = Progress::default();
         let found = splits::each_split(
             &self.plan,
             &Group::alone(self.workers),
-            (&progress, Stage::Map),
+            (progress, Stage::Read),
             |at, number, unread| {
                 let mut found = Vec::new();
-                if split(number) {
-                    let mut reader = SplitReader::new(number, unread, &self.reading, at);
-                    while let Some(batch) = reader.next()? {
-                        let docs = batch.docs().filter(|doc| document(doc.doc, doc.id));
-                        found.extend(docs.map(|doc| InputDocument {
-                            place: doc.doc,
-                            id: doc.id.to_owned(),
-                            text: doc.text.to_owned(),
-                        }));
-                    }
+                if !split(number) {
+                    at.done(unread.pieces.iter().map(UnopenedPiece::bytes).sum());
+                    return Ok(found);
+                }
+                let mut reader = SplitReader::new(number, unread, &self.reading, at);
+                while let Some(batch) = reader.next()? {
+                    let docs = batch.docs().filter(|doc| document(doc.doc, doc.id));
+                    found.extend(docs.map(|doc| InputDocument {
+                        place: doc.doc,
+                        id: doc.id.to_owned(),
+                        text: doc.text.to_owned(),
+                    }));
                 }
                 Ok(found)
             },

@@ -10,7 +10,6 @@ use cluster::Group;
 use datasets::Reading;
 use operators::{DocId, Member};
 
-use super::search::SearchResult;
 use crate::cli::exit::{Guarded, WrongUse};
 use crate::corpus::plan::Plan;
 use crate::corpus::splits::{self, SplitReader};
@@ -133,56 +132,19 @@ impl Guards {
         Ok(())
     }
 
-    /// Returns an error if the run would remove too many documents of one source. Reads the input once if
-    /// there is such a guard.
+    /// Returns an error if the run would remove too many of its `docs` documents of one source. Reads the
+    /// input once if there is such a guard.
     ///
     /// Memory: for each different value of the field, the value and some 50 bytes.
-    pub fn check_sources(
-        &self,
-        plan: &Plan,
-        reading: &Reading,
-        found: &SearchResult,
-        outputs: &MapOutputs,
-        members: &[Member],
-        workers: usize,
-    ) -> Result<()> {
+    pub fn check_sources(&self, docs: u64, members: &[Member], input: &SourceReading) -> Result<()> {
         let Some(guard) = &self.max_removed_per_source else { return Ok(()) };
         let mut removed: Vec<DocId> =
             members.iter().filter(|member| member.removed.is_some()).map(|member| member.doc).collect();
         removed.sort_unstable();
-        let reading = Reading { id: Some(guard.field.clone()), ..reading.clone() };
-        let progress = Progress::default();
-        let counted = splits::each_split(
-            plan,
-            &Group::alone(workers),
-            (&progress, Stage::Resolve),
-            |at, number, split| {
-                let mut sources = BTreeMap::<String, SourceCounts>::new();
-                if split.format.has_fields() {
-                    // This reading asks for another field, so it may accept records that the run has
-                    // rejected.
-                    let mut rejects = outputs.open_rejects(number)?;
-                    let mut reader = SplitReader::new(number, split, &reading, at);
-                    while let Some(batch) = reader.next()? {
-                        for doc in batch.docs() {
-                            if rejects.pass(doc.doc)? {
-                                continue;
-                            }
-                            if !sources.contains_key(doc.id) {
-                                sources.insert(doc.id.to_owned(), SourceCounts::default());
-                            }
-                            let Some(source) = sources.get_mut(doc.id) else { continue };
-                            source.docs += 1;
-                            source.removed += u64::from(removed.binary_search(&doc.doc).is_ok());
-                        }
-                    }
-                }
-                Ok(sources)
-            },
-        )?;
+        let counted = input.counts(&guard.field, &removed)?;
         let mut sources = BTreeMap::<String, SourceCounts>::new();
-        let (mut docs, mut gone) = (found.docs, removed.len() as u64);
-        for (name, counted) in counted.into_iter().flatten() {
+        let (mut docs, mut gone) = (docs, removed.len() as u64);
+        for (name, counted) in counted {
             docs = docs.saturating_sub(counted.docs);
             gone = gone.saturating_sub(counted.removed);
             let source = sources.entry(name).or_default();
@@ -210,5 +172,52 @@ impl Guards {
                 source.removed, source.docs
             )))
         })
+    }
+}
+
+/// How the input is read once more to count the documents of each source.
+pub(crate) struct SourceReading<'a> {
+    pub plan: &'a Plan,
+    pub reading: &'a Reading,
+    /// Map outputs of the run, which say what it has rejected.
+    pub outputs: &'a MapOutputs,
+    pub workers: usize,
+    pub progress: &'a Progress,
+}
+
+impl SourceReading<'_> {
+    /// Returns the counts of each source of each split. `field`: the field that names the source. `removed`:
+    /// the documents that would be removed, sorted.
+    fn counts(&self, field: &str, removed: &[DocId]) -> Result<impl Iterator<Item = (String, SourceCounts)>> {
+        let reading = Reading { id: Some(field.to_owned()), ..self.reading.clone() };
+        let counts = splits::each_split(
+            self.plan,
+            &Group::alone(self.workers),
+            (self.progress, Stage::Resolve),
+            |at, number, split| {
+                let mut sources = BTreeMap::<String, SourceCounts>::new();
+                if !split.format.has_fields() {
+                    return Ok(sources);
+                }
+                // This reading asks for another field, so it may accept records that the run has rejected.
+                let mut rejects = self.outputs.open_rejects(number)?;
+                let mut reader = SplitReader::new(number, split, &reading, at);
+                while let Some(batch) = reader.next()? {
+                    for doc in batch.docs() {
+                        if rejects.pass(doc.doc)? {
+                            continue;
+                        }
+                        if !sources.contains_key(doc.id) {
+                            sources.insert(doc.id.to_owned(), SourceCounts::default());
+                        }
+                        let Some(source) = sources.get_mut(doc.id) else { continue };
+                        source.docs += 1;
+                        source.removed += u64::from(removed.binary_search(&doc.doc).is_ok());
+                    }
+                }
+                Ok(sources)
+            },
+        )?;
+        Ok(counts.into_iter().flatten())
     }
 }

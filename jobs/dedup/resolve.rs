@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use anyhow::{Result, bail};
 use operators::{DocId, Matches, Member, Pair, Reason, Similarity, survivors};
 
+use super::guards::SourceReading;
 use super::options::Keep;
 use super::run::DedupRun;
 use super::search::SearchResult;
@@ -40,9 +41,18 @@ impl DedupRun<'_> {
         let name = |doc| names.id(doc);
         self.guards.check(found.docs, &members, name)?;
         let outputs = folder.map_outputs();
-        let workers = self.group.workers();
-        self.guards.check_sources(&self.plan, &self.reading, &found, &outputs, &members, workers)?;
+        // The reading of the guard has a worker 0 of its own.
+        drop(at);
+        let input = SourceReading {
+            plan: &self.plan,
+            reading: &self.reading,
+            outputs: &outputs,
+            workers: self.group.workers(),
+            progress: &self.progress,
+        };
+        self.guards.check_sources(found.docs, &members, &input)?;
 
+        let at = self.progress.worker(0);
         at.enter(Stage::Write);
         let distance = |pair: &Pair| self.distance(pair);
         let pairs = write_pairs(folder, matches, self.options.pairs, measured, distance, name)?;

@@ -37,7 +37,9 @@ use crate::cli::terminal::say;
 pub(crate) enum Stage {
     #[default]
     Start,
+    Census,
     Count,
+    Read,
     Map,
     Compare,
     Verify,
@@ -50,9 +52,11 @@ pub(crate) enum Stage {
 
 impl Stage {
     /// All stages, in order.
-    pub const ALL: [Stage; 10] = [
+    pub const ALL: [Stage; 12] = [
         Stage::Start,
+        Stage::Census,
         Stage::Count,
+        Stage::Read,
         Stage::Map,
         Stage::Compare,
         Stage::Verify,
@@ -67,7 +71,9 @@ impl Stage {
     pub fn name(self) -> &'static str {
         match self {
             Stage::Start => "start",
+            Stage::Census => "census",
             Stage::Count => "count",
+            Stage::Read => "read",
             Stage::Map => "map",
             Stage::Compare => "compare",
             Stage::Verify => "verify",

@@ -167,6 +167,11 @@ impl Watch {
         Ok(Watch { shown, started, running, watcher })
     }
 
+    /// Returns the progress that is shown.
+    pub fn progress(&self) -> &Arc<Progress> {
+        &self.shown.progress
+    }
+
     /// Shows how the job ended, and returns its result.
     pub fn end<T>(self, result: Result<T>) -> Result<T> {
         let Watch { shown, started, running, watcher } = self;
