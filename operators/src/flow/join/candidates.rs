@@ -48,7 +48,7 @@ impl Candidates {
 /// In each pass, records are exchanged by the hash of their key, and the search reduces the records that
 /// arrive to candidate pairs. The records of *heavy* keys, which are too many for one worker by the bounds of
 /// `skew`, are divided by narrower passes if the search has any, and else meet in tiles on all workers
-/// ([`in_tiles`]); two records may meet in several tiles, and the [`GridCell`] says where their pair belongs.
+/// (`in_tiles`); two records may meet in several tiles, and the `GridCell` says where their pair belongs.
 /// A pair that was found in several passes is kept once.
 ///
 /// ```text
