@@ -79,11 +79,6 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
     };
-    if let Job::Dedup(args) = &command.job
-        && let Err(error) = args.give_back_memory()
-    {
-        return fail(&error);
-    }
     let launch = match command.common.start(matches!(command.job, Job::Dedup(_))) {
         Ok(launch) => launch,
         Err(error) => return fail(&error),

@@ -1,8 +1,9 @@
-//! The command line: parsers of option values, the configuration that a run records, exit codes, and files
-//! that reports are written to.
+//! The command line: parsers of option values, the configuration that a run records, exit codes, files that
+//! reports are written to, and the options of the allocator.
 //!
 //! This room uses no other room of `jobs`; every other room may use it.
 
+pub(crate) mod allocator;
 pub(crate) mod configuration;
 pub(crate) mod exit;
 pub(crate) mod report_file;

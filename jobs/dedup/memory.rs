@@ -1,15 +1,14 @@
 //! The memory that a search may take, and the folder for what does not fit.
 
 use std::env;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use cluster::{Group, path_of_text};
 use datasets::Reading;
 use operators::SpillBudget;
 use operators::method::Spec;
 
+use crate::cli::allocator;
 use crate::cli::exit::WrongUse;
 use crate::cli::values;
 
@@ -46,29 +45,12 @@ pub(crate) struct MemoryOptions {
     local_dir: Option<String>,
 }
 
-/// Environment variables by which the GNU C library gives memory back to the system: the size of blocks that
-/// it gives back at once, and the number of free bytes at which it gives back others.
-///
-/// The library reads them when a process starts. Without them it learns to keep up to 32 MB of either for
-/// each worker. Other libraries ignore them.
-const GIVE_BACK: [&str; 2] = ["MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"];
-/// Environment variable that says that this program was started with [`GIVE_BACK`].
-const GIVES_BACK: &str = "DEDUP_JOB_GIVES_BACK";
-
 impl MemoryOptions {
-    /// With `--memory`, starts the program of this process anew, so that freed memory goes back to the
-    /// system. Must be called before any file is opened.
-    ///
-    /// # Errors
-    /// When the program cannot be started.
-    pub fn give_back(&self) -> Result<()> {
-        let Some(memory) = self.memory.filter(|_| env::var_os(GIVES_BACK).is_none()) else { return Ok(()) };
-        let bytes = (memory / 64).clamp(1 << 20, 32 << 20).to_string();
-        let mut args = env::args_os();
-        let mut again = Command::new(env::current_exe().context("could not find this program")?);
-        again.arg0(args.next().unwrap_or_default()).args(args).envs(GIVE_BACK.map(|name| (name, &bytes)));
-        again.env(GIVES_BACK, "1");
-        Err(again.exec()).context("could not start this program anew")
+    /// With `--memory`, makes the allocator give freed memory back to the system. Without it, nothing changes.
+    pub fn give_back(&self) {
+        if let Some(memory) = self.memory {
+            allocator::give_back_from((memory / 64).clamp(1 << 20, 32 << 20) as i32);
+        }
     }
 
     /// Returns limits for each worker with `--memory`, in bytes: the longest record, and

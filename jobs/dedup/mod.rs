@@ -70,6 +70,7 @@ pub struct Args {
 
 /// Runs the job as one of its processes. Returns the exit code: 0, or 3 if records were rejected.
 pub fn run(common: &Common, args: Args) -> Result<u8> {
+    args.memory.give_back();
     let group = Arc::new(common.join(&args)?);
     let result = run_with(common, &group, args).and_then(|code| {
         for gone in group.leave()? {
@@ -189,11 +190,4 @@ fn key(
     let asked = configuration.as_object().into_iter().flatten();
     let asked: BTreeMap<_, _> = asked.filter(|(name, _)| *name != "workers").collect();
     Key::new(&(asked, words, counts), plan)
-}
-
-impl Args {
-    /// Makes this process give freed memory back to the system if `--memory` limits it; see `MemoryOptions`.
-    pub fn give_back_memory(&self) -> Result<()> {
-        self.memory.give_back()
-    }
 }

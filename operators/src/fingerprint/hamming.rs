@@ -1,7 +1,7 @@
 //! The compare kernel of the block join: finds pairs of fingerprints within a Hamming distance. There are
 //! three widths, of which one is picked at run time.
 //!
-//! This is the only file with `unsafe`: wide loads, and calls of functions that need a processor feature.
+//! This is the only file of this package with `unsafe`: wide loads, and calls of functions that need a processor feature.
 #![expect(unsafe_code, reason = "see above; every block says why it is sound")]
 
 use super::bits::Bits;
