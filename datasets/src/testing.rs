@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use cluster::Blob;
 use operators::DocBatch;
+use parking_lot::Mutex;
 
 use crate::{Error, Fate, Format, PartOutput, Parts, Piece, Reading};
 
@@ -60,16 +61,16 @@ pub(crate) struct MemoryParts {
 
 impl MemoryParts {
     pub fn names(&self) -> Vec<String> {
-        self.files.lock().unwrap().keys().cloned().collect()
+        self.files.lock().keys().cloned().collect()
     }
 
     pub fn bytes(&self, name: &str) -> Vec<u8> {
-        self.files.lock().unwrap().get(name).cloned().unwrap_or_default()
+        self.files.lock().get(name).cloned().unwrap_or_default()
     }
 
     /// Returns all files.
     pub fn take(self) -> BTreeMap<String, Vec<u8>> {
-        std::mem::take(&mut self.files.lock().unwrap())
+        std::mem::take(&mut self.files.lock())
     }
 
     pub fn text(&self, name: &str) -> String {
@@ -79,7 +80,7 @@ impl MemoryParts {
 
 impl Parts for MemoryParts {
     fn part(&self, folder: &str, extension: &str) -> Result<Box<dyn PartOutput>, Error> {
-        let mut parts = self.parts.lock().unwrap();
+        let mut parts = self.parts.lock();
         let next = parts.entry(format!("{folder}{extension}")).or_default();
         let name = format!("{next}{extension}");
         *next += 1;
@@ -110,7 +111,7 @@ impl Write for MemoryOutput {
 
 impl PartOutput for MemoryOutput {
     fn finish(self: Box<Self>, _records: u64) -> Result<(), cluster::Error> {
-        let replaced = self.files.lock().unwrap().insert(self.name, self.bytes);
+        let replaced = self.files.lock().insert(self.name, self.bytes);
         assert!(replaced.is_none(), "a file was written twice");
         Ok(())
     }

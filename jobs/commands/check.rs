@@ -1,10 +1,10 @@
 //! `check`: compares finished outputs with the lists of files that they were committed with.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use cluster::{Store, Stores, shown};
+use parking_lot::Mutex;
 
 use crate::Common;
 use crate::cli::exit::WrongUse;
@@ -89,10 +89,10 @@ fn changed(
     let changed = Mutex::new(BTreeSet::new());
     each_at_once(workers, files, |(name, file)| {
         if hash(store, &format!("{path}/{name}"))? != file.blake3 {
-            changed.lock().unwrap_or_else(PoisonError::into_inner).insert((*name).clone());
+            changed.lock().insert((*name).clone());
         }
         Ok(())
     })?;
-    let changed = changed.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter();
+    let changed = changed.into_inner().into_iter();
     Ok(changed.map(|name| Difference::Contents { name }).collect())
 }

@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 use std::io::{ErrorKind, Write};
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Result, bail};
 use cluster::{Stores, path_of_text};
 use datasets::{Packed, Piece, Reading};
 use operators::DocBatch;
+use parking_lot::Mutex;
 use serde::Serialize;
 
 use super::repack::{Copied, Repack};
@@ -149,7 +149,7 @@ impl Unpacking<'_> {
         if let Some(reason) = wrong_name(name) {
             return Ok(Some(format!("the name {reason}")));
         }
-        if !self.names.lock().unwrap_or_else(PoisonError::into_inner).add(name) {
+        if !self.names.lock().add(name) {
             bail!(WrongUse(format!(
                 "two files cannot both be called {name:?}, nor can it be the folder of another; one of them is in \
                  \"{path}\" at {offset}; give them other ids"

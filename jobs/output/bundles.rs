@@ -20,11 +20,11 @@
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use cluster::Uploads;
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 use super::by_upload::{AT_ONCE, each_at_once, hash_of};
@@ -101,7 +101,7 @@ impl Open {
 
 impl Bundles {
     fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 
     /// Adds the contents of a small file to the bundle.
@@ -148,7 +148,7 @@ impl Bundles {
         split: u32,
         decided: u64,
     ) -> Result<Option<TaskManifest>> {
-        let found = &mut *self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = &mut *self.found.lock();
         let found = match found {
             Some(found) => found,
             None => found.insert(find_tasks(folder)?),
@@ -165,10 +165,10 @@ fn find_tasks(folder: &OutputFolder) -> Result<BTreeMap<(u32, u64), TaskManifest
         let tasks = read(store, &entry.path)?.unwrap_or_default();
         let tasks: Vec<(u32, TaskManifest)> = serde_json::from_slice(&tasks).unwrap_or_default();
         let tasks = tasks.into_iter().map(|(split, task)| ((split, task.decided), task));
-        found.lock().unwrap_or_else(PoisonError::into_inner).extend(tasks);
+        found.lock().extend(tasks);
         Ok(())
     })?;
-    Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
+    Ok(found.into_inner())
 }
 
 /// Writes each small file of a decided job to its name. Can be repeated. Holds one bundle at a time.

@@ -10,11 +10,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use anyhow::{Result, anyhow, bail};
 use cluster::{Store, Upload, UploadOutput, Uploads};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -90,7 +90,7 @@ pub(super) fn decide(folder: &OutputFolder, uploads: &dyn Uploads, mut job: JobM
     let tags = Mutex::new(&mut job.earlier.replaced);
     each_at_once(AT_ONCE, &replaced, |name| {
         if let Some(tag) = uploads.tag(&folder.at(name))? {
-            tags.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), tag);
+            tags.lock().insert(name.clone(), tag);
         }
         Ok(())
     })?;

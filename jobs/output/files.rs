@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
 use std::io::Read as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use cluster::{BlobReader, Store, Upload, has_hidden_part};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::bundles::BundlePlace;
@@ -52,7 +53,7 @@ pub(super) type SharedFiles = Arc<Mutex<FileList>>;
 
 /// Returns a copy of what was noted so far.
 pub(super) fn noted(files: &SharedFiles) -> FileList {
-    files.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    files.lock().clone()
 }
 
 /// Difference between a file and the list.
@@ -169,10 +170,10 @@ pub(super) fn found_in_ranges(
         let folder = format!("{base}/{folder}");
         let entries = store.everything_between(&folder, after.as_deref(), until.as_deref())?;
         let files = entries.into_iter().map(|entry| (entry.path[base.len() + 1..].to_owned(), entry.bytes));
-        found.lock().unwrap_or_else(PoisonError::into_inner).extend(files);
+        found.lock().extend(files);
         Ok(())
     })?;
-    Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
+    Ok(found.into_inner())
 }
 
 /// Returns the BLAKE3 hash of a file, in hexadecimal. Reads the file once.

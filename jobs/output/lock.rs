@@ -17,15 +17,16 @@
 //! ```
 
 use std::fs;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Result, bail};
 use chrono::{DateTime, Utc};
 use cluster::{Store, shown};
+use parking_lot::Mutex;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
@@ -196,7 +197,7 @@ impl Lock {
             }
         };
         let thread = thread::Builder::new().name("beat".to_owned()).spawn(beat)?;
-        *self.beat.lock().unwrap_or_else(PoisonError::into_inner) = Some((sender, thread));
+        *self.beat.lock() = Some((sender, thread));
         Ok(())
     }
 
@@ -216,7 +217,7 @@ impl Lock {
     /// Checks as [`Lock::check`] does, but asks the store only if this run was last found to be the owner
     /// longer than two beats ago: the process was stopped, or the store does not answer.
     pub fn check_lately(&self) -> Result<()> {
-        let checked = *self.held.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        let checked = *self.held.checked.lock();
         if checked.elapsed() < 2 * BEAT && !self.is_lost() { Ok(()) } else { self.check() }
     }
 
@@ -234,7 +235,7 @@ impl Lock {
 
     /// Ends the beat, after the write that may be under way.
     pub fn stop(&self) {
-        if let Some((sender, thread)) = self.beat.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some((sender, thread)) = self.beat.lock().take() {
             drop(sender);
             drop(thread.join());
         }
@@ -264,7 +265,7 @@ impl HeldLock {
             self.lost.store(true, Ordering::Relaxed);
             bail!("another run has taken over the output \"{}\"", self.uri);
         }
-        *self.checked.lock().unwrap_or_else(PoisonError::into_inner) = asked;
+        *self.checked.lock() = asked;
         Ok(())
     }
 

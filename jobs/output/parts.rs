@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use anyhow::Result;
 use cluster::{NameBelow, Output, Rename, Showing, Store, UploadOutput};
@@ -250,7 +250,7 @@ impl PartOutput for OutputPart {
         }
         let file =
             OutputFile { bytes, records, blake3: hasher.finalize().to_hex().to_string(), upload, place };
-        match files.lock().unwrap_or_else(PoisonError::into_inner).0.insert(name.clone(), file) {
+        match files.lock().0.insert(name.clone(), file) {
             None => Ok(()),
             Some(_) => {
                 let reason = "two files of the output would have this name".to_owned();

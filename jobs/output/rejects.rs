@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Result, bail};
 use datasets::{LineNumbers, PartOutput, Reading};
 use operators::{DocBatch, Reject};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::OutputFolder;
@@ -162,7 +162,7 @@ impl<'a> RejectLimit<'a> {
     /// [`Guarded`] when there are now more than allowed.
     pub fn count(&self, new: u64, first: Option<&Reject>) -> Result<()> {
         let (Some(max), Some(reject)) = (self.max, first) else { return Ok(()) };
-        let mut so_far = self.so_far.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut so_far = self.so_far.lock();
         let (count, first) = &mut *so_far;
         *count += new;
         let earlier = first.take().filter(|first| first.doc < reject.doc);

@@ -2,16 +2,16 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::sync::Mutex;
 use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use cluster::path_of_text;
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::stage::Stage;
 use super::stages::StageRow;
-use super::{Stage, lock};
 
 /// Event of a job (docs/formats.md).
 #[derive(Serialize)]
@@ -100,9 +100,9 @@ impl Events {
     /// # Errors
     /// When the write fails. Then nothing more is appended, and later calls return no error.
     pub fn tell(&self, event: &Event) -> Result<()> {
-        let mut open = lock(&self.file);
+        let mut open = self.file.lock();
         let Some(file) = open.as_mut() else { return Ok(()) };
-        // The time is taken under the lock, so that the times of lines ascend.
+        // The time is taken under the so that the times of lines ascend.
         let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
         let line = serde_json::to_string(&EventLine { time, event })? + "\n";
         let written = file.write_all(line.as_bytes());

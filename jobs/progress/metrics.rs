@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use self::MetricKind::{Counter, Gauge};
+use super::counts::Progress;
+use super::stage::Stage;
 use super::stages::{StageCounts, StageTotals};
-use super::{Progress, Stage};
-use crate::progress::usage::ResourceUsage;
+use super::usage::ResourceUsage;
 
 /// State of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

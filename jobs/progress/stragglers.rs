@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::Stage;
+use super::stage::Stage;
 
 /// Least time of a slow split, whatever others took.
 const LEAST: Duration = Duration::from_secs(30);

@@ -10,15 +10,16 @@ use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
+use super::counts::{Outlets, Progress};
 use super::events::{Event, Events};
 use super::metrics::{self, JobInfo, JobState};
+use super::stage::Stage;
 use super::stages::{StageCounts, seconds};
-use super::{Outlets, Progress, Stage, lock};
+use super::usage::ResourceUsage;
 use crate::cli::exit::exit_code;
 use crate::cli::report_file::ReportFile;
 use crate::cli::terminal::say;
 use crate::cli::values::paths;
-use crate::progress::usage::ResourceUsage;
 
 /// Way in which progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -182,7 +183,7 @@ impl Watch {
         let (progress, took) = (&shown.progress, seconds(started.elapsed()));
         match &result {
             Ok(_) => {
-                progress.tell_finished_before(&mut lock(&progress.board), Stage::ALL.len());
+                progress.tell_finished_before(&mut progress.board.lock(), Stage::ALL.len());
                 let ResourceUsage { cpu_milliseconds, peak_memory_bytes, .. } = ResourceUsage::measure();
                 let cpu_seconds = cpu_milliseconds as f64 / 1e3;
                 progress.tell(&Event::JobFinished { seconds: took, cpu_seconds, peak_memory_bytes });

@@ -4,11 +4,12 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::{Shutdown, TcpStream};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::channel::{Receiver, SealedChannel, Sender};
 use super::frame::Frame;
@@ -98,19 +99,19 @@ impl Control {
     }
 
     fn state(&self) -> MutexGuard<'_, ControlState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Waits until `ready` holds.
     fn wait(&self, ready: impl Fn(&ControlState) -> bool) -> MutexGuard<'_, ControlState> {
-        let state = self.changed.wait_while(self.state(), |state| !ready(state));
-        state.unwrap_or_else(PoisonError::into_inner)
+        let mut state = self.state();
+        self.changed.wait_while(&mut state, |state| !ready(state));
+        state
     }
 
     /// Waits until `ready` holds, but no longer than `most`, and returns whether it does.
     fn wait_for(&self, most: Duration, ready: impl Fn(&ControlState) -> bool) -> bool {
-        let waited = self.changed.wait_timeout_while(self.state(), most, |state| !ready(state));
-        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+        !self.changed.wait_while_for(&mut self.state(), |state| !ready(state), most).timed_out()
     }
 
     /// Takes over a connection. One thread reads it, and one writes it.

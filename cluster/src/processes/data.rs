@@ -5,10 +5,11 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use timely::communication::allocator::zero_copy::stream::Stream;
 
 use super::channel::{Receiver, RecordType, SealedChannel, Sender};
@@ -49,7 +50,7 @@ impl Data {
 
     /// Sends the end of the data. It does not matter if the other process is gone already.
     pub(super) fn close(&self) {
-        drop(self.0.sender().close());
+        drop(self.0.sender.lock().close());
     }
 
     /// Closes the connection without sending anything.
@@ -60,17 +61,9 @@ impl Data {
 }
 
 impl DataEnds {
-    fn sender(&self) -> MutexGuard<'_, Sender> {
-        self.sender.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn receiver(&self) -> MutexGuard<'_, Receiver> {
-        self.receiver.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Skips beats until another record comes, which stays for the engine.
     fn watch(&self) -> io::Result<()> {
-        let mut receiver = self.receiver();
+        let mut receiver = self.receiver.lock();
         while receiver.record()? == RecordType::Beat {}
         Ok(())
     }
@@ -82,11 +75,7 @@ fn beat(ends: &Weak<DataEnds>, tick: Duration) {
     loop {
         thread::sleep(tick);
         let Some(ends) = ends.upgrade() else { return };
-        let beaten = match ends.sender.try_lock() {
-            Ok(mut sender) => sender.beat(),
-            Err(TryLockError::Poisoned(sender)) => sender.into_inner().beat(),
-            Err(TryLockError::WouldBlock) => Ok(true),
-        };
+        let beaten = ends.sender.try_lock().map_or(Ok(true), |mut sender| sender.beat());
         // The reader reports a lost connection.
         if !beaten.unwrap_or(false) {
             return;
@@ -96,13 +85,13 @@ fn beat(ends: &Weak<DataEnds>, tick: Duration) {
 
 impl Read for Data {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.receiver().read(buffer)
+        self.0.receiver.lock().read(buffer)
     }
 }
 
 impl Write for Data {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.sender().write(bytes)
+        self.0.sender.lock().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -122,6 +111,6 @@ impl Stream for Data {
 
     /// Sends the end of the data. The engine calls this when it has written everything.
     fn shutdown(&self, _how: Shutdown) -> io::Result<()> {
-        self.0.sender().close()
+        self.0.sender.lock().close()
     }
 }

@@ -1,9 +1,10 @@
 //! The view that a job has of its processes.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use timely::WorkerConfig;
@@ -306,7 +307,7 @@ impl Group {
 impl Others {
     /// Takes the connections, unless that was done before.
     fn data(&self) -> Option<Vec<Option<Data>>> {
-        self.data.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.data.lock().take()
     }
 }
 

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use snow::StatelessTransportState;
 
 use super::channel::SealedChannel;
@@ -154,7 +155,7 @@ impl Start {
     fn missed(&self, missing: &Ends) -> String {
         let missing: BTreeSet<usize> = missing.iter().map(|(process, _)| *process).collect();
         let names: Vec<_> = missing.iter().map(|process| self.membership.name(*process)).collect();
-        let troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
+        let troubles = self.troubles.lock();
         let known = missing.iter().filter_map(|process| troubles.get_key_value(process));
         let mut hints: Vec<_> =
             known.map(|(process, trouble)| format!("process {process}: {trouble}")).collect();
@@ -275,7 +276,7 @@ impl Start {
     }
 
     fn awaited(&self) -> MutexGuard<'_, Ends> {
-        self.awaited.lock().unwrap_or_else(PoisonError::into_inner)
+        self.awaited.lock()
     }
 
     fn channel(
@@ -298,7 +299,7 @@ impl Start {
                     Ok(reached) => break reached,
                     Err(trouble) => {
                         let trouble = trouble.to_string();
-                        self.troubles.lock().unwrap_or_else(PoisonError::into_inner).insert(to, trouble);
+                        self.troubles.lock().insert(to, trouble);
                         thread::sleep(CALL_AGAIN);
                     }
                 }

@@ -8,9 +8,10 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::{io, mem};
 
+use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::remote::Backoff;
@@ -83,7 +84,7 @@ pub struct Noted(Mutex<BTreeSet<u64>>);
 impl Noted {
     /// Returns the numbers of the noted cells with their sums, in order, and forgets them.
     pub(crate) fn take(&self, sums: &Sums) -> Vec<(u64, u64)> {
-        let noted = mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let noted = mem::take(&mut *self.0.lock());
         let cells = sums.cells();
         noted.into_iter().map(|index| (index, cells[index as usize].load(Ordering::Relaxed))).collect()
     }
@@ -150,7 +151,7 @@ impl Checked {
     }
 
     fn fetch(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        let blob = Arc::clone(&self.blob.lock().unwrap_or_else(PoisonError::into_inner));
+        let blob = Arc::clone(&self.blob.lock());
         match blob.read_full_at(offset, buffer)? == buffer.len() {
             true => Ok(()),
             false => Err(self.changed("it is shorter than it was".to_owned())),
@@ -169,13 +170,13 @@ impl Checked {
                 let passing = Error::io(&self.path, "read", io::Error::other("it differs"));
                 patience.spend(passing).map_err(|_| self.changed(reason))?;
                 let blob = Self::open_as_planned(&self.store, &self.file, &self.sums)?;
-                *self.blob.lock().unwrap_or_else(PoisonError::into_inner) = blob;
+                *self.blob.lock() = blob;
                 self.fetch(offset, cell)?;
             }
         }
         if let Some(Noted(cells)) = self.noted.as_deref() {
             let count = buffer.len().div_ceil(CELL_BYTES) as u64;
-            cells.lock().unwrap_or_else(PoisonError::into_inner).extend(first..first + count);
+            cells.lock().extend(first..first + count);
         }
         Ok(())
     }
@@ -184,13 +185,13 @@ impl Checked {
         let kept = |cells: &VecDeque<(u64, Arc<[u8]>)>| {
             cells.iter().find(|(at, _)| *at == index).map(|(_, cell)| Arc::clone(cell))
         };
-        if let Some(cell) = kept(&self.kept.lock().unwrap_or_else(PoisonError::into_inner)) {
+        if let Some(cell) = kept(&self.kept.lock()) {
             return Ok(cell);
         }
         let mut cell = vec![0; bytes];
         self.read_cells(index, &mut cell)?;
         let cell: Arc<[u8]> = cell.into();
-        let mut cells = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cells = self.kept.lock();
         cells.truncate(KEPT_CELLS - 1);
         cells.push_front((index, Arc::clone(&cell)));
         Ok(cell)
@@ -273,7 +274,7 @@ mod tests {
             let end = offset + buffer.len() as u64;
             assert!((end as usize).is_multiple_of(CELL_BYTES) || end == self.bytes(), "not on the grid");
             buffer.copy_from_slice(&self.0.bytes[offset as usize..end as usize]);
-            let mut readings = self.0.readings.lock().unwrap();
+            let mut readings = self.0.readings.lock();
             for (i, cell) in buffer.chunks_mut(CELL_BYTES).enumerate() {
                 let cell_offset = offset + (i * CELL_BYTES) as u64;
                 let reading = readings.entry(cell_offset).or_default();
@@ -379,7 +380,7 @@ mod tests {
         let liar = Arc::new(Liar { bytes: content(5 << 20), ..Liar::default() });
         let [read] = read(&liar, 100_000);
         assert!(read.unwrap() == liar.bytes[100_000..]);
-        assert!(liar.readings.lock().unwrap().values().all(|&readings| readings == 1));
+        assert!(liar.readings.lock().values().all(|&readings| readings == 1));
         // Windows may end anywhere.
         let liar = Arc::new(Liar { bytes: content(5 << 20), ..Liar::default() });
         let store: Arc<dyn Store> = Arc::new(LiarStore(Arc::clone(&liar)));
@@ -387,7 +388,7 @@ mod tests {
         for start in (7..5_000_000).step_by(250_000) {
             blob.read_full_at(start, &mut vec![0; 250_000]).unwrap();
         }
-        assert!(liar.readings.lock().unwrap().values().all(|&readings| readings == 1));
+        assert!(liar.readings.lock().values().all(|&readings| readings == 1));
     }
 
     #[test]

@@ -3,8 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::{self, Component, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::{env, fs, io};
+
+use parking_lot::Mutex;
 
 use super::checked::Sums;
 use super::found::InputFile;
@@ -53,7 +55,7 @@ impl Stores {
     /// Returns the paths that [`Stores::expand`] has skipped in folders and behind patterns, with the kind of
     /// each, such as `a FIFO`.
     pub fn passed_over(&self) -> BTreeMap<String, &'static str> {
-        self.passed_over.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.passed_over.lock().clone()
     }
 
     /// Returns the store and the absolute path that `uri` names. The path need not exist.
@@ -167,7 +169,7 @@ impl Stores {
         prefix: &str,
         create: impl FnOnce() -> Result<Arc<dyn Store>, Error>,
     ) -> Result<Arc<dyn Store>, Error> {
-        let mut stores = self.remote.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stores = self.remote.lock();
         if let Some(store) = stores.get(prefix) {
             return Ok(store.clone());
         }
@@ -207,7 +209,7 @@ impl Stores {
     /// Removes entries that are no files, and notes them in `passed_over`.
     fn pass_over(&self, store: &dyn Store, files: &mut Vec<Entry>) -> Result<(), Error> {
         if store.prefix().is_empty() {
-            let mut passed_over = self.passed_over.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut passed_over = self.passed_over.lock();
             passed_over.append(&mut local::take_special(files)?);
         }
         Ok(())

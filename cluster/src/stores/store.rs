@@ -422,7 +422,8 @@ impl Read for BlobReader {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+
+    use parking_lot::Mutex;
 
     use super::*;
 
@@ -439,7 +440,7 @@ mod tests {
         }
 
         fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
-            self.0.lock().unwrap().push((offset, buffer.len()));
+            self.0.lock().push((offset, buffer.len()));
             Ok(buffer.len())
         }
 
@@ -455,6 +456,6 @@ mod tests {
         reader.read_exact(&mut vec![0; 700_000]).unwrap();
         let (one, two) = (100 + (1 << 19), 600_000);
         let expected = [(100, 1 << 19), (one, two - one as usize), (two as u64, 1 << 16), (665_536, 1 << 16)];
-        assert_eq!(*noted.0.lock().unwrap(), expected);
+        assert_eq!(*noted.0.lock(), expected);
     }
 }

@@ -1,6 +1,6 @@
 //! The join of a search: finds candidates in the map output, among the first ones of identical documents.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use operators::flow::{CandidateJoin, Candidates, PrefixJoin, Skew, sum};
@@ -9,6 +9,7 @@ use operators::method::{Method, Search};
 use operators::search::CandidateSearch;
 use operators::sets::{Rule, Sets};
 use operators::{Counting, FeatureCounts};
+use parking_lot::Mutex;
 use timely::worker::Worker;
 
 use super::CorpusSearch;
@@ -63,7 +64,7 @@ impl CorpusSearch {
         rule: &Rule,
         counters: &FeatureCounters,
     ) -> Result<Candidates> {
-        let counts = counters.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let counts = counters.0.lock().pop();
         let counts = counts.context("there are more workers than there should be")?;
         let mut sets = Sets::default();
         let mut counting = Counting::new(Arc::clone(&counts), &self.spill);

@@ -3,14 +3,15 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
 use cluster::{Local, Store};
+use parking_lot::Mutex;
 
 use super::super::OutputFolder;
 use super::super::lock::BEAT;
@@ -41,7 +42,7 @@ impl Pause {
     pub fn step(&self, what: &'static str) {
         if self.steps_left.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.asleep.send(what).unwrap();
-            self.wake.lock().unwrap().recv().unwrap();
+            self.wake.lock().recv().unwrap();
         }
     }
 }

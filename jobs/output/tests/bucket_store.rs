@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::slice;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use cluster::{Blob, Child, Entry, Error, Output, Showing, Store, Upload, UploadOutput, Uploads};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::asleep::Pause;
 use super::{Content, Files};
@@ -87,7 +88,7 @@ impl State {
 
 impl BucketStore {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap()
+        self.0.lock()
     }
 
     /// Returns the same bucket, for a process that falls asleep.

@@ -13,9 +13,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use cluster::{Blob, Child, Entry, Error, Output, Rename, Showing, Store};
+use parking_lot::Mutex;
 
 use super::Content;
 use super::asleep::Pause;
@@ -201,18 +202,18 @@ impl PowerStore {
 
     /// Returns the number of changes so far, with those that failed.
     pub fn changes(&self) -> u64 {
-        self.0.lock().unwrap().changes
+        self.0.lock().changes
     }
 
     /// Turns the power off after `changes` more changes.
     pub fn fail_after(&self, changes: u64) {
-        self.0.lock().unwrap().left = Some(changes);
+        self.0.lock().left = Some(changes);
     }
 
     /// Turns the power on again. There is then all that was settled, and of the other steps those for which
     /// `survives` is true. `survives` is told whether the step is the content of a file.
     pub fn restart(&self, mut survives: impl FnMut(bool) -> bool) {
-        let disk = &mut *self.0.lock().unwrap();
+        let disk = &mut *self.0.lock();
         for step in std::mem::take(&mut disk.steps) {
             if survives(matches!(step, Step::Content { .. })) {
                 disk.durable.apply(&step);
@@ -241,7 +242,7 @@ impl PowerStore {
                 None => drop(files.insert(path, disk.live.contents[&id].to_vec())),
             }
         }
-        let (disk, mut files) = (self.0.lock().unwrap(), BTreeMap::new());
+        let (disk, mut files) = (self.0.lock(), BTreeMap::new());
         if let Some(id) = disk.live.find(path) {
             collect(&disk, id, String::new(), &mut files);
         }
@@ -255,14 +256,14 @@ impl Store for PowerStore {
     }
 
     fn open(&self, path: &str) -> Result<Arc<dyn Blob>, Error> {
-        let disk = self.0.lock().unwrap();
+        let disk = self.0.lock();
         let contents = disk.live.find(path).and_then(|id| disk.live.contents.get(&id));
         let contents = contents.ok_or_else(|| Error::NotFound { path: path.to_owned() })?;
         Ok(Arc::new(Content(path.to_owned(), Arc::clone(contents))))
     }
 
     fn children(&self, path: &str) -> Result<Vec<Child>, Error> {
-        let disk = self.0.lock().unwrap();
+        let disk = self.0.lock();
         let child = |path: String, id: Id| Child {
             path,
             bytes: disk.live.contents.get(&id).map_or(0, |bytes| bytes.len() as u64),
@@ -281,7 +282,7 @@ impl Store for PowerStore {
 
     fn create_new(&self, path: &str, contents: &[u8]) -> Result<bool, Error> {
         self.step();
-        let mut disk = self.0.lock().unwrap();
+        let mut disk = self.0.lock();
         if disk.live.find(path).is_some() {
             return Ok(false);
         }
@@ -290,16 +291,16 @@ impl Store for PowerStore {
 
     fn create_dir(&self, path: &str) -> Result<(), Error> {
         self.step();
-        self.0.lock().unwrap().directory(&format!("{path}/x")).map(|_| ())
+        self.0.lock().directory(&format!("{path}/x")).map(|_| ())
     }
 
     fn exists(&self, path: &str) -> Result<bool, Error> {
-        Ok(self.0.lock().unwrap().live.find(path).is_some())
+        Ok(self.0.lock().live.find(path).is_some())
     }
 
     fn remove(&self, path: &str) -> Result<(), Error> {
         self.step();
-        self.0.lock().unwrap().remove(path)
+        self.0.lock().remove(path)
     }
 
     fn everything(&self, path: &str) -> Result<Vec<Entry>, Error> {
@@ -319,7 +320,7 @@ impl Store for PowerStore {
     /// Makes durable no more than a store must: names in directories at or below the path, the names that
     /// lead to the path, and contents at or below it.
     fn settle(&self, path: &str) -> Result<(), Error> {
-        let disk = &mut *self.0.lock().unwrap();
+        let disk = &mut *self.0.lock();
         disk.power()?;
         let id = disk.live.find(path).ok_or_else(|| Error::NotFound { path: path.to_owned() })?;
         let mut settled = BTreeSet::new();
@@ -353,7 +354,7 @@ impl Store for PowerStore {
 impl Rename for PowerStore {
     fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
         self.step();
-        let mut disk = self.0.lock().unwrap();
+        let mut disk = self.0.lock();
         let above = to.rsplit_once('/').map_or("", |(above, _)| above);
         let id = disk.live.find(from).filter(|_| disk.live.find(above).is_some());
         let id = id.ok_or_else(|| Error::NotFound { path: from.to_owned() })?;
@@ -366,7 +367,7 @@ impl Rename for PowerStore {
 
     fn remove_empty(&self, path: &str) -> Result<(), Error> {
         self.step();
-        let mut disk = self.0.lock().unwrap();
+        let mut disk = self.0.lock();
         let id = disk.live.find(path);
         match id.and_then(|id| disk.live.entries.get(&id)).is_some_and(BTreeMap::is_empty) {
             true => disk.remove(path),
@@ -395,6 +396,6 @@ impl Write for Writing {
 impl Output for Writing {
     fn finish(self: Box<Self>) -> Result<(), Error> {
         self.store.step();
-        self.store.0.lock().unwrap().write(&self.path, &self.bytes)
+        self.store.0.lock().write(&self.path, &self.bytes)
     }
 }

@@ -1,8 +1,10 @@
 //! Approximate counts of features: whether a feature was counted once, and about how much more often. A count
 //! is never too low.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::SpillBudget;
 use crate::hash::spread;
@@ -253,7 +255,7 @@ impl Counting {
     fn write(&mut self, region: usize) {
         let sketch = &self.sketch;
         // Only the holder of the lock writes the region, so a load and a store lose no count.
-        let _held = sketch.writing[region].lock().unwrap_or_else(PoisonError::into_inner);
+        let _held = sketch.writing[region].lock();
         let mut waiting = &mut self.waiting[region * self.places..][..self.lengths[region]];
         for (number, level) in sketch.levels.iter().enumerate() {
             let bytes = (level.counters / COUNTERS) as usize;

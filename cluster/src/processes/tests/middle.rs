@@ -2,7 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::sync::Mutex;
+
+use parking_lot::Mutex;
 
 use super::*;
 
@@ -42,7 +43,7 @@ impl Middle {
                 for (from, to) in [(&client, &server), (&server, &client)] {
                     let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
                     let (deeds, number) = (Arc::clone(&of_both), number);
-                    thread::spawn(move || pump(from, to, || deeds.lock().unwrap()[number]));
+                    thread::spawn(move || pump(from, to, || deeds.lock()[number]));
                 }
                 number += 1;
             }
@@ -51,7 +52,7 @@ impl Middle {
     }
 
     fn does(&self, connection: usize, deed: Deed) {
-        self.deeds.lock().unwrap()[connection] = deed;
+        self.deeds.lock()[connection] = deed;
     }
 }
 

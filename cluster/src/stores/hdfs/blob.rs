@@ -3,15 +3,16 @@
 use std::io;
 use std::pin::pin;
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::StreamExt;
 use hdfs_native::Client;
 use hdfs_native::file::FileReader;
+use parking_lot::Mutex;
 
-use super::calls::{Calls, lock};
+use super::calls::Calls;
 use super::failure::HdfsFailure;
 use crate::stores::remote::Backoff;
 use crate::stores::store::{Blob, Error, Version};
@@ -48,7 +49,7 @@ impl HdfsBlob {
     }
 
     fn reader(&self) -> Result<Arc<FileReader>, Error> {
-        let known = lock(&self.reader).clone();
+        let known = self.reader.lock().clone();
         if let Some(reader) = known {
             return Ok(reader);
         }
@@ -65,7 +66,7 @@ impl HdfsBlob {
             return Err(self.changed("it was written at another time"));
         }
         let reader = Arc::new(reader);
-        *lock(&self.reader) = Some(reader.clone());
+        *self.reader.lock() = Some(reader.clone());
         Ok(reader)
     }
 
@@ -166,7 +167,7 @@ impl Blob for HdfsBlob {
             let before = filled;
             let until = end.min(Instant::now() + limits.range);
             if let Err(error) = self.attempt(offset, buffer, &mut filled, until) {
-                *lock(&self.reader) = None;
+                *self.reader.lock() = None;
                 if Instant::now() >= end {
                     return Err(self.too_slow(filled, wanted, limits.whole));
                 }

@@ -3,10 +3,10 @@
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hdfs_native::{Client, ClientBuilder, HdfsError};
+use parking_lot::Mutex;
 use tokio::runtime::{self, Runtime};
 
 use super::HdfsLimits;
@@ -45,7 +45,7 @@ impl Calls {
     }
 
     pub fn client(&self) -> Result<Client, HdfsFailure> {
-        if let Some(client) = lock(&self.client).as_ref() {
+        if let Some(client) = self.client.lock().as_ref() {
             return Ok(client.clone());
         }
         let (prefix, handle) = (self.prefix.clone(), self.runtime.handle().clone());
@@ -58,7 +58,7 @@ impl Calls {
         }
         // This runs in a task, because it may panic and looks up hosts.
         let client = self.wait(self.limits.call, async move { build(&prefix, &handle, settings) })?;
-        Ok(lock(&self.client).insert(client).clone())
+        Ok(self.client.lock().insert(client).clone())
     }
 
     /// Runs `work` in a task of its own, for at most `limit`.
@@ -84,7 +84,7 @@ impl Calls {
     fn heard<T>(&self, answer: Result<hdfs_native::Result<T>, NoAnswer>) -> Result<T, HdfsFailure> {
         if let Err(NoAnswer::Late(_)) = answer {
             self.was_late.store(true, Ordering::Relaxed);
-            *lock(&self.client) = None;
+            *self.client.lock() = None;
         }
         answer?.map_err(HdfsFailure::Library)
     }
@@ -171,12 +171,6 @@ fn build(
     }
 }
 
-/// Locks a mutex, even a poisoned one: a thread that panicked while it held one of these locks left nothing
-/// half done.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicU32;
@@ -201,9 +195,9 @@ mod tests {
         let calls = calls();
         calls.client().unwrap();
         let late = || calls.wait(Duration::from_millis(20), future::pending::<hdfs_native::Result<()>>());
-        assert!(lock(&calls.client).is_some());
+        assert!(calls.client.lock().is_some());
         assert!(matches!(late(), Err(HdfsFailure::Late(_))));
-        assert!(lock(&calls.client).is_none());
+        assert!(calls.client.lock().is_none());
         assert!(calls.client().is_ok());
     }
 

@@ -1,13 +1,14 @@
 //! Requests to a bucket: each has credentials, a deadline and retries with backoff.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use log::trace;
 use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
 use object_store::{GetOptions, GetResult, ListResult, ObjectMeta};
+use parking_lot::Mutex;
 use tokio::runtime::Runtime;
 
 use super::connect::{Client, Connection, connect};
@@ -91,7 +92,7 @@ impl Shared {
     /// Fetches credentials before the first request. Without this check, the library asks a machine that only
     /// clouds have.
     fn sign_in(&self) -> Result<(), Error> {
-        let mut signed_in = self.signed_in.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut signed_in = self.signed_in.lock();
         if !*signed_in {
             let answer = self.wait(self.limits.sign_in, (self.connection.sign_in)());
             answer.map_err(|failure| Error::BadName {

@@ -5,10 +5,10 @@ use std::io::{self, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::process::Signal;
 
 use super::child::{EXTRACT, READY, read_message, write_message};
@@ -51,10 +51,10 @@ impl Extractors {
         if self.command.is_empty() {
             return Ok(extract(document, bounds.max_bytes));
         }
-        let next = || self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let next = || self.waiting.lock().pop();
         let start = || Extractor::start(&self.command, bounds);
         let extractor = next().filter(|next| next.bounds == bounds).map_or_else(start, Ok)?;
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(start()?);
+        self.waiting.lock().push(start()?);
         extractor.extract(document)
     }
 }
@@ -195,7 +195,7 @@ mod tests {
         let mut processes = std::collections::BTreeSet::new();
         for _ in 0..4 {
             processes.insert(ask(&once).unwrap().unwrap());
-            assert_eq!(once.waiting.lock().unwrap().len(), 1);
+            assert_eq!(once.waiting.lock().len(), 1);
         }
         assert_eq!(processes.len(), 4);
     }

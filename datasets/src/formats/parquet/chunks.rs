@@ -2,10 +2,11 @@
 
 use std::io::{self, Read};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use cluster::Blob;
+use parking_lot::Mutex;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 
@@ -53,7 +54,7 @@ impl Chunks {
 
     /// Returns the store's error behind the last failed read, which the parquet library has turned into text.
     pub(super) fn take_failure(&self) -> Option<cluster::Error> {
-        self.0.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.0.failure.lock().take()
     }
 
     /// Returns the bytes from `start` to the end of its window, at least `least_bytes` of them.
@@ -67,7 +68,7 @@ impl Chunks {
         let Some(range) = range else {
             return Err(ParquetError::EOF(format!("byte {start} + {least_bytes} is outside of the chunk")));
         };
-        let mut windows = inner.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut windows = inner.windows.lock();
         let window = &mut windows[at];
         let skip = start.checked_sub(window.start).unwrap_or(u64::MAX).min(window.bytes.len() as u64);
         let tail = window.bytes.slice(skip as usize..);
@@ -83,7 +84,7 @@ impl Chunks {
             Ok(_) => return Err(ParquetError::EOF("the file is shorter than it was".to_owned())),
             Err(error) => {
                 let text = error.to_string();
-                *inner.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                *inner.failure.lock() = Some(error);
                 return Err(ParquetError::General(text));
             }
         }

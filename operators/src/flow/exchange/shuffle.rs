@@ -151,9 +151,10 @@ fn round_of<R>(budget: Option<usize>) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-    use std::sync::{Arc, Mutex};
 
+    use parking_lot::Mutex;
     use timely::CommunicationConfig;
 
     use super::super::channel::AHEAD;
@@ -266,9 +267,9 @@ mod tests {
     fn a_full_disk_is_an_error_of_the_worker_loop() {
         let told = Mutex::new(Vec::new());
         for result in sorted(Twin::full_after(2000).scratch(1000)) {
-            told.lock().unwrap().push(result.unwrap_err());
+            told.lock().push(result.unwrap_err());
         }
         let expected = "the disk of \"/twin\" is full: could not spill 1 KiB";
-        assert_eq!(*told.lock().unwrap(), [expected, expected]);
+        assert_eq!(*told.lock(), [expected, expected]);
     }
 }
