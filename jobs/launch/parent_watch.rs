@@ -15,8 +15,6 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
-use super::role::{ProcessRole, ProcessTask};
-use super::token::Token;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
 
@@ -39,11 +37,11 @@ pub(crate) struct Handed {
     pub token: String,
 }
 
-/// Waits for the line that the launcher hands to process `index`.
+/// Waits for the line that the launcher hands to this process.
 ///
 /// From then on this process ends with an error when its standard input ends or is silent for 10 s. It is
 /// killed when its parent dies, even while it is stopped.
-pub(crate) fn hold(index: usize) -> Result<ProcessTask> {
+pub(crate) fn hold() -> Result<Handed> {
     // If the parent has died before this call, the standard input ends.
     set_parent_process_death_signal(Some(Signal::KILL)).context("could not bind to the launcher")?;
     let (sender, lines) = mpsc::channel();
@@ -54,9 +52,7 @@ pub(crate) fn hold(index: usize) -> Result<ProcessTask> {
             }
         }
     });
-    let handed = next(&lines)?;
-    let Handed { addresses, workers, token } =
-        serde_json::from_str(&handed).context("could not read what the launcher says")?;
+    let handed = serde_json::from_str(&next(&lines)?).context("could not read what the launcher says")?;
     thread::spawn(move || {
         loop {
             if let Err(error) = next(&lines) {
@@ -65,15 +61,7 @@ pub(crate) fn hold(index: usize) -> Result<ProcessTask> {
             }
         }
     });
-    if addresses.is_empty() {
-        return Ok(ProcessTask::Alone(workers));
-    }
-    Ok(ProcessTask::Process(ProcessRole {
-        index,
-        addresses,
-        workers,
-        token: Some(Token(token.into_bytes())),
-    }))
+    Ok(handed)
 }
 
 /// Waits for a line. Time is counted in waits of this process: one that was itself stopped must not blame the

@@ -6,7 +6,7 @@ use clap::builder::TypedValueParser;
 
 use super::hosts::Hosts;
 use super::launcher::Launch;
-use super::parent_watch;
+use super::parent_watch::{self, Handed};
 use super::scheduler::{Scheduled, kubernetes, slurm};
 use super::token::Token;
 use crate::cli::exit::WrongUse;
@@ -15,6 +15,7 @@ use crate::cli::values::{paths, text_of_file};
 const HEADING: &str = "Processes";
 /// Default of `--launcher`, which runs a shell command on a host.
 const SSH: &str = "ssh -o BatchMode=yes {host}";
+
 /// Options of a job of several processes.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ProcessOptions {
@@ -113,7 +114,12 @@ impl ProcessOptions {
         env: impl Fn(&str) -> Option<String>,
     ) -> Result<ProcessTask> {
         if let Some(index) = self.process.filter(|_| self.lifeline) {
-            return parent_watch::hold(usize::from(index));
+            let Handed { addresses, workers, token } = parent_watch::hold()?;
+            if addresses.is_empty() {
+                return Ok(ProcessTask::Alone(workers));
+            }
+            let (index, token) = (usize::from(index), Some(Token(token.into_bytes())));
+            return Ok(ProcessTask::Process(ProcessRole { index, addresses, workers, token }));
         }
         if let Some(wrong) = self.contradiction(workers) {
             bail!(WrongUse(wrong.to_owned()));

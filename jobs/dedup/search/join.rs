@@ -12,7 +12,7 @@ use operators::{Counting, FeatureCounts};
 use parking_lot::Mutex;
 use timely::worker::Worker;
 
-use super::CorpusSearch;
+use super::corpus_search::CorpusSearch;
 use super::map::IdenticalDocs;
 
 /// Part of the memory of a process that counters of features may fill, as a divisor. They are made before

@@ -8,7 +8,7 @@ use operators::{DocId, ExternalSort};
 use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
-use super::{CorpusSearch, SearchResult};
+use super::corpus_search::{CorpusSearch, NoField, SearchResult};
 use crate::corpus::plan::Split;
 use crate::corpus::splits::{self, SplitReader};
 use crate::output::rejects::{RejectLimit, Rejects};
@@ -26,29 +26,6 @@ struct Head {
     replaced: u64,
     rejects: Rejects,
     without_field: Option<NoField>,
-}
-
-/// A file without a field that was asked for.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct NoField {
-    pub split: u32,
-    path: String,
-    field: String,
-    found: Vec<String>,
-}
-
-impl NoField {
-    fn of(split: u32, error: datasets::Error) -> Option<Self> {
-        match error {
-            datasets::Error::Field { path, field, found } => Some(NoField { split, path, field, found }),
-            _ => None,
-        }
-    }
-
-    /// Returns the error for the user who asked for the field.
-    pub fn error(self) -> datasets::Error {
-        datasets::Error::Field { path: self.path, field: self.field, found: self.found }
-    }
 }
 
 /// Documents of a worker that are identical to an earlier one, each with the first of them, sorted.

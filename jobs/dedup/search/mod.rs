@@ -5,6 +5,7 @@
 //! has a search of its own (`retrieval.rs`). This room uses `progress`, `corpus` and `output`; `dedup` and
 //! `explain` use it.
 
+mod corpus_search;
 mod join;
 mod map;
 mod retrieval;
@@ -14,93 +15,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use anyhow::Result;
-use cluster::Group;
-use datasets::Reading;
 use operators::flow::Candidates;
-use operators::hash::Secret;
 use operators::method::map_records::{Bands, FINGERPRINTS, Fingerprints, Identities, Texts, Words};
-use operators::method::zhou::retrieval::Comparisons;
 use operators::method::{Method, Search};
-use operators::search::PassLoad;
-use operators::{Matches, SpillBudget};
-use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
+pub(crate) use self::corpus_search::{CorpusSearch, SearchResult};
 use self::join::FeatureCounters;
-use self::map::NoField;
-use crate::corpus::doc_ids::DocIds;
-use crate::corpus::plan::Plan;
-use crate::output::map_output::MapOutputs;
-use crate::output::rejects::Rejects;
-use crate::progress::{Progress, Stage, StageTimer};
-
-/// A search of a planned corpus.
-pub(crate) struct CorpusSearch {
-    pub plan: Arc<Plan>,
-    pub reading: Reading,
-    pub cluster: Arc<Group>,
-    pub progress: Arc<Progress>,
-    /// Number of records that may be rejected; `None` for any number.
-    pub max_rejects: Option<u64>,
-    /// Folder of the map output.
-    pub outputs: MapOutputs,
-    /// Secret with which texts are hashed to find equal ones.
-    pub secret: Secret,
-    /// Memory of each worker, beyond which its records are spilled.
-    pub spill: SpillBudget,
-}
-
-/// Result of a search, of one worker, of one process or of all together.
-#[derive(Debug, Default, Deserialize, Serialize)]
-pub(crate) struct SearchResult {
-    pub matches: Matches,
-    /// Ids of the documents of the matches, and perhaps of others.
-    pub names: DocIds,
-    pub rejects: Rejects,
-    /// The first file without the fields that were asked for.
-    pub without_field: Option<NoField>,
-    /// Documents read, without rejected ones.
-    pub docs: u64,
-    pub text_bytes: u64,
-    /// Documents whose illegal bytes were read as U+FFFD.
-    pub replaced: u64,
-    /// Pairs before verification.
-    pub candidates: u64,
-    /// Comparisons, if the method counts them.
-    pub comparisons: Option<Comparisons>,
-    /// For each worker, its load in each pass of the search.
-    pub loads: Vec<Vec<PassLoad>>,
-}
-
-impl SearchResult {
-    /// Joins the results of several workers or processes.
-    pub fn join(parts: impl IntoIterator<Item = SearchResult>) -> Self {
-        let mut all = SearchResult::default();
-        for mut part in parts {
-            append(&mut all.matches.copies, part.matches.copies);
-            append(&mut all.matches.pairs, part.matches.pairs);
-            all.names.append(part.names);
-            all.rejects.join(part.rejects);
-            let both = all.without_field.into_iter().chain(part.without_field.take());
-            all.without_field = both.min_by_key(|missing| missing.split);
-            all.docs += part.docs;
-            all.text_bytes += part.text_bytes;
-            all.replaced += part.replaced;
-            all.candidates += part.candidates;
-            all.comparisons = all.comparisons.into_iter().chain(part.comparisons).reduce(|a, b| a + b);
-            all.loads.append(&mut part.loads);
-        }
-        all.matches.copies.sort_unstable_by_key(|&(doc, first)| (first, doc));
-        all.matches.pairs.sort_unstable();
-        all.names.sort();
-        all
-    }
-}
-
-/// Adds all of `part` to `all`. The first part is taken without being copied.
-fn append<T>(all: &mut Vec<T>, part: Vec<T>) {
-    if all.is_empty() { *all = part } else { all.extend(part) }
-}
+use crate::progress::{Stage, StageTimer};
 
 impl CorpusSearch {
     /// Maps the splits of this process, searches on all workers, and joins the results of this process.

@@ -7,7 +7,7 @@ use operators::method::Zhou;
 use operators::method::map_records::Words;
 use timely::worker::Worker;
 
-use super::{CorpusSearch, SearchResult};
+use super::corpus_search::{CorpusSearch, SearchResult};
 use crate::progress::StageTimer;
 
 impl CorpusSearch {

@@ -8,7 +8,7 @@ use operators::sets::{PackedSets, Sets};
 use operators::{Matches, Pair, Sorted};
 use timely::worker::Worker;
 
-use super::{CorpusSearch, SearchResult};
+use super::corpus_search::{CorpusSearch, SearchResult};
 use crate::corpus::doc_ids::NameSpool;
 use crate::corpus::plan::Split;
 use crate::corpus::splits::{self, SplitReader};
