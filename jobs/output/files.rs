@@ -6,24 +6,29 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
-use std::io::Read as _;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use cluster::{BlobReader, Store, Upload, has_hidden_part};
+use cluster::{Store, Upload, has_hidden_part};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use super::bundles::BundlePlace;
-use super::by_upload::{AT_ONCE, each_at_once};
+use super::requests::{AT_ONCE, each_at_once};
 use crate::corpus::output_layout::FOLDERS;
 
 /// Number of names in a range of a listing: a page of most services.
 const LISTED_AT_ONCE: usize = if cfg!(test) { 2 } else { 1_000 };
-/// Number of bytes that are read and hashed at a time.
-const HASHED_BYTES: usize = 1 << 20;
 /// Number of differences that an error names.
 const NAMED: usize = 3;
+
+/// Place of the contents of a small file.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct BundlePlace {
+    /// Name of the bundle.
+    pub bundle: String,
+    /// Offset of the contents in the bundle, in bytes.
+    pub offset: u64,
+}
 
 /// File of an output, as it was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -174,18 +179,6 @@ pub(super) fn found_in_ranges(
         Ok(())
     })?;
     Ok(found.into_inner())
-}
-
-/// Returns the BLAKE3 hash of a file, in hexadecimal. Reads the file once.
-pub(crate) fn hash(store: &dyn Store, path: &str) -> Result<String, cluster::Error> {
-    let mut reader = BlobReader::new(store.open(path)?, 0, u64::MAX);
-    let (mut hasher, mut buffer) = (blake3::Hasher::new(), vec![0; HASHED_BYTES]);
-    loop {
-        match reader.read(&mut buffer).map_err(|error| cluster::Error::io(path, "read", error))? {
-            0 => return Ok(hasher.finalize().to_hex().to_string()),
-            read => drop(hasher.update(&buffer[..read])),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -8,58 +8,45 @@ use std::sync::Arc;
 use anyhow::Result;
 use cluster::{NameBelow, Output, Rename, Showing, Store, UploadOutput};
 use datasets::{PartOutput, Parts};
-use serde::{Deserialize, Serialize};
 
 use super::bundles::{Bundles, SMALL_BYTES};
-use super::files::{FileList, OutputFile, SharedFiles, noted};
-use super::map_output::MapOutputs;
-use super::{EARLIER, OutputFolder, PARTS, by_upload, put, read};
-
-/// Task manifest: what was written of a split. A run that resumes does not write the split again if it
-/// decides the same.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct TaskManifest {
-    /// Hash of what was decided for the documents of the split.
-    pub decided: u64,
-    /// Number of records that are kept.
-    pub kept: u64,
-    /// Number of records that are removed.
-    pub removed: u64,
-    /// Number of records that could not be read.
-    pub rejected: u64,
-    /// Files of the split in the output.
-    pub files: FileList,
-}
+use super::by_upload;
+use super::output_folder::OutputFolder;
+use super::run_folder::{EARLIER, PARTS};
+use crate::output::files::{FileList, OutputFile, SharedFiles, noted};
+use crate::output::manifests::TaskManifest;
+use crate::output::map_output::MapOutputs;
+use crate::output::requests::{put, read};
 
 impl OutputFolder {
     /// Returns the map outputs of this run, and of the run that it resumes.
     pub fn map_outputs(&self) -> MapOutputs {
-        MapOutputs::new(Arc::clone(&self.store), self.temporary("map"))
+        self.run.map_outputs()
     }
 
     fn task_path(&self, split: u32) -> String {
-        self.temporary(&format!("tasks/{split:05}"))
+        self.run.temporary(&format!("tasks/{split:05}"))
     }
 
     /// Notes that all files of a split are written. Cost: on a file system these files become durable first.
     /// In a store of uploads the note may be held until a split finishes a second later, or until
     /// [`OutputFolder::write_held`].
     pub fn task(&self, split: u32, task: &TaskManifest) -> Result<()> {
-        self.still_owned()?;
-        if let Showing::Uploads(_) = self.store.showing() {
-            return Ok(self.bundles.add_task(self, split, task)?);
+        self.run.still_owned()?;
+        if let Showing::Uploads(_) = self.run.store.showing() {
+            return Ok(self.bundles.add_task(&self.run, split, task)?);
         }
         if !task.files.0.is_empty() {
-            self.store.settle(&self.temporary(PARTS))?;
+            self.run.store.settle(&self.run.temporary(PARTS))?;
         }
         // A manifest that is cut short is not valid JSON, so it counts as absent.
-        Ok(put(self.store.as_ref(), &self.task_path(split), &serde_json::to_vec(task)?)?)
+        Ok(put(self.run.store.as_ref(), &self.task_path(split), &serde_json::to_vec(task)?)?)
     }
 
     /// Writes the small files and task manifests that this process still holds. Must be called when all of
     /// its splits are written.
     pub fn write_held(&self) -> Result<(), cluster::Error> {
-        self.bundles.write_all(self)
+        self.bundles.write_all(&self.run)
     }
 
     /// Returns what the run that this one resumes has written of a split, if it had decided the same and all
@@ -67,28 +54,28 @@ impl OutputFolder {
     ///
     /// Must be called once for each split, before anything is written for it.
     pub fn finished_task(&self, split: u32, decided: u64) -> Result<Option<TaskManifest>> {
-        let renamer = match self.store.showing() {
+        let renamer = match self.run.store.showing() {
             Showing::Rename(renamer) => renamer,
             // Whether an upload still exists is known only when it is completed.
-            Showing::Uploads(_) => return self.bundles.take_found(self, split, decided),
+            Showing::Uploads(_) => return self.bundles.take_found(&self.run, split, decided),
         };
-        let Some(task) = read(self.store.as_ref(), &self.task_path(split))? else { return Ok(None) };
+        let Some(task) = read(self.run.store.as_ref(), &self.task_path(split))? else { return Ok(None) };
         let task: Option<TaskManifest> = serde_json::from_slice(&task).ok();
         if let Some(task) = task.filter(|task| task.decided == decided)
             && self.adopt(renamer, &task.files)?
         {
             return Ok(Some(task));
         }
-        self.store.remove(&self.task_path(split))?;
+        self.run.store.remove(&self.task_path(split))?;
         Ok(None)
     }
 
     /// Moves files of an earlier run to those of this run, if all exist in their full lengths. Files that are
     /// not moved never get into the output.
     fn adopt(&self, renamer: &dyn Rename, files: &FileList) -> Result<bool> {
-        let earlier = |name: &str| self.temporary(&format!("{EARLIER}/{name}"));
+        let earlier = |name: &str| self.run.temporary(&format!("{EARLIER}/{name}"));
         for (name, OutputFile { bytes, .. }) in &files.0 {
-            let file = match self.store.open(&earlier(name)) {
+            let file = match self.run.store.open(&earlier(name)) {
                 Err(cluster::Error::NotFound { .. }) => return Ok(false),
                 file => file?,
             };
@@ -99,10 +86,10 @@ impl OutputFolder {
         let folder =
             |name: &str| name.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
         for folder in files.0.keys().map(|name| folder(name)).collect::<BTreeSet<_>>() {
-            self.store.create_dir(&self.temporary(&format!("{PARTS}/{folder}")))?;
+            self.run.store.create_dir(&self.run.temporary(&format!("{PARTS}/{folder}")))?;
         }
         for name in files.0.keys() {
-            renamer.rename(&earlier(name), &self.temporary(&format!("{PARTS}/{name}")))?;
+            renamer.rename(&earlier(name), &self.run.temporary(&format!("{PARTS}/{name}")))?;
         }
         Ok(true)
     }
@@ -113,17 +100,17 @@ impl OutputFolder {
         name: String,
         files: &SharedFiles,
     ) -> Result<Box<dyn PartOutput>, cluster::Error> {
-        self.still_owned()?;
+        self.run.still_owned()?;
         NameBelow::new(&name)?;
-        let target = match self.store.showing() {
+        let target = match self.run.store.showing() {
             _ if self.is_rehearsal() => Target::Nowhere,
             Showing::Rename(_) => {
-                Target::Aside(self.store.create(&self.temporary(&format!("{PARTS}/{name}")))?)
+                Target::Aside(self.run.store.create(&self.run.temporary(&format!("{PARTS}/{name}")))?)
             }
             Showing::Uploads(_) => {
-                self.bundles.write_long(self)?;
-                let (store, bundles) = (Arc::clone(&self.store), Arc::clone(&self.bundles));
-                let (path, run) = (self.at(&name), self.run.clone());
+                self.bundles.write_long(&self.run)?;
+                let (store, bundles) = (Arc::clone(&self.run.store), Arc::clone(&self.bundles));
+                let (path, run) = (self.run.at(&name), self.run.own.clone());
                 Target::HeldPart(HeldPart { contents: Vec::new(), store, path, run, bundles })
             }
         };

@@ -10,11 +10,12 @@ use std::{fs, io};
 use anyhow::{Result, bail};
 use cluster::{Rename, Showing, Store, path_of_text};
 
-use super::commit::{JOB, JobManifest};
-use super::files::found_below;
-use super::{EARLIER, KEY, OutputFolder, PARTS, put};
+use super::run_folder::{EARLIER, KEY, PARTS, RunFolder};
 use crate::cli::exit::WrongUse;
 use crate::corpus::output_layout::{FOLDERS, SUCCESS};
+use crate::output::files::found_below;
+use crate::output::manifests::{JOB, JobManifest};
+use crate::output::requests::put;
 
 /// Folder of a run that holds the files of an earlier output until the new one is whole.
 const REPLACED: &str = "replaced";
@@ -47,90 +48,90 @@ pub(super) fn refuse_several_file_systems(path: &str) -> Result<()> {
 }
 
 /// Writes the job manifest, once all files that it names are visible to this process and durable.
-pub(super) fn decide(folder: &OutputFolder, renamer: &dyn Rename, job: &JobManifest) -> Result<()> {
-    let store = folder.store.as_ref();
-    put(store, &folder.temporary(SUCCESS), job.success.as_bytes())?;
-    store.settle(&folder.temporary(""))?;
-    let found = found_below(store, &folder.temporary(PARTS), FOLDERS)?;
+pub(super) fn decide(run: &RunFolder, renamer: &dyn Rename, job: &JobManifest) -> Result<()> {
+    let store = run.store.as_ref();
+    put(store, &run.temporary(SUCCESS), job.success.as_bytes())?;
+    store.settle(&run.temporary(""))?;
+    let found = found_below(store, &run.temporary(PARTS), FOLDERS)?;
     job.files.compare(
         &found,
         "process 0 does not see the files that were written (all processes need one shared file system)",
     )?;
     // A rename fails if another run has taken over and renamed this run's folder; creating a file would not.
-    let (new, decided) = (folder.temporary("job.new"), folder.temporary(JOB));
+    let (new, decided) = (run.temporary("job.new"), run.temporary(JOB));
     put(store, &new, &serde_json::to_vec(job)?)?;
     store.settle(&new)?;
-    folder.check()?;
+    run.check()?;
     Ok(renamer.rename(&new, &decided)?)
 }
 
 /// Moves each folder to where readers look, then `_SUCCESS`.
-pub(super) fn show(folder: &OutputFolder, renamer: &dyn Rename, job: &JobManifest) -> Result<()> {
-    let store = folder.store.as_ref();
-    let success = folder.temporary(SUCCESS);
-    store.settle(&folder.temporary(""))?;
+pub(super) fn show(run: &RunFolder, renamer: &dyn Rename, job: &JobManifest) -> Result<()> {
+    let store = run.store.as_ref();
+    let success = run.temporary(SUCCESS);
+    store.settle(&run.temporary(""))?;
     // `_SUCCESS` is moved last, so all is done if it is gone from here.
     if !store.exists(&success)? {
         return Ok(());
     }
-    store.create_dir(&folder.temporary(REPLACED))?;
-    displace(folder, renamer, SUCCESS)?;
-    store.settle(&folder.path)?;
+    store.create_dir(&run.temporary(REPLACED))?;
+    displace(run, renamer, SUCCESS)?;
+    store.settle(&run.path)?;
     let folders: Vec<_> = job.folders().collect();
     for name in FOLDERS {
-        let finished = folder.temporary(&format!("{PARTS}/{name}"));
+        let finished = run.temporary(&format!("{PARTS}/{name}"));
         if !folders.contains(&name) {
-            displace(folder, renamer, name)?;
+            displace(run, renamer, name)?;
         } else if store.exists(&finished)? {
-            displace(folder, renamer, name)?;
-            folder.check()?;
-            renamer.rename(&finished, &folder.at(name))?;
-        } else if !store.exists(&folder.at(name))? {
-            bail!("\"{}\" is lost: \"{finished}\" is not there either", folder.at(name));
+            displace(run, renamer, name)?;
+            run.check()?;
+            renamer.rename(&finished, &run.at(name))?;
+        } else if !store.exists(&run.at(name))? {
+            bail!("\"{}\" is lost: \"{finished}\" is not there either", run.at(name));
         }
     }
-    store.settle(&folder.path)?;
-    let found = found_below(store, &folder.path, FOLDERS)?;
-    job.files.compare(&found, &format!("the output \"{}\" is not whole", folder.uri))?;
-    folder.check()?;
-    renamer.rename(&success, &folder.at(SUCCESS))?;
-    Ok(store.settle(&folder.path)?)
+    store.settle(&run.path)?;
+    let found = found_below(store, &run.path, FOLDERS)?;
+    job.files.compare(&found, &format!("the output \"{}\" is not whole", run.uri))?;
+    run.check()?;
+    renamer.rename(&success, &run.at(SUCCESS))?;
+    Ok(store.settle(&run.path)?)
 }
 
 /// Moves what an earlier output has under this name into the run's own folder.
-fn displace(folder: &OutputFolder, renamer: &dyn Rename, name: &str) -> Result<()> {
-    if folder.store.exists(&folder.at(name))? {
-        let aside = folder.temporary(&format!("{REPLACED}/{name}"));
-        folder.store.remove(&aside)?;
-        folder.check()?;
-        renamer.rename(&folder.at(name), &aside)?;
+fn displace(run: &RunFolder, renamer: &dyn Rename, name: &str) -> Result<()> {
+    if run.store.exists(&run.at(name))? {
+        let aside = run.temporary(&format!("{REPLACED}/{name}"));
+        run.store.remove(&aside)?;
+        run.check()?;
+        renamer.rename(&run.at(name), &aside)?;
     }
     Ok(())
 }
 
 /// Removes what the run has left besides the job manifest. The key goes first: after that nobody resumes the
 /// run.
-pub(super) fn clear(folder: &OutputFolder) -> Result<()> {
+pub(super) fn clear(run: &RunFolder) -> Result<()> {
     for name in [KEY, "map", PARTS, EARLIER, "tasks", REPLACED] {
-        folder.store.remove(&folder.temporary(name))?;
+        run.store.remove(&run.temporary(name))?;
     }
     Ok(())
 }
 
 /// Removes locks and beats. They are first moved to the run's own folder: the numbers of locks are used
 /// again, and an owner that was asleep must not remove the lock of another run.
-pub(super) fn discard(folder: &OutputFolder, renamer: &dyn Rename, paths: &[String]) -> Result<()> {
-    let aside = folder.temporary("discarded");
+pub(super) fn discard(run: &RunFolder, renamer: &dyn Rename, paths: &[String]) -> Result<()> {
+    let aside = run.temporary("discarded");
     // The folder is made before the lock is looked at: a run that takes over later removes or renames it.
-    folder.store.create_dir(&folder.temporary(""))?;
-    folder.check()?;
+    run.store.create_dir(&run.temporary(""))?;
+    run.check()?;
     for path in paths {
-        if folder.store.exists(path)? {
-            folder.store.remove(&aside)?;
+        if run.store.exists(path)? {
+            run.store.remove(&aside)?;
             renamer.rename(path, &aside)?;
         }
     }
-    Ok(folder.store.remove(&aside)?)
+    Ok(run.store.remove(&aside)?)
 }
 
 /// Removes the folder of a run that lost its lock, on stores that rename.

@@ -9,9 +9,13 @@ use std::sync::Arc;
 use anyhow::Result;
 use cluster::{Showing, shown};
 
-use super::commit::{JOB, JobManifest};
-use super::{EARLIER, KEY, Key, OutputFolder, PARTS, by_upload, put, read, refuse_existing};
+use super::by_upload;
+use super::output_folder::{OutputFolder, refuse_existing};
+use super::run_folder::{EARLIER, KEY, PARTS};
 use crate::cli::terminal::say;
+use crate::output::key::Key;
+use crate::output::manifests::{JOB, JobManifest};
+use crate::output::requests::{put, read};
 
 impl OutputFolder {
     /// Finishes, takes over or removes the folders of all earlier runs, and prepares the folder of this run.
@@ -24,13 +28,14 @@ impl OutputFolder {
         for other in self.other_runs()? {
             let same = match key {
                 Some(key) => {
-                    read(self.store.as_ref(), &format!("{other}/{KEY}"))?.as_deref() == Some(key.0.as_bytes())
+                    read(self.run.store.as_ref(), &format!("{other}/{KEY}"))?.as_deref()
+                        == Some(key.0.as_bytes())
                 }
                 None => false,
             };
             match self.decided_in(&other)? {
                 Some(job) if !same => {
-                    self.finish_for(other, &job, overwrite).map_err(|error| self.reason(error))?
+                    self.finish_for(other, &job, overwrite).map_err(|error| self.run.reason(error))?
                 }
                 _ => others.push((other, same)),
             }
@@ -38,25 +43,26 @@ impl OutputFolder {
         if let Some(at) = others.iter().rposition(|(_, same)| *same) {
             let (other, _) = others.remove(at);
             self.resumable = self.adopt_run(other)?;
-            self.decided = self.decided_in(&self.run)?;
+            self.decided = self.decided_in(&self.run.own)?;
         }
         if self.decided.is_none()
-            && let Err(error) = refuse_existing(self.store.as_ref(), &self.path, &self.uri, overwrite)
+            && let Err(error) =
+                refuse_existing(self.run.store.as_ref(), &self.run.path, &self.run.uri, overwrite)
         {
             self.release(self.resumable)?;
             return Err(error);
         }
         self.begin(others.into_iter().map(|(other, _)| other).collect(), key)
-            .map_err(|error| self.reason(error))
+            .map_err(|error| self.run.reason(error))
     }
 
     /// Returns the folders of other runs, the earliest first.
     pub(super) fn other_runs(&self) -> Result<Vec<String>> {
-        let children = self.store.children(&self.at("_temporary"))?;
+        let children = self.run.store.children(&self.run.at("_temporary"))?;
         let directories = children.into_iter().filter(|child| child.directory);
         let mut runs: Vec<_> = directories
             .map(|child| child.path.trim_end_matches('/').to_owned())
-            .filter(|run| *run != self.run)
+            .filter(|run| *run != self.run.own)
             .collect();
         runs.sort();
         Ok(runs)
@@ -65,12 +71,12 @@ impl OutputFolder {
     /// Finishes the half-visible commit of another run. If that fails and `overwrite` is set, the commit is
     /// given up with a warning, since this run replaces the output anyway.
     fn finish_for(&mut self, other: String, job: &JobManifest, overwrite: bool) -> Result<()> {
-        let mine = self.run.clone();
+        let mine = self.run.own.clone();
         if !self.adopt_run(other)? {
             return Ok(());
         }
         let finished = self.show(job);
-        let theirs = std::mem::replace(&mut self.run, mine);
+        let theirs = std::mem::replace(&mut self.run.own, mine);
         let finished = match finished {
             Err(error) if overwrite => {
                 say(shown(&format!("warning: an earlier commit is given up and replaced: {error:#}")));
@@ -78,11 +84,11 @@ impl OutputFolder {
             }
             finished => finished.map(|()| true)?,
         };
-        self.check()?;
-        if let Showing::Uploads(uploads) = self.store.showing() {
-            by_upload::clear(self, uploads, &theirs, Some(job).filter(|_| finished))?;
+        self.run.check()?;
+        if let Showing::Uploads(uploads) = self.run.store.showing() {
+            by_upload::clear(&self.run, uploads, &theirs, Some(job).filter(|_| finished))?;
         }
-        Ok(self.store.remove(&theirs)?)
+        Ok(self.run.store.remove(&theirs)?)
     }
 
     /// Makes visible what an earlier run with the same key has decided. If that fails, the commit is given
@@ -90,20 +96,20 @@ impl OutputFolder {
     pub fn show_or_give_up(&mut self, key: Option<&Key>) -> Result<()> {
         let Some(job) = &self.decided else { return Ok(()) };
         let Err(error) = self.show(job) else { return Ok(()) };
-        self.check()?;
+        self.run.check()?;
         say(shown(&format!(
             "warning: an earlier commit of this job is given up, and all is done anew: {error:#}"
         )));
         // Nothing may take the manifest for a decision while the rest is removed.
-        let given_up = self.run.clone();
-        if let Showing::Uploads(uploads) = self.store.showing() {
-            by_upload::clear(self, uploads, &given_up, None)?;
+        let given_up = self.run.own.clone();
+        if let Showing::Uploads(uploads) = self.run.store.showing() {
+            by_upload::clear(&self.run, uploads, &given_up, None)?;
         }
-        self.store.remove(&format!("{given_up}/{JOB}"))?;
-        self.store.settle(&self.at("_temporary"))?;
-        self.store.remove(&given_up)?;
-        if let Some(lock) = &self.lock {
-            self.run = format!("{}/{}", self.at("_temporary"), lock.run());
+        self.run.store.remove(&format!("{given_up}/{JOB}"))?;
+        self.run.store.settle(&self.run.at("_temporary"))?;
+        self.run.store.remove(&given_up)?;
+        if let Some(lock) = &self.run.lock {
+            self.run.own = format!("{}/{}", self.run.at("_temporary"), lock.run());
         }
         (self.decided, self.resumable) = (None, false);
         self.begin(Vec::new(), key)
@@ -112,50 +118,54 @@ impl OutputFolder {
     /// Makes the folder of a dead run the folder of this run. Returns `false` if the folder is gone: its
     /// owner was only asleep, and has removed it.
     fn adopt_run(&mut self, other: String) -> Result<bool> {
-        match self.store.showing() {
+        match self.run.store.showing() {
             // The new name makes every later step of an owner that was only asleep fail.
-            Showing::Rename(renamer) => match renamer.rename(&other, &self.run) {
-                Err(_) if !self.store.exists(&other)? => return Ok(false),
+            Showing::Rename(renamer) => match renamer.rename(&other, &self.run.own) {
+                Err(_) if !self.run.store.exists(&other)? => return Ok(false),
                 renamed => renamed?,
             },
             // An owner that was only asleep goes on with the same work until it looks at the lock; only one
             // of the two can decide.
-            Showing::Uploads(_) => self.run = other,
+            Showing::Uploads(_) => self.run.own = other,
         }
         Ok(true)
     }
 
     /// Removes the folder of a dead run.
     fn remove_run(&self, other: &str) -> Result<()> {
-        let Showing::Rename(renamer) = self.store.showing() else { return Ok(self.store.remove(other)?) };
+        let Showing::Rename(renamer) = self.run.store.showing() else {
+            return Ok(self.run.store.remove(other)?);
+        };
         // The owner may only be asleep and write there during the removal, so the folder is renamed first.
-        let gone = self.temporary("gone");
-        self.store.remove(&gone)?;
-        self.store.create_dir(&self.run)?;
+        let gone = self.run.temporary("gone");
+        self.run.store.remove(&gone)?;
+        self.run.store.create_dir(&self.run.own)?;
         match renamer.rename(other, &gone) {
-            Err(_) if !self.store.exists(other)? => return Ok(()),
+            Err(_) if !self.run.store.exists(other)? => return Ok(()),
             renamed => renamed?,
         }
-        Ok(self.store.remove(&gone)?)
+        Ok(self.run.store.remove(&gone)?)
     }
 
     /// Removes the runs that nobody resumes, and prepares the folder of this run.
     fn begin(&mut self, others: Vec<String>, key: Option<&Key>) -> Result<()> {
-        let store = Arc::clone(&self.store);
+        let store = Arc::clone(&self.run.store);
         // The lock and the new name must be durable before anything is removed: otherwise a loss of power
         // could undo them alone.
-        store.settle(&self.at("_temporary"))?;
+        store.settle(&self.run.at("_temporary"))?;
         for other in others {
             if let Showing::Uploads(uploads) = store.showing() {
-                if let Some(job) = by_upload::abandon(self, &other)? {
+                if !by_upload::abandon(store.as_ref(), &other)?
+                    && let Some(job) = self.decided_in(&other)?
+                {
                     self.finish_for(other, &job, true)?;
                     continue;
                 }
-                by_upload::clear(self, uploads, &other, None)?;
+                by_upload::clear(&self.run, uploads, &other, None)?;
             }
             self.remove_run(&other)?;
         }
-        if let Some(lock) = &self.lock {
+        if let Some(lock) = &self.run.lock {
             self.discard(&lock.earlier_paths()?)?;
         }
         if self.decided.is_some() {
@@ -163,12 +173,12 @@ impl OutputFolder {
         }
         if !self.resumable {
             // Without a key the file is empty, and equals the key of no other run.
-            put(store.as_ref(), &self.temporary(KEY), key.map_or(b"", |key| key.0.as_bytes()))?;
+            put(store.as_ref(), &self.run.temporary(KEY), key.map_or(b"", |key| key.0.as_bytes()))?;
             self.resumable = key.is_some();
         } else if let Showing::Rename(renamer) = store.showing() {
-            store.remove(&self.temporary(EARLIER))?;
-            if store.exists(&self.temporary(PARTS))? {
-                renamer.rename(&self.temporary(PARTS), &self.temporary(EARLIER))?;
+            store.remove(&self.run.temporary(EARLIER))?;
+            if store.exists(&self.run.temporary(PARTS))? {
+                renamer.rename(&self.run.temporary(PARTS), &self.run.temporary(EARLIER))?;
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ mod asleep;
 mod bucket_store;
 mod power_loss;
 mod power_store;
-#[path = "../../../tests/random.rs"]
+#[path = "../../../../tests/random.rs"]
 mod random;
 mod requests;
 
@@ -19,8 +19,9 @@ use datasets::Parts;
 use serde_json::json;
 
 use super::lock::Owner;
-use super::{FileList, Key, OutputFolder, SplitParts, SuccessList, TaskManifest};
+use super::{OutputFolder, SplitParts};
 use crate::corpus::output_layout::SUCCESS;
+use crate::output::{FileList, Key, SuccessList, TaskManifest};
 
 const OUT: &str = "/out";
 /// Contents of a file that all jobs write.
@@ -84,7 +85,7 @@ fn expected(name: &str, splits: u32) -> Files {
 /// finished.
 fn run(store: &Arc<dyn Store>, job: Job, counts: &mut [u32; 2]) -> Result<()> {
     let mut folder = OutputFolder::lock(Arc::clone(store), OUT.to_owned(), OUT, owner())?;
-    folder.splits = job.splits;
+    folder.run.splits = job.splits;
     let key = Key(job.name.to_owned());
     folder.take_over(job.overwrite, Some(&key))?;
     if job.overwrite {

@@ -28,41 +28,14 @@
 
 use anyhow::{Context, Result, bail};
 use cluster::Showing;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::files::{FileList, noted};
-use super::success::success_text;
-use super::{OutputFolder, by_rename, by_upload, read};
-use crate::corpus::output_layout::FOLDERS;
-
-/// Name of the job manifest in a run's folder.
-pub(super) const JOB: &str = "job";
-
-/// Job manifest: what a job has decided to commit. Every file that it names was finished before the manifest
-/// is written.
-#[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct JobManifest {
-    /// Text of `_SUCCESS`.
-    pub success: String,
-    /// Guards that the run has passed, as text. A run with other guards must pass its own before it finishes
-    /// the commit.
-    pub guards: String,
-    /// Every file of the output.
-    pub files: FileList,
-    /// Files of an earlier output that this job replaces or removes; only in a store of uploads.
-    pub earlier: by_upload::Earlier,
-}
-
-impl JobManifest {
-    /// Returns the folders of the output that have files, in the order in which they become visible.
-    pub fn folders(&self) -> impl Iterator<Item = &'static str> {
-        let has_files = |folder: &&str| {
-            let prefix = format!("{folder}/");
-            self.files.0.range(prefix.clone()..).next().is_some_and(|(name, _)| name.starts_with(&prefix))
-        };
-        FOLDERS.into_iter().filter(has_files)
-    }
-}
+use super::output_folder::OutputFolder;
+use super::{by_rename, by_upload};
+use crate::output::files::{FileList, noted};
+use crate::output::manifests::{JOB, JobManifest};
+use crate::output::requests::read;
+use crate::output::success::success_text;
 
 impl OutputFolder {
     /// Decides the job and makes the output visible. Returns the text of `_SUCCESS`.
@@ -71,16 +44,16 @@ impl OutputFolder {
     /// `guards`: as in [`JobManifest`]. If an error comes after the job manifest is written, the next run
     /// finishes the commit.
     pub fn commit(&self, summary: &impl Serialize, written: FileList, guards: &str) -> Result<String> {
-        self.check()?;
+        self.run.check()?;
         self.write_held()?;
         let mut files = noted(&self.files);
         files.add(written)?;
-        let success = success_text(summary, self.run_name(), &files)?;
+        let success = success_text(summary, self.run.name(), &files)?;
         let guards = guards.to_owned();
         let job = JobManifest { success: success.clone(), guards, files, earlier: Default::default() };
-        match self.store.showing() {
-            Showing::Rename(renamer) => by_rename::decide(self, renamer, &job)?,
-            Showing::Uploads(uploads) => by_upload::decide(self, uploads, job)?,
+        match self.run.store.showing() {
+            Showing::Rename(renamer) => by_rename::decide(&self.run, renamer, &job)?,
+            Showing::Uploads(uploads) => by_upload::decide(&self.run, uploads, job)?,
         }
         self.finish_decided()?;
         Ok(success)
@@ -88,8 +61,8 @@ impl OutputFolder {
 
     /// Does the remaining steps of a decided commit, and removes what is then no longer needed.
     pub fn finish_decided(&self) -> Result<()> {
-        let Some(job) = self.decided_in(&self.run)? else {
-            bail!("another run has taken over the output \"{}\"", self.uri);
+        let Some(job) = self.decided_in(&self.run.own)? else {
+            bail!("another run has taken over the output \"{}\"", self.run.uri);
         };
         self.show(&job)?;
         // The output is whole, so a failure to remove what is left beside it is no error.
@@ -101,17 +74,17 @@ impl OutputFolder {
 
     /// Makes a decided output visible.
     pub(super) fn show(&self, job: &JobManifest) -> Result<()> {
-        let shown = match self.store.showing() {
-            Showing::Rename(renamer) => by_rename::show(self, renamer, job),
-            Showing::Uploads(uploads) => by_upload::show(self, uploads, job),
+        let shown = match self.run.store.showing() {
+            Showing::Rename(renamer) => by_rename::show(&self.run, renamer, job),
+            Showing::Uploads(uploads) => by_upload::show(&self.run, uploads, job),
         };
         shown.with_context(|| {
             format!(
                 "the commit of the output \"{}\" is not finished: run again, and if it fails again, give it up with \
                  --overwrite or by removing \"{}{}\"",
-                self.uri,
-                self.store.prefix(),
-                self.at("_temporary")
+                self.run.uri,
+                self.run.store.prefix(),
+                self.run.at("_temporary")
             )
         })
     }
@@ -122,9 +95,9 @@ impl OutputFolder {
     /// When another version of this program has written it.
     pub(super) fn decided_in(&self, run: &str) -> Result<Option<JobManifest>> {
         let path = format!("{run}/{JOB}");
-        let Some(job) = read(self.store.as_ref(), &path)? else { return Ok(None) };
-        if let Showing::Uploads(_) = self.store.showing()
-            && by_upload::is_void(self, run, &job)?
+        let Some(job) = read(self.run.store.as_ref(), &path)? else { return Ok(None) };
+        if let Showing::Uploads(_) = self.run.store.showing()
+            && by_upload::is_void(self.run.store.as_ref(), run, &job)?
         {
             return Ok(None);
         }
@@ -132,7 +105,7 @@ impl OutputFolder {
             format!(
                 "\"{path}\" is of another version of this program, which was interrupted while it committed: start \
                  that version again, or remove \"{}\"",
-                self.at("_temporary")
+                self.run.at("_temporary")
             )
         });
         job.map(Some)
@@ -140,13 +113,13 @@ impl OutputFolder {
 
     /// Removes the run's folder and the lock after the commit.
     fn clear(&self, job: &JobManifest) -> Result<()> {
-        if let Some(lock) = &self.lock {
+        if let Some(lock) = &self.run.lock {
             lock.stop();
         }
-        self.check()?;
-        match self.store.showing() {
-            Showing::Rename(_) => by_rename::clear(self)?,
-            Showing::Uploads(uploads) => by_upload::clear(self, uploads, &self.run, Some(job))?,
+        self.run.check()?;
+        match self.run.store.showing() {
+            Showing::Rename(_) => by_rename::clear(&self.run)?,
+            Showing::Uploads(uploads) => by_upload::clear(&self.run, uploads, &self.run.own, Some(job))?,
         }
         self.release(false)
     }

@@ -25,11 +25,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use cluster::Uploads;
 use parking_lot::{Mutex, MutexGuard};
-use serde::{Deserialize, Serialize};
 
-use super::by_upload::{AT_ONCE, each_at_once, hash_of};
-use super::commit::JobManifest;
-use super::{OutputFile, OutputFolder, TaskManifest, put, read};
+use super::run_folder::RunFolder;
+use crate::output::files::{BundlePlace, OutputFile};
+use crate::output::manifests::{JobManifest, TaskManifest};
+use crate::output::requests::{AT_ONCE, each_at_once, hash_of, put, read};
 
 /// Length of the longest file that is small, in bytes.
 pub(super) const SMALL_BYTES: usize = if cfg!(test) { 12 } else { 256 << 10 };
@@ -42,15 +42,6 @@ const HELD: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_se
 pub(super) const BUNDLES: &str = "bundles";
 /// Folder of a run with the task manifests.
 pub(super) const TASKS: &str = "tasks";
-
-/// Place of the contents of a small file.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct BundlePlace {
-    /// Name of the bundle.
-    bundle: String,
-    /// Offset of the contents in the bundle, in bytes.
-    offset: u64,
-}
 
 /// Bundle and task manifests that a process has not written yet, and the task manifests of an earlier run.
 ///
@@ -77,15 +68,15 @@ struct Open {
 
 impl Open {
     /// Writes the bundle, then the task manifests, which may name it.
-    fn write(&mut self, folder: &OutputFolder) -> Result<(), cluster::Error> {
-        let store = folder.store.as_ref();
+    fn write(&mut self, run: &RunFolder) -> Result<(), cluster::Error> {
+        let store = run.store.as_ref();
         if !self.bundle.is_empty() {
-            put(store, &bundle_path(folder, &self.bundle), &self.contents)?;
+            put(store, &bundle_path(run, &self.bundle), &self.contents)?;
             self.contents.clear();
             self.bundle.clear();
         }
         if let Some((first, _)) = self.tasks.first() {
-            let path = folder.temporary(&format!("{TASKS}/{first:05}-{}", unique()));
+            let path = run.temporary(&format!("{TASKS}/{first:05}-{}", unique()));
             let tasks = serde_json::to_vec(&self.tasks).map_err(|error| cluster::Error::Io {
                 path: path.clone(),
                 action: "write",
@@ -118,50 +109,40 @@ impl Bundles {
     /// Adds the manifest of a split whose files are finished. Writes all that is held if this is the first
     /// split or the last write was at least a second ago; otherwise a later split of this process does, or
     /// [`Bundles::write_all`].
-    pub fn add_task(
-        &self,
-        folder: &OutputFolder,
-        split: u32,
-        task: &TaskManifest,
-    ) -> Result<(), cluster::Error> {
+    pub fn add_task(&self, run: &RunFolder, split: u32, task: &TaskManifest) -> Result<(), cluster::Error> {
         let open = &mut *self.open();
         open.tasks.push((split, task.clone()));
-        if open.written.is_none_or(|written| written.elapsed() >= HELD) { open.write(folder) } else { Ok(()) }
+        if open.written.is_none_or(|written| written.elapsed() >= HELD) { open.write(run) } else { Ok(()) }
     }
 
     /// Writes the bundle if it is long enough.
-    pub fn write_long(&self, folder: &OutputFolder) -> Result<(), cluster::Error> {
+    pub fn write_long(&self, run: &RunFolder) -> Result<(), cluster::Error> {
         let open = &mut *self.open();
-        if open.contents.len() >= BUNDLE_BYTES { open.write(folder) } else { Ok(()) }
+        if open.contents.len() >= BUNDLE_BYTES { open.write(run) } else { Ok(()) }
     }
 
     /// Writes everything that is held.
-    pub fn write_all(&self, folder: &OutputFolder) -> Result<(), cluster::Error> {
-        self.open().write(folder)
+    pub fn write_all(&self, run: &RunFolder) -> Result<(), cluster::Error> {
+        self.open().write(run)
     }
 
     /// Returns the task manifest that an earlier run has left for a split, if it had decided the same.
     /// Returns each manifest once.
-    pub fn take_found(
-        &self,
-        folder: &OutputFolder,
-        split: u32,
-        decided: u64,
-    ) -> Result<Option<TaskManifest>> {
+    pub fn take_found(&self, run: &RunFolder, split: u32, decided: u64) -> Result<Option<TaskManifest>> {
         let found = &mut *self.found.lock();
         let found = match found {
             Some(found) => found,
-            None => found.insert(find_tasks(folder)?),
+            None => found.insert(find_tasks(run)?),
         };
         Ok(found.remove(&(split, decided)))
     }
 }
 
 /// Reads the task manifests in the folder of this run.
-fn find_tasks(folder: &OutputFolder) -> Result<BTreeMap<(u32, u64), TaskManifest>> {
-    let store = folder.store.as_ref();
+fn find_tasks(run: &RunFolder) -> Result<BTreeMap<(u32, u64), TaskManifest>> {
+    let store = run.store.as_ref();
     let found = Mutex::new(BTreeMap::new());
-    each_at_once(AT_ONCE, &store.everything(&folder.temporary(TASKS))?, |entry| {
+    each_at_once(AT_ONCE, &store.everything(&run.temporary(TASKS))?, |entry| {
         let tasks = read(store, &entry.path)?.unwrap_or_default();
         let tasks: Vec<(u32, TaskManifest)> = serde_json::from_slice(&tasks).unwrap_or_default();
         let tasks = tasks.into_iter().map(|(split, task)| ((split, task.decided), task));
@@ -172,8 +153,8 @@ fn find_tasks(folder: &OutputFolder) -> Result<BTreeMap<(u32, u64), TaskManifest
 }
 
 /// Writes each small file of a decided job to its name. Can be repeated. Holds one bundle at a time.
-pub(super) fn show(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManifest) -> Result<()> {
-    let store = folder.store.as_ref();
+pub(super) fn show(run: &RunFolder, uploads: &dyn Uploads, job: &JobManifest) -> Result<()> {
+    let store = run.store.as_ref();
     let mut bundles = BTreeMap::<&str, Vec<(&String, &OutputFile, u64)>>::new();
     for (name, file) in &job.files.0 {
         if let Some(BundlePlace { bundle, offset }) = &file.place {
@@ -181,21 +162,21 @@ pub(super) fn show(folder: &OutputFolder, uploads: &dyn Uploads, job: &JobManife
         }
     }
     for (bundle, files) in bundles {
-        let path = bundle_path(folder, bundle);
+        let path = bundle_path(run, bundle);
         let contents = read(store, &path)?.ok_or_else(|| anyhow!("\"{path}\" is missing"))?;
         each_at_once(AT_ONCE, &files, |(name, file, offset)| {
             let contents = contents.get(*offset as usize..(offset + file.bytes) as usize);
             let contents = contents.filter(|bytes| hash_of(bytes) == file.blake3);
             let contents = contents.with_context(|| format!("\"{path}\" does not hold \"{name}\""))?;
-            folder.check_lately()?;
-            Ok(uploads.write(&folder.at(name), contents, job.earlier.tag(name))?)
+            run.check_lately()?;
+            Ok(uploads.write(&run.at(name), contents, job.earlier.tag(name))?)
         })?;
     }
     Ok(())
 }
 
-fn bundle_path(folder: &OutputFolder, bundle: &str) -> String {
-    folder.temporary(&format!("{BUNDLES}/{bundle}"))
+fn bundle_path(run: &RunFolder, bundle: &str) -> String {
+    run.temporary(&format!("{BUNDLES}/{bundle}"))
 }
 
 /// Returns a unique name. Two owners may write to one folder for a while, and neither may replace an object

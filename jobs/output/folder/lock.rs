@@ -30,10 +30,10 @@ use parking_lot::Mutex;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
-use super::{put, read};
 use crate::cli::exit::Locked;
 use crate::cli::terminal::say;
 use crate::corpus::output_layout::LOCK;
+use crate::output::requests::{put, read};
 
 /// Time between two beats.
 pub(super) const BEAT: Duration = if cfg!(test) { Duration::from_millis(2) } else { Duration::from_secs(3) };

@@ -1,0 +1,20 @@
+//! The protocol by which a run claims the folder of an output, writes files, and makes them visible.
+//!
+//! `output_folder.rs` claims and releases the folder, `take_over.rs` deals with earlier runs, `parts.rs`
+//! writes files, `commit.rs` decides and shows them. These use `by_rename.rs` or `by_upload.rs`, as the store
+//! requires, and all of them use `run_folder.rs` and `lock.rs`.
+
+mod bundles;
+mod by_rename;
+mod by_upload;
+mod commit;
+mod lock;
+mod output_folder;
+mod parts;
+mod run_folder;
+mod take_over;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use self::output_folder::OutputFolder;
+pub(crate) use self::parts::SplitParts;

@@ -1,0 +1,323 @@
+//! The folder of an output that a run claims, writes and commits.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, bail};
+use cluster::{Group, Showing, Store, Stores};
+use datasets::PartOutput;
+use serde::{Deserialize, Serialize};
+
+use super::bundles::Bundles;
+use super::lock::{Lock, Owner};
+use super::run_folder::{KEY, RunFolder};
+use super::{by_rename, by_upload};
+use crate::cli::exit::{WrongUse, exit_code, is_change, while_running};
+use crate::cli::terminal::say;
+use crate::corpus::output_layout::SUCCESS;
+use crate::corpus::plan::Plan;
+use crate::output::files::SharedFiles;
+use crate::output::key::Key;
+use crate::output::manifests::JobManifest;
+use crate::output::requests::read;
+
+/// Number of times that a process looks for what process 0 has written: a network file system may show it
+/// late.
+const LOOKS: u32 = 20;
+/// Pause between two of these looks.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Output folder that is not yet committed, as one process of a run sees it.
+///
+/// Process 0 claims the folder, which takes the lock, and commits it; the other processes only write files to
+/// it. The example at the top of `output` shows the states of a folder.
+pub(crate) struct OutputFolder {
+    pub(super) run: RunFolder,
+    /// Whether another run may resume what this one has finished.
+    pub(super) resumable: bool,
+    /// Commit that an earlier run with the same key has decided and not finished.
+    pub(super) decided: Option<JobManifest>,
+    /// Whether this run writes nothing and only finds out what it would decide.
+    rehearsal: bool,
+    /// Stem of the names of parts, `part` in most runs; see [`part_stem`].
+    pub(super) stem: String,
+    /// Files of this process that belong to no split.
+    pub(super) files: SharedFiles,
+    /// Small files and task manifests that this process has finished; only in a store of uploads.
+    pub(super) bundles: Arc<Bundles>,
+}
+
+/// Data with which another process of the job opens the output that process 0 has claimed.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct SharedFolder {
+    uri: String,
+    run: String,
+    key: Key,
+    rehearsal: bool,
+}
+
+impl OutputFolder {
+    /// Claims the folder for a job of one process which no other run goes on with.
+    ///
+    /// # Errors
+    /// Those of [`OutputFolder::claim`].
+    pub fn claim_alone(stores: &Stores, uri: &str, overwrite: bool, plan: &Plan) -> Result<Self> {
+        OutputFolder::claim(stores, uri, overwrite, plan, None, &Arc::new(Group::alone(1)))
+    }
+
+    /// Claims the folder for process 0 of `group`, and takes over or removes what earlier runs have left.
+    ///
+    /// | found in the output | done with it |
+    /// |---|---|
+    /// | decided commit of a run with this `key` | kept for the caller: [`OutputFolder::decided`] |
+    /// | decided commit of a run with another key | finished first |
+    /// | unfinished work of a run with this `key` | taken over, to be resumed |
+    /// | anything else in `_temporary` | removed |
+    /// | a finished output, or other files | refused unless `overwrite` |
+    /// | an input of this run | always refused |
+    ///
+    /// A run without a key takes nothing over, and no later run takes anything over from it.
+    ///
+    /// # Errors
+    /// [`Locked`](crate::cli::exit::Locked) when a running process owns the output; [`WrongUse`] for whatever
+    /// is refused.
+    pub fn claim(
+        stores: &Stores,
+        uri: &str,
+        overwrite: bool,
+        plan: &Plan,
+        key: Option<&Key>,
+        group: &Arc<Group>,
+    ) -> Result<Self> {
+        let (store, path) = stores.locate(uri)?;
+        let path = path.trim_end_matches('/').to_owned();
+        if path.is_empty() && matches!(store.showing(), Showing::Rename(_)) {
+            bail!(WrongUse(format!(
+                "the output \"{uri}\" is the root of a file system: name a folder in it"
+            )));
+        }
+        if store.exists(&path)? {
+            if store.children(&path)?.first().is_some_and(|file| file.path == path) {
+                bail!(WrongUse(format!("the output \"{uri}\" is a file")));
+            }
+            // Refusing here writes nothing. Where `_temporary` exists, `take_over` decides, since it may hold
+            // a commit to finish.
+            if !store.exists(&format!("{path}/_temporary"))? {
+                refuse_existing(store.as_ref(), &path, uri, overwrite)?;
+            }
+        }
+        // The folder must exist so that its name can be compared with other names that lead to it.
+        store.create_dir(&path)?;
+        if store.prefix().is_empty() {
+            by_rename::refuse_several_file_systems(&path)?;
+        }
+        if let Some(file) = plan.file_below(store.prefix(), &path) {
+            bail!(WrongUse(format!("the input \"{}\" lies in the output \"{uri}\"", file.path)));
+        }
+        let mut folder = OutputFolder::lock(store, path, uri, Owner::of_this_process())?;
+        (folder.stem, folder.run.splits) = (part_stem(plan), plan.splits.len() as u32);
+        if let Err(error) = folder.refuse_input_inside(plan) {
+            folder.release(false)?;
+            return Err(error);
+        }
+        folder.beat(group)?;
+        folder.take_over(overwrite, key)?;
+        Ok(folder)
+    }
+
+    /// Returns an error if an input lies in the output under another prefix of the store: a name node has
+    /// several names.
+    fn refuse_input_inside(&self, plan: &Plan) -> Result<()> {
+        let Some(lock) = &self.run.lock else { return Ok(()) };
+        for prefix in plan.prefixes().into_iter().filter(|prefix| *prefix != self.run.store.prefix()) {
+            if let Some(file) = plan.file_below(prefix, &self.run.path)
+                && lock.is_seen_by(file.store.as_ref())
+            {
+                bail!(WrongUse(format!(
+                    "the input \"{prefix}{}\" lies in the output \"{}\"",
+                    file.path, self.run.uri
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts the beat, which shows other runs that this process is alive.
+    ///
+    /// Another run may nevertheless take over while this process is stopped for long. The beat notices that
+    /// after the process continues, and ends all processes of the job: whatever they wrote from then on would
+    /// be litter.
+    fn beat(&self, group: &Arc<Group>) -> Result<()> {
+        let Some(lock) = &self.run.lock else { return Ok(()) };
+        let (group, store, run) = (Arc::clone(group), Arc::clone(&self.run.store), self.run.own.clone());
+        lock.beat(move |taken: &anyhow::Error| {
+            group.fail(&format!("{taken:#}"));
+            // Only the first error is reported.
+            drop(by_rename::vanish(store.as_ref(), &run));
+            say(cluster::shown(&format!("error: {taken:#}")));
+            std::process::exit(1);
+        })
+    }
+
+    /// Opens the folder in another process of the job, which neither claims nor commits it.
+    ///
+    /// # Errors
+    /// When this process does not see within 10 seconds what process 0 has written there; errors of
+    /// [`Stores::locate`].
+    pub fn of_shared(stores: &Stores, shared: &SharedFolder, plan: &Plan) -> Result<Self> {
+        let (store, path) = stores.locate(&shared.uri)?;
+        let path = path.trim_end_matches('/').to_owned();
+        let SharedFolder { uri, run, key, rehearsal } = shared.clone();
+        for look in 0.. {
+            if read(store.as_ref(), &format!("{run}/{KEY}"))?.as_deref() == Some(key.0.as_bytes()) {
+                break;
+            }
+            if look == LOOKS {
+                bail!(
+                    "this process does not see the output \"{uri}\" that process 0 has begun: all processes need one \
+                     shared file system there, such as HDFS, NFS or a bucket"
+                );
+            }
+            thread::sleep(LOOK);
+        }
+        let mut folder = OutputFolder::new(RunFolder { store, uri, path, own: run, lock: None, splits: 0 });
+        (folder.stem, folder.run.splits) = (part_stem(plan), plan.splits.len() as u32);
+        (folder.resumable, folder.rehearsal) = (true, rehearsal);
+        Ok(folder)
+    }
+
+    /// Makes the folder of a run that has not written anything yet.
+    fn new(run: RunFolder) -> Self {
+        OutputFolder {
+            run,
+            resumable: false,
+            decided: None,
+            rehearsal: false,
+            stem: "part".to_owned(),
+            files: SharedFiles::default(),
+            bundles: Arc::default(),
+        }
+    }
+
+    /// Returns the data for [`OutputFolder::of_shared`]. `key`: the key with which the folder was claimed.
+    pub fn shared(&self, key: &Key) -> SharedFolder {
+        let (uri, run, key) = (self.run.uri.clone(), self.run.own.clone(), key.clone());
+        SharedFolder { uri, run, key, rehearsal: self.rehearsal }
+    }
+
+    /// Returns the commit that an earlier run with the same key has decided, if it remains to be finished.
+    pub fn decided(&self) -> Option<&JobManifest> {
+        self.decided.as_ref()
+    }
+
+    /// Makes this run a rehearsal, which writes nothing: the caller finds out anew what it would decide.
+    pub fn rehearse(&mut self) {
+        self.rehearsal = true;
+    }
+
+    /// Whether this run is a rehearsal.
+    pub fn is_rehearsal(&self) -> bool {
+        self.rehearsal
+    }
+
+    /// Ends the run with its result. After a failure, finished work stays for a run that resumes this one,
+    /// unless the failure would come again.
+    pub fn close<T>(self, result: Result<T>) -> Result<T> {
+        let result = result.map_err(|error| self.run.reason(while_running(error)));
+        if let Err(error) = &result {
+            // Only the first error is reported.
+            drop(self.leave(matches!(exit_code(error), 2 | 4) || is_change(error)));
+        }
+        result
+    }
+
+    pub(super) fn lock(store: Arc<dyn Store>, path: String, uri: &str, me: Owner) -> Result<Self> {
+        let temporary = format!("{path}/_temporary");
+        let lock = Lock::take(&store, &temporary, uri, me).map_err(|error| match error.downcast_ref() {
+            Some(cluster::Error::Denied { .. } | cluster::Error::Io { .. }) => {
+                anyhow!("could not claim the output \"{uri}\": {error:#}")
+            }
+            _ => error,
+        })?;
+        let (uri, own) = (uri.to_owned(), format!("{temporary}/{}", lock.run()));
+        Ok(OutputFolder::new(RunFolder { store, uri, path, own, lock: Some(lock), splits: 0 }))
+    }
+
+    /// Begins a file that belongs to no split and that the commit will show as `name`.
+    pub fn file(&self, name: &str) -> Result<Box<dyn PartOutput>, cluster::Error> {
+        self.part(name.to_owned(), &self.files)
+    }
+
+    /// Ends a run that failed. Its finished work stays for a run that resumes it, unless it is `useless`; a
+    /// decided commit always stays.
+    fn leave(&self, useless: bool) -> Result<()> {
+        let keeps = self.decided_in(&self.run.own)?.is_some() || (self.resumable && !useless);
+        if let (false, Showing::Uploads(uploads)) = (keeps, self.run.store.showing()) {
+            self.run.check()?;
+            by_upload::clear(&self.run, uploads, &self.run.own, None)?;
+        }
+        self.release(keeps)
+    }
+
+    /// Gives the output back: removes the lock, and this run's folder unless it `keeps` it. The folders of
+    /// other runs stay.
+    pub(super) fn release(&self, keeps: bool) -> Result<()> {
+        let Some(lock) = &self.run.lock else { return Ok(()) };
+        lock.stop();
+        if let Err(error) = self.run.check() {
+            if lock.is_lost() {
+                drop(by_rename::vanish(self.run.store.as_ref(), &self.run.own));
+            }
+            return Err(error);
+        }
+        // The locks of earlier runs stay as long as the folder of any other run does: they fence an owner
+        // that was asleep.
+        let mut locks = if self.other_runs()?.is_empty() { lock.earlier_paths()? } else { Vec::new() };
+        locks.extend(lock.paths());
+        let own = || if keeps { Ok(()) } else { self.run.store.remove(&self.run.own) };
+        match self.run.store.showing() {
+            Showing::Rename(renamer) => {
+                self.discard(&locks)?;
+                own()?;
+                renamer.remove_empty(&self.run.at("_temporary"))?;
+            }
+            Showing::Uploads(_) => {
+                own()?;
+                self.discard(&locks)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes locks and their beats.
+    pub(super) fn discard(&self, paths: &[String]) -> Result<()> {
+        match self.run.store.showing() {
+            Showing::Rename(renamer) => by_rename::discard(&self.run, renamer, paths),
+            Showing::Uploads(_) => Ok(paths.iter().try_for_each(|path| self.run.store.remove(path))?),
+        }
+    }
+}
+
+/// Returns the stem of the names of parts: `part`, and with one more `s` at its end as long as a file that
+/// keeps its own name could collide with the name of a part.
+fn part_stem(plan: &Plan) -> String {
+    let mut stem = "part".to_owned();
+    let may_meet = |name: &str, stem: &str| {
+        let begins = |part: &str| part.to_lowercase().starts_with(&format!("{stem}-"));
+        name.split('/').any(begins)
+    };
+    while plan.kept_names().any(|name| may_meet(name, &stem)) {
+        stem.push('s');
+    }
+    stem
+}
+
+/// Returns an error if the output has files and `overwrite` is false. Hidden files do not count, except
+/// `_SUCCESS`.
+pub(super) fn refuse_existing(store: &dyn Store, path: &str, uri: &str, overwrite: bool) -> Result<()> {
+    if !overwrite && (store.exists(&format!("{path}/{SUCCESS}"))? || !store.list(path)?.is_empty()) {
+        bail!(WrongUse(format!("the output \"{uri}\" exists; --overwrite replaces it")));
+    }
+    Ok(())
+}

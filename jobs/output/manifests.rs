@@ -1,0 +1,72 @@
+//! Manifests in the folder of a run: what was written of a split, and what the job has decided.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::files::FileList;
+use crate::corpus::output_layout::FOLDERS;
+
+/// Name of the job manifest in a run's folder.
+pub(super) const JOB: &str = "job";
+
+/// Task manifest: what was written of a split. A run that resumes does not write the split again if it
+/// decides the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct TaskManifest {
+    /// Hash of what was decided for the documents of the split.
+    pub decided: u64,
+    /// Number of records that are kept.
+    pub kept: u64,
+    /// Number of records that are removed.
+    pub removed: u64,
+    /// Number of records that could not be read.
+    pub rejected: u64,
+    /// Files of the split in the output.
+    pub files: FileList,
+}
+
+/// Job manifest: what a job has decided to commit. Every file that it names was finished before the manifest
+/// is written.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct JobManifest {
+    /// Text of `_SUCCESS`.
+    pub success: String,
+    /// Guards that the run has passed, as text. A run with other guards must pass its own before it finishes
+    /// the commit.
+    pub guards: String,
+    /// Every file of the output.
+    pub files: FileList,
+    /// Files of an earlier output that this job replaces or removes; only in a store of uploads.
+    pub earlier: Earlier,
+}
+
+impl JobManifest {
+    /// Returns the folders of the output that have files, in the order in which they become visible.
+    pub fn folders(&self) -> impl Iterator<Item = &'static str> {
+        let has_files = |folder: &&str| {
+            let prefix = format!("{folder}/");
+            self.files.0.range(prefix.clone()..).next().is_some_and(|(name, _)| name.starts_with(&prefix))
+        };
+        FOLDERS.into_iter().filter(has_files)
+    }
+}
+
+/// Content of the folders of an earlier output at the moment when a job is decided.
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub(crate) struct Earlier {
+    /// Tags of the files that the job replaces, by the names of the files.
+    pub replaced: BTreeMap<String, String>,
+    /// Names of files that the job removes.
+    pub removed: BTreeSet<String>,
+    /// BLAKE3 hash of the `_SUCCESS` that the job replaces, in hexadecimal.
+    #[serde(default)]
+    pub success: Option<String>,
+}
+
+impl Earlier {
+    /// Returns the tag that the file of that name had, if the job replaces one.
+    pub fn tag(&self, name: &str) -> Option<&str> {
+        self.replaced.get(name).map(String::as_str)
+    }
+}
