@@ -9,7 +9,7 @@ mod stores;
 
 pub use panics::{catch, exit_on_panic};
 pub use processes::{Group, Limits, Membership};
-pub use stores::checked::Noted;
+pub use stores::error::Error;
 pub use stores::found::InputFile;
 pub use stores::hdfs::{Hdfs, HdfsLimits};
 pub use stores::local::Local;
@@ -17,6 +17,7 @@ pub use stores::location::Stores;
 pub use stores::name::{NameBelow, path_of_text, shown, text_of_path};
 pub use stores::object::{Bucket, ObjectLimits};
 pub use stores::store::{
-    Blob, BlobReader, Child, Entry, Error, Output, Rename, Showing, Store, Upload, UploadOutput, Uploads,
-    Version, has_hidden_part,
+    Blob, BlobReader, Child, Entry, Output, Rename, Showing, Store, Upload, UploadOutput, Uploads, Version,
+    has_hidden_part,
 };
+pub use stores::sums::Noted;

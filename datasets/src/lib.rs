@@ -20,7 +20,7 @@ pub use formats::unknown::UNKNOWN;
 pub use pack::{Container, Content, PackReader, PackWriter, Packed};
 pub use synthetic::{Synthetic, SyntheticDoc};
 pub use text::encoding::Encoding;
-pub use text::line_reader::LineNumbers;
+pub use text::line_numbers::LineNumbers;
 
 use std::borrow::Cow;
 use std::io::Write;

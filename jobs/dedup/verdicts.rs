@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::corpus::doc_ids::DocIds;
 use crate::corpus::splits;
-use crate::output::map_output::SplitRejects;
+use crate::output::split_rejects::SplitRejects;
 use crate::output::tables::{reason, similarity};
 
 /// Removed documents of the splits of a process, with the names that are written for them.

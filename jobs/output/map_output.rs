@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use cluster::{Blob, Group, Output, Store};
+use operators::Reject;
 use operators::hash::Secret;
-use operators::{DocId, Reject};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
@@ -97,13 +97,13 @@ impl MapOutputs {
         Ok(MapOutputWriter { path, output, sections, rejects, frames: Vec::new(), offset: 0 })
     }
 
-    /// Returns the rejected records of a split whose map output is finished.
-    pub fn open_rejects(&self, split: u32) -> Result<SplitRejects> {
+    /// Opens the frames with the rejected records of a split, whose map output must be finished.
+    pub(super) fn reject_frames(&self, split: u32) -> Result<MapOutput> {
         let (blob, footer) = self.footer(split)?;
         let damaged = |error| anyhow!("\"{}\" is damaged: {error}", blob.path());
         let (mut frames, _): (Vec<MapFrame>, _) = postcard::take_from_bytes(&footer).map_err(damaged)?;
         frames.retain(|frame| frame.section == REJECTS);
-        Ok(SplitRejects::of(MapOutput { blob, frames }))
+        Ok(MapOutput { blob, frames })
     }
 
     /// Returns what is known of a split if its map output is finished. A damaged map output, as after a loss
@@ -160,7 +160,7 @@ struct MapFooter<H> {
 }
 
 #[derive(Clone, Copy, Deserialize, Serialize)]
-struct MapFrame {
+pub(super) struct MapFrame {
     section: u32,
     offset: u64,
     /// Length of the frame in the file, in bytes.
@@ -168,7 +168,7 @@ struct MapFrame {
     /// Length of its part of the section, in bytes.
     bytes: u32,
     /// Checksum of the frame in the file.
-    checksum: u64,
+    pub(super) checksum: u64,
 }
 
 /// Map output that is being written. Holds up to 256 KiB and a batch of each section.
@@ -236,7 +236,7 @@ impl MapOutputWriter {
 /// Finished map output.
 pub(crate) struct MapOutput {
     blob: Arc<dyn Blob>,
-    frames: Vec<MapFrame>,
+    pub(super) frames: Vec<MapFrame>,
 }
 
 impl MapOutput {
@@ -267,82 +267,12 @@ impl MapOutput {
     }
 
     /// Reads a frame and decompresses it into `bytes`.
-    fn read_frame(&self, frame: &MapFrame, file: &mut Vec<u8>, bytes: &mut Vec<u8>) -> Result<()> {
+    pub(super) fn read_frame(&self, frame: &MapFrame, file: &mut Vec<u8>, bytes: &mut Vec<u8>) -> Result<()> {
         self.frame(frame, file)?;
         bytes.resize(frame.bytes as usize, 0);
         let length = lz4_flex::block::decompress_into(file, bytes)?;
         bytes.truncate(length);
         Ok(())
-    }
-}
-
-/// Rejected records of a split, in order. Holds one frame.
-pub(crate) struct SplitRejects {
-    output: MapOutput,
-    /// Number of the frame that is read next.
-    next_frame: usize,
-    file: Vec<u8>,
-    bytes: Vec<u8>,
-    /// Positions of the records of the frame that was read last. Those before `next_position` are passed.
-    positions: Vec<DocId>,
-    next_position: usize,
-}
-
-impl SplitRejects {
-    fn of(output: MapOutput) -> Self {
-        let (file, bytes, positions) = (Vec::new(), Vec::new(), Vec::new());
-        SplitRejects { output, next_frame: 0, file, bytes, positions, next_position: 0 }
-    }
-
-    /// Calls `each` with every record, until it fails.
-    pub fn read(mut self, mut each: impl FnMut(Reject) -> Result<()>) -> Result<()> {
-        while self.frame(&mut each)? {}
-        Ok(())
-    }
-
-    /// Returns whether the record at `doc` is rejected, and passes it if so. Must be called in ascending
-    /// order, from the first record of the split on.
-    pub fn pass(&mut self, doc: DocId) -> Result<bool> {
-        while self.positions.last().is_none_or(|&last| last < doc) {
-            let mut positions = std::mem::take(&mut self.positions);
-            positions.clear();
-            self.next_position = 0;
-            let more = self.frame(|reject| {
-                positions.push(reject.doc);
-                Ok(())
-            })?;
-            self.positions = positions;
-            if !more {
-                return Ok(false);
-            }
-        }
-        // The caller may leave out records.
-        while self.positions.get(self.next_position).is_some_and(|&position| position < doc) {
-            self.next_position += 1;
-        }
-        let found = self.positions.get(self.next_position) == Some(&doc);
-        self.next_position += usize::from(found);
-        Ok(found)
-    }
-
-    /// Returns a hash of all rejected records.
-    pub fn hash(&self) -> u64 {
-        let checksums = self.output.frames.iter().flat_map(|frame| frame.checksum.to_le_bytes());
-        xxh3_64(&checksums.collect::<Vec<u8>>())
-    }
-
-    /// Reads the next frame; `false` if there is none.
-    fn frame(&mut self, mut each: impl FnMut(Reject) -> Result<()>) -> Result<bool> {
-        let Some(frame) = self.output.frames.get(self.next_frame) else { return Ok(false) };
-        self.next_frame += 1;
-        self.output.read_frame(frame, &mut self.file, &mut self.bytes)?;
-        let mut rest = &self.bytes[..];
-        while !rest.is_empty() {
-            let reject;
-            (reject, rest) = postcard::take_from_bytes(rest)?;
-            each(reject)?;
-        }
-        Ok(true)
     }
 }
 
@@ -393,43 +323,5 @@ mod tests {
         fs::write(&path, &good[..good.len() / 2]).unwrap();
         assert_eq!(outputs.finished::<u64>(7).unwrap(), None);
         assert!(!path.exists());
-    }
-
-    #[test]
-    fn rejects_come_back_frame_by_frame_and_are_passed_one_by_one() {
-        let folder = tempfile::tempdir().unwrap();
-        let outputs = MapOutputs::new(Arc::new(Local), folder.path().to_str().unwrap().to_owned());
-        let of = |position: u64| Reject {
-            doc: DocId(position),
-            path: "/in/a".to_owned(),
-            offset: 7 * position,
-            reason: "damaged".repeat(100),
-            head: "坏".to_owned(),
-        };
-        let mut writer = outputs.create(3, 1).unwrap();
-        for position in (0..3000).step_by(3) {
-            writer.sections()[0].push(1);
-            writer.reject(&of(position)).unwrap();
-            writer.write().unwrap();
-        }
-        writer.finish("head").unwrap();
-        let (mut next, rejects) = (0, outputs.open_rejects(3).unwrap());
-        assert!(rejects.output.frames.len() > 2);
-        rejects
-            .read(|reject| {
-                assert_eq!(reject, of(next));
-                next += 3;
-                Ok(())
-            })
-            .unwrap();
-        assert_eq!(next, 3000);
-        let mut rejects = outputs.open_rejects(3).unwrap();
-        for position in (0..4000).filter(|position| position % 2 == 0) {
-            assert_eq!(
-                rejects.pass(DocId(position)).unwrap(),
-                position % 3 == 0 && position < 3000,
-                "{position}"
-            );
-        }
     }
 }

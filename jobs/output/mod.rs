@@ -34,6 +34,7 @@ mod manifests;
 pub(crate) mod map_output;
 pub(crate) mod rejects;
 mod requests;
+pub(crate) mod split_rejects;
 mod success;
 pub(crate) mod summary;
 pub(crate) mod tables;

@@ -6,89 +6,21 @@
 //! ours, where a fault can give wrong bytes without an error. For example, no checksum of HDFS covers a
 //! packet header, and a damaged one shifts what is read.
 
-use std::collections::{BTreeSet, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::{io, mem};
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
-use xxhash_rust::xxh3::xxh3_64;
 
+use super::error::Error;
 use super::remote::Backoff;
-use super::store::{Blob, Error, Store, Version};
+use super::store::{Blob, Store};
+use super::sums::{CELL_BYTES, Noted, Sums};
 
-/// Length of a cell, the unit of comparison, which is the length of an HDFS packet. Longer cells would cost
-/// less memory, but readers of many columns would fetch more than they use. The length is also a multiple of
-/// 512, the least number of bytes that HDFS sends: a range that begins elsewhere is cut out of what is sent
-/// by the unprotected offset in the packet's header.
-const CELL_BYTES: usize = 1 << 16;
 /// Number of cells at the ends of ranges that an open file keeps for the neighbouring range; 512 KiB in all.
 const KEPT_CELLS: usize = 8;
 /// Number of times a cell is read before its bytes count as changed.
 const ATTEMPTS: u32 = 4;
-
-/// Checksums of the cells of a file, as they were when first read.
-///
-/// A file costs 8 bytes of memory for each 64 KiB, from its first read on. Each file of a job has one `Sums`,
-/// which all who open the file share. The first read of a cell sets its sum, and every later read must match
-/// it:
-///
-/// ```text
-/// read cell 0 (first time)    sums: [a, -, -]   agrees
-/// read cell 2 (first time)    sums: [a, -, c]   agrees
-/// read cell 0, same bytes     sums: [a, -, c]   agrees
-/// read cell 2, other bytes    sums: [a, -, c]   differs: read again, at last Error::Changed
-/// ```
-pub(crate) struct Sums {
-    cells: OnceLock<Vec<AtomicU64>>,
-    bytes: u64,
-    version: Version,
-}
-
-impl Sums {
-    /// Creates the sums of a file with the length and version that it had when the job was planned.
-    pub(crate) fn new(bytes: u64, version: Version) -> Self {
-        Sums { cells: OnceLock::new(), bytes, version }
-    }
-
-    fn cells(&self) -> &[AtomicU64] {
-        let cells = self.bytes.div_ceil(CELL_BYTES as u64);
-        self.cells.get_or_init(|| (0..cells).map(|_| AtomicU64::new(0)).collect())
-    }
-
-    /// Returns whether the cell held the same bytes before. The first call for a cell sets its sum.
-    fn agree(&self, index: u64, cell: &[u8]) -> bool {
-        // A sum of 0 marks a cell that was never read.
-        self.set(index, xxh3_64(cell).max(1))
-    }
-
-    fn set(&self, index: u64, sum: u64) -> bool {
-        let Some(cell) = self.cells().get(index as usize) else { return false };
-        match cell.compare_exchange(0, sum, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => true,
-            Err(before) => before == sum,
-        }
-    }
-
-    /// Takes the sums that an earlier run has read, as [`Noted::take`] returned them. Returns whether they
-    /// agree with everything that this process has read.
-    pub(crate) fn restore(&self, sums: &[(u64, u64)]) -> bool {
-        sums.iter().all(|&(index, sum)| self.set(index, sum))
-    }
-}
-
-/// Set of the cells of a file that one reader has read. It is stored with the results of that reader.
-#[derive(Debug, Default)]
-pub struct Noted(Mutex<BTreeSet<u64>>);
-
-impl Noted {
-    /// Returns the numbers of the noted cells with their sums, in order, and forgets them.
-    pub(crate) fn take(&self, sums: &Sums) -> Vec<(u64, u64)> {
-        let noted = mem::take(&mut *self.0.lock());
-        let cells = sums.cells();
-        noted.into_iter().map(|index| (index, cells[index as usize].load(Ordering::Relaxed))).collect()
-    }
-}
 
 /// A file whose bytes are compared, at every read, with those read there before.
 ///
@@ -236,9 +168,9 @@ impl Blob for Checked {
 #[cfg(test)]
 mod tests {
     use std::io::Read;
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use super::super::store::{BlobReader, Child, Entry, Output, Showing};
+    use super::super::store::{BlobReader, Child, Entry, Output, Showing, Version};
     use super::*;
 
     /// A file in memory that returns wrong bytes for some readings.

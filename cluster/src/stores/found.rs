@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use super::checked::{Checked, Noted, Sums};
+use super::checked::Checked;
+use super::error::Error;
 use super::name::NameBelow;
-use super::store::{Blob, Error, Store, Version};
+use super::store::{Blob, Store, Version};
+use super::sums::{Noted, Sums};
 
 /// An input file. Every open checks that the file is still the one that was found.
 #[derive(Clone)]

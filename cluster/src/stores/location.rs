@@ -8,7 +8,7 @@ use std::{env, fs, io};
 
 use parking_lot::Mutex;
 
-use super::checked::Sums;
+use super::error::Error;
 use super::found::InputFile;
 use super::hdfs::{Hdfs, HdfsLimits, one_spelling};
 use super::local;
@@ -16,7 +16,8 @@ use super::local::Local;
 use super::name::{NameBelow, path_of_text, text_of_path};
 use super::object::{Bucket, ObjectLimits};
 use super::pattern::{alternatives, is_pattern, matching, split};
-use super::store::{Entry, Error, Store, parent};
+use super::store::{Entry, Store, parent};
+use super::sums::Sums;
 
 /// Stores of a job: this machine's files, one HDFS per name node and one object store per bucket. Each is
 /// created on first use.

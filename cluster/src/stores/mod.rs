@@ -4,6 +4,7 @@
 //! This room and `processes` use nothing of each other. Async code stays in `hdfs`, `object` and `remote`.
 
 pub(crate) mod checked;
+pub(crate) mod error;
 pub(crate) mod found;
 pub(crate) mod hdfs;
 pub(crate) mod local;
@@ -13,3 +14,4 @@ pub(crate) mod object;
 mod pattern;
 mod remote;
 pub(crate) mod store;
+pub(crate) mod sums;

@@ -19,7 +19,7 @@ use std::ops::Deref;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use super::store::Error;
+use super::error::Error;
 
 /// Path of a file below a folder. No name between its `/` is empty, `.` or `..`. So the path never leads out
 /// of the folder, and output files and document ids that are named after it stay distinct.

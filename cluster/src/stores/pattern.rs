@@ -2,7 +2,8 @@
 
 use glob::Pattern;
 
-use super::store::{Entry, Error, Store};
+use super::error::Error;
+use super::store::{Entry, Store};
 
 /// Returns whether a name has characters of a pattern.
 pub(crate) fn is_pattern(name: &str) -> bool {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tokio::runtime::{self, Runtime};
 
-use super::store::Error;
+use super::error::Error;
 use crate::panics;
 
 /// Pause after the first failure, without jitter.

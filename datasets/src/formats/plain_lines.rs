@@ -2,9 +2,11 @@
 
 use operators::DocBatch;
 
-use crate::parts::part::{Copies, PartKind};
+use crate::parts::copies::Copies;
+use crate::parts::part::PartKind;
 use crate::text::compression::Compression;
-use crate::text::line_reader::{LineNumbers, Lines, place};
+use crate::text::line_numbers::{LineNumbers, place};
+use crate::text::line_reader::Lines;
 use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// One document on each line, in any encoding; also `.gz`, `.zst` and `.bz2`.

@@ -3,9 +3,9 @@
 use operators::DocBatch;
 
 use super::tree::{TreeWriter, read_file};
+use crate::text::charset::Charset;
 use crate::text::compression::has_suffix;
 use crate::text::detect::is_binary;
-use crate::text::encoding::Charset;
 use crate::{Error, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// Category folders with one `.txt` file per document, such as `Art/0001.txt`: the layout of TanCorp.

@@ -2,5 +2,6 @@
 //!
 //! This room knows no format; `formats` uses it.
 
+pub(crate) mod copies;
 pub(crate) mod part;
 pub(crate) mod removal_log;

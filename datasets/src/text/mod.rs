@@ -2,9 +2,11 @@
 //!
 //! This room knows no format; `formats` uses it.
 
+pub(crate) mod charset;
 pub(crate) mod compression;
 pub(crate) mod detect;
 pub(crate) mod encoding;
 pub(crate) mod gb18030;
 pub(crate) mod json;
+pub(crate) mod line_numbers;
 pub(crate) mod line_reader;

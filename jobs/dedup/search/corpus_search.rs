@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cluster::Group;
 use datasets::Reading;
 use operators::hash::Secret;
-use operators::method::zhou::retrieval::Comparisons;
+use operators::method::zhou::copy_search::Comparisons;
 use operators::search::PassLoad;
 use operators::{Matches, SpillBudget};
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,6 @@
 //! The block join: finds every pair of fingerprints within a Hamming distance, each once.
 
+use super::bit_positions::BitPositions;
 use super::bits::Bits;
 use super::block_tables::BlockTable;
 use super::hamming::Kernel;
@@ -268,43 +269,6 @@ fn narrower<W: Bits>(zone: W, budget: u32, first: Option<&W>, first_budget: u32)
         }
         _ if budget == 0 => PairBounds { equal: zone, zone: W::default(), budget: 0 },
         _ => PairBounds { equal: W::default(), zone, budget },
-    }
-}
-
-/// Packs some bits of a fingerprint into a number: the index of a bucket.
-struct BitPositions {
-    shift: u32,
-    mask: u64,
-    /// Further runs of bits, each with its shift, its mask after the shift, and its position in the number.
-    /// The bits nearly always lie side by side, and then there are none.
-    others: Vec<(u32, u64, u32)>,
-}
-
-impl BitPositions {
-    fn new<W: Bits>(mut bits: W) -> Self {
-        let (mut runs, mut place) = (Vec::new(), 0);
-        while bits != W::default() {
-            let shift = bits.trailing_zeros();
-            let length = (!(bits >> shift)).trailing_zeros();
-            runs.push((shift, u64::lowest(length), place));
-            place += length;
-            bits.take_lowest(length);
-        }
-        let (shift, mask, _) = if runs.is_empty() { (0, 0, 0) } else { runs.remove(0) };
-        BitPositions { shift, mask, others: runs }
-    }
-
-    #[inline]
-    fn of(&self, fingerprint: impl Bits) -> usize {
-        let first = (fingerprint >> self.shift).halves()[0] & self.mask;
-        if self.others.is_empty() {
-            return first as usize;
-        }
-        let others = self
-            .others
-            .iter()
-            .map(|&(shift, mask, place)| ((fingerprint >> shift).halves()[0] & mask) << place);
-        others.fold(first, |value, bits| value | bits) as usize
     }
 }
 

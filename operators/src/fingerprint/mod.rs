@@ -4,6 +4,7 @@
 //! widest instructions of the machine. This room uses `hash` and `record` alone; `search` and `method` use it.
 
 pub(crate) mod bit_counts;
+mod bit_positions;
 pub(crate) mod bits;
 pub mod block_join;
 pub mod block_tables;

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use super::zhou::retrieval::WordRow;
+use super::zhou::copy_search::WordRow;
 use super::{SimHash, Zhou};
 use crate::fingerprint::Bits;
 use crate::hash::{Identity, Secret};

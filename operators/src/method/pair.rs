@@ -1,7 +1,8 @@
 //! Classifies single pairs of texts as a method does. `tune` asks for labelled pairs and pairs of a sample,
 //! and `why` for one pair.
 
-use super::zhou::retrieval::{WordRow, meet};
+use super::zhou::copy_search::WordRow;
+use super::zhou::retrieval::meet;
 use super::{Method, Search, SimHash};
 use crate::fingerprint::Bits;
 use crate::fingerprint::block_join::BlockJoin;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use memchr::{memchr2, memchr3, memmem};
 
 use super::letters::{Letters, two_units};
-use super::{lower_rules, normalise};
+use super::normal::{lower_rules, normalise};
 
 /// Longest tag, counted from its second character on. A limit is needed because the `<` of a formula is no
 /// tag.

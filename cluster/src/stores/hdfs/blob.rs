@@ -14,8 +14,9 @@ use parking_lot::Mutex;
 
 use super::calls::Calls;
 use super::failure::HdfsFailure;
+use crate::stores::error::Error;
 use crate::stores::remote::Backoff;
-use crate::stores::store::{Blob, Error, Version};
+use crate::stores::store::{Blob, Version};
 
 /// Largest number of bytes of one request to the library. Bytes that have arrived wait in memory.
 pub(super) const RANGE_BYTES: usize = 8 << 20;

@@ -9,11 +9,11 @@ use hdfs_native::{Client, ClientBuilder, HdfsError};
 use parking_lot::Mutex;
 use tokio::runtime::{self, Runtime};
 
-use super::HdfsLimits;
 use super::failure::HdfsFailure;
+use super::limits::HdfsLimits;
+use crate::stores::error::Error;
 use crate::stores::remote;
 use crate::stores::remote::{Backoff, NoAnswer};
-use crate::stores::store::Error;
 
 /// Port of a name node that is given as a host alone, as in Hadoop.
 const DEFAULT_PORT: u16 = 8020;

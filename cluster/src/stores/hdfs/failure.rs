@@ -5,8 +5,8 @@ use std::{fmt, io};
 
 use hdfs_native::HdfsError;
 
+use crate::stores::error::Error;
 use crate::stores::remote::NoAnswer;
-use crate::stores::store::Error;
 
 /// Reason why a call has no answer.
 #[derive(Debug)]

@@ -7,11 +7,11 @@
 mod blob;
 mod calls;
 mod failure;
+mod limits;
 mod output;
 
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::time::Duration;
 
 use hdfs_native::client::FileStatus;
 use hdfs_native::{Client, HdfsError, WriteOptions};
@@ -20,44 +20,10 @@ use xxhash_rust::xxh3::xxh3_64;
 use self::blob::HdfsBlob;
 use self::calls::Calls;
 use self::failure::HdfsFailure;
+pub use self::limits::HdfsLimits;
 use self::output::HdfsOutput;
-use super::store::{
-    Blob, Child, Entry, Error, Output, Rename, Showing, Store, Version, everything, is_hidden,
-};
-
-/// Time limits of calls to HDFS.
-///
-/// A read of up to 8 MiB ends within `whole` and one `call`, with success or an error. Any other call ends
-/// within `attempts * call` and the pauses between, which begin at 0.2 to 0.3 seconds and double.
-#[derive(Clone, Copy, Debug)]
-pub struct HdfsLimits {
-    /// Limit for an answer of the name node, and for writing a megabyte or closing a file.
-    pub call: Duration,
-    /// Time that the library waits for a data node before it turns to another one that holds the block.
-    pub data_node: Duration,
-    /// Limit for the next bytes of a read. Longer than one or two data nodes may stall.
-    pub item: Duration,
-    /// Limit for one attempt at reading up to 8 MiB. The next attempt continues where it ended.
-    pub range: Duration,
-    /// Limit for all attempts at reading up to 8 MiB, which sets the least rate of a read.
-    pub whole: Duration,
-    /// Number of attempts that may fail before a call does. For a read, only attempts without a single new
-    /// byte count.
-    pub attempts: u32,
-}
-
-impl Default for HdfsLimits {
-    fn default() -> Self {
-        HdfsLimits {
-            call: Duration::from_secs(60),
-            data_node: Duration::from_secs(10),
-            item: Duration::from_secs(30),
-            range: Duration::from_secs(60),
-            whole: Duration::from_secs(240),
-            attempts: 4,
-        }
-    }
-}
+use super::error::Error;
+use super::store::{Blob, Child, Entry, Output, Rename, Showing, Store, Version, everything, is_hidden};
 
 /// Returns the one spelling of an HDFS authority. Letters of host names have no case, and a name may end with
 /// the dot of the DNS root. An authority without a port is a name service, which is spelled as in the
@@ -234,6 +200,6 @@ mod tests {
         let start = Instant::now();
         let limits = HdfsLimits { attempts: 2, ..HdfsLimits::default() };
         let error = Hdfs::new("hdfs://127.0.0.1:1", limits).unwrap().open("/x").err().unwrap();
-        assert!(matches!(error, Error::Io { .. }) && start.elapsed() < Duration::from_secs(20), "{error:?}");
+        assert!(matches!(error, Error::Io { .. }) && start.elapsed().as_secs() < 20, "{error:?}");
     }
 }

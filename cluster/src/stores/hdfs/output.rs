@@ -10,7 +10,8 @@ use hdfs_native::file::FileWriter;
 
 use super::calls::Calls;
 use super::failure::HdfsFailure;
-use crate::stores::store::{Error, Output};
+use crate::stores::error::Error;
+use crate::stores::store::Output;
 
 /// Number of bytes that are given to the library at once.
 const WRITE_BYTES: usize = 1 << 20;

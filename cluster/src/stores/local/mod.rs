@@ -13,9 +13,10 @@ use log::trace;
 use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::error::Error;
 use super::name::{path_of_text, text_of_path};
 use super::store::{
-    Blob, Child, Entry, Error, Output, Rename, Showing, Store, Version, everything, is_hidden, parent,
+    Blob, Child, Entry, Output, Rename, Showing, Store, Version, everything, is_hidden, parent,
 };
 
 /// Number of bytes that a sequential reader requests at once.

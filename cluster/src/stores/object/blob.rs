@@ -9,8 +9,10 @@ use object_store::{GetOptions, GetRange, GetResult, ObjectMeta};
 
 use super::connect::Client;
 use super::failure::ObjectFailure;
+use super::meta::version;
 use super::shared::Shared;
-use crate::stores::store::{Blob, Error, Version};
+use crate::stores::error::Error;
+use crate::stores::store::{Blob, Version};
 
 /// Largest number of bytes of one request.
 const RANGE_BYTES: usize = 8 << 20;
@@ -35,7 +37,7 @@ impl Blob for Object {
     }
 
     fn version(&self) -> Result<Version, Error> {
-        Ok(super::version(&self.meta))
+        Ok(version(&self.meta))
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {

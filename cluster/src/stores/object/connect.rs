@@ -13,7 +13,7 @@ use object_store::multipart::MultipartStore;
 use object_store::{BackoffConfig, ClientConfigKey, ObjectStore, RetryConfig};
 
 use super::failure::{ObjectFailure, readable};
-use crate::stores::store::Error;
+use crate::stores::error::Error;
 
 /// The operations that a bucket of any service offers.
 pub(crate) trait Client: ObjectStore + MultipartStore + PaginatedListStore {}

@@ -5,8 +5,8 @@ use std::{fmt, io};
 
 use object_store::path;
 
+use crate::stores::error::Error;
 use crate::stores::remote::NoAnswer;
-use crate::stores::store::Error;
 
 /// Largest length of an error text of the service that a user sees, in characters.
 const MESSAGE_CHARS: usize = 200;

@@ -6,6 +6,7 @@
 mod blob;
 mod connect;
 mod failure;
+mod meta;
 mod shared;
 mod upload;
 
@@ -15,16 +16,17 @@ use std::sync::Arc;
 use futures::{StreamExt, stream};
 use object_store::path::Path;
 use object_store::{ObjectMeta, PutMode, PutPayload};
-use xxhash_rust::xxh3::xxh3_64;
 
 use self::blob::Object;
 use self::connect::Client;
 use self::failure::ObjectFailure;
+use self::meta::{last_name, version};
 pub use self::shared::ObjectLimits;
 use self::shared::{Shared, is_mark};
 use self::upload::ObjectWriter;
+use super::error::Error;
 use super::store::{
-    Blob, BlobReader, Child, Entry, Error, Output, Showing, Store, Upload, UploadOutput, Uploads, Version,
+    Blob, BlobReader, Child, Entry, Output, Showing, Store, Upload, UploadOutput, Uploads, Version,
     is_between, is_hidden,
 };
 
@@ -310,19 +312,6 @@ impl Uploads for Bucket {
     }
 }
 
-/// Returns the version of an object, with its time in whole seconds, because a listing may be more exact than
-/// a request for the object itself.
-fn version(object: &ObjectMeta) -> Version {
-    let seconds = u64::try_from(object.last_modified.timestamp()).ok();
-    // Azure omits the quotes in listings.
-    let tag = object.e_tag.as_ref().map(|tag| xxh3_64(tag.trim_matches('"').as_bytes()));
-    Version { modified: seconds.map(|seconds| seconds * 1000), tag }
-}
-
 fn is_root(path: &str) -> bool {
     matches!(path, "" | "/")
-}
-
-fn last_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or_default()
 }

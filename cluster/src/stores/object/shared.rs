@@ -13,9 +13,9 @@ use tokio::runtime::Runtime;
 
 use super::connect::{Client, Connection, connect};
 use super::failure::ObjectFailure;
+use crate::stores::error::Error;
 use crate::stores::remote;
 use crate::stores::remote::Backoff;
-use crate::stores::store::Error;
 
 /// Time limits of requests to an object store.
 #[derive(Clone, Copy, Debug)]

@@ -12,9 +12,9 @@ use operators::DocBatch;
 use self::rows::{CsvRows, split_newline};
 use crate::parts::part::{PartKind, PartWriter};
 use crate::parts::removal_log::free_names;
+use crate::text::charset;
 use crate::text::compression::{Compression, has_suffix};
-use crate::text::encoding;
-use crate::text::line_reader::{LineNumbers, place};
+use crate::text::line_numbers::{LineNumbers, place};
 use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Removal, Writer};
 
 /// CSV by RFC 4180, in any encoding; also `.gz`, `.zst` and `.bz2`.
@@ -56,7 +56,7 @@ impl Format for Csv {
             return true;
         }
         let head = Compression::of(path, head).decode_head(head);
-        let head = encoding::head(&head);
+        let head = charset::head(&head);
         head.split(|&byte| byte == b'\n').next().is_some_and(|line| line.trim_ascii() == b"userid,text")
     }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::scan::{End, MAX_FIELDS, Scan, without_newline};
-use crate::text::encoding::{Charset, Illegal};
+use crate::text::charset::{Charset, Illegal};
 use crate::text::line_reader::{Extended, Line, Lines};
 use crate::{BadText, Error, Piece, Reading};
 

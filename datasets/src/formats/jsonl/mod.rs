@@ -5,8 +5,9 @@ use operators::DocBatch;
 use crate::parts::part::{PartKind, PartWriter};
 use crate::parts::removal_log;
 use crate::text::compression::{Compression, has_suffix};
-use crate::text::line_reader::{LineNumbers, Lines, place};
-use crate::text::{encoding, json};
+use crate::text::line_numbers::{LineNumbers, place};
+use crate::text::line_reader::Lines;
+use crate::text::{charset, json};
 use crate::{BadText, Error, Fate, Format, Parts, Piece, Reader, Reading, Removal, Writer};
 
 /// JSON lines: one object per line; also `.gz`, `.zst` and `.bz2`.
@@ -74,7 +75,7 @@ impl Format for Jsonl {
 }
 
 fn begins_an_object(head: &[u8]) -> bool {
-    let head = encoding::head(head);
+    let head = charset::head(head);
     let object = head.trim_ascii_start().strip_prefix(b"{");
     object.is_some_and(|members| members.trim_ascii_start().starts_with(b"\""))
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 
 use super::confine::{Bounds, confine};
-use super::extract;
+use super::extract::extract;
 
 /// First argument that makes this program serve as an extractor. Its [`Bounds`] follow.
 pub const EXTRACT: &str = "__extract";

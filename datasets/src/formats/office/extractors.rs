@@ -13,7 +13,7 @@ use rustix::process::Signal;
 
 use super::child::{EXTRACT, READY, read_message, write_message};
 use super::confine::{Bounds, CPU_SECONDS};
-use super::extract;
+use super::extract::extract;
 
 /// Time limit for an answer. The CPU time of a document is limited by [`CPU_SECONDS`]; this limit is for a
 /// process that was stopped.

@@ -7,6 +7,7 @@
 mod child;
 mod confine;
 mod docx;
+mod extract;
 mod extractors;
 mod pdf;
 
@@ -16,6 +17,7 @@ use operators::{DocBatch, Reject};
 
 pub use self::child::{EXTRACT, serve};
 pub use self::confine::Bounds;
+use self::extract::{EMPTY_ZIP, OLE, PDF, ZIP};
 pub use self::extractors::Extractors;
 use super::tree::{TreeWriter, read_file};
 use crate::text::compression::has_suffix;
@@ -33,14 +35,6 @@ pub struct Office;
 
 /// The one value of [`Office`].
 pub static OFFICE: Office = Office;
-
-const ZIP: &[u8] = b"PK\x03\x04";
-const EMPTY_ZIP: &[u8] = b"PK\x05\x06";
-const OLE: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
-const PDF: &[u8] = b"%PDF-";
-/// Number of bytes at the beginning of a file in which its `%PDF-` may come, as in ISO 32000's implementation
-/// notes.
-const PDF_HEAD_BYTES: usize = 1024;
 
 impl Format for Office {
     fn name(&self) -> &'static str {
@@ -98,26 +92,6 @@ impl Reader for DocumentReader {
         }
         Ok(false)
     }
-}
-
-/// Returns the text of a document, or why there is none. For foreign documents this must be called only in an
-/// extractor.
-fn extract(document: Vec<u8>, max_bytes: usize) -> Result<String, String> {
-    let text = cluster::catch(|| {
-        let head = &document[..document.len().min(PDF_HEAD_BYTES)];
-        if head.starts_with(OLE) {
-            Err("an OLE file, which is not read: a .doc, or an encrypted .docx".to_owned())
-        } else if head.starts_with(ZIP) || head.starts_with(EMPTY_ZIP) {
-            docx::text(&document, max_bytes)
-        } else if head.windows(PDF.len()).any(|bytes| bytes == PDF) {
-            pdf::text(document, max_bytes)
-        } else {
-            Err("neither a Word document nor a PDF".to_owned())
-        }
-    });
-    let text = text.flatten()?;
-    // A document without text would be a near-duplicate of all others.
-    if text.trim().is_empty() { Err("no text: scanned or empty".to_owned()) } else { Ok(text) }
 }
 
 #[cfg(test)]

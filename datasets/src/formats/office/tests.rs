@@ -5,6 +5,7 @@ use std::io::{Cursor, Write};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
+use super::extract::extract;
 use super::*;
 use crate::testing::{MemoryBlob, Record, corpus_file, divide, mutants, pieces, read};
 use crate::{Fate, Removal};

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection, RowSelector};
 use parquet::arrow::{FieldLevels, ProjectionMask};
-use parquet::file::metadata::ColumnChunkMetaData;
 
 use super::chunks::Chunks;
-use super::file::{File, PieceGroup, decode};
+use super::file::{File, PieceGroup};
+use super::library::decode;
 use super::pages::{Budget, Columns, PageStarts};
 use super::schema;
 use crate::{Error, Reading};
@@ -140,7 +140,7 @@ impl OpenGroup {
         let row_bytes = metadata.row_group(0).total_byte_size().max(0) as u64 / group.place.rows;
         let columns_bytes = COLUMN_BYTES * ranges.len() as u64;
         let batch_bytes = page_bytes + columns_bytes.min(COLUMNS_BLOCKS * block_bytes);
-        let fixed_bytes = metadata.row_group(0).columns().iter().map(fixed_bytes).sum::<u64>();
+        let fixed_bytes = metadata.row_group(0).columns().iter().map(schema::fixed_bytes).sum::<u64>();
         if fixed_bytes > batch_bytes {
             return Err(format!("a row of {fixed_bytes} bytes, where at most {batch_bytes} are read"));
         }
@@ -289,12 +289,6 @@ impl OpenGroup {
             none => *none = Some(Loss { rows, reason }),
         }
     }
-}
-
-/// Returns the length of a value of a column, null or not, where all values have one length; otherwise 0.
-pub(super) fn fixed_bytes(column: &ColumnChunkMetaData) -> u64 {
-    let fixed = column.column_type() == parquet::basic::Type::FIXED_LEN_BYTE_ARRAY;
-    if fixed { u64::try_from(column.column_descr().type_length()).unwrap_or(0) } else { 0 }
 }
 
 impl SpanReader {

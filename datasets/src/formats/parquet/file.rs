@@ -9,6 +9,7 @@ use parquet::arrow::{FieldLevels, ProjectionMask, parquet_to_arrow_field_levels,
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 
 use super::footer::{Footer, GroupPlace};
+use super::library::decode;
 use super::schema;
 use crate::{Error, Piece, Reading};
 
@@ -124,24 +125,4 @@ fn chunk_range(column: &ColumnChunkMetaData, file_bytes: u64) -> Result<Range<u6
         .and_then(|(start, length)| Some(start..start.checked_add(length)?))
         .filter(|range| range.end <= file_bytes && column.file_path().is_none_or(str::is_empty))
         .ok_or_else(|| format!("column \"{}\" lies outside of the file", column.column_path().string()))
-}
-
-/// Calls the library, and catches its panics. It panics on some damaged pages: a page header that names
-/// another encoding, or levels and run lengths that do not fit (parquet 60.1, found by changing single bits
-/// of small files).
-pub(super) fn decode<T, E: std::error::Error>(call: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
-    cluster::catch(call)?.map_err(|error| text(&error))
-}
-
-/// Returns the library's message without the names of the layers that it came through.
-pub(super) fn text(error: &dyn std::error::Error) -> String {
-    let text = error.to_string();
-    let mut text = text.as_str();
-    while let Some(inner) = ["Parquet argument error: ", "Parquet error: ", "EOF: ", "External: "]
-        .iter()
-        .find_map(|layer| text.strip_prefix(layer))
-    {
-        text = inner;
-    }
-    text.to_owned()
 }

@@ -14,7 +14,7 @@ use parquet::file::reader::ChunkReader;
 use parquet::schema::types::{SchemaDescPtr, SchemaDescriptor};
 
 use super::chunks::Chunks;
-use super::file::{decode, text};
+use super::library::{decode, text};
 use super::schema;
 use super::thrift::{BadThrift, Thrift, ThriftType};
 use crate::Error;

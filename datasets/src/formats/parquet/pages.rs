@@ -7,23 +7,15 @@ use parquet::arrow::arrow_reader::RowGroups;
 use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
-use parquet::file::reader::{ChunkReader, SerializedPageReader};
+use parquet::file::reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescPtr;
 
 use super::chunks::Chunks;
 use super::deltas::bytes_of_lengths;
 use super::levels::check_repetition;
-use super::thrift::{BadThrift, Thrift};
-
-/// Number of bytes that are first read for a page header. A longer header is read again, with four times as
-/// many.
-const HEADER_BYTES: usize = 256;
-/// Largest length of a page header. At most it holds the least and the greatest value of its page.
-const MAX_HEADER_BYTES: u64 = 16 << 20;
-/// Memory of a value or level of a repeated column, in bytes: the least that is known before decoding.
-const LEVEL_BYTES: u64 = 8;
-/// Memory of a value of a dictionary besides its bytes, in bytes.
-const ENTRY_BYTES: u64 = 16;
+use super::library::text;
+use super::page_header::{PageHeader, PageHeaders};
+use super::schema;
 
 /// Bounds on what the parquet library may be given to decode: for one page, and for all pages that one record
 /// batch needs.
@@ -147,7 +139,7 @@ impl Columns {
 
     /// Finds the starts of the pages, from page header to page header. This fetches the whole column chunk.
     pub(super) fn page_starts(&self, column: usize) -> PageStarts {
-        let mut pages = PageHeaders::of(self, column);
+        let mut pages = PageHeaders::of(&self.chunks, self.metadata.row_group(0).column(column));
         let (mut starts, mut row) = (PageStarts::default(), 0u64);
         loop {
             match pages.next() {
@@ -179,8 +171,9 @@ impl RowGroups for Columns {
         let metadata = self.metadata.row_group(0).column(column);
         let library = SerializedPageReader::new(self.chunks.clone(), metadata, self.num_rows(), None)?;
         let name = metadata.column_path().string();
-        let (headers, budget) = (PageHeaders::of(self, column), self.budget.clone());
-        let fixed_bytes = super::batches::fixed_bytes(metadata);
+        let (headers, budget) =
+            (PageHeaders::of(&self.chunks, self.metadata.row_group(0).column(column)), self.budget.clone());
+        let fixed_bytes = schema::fixed_bytes(metadata);
         let descriptor = metadata.column_descr_ptr();
         let pages: Box<dyn PageReader> =
             Box::new(CheckedPages { name, descriptor, headers, library, fixed_bytes, budget });
@@ -234,7 +227,7 @@ impl CheckedPages {
             let enough = self.budget.take(&header, self.headers.repeated, self.fixed_bytes);
             enough.map_err(|reason| self.bad(start, &reason))?;
         }
-        call(&mut self.library).map_err(|error| self.bad(start, &super::file::text(&error)))
+        call(&mut self.library).map_err(|error| self.bad(start, &text(&error)))
     }
 
     fn bad(&self, page: u64, reason: &str) -> ParquetError {
@@ -282,134 +275,5 @@ impl PageReader for CheckedPages {
 
     fn at_record_boundary(&mut self) -> Result<bool> {
         self.library.at_record_boundary()
-    }
-}
-
-/// Iterator over the page headers of a column chunk.
-struct PageHeaders {
-    chunks: Arc<Chunks>,
-    offset: u64,
-    end: u64,
-    repeated: bool,
-}
-
-impl PageHeaders {
-    fn of(columns: &Columns, column: usize) -> Self {
-        let metadata = columns.metadata.row_group(0).column(column);
-        let (offset, length) = metadata.byte_range();
-        let repeated = metadata.column_descr().max_rep_level() > 0;
-        PageHeaders { chunks: columns.chunks.clone(), offset, end: offset + length, repeated }
-    }
-
-    /// Returns the next page's header and skips that page; `None` at the end of the chunk. Index pages are
-    /// skipped, as the library does.
-    fn next(&mut self) -> Result<Option<PageHeader>, String> {
-        loop {
-            let left = self.end.saturating_sub(self.offset);
-            if left == 0 {
-                return Ok(None);
-            }
-            let header = self.header(left)?;
-            if header.compressed_bytes > left - header.own_bytes {
-                let bytes = header.compressed_bytes;
-                return Err(format!("a page of {bytes} bytes does not fit into its column chunk"));
-            }
-            self.offset += header.own_bytes + header.compressed_bytes;
-            if header.page_type != PageHeader::INDEX {
-                return Ok(Some(header));
-            }
-        }
-    }
-
-    fn header(&self, left: u64) -> Result<PageHeader, String> {
-        let mut least_bytes = HEADER_BYTES as u64;
-        loop {
-            least_bytes = least_bytes.min(left);
-            let bytes = self.chunks.get_bytes(self.offset, least_bytes as usize);
-            let bytes = bytes.map_err(|error| super::file::text(&error))?;
-            match PageHeader::read(&bytes) {
-                Ok(header) => return Ok(header),
-                Err(BadThrift::Short) if least_bytes < left.min(MAX_HEADER_BYTES) => least_bytes *= 4,
-                Err(BadThrift::Short) => return Err("the page header does not end".to_owned()),
-                Err(BadThrift::Invalid(reason)) => return Err(format!("bad page header: {reason}")),
-            }
-        }
-    }
-}
-
-/// The fields of a page header that matter here.
-///
-/// Source: apache/parquet-format, src/main/thrift/parquet.thrift, `PageHeader`.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct PageHeader {
-    pub(super) page_type: i64,
-    pub(super) own_bytes: u64,
-    pub(super) uncompressed_bytes: u64,
-    pub(super) compressed_bytes: u64,
-    /// Number of values, with nulls.
-    values: u64,
-    /// Encoding of the values of a data page.
-    encoding: i64,
-    /// Number of rows, which pages of the second version state.
-    rows: Option<u64>,
-}
-
-impl PageHeader {
-    const INDEX: i64 = 1;
-    const DICTIONARY: i64 = 2;
-    /// Encoding of values that share prefixes with the value before.
-    const DELTA_BYTE_ARRAY: i64 = 7;
-
-    pub(super) fn read(bytes: &[u8]) -> Result<PageHeader, BadThrift> {
-        let mut header = PageHeader { page_type: -1, ..PageHeader::default() };
-        let (mut sizes, mut thrift) = ([None; 2], Thrift::new(bytes));
-        let positive = |value: i64| u64::try_from(value).map_err(|_| BadThrift::Invalid("a negative length"));
-        thrift.fields(|thrift, number, _| {
-            match number {
-                1 => header.page_type = thrift.integer()?,
-                2 | 3 => sizes[number as usize - 2] = Some(positive(thrift.integer()?)?),
-                // These are the headers of data pages, dictionaries, and data pages of the second version.
-                5 | 7 | 8 => thrift.fields(|thrift, inner, _| {
-                    match (number, inner) {
-                        (_, 1) => header.values = positive(thrift.integer()?)?,
-                        (5, 2) | (8, 4) => header.encoding = thrift.integer()?,
-                        (8, 3) => header.rows = Some(positive(thrift.integer()?)?),
-                        _ => return Ok(false),
-                    }
-                    Ok(true)
-                })?,
-                _ => return Ok(false),
-            }
-            Ok(true)
-        })?;
-        let [Some(uncompressed), Some(compressed)] = sizes else {
-            return Err(BadThrift::Invalid("no length"));
-        };
-        (header.uncompressed_bytes, header.compressed_bytes) = (uncompressed, compressed);
-        header.own_bytes = thrift.position() as u64;
-        Ok(header)
-    }
-
-    pub(super) fn is_dictionary(&self) -> bool {
-        self.page_type == PageHeader::DICTIONARY
-    }
-
-    /// Returns the memory that decoding the page takes, as far as the header tells.
-    fn decoded_bytes(&self, repeated: bool) -> u64 {
-        let value_bytes = match (self.is_dictionary(), repeated) {
-            (true, _) => ENTRY_BYTES,
-            (false, true) => LEVEL_BYTES,
-            (false, false) => 0,
-        };
-        let bytes = self.uncompressed_bytes.max(self.compressed_bytes);
-        bytes.saturating_add(self.values.saturating_mul(value_bytes))
-    }
-
-    /// Returns the number of records that begin in a data page, if it is known.
-    pub(super) fn rows(&self, repeated: bool) -> Option<u64> {
-        if self.is_dictionary() {
-            return None;
-        }
-        self.rows.or((!repeated).then_some(self.values))
     }
 }

@@ -11,7 +11,7 @@ use operators::DocBatch;
 use super::batches::{BatchRows, Batches};
 use super::file::File;
 use super::schema;
-use crate::text::encoding::Charset;
+use crate::text::charset::Charset;
 use crate::{BadText, Error, Piece, Reader, Reading};
 
 /// Reader of the id and the text of every row.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as PhysicalType};
 use parquet::errors::Result;
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::schema::types::{BasicTypeInfo, ColumnDescriptor, SchemaDescriptor, Type, TypePtr};
 
 /// Number of columns that an error names.
@@ -163,6 +164,12 @@ pub(super) fn holds_id(column: &ColumnDescriptor) -> bool {
     let integer = matches!(column.physical_type(), PhysicalType::INT32 | PhysicalType::INT64)
         && column.converted_type() != ConvertedType::DECIMAL;
     holds_text(column) || (integer && column.max_rep_level() == 0)
+}
+
+/// Returns the length of a value of a column, null or not, where all values have one length; otherwise 0.
+pub(super) fn fixed_bytes(column: &ColumnChunkMetaData) -> u64 {
+    let fixed = column.column_type() == parquet::basic::Type::FIXED_LEN_BYTE_ARRAY;
+    if fixed { u64::try_from(column.column_descr().type_length()).unwrap_or(0) } else { 0 }
 }
 
 #[cfg(test)]

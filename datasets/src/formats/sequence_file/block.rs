@@ -2,7 +2,31 @@
 
 use super::class::vint;
 use super::codec::Decompressor;
-use super::read::{KeyValue, Raw};
+
+/// Content of a file at the place of one record.
+pub(super) enum Raw<'a> {
+    /// A record. Its value is still compressed where each value is.
+    Record(KeyValue<'a>),
+    /// A record, a block or a stretch of the file that cannot be read.
+    Lost {
+        /// Offset in the file.
+        offset: u64,
+        /// Reason in lower case, without a full stop.
+        reason: &'a str,
+        /// First bytes.
+        head: &'a [u8],
+    },
+}
+
+/// The serialised key and value of a record.
+pub(super) struct KeyValue<'a> {
+    /// Offset in the file of the record, or of its block.
+    pub(super) offset: u64,
+    /// Index of the record in its block, where there are blocks.
+    pub(super) index: Option<usize>,
+    pub(super) key: &'a [u8],
+    pub(super) value: &'a [u8],
+}
 
 /// Largest length of the lengths of a block's keys, or values, in bytes. It allows at least 3 million
 /// records, where a block of Hadoop has one million bytes by default.

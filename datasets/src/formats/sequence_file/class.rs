@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 
-use crate::text::encoding::Charset;
+use crate::text::charset::Charset;
 use crate::{BadText, Encoding};
 
 /// A class of Hadoop that a key or a value may have.

@@ -8,7 +8,7 @@ use flate2::write::{GzEncoder, ZlibEncoder};
 use flate2::{Compression, Decompress, FlushDecompress, Status};
 use zstd::stream::raw::{CParameter, DParameter, Decoder, InBuffer, Operation, OutBuffer};
 
-use super::framed::FrameCodec;
+use super::framed::{DAMAGED, FrameCodec, SHORT};
 use crate::text::compression::window_too_long;
 
 /// Codec of the values or blocks of a SequenceFile.
@@ -124,11 +124,6 @@ enum CodecState {
     /// Decoder. `None` before the first use, because its creation can fail.
     Zstd(Option<Decoder<'static>>),
 }
-
-/// Reason for rejecting data that ends too early.
-pub(super) const SHORT: &str = "compressed data ends too early";
-/// Reason for rejecting damaged data.
-pub(super) const DAMAGED: &str = "compressed data is damaged";
 
 impl Decompressor {
     pub(super) fn new(codec: Codec, window_log: u32) -> Self {

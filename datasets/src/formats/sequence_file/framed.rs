@@ -7,6 +7,11 @@
 
 use std::io;
 
+/// Reason for rejecting data that ends too early.
+pub(super) const SHORT: &str = "compressed data ends too early";
+/// Reason for rejecting damaged data.
+pub(super) const DAMAGED: &str = "compressed data is damaged";
+
 /// Compression of the chunks of a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum FrameCodec {
@@ -59,7 +64,7 @@ impl FrameCodec {
                 return Err(format!("more than {limit} bytes decompressed"));
             }
             if frame / MOST_FOR_A_BYTE > input.len() {
-                return Err(super::codec::SHORT.to_owned());
+                return Err(SHORT.to_owned());
             }
             let end = done + frame;
             if out.len() < end {
@@ -68,8 +73,8 @@ impl FrameCodec {
             }
             while done < end {
                 let bytes = number(&mut input)?;
-                let chunk = input.split_off(..bytes).ok_or(super::codec::SHORT)?;
-                done += self.chunk(chunk, &mut out[done..end]).ok_or(super::codec::DAMAGED)?;
+                let chunk = input.split_off(..bytes).ok_or(SHORT)?;
+                done += self.chunk(chunk, &mut out[done..end]).ok_or(DAMAGED)?;
             }
         }
         Ok(done)
@@ -85,7 +90,7 @@ impl FrameCodec {
 
 /// Takes a big-endian number off the front.
 fn number(input: &mut &[u8]) -> Result<usize, &'static str> {
-    let (number, rest) = input.split_first_chunk().ok_or(super::codec::SHORT)?;
+    let (number, rest) = input.split_first_chunk().ok_or(SHORT)?;
     *input = rest;
     Ok(u32::from_be_bytes(*number) as usize)
 }

@@ -31,13 +31,14 @@ use std::fmt::Write as _;
 
 use operators::DocBatch;
 
+use self::block::{KeyValue, Raw};
 use self::class::Class;
 pub use self::codec::Codec;
 use self::codec::Decompressor;
 use self::header::{MAGIC, SequenceCompression};
 pub(crate) use self::pack::SequencePacker;
 use self::pack::SequenceUnpacker;
-use self::read::{KeyValue, Raw, SequenceRecords};
+use self::read::SequenceRecords;
 use crate::text::compression::has_suffix;
 use crate::{BadText, Encoding, Error, Format, PackReader, Parts, Piece, Reader, Reading, Writer};
 

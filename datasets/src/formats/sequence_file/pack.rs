@@ -2,10 +2,11 @@
 
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::block::Raw;
 use super::class::{Class, put_vint};
 use super::codec::Decompressor;
 use super::header::{Header, SequenceCompression};
-use super::read::{Raw, SequenceRecords};
+use super::read::SequenceRecords;
 use super::write::SequencePart;
 use crate::{BadText, Codec, Content, Error, PackReader, PackWriter, Packed, PartOutput, Piece, Reading};
 

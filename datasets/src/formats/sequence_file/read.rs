@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use operators::Reject;
 
-use super::block::DecodedBlock;
+use super::block::{DecodedBlock, KeyValue, Raw};
 use super::class::{Class, vint};
 use super::codec::Decompressor;
 use super::header::{Header, MARKER_BYTES, SequenceCompression};
@@ -17,31 +17,6 @@ use crate::{Error, Piece, Reading};
 const LENGTHS: usize = 8;
 /// Number of bytes of a bad stretch that are kept for a reject.
 const HEAD_BYTES: u64 = Reject::HEAD_BYTES as u64;
-
-/// Content of a file at the place of one record.
-pub(super) enum Raw<'a> {
-    /// A record. Its value is still compressed where each value is.
-    Record(KeyValue<'a>),
-    /// A record, a block or a stretch of the file that cannot be read.
-    Lost {
-        /// Offset in the file.
-        offset: u64,
-        /// Reason in lower case, without a full stop.
-        reason: &'a str,
-        /// First bytes.
-        head: &'a [u8],
-    },
-}
-
-/// The serialised key and value of a record.
-pub(super) struct KeyValue<'a> {
-    /// Offset in the file of the record, or of its block.
-    pub(super) offset: u64,
-    /// Index of the record in its block, where there are blocks.
-    pub(super) index: Option<usize>,
-    pub(super) key: &'a [u8],
-    pub(super) value: &'a [u8],
-}
 
 /// The records of a piece, in order.
 ///

@@ -4,10 +4,11 @@ use std::io::Write as _;
 
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::block::Raw;
 use super::class::put_vint;
 use super::codec::Codec;
 use super::header::{Header, MARKER_BYTES, SequenceCompression};
-use super::read::{Raw, SequenceRecords};
+use super::read::SequenceRecords;
 use crate::parts::removal_log::Reasons;
 use crate::{Error, Fate, PartOutput, Parts, Piece, Reading, Writer};
 

@@ -4,10 +4,12 @@ use std::borrow::Cow;
 
 use operators::{DocBatch, Reject};
 
-use crate::parts::part::{Copies, PartKind};
+use crate::parts::copies::Copies;
+use crate::parts::part::PartKind;
+use crate::text::charset;
 use crate::text::compression::Compression;
-use crate::text::encoding;
-use crate::text::line_reader::{Extended, LineNumbers, Lines};
+use crate::text::line_numbers::LineNumbers;
+use crate::text::line_reader::{Extended, Lines};
 use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// The format of SogouCS, in GB18030 or another encoding:
@@ -44,7 +46,7 @@ impl Format for SogouCs {
 
     /// Recognises by the first line: `<doc>`, or `<docs>` and then `<doc>`.
     fn recognises(&self, _path: &str, head: &[u8]) -> bool {
-        let head = encoding::head(head);
+        let head = charset::head(head);
         let mut lines = head.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
         let mut first = lines.next();
         if first == Some(b"<docs>") {

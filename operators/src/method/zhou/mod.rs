@@ -3,11 +3,13 @@
 //! Source: Zhou Chunhui, "An improved algorithm of big data deduplication based on Simhash", Computer and
 //! Modernization 2017(7). Our reading of it, and our differences: docs/papers/zhou2017.md.
 
+pub mod copy_search;
 pub mod retrieval;
 
 use std::fmt;
 
-use self::retrieval::{Retrieval, WordRow};
+use self::copy_search::WordRow;
+use self::retrieval::Retrieval;
 use super::curve::{Cost, Curve, within};
 use super::parameters::{Parameters, WrongParameter, number, store, store_clean, store_features};
 use super::{Method, Search};

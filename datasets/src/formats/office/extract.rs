@@ -1,0 +1,31 @@
+//! The text of a document, by the kind that its first bytes show.
+
+use super::{docx, pdf};
+
+pub(super) const ZIP: &[u8] = b"PK\x03\x04";
+pub(super) const EMPTY_ZIP: &[u8] = b"PK\x05\x06";
+pub(super) const OLE: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
+pub(super) const PDF: &[u8] = b"%PDF-";
+/// Number of bytes at the beginning of a file in which its `%PDF-` may come, as in ISO 32000's implementation
+/// notes.
+const PDF_HEAD_BYTES: usize = 1024;
+
+/// Returns the text of a document, or why there is none. For foreign documents this must be called only in an
+/// extractor.
+pub(super) fn extract(document: Vec<u8>, max_bytes: usize) -> Result<String, String> {
+    let text = cluster::catch(|| {
+        let head = &document[..document.len().min(PDF_HEAD_BYTES)];
+        if head.starts_with(OLE) {
+            Err("an OLE file, which is not read: a .doc, or an encrypted .docx".to_owned())
+        } else if head.starts_with(ZIP) || head.starts_with(EMPTY_ZIP) {
+            docx::text(&document, max_bytes)
+        } else if head.windows(PDF.len()).any(|bytes| bytes == PDF) {
+            pdf::text(document, max_bytes)
+        } else {
+            Err("neither a Word document nor a PDF".to_owned())
+        }
+    });
+    let text = text.flatten()?;
+    // A document without text would be a near-duplicate of all others.
+    if text.trim().is_empty() { Err("no text: scanned or empty".to_owned()) } else { Ok(text) }
+}
