@@ -22,6 +22,7 @@ use super::*;
 use crate::testing::{MemoryBlob, MemoryParts};
 use crate::{BadText, Fate, Removal};
 
+mod claims;
 mod damage;
 
 type Part = (String, Vec<u8>);
@@ -380,28 +381,4 @@ fn a_meaning_that_a_later_version_has_brought_is_left_out() {
     let parts = divide(&pieces(&later.into(), 1), vec![Fate::Kept; 2]).unwrap();
     assert_eq!(parts.len(), 1);
     assert_eq!(decoded(parts.into_iter().next().unwrap().1.into()), decoded(file));
-}
-
-/// Random bytes found this: while skipping records, the library waited for ever for missing levels.
-#[test]
-fn a_page_with_fewer_levels_than_it_says_costs_its_rows() {
-    // Each row is long enough to be a batch of its own, so the later ones are read by skipping the earlier
-    // ones.
-    let texts = StringArray::from_iter_values((0..5).map(|row| format!("{row}{}", "x".repeat(3 << 20))));
-    let lists = ListArray::from_iter_primitive::<arrow_array::types::Int32Type, _, _>(
-        (0..5).map(|row| Some(vec![Some(row), Some(row)])),
-    );
-    let file = encoded(
-        &batch_of(vec![("text", Arc::new(texts)), ("list", Arc::new(lists))]),
-        WriterProperties::default(),
-    );
-    // Two groups of bits for ten levels become a run of three.
-    let levels = [5, 0xaa, 2];
-    let at = (0..file.len()).find(|&at| file[at..].starts_with(&levels)).unwrap();
-    let mut damaged = file.to_vec();
-    damaged[at..at + 3].copy_from_slice(&[6, 0, 0]);
-    let read = read_file(&damaged.into());
-    assert_eq!((read.docs.len(), read.rejects.len()), (0, 1));
-    let reason = &read.rejects[0].reason;
-    assert!(reason.contains("3 repetition levels, where its header says 10"), "{reason}");
 }
