@@ -5,7 +5,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use jobs::commands::{check, compare, demo, eval, explain, pack, rethreshold, show, tune, unpack, why};
+use jobs::commands::repack::{pack, unpack};
+use jobs::commands::{check, compare, demo, eval, explain, rethreshold, show, tune, why};
 use jobs::{BOUND, Common, become_bound, dedup, exit_code, say};
 
 /// Finds near-duplicate documents in a corpus of any size and leaves a clean corpus behind

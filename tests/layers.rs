@@ -153,6 +153,146 @@ fn files_are_short_and_named_after_what_they_hold() {
         let vague = name.split('/').any(|part| none.contains(&part.trim_end_matches(".rs")));
         assert!(!vague, "{name} does not say what it holds");
         let lines = source.lines().count();
-        assert!(lines <= 500, "{name} has {lines} lines");
+        assert!(lines <= 400, "{name} has {lines} lines");
+    }
+}
+
+#[test]
+fn folders_are_small() {
+    let mut files = HashMap::<String, usize>::new();
+    for (name, _) in sources("").iter().filter(|(name, _)| name.contains('/')) {
+        *files.entry(name.rsplit_once('/').unwrap().0.to_owned()).or_default() += 1;
+    }
+    let large: Vec<_> = files.into_iter().filter(|(_, files)| *files > 15).collect();
+    assert_eq!(large, []);
+}
+
+#[test]
+fn nothing_is_left_unfinished() {
+    let marks = ["TODO", "FIXME", "XXX", "wip", "todo", "unimplemented"];
+    name_none_of("", &marks, |file| file == "tests/layers.rs");
+}
+
+/// Modules of a package by the files that hold them: `output::folder::lock` of `jobs/output/folder/lock.rs`.
+fn modules(package: &str) -> HashMap<String, String> {
+    let is_test = |name: &str| name.contains("/tests");
+    let sources =
+        sources(package).into_iter().filter(|(name, _)| !is_test(name) && !name.ends_with("main.rs"));
+    let module = |(name, source): (String, String)| {
+        let path = name[package.len() + 1..].trim_end_matches(".rs");
+        let path = path.trim_end_matches("/mod").trim_end_matches("lib").replace('/', "::");
+        // Inline tests may use any file of the package.
+        let code = source.split("\nmod tests {").next().unwrap().to_owned();
+        let lines = code.lines().map(|line| line.split("//").next().unwrap_or_default());
+        (path, lines.collect::<Vec<_>>().join("\n"))
+    };
+    sources.map(module).collect()
+}
+
+/// Returns the paths that a piece of code names from `crate`, `super` or `self`, with braces written out.
+fn paths(code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for start in ["crate::", "super::", "self::"] {
+        for (at, _) in code.match_indices(start) {
+            let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+            if code[..at].chars().next_back().is_none_or(|before| !is_part(before)) {
+                let end = code[at..].find(|c| !is_part(c)).map_or(code.len(), |length| at + length);
+                match code[end..].strip_prefix('{').filter(|_| code[..end].ends_with(':')) {
+                    Some(inner) => {
+                        found.extend(alternatives(inner).map(|name| code[at..end].to_owned() + &name))
+                    }
+                    None => found.push(code[at..end].to_owned()),
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Returns the names between the brace that has just been opened and the one that closes it: of
+/// `a::{b, c}, d}` they are `a::b`, `a::c` and `d`.
+fn alternatives(inner: &str) -> impl Iterator<Item = String> {
+    let (mut prefixes, mut name, mut found) = (vec![String::new()], String::new(), Vec::new());
+    for c in inner.chars() {
+        match c {
+            '{' => prefixes.push(prefixes.last().unwrap().clone() + &std::mem::take(&mut name)),
+            ',' | '}' => {
+                if !name.is_empty() {
+                    found.push(prefixes.last().unwrap().clone() + &std::mem::take(&mut name));
+                }
+                if c == '}' {
+                    prefixes.pop();
+                    if prefixes.is_empty() {
+                        break;
+                    }
+                }
+            }
+            c if c.is_whitespace() => {}
+            c => name.push(c),
+        }
+    }
+    found.into_iter()
+}
+
+/// Returns the module that holds what `path` names, as seen from module `here`. A name that a module only
+/// passes on (`pub use`) belongs to the module that it comes from.
+fn holder(modules: &HashMap<String, String>, here: &str, path: &str) -> Option<String> {
+    let mut parts: Vec<&str> = path.split("::").collect();
+    let mut at: Vec<&str> = here.split("::").filter(|part| !part.is_empty()).collect();
+    match parts.remove(0) {
+        "crate" => at.clear(),
+        "super" => drop(at.pop()),
+        _ => {}
+    }
+    while parts.first() == Some(&"super") {
+        at.pop();
+        parts.remove(0);
+    }
+    at.extend(parts);
+    let depth = (0..=at.len()).rev().find(|&depth| modules.contains_key(&at[..depth].join("::")))?;
+    let module = at[..depth].join("::");
+    let passed_on = at.get(depth).and_then(|name| {
+        let uses =
+            modules[&module].split("pub").filter_map(|rest| rest.split_once("use ").map(|(_, path)| path));
+        let paths = uses.flat_map(|path| paths(path.split(';').next().unwrap_or_default()));
+        paths.into_iter().find(|path| path.rsplit("::").next() == Some(name))
+    });
+    match passed_on.filter(|path| path.starts_with("self::")) {
+        Some(path) => holder(modules, &module, &path),
+        None => Some(module),
+    }
+}
+
+/// Returns a module from which `at` can be reached again by going along `uses`, if there is any.
+fn circle<'a>(uses: &'a HashMap<String, HashSet<String>>, at: &'a str) -> Option<Vec<&'a str>> {
+    let (mut ways, mut seen) = (vec![vec![at]], HashSet::new());
+    while let Some(way) = ways.pop() {
+        for next in &uses[*way.last().unwrap()] {
+            if next == at {
+                return Some(way);
+            }
+            if seen.insert(next) {
+                ways.push(way.iter().copied().chain([next.as_str()]).collect());
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn no_two_files_use_each_other() {
+    for package in ["jobs", "operators/src", "datasets/src", "cluster/src"] {
+        let modules = modules(package);
+        let uses: HashMap<String, HashSet<String>> = modules
+            .iter()
+            .map(|(module, code)| {
+                let used = paths(code).into_iter().filter_map(|path| holder(&modules, module, &path));
+                (module.clone(), used.filter(|used| used != module).collect())
+            })
+            .collect();
+        assert!(uses.values().map(HashSet::len).sum::<usize>() > modules.len(), "the check finds nothing");
+        let mut circles: Vec<_> = modules.keys().filter_map(|module| circle(&uses, module)).collect();
+        circles.sort();
+        assert_eq!(circles, Vec::<Vec<&str>>::new(), "{package}");
     }
 }

@@ -1,7 +1,7 @@
 //! The commands other than `dedup`, a file or folder each.
 //!
-//! Besides them there are the parts that several commands share: labels, plots, pairs shown side by side, and
-//! the copying of `pack` and `unpack`. This room uses all other rooms; only `main.rs` uses it.
+//! Besides them there are the parts that several commands share: labels, plots, and pairs shown side by side.
+//! This room uses all other rooms; only `main.rs` uses it.
 
 pub mod check;
 pub mod compare;
@@ -9,13 +9,11 @@ pub mod demo;
 pub mod eval;
 pub mod explain;
 mod labels;
-pub mod pack;
 mod pair_trace;
 mod plot;
-mod repack;
+pub mod repack;
 pub mod rethreshold;
 pub mod show;
 mod side_by_side;
 pub mod tune;
-pub mod unpack;
 pub mod why;

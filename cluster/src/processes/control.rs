@@ -13,7 +13,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::channel::{Receiver, SealedChannel, Sender};
 use super::frame::Frame;
-use super::{Limits, Membership};
+use super::membership::{Limits, Membership};
 use crate::Error;
 
 /// Longest time that a process that gives up waits until the others were told.

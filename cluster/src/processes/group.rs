@@ -15,7 +15,8 @@ use timely::worker::Worker;
 
 use super::control::Control;
 use super::data::Data;
-use super::{Limits, Membership, start};
+use super::membership::{Limits, Membership};
+use super::start;
 use crate::{Error, panics};
 
 /// The processes of a job, seen from one of them.

@@ -16,7 +16,7 @@ use super::channel::SealedChannel;
 use super::control::Control;
 use super::data::Data;
 use super::handshake::{self, ConnectionKind, Hello, SharedSecret, Verdict};
-use super::{Limits, Membership};
+use super::membership::{Limits, Membership};
 
 /// Number of handshakes that this process answers at once. Further callers are turned away, and may call
 /// again.

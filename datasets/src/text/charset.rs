@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use encoding_rs::{DecoderResult, UTF_8, UTF_16BE, UTF_16LE};
+use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE};
 
+use super::decode::decode_slowly;
 use super::detect::{recognise, surely_utf8};
 use super::encoding::{Encoding, GB18030};
 use super::gb18030;
@@ -224,46 +225,6 @@ fn ascii_unit(bytes: &[u8], little: bool) -> u8 {
 
 /// Length of a buffer that is kept after a long text, in bytes.
 const KEPT_BYTES: usize = 1 << 20;
-
-/// Result of decoding a text that is not simply valid.
-struct Decoded {
-    /// Text with U+FFFD for each illegal sequence.
-    text: String,
-    /// Offset of the first illegal sequence, in bytes.
-    first_illegal: Option<usize>,
-    illegal: usize,
-}
-
-impl Decoded {
-    fn reason(&self, encoding: Encoding, recognised: bool) -> String {
-        let (name, how) = (encoding.name(), if recognised { ", as which it was recognised" } else { "" });
-        let (illegal, all) = (self.illegal, self.text.chars().count());
-        format!("not valid {name}{how}: {illegal} of {all} characters are illegal")
-    }
-}
-
-fn decode_slowly(Encoding(encoding): Encoding, bytes: &[u8]) -> Decoded {
-    let mut decoder = encoding.new_decoder_without_bom_handling();
-    // Two bytes of GBK become at most three of UTF-8. More is reserved only when needed.
-    let text = String::with_capacity(bytes.len() + bytes.len() / 2 + 16);
-    let mut decoded = Decoded { text, first_illegal: None, illegal: 0 };
-    let mut read = 0;
-    loop {
-        let (result, more) =
-            decoder.decode_to_string_without_replacement(&bytes[read..], &mut decoded.text, true);
-        read += more;
-        match result {
-            DecoderResult::InputEmpty => return decoded,
-            DecoderResult::OutputFull => decoded.text.reserve(decoded.text.capacity()),
-            DecoderResult::Malformed(length, after) => {
-                let offset = read.saturating_sub(usize::from(length) + usize::from(after));
-                decoded.first_illegal.get_or_insert(offset);
-                decoded.illegal += 1;
-                decoded.text.push(char::REPLACEMENT_CHARACTER);
-            }
-        }
-    }
-}
 
 /// Returns the first bytes of a file as ASCII, whatever its encoding. Formats are recognised by them.
 pub(crate) fn head(head: &[u8]) -> Cow<'_, [u8]> {

@@ -4,6 +4,7 @@
 
 pub(crate) mod charset;
 pub(crate) mod compression;
+mod decode;
 pub(crate) mod detect;
 pub(crate) mod encoding;
 pub(crate) mod gb18030;

@@ -23,11 +23,10 @@ use super::asleep::Pause;
 
 type Id = u64;
 
-/// Names and contents of a file system. Every directory and file has an id to which its name leads; 0 is the
-/// root.
+/// Names and contents of a file system: the names in each directory that was ever made, each with the id of
+/// its directory or file, and the contents by id. The root has the id 0.
 #[derive(Clone, Default)]
 struct Names {
-    /// Names in each directory that was ever made.
     entries: BTreeMap<Id, BTreeMap<String, Id>>,
     contents: BTreeMap<Id, Arc<[u8]>>,
 }
@@ -73,8 +72,8 @@ pub(super) struct PowerStore(Arc<Mutex<Disk>>, Option<Arc<Pause>>);
 
 impl Names {
     fn find(&self, path: &str) -> Option<Id> {
-        let names = path.split('/').filter(|name| !name.is_empty());
-        names.into_iter().try_fold(0, |at, name| self.entries.get(&at)?.get(name).copied())
+        let mut names = path.split('/').filter(|name| !name.is_empty());
+        names.try_fold(0, |at, name| self.entries.get(&at)?.get(name).copied())
     }
 
     fn apply(&mut self, step: &Step) {

@@ -10,7 +10,7 @@ use operators::DocBatch;
 use parking_lot::Mutex;
 use serde::Serialize;
 
-use super::repack::{Copied, Repack};
+use super::{Copied, Repack};
 use crate::Common;
 use crate::cli::configuration::{Configuration, text};
 use crate::cli::exit::WrongUse;

@@ -1,4 +1,8 @@
-//! The job that `pack` and `unpack` share: copies splits one by one into an output folder, and counts them.
+//! `pack` and `unpack`, and the job that they share: copies splits one by one into an output folder, and
+//! counts them.
+
+pub mod pack;
+pub mod unpack;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -9,7 +9,7 @@ use datasets::{Codec, Container, Content, Encoding, PackWriter, Piece, Reading};
 use operators::{DocBatch, Reject};
 use serde::Serialize;
 
-use super::repack::{Copied, Repack};
+use super::{Copied, Repack};
 use crate::Common;
 use crate::cli::configuration::{Configuration, optional_text, text};
 use crate::cli::exit::WrongUse;
