@@ -246,11 +246,7 @@ fn written_out(method: &Spec, threshold: Similarity) -> String {
     if method.thresholds().is_empty() {
         return format!("--method {method} --verify jaccard:{threshold}");
     }
-    match &mut method {
-        // Its two thresholds are of two measures.
-        Spec::Auto(spec) if spec.revisions => spec.long = threshold,
-        other => other.thresholds().into_iter().for_each(|least| *least = threshold),
-    }
+    method.set_threshold(threshold);
     format!("--method {method}")
 }
 

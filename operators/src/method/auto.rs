@@ -54,6 +54,14 @@ impl Default for AutoSpec {
 }
 
 impl Parameters for AutoSpec {
+    fn name(&self) -> &'static str {
+        "auto"
+    }
+
+    fn examples(&self) -> &'static [&'static str] {
+        &["auto", "auto:search=minhash", "auto:revisions", "auto:short=0.5,long=0.6"]
+    }
+
     fn set(&mut self, key: &str, value: &str) -> Result<(), WrongParameter> {
         match key {
             "revisions" if value.is_empty() => {
@@ -112,6 +120,13 @@ impl Parameters for AutoSpec {
 
     fn thresholds(&mut self) -> Vec<&mut Similarity> {
         vec![&mut self.short, &mut self.long]
+    }
+
+    fn set_threshold(&mut self, threshold: Similarity) {
+        if !self.revisions {
+            self.short = threshold;
+        }
+        self.long = threshold;
     }
 
     fn method(&self, lexicon: &Lexicon, _: &Statistics, _: Option<Similarity>) -> Result<Method, Error> {

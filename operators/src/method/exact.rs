@@ -20,6 +20,14 @@ pub struct ExactSpec {
 }
 
 impl Parameters for ExactSpec {
+    fn name(&self) -> &'static str {
+        "exact"
+    }
+
+    fn examples(&self) -> &'static [&'static str] {
+        &["exact"]
+    }
+
     fn set(&mut self, key: &str, value: &str) -> Result<(), WrongParameter> {
         match key {
             "clean" => store_clean(&mut self.clean, value),
@@ -43,7 +51,7 @@ impl Parameters for ExactSpec {
         false
     }
 
-    fn has_fingerprints(&self) -> bool {
+    fn fingerprints(&self) -> bool {
         true
     }
 

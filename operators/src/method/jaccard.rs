@@ -91,6 +91,14 @@ impl Default for JaccardSpec {
 }
 
 impl Parameters for JaccardSpec {
+    fn name(&self) -> &'static str {
+        "jaccard"
+    }
+
+    fn examples(&self) -> &'static [&'static str] {
+        &["jaccard:0.5,features=char:2", "jaccard:0.8,features=word:1,clean=none"]
+    }
+
     fn set(&mut self, key: &str, value: &str) -> Result<(), WrongParameter> {
         match key {
             "features" => store_features(&mut self.features, value),
@@ -152,14 +160,15 @@ pub struct MinHashSpec {
     pub minhash: MinHash,
 }
 
-impl Default for MinHash {
-    /// Misses 1 in 20,000 pairs of similarity 0.8, and makes half of the pairs of similarity 0.49 candidates.
-    fn default() -> Self {
-        MinHash::new(25, 5, 0)
-    }
-}
-
 impl Parameters for MinHashSpec {
+    fn name(&self) -> &'static str {
+        "minhash"
+    }
+
+    fn examples(&self) -> &'static [&'static str] {
+        &["minhash:jaccard=0.7,features=char:3,bands=40,rows=3"]
+    }
+
     fn set(&mut self, key: &str, value: &str) -> Result<(), WrongParameter> {
         match key {
             "jaccard" => store_least(&mut self.jaccard.least, value),

@@ -20,6 +20,7 @@ pub use auto::AutoSpec;
 pub use exact::ExactSpec;
 pub use jaccard::{JaccardSpec, MinHashSpec, SetSearch};
 pub use pair::{Classification, Keys, PairClassifier};
+pub use parameters::{Parameters, WrongParameter};
 pub use simhash::{SimHash, SimHashSpec, Weights};
 pub use spec::Spec;
 pub use zhou::{Zhou, ZhouSpec};

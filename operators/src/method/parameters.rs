@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use dyn_clone::DynClone;
+
 use super::Method;
 use super::curve::{Cost, Curve};
 use crate::Error;
@@ -12,8 +14,12 @@ use crate::text::features::{FeatureSpec, Lexicon};
 
 /// One method with its parameters. `Display` writes all parameters, as they stand behind the method's name.
 ///
-/// Each method implements it in its own file; [`Spec`](super::Spec) asks the method that the user chose.
-pub(super) trait Parameters: fmt::Display {
+/// Each method implements it in its own file; a [`Spec`](super::Spec) is the method that the user chose.
+pub trait Parameters: fmt::Display + DynClone + Send + Sync {
+    /// Returns the name of the method.
+    fn name(&self) -> &'static str;
+    /// Returns example specs of the method, for the laws that all methods must keep.
+    fn examples(&self) -> &'static [&'static str];
     /// Sets `key=value`. The value of a word that stands alone is empty.
     fn set(&mut self, key: &str, value: &str) -> Result<(), WrongParameter>;
     /// Checks that the parameters go together, once all are set; the error says why they do not.
@@ -35,12 +41,17 @@ pub(super) trait Parameters: fmt::Display {
     }
     /// Whether the method itself measures the similarity of matching texts.
     fn measures(&self) -> bool;
-    /// Returns the thresholds of similarity that the user may raise.
+    /// Returns the thresholds of a method that measures similarity itself, except those of `zhou2017`.
     fn thresholds(&mut self) -> Vec<&mut Similarity> {
         Vec::new()
     }
+    /// Sets the thresholds to one value. `auto:revisions` has a threshold for short texts of its own, which
+    /// stays.
+    fn set_threshold(&mut self, threshold: Similarity) {
+        self.thresholds().into_iter().for_each(|least| *least = threshold);
+    }
     /// Whether the method compares fingerprints, so that a pair has a distance.
-    fn has_fingerprints(&self) -> bool {
+    fn fingerprints(&self) -> bool {
         false
     }
     /// Whether pairs need verification, because matching fingerprints do not prove that the texts are near.
@@ -48,7 +59,9 @@ pub(super) trait Parameters: fmt::Display {
         false
     }
 
-    /// Makes the method. The arguments are those of [`Spec::method`](super::Spec::method).
+    /// Makes the method. `statistics`: of the features that [`Spec::counted`](super::Spec::counted) returns;
+    /// not used if it returns `None`. `verify`: the least similarity of a pair of matching fingerprints, or
+    /// `None` if their features are not compared; not used by methods that measure similarity themselves.
     ///
     /// # Errors
     /// When the user dictionary of `lexicon` is needed and does not parse.
@@ -64,20 +77,21 @@ pub(super) trait Parameters: fmt::Display {
     fn cost(&self) -> Cost;
 }
 
+dyn_clone::clone_trait_object!(Parameters);
+
 /// Reason why a parameter is refused.
-pub(super) enum WrongParameter {
+pub enum WrongParameter {
     /// The method has no parameter of that name.
     Unknown,
     /// The value is not of the form that is given here.
     Expected(&'static str),
 }
 
-/// Parses the parameters of the method `name`, which are separated by commas.
-pub(super) fn parse<P: Parameters + Default>(name: &str, parameters: &str) -> Result<P, String> {
-    let mut parsed = P::default();
+/// Sets the parameters of a method that the user calls `name`. They are separated by commas.
+pub(super) fn set_all(method: &mut dyn Parameters, name: &str, parameters: &str) -> Result<(), String> {
     for parameter in parameters.split(',').filter(|parameter| !parameter.is_empty()) {
         let (key, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-        parsed.set(key, value).map_err(|wrong| match wrong {
+        method.set(key, value).map_err(|wrong| match wrong {
             WrongParameter::Unknown => format!("{name} has no parameter \"{key}\""),
             WrongParameter::Expected(expected) if key.starts_with(|c: char| c.is_ascii_digit()) => {
                 format!("{key} is not {expected}")
@@ -85,8 +99,7 @@ pub(super) fn parse<P: Parameters + Default>(name: &str, parameters: &str) -> Re
             WrongParameter::Expected(expected) => format!("{key} must be {expected}, not \"{value}\""),
         })?;
     }
-    parsed.check()?;
-    Ok(parsed)
+    method.check()
 }
 
 /// Stores a parsed value. The error says what was `expected`.

@@ -86,6 +86,21 @@ impl SimHashSpec {
 }
 
 impl Parameters for SimHashSpec {
+    fn name(&self) -> &'static str {
+        "simhash"
+    }
+
+    fn examples(&self) -> &'static [&'static str] {
+        &[
+            "simhash",
+            "simhash:features=char:5",
+            "simhash:bits=32,hamming=2,features=char:2,clean=weibo",
+            "simhash:hamming=6,features=word:1,clean=none",
+            "simhash:bits=128,hamming=9,features=char:3,weights=tfidf",
+            "simhash:hamming=4,blocks=6,features=char:2,weights=rank5",
+        ]
+    }
+
     fn set(&mut self, key: &str, value: &str) -> Result<(), WrongParameter> {
         match key {
             "bits" => number(&mut self.bits, value, [32, 64, 128].into_iter(), "32, 64 or 128"),
@@ -136,7 +151,7 @@ impl Parameters for SimHashSpec {
         false
     }
 
-    fn has_fingerprints(&self) -> bool {
+    fn fingerprints(&self) -> bool {
         true
     }
 
@@ -270,7 +285,8 @@ mod tests {
     use crate::text::document_frequencies::Count;
 
     fn method<W: Bits>(spec: &str, corpus: &[&str]) -> SimHash<W> {
-        let spec = super::super::parameters::parse::<SimHashSpec>("simhash", spec).unwrap();
+        let (mut spec, text) = (SimHashSpec::default(), spec);
+        super::super::parameters::set_all(&mut spec, "simhash", text).unwrap();
         let mut count = Count::new(Cleaner::new(spec.clean), Features::Chars(1));
         let mut batch = DocBatch::new(0, 0);
         corpus.iter().for_each(|text| batch.push("", text));

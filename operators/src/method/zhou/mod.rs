@@ -70,6 +70,19 @@ impl ZhouSpec {
 }
 
 impl Parameters for ZhouSpec {
+    fn name(&self) -> &'static str {
+        "zhou2017"
+    }
+
+    fn examples(&self) -> &'static [&'static str] {
+        &[
+            "zhou2017:threshold=2.4,features=char:1",
+            "zhou2017:k=8,retrieval=bucket,features=char:2,clean=none",
+            "zhou2017:k=2,threshold=1.25,retrieval=linear,features=word:1,clean=nfkc",
+            "zhou2017:fold=lower,features=char:2",
+        ]
+    }
+
     fn set(&mut self, key: &str, value: &str) -> Result<(), WrongParameter> {
         match key {
             "k" => number(&mut self.k, value, 2..=8, "2 to 8"),
@@ -113,7 +126,7 @@ impl Parameters for ZhouSpec {
 
     // Its threshold is one of Sim, which is not a similarity between 0 and 1, so `thresholds` has none.
 
-    fn has_fingerprints(&self) -> bool {
+    fn fingerprints(&self) -> bool {
         true
     }
 
