@@ -4,6 +4,7 @@
 mod buckets;
 mod hdfs;
 mod modes;
+mod tls;
 
 use std::fs;
 use std::io::{Read, Write};

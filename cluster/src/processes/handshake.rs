@@ -14,7 +14,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Instant;
 
-use aws_lc_rs::hkdf;
+use ring::hkdf;
 use snow::{Builder, HandshakeState, StatelessTransportState};
 
 use super::channel::TAG_BYTES;

@@ -49,6 +49,8 @@ type Settings = [(String, String)];
 /// # Errors
 /// [`Error::BadName`] when the settings lead to no bucket, or to plain HTTP that they do not allow.
 pub(crate) fn connect(prefix: &str, settings: &Settings) -> Result<Connection, Error> {
+    // An error says that another bucket has installed it already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let bad = |reason: String| Error::BadName { name: prefix.to_owned(), reason };
     let connection = match prefix.split("://").next() {
         Some("gs") => google(prefix, settings),
