@@ -98,20 +98,16 @@ impl Control {
         Control { membership, limits, on_lost, state, changed: Condvar::new() }
     }
 
-    fn state(&self) -> MutexGuard<'_, ControlState> {
-        self.state.lock()
-    }
-
     /// Waits until `ready` holds.
     fn wait(&self, ready: impl Fn(&ControlState) -> bool) -> MutexGuard<'_, ControlState> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         self.changed.wait_while(&mut state, |state| !ready(state));
         state
     }
 
     /// Waits until `ready` holds, but no longer than `most`, and returns whether it does.
     fn wait_for(&self, most: Duration, ready: impl Fn(&ControlState) -> bool) -> bool {
-        !self.changed.wait_while_for(&mut self.state(), |state| !ready(state), most).timed_out()
+        !self.changed.wait_while_for(&mut self.state.lock(), |state| !ready(state), most).timed_out()
     }
 
     /// Takes over a connection. One thread reads it, and one writes it.
@@ -122,7 +118,7 @@ impl Control {
         let SealedChannel { stream, sender, receiver } = channel;
         let (outbox, frames) = mpsc::channel();
         let known = Peer { stream: Some(stream), outbox: Some(outbox), ..Peer::default() };
-        self.state().peers[peer] = known;
+        self.state.lock().peers[peer] = known;
         let control = Arc::clone(self);
         let name = format!("control-read-{peer}");
         thread::Builder::new().name(name).spawn(move || control.read(peer, receiver))?;
@@ -140,7 +136,7 @@ impl Control {
                 Err(mpsc::RecvTimeoutError::Disconnected) => return,
             };
             if last || written.is_err() {
-                self.state().peers[peer].told = true;
+                self.state.lock().peers[peer].told = true;
                 self.changed.notify_all();
             }
             if written.is_err() {
@@ -161,13 +157,13 @@ impl Control {
         let name = self.membership.name(peer);
         loop {
             match Frame::read(&mut receiver) {
-                Ok(Frame::Bytes(bytes)) => self.state().peers[peer].inbox.push_back(bytes.into()),
+                Ok(Frame::Bytes(bytes)) => self.state.lock().peers[peer].inbox.push_back(bytes.into()),
                 Ok(Frame::Failure(reason)) if self.membership.index == 0 => {
                     return Err(format!("{name}: {reason}"));
                 }
                 Ok(Frame::Failure(line)) => return Err(line),
-                Ok(Frame::Goodbye) => self.state().peers[peer].goodbye = true,
-                Err(_) if self.state().peers[peer].goodbye => return Ok(()),
+                Ok(Frame::Goodbye) => self.state.lock().peers[peer].goodbye = true,
+                Err(_) if self.state.lock().peers[peer].goodbye => return Ok(()),
                 Err(error) => return Err(format!("{name} was lost: {error}")),
             }
             self.changed.notify_all();
@@ -178,7 +174,7 @@ impl Control {
     /// unless it has settled.
     fn lost(&self, peer: usize, line: String) {
         let first = self.membership.index == 0;
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if first && state.settled {
             state.peers[peer].gone = Some(line);
             self.changed.notify_all();
@@ -209,7 +205,7 @@ impl Control {
 
     /// Returns whether this is the first failure. If so, `tell` is sent to the others.
     fn claim_failure(&self, tell: Option<&str>) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.failing || state.over {
             return false;
         }
@@ -224,7 +220,7 @@ impl Control {
     }
 
     fn set_failure(&self, line: String) {
-        self.state().failure = Some(line);
+        self.state.lock().failure = Some(line);
         self.changed.notify_all();
     }
 
@@ -241,18 +237,18 @@ impl Control {
     /// Declares that this process no longer ends when another one does: it is process 0, and has everything
     /// that it needs from them. Another process calls this when it leaves.
     pub(super) fn settle(&self) {
-        self.state().settled = true;
+        self.state.lock().settled = true;
         self.changed.notify_all();
     }
 
     /// Returns why the job cannot go on, if that is so.
     pub(super) fn failure(&self) -> Option<Error> {
-        self.state().failure.clone().map(|reason| Error::Processes { reason })
+        self.state.lock().failure.clone().map(|reason| Error::Processes { reason })
     }
 
     pub(super) fn send(&self, to: usize, bytes: Bytes) {
         log::trace!(target: "meet", "to {to}");
-        self.state().send(to, Frame::Bytes(bytes));
+        self.state.lock().send(to, Frame::Bytes(bytes));
     }
 
     /// Waits for the next bytes from `from`.
@@ -289,19 +285,19 @@ impl Control {
         } else {
             self.settle();
         }
-        self.state().send_all(|| Frame::Goodbye);
+        self.state.lock().send_all(|| Frame::Goodbye);
         drop(self.wait(farewell));
         if let Some(failure) = self.failure() {
             return Err(failure);
         }
         self.wait_for(TELL, ControlState::all_told);
-        Ok(self.state().peers.iter_mut().filter_map(|peer| peer.gone.take()).collect())
+        Ok(self.state.lock().peers.iter_mut().filter_map(|peer| peer.gone.take()).collect())
     }
 
     /// Closes the connections. Peers take this for the death of this process, unless they have received a
     /// goodbye.
     pub(super) fn close(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.over = true;
         for peer in &mut state.peers {
             peer.outbox = None;

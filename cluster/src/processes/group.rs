@@ -165,7 +165,7 @@ impl Group {
         let Some(others) = &self.others else {
             return timely::execute(timely::Config::process(self.workers), work).map_err(failed);
         };
-        let sockets = others.data();
+        let sockets = others.data.lock().take();
         let sockets = sockets.ok_or_else(|| failed("they ran before".to_owned()))?;
         let hooks = Hooks::default();
         let threads =
@@ -300,15 +300,8 @@ impl Group {
     pub fn leave(&self) -> Result<Vec<String>, Error> {
         let Some(others) = &self.others else { return Ok(Vec::new()) };
         let gone = others.control.leave()?;
-        others.data().into_iter().flatten().flatten().for_each(|data| data.close());
+        others.data.lock().take().into_iter().flatten().flatten().for_each(|data| data.close());
         Ok(gone)
-    }
-}
-
-impl Others {
-    /// Takes the connections, unless that was done before.
-    fn data(&self) -> Option<Vec<Option<Data>>> {
-        self.data.lock().take()
     }
 }
 
@@ -316,7 +309,7 @@ impl Drop for Group {
     fn drop(&mut self) {
         if let Some(others) = &self.others {
             others.control.close();
-            others.data().into_iter().flatten().flatten().for_each(|data| data.cut());
+            others.data.lock().take().into_iter().flatten().flatten().for_each(|data| data.cut());
         }
     }
 }

@@ -9,14 +9,14 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use snow::StatelessTransportState;
 
 use super::channel::SealedChannel;
 use super::control::Control;
 use super::data::Data;
 use super::handshake::{self, ConnectionKind, Hello, SharedSecret, Verdict};
-use super::membership::{Limits, Membership};
+use super::membership::Membership;
 
 /// Number of handshakes that this process answers at once. Further callers are turned away, and may call
 /// again.
@@ -33,8 +33,7 @@ type Arrival = Result<(usize, ConnectionKind, SealedChannel), String>;
 
 /// State that the threads of one start share.
 struct Start {
-    membership: Membership,
-    limits: Limits,
+    control: Arc<Control>,
     job: [u8; 32],
     secret: SharedSecret,
     /// Whether there is no token, so that all processes must be on loopback.
@@ -74,8 +73,7 @@ pub(super) fn rendezvous(
 ) -> Result<Vec<Option<Data>>, String> {
     let (before, after) = expected(&control.membership);
     let start = Arc::new(Start {
-        membership: control.membership.clone(),
-        limits: control.limits.clone(),
+        control: Arc::clone(control),
         job,
         secret: SharedSecret::of_token(token),
         only_loopback: token.is_empty(),
@@ -89,7 +87,7 @@ pub(super) fn rendezvous(
     let listener = start.listen()?;
     let (sender, arrivals) = mpsc::channel();
     let no_thread = |error: io::Error| format!("could not start a thread: {error}");
-    for to in 0..start.membership.index {
+    for to in 0..control.membership.index {
         let kinds = before.iter().filter(|(process, _)| *process == to).map(|(_, kind)| *kind).collect();
         let (start, sender) = (Arc::clone(&start), sender.clone());
         let call = move || start.call(to, kinds, &sender);
@@ -125,7 +123,7 @@ impl Start {
         mut missing: Ends,
         arrivals: &mpsc::Receiver<Arrival>,
     ) -> Result<Vec<Option<Data>>, String> {
-        let mut data: Vec<Option<Data>> = self.membership.addresses.iter().map(|_| None).collect();
+        let mut data: Vec<Option<Data>> = self.control.membership.addresses.iter().map(|_| None).collect();
         while !missing.is_empty() {
             if let Some(failure) = control.failure() {
                 return Err(failure.to_string());
@@ -141,7 +139,7 @@ impl Start {
                         }
                     };
                     started.map_err(|error| {
-                        format!("could not watch {}: {error}", self.membership.name(peer))
+                        format!("could not watch {}: {error}", self.control.membership.name(peer))
                     })?;
                 }
                 Err(_) if self.left().is_zero() => return Err(self.missed(&missing)),
@@ -154,7 +152,7 @@ impl Start {
     /// Returns a line with the processes that did not come, and what is known of the reasons.
     fn missed(&self, missing: &Ends) -> String {
         let missing: BTreeSet<usize> = missing.iter().map(|(process, _)| *process).collect();
-        let names: Vec<_> = missing.iter().map(|process| self.membership.name(*process)).collect();
+        let names: Vec<_> = missing.iter().map(|process| self.control.membership.name(*process)).collect();
         let troubles = self.troubles.lock();
         let known = missing.iter().filter_map(|process| troubles.get_key_value(process));
         let mut hints: Vec<_> =
@@ -164,22 +162,27 @@ impl Start {
             count => hints.push(format!("connections without proof of the token: {count}")),
         }
         let hints = if hints.is_empty() { String::new() } else { format!(" ({})", hints.join("; ")) };
-        format!("{} did not come within {} s{hints}", names.join(", "), self.limits.start.as_secs_f32())
+        format!(
+            "{} did not come within {} s{hints}",
+            names.join(", "),
+            self.control.limits.start.as_secs_f32()
+        )
     }
 
     fn check_address(&self, process: usize, address: IpAddr) -> Result<(), String> {
         match !self.only_loopback || address.is_loopback() {
             true => Ok(()),
-            false => {
-                Err(format!("{} is not on loopback, which needs a token", self.membership.name(process)))
-            }
+            false => Err(format!(
+                "{} is not on loopback, which needs a token",
+                self.control.membership.name(process)
+            )),
         }
     }
 
     /// Opens the own port. Retries, because a name may become known only after a while, and a port may be
     /// taken for a moment.
     fn listen(&self) -> Result<TcpListener, String> {
-        let address = &self.membership.addresses[self.membership.index];
+        let address = &self.control.membership.addresses[self.control.membership.index];
         let failed = |error: io::Error| format!("could not listen on {address}: {error}");
         let begun = Instant::now();
         loop {
@@ -187,7 +190,7 @@ impl Start {
                 Ok(addresses) => {
                     let addresses: Vec<_> = addresses.collect();
                     for address in &addresses {
-                        self.check_address(self.membership.index, address.ip())?;
+                        self.check_address(self.control.membership.index, address.ip())?;
                     }
                     match TcpListener::bind(&addresses[..]) {
                         Ok(listener) => {
@@ -196,7 +199,7 @@ impl Start {
                         }
                         Err(error)
                             if error.kind() == ErrorKind::AddrInUse
-                                && begun.elapsed() < self.limits.handshake =>
+                                && begun.elapsed() < self.control.limits.handshake =>
                         {
                             error
                         }
@@ -245,18 +248,18 @@ impl Start {
     /// Answers one caller. Returns `None` for a peer that is turned away without harm to this process, and an
     /// error for a stranger.
     fn answer(&self, stream: TcpStream) -> io::Result<Option<Arrival>> {
-        let deadline = Instant::now() + self.limits.handshake;
+        let deadline = Instant::now() + self.control.limits.handshake;
         stream.set_nonblocking(false)?;
-        let caller = handshake::answer(&stream, &self.secret, self.membership.index, deadline)?;
+        let caller = handshake::answer(&stream, &self.secret, self.control.membership.index, deadline)?;
         let (from, kind) = (caller.hello.from as usize, caller.hello.kind);
         if caller.job != self.job {
             caller.say(&stream, Verdict::OtherJob, deadline)?;
             return Ok(Some(Err(format!("process {from} runs another program or configuration"))));
         }
-        let (_, callers) = expected(&self.membership);
+        let (_, callers) = expected(&self.control.membership);
         let verdict = if !callers.contains(&(from, kind)) {
             Verdict::NotAwaited
-        } else if !self.awaited().remove(&(from, kind)) {
+        } else if !self.awaited.lock().remove(&(from, kind)) {
             Verdict::Taken
         } else {
             Verdict::Welcome
@@ -269,14 +272,10 @@ impl Start {
         match said.and_then(|keys| self.channel(stream, keys, [by_server, by_client])) {
             Ok(channel) => Ok(Some(Ok((from, kind, channel)))),
             Err(error) => {
-                self.awaited().insert((from, kind));
+                self.awaited.lock().insert((from, kind));
                 Err(error)
             }
         }
-    }
-
-    fn awaited(&self) -> MutexGuard<'_, Ends> {
-        self.awaited.lock()
     }
 
     fn channel(
@@ -285,7 +284,7 @@ impl Start {
         keys: StatelessTransportState,
         next: [u64; 2],
     ) -> io::Result<SealedChannel> {
-        SealedChannel::new(stream, keys, next, self.limits.tick, self.limits.silent_ticks)
+        SealedChannel::new(stream, keys, next, self.control.limits.tick, self.control.limits.silent_ticks)
     }
 
     /// Calls a process until all connections to it are open.
@@ -311,16 +310,16 @@ impl Start {
 
     /// Calls a process once. The outer error is transient, the inner one final.
     fn try_call(&self, to: usize, kind: ConnectionKind) -> io::Result<Result<SealedChannel, String>> {
-        let name = self.membership.name(to);
+        let name = self.control.membership.name(to);
         let mut trouble = io::Error::other("its name has no address");
-        for address in self.membership.addresses[to].to_socket_addrs()? {
+        for address in self.control.membership.addresses[to].to_socket_addrs()? {
             if let Err(refusal) = self.check_address(to, address.ip()) {
                 return Ok(Err(refusal));
             }
             // This is twice the server's own limit, so that an answer at its last moment is still heard.
-            let patience = self.limits.handshake * 2;
+            let patience = self.control.limits.handshake * 2;
             let deadline = Instant::now() + patience;
-            let (from, to) = (self.membership.index as u32, to as u32);
+            let (from, to) = (self.control.membership.index as u32, to as u32);
             let hello = Hello { from, to, kind };
             let called = TcpStream::connect_timeout(&address, patience).and_then(|stream| {
                 let (verdict, keys) = handshake::call(&stream, &self.secret, &hello, &self.job, deadline)?;

@@ -58,8 +58,6 @@ pub(crate) struct SortPlan {
     /// Records in memory before they are spilled.
     held: usize,
     pub frame: usize,
-    /// Records of one key that are given as one piece.
-    pub group: usize,
 }
 
 impl SortPlan {
@@ -68,7 +66,7 @@ impl SortPlan {
         let frame_bytes = (bytes / (5 * FAN_IN)).min(FRAME_BYTES);
         let records = |bytes: usize| (bytes / record_bytes).max(1);
         let held = budget.map_or(usize::MAX, |bytes| records(bytes - 2 * frame_bytes));
-        SortPlan { held, frame: records(frame_bytes), group: records(bytes / 5) }
+        SortPlan { held, frame: records(frame_bytes) }
     }
 }
 
@@ -92,13 +90,6 @@ impl<R: Record + Ord> ExternalSort<R> {
     pub fn once(mut self) -> Self {
         self.once = true;
         self.limit = self.plan.held.min(FIRST_SORT);
-        self
-    }
-
-    /// Uses `memory` again, and drops its contents. New memory would have to be cleared by the system first.
-    pub fn reusing(mut self, memory: Vec<R>) -> Self {
-        self.held = memory;
-        self.held.clear();
         self
     }
 
@@ -146,7 +137,7 @@ impl<R: Record + Ord> ExternalSort<R> {
             write(&mut frames, plan, &merged, whole)?;
             runs.push_back(start..frames.end());
         }
-        Ok(Sorted::spilled(frames, Merge::new(runs, once), plan.group))
+        Ok(Sorted::spilled(frames, Merge::new(runs, once)))
     }
 
     #[cold]
@@ -218,36 +209,28 @@ mod tests {
     use super::super::budget::twins::Twin;
     use super::*;
 
-    type Pieces = Vec<(Vec<(u64, u64)>, bool, bool)>;
-
-    fn sorted(records: &[(u64, u64)], spill: &SpillBudget, once: bool) -> Result<Pieces, Error> {
+    /// Sorts records and returns them in the groups of their keys, as they are given: whole, at least `least`
+    /// at a time.
+    fn groups(
+        records: &[(u64, u64)],
+        spill: &SpillBudget,
+        once: bool,
+        least: usize,
+    ) -> Result<Vec<Vec<(u64, u64)>>, Error> {
         let mut runs = if once { ExternalSort::new(spill).once() } else { ExternalSort::new(spill) };
         let (first, rest) = records.split_at(records.len() / 2);
         first.iter().for_each(|&record| runs.push(record));
         runs.extend(rest.iter().copied());
-        let mut sorted = runs.finish()?;
-        let mut pieces = Vec::new();
-        let mut chunks = sorted.chunks(|a, b| a.0 == b.0);
-        while let Some(chunk) = chunks.next_chunk()? {
-            pieces.push((chunk.records.to_vec(), chunk.starts, chunk.ends));
-        }
-        Ok(pieces)
+        let mut given = Vec::new();
+        runs.finish()?.each_group(least, |a, b| a.0 == b.0, |records| given.push(records.to_vec()))?;
+        let keys = |records: &Vec<(u64, u64)>| (records[0].0, records[records.len() - 1].0);
+        assert!(given.windows(2).all(|two| keys(&two[0]).1 < keys(&two[1]).0), "a group is given whole");
+        assert!(given.iter().rev().skip(1).all(|records| records.len() >= least), "{least}");
+        Ok(given)
     }
 
-    /// Checks that chunks end where keys do, except for chunks of one key, and returns all records.
-    #[track_caller]
-    fn joined(pieces: &Pieces) -> Vec<(u64, u64)> {
-        for (records, starts, ends) in pieces {
-            assert!(!records.is_empty());
-            assert!((*starts && *ends) || records.iter().all(|record| record.0 == records[0].0));
-        }
-        for two in pieces.windows(2) {
-            let [(one, _, ends), (next, starts, _)] = two else { unreachable!() };
-            assert_eq!(ends, starts);
-            assert_eq!(*ends, one.last().unwrap().0 != next[0].0);
-        }
-        assert!(pieces.first().is_none_or(|first| first.1) && pieces.last().is_none_or(|last| last.2));
-        pieces.iter().flat_map(|piece| piece.0.iter().copied()).collect()
+    fn sorted(records: &[(u64, u64)], spill: &SpillBudget, once: bool) -> Result<Vec<(u64, u64)>, Error> {
+        groups(records, spill, once, 0).map(|groups| groups.concat())
     }
 
     fn record() -> impl Strategy<Value = (u64, u64)> {
@@ -261,9 +244,10 @@ mod tests {
             mut records in proptest::collection::vec(record(), 0..1500),
             budget in prop_oneof![Just(None), (0_usize..200).prop_map(Some), (0_usize..30_000).prop_map(Some)],
             once in any::<bool>(),
+            least in 0_usize..100,
         ) {
             let spill = Twin::default().scratch(budget);
-            let found = joined(&sorted(&records, &spill, once).unwrap());
+            let found = groups(&records, &spill, once, least).unwrap().concat();
             records.sort();
             if once {
                 records.dedup();
@@ -283,7 +267,7 @@ mod tests {
         let mut all = records(20_000);
         for in_memory in [300, 100, 20, 1] {
             let spill = Twin::default().scratch(in_memory * 16);
-            let found = joined(&sorted(&all, &spill, false).unwrap());
+            let found = sorted(&all, &spill, false).unwrap();
             assert!(all.len() / in_memory > FAN_IN);
             all.sort();
             assert!(found == all, "{in_memory} records in memory");
@@ -293,36 +277,18 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_does_not_fit_is_given_in_pieces() {
-        let mut all: Vec<(u64, u64)> =
-            (0..5000).rev().map(|i| (u64::from(i >= 1000) + u64::from(i >= 4000), i)).collect();
-        let pieces = sorted(&all, &Twin::default().scratch(4096), false).unwrap();
-        let found = joined(&pieces);
-        all.sort();
-        assert_eq!(found, all);
-        // A piece has at most a fifth of the budget and the records that are merged at once.
-        assert!(pieces.len() > 20 && pieces.iter().all(|piece| piece.0.len() <= 128), "{}", pieces.len());
-    }
-
-    #[test]
     fn few_different_records_never_spill() {
         let spill = Twin::full_after(0).scratch(1600);
         let all: Vec<(u64, u64)> = (0..100_000).map(|i| (i % 40, 7)).collect();
-        let found = joined(&sorted(&all, &spill, true).unwrap());
+        let found = sorted(&all, &spill, true).unwrap();
         assert_eq!(found, (0..40).map(|i| (i, 7)).collect::<Vec<_>>());
         assert_eq!(spill.spilled().files, 0);
     }
 
     #[test]
-    fn without_a_budget_nothing_is_written_and_the_memory_is_used_again() {
-        let spill = SpillBudget::new("/no/such".as_ref(), None);
-        let memory: Vec<(u64, u64)> = Vec::with_capacity(5000);
-        let place = memory.as_ptr();
-        let mut runs = ExternalSort::new(&spill).reusing(memory);
-        runs.extend(records(5000));
-        let memory = runs.finish().unwrap().into_memory();
-        assert!(memory.is_sorted() && memory.len() == 5000);
-        assert_eq!(memory.as_ptr(), place);
+    fn without_a_budget_nothing_is_written() {
+        let found = sorted(&records(5000), &SpillBudget::new("/no/such".as_ref(), None), false).unwrap();
+        assert!(found.is_sorted() && found.len() == 5000);
     }
 
     #[test]

@@ -18,68 +18,44 @@ pub enum Sorted<R> {
 pub struct Merging<R> {
     frames: FrameFile,
     merge: Merge<R>,
-    most: usize,
-    held: Vec<R>,
-    /// Number of held records that were given already.
-    given: usize,
-    /// Whether the next record has the key of the last one that was given.
-    inside: bool,
-}
-
-/// Some consecutive records of a [`Sorted`].
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Chunk<'a, R> {
-    /// At least one record. The records may be reordered and changed.
-    pub records: &'a mut [R],
-    /// Whether the chunk has the first of all records with the key of its first record. If not, all its
-    /// records have that key.
-    pub starts: bool,
-    /// Whether the chunk has the last of all records with the key of its last record. If not, all its records
-    /// have that key.
-    pub ends: bool,
-}
-
-/// Reads a [`Sorted`] chunk by chunk.
-pub(crate) struct ChunkReader<'a, R, S> {
-    sorted: &'a mut Sorted<R>,
-    same: S,
-    done: bool,
 }
 
 impl<R: Record + Ord> Sorted<R> {
-    pub(crate) fn spilled(frames: FrameFile, merge: Merge<R>, most: usize) -> Self {
-        Sorted::Spilled(Box::new(Merging { frames, merge, most, held: Vec::new(), given: 0, inside: false }))
-    }
-
-    /// Returns all records in chunks that end where a group of records with the `same` key ends. The records
-    /// are sorted by this key first. A group that does not fit into the budget is given in pieces of its own.
-    pub(crate) fn chunks<S: Fn(&R, &R) -> bool>(&mut self, same: S) -> ChunkReader<'_, R, S> {
-        ChunkReader { sorted: self, same, done: false }
+    pub(crate) fn spilled(frames: FrameFile, merge: Merge<R>) -> Self {
+        Sorted::Spilled(Box::new(Merging { frames, merge }))
     }
 
     /// Calls `each` with whole groups of records that have the `same` key, at least `least` records at a time
-    /// if there are so many. The pieces of a group are put together in memory.
+    /// if there are so many. The records are sorted by this key first. `each` may reorder and change them.
+    ///
+    /// Memory for records on disk: `least` of them, a frame of each run, and the largest group.
     pub fn each_group(
         &mut self,
         least: usize,
         same: impl Fn(&R, &R) -> bool,
         mut each: impl FnMut(&mut [R]),
     ) -> Result<(), Error> {
-        let mut held = Vec::new();
-        let mut chunks = self.chunks(same);
-        while let Some(chunk) = chunks.next_chunk()? {
-            if held.is_empty() && chunk.ends && chunk.records.len() >= least {
-                each(chunk.records);
-                continue;
+        let Merging { frames, merge } = match self {
+            Sorted::InMemory(records) => {
+                if !records.is_empty() {
+                    each(records);
+                }
+                return Ok(());
             }
-            held.extend_from_slice(chunk.records);
-            if chunk.ends && held.len() >= least {
-                each(&mut held);
-                held.clear();
+            Sorted::Spilled(spilled) => spilled.as_mut(),
+        };
+        let (mut held, mut more) = (Vec::new(), true);
+        while more {
+            more = merge.fill(frames, &mut held)?;
+            // More records of the last group may follow.
+            let end = match held.last() {
+                Some(last) if more => held.partition_point(|record| !same(record, last)),
+                _ => held.len(),
+            };
+            if end > 0 && (end >= least || !more) {
+                each(&mut held[..end]);
+                held.drain(..end);
             }
-        }
-        if !held.is_empty() {
-            each(&mut held);
         }
         Ok(())
     }
@@ -87,70 +63,6 @@ impl<R: Record + Ord> Sorted<R> {
     /// Calls `each` with every record.
     pub fn each(&mut self, mut each: impl FnMut(R)) -> Result<(), Error> {
         self.each_group(0, |a, b| a == b, |records| records.iter().for_each(|record| each(*record)))
-    }
-
-    /// Returns the memory of the records, if there was any, to be used again.
-    pub fn into_memory(self) -> Vec<R> {
-        match self {
-            Sorted::InMemory(records) => records,
-            Sorted::Spilled(spilled) => spilled.held,
-        }
-    }
-}
-
-impl<R: Record + Ord, S: Fn(&R, &R) -> bool> ChunkReader<'_, R, S> {
-    /// Returns the next chunk, or `None` after the last one. Fails if the disk does not give back what was
-    /// written.
-    pub fn next_chunk(&mut self) -> Result<Option<Chunk<'_, R>>, Error> {
-        if std::mem::replace(&mut self.done, true) {
-            return Ok(None);
-        }
-        let chunk = match self.sorted {
-            Sorted::InMemory(records) if records.is_empty() => None,
-            Sorted::InMemory(records) => Some(Chunk { records, starts: true, ends: true }),
-            Sorted::Spilled(spilled) => {
-                let chunk = spilled.next_chunk(&self.same)?;
-                self.done = chunk.is_none();
-                chunk
-            }
-        };
-        Ok(chunk)
-    }
-}
-
-impl<R: Record + Ord> Merging<R> {
-    fn next_chunk(&mut self, same: impl Fn(&R, &R) -> bool) -> Result<Option<Chunk<'_, R>>, Error> {
-        self.held.drain(..self.given);
-        self.given = 0;
-        let mut more = true;
-        loop {
-            let whole = match self.held.last() {
-                Some(last) if more => self.held.partition_point(|record| !same(record, last)),
-                Some(_) => self.held.len(),
-                None => 0,
-            };
-            let starts = !self.inside;
-            if whole > 0 {
-                let first = &self.held[0];
-                let end =
-                    if starts { whole } else { self.held.partition_point(|record| same(first, record)) };
-                return Ok(Some(self.give(end, starts, true)));
-            }
-            // One record stays, so that the last piece is known to be the last.
-            if self.held.len() > self.most {
-                return Ok(Some(self.give(self.held.len() - 1, starts, false)));
-            }
-            if !more {
-                return Ok(None);
-            }
-            more = self.merge.fill(&self.frames, &mut self.held)?;
-        }
-    }
-
-    fn give(&mut self, end: usize, starts: bool, ends: bool) -> Chunk<'_, R> {
-        self.given = end;
-        self.inside = !ends;
-        Chunk { records: &mut self.held[..end], starts, ends }
     }
 }
 
