@@ -84,9 +84,9 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
             "seed": args.seed,
             "inputs": args.inputs,
         });
-        let watch = input.watch(&common.progress, "explain", &asked)?;
-        let described = describe(&args, input, &lexicon, watch.progress());
-        let (of_input, census) = watch.end(described)?;
+        let (of_input, census) = input.watch(&common.progress, "explain", &asked, |input, progress| {
+            describe(&args, input, &lexicon, progress)
+        })?;
         said.push_str(&of_input);
         rejected = census.rejected;
     }

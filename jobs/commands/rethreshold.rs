@@ -111,13 +111,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         key: None,
         limits: String::new(),
     };
-    let watch = run.start()?;
-    let outcome = run.claim().and_then(|folder| {
-        let Some(folder) = folder else { return Ok(Outcome::default()) };
-        let written = write(&run, &folder, &finished, args.threshold);
-        folder.close(written)
-    });
-    run.end(watch, outcome)
+    run.run(|folder| write(&run, folder, &finished, args.threshold))
 }
 
 /// Writes the output from the pairs and rejects of the finished one.

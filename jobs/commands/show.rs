@@ -59,9 +59,9 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     }
     let places: Vec<DocId> = pairs.iter().flat_map(|pair| [pair.places.0, pair.places.1]).collect();
     let input = finished.input(common.workers())?;
-    let watch = input.watch(&common.progress, "show", &json!({"output": args.output}))?;
-    let documents = input.at(&places, watch.progress());
-    let documents = watch.end(documents)?;
+    let asked = json!({"output": args.output});
+    let documents =
+        input.watch(&common.progress, "show", &asked, |input, progress| input.at(&places, progress))?;
     let document = |place, id: &str| {
         let found = documents.iter().find(|document| document.place == place && document.id == id);
         found.with_context(|| format!("\"{}\" is not where it was; did the input change since?", shown(id)))

@@ -151,9 +151,7 @@ impl Why<'_> {
     fn with_ids(&self, ids: &[&str]) -> Result<Vec<InputDocument>> {
         let input = self.finished.input(self.common.workers())?;
         let asked = json!({"output": self.output, "ids": ids});
-        let watch = input.watch(&self.common.progress, "why", &asked)?;
-        let documents = input.with_ids(ids, watch.progress());
-        watch.end(documents)
+        input.watch(&self.common.progress, "why", &asked, |input, progress| input.with_ids(ids, progress))
     }
 
     fn no_document(&self, id: &str) -> WrongUse {

@@ -16,7 +16,7 @@ use super::splits::{self, SplitReader};
 use crate::cli::configuration::{optional_text, text};
 use crate::cli::exit::WrongUse;
 use crate::cli::values::{OnBadText, lexicon, record_size, size};
-use crate::progress::{Progress, ProgressOptions, Stage, Watch};
+use crate::progress::{Progress, ProgressOptions, Stage, watch};
 
 /// Options by which the input is read.
 #[derive(Clone, Debug, clap::Args, Deserialize, Serialize)]
@@ -183,13 +183,20 @@ pub(crate) struct InputDocument {
 }
 
 impl Input {
-    /// Starts to show the progress of a command that reads this input and writes no output. `asked`: what the
-    /// user asked for, for the events.
+    /// Does the work of a command that reads this input and writes no output, and shows its progress. `asked`:
+    /// what the user asked for, for the events.
     ///
     /// # Errors
-    /// Those of [`Plan::watched`] and [`Watch::start`].
-    pub fn watch(&self, options: &ProgressOptions, command: &str, asked: &Value) -> Result<Watch> {
-        Watch::start(&self.plan.watched(options, command, "", asked, 0)?, &Arc::default())
+    /// Those of [`Plan::watched`] and [`watch`].
+    pub fn watch<T>(
+        self,
+        options: &ProgressOptions,
+        command: &str,
+        asked: &Value,
+        work: impl FnOnce(Self, &Arc<Progress>) -> Result<T>,
+    ) -> Result<T> {
+        let (watched, progress) = (self.plan.watched(options, command, "", asked, 0)?, Arc::default());
+        watch(options, &watched, &progress, || work(self, &progress))
     }
 
     /// Reads the documents at these positions, sorted by position.

@@ -254,8 +254,8 @@ impl Plan {
     /// [`WrongUse`] when a file of metrics or events is an input.
     pub fn watched<'a>(
         &self,
-        options: &'a ProgressOptions,
-        name: &'a str,
+        options: &ProgressOptions,
+        job: &'a str,
         output: &'a str,
         configuration: &'a Value,
         process: usize,
@@ -265,7 +265,8 @@ impl Plan {
         }
         let (input_files, splits) = (self.files.len() as u64, self.splits.len() as u64);
         let input_bytes = self.bytes();
-        Ok(Watched { options, name, output, input_files, input_bytes, splits, configuration, process })
+        let version = env!("CARGO_PKG_VERSION");
+        Ok(Watched { version, job, output, process, configuration, input_files, input_bytes, splits })
     }
 
     /// Returns the number of bytes of all input files.

@@ -24,7 +24,7 @@ use crate::corpus::plan::Plan;
 use crate::output::summary::{Counters, Summary};
 use crate::output::{FileList, JobManifest, Key, OutputFolder};
 use crate::progress::usage::ResourceUsage;
-use crate::progress::{Progress, Stage, StageRow, StageTable, StageTotals, Watch, merge};
+use crate::progress::{Progress, Stage, StageRow, StageTable, StageTotals, merge, watch};
 
 /// A run that writes an output of `dedup`, as one process of the job sees it.
 ///
@@ -32,11 +32,11 @@ use crate::progress::{Progress, Stage, StageRow, StageTable, StageTotals, Watch,
 ///
 /// ```text
 /// call     process 0                                    process 1
-/// start    shows progress                               shows progress
+/// run      shows progress                               shows progress
 /// claim    takes the lock of the output                 opens the claimed output
 /// (the caller finds the pairs, by a search or in an earlier output)
 /// write    joins the results, decides, writes, commits  sends its result, gets verdicts, writes
-/// end      prints the counters                          ends
+/// run      prints the counters                          ends
 /// ```
 pub(crate) struct DedupRun<'a> {
     pub common: &'a Common,
@@ -105,11 +105,13 @@ struct Decided {
 }
 
 impl DedupRun<'_> {
-    /// Starts to show the progress of the run.
+    /// Claims the output, calls `work`, which finds the pairs and ends with [`DedupRun::write`], and prints the
+    /// counters. `work` is not called where an earlier run has done it. Returns the exit code: 0, or 3 if
+    /// records were rejected.
     ///
     /// # Errors
-    /// When the file of the summary cannot be written or is an input; those of [`Watch::start`].
-    pub fn start(&self) -> Result<Watch> {
+    /// When the file of the summary cannot be written or is an input; those of [`watch`].
+    pub fn run(&self, work: impl FnOnce(&OutputFolder) -> Result<Outcome>) -> Result<u8> {
         if let Some(file) = self.summary_json.filter(|file| self.plan.file_below("", file).is_some()) {
             bail!(WrongUse(format!("the summary would replace the input \"{file}\"")));
         }
@@ -120,12 +122,25 @@ impl DedupRun<'_> {
         }
         let (options, process) = (&self.common.progress, self.group.index());
         let watched = self.plan.watched(options, self.job, self.output, &self.configuration, process)?;
-        Watch::start(&watched, &self.progress)
+        let Outcome { summary, others, rejected } = watch(options, &watched, &self.progress, || {
+            let Some(folder) = self.claim()? else { return Ok(Outcome::default()) };
+            // An earlier run whose commit was decided under the same guards leaves nothing else to do.
+            let outcome = match folder.decided().filter(|_| !folder.is_rehearsal()) {
+                Some(job) => self.finish_decided(&folder, job),
+                None => work(&folder),
+            };
+            folder.close(outcome)
+        })?;
+        if let Some(summary) = summary.filter(|_| !options.quiet) {
+            say(&summary);
+            say(StageTable(&merge(others.into_iter().chain(self.progress.totals()))));
+        }
+        Ok(if rejected { 3 } else { 0 })
     }
 
     /// Claims the output folder at process 0, and opens it at the others. Returns `None` at the others if
     /// nothing is left for them to do.
-    pub fn claim(&self) -> Result<Option<OutputFolder>> {
+    fn claim(&self) -> Result<Option<OutputFolder>> {
         let mut claimed = None;
         let (key, group) = (self.key.as_ref(), &self.group);
         let shared = group.all_reduce((), |_| -> Result<_> {
@@ -151,13 +166,6 @@ impl DedupRun<'_> {
                 shared.map(|shared| OutputFolder::of_shared(self.stores, &shared, &self.plan)).transpose()
             }
         }
-    }
-
-    /// Finishes the commit of an earlier run that was decided under the same guards, if there is one. The run
-    /// then has nothing else to do.
-    pub fn finish_earlier(&self, folder: &OutputFolder) -> Result<Option<Outcome>> {
-        let decided = folder.decided().filter(|_| !folder.is_rehearsal());
-        decided.map(|job| self.finish_decided(folder, job)).transpose()
     }
 
     /// Decides from the results of all processes which documents stay, then writes and commits the output.
@@ -188,16 +196,6 @@ impl DedupRun<'_> {
             Ok(rejected)
         })?;
         Ok(Outcome { summary, others, rejected })
-    }
-
-    /// Prints the counters. Returns the exit code: 0, or 3 if records were rejected.
-    pub fn end(&self, watch: Watch, result: Result<Outcome>) -> Result<u8> {
-        let Outcome { summary, others, rejected } = watch.end(result)?;
-        if let Some(summary) = summary.filter(|_| !self.common.progress.quiet) {
-            say(&summary);
-            say(StageTable(&merge(others.into_iter().chain(self.progress.totals()))));
-        }
-        Ok(if rejected { 3 } else { 0 })
     }
 
     /// Returns an error if a file lacks a field that was asked for and no document was read, or if too many

@@ -84,7 +84,7 @@ impl StageTimer<'_> {
         };
         if result.is_ok() {
             let took = since.elapsed();
-            self.progress.board.lock().stages[stage as usize].splits.push(took);
+            self.progress.board.lock()[stage as usize].splits.push(took);
             let seconds = seconds(took);
             let worker = self.number;
             self.progress.tell(&Event::SplitFinished {

@@ -32,7 +32,7 @@ use crate::output::summary::{Clock, InputEntry};
 use crate::output::tables::{LabelRow, write_labels};
 use crate::output::{FileList, OutputFolder};
 use crate::progress::usage::ResourceUsage;
-use crate::progress::{Progress, Stage, StageTable, Watch};
+use crate::progress::{Progress, Stage, StageTable, watch};
 
 /// Compare test documents with classes of training documents by four measures
 ///
@@ -111,14 +111,14 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     let configuration = Configuration::here(options, workers, inputs)?.to_json()?;
     let progress = Arc::new(Progress::default());
     let watched = plan.watched(&common.progress, "compare", output, &configuration, 0)?;
-    let watch = Watch::start(&watched, &progress)?;
-    let claimed = OutputFolder::claim_alone(&stores, output, args.overwrite, &plan);
-    let report = watch.end(claimed.and_then(|folder| {
+    let report = watch(&common.progress, &watched, &progress, || {
+        let folder = OutputFolder::claim_alone(&stores, output, args.overwrite, &plan)?;
         let (plan, progress) = (Arc::clone(&plan), Arc::clone(&progress));
-        let job = CompareJob { workers, args: &args, configuration, plan, folder: &folder, progress, start };
+        let (args, configuration) = (&args, &configuration);
+        let job = CompareJob { workers, args, configuration, plan, folder: &folder, progress, start };
         let report = job.run(features);
         folder.close(report)
-    }))?;
+    })?;
     if !common.progress.quiet {
         print(format_args!("{report}\n"))?;
         say(&report.counters);
@@ -131,7 +131,7 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
 struct CompareJob<'a> {
     workers: usize,
     args: &'a Args,
-    configuration: Value,
+    configuration: &'a Value,
     plan: Arc<Plan>,
     folder: &'a OutputFolder,
     progress: Arc<Progress>,

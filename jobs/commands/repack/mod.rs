@@ -23,7 +23,7 @@ use crate::output::rejects::{RejectLimit, Rejects, SplitRejectsWriter};
 use crate::output::summary::Clock;
 use crate::output::{FileList, OutputFolder};
 use crate::progress::usage::ResourceUsage;
-use crate::progress::{Progress, Stage, StageRow, StageTable, StageTimer, Watch};
+use crate::progress::{Progress, Stage, StageRow, StageTable, StageTimer, watch};
 
 /// Options of a copying job, as the user gave them.
 pub(crate) struct Repack<'a> {
@@ -88,12 +88,11 @@ impl Repack<'_> {
         let (common, output) = (self.common, self.output);
         let progress = Arc::new(Progress::default());
         let watched = plan.watched(&common.progress, self.stage.name(), output, &self.configuration, 0)?;
-        let watch = Watch::start(&watched, &progress)?;
-        let claimed = OutputFolder::claim_alone(stores, output, self.overwrite, plan);
-        let summary = watch.end(claimed.and_then(|folder| {
+        let summary = watch(&common.progress, &watched, &progress, || {
+            let folder = OutputFolder::claim_alone(stores, output, self.overwrite, plan)?;
             let copied = self.copy(plan, reading, &folder, &progress, start, copy);
             folder.close(copied)
-        }))?;
+        })?;
         if !common.progress.quiet {
             say(&summary);
             say(StageTable(&progress.totals()));
