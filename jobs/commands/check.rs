@@ -1,17 +1,15 @@
 //! `check`: compares finished outputs with the lists of files that they were committed with.
 
-use std::collections::BTreeSet;
-
 use anyhow::{Context, Result, bail};
 use cluster::{Store, Stores, shown};
-use parking_lot::Mutex;
 
 use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::{print, say};
 use crate::cli::values::paths;
+use crate::corpus::at_once::each;
 use crate::corpus::output_layout::{FOLDERS, SUCCESS};
-use crate::output::{Difference, FileList, OutputFile, SuccessList, each_at_once, found_below, hash, read};
+use crate::output::{Difference, FileList, OutputFile, SuccessList, found_below, hash, read};
 
 /// Compare finished outputs with the lists of files in their _SUCCESS
 ///
@@ -86,13 +84,9 @@ fn changed(
     files: &[(&String, &OutputFile)],
     workers: usize,
 ) -> Result<Vec<Difference>> {
-    let changed = Mutex::new(BTreeSet::new());
-    each_at_once(workers, files, |(name, file)| {
-        if hash(store, &format!("{path}/{name}"))? != file.blake3 {
-            changed.lock().insert((*name).clone());
-        }
-        Ok(())
+    let changed = each(workers, files, |&(name, file)| {
+        let changed = hash(store, &format!("{path}/{name}"))? != file.blake3;
+        Ok(changed.then(|| Difference::Contents { name: name.clone() }))
     })?;
-    let changed = changed.into_inner().into_iter();
-    Ok(changed.map(|name| Difference::Contents { name }).collect())
+    Ok(changed.into_iter().flatten().collect())
 }

@@ -3,6 +3,7 @@
 //! The room also compares what several processes see, and keeps the ids of documents. It may use `cli` and
 //! `progress`; `output` and the jobs use it.
 
+pub(crate) mod at_once;
 pub(crate) mod doc_ids;
 pub(crate) mod input;
 pub(crate) mod output_layout;

@@ -4,15 +4,15 @@ use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use cluster::{InputFile, NameBelow, Noted, Stores, has_hidden_part, path_of_text, shown};
 use datasets::{FORMATS, Format, Piece, UNKNOWN};
 use operators::text::{Clean, Cleaner};
 use operators::{Doc, DocId, hash};
 use serde_json::Value;
 
+use super::at_once::each;
 use super::own_outputs;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
@@ -324,18 +324,7 @@ fn named(name: &str) -> Result<&'static dyn Format> {
 /// Nearly all of the time goes into waiting for the store, so the format of several files is asked for at
 /// once.
 fn recognise(files: &[InputFile]) -> Result<Vec<&'static dyn Format>> {
-    let share = files.len().div_ceil(RECOGNISERS).max(1);
-    let mut formats = Vec::with_capacity(files.len());
-    thread::scope(|scope| -> Result<()> {
-        let shares = files.chunks(share);
-        let threads: Vec<_> = shares
-            .map(|files| scope.spawn(|| files.iter().map(recognised).collect::<Result<Vec<_>>>()))
-            .collect();
-        for thread in threads {
-            formats.extend(thread.join().map_err(|_| anyhow!("a thread panicked"))??);
-        }
-        Ok(())
-    })?;
+    let formats = each(RECOGNISERS, files, recognised)?;
     match files.first() {
         Some(file) if formats.iter().all(Option::is_none) => {
             let path = format!("{}{}", file.store.prefix(), file.path);

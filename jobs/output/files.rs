@@ -13,7 +13,8 @@ use cluster::{Store, Upload, has_hidden_part};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use super::requests::{AT_ONCE, each_at_once};
+use super::requests::AT_ONCE;
+use crate::corpus::at_once::each;
 use crate::corpus::output_layout::FOLDERS;
 
 /// Number of names in a range of a listing: a page of most services.
@@ -170,15 +171,11 @@ pub(super) fn found_in_ranges(
         }
         ranges.push((folder, after, None));
     }
-    let found = Mutex::new(BTreeMap::new());
-    each_at_once(AT_ONCE, &ranges, |(folder, after, until)| {
-        let folder = format!("{base}/{folder}");
-        let entries = store.everything_between(&folder, after.as_deref(), until.as_deref())?;
-        let files = entries.into_iter().map(|entry| (entry.path[base.len() + 1..].to_owned(), entry.bytes));
-        found.lock().extend(files);
-        Ok(())
+    let found = each(AT_ONCE, &ranges, |(folder, after, until)| {
+        Ok(store.everything_between(&format!("{base}/{folder}"), after.as_deref(), until.as_deref())?)
     })?;
-    Ok(found.into_inner())
+    let files = found.into_iter().flatten();
+    Ok(files.map(|entry| (entry.path[base.len() + 1..].to_owned(), entry.bytes)).collect())
 }
 
 #[cfg(test)]

@@ -27,9 +27,10 @@ use cluster::Uploads;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::run_folder::RunFolder;
+use crate::corpus::at_once::each;
 use crate::output::files::{BundlePlace, OutputFile};
 use crate::output::manifests::{JobManifest, TaskManifest};
-use crate::output::requests::{AT_ONCE, each_at_once, hash_of, put, read};
+use crate::output::requests::{AT_ONCE, hash_of, put, read};
 
 /// Length of the longest file that is small, in bytes.
 pub(super) const SMALL_BYTES: usize = if cfg!(test) { 12 } else { 256 << 10 };
@@ -141,15 +142,11 @@ impl Bundles {
 /// Reads the task manifests in the folder of this run.
 fn find_tasks(run: &RunFolder) -> Result<BTreeMap<(u32, u64), TaskManifest>> {
     let store = run.store.as_ref();
-    let found = Mutex::new(BTreeMap::new());
-    each_at_once(AT_ONCE, &store.everything(&run.temporary(TASKS))?, |entry| {
+    let found = each(AT_ONCE, &store.everything(&run.temporary(TASKS))?, |entry| {
         let tasks = read(store, &entry.path)?.unwrap_or_default();
-        let tasks: Vec<(u32, TaskManifest)> = serde_json::from_slice(&tasks).unwrap_or_default();
-        let tasks = tasks.into_iter().map(|(split, task)| ((split, task.decided), task));
-        found.lock().extend(tasks);
-        Ok(())
+        Ok(serde_json::from_slice::<Vec<(u32, TaskManifest)>>(&tasks).unwrap_or_default())
     })?;
-    Ok(found.into_inner())
+    Ok(found.into_iter().flatten().map(|(split, task)| ((split, task.decided), task)).collect())
 }
 
 /// Writes each small file of a decided job to its name. Can be repeated. Holds one bundle at a time.
@@ -164,7 +161,7 @@ pub(super) fn show(run: &RunFolder, uploads: &dyn Uploads, job: &JobManifest) ->
     for (bundle, files) in bundles {
         let path = bundle_path(run, bundle);
         let contents = read(store, &path)?.ok_or_else(|| anyhow!("\"{path}\" is missing"))?;
-        each_at_once(AT_ONCE, &files, |(name, file, offset)| {
+        each(AT_ONCE, &files, |(name, file, offset)| {
             let contents = contents.get(*offset as usize..(offset + file.bytes) as usize);
             let contents = contents.filter(|bytes| hash_of(bytes) == file.blake3);
             let contents = contents.with_context(|| format!("\"{path}\" does not hold \"{name}\""))?;
