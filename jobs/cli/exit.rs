@@ -61,7 +61,7 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
     let store = error.downcast_ref::<cluster::Error>();
     let wrong_name = matches!(store, Some(cluster::Error::NotFound { .. } | cluster::Error::BadName { .. }));
     let data = error.downcast_ref::<datasets::Error>();
-    let wrong_field = matches!(data, Some(datasets::Error::Field { .. }));
+    let wrong_field = matches!(data, Some(datasets::Error::Field(_)));
     let method = error.downcast_ref::<operators::Error>();
     let wrong_method = method.is_some_and(operators::Error::is_wrong_use);
     if error.is::<Guarded>() {

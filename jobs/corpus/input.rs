@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use cluster::{Group, Stores};
-use datasets::{Encoding, Error, Extractors, Reading};
+use datasets::{Encoding, Error, Extractors, MissingField, Reading};
 use operators::DocId;
 use operators::text::features::Lexicon;
 use serde::{Deserialize, Serialize};
@@ -137,7 +137,7 @@ impl Census {
     /// Counts an input. Cost: one reading of the input.
     pub fn of(input: &Input, progress: &Progress) -> Result<Self> {
         let mut all = Census::default();
-        let mut without_field: Option<Error> = None;
+        let mut without_field: Option<MissingField> = None;
         let counts = splits::each_split(
             &input.plan,
             &Group::alone(input.workers),
@@ -160,7 +160,7 @@ impl Census {
             without_field = without_field.or(without);
         }
         match without_field {
-            Some(error) if all.documents == 0 => bail!(error), // a name that no file knows is misspelt
+            Some(missing) if all.documents == 0 => bail!(Error::Field(missing)), // a name that no file knows is misspelt
             _ => Ok(all),
         }
     }

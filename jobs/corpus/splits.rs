@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use cluster::Group;
-use datasets::{Error, Reader, Reading};
+use datasets::{Error, MissingField, Reader, Reading};
 use operators::DocBatch;
 
 use super::at_once::each_with;
@@ -59,7 +59,7 @@ pub(crate) struct SplitReader<'a> {
     reader: Option<Box<dyn Reader>>,
     /// Ordinal of the next record.
     next_record: u64,
-    without_field: Option<Error>,
+    without_field: Option<MissingField>,
 }
 
 impl<'a> SplitReader<'a> {
@@ -92,8 +92,8 @@ impl<'a> SplitReader<'a> {
         Ok(Some(batch))
     }
 
-    /// Returns the first error of a file, or of a record, that lacks the fields asked for.
-    pub fn without_field(self) -> Option<Error> {
+    /// Returns the first file that lacks a field that was asked for, itself or in a record.
+    pub fn without_field(self) -> Option<MissingField> {
         self.without_field
     }
 
@@ -127,15 +127,16 @@ impl<'a> SplitReader<'a> {
 /// Handles the error that ends a piece, of which no more is to be read. An error in the data becomes a reject
 /// in `batch`, if there is a batch; any other error is returned as `Err` and ends the job.
 ///
-/// Returns an error about a missing field, which is the user's fault if no other file has the field.
-pub(crate) fn end(error: Error, batch: Option<&mut DocBatch>) -> Result<Option<Error>> {
-    let (path, offset, reason) = match &error {
-        Error::Data { path, offset, reason } => (path, *offset, reason.clone()),
-        Error::Field { path, field, found } => {
-            (path, 0, format!("no field \"{field}\"; it has {}", found.join(", ")))
+/// Returns the missing field, which is the user's fault if no other file has the field.
+pub(crate) fn end(error: Error, batch: Option<&mut DocBatch>) -> Result<Option<MissingField>> {
+    let (path, offset, reason, missing) = match error {
+        Error::Data { path, offset, reason } => (path, offset, reason, None),
+        Error::Field(missing) => {
+            let reason = format!("no field \"{}\"; it has {}", missing.field, missing.found.join(", "));
+            (missing.path.clone(), 0, reason, Some(missing))
         }
         Error::Store(_) => return Err(error.into()),
     };
-    batch.into_iter().for_each(|batch| batch.reject(path, offset, &reason, b""));
-    Ok(matches!(error, Error::Field { .. }).then_some(error))
+    batch.into_iter().for_each(|batch| batch.reject(&path, offset, &reason, b""));
+    Ok(missing)
 }

@@ -17,6 +17,7 @@ use super::options::DedupOptions;
 use crate::cli::configuration::Configuration;
 use crate::cli::exit::WrongUse;
 use crate::corpus::input::Input;
+use crate::output::rejects::RejectLine;
 use crate::output::summary::{Counters, InputEntry};
 
 /// Output of `dedup` or `rethreshold` that has its `_SUCCESS`.
@@ -173,14 +174,6 @@ impl Finished {
 
     /// Calls `each` with every rejected record, in the order of the corpus, until it fails.
     pub fn rejects(&self, mut each: impl FnMut(Reject) -> Result<()>) -> Result<()> {
-        #[derive(Deserialize)]
-        struct RejectLine {
-            uri: String,
-            offset: u64,
-            reason: String,
-            head: String,
-            place: u64,
-        }
         let folder = format!("{}/rejects", self.path);
         if !self.store.exists(&folder)? {
             return Ok(());
@@ -191,8 +184,8 @@ impl Finished {
             for line in lines.split(b'\n') {
                 let line =
                     serde_json::from_slice(&line.with_context(unreadable)?).with_context(unreadable)?;
-                let RejectLine { uri: path, offset, reason, head, place } = line;
-                each(Reject { doc: DocId(place), path, offset, reason, head })?;
+                let RejectLine { uri: path, offset, reason, head, place: doc } = line;
+                each(Reject { doc, path, offset, reason, head })?;
             }
         }
         Ok(())

@@ -15,14 +15,14 @@ use serde_json::Value;
 use super::guards::Guards;
 use super::options::DedupOptions;
 use super::search::SearchResult;
-use super::write::{Written, write};
+use super::write::write;
 use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::report_file::ReportFile;
 use crate::cli::terminal::say;
 use crate::corpus::plan::Plan;
 use crate::output::summary::{Counters, Summary};
-use crate::output::{FileList, JobManifest, Key, OutputFolder};
+use crate::output::{FileList, JobManifest, Key, OutputFolder, Written};
 use crate::progress::usage::ResourceUsage;
 use crate::progress::{Progress, Stage, StageRow, StageTable, StageTotals, merge, watch};
 
@@ -201,8 +201,8 @@ impl DedupRun<'_> {
     /// Returns an error if a file lacks a field that was asked for and no document was read, or if too many
     /// records were rejected.
     fn check(&self, mut found: SearchResult) -> Result<SearchResult> {
-        if let Some(missing) = found.without_field.take().filter(|_| found.docs == 0) {
-            bail!(missing.error()); // a field that no file has is misspelt
+        if let Some((_, missing)) = found.without_field.take().filter(|_| found.docs == 0) {
+            bail!(datasets::Error::Field(missing)); // a field that no file has is misspelt
         }
         found.rejects.check(self.max_rejects, &self.plan, &self.reading)?;
         Ok(found)

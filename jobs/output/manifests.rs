@@ -10,18 +10,34 @@ use crate::corpus::output_layout::FOLDERS;
 /// Name of the job manifest in a run's folder.
 pub(super) const JOB: &str = "job";
 
-/// Task manifest: what was written of a split. A run that resumes does not write the split again if it
-/// decides the same.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct TaskManifest {
-    /// Hash of what was decided for the documents of the split.
-    pub decided: u64,
+/// Numbers of records written, to be compared with the number of records read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Written {
     /// Number of records that are kept.
     pub kept: u64,
     /// Number of records that are removed.
     pub removed: u64,
     /// Number of records that could not be read.
     pub rejected: u64,
+}
+
+impl Written {
+    /// Adds the numbers of others.
+    pub fn add(&mut self, other: Written) {
+        self.kept += other.kept;
+        self.removed += other.removed;
+        self.rejected += other.rejected;
+    }
+}
+
+/// Task manifest: what was written of a split. A run that resumes does not write the split again if it
+/// decides the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct TaskManifest {
+    /// Hash of what was decided for the documents of the split.
+    pub decided: u64,
+    #[serde(flatten)]
+    pub written: Written,
     /// Files of the split in the output.
     pub files: FileList,
 }

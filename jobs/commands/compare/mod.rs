@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use cluster::Stores;
-use datasets::Reading;
+use datasets::{Error, Reading};
 use operators::Reject;
 use operators::classify::Division;
 use operators::text::features::{FeatureSpec, Features};
@@ -174,7 +174,7 @@ impl CompareJob<'_> {
         let tested = testing.run(self.workers)?;
         if tested.rows.len() as u64 + tested.rejects.count() != trained.tests.len() as u64 {
             match tested.without_field {
-                Some(error) => bail!(error),
+                Some(missing) => bail!(Error::Field(missing)),
                 None => bail!(
                     "a document was not found again in its second reading; did the input change meanwhile?"
                 ),
@@ -234,8 +234,8 @@ impl CompareJob<'_> {
 
 /// Returns an error if there are no training documents or no test documents.
 fn check_trained(trained: &mut Trained) -> Result<()> {
-    if let Some((_, error)) = trained.read.without_field.take().filter(|_| trained.read.docs == 0) {
-        bail!(error); // a name that no file knows is misspelt
+    if let Some((_, missing)) = trained.read.without_field.take().filter(|_| trained.read.docs == 0) {
+        bail!(Error::Field(missing)); // a name that no file knows is misspelt
     }
     let labelled = trained.read.docs - trained.read.unlabelled;
     let tests = trained.tests.len() as u64;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use cluster::Group;
-use datasets::{Error, Reading};
+use datasets::{MissingField, Reading};
 use operators::classify::{Measure, counts, simhash};
 use operators::text::Cleaner;
 use operators::text::features::Features;
@@ -37,7 +37,7 @@ pub(super) struct Tested {
     /// Test documents whose id cannot be read.
     pub rejects: Rejects,
     /// First file without the field of the id.
-    pub without_field: Option<Error>,
+    pub without_field: Option<MissingField>,
     /// CPU time of finding the nearest class of all test documents, by measure in the order of
     /// [`Measure::ALL`].
     pub measures: [Duration; Measure::ALL.len()],

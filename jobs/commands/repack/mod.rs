@@ -118,7 +118,7 @@ impl Repack<'_> {
             let mut rejects = SplitRejectsWriter::new(&outputs, number);
             let copied = copy(folder, at, number, split, &mut rejects)?;
             let rejects = rejects.finish()?;
-            limit.count(rejects.count(), rejects.first())?;
+            limit.count(&rejects)?;
             Ok((copied, rejects))
         })?;
         let mut counters = RepackCounters {
