@@ -9,7 +9,7 @@ use crate::cli::terminal::{print, say};
 use crate::cli::values::paths;
 use crate::corpus::at_once::each;
 use crate::corpus::output_layout::{FOLDERS, SUCCESS};
-use crate::output::{Difference, FileList, OutputFile, SuccessList, found_below, hash, read};
+use crate::output::{Difference, OutputFile, SuccessList, found_below, hash, read};
 
 /// Compare finished outputs with the lists of files in their _SUCCESS
 ///
@@ -59,7 +59,8 @@ fn check(stores: &Stores, output: &str, full: bool, workers: usize) -> Result<Ve
     };
     let found = found_below(store.as_ref(), path, FOLDERS)?;
     let mut differences = files.differences(&found);
-    let mut said = format!("{output}: {} files, {} bytes", files.0.len(), bytes(&files));
+    let bytes: u64 = files.0.values().map(|file| file.bytes).sum();
+    let mut said = format!("{output}: {} files, {bytes} bytes", files.0.len());
     if full {
         let of_length: Vec<_> =
             files.0.iter().filter(|(name, file)| found.get(*name) == Some(&file.bytes)).collect();
@@ -70,11 +71,6 @@ fn check(stores: &Stores, output: &str, full: bool, workers: usize) -> Result<Ve
         say(shown(&format!("{said}: as they were written")));
     }
     Ok(differences)
-}
-
-/// Returns the total length of the files.
-fn bytes(files: &FileList) -> u64 {
-    files.0.values().map(|file| file.bytes).sum()
 }
 
 /// Returns the files whose contents are not those that were written.

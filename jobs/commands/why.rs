@@ -7,7 +7,7 @@ use serde_json::json;
 use super::pair_trace::trace;
 use super::show::how_alike;
 use crate::Common;
-use crate::cli::exit::WrongUse;
+use crate::cli::exit::{Failure, WrongUse};
 use crate::cli::terminal::print;
 use crate::cli::values::paths;
 use crate::corpus::input::InputDocument;
@@ -154,7 +154,7 @@ impl Why<'_> {
         input.watch(&self.common.progress, "why", &asked, |input, progress| input.with_ids(ids, progress))
     }
 
-    fn no_document(&self, id: &str) -> WrongUse {
+    fn no_document(&self, id: &str) -> Failure {
         WrongUse(format!("the input of \"{}\" has no document called \"{id}\"", self.output))
     }
 }

@@ -26,13 +26,14 @@ pub(crate) struct Finished {
     pub uri: String,
     store: Arc<dyn Store>,
     path: String,
-    success: Success,
+    pub success: Success,
 }
 
+/// What is read of `_SUCCESS`.
 #[derive(Deserialize)]
-struct Success {
-    configuration: Configuration<DedupOptions>,
-    counters: Counters,
+pub(crate) struct Success {
+    pub configuration: Configuration<DedupOptions>,
+    pub counters: Counters,
     input: Vec<InputEntry>,
 }
 
@@ -83,24 +84,14 @@ impl Finished {
         Ok(Finished { uri: uri.to_owned(), store, path, success })
     }
 
-    /// Returns the configuration of the run.
-    pub fn configuration(&self) -> &Configuration<DedupOptions> {
-        &self.success.configuration
-    }
-
     /// Returns the options of the run.
     pub fn options(&self) -> &DedupOptions {
         &self.success.configuration.options
     }
 
-    /// Returns the counters of the run.
-    pub fn counters(&self) -> &Counters {
-        &self.success.counters
-    }
-
     /// Reads the stop words and the user dictionary again.
     pub fn lexicon(&self) -> Result<Lexicon> {
-        self.options().input.lexicon_below(&self.configuration().directory)
+        self.options().input.lexicon_below(&self.success.configuration.directory)
     }
 
     /// Plans the input again, to be read by `workers` threads.
@@ -109,7 +100,7 @@ impl Finished {
     /// When the input now has other files, or files of other lengths.
     pub fn input(&self, workers: usize) -> Result<Input> {
         let Configuration { options: DedupOptions { input, .. }, inputs, directory, .. } =
-            self.configuration();
+            &self.success.configuration;
         let plan = input.plan(&Stores::below(directory), inputs);
         let plan = plan.with_context(|| format!("could not find the input of \"{}\" again", self.uri))?;
         let now: Vec<InputEntry> = plan.files.iter().map(InputEntry::of).collect();

@@ -99,7 +99,8 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
     options.resolve_for(plan.bytes())?;
     let reading = options.input.reading()?;
     let spill = memory.spill_budget(group, &options.method)?;
-    let configuration = Configuration::here(options.clone(), group.all_workers(), inputs)?.to_json()?;
+    let configuration =
+        serde_json::to_value(Configuration::here(options.clone(), group.all_workers(), inputs)?)?;
     let key = match group.index() {
         0 => Some(key(&configuration, &lexicon, earlier.as_ref(), &plan)?),
         _ => None,

@@ -24,7 +24,7 @@ use crate::corpus::plan::Plan;
 use crate::output::summary::{Counters, Summary};
 use crate::output::{FileList, JobManifest, Key, OutputFolder, Written};
 use crate::progress::usage::ResourceUsage;
-use crate::progress::{Progress, Stage, StageRow, StageTable, StageTotals, merge, watch};
+use crate::progress::{Progress, Stage, StageRow, StageTable, StageTotals, merge, seconds, watch};
 
 /// A run that writes an output of `dedup`, as one process of the job sees it.
 ///
@@ -125,7 +125,7 @@ impl DedupRun<'_> {
         let Outcome { summary, others, rejected } = watch(options, &watched, &self.progress, || {
             let Some(folder) = self.claim()? else { return Ok(Outcome::default()) };
             // An earlier run whose commit was decided under the same guards leaves nothing else to do.
-            let outcome = match folder.decided().filter(|_| !folder.is_rehearsal()) {
+            let outcome = match folder.decided.as_ref().filter(|_| !folder.rehearsal) {
                 Some(job) => self.finish_decided(&folder, job),
                 None => work(&folder),
             };
@@ -147,13 +147,13 @@ impl DedupRun<'_> {
             self.plan.refuse_hidden_names()?;
             let mut folder =
                 OutputFolder::claim(self.stores, self.output, self.overwrite, &self.plan, key, group)?;
-            if self.overwrite && folder.decided().is_some_and(|job| job.guards == self.limits) {
+            if self.overwrite && folder.decided.as_ref().is_some_and(|job| job.guards == self.limits) {
                 folder.show_or_give_up(key)?;
             }
-            let decided = folder.decided().map(|job| job.guards == self.limits);
+            let decided = folder.decided.as_ref().map(|job| job.guards == self.limits);
             if decided == Some(false) {
                 // The earlier run passed other guards than those of this run.
-                folder.rehearse();
+                folder.rehearsal = true;
             }
             // A job without a key has one process.
             let shared = key.filter(|_| decided != Some(true)).map(|key| folder.shared(key));
@@ -179,9 +179,12 @@ impl DedupRun<'_> {
             decided = Some(summary);
             Ok(verdicts.parts(group))
         })?;
-        if folder.is_rehearsal() {
+        if folder.rehearsal {
             // The guards have passed, and the earlier run, which decided the same, has written the files.
-            return folder.decided().map_or(Ok(Outcome::default()), |job| self.finish_decided(folder, job));
+            return folder
+                .decided
+                .as_ref()
+                .map_or(Ok(Outcome::default()), |job| self.finish_decided(folder, job));
         }
         let (written, files) = write(&self.plan, &self.reading, &verdicts, folder, group, &self.progress)?;
         let spilled_bytes = self.progress.spilled_bytes.load(Ordering::Relaxed);
@@ -252,7 +255,7 @@ impl DedupRun<'_> {
         check_ledger(&summary.counters, written)?;
         summary.counters = Counters { kept, removed, rejected, ..summary.counters };
         summary.stages = stages.iter().map(StageRow::of).collect();
-        summary.seconds.add("whole", self.start.elapsed());
+        summary.seconds.insert("whole", seconds(self.start.elapsed()));
         let at = self.progress.worker(0);
         at.enter(Stage::Commit);
         // The other processes have finished their work, so they may end from here on.

@@ -334,7 +334,12 @@ mod tests {
         ] {
             let error = start(line).unwrap_err();
             let text = error.to_string();
-            assert!(error.is::<WrongUse>() && text.contains(words) && !text.contains('\n'), "{line}: {text}");
+            assert!(
+                matches!(error.downcast_ref(), Some(WrongUse(_)))
+                    && text.contains(words)
+                    && !text.contains('\n'),
+                "{line}: {text}"
+            );
         }
         for wrong in ["local", "local[0]", "local[x]", "local[1025]", "hosts:", "yarn"] {
             assert!(Master::read(wrong.to_owned()).is_err(), "{wrong}");

@@ -57,11 +57,6 @@ pub(crate) struct FileList(pub BTreeMap<String, OutputFile>);
 /// List in which the writers of a process note the files that they have finished.
 pub(super) type SharedFiles = Arc<Mutex<FileList>>;
 
-/// Returns a copy of what was noted so far.
-pub(super) fn noted(files: &SharedFiles) -> FileList {
-    files.lock().clone()
-}
-
 /// Difference between a file and the list.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Difference {

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::files::FileList;
-use crate::corpus::output_layout::FOLDERS;
 
 /// Name of the job manifest in a run's folder.
 pub(super) const JOB: &str = "job";
@@ -57,17 +56,6 @@ pub(crate) struct JobManifest {
     pub earlier: Earlier,
 }
 
-impl JobManifest {
-    /// Returns the folders of the output that have files, in the order in which they become visible.
-    pub fn folders(&self) -> impl Iterator<Item = &'static str> {
-        let has_files = |folder: &&str| {
-            let prefix = format!("{folder}/");
-            self.files.0.range(prefix.clone()..).next().is_some_and(|(name, _)| name.starts_with(&prefix))
-        };
-        FOLDERS.into_iter().filter(has_files)
-    }
-}
-
 /// Content of the folders of an earlier output at the moment when a job is decided.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Earlier {
@@ -78,11 +66,4 @@ pub(crate) struct Earlier {
     /// BLAKE3 hash of the `_SUCCESS` that the job replaces, in hexadecimal.
     #[serde(default)]
     pub success: Option<String>,
-}
-
-impl Earlier {
-    /// Returns the tag that the file of that name had, if the job replaces one.
-    pub fn tag(&self, name: &str) -> Option<&str> {
-        self.replaced.get(name).map(String::as_str)
-    }
 }

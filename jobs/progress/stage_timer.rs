@@ -125,6 +125,7 @@ impl Drop for StageTimer<'_> {
     }
 }
 
-fn thread_cpu() -> Duration {
+/// Returns the CPU time of this thread so far.
+pub(crate) fn thread_cpu() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }

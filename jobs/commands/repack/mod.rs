@@ -20,10 +20,9 @@ use crate::cli::terminal::say;
 use crate::corpus::plan::{Plan, Split};
 use crate::corpus::splits;
 use crate::output::rejects::{RejectLimit, Rejects, SplitRejectsWriter};
-use crate::output::summary::Clock;
 use crate::output::{FileList, OutputFolder};
 use crate::progress::usage::ResourceUsage;
-use crate::progress::{Progress, Stage, StageRow, StageTable, StageTimer, watch};
+use crate::progress::{Progress, Stage, StageRow, StageTable, StageTimer, seconds, watch};
 
 /// Options of a copying job, as the user gave them.
 pub(crate) struct Repack<'a> {
@@ -34,15 +33,6 @@ pub(crate) struct Repack<'a> {
     pub stage: Stage,
     /// Configuration for `_SUCCESS`.
     pub configuration: Value,
-}
-
-/// Counts of one copied split. The fields are those of [`RepackCounters`].
-#[derive(Debug, Default)]
-pub(crate) struct Copied {
-    pub files: u64,
-    pub bytes: u64,
-    pub recoded: u64,
-    pub replaced: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -58,19 +48,20 @@ struct RepackSummary {
     stages: Vec<StageRow>,
 }
 
+/// Counts of a job. Those of one split are only of what was copied.
 #[derive(Debug, Default, Serialize)]
-struct RepackCounters {
+pub(crate) struct RepackCounters {
     input_files: u64,
     input_bytes: u64,
     splits: u64,
     /// Number of files that were packed or unpacked.
-    files: u64,
+    pub files: u64,
     /// Bytes that were written of these files, before compression.
-    bytes: u64,
+    pub bytes: u64,
     /// Files whose text is kept but not their bytes: they were not UTF-8, or began with a byte order mark.
-    recoded: u64,
+    pub recoded: u64,
     /// Recoded files whose illegal bytes were read as U+FFFD.
-    replaced: u64,
+    pub replaced: u64,
     rejected: u64,
 }
 
@@ -82,16 +73,17 @@ impl Repack<'_> {
         stores: &Stores,
         plan: &Plan,
         reading: &Reading,
-        copy: impl Fn(&OutputFolder, &StageTimer, u32, &Split, &mut SplitRejectsWriter) -> Result<Copied> + Sync,
+        copy: impl Fn(&OutputFolder, &StageTimer, u32, &Split, &mut SplitRejectsWriter) -> Result<RepackCounters>
+        + Sync,
     ) -> Result<u8> {
         let start = Instant::now();
         let (common, output) = (self.common, self.output);
         let progress = Arc::new(Progress::default());
         let watched = plan.watched(&common.progress, self.stage.name(), output, &self.configuration, 0)?;
         let summary = watch(&common.progress, &watched, &progress, || {
-            let folder = OutputFolder::claim_alone(stores, output, self.overwrite, plan)?;
-            let copied = self.copy(plan, reading, &folder, &progress, start, copy);
-            folder.close(copied)
+            OutputFolder::alone(stores, output, self.overwrite, plan, |folder| {
+                self.copy(plan, reading, folder, &progress, start, copy)
+            })
         })?;
         if !common.progress.quiet {
             say(&summary);
@@ -108,7 +100,8 @@ impl Repack<'_> {
         folder: &OutputFolder,
         progress: &Progress,
         start: Instant,
-        copy: impl Fn(&OutputFolder, &StageTimer, u32, &Split, &mut SplitRejectsWriter) -> Result<Copied> + Sync,
+        copy: impl Fn(&OutputFolder, &StageTimer, u32, &Split, &mut SplitRejectsWriter) -> Result<RepackCounters>
+        + Sync,
     ) -> Result<RepackSummary> {
         let workers = self.common.workers();
         let stage = (progress, self.stage);
@@ -137,8 +130,6 @@ impl Repack<'_> {
         }
         counters.rejected = rejects.count();
         rejects.write(folder, 0, &outputs, plan, reading)?;
-        let mut clock = Clock::default();
-        clock.add("whole", start.elapsed());
         let done = if self.stage == Stage::Pack { "packed" } else { "unpacked" };
         let summary = RepackSummary {
             done,
@@ -146,7 +137,7 @@ impl Repack<'_> {
             configuration: self.configuration.clone(),
             counters,
             process: ResourceUsage::measure(),
-            seconds: clock.seconds(),
+            seconds: BTreeMap::from([("whole", seconds(start.elapsed()))]),
             stages: progress.rows(),
         };
         let at = progress.worker(0);

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use cluster::Uploads;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::run_folder::RunFolder;
 use crate::corpus::at_once::each;
@@ -92,13 +92,9 @@ impl Open {
 }
 
 impl Bundles {
-    fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock()
-    }
-
     /// Adds the contents of a small file to the bundle.
     pub fn add(&self, contents: &[u8]) -> BundlePlace {
-        let open = &mut *self.open();
+        let open = &mut *self.open.lock();
         if open.bundle.is_empty() {
             open.bundle = unique();
         }
@@ -111,20 +107,20 @@ impl Bundles {
     /// split or the last write was at least a second ago; otherwise a later split of this process does, or
     /// [`Bundles::write_all`].
     pub fn add_task(&self, run: &RunFolder, split: u32, task: &TaskManifest) -> Result<(), cluster::Error> {
-        let open = &mut *self.open();
+        let open = &mut *self.open.lock();
         open.tasks.push((split, task.clone()));
         if open.written.is_none_or(|written| written.elapsed() >= HELD) { open.write(run) } else { Ok(()) }
     }
 
     /// Writes the bundle if it is long enough.
     pub fn write_long(&self, run: &RunFolder) -> Result<(), cluster::Error> {
-        let open = &mut *self.open();
+        let open = &mut *self.open.lock();
         if open.contents.len() >= BUNDLE_BYTES { open.write(run) } else { Ok(()) }
     }
 
     /// Writes everything that is held.
     pub fn write_all(&self, run: &RunFolder) -> Result<(), cluster::Error> {
-        self.open().write(run)
+        self.open.lock().write(run)
     }
 
     /// Returns the task manifest that an earlier run has left for a split, if it had decided the same.
@@ -166,7 +162,8 @@ pub(super) fn show(run: &RunFolder, uploads: &dyn Uploads, job: &JobManifest) ->
             let contents = contents.filter(|bytes| hash_of(bytes) == file.blake3);
             let contents = contents.with_context(|| format!("\"{path}\" does not hold \"{name}\""))?;
             run.check_lately()?;
-            Ok(uploads.write(&run.at(name), contents, job.earlier.tag(name))?)
+            let tag = job.earlier.replaced.get(*name).map(String::as_str);
+            Ok(uploads.write(&run.at(name), contents, tag)?)
         })?;
     }
     Ok(())

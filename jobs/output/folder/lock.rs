@@ -30,7 +30,7 @@ use parking_lot::Mutex;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
-use crate::cli::exit::Locked;
+use crate::cli::exit::{Failure, Locked};
 use crate::cli::terminal::say;
 use crate::corpus::output_layout::LOCK;
 use crate::output::requests::{put, read};
@@ -318,7 +318,7 @@ fn lives(store: &dyn Store, folder: &str, number: u64, me: &Owner) -> Result<boo
 }
 
 /// Returns the error that names the owner of a lock.
-fn locked(store: &dyn Store, folder: &str, uri: &str, number: u64) -> Locked {
+fn locked(store: &dyn Store, folder: &str, uri: &str, number: u64) -> Failure {
     let owner = read(store, &path(folder, number)).ok().flatten();
     let owner: Option<Owner> = owner.and_then(|owner| serde_json::from_slice(&owner).ok());
     let by = owner.map_or("another run".to_owned(), |owner| {
