@@ -82,7 +82,8 @@ fn changed(
 ) -> Result<Vec<Difference>> {
     let changed = each(workers, files, |&(name, file)| {
         let changed = hash(store, &format!("{path}/{name}"))? != file.blake3;
-        Ok(changed.then(|| Difference::Contents { name: name.clone() }))
+        let what = "has other contents than were written".to_owned();
+        Ok(changed.then(|| Difference { name: name.clone(), what }))
     })?;
     Ok(changed.into_iter().flatten().collect())
 }

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Display;
 use std::io;
 
 use anstream::{AutoStream, ColorChoice};
@@ -123,14 +122,11 @@ fn chosen(finished: &Finished, args: &Args) -> Result<Vec<PairRow>> {
 
 /// Returns what a table says of a pair.
 pub(crate) fn how_alike(pair: &PairRow) -> String {
-    let mut parts = Vec::new();
-    let mut part = |name: &str, value: Option<&dyn Display>| {
-        parts.extend(value.map(|value| format!("{name} {value}")));
-    };
-    part("similarity", pair.similarity.as_ref().map(|similarity| similarity as &dyn Display));
-    part("hamming", pair.hamming.as_ref().map(|hamming| hamming as &dyn Display));
-    if pair.identical {
-        parts.push("identical".to_owned());
-    }
+    let parts = [
+        pair.similarity.map(|similarity| format!("similarity {similarity}")),
+        pair.hamming.map(|hamming| format!("hamming {hamming}")),
+        pair.identical.then(|| "identical".to_owned()),
+    ];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
     format!("{} and {}: {}", shown(&pair.a), shown(&pair.b), parts.join(", "))
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use cluster::{Group, Stores};
+use cluster::{Group, Stores, path_of_text, text_of_path};
 use datasets::{Encoding, Error, Extractors, MissingField, Reading};
 use operators::DocId;
 use operators::text::features::Lexicon;
@@ -15,7 +15,7 @@ use super::plan::{Plan, UnopenedPiece};
 use super::splits::{self, SplitReader};
 use crate::cli::configuration::{optional_text, text};
 use crate::cli::exit::WrongUse;
-use crate::cli::values::{OnBadText, lexicon, record_size, size};
+use crate::cli::values::{OnBadText, record_size, size, text_of_file};
 use crate::progress::{Progress, ProgressOptions, Stage, watch};
 
 /// Options by which the input is read.
@@ -118,7 +118,12 @@ impl InputOptions {
 
     /// Reads these files, whose names are relative to `directory`.
     pub fn lexicon_below(&self, directory: &str) -> Result<Lexicon> {
-        lexicon(directory, self.stop_words.as_deref(), self.user_dict.as_deref())
+        let words = |file: &Option<String>| {
+            let Some(file) = file else { return Ok(String::new()) };
+            let path = path_of_text(directory).join(path_of_text(file));
+            text_of_file(&text_of_path(path.as_os_str()))
+        };
+        Ok(Lexicon { stop_words: words(&self.stop_words)?, user_words: words(&self.user_dict)? })
     }
 }
 

@@ -145,7 +145,7 @@ impl UnopenedPiece {
 
     /// Returns the name of the file for people.
     pub fn uri(&self) -> String {
-        format!("{}{}", self.file.store.prefix(), self.file.path)
+        self.file.full_path()
     }
 
     pub fn bytes(&self) -> u64 {
@@ -281,8 +281,7 @@ fn name_apart(files: &mut [InputFile]) -> Result<()> {
     if first_meeting(files).is_none() {
         return Ok(());
     }
-    let paths: Vec<String> =
-        files.iter().map(|file| format!("{}{}", file.store.prefix(), file.path)).collect();
+    let paths: Vec<String> = files.iter().map(InputFile::full_path).collect();
     // The paths are sorted, so all share what the first and the last share.
     let (first, last) = (paths[0].split_inclusive('/'), paths[paths.len() - 1].split_inclusive('/'));
     let shared = first.zip(last).take_while(|(one, other)| one == other).map(|(one, _)| one.len()).sum();
@@ -327,7 +326,7 @@ fn recognise(files: &[InputFile]) -> Result<Vec<&'static dyn Format>> {
     let formats = each(RECOGNISERS, files, recognised)?;
     match files.first() {
         Some(file) if formats.iter().all(Option::is_none) => {
-            let path = format!("{}{}", file.store.prefix(), file.path);
+            let path = file.full_path();
             bail!(WrongUse(format!("\"{path}\" is of no format known; name it with --format")))
         }
         _ => Ok(formats.into_iter().map(|format| format.unwrap_or(&UNKNOWN)).collect()),

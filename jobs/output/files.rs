@@ -57,25 +57,16 @@ pub(crate) struct FileList(pub BTreeMap<String, OutputFile>);
 /// List in which the writers of a process note the files that they have finished.
 pub(super) type SharedFiles = Arc<Mutex<FileList>>;
 
-/// Difference between a file and the list.
+/// Difference between a file and the list: the name of the file, and what is wrong with it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Difference {
-    Missing { name: String },
-    Unexpected { name: String },
-    Length { name: String, listed: u64, found: u64 },
-    Contents { name: String },
+pub(crate) struct Difference {
+    pub name: String,
+    pub what: String,
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Difference::Missing { name } => write!(f, "\"{name}\" is missing"),
-            Difference::Unexpected { name } => write!(f, "\"{name}\" is there and not listed"),
-            Difference::Length { name, listed, found } => {
-                write!(f, "\"{name}\" has {found} bytes and not {listed}")
-            }
-            Difference::Contents { name } => write!(f, "\"{name}\" has other contents than were written"),
-        }
+        write!(f, "\"{}\" {}", self.name, self.what)
     }
 }
 
@@ -101,15 +92,16 @@ impl FileList {
     /// A file whose path has a hidden name (`_x`, `.x`) may exist without being listed: no reader takes it
     /// for part of the output.
     pub fn differences(&self, found: &BTreeMap<String, u64>) -> Vec<Difference> {
+        let differs = |name: &String, what| Difference { name: name.clone(), what };
         let listed = self.0.iter().filter_map(|(name, file)| match found.get(name) {
-            None => Some(Difference::Missing { name: name.clone() }),
-            Some(&found) if found != file.bytes => {
-                Some(Difference::Length { name: name.clone(), listed: file.bytes, found })
+            None => Some(differs(name, "is missing".to_owned())),
+            Some(found) if *found != file.bytes => {
+                Some(differs(name, format!("has {found} bytes and not {}", file.bytes)))
             }
             Some(_) => None,
         });
         let unlisted = found.keys().filter(|name| !self.0.contains_key(*name) && !has_hidden_part(name));
-        listed.chain(unlisted.map(|name| Difference::Unexpected { name: name.clone() })).collect()
+        listed.chain(unlisted.map(|name| differs(name, "is there and not listed".to_owned()))).collect()
     }
 
     /// Returns an error unless the files that were found are those of the list. `why` says what a difference

@@ -46,7 +46,7 @@ pub(crate) struct InputEntry {
 
 impl InputEntry {
     pub fn of(file: &InputFile) -> Self {
-        InputEntry { uri: format!("{}{}", file.store.prefix(), file.path), bytes: file.bytes }
+        InputEntry { uri: file.full_path(), bytes: file.bytes }
     }
 }
 

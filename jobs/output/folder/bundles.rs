@@ -78,11 +78,8 @@ impl Open {
         }
         if let Some((first, _)) = self.tasks.first() {
             let path = run.temporary(&format!("{TASKS}/{first:05}-{}", unique()));
-            let tasks = serde_json::to_vec(&self.tasks).map_err(|error| cluster::Error::Io {
-                path: path.clone(),
-                action: "write",
-                source: error.into(),
-            })?;
+            let tasks = serde_json::to_vec(&self.tasks);
+            let tasks = tasks.map_err(|error| cluster::Error::io(&path, "write", error.into()))?;
             put(store, &path, &tasks)?;
             self.tasks.clear();
         }

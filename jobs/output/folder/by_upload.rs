@@ -39,11 +39,8 @@ pub(super) fn begin(
     let upload = output.begun();
     // Azure gives an upload no id, and removes its parts by itself.
     if !upload.id.is_empty() {
-        let note = serde_json::to_vec(&upload).map_err(|error| cluster::Error::Io {
-            path: upload.path.clone(),
-            action: "note the upload of",
-            source: error.into(),
-        })?;
+        let note = serde_json::to_vec(&upload)
+            .map_err(|error| cluster::Error::io(&upload.path, "note the upload of", error.into()))?;
         put(store, &format!("{run}/{UPLOADS}/{}", note_name(&upload)), &note)?;
     }
     Ok(output)
