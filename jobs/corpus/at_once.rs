@@ -21,8 +21,8 @@ pub(crate) fn each<T: Sync, R: Send>(
 /// Calls `work` for each of `items`, on up to `threads` threads, and returns the results in the order of the
 /// items. `state` makes what a thread keeps from item to item, from the number of the thread.
 ///
-/// No thread has a state without an item. A single thread is that of the caller. Memory: the results, some
-/// bytes for each item.
+/// There are no more threads and states than items. A single thread is that of the caller. Memory: the
+/// results, and some bytes for each item.
 ///
 /// # Errors
 /// After an error no further item is begun. Of several errors, that of the first item is returned.
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn no_thread_has_a_state_without_an_item() {
+    fn there_are_no_more_states_than_items() {
         for items in [0, 1, 3] {
             let states = AtomicUsize::new(0);
             let count = |_| states.fetch_add(1, Ordering::Relaxed);

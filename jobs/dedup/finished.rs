@@ -29,7 +29,7 @@ pub(crate) struct Finished {
     pub success: Success,
 }
 
-/// What is read of `_SUCCESS`.
+/// Members of `_SUCCESS` that are read back.
 #[derive(Deserialize)]
 pub(crate) struct Success {
     pub configuration: Configuration<DedupOptions>,
@@ -115,9 +115,9 @@ impl Finished {
     /// Memory: one part of the table at a time.
     pub fn pairs(&self, mut each: impl FnMut(PairRow)) -> Result<()> {
         self.rows("pairs", |batch| {
-            let (a, b): (&StringArray, &StringArray) = (column(batch, "a")?, column(batch, "b")?);
-            let (low, high): (&UInt64Array, &UInt64Array) =
-                (column(batch, "a_place")?, column(batch, "b_place")?);
+            let text = |name| column::<StringArray>(batch, name);
+            let place = |name| column::<UInt64Array>(batch, name);
+            let (a, b, low, high) = (text("a")?, text("b")?, place("a_place")?, place("b_place")?);
             let hamming: &UInt32Array = column(batch, "hamming")?;
             let similarity: &Float64Array = column(batch, "similarity")?;
             let identical: &BooleanArray = column(batch, "identical")?;
@@ -140,13 +140,12 @@ impl Finished {
     /// Memory: one part of the table at a time.
     pub fn members(&self, mut each: impl FnMut(MemberRow)) -> Result<()> {
         self.rows("clusters", |batch| {
-            let (id, cluster): (&StringArray, &StringArray) =
-                (column(batch, "id")?, column(batch, "cluster")?);
-            let (of, reason): (&StringArray, &StringArray) =
-                (column(batch, "duplicate_of")?, column(batch, "reason")?);
+            let text = |name| column::<StringArray>(batch, name);
+            let number = |name| column::<UInt64Array>(batch, name);
+            let (id, cluster, of, reason) =
+                (text("id")?, text("cluster")?, text("duplicate_of")?, text("reason")?);
+            let (characters, place) = (number("characters")?, number("place")?);
             let similarity: &Float64Array = column(batch, "similarity")?;
-            let (characters, place): (&UInt64Array, &UInt64Array) =
-                (column(batch, "characters")?, column(batch, "place")?);
             for row in 0..batch.num_rows() {
                 each(MemberRow {
                     id: id.value(row).to_owned(),

@@ -76,7 +76,7 @@ impl ProgressOptions {
 /// Time between two plain lines, and between two versions of the metrics.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// What the job's thread and the watching thread use.
+/// State that the job's thread and the watching thread share.
 struct Shown<'a> {
     progress: &'a Progress,
     job: &'a Watched<'a>,

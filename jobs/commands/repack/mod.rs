@@ -6,7 +6,6 @@ pub mod unpack;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -78,72 +77,58 @@ impl Repack<'_> {
     ) -> Result<u8> {
         let start = Instant::now();
         let (common, output) = (self.common, self.output);
-        let progress = Arc::new(Progress::default());
+        let (progress, group) = (Progress::default(), Group::alone(common.workers()));
+        let work = |folder: &OutputFolder| {
+            let limit = RejectLimit::new(self.max_rejects, plan, reading);
+            let outputs = folder.map_outputs();
+            let stage = (&progress, self.stage);
+            let copied = splits::each_split(plan, &group, stage, |at, number, split| {
+                let mut rejects = SplitRejectsWriter::new(&outputs, number);
+                let copied = copy(folder, at, number, split, &mut rejects)?;
+                let rejects = rejects.finish()?;
+                limit.count(&rejects)?;
+                Ok((copied, rejects))
+            })?;
+            let mut counters = RepackCounters {
+                input_files: plan.files.len() as u64,
+                input_bytes: plan.bytes(),
+                splits: plan.splits.len() as u64,
+                ..RepackCounters::default()
+            };
+            let mut rejects = Rejects::default();
+            for (copied, of_split) in copied {
+                counters.files += copied.files;
+                counters.bytes += copied.bytes;
+                counters.recoded += copied.recoded;
+                counters.replaced += copied.replaced;
+                rejects.join(of_split);
+            }
+            counters.rejected = rejects.count();
+            rejects.write(folder, 0, &outputs, plan, reading)?;
+            let done = if self.stage == Stage::Pack { "packed" } else { "unpacked" };
+            let summary = RepackSummary {
+                done,
+                version: env!("CARGO_PKG_VERSION"),
+                configuration: self.configuration.clone(),
+                counters,
+                process: ResourceUsage::measure(),
+                seconds: BTreeMap::from([("whole", seconds(start.elapsed()))]),
+                stages: progress.rows(),
+            };
+            let at = progress.worker(0);
+            at.enter(Stage::Commit);
+            folder.commit(&summary, FileList::default(), "")?;
+            Ok(summary)
+        };
         let watched = plan.watched(&common.progress, self.stage.name(), output, &self.configuration, 0)?;
         let summary = watch(&common.progress, &watched, &progress, || {
-            OutputFolder::alone(stores, output, self.overwrite, plan, |folder| {
-                self.copy(plan, reading, folder, &progress, start, copy)
-            })
+            OutputFolder::alone(stores, output, self.overwrite, plan, work)
         })?;
         if !common.progress.quiet {
             say(&summary);
             say(StageTable(&progress.totals()));
         }
         Ok(if summary.counters.rejected > 0 { 3 } else { 0 })
-    }
-
-    /// Copies all splits into the claimed folder, and commits it.
-    fn copy(
-        &self,
-        plan: &Plan,
-        reading: &Reading,
-        folder: &OutputFolder,
-        progress: &Progress,
-        start: Instant,
-        copy: impl Fn(&OutputFolder, &StageTimer, u32, &Split, &mut SplitRejectsWriter) -> Result<RepackCounters>
-        + Sync,
-    ) -> Result<RepackSummary> {
-        let workers = self.common.workers();
-        let stage = (progress, self.stage);
-        let limit = RejectLimit::new(self.max_rejects, plan, reading);
-        let outputs = folder.map_outputs();
-        let copied = splits::each_split(plan, &Group::alone(workers), stage, |at, number, split| {
-            let mut rejects = SplitRejectsWriter::new(&outputs, number);
-            let copied = copy(folder, at, number, split, &mut rejects)?;
-            let rejects = rejects.finish()?;
-            limit.count(&rejects)?;
-            Ok((copied, rejects))
-        })?;
-        let mut counters = RepackCounters {
-            input_files: plan.files.len() as u64,
-            input_bytes: plan.bytes(),
-            splits: plan.splits.len() as u64,
-            ..RepackCounters::default()
-        };
-        let mut rejects = Rejects::default();
-        for (copied, of_split) in copied {
-            counters.files += copied.files;
-            counters.bytes += copied.bytes;
-            counters.recoded += copied.recoded;
-            counters.replaced += copied.replaced;
-            rejects.join(of_split);
-        }
-        counters.rejected = rejects.count();
-        rejects.write(folder, 0, &outputs, plan, reading)?;
-        let done = if self.stage == Stage::Pack { "packed" } else { "unpacked" };
-        let summary = RepackSummary {
-            done,
-            version: env!("CARGO_PKG_VERSION"),
-            configuration: self.configuration.clone(),
-            counters,
-            process: ResourceUsage::measure(),
-            seconds: BTreeMap::from([("whole", seconds(start.elapsed()))]),
-            stages: progress.rows(),
-        };
-        let at = progress.worker(0);
-        at.enter(Stage::Commit);
-        folder.commit(&summary, FileList::default(), "")?;
-        Ok(summary)
     }
 }
 
