@@ -58,7 +58,7 @@ impl Common {
         let start = self.processes.start(self.workers, self.progress.quiet, |name| env::var(name).ok())?;
         let processes = match &start {
             ProcessTask::Launch(launch) => launch.addresses.len(),
-            ProcessTask::Process(role) => role.addresses.len(),
+            ProcessTask::Process(role) => role.membership.addresses.len(),
             ProcessTask::Alone(_) => 1,
         };
         if processes > 1 && !several {
@@ -67,7 +67,7 @@ impl Common {
         match start {
             ProcessTask::Launch(launch) => return Ok(Some(launch)),
             ProcessTask::Process(role) => {
-                self.workers = Some(role.workers);
+                self.workers = Some(role.membership.workers);
                 self.role = Some(role);
             }
             ProcessTask::Alone(workers) => self.workers = Some(workers),
@@ -87,13 +87,11 @@ impl Common {
         job[..16].copy_from_slice(&program.to_le_bytes());
         job[16..].copy_from_slice(&xxh3_128(format!("{asked:?}").as_bytes()).to_le_bytes());
         let token = role.token.as_ref().map_or(&[][..], |token| &token.0);
-        let ProcessRole { index, workers, .. } = *role;
-        let membership = cluster::Membership { index, addresses: role.addresses.clone(), workers };
         let lost = |line: &str| {
             say(cluster::shown(&format!("error: {line}")));
             process::exit(1);
         };
-        let group = Group::join(membership, job, token, Limits::default(), Box::new(lost))?;
+        let group = Group::join(role.membership.clone(), job, token, Limits::default(), Box::new(lost))?;
         group.report_panics();
         Ok(group)
     }
@@ -101,7 +99,7 @@ impl Common {
     /// Returns the number of this process in the job.
     #[cfg(feature = "faults")]
     pub fn index(&self) -> usize {
-        self.role.as_ref().map_or(0, |role| role.index)
+        self.role.as_ref().map_or(0, |role| role.membership.index)
     }
 
     /// Returns the number of worker threads of this process.

@@ -2,6 +2,8 @@
 
 use std::{fmt, io};
 
+use serde::{Deserialize, Serialize};
+
 /// Failure of reading or writing a file.
 #[derive(Debug)]
 pub enum Error {
@@ -16,16 +18,20 @@ pub enum Error {
     },
     /// The file lacks a field. The file is at fault where other files have the field, otherwise the user, who
     /// asked for it.
-    Field {
-        /// The file.
-        path: String,
-        /// The field that was requested.
-        field: String,
-        /// The fields that the file has.
-        found: Vec<String>,
-    },
+    Field(MissingField),
     /// The store failed.
     Store(cluster::Error),
+}
+
+/// A file without a field that was asked for.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct MissingField {
+    /// The file.
+    pub path: String,
+    /// The field that was requested.
+    pub field: String,
+    /// The fields that the file has.
+    pub found: Vec<String>,
 }
 
 impl Error {
@@ -36,7 +42,7 @@ impl Error {
 
     /// Returns whether the data is at fault, and not the store or the user.
     pub fn is_data(&self) -> bool {
-        matches!(self, Error::Data { .. } | Error::Field { .. })
+        matches!(self, Error::Data { .. } | Error::Field(_))
     }
 
     /// Converts an error of reading `path` near `offset`: to the store's own error if it came from there,
@@ -68,7 +74,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Data { path, offset, reason } => write!(f, "\"{path}\" at byte {offset}: {reason}"),
-            Error::Field { path, field, found } => {
+            Error::Field(MissingField { path, field, found }) => {
                 write!(f, "\"{path}\" has no field \"{field}\"; it has {}", found.join(", "))
             }
             Error::Store(error) => error.fmt(f),

@@ -13,7 +13,7 @@ mod synthetic;
 mod testing;
 mod text;
 
-pub use error::Error;
+pub use error::{Error, MissingField};
 pub use formats::office::{Bounds, EXTRACT, Extractors, serve};
 pub use formats::sequence_file::Codec;
 pub use formats::unknown::UNKNOWN;
@@ -198,9 +198,9 @@ pub trait Reader: Send {
     /// The caller counts it as one more rejected record when it [is the data's fault](Error::is_data).
     fn fill(&mut self, batch: &mut DocBatch) -> Result<bool, Error>;
 
-    /// Returns the [`Error::Field`] of the first record that was rejected because it lacks a requested field,
+    /// Returns the missing field of the first record that was rejected because it lacks a requested field,
     /// in formats whose records have fields of their own. That record is already counted as a reject.
-    fn without_field(&mut self) -> Option<Error> {
+    fn without_field(&mut self) -> Option<MissingField> {
         None
     }
 }

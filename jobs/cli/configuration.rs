@@ -5,7 +5,6 @@ use std::env;
 use anyhow::Result;
 use cluster::text_of_path;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// Configuration of a run. The options are the same type that the command line is parsed into, so what is
 /// recorded is what was parsed; null stands for an option that was not given.
@@ -20,16 +19,11 @@ pub(crate) struct Configuration<T> {
     pub directory: String,
 }
 
-impl<T: Serialize> Configuration<T> {
+impl<T> Configuration<T> {
     /// Makes the configuration of a run in the working directory of this process.
     pub fn here(options: T, workers: usize, inputs: &[String]) -> Result<Self> {
         let directory = text_of_path(env::current_dir()?.as_os_str());
         Ok(Configuration { options, workers, inputs: inputs.to_vec(), directory })
-    }
-
-    /// Returns the configuration as `_SUCCESS` has it.
-    pub fn to_json(&self) -> Result<Value> {
-        Ok(serde_json::to_value(self)?)
     }
 }
 

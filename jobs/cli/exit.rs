@@ -4,41 +4,28 @@ use std::fmt;
 
 use anyhow::{Error, anyhow};
 
-/// Wrong use of a command: exit code 2, and one line that says what to change.
-#[derive(Debug)]
-pub struct WrongUse(pub String);
+pub use self::Failure::WrongUse;
+pub(crate) use self::Failure::{Guarded, Locked};
 
-impl fmt::Display for WrongUse {
+/// Failure that stops a job with an exit code of its own, and one line that says what to change.
+#[derive(Debug)]
+pub enum Failure {
+    /// Wrong use of a command: exit code 2.
+    WrongUse(String),
+    /// Stop by a guard that the user set, before anything was committed: exit code 4.
+    Guarded(String),
+    /// Stop because another run is writing the output: exit code 11.
+    Locked(String),
+}
+
+impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        let (WrongUse(line) | Guarded(line) | Locked(line)) = self;
+        f.write_str(line)
     }
 }
 
-impl std::error::Error for WrongUse {}
-
-/// Stop by a guard that the user set, before anything was committed: exit code 4.
-#[derive(Debug)]
-pub(crate) struct Guarded(pub String);
-
-impl fmt::Display for Guarded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Guarded {}
-
-/// Stop because another run is writing the output: exit code 11.
-#[derive(Debug)]
-pub(crate) struct Locked(pub String);
-
-impl fmt::Display for Locked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Locked {}
+impl std::error::Error for Failure {}
 
 /// Returns the error of a running job. A file that is missing now was there when the job was planned, so the
 /// use was not wrong.
@@ -61,16 +48,14 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
     let store = error.downcast_ref::<cluster::Error>();
     let wrong_name = matches!(store, Some(cluster::Error::NotFound { .. } | cluster::Error::BadName { .. }));
     let data = error.downcast_ref::<datasets::Error>();
-    let wrong_field = matches!(data, Some(datasets::Error::Field { .. }));
+    let wrong_field = matches!(data, Some(datasets::Error::Field(_)));
     let method = error.downcast_ref::<operators::Error>();
     let wrong_method = method.is_some_and(operators::Error::is_wrong_use);
-    if error.is::<Guarded>() {
-        4
-    } else if error.is::<Locked>() {
-        11
-    } else if error.is::<WrongUse>() || wrong_method || wrong_name || wrong_field {
-        2
-    } else {
-        1
+    match error.downcast_ref() {
+        Some(Guarded(_)) => 4,
+        Some(Locked(_)) => 11,
+        Some(WrongUse(_)) => 2,
+        None if wrong_method || wrong_name || wrong_field => 2,
+        None => 1,
     }
 }

@@ -6,7 +6,6 @@ use anyhow::{Result, bail};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use cluster::{path_of_text, text_of_path};
 use datasets::BadText;
-use operators::text::features::Lexicon;
 use serde::{Deserialize, Serialize};
 
 use crate::cli::exit::WrongUse;
@@ -63,17 +62,6 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     };
     let number = digits.parse::<u64>().ok().filter(|&number| number > 0 && number.leading_zeros() > shift);
     number.map(|number| number << shift).ok_or_else(|| "expected a size such as 500K, 32M or 1G".to_owned())
-}
-
-/// Reads the files of the user's own words. Their names are relative to `directory`.
-pub(crate) fn lexicon(directory: &str, stop_words: Option<&str>, user_dict: Option<&str>) -> Result<Lexicon> {
-    Ok(Lexicon { stop_words: words(directory, stop_words)?, user_words: words(directory, user_dict)? })
-}
-
-fn words(directory: &str, file: Option<&str>) -> Result<String> {
-    let Some(file) = file else { return Ok(String::new()) };
-    let path = path_of_text(directory).join(path_of_text(file));
-    text_of_file(&text_of_path(path.as_os_str()))
 }
 
 /// Returns the text of a local file, without a byte order mark.

@@ -1,17 +1,15 @@
 //! `check`: compares finished outputs with the lists of files that they were committed with.
 
-use std::collections::BTreeSet;
-
 use anyhow::{Context, Result, bail};
 use cluster::{Store, Stores, shown};
-use parking_lot::Mutex;
 
 use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::{print, say};
 use crate::cli::values::paths;
+use crate::corpus::at_once::each;
 use crate::corpus::output_layout::{FOLDERS, SUCCESS};
-use crate::output::{Difference, FileList, OutputFile, SuccessList, each_at_once, found_below, hash, read};
+use crate::output::{Difference, OutputFile, SuccessList, found_below, hash, read};
 
 /// Compare finished outputs with the lists of files in their _SUCCESS
 ///
@@ -61,7 +59,8 @@ fn check(stores: &Stores, output: &str, full: bool, workers: usize) -> Result<Ve
     };
     let found = found_below(store.as_ref(), path, FOLDERS)?;
     let mut differences = files.differences(&found);
-    let mut said = format!("{output}: {} files, {} bytes", files.0.len(), bytes(&files));
+    let bytes: u64 = files.0.values().map(|file| file.bytes).sum();
+    let mut said = format!("{output}: {} files, {bytes} bytes", files.0.len());
     if full {
         let of_length: Vec<_> =
             files.0.iter().filter(|(name, file)| found.get(*name) == Some(&file.bytes)).collect();
@@ -74,11 +73,6 @@ fn check(stores: &Stores, output: &str, full: bool, workers: usize) -> Result<Ve
     Ok(differences)
 }
 
-/// Returns the total length of the files.
-fn bytes(files: &FileList) -> u64 {
-    files.0.values().map(|file| file.bytes).sum()
-}
-
 /// Returns the files whose contents are not those that were written.
 fn changed(
     store: &dyn Store,
@@ -86,13 +80,10 @@ fn changed(
     files: &[(&String, &OutputFile)],
     workers: usize,
 ) -> Result<Vec<Difference>> {
-    let changed = Mutex::new(BTreeSet::new());
-    each_at_once(workers, files, |(name, file)| {
-        if hash(store, &format!("{path}/{name}"))? != file.blake3 {
-            changed.lock().insert((*name).clone());
-        }
-        Ok(())
+    let changed = each(workers, files, |&(name, file)| {
+        let changed = hash(store, &format!("{path}/{name}"))? != file.blake3;
+        let what = "has other contents than were written".to_owned();
+        Ok(changed.then(|| Difference { name: name.clone(), what }))
     })?;
-    let changed = changed.into_inner().into_iter();
-    Ok(changed.map(|name| Difference::Contents { name }).collect())
+    Ok(changed.into_iter().flatten().collect())
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use datasets::Synthetic;
-use serde::Serialize;
+use serde_json::json;
 
 use crate::cli::exit::WrongUse;
 
@@ -26,13 +26,6 @@ pub struct Args {
     seed: u64,
 }
 
-/// Line of `corpus.jsonl`.
-#[derive(Serialize)]
-struct CorpusLine<'a> {
-    id: &'a str,
-    text: &'a str,
-}
-
 /// Runs the job; returns 0.
 pub fn run(args: Args) -> Result<u8> {
     let Args { folder, documents, seed } = args;
@@ -49,7 +42,7 @@ pub fn run(args: Args) -> Result<u8> {
     let (mut corpus, mut truth) = (create("corpus.jsonl")?, create("truth.tsv")?);
     let mut duplicates = 0;
     for doc in (Synthetic { documents, seed }).docs() {
-        serde_json::to_writer(&mut corpus, &CorpusLine { id: &doc.id, text: &doc.text })?;
+        serde_json::to_writer(&mut corpus, &json!({"id": doc.id, "text": doc.text}))?;
         corpus.write_all(b"\n")?;
         if let Some((original, how)) = doc.duplicate {
             duplicates += 1;

@@ -66,7 +66,7 @@ pub fn run(args: Args) -> Result<u8> {
     if found.labelled == 0 {
         say("warning: no labelled document is in a cluster of the output; are these its ids?");
     }
-    let counters = finished.counters();
+    let counters = &finished.success.counters;
     let figures = Figures::new(&found, &labels.truth, counters.kept + counters.removed);
 
     let by = if args.by == By::Pairs { "the pairs" } else { "every two documents of a cluster" };

@@ -84,9 +84,9 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
             "seed": args.seed,
             "inputs": args.inputs,
         });
-        let watch = input.watch(&common.progress, "explain", &asked)?;
-        let described = describe(&args, input, &lexicon, watch.progress());
-        let (of_input, census) = watch.end(described)?;
+        let (of_input, census) = input.watch(&common.progress, "explain", &asked, |input, progress| {
+            describe(&args, input, &lexicon, progress)
+        })?;
         said.push_str(&of_input);
         rejected = census.rejected;
     }
@@ -96,7 +96,7 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
 
 /// Describes a method and its curve.
 fn method(spec: &Spec, curve: &Curve, plot: &Plot) -> Result<String> {
-    let verified = match Verification::default_of(spec).threshold() {
+    let verified = match Verification::default_of(spec).0 {
         Some(least) => {
             format!("; pairs are kept if their features are alike by jaccard:{least} or what --verify says")
         }
@@ -158,7 +158,7 @@ fn estimates(
         true => "; writing Parquet takes up to 64 MB more",
         false => "",
     };
-    let verify = Verification::default_of(&args.method).threshold();
+    let verify = Verification::default_of(&args.method).0;
     let cluster = Arc::new(Group::alone(workers));
     let statistics = corpus_counts::count(&args.method, lexicon, &plan, &reading, &cluster, progress)?;
     let folder = tempfile::tempdir()?;

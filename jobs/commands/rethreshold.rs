@@ -83,14 +83,14 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         **threshold = args.threshold.max(**threshold);
     }
     let input = finished.input(common.workers())?;
-    options.verify = Some(verify.map_or(Verification::None, Verification::Jaccard));
+    options.verify = Some(Verification(verify));
     options.resolve = args.resolve.unwrap_or(options.resolve);
     options.keep = args.keep.unwrap_or(options.keep);
     options.pairs = args.pairs.unwrap_or(options.pairs);
     let configuration = Configuration {
         options: options.clone(),
         workers: common.workers(),
-        ..finished.configuration().clone()
+        ..finished.success.configuration.clone()
     };
     let run = DedupRun {
         common,
@@ -104,20 +104,14 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         options: &options,
         guards: &args.guards,
         max_rejects: None,
-        configuration: configuration.to_json()?,
+        configuration: serde_json::to_value(configuration)?,
         output: &args.new_output,
         overwrite: args.overwrite,
         summary_json: args.summary_json.as_deref(),
         key: None,
         limits: String::new(),
     };
-    let watch = run.start()?;
-    let outcome = run.claim().and_then(|folder| {
-        let Some(folder) = folder else { return Ok(Outcome::default()) };
-        let written = write(&run, &folder, &finished, args.threshold);
-        folder.close(written)
-    });
-    run.end(watch, outcome)
+    run.run(|folder| write(&run, folder, &finished, args.threshold))
 }
 
 /// Writes the output from the pairs and rejects of the finished one.
@@ -180,7 +174,7 @@ fn found(finished: &Finished, threshold: Similarity) -> Result<SearchResult> {
     near.sort_unstable();
     let mut names = DocIds::default();
     finished.members(|member| names.add(member.place, &member.id, member.characters))?;
-    let counters = finished.counters();
+    let counters = &finished.success.counters;
     Ok(SearchResult {
         matches: Matches { copies: firsts.into_iter().collect(), pairs: near },
         names,

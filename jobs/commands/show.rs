@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Display;
 use std::io;
 
 use anstream::{AutoStream, ColorChoice};
@@ -59,9 +58,9 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     }
     let places: Vec<DocId> = pairs.iter().flat_map(|pair| [pair.places.0, pair.places.1]).collect();
     let input = finished.input(common.workers())?;
-    let watch = input.watch(&common.progress, "show", &json!({"output": args.output}))?;
-    let documents = input.at(&places, watch.progress());
-    let documents = watch.end(documents)?;
+    let asked = json!({"output": args.output});
+    let documents =
+        input.watch(&common.progress, "show", &asked, |input, progress| input.at(&places, progress))?;
     let document = |place, id: &str| {
         let found = documents.iter().find(|document| document.place == place && document.id == id);
         found.with_context(|| format!("\"{}\" is not where it was; did the input change since?", shown(id)))
@@ -123,14 +122,11 @@ fn chosen(finished: &Finished, args: &Args) -> Result<Vec<PairRow>> {
 
 /// Returns what a table says of a pair.
 pub(crate) fn how_alike(pair: &PairRow) -> String {
-    let mut parts = Vec::new();
-    let mut part = |name: &str, value: Option<&dyn Display>| {
-        parts.extend(value.map(|value| format!("{name} {value}")));
-    };
-    part("similarity", pair.similarity.as_ref().map(|similarity| similarity as &dyn Display));
-    part("hamming", pair.hamming.as_ref().map(|hamming| hamming as &dyn Display));
-    if pair.identical {
-        parts.push("identical".to_owned());
-    }
+    let parts = [
+        pair.similarity.map(|similarity| format!("similarity {similarity}")),
+        pair.hamming.map(|hamming| format!("hamming {hamming}")),
+        pair.identical.then(|| "identical".to_owned()),
+    ];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
     format!("{} and {}: {}", shown(&pair.a), shown(&pair.b), parts.join(", "))
 }

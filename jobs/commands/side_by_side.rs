@@ -25,36 +25,20 @@ const CONTEXT: usize = 24;
 /// Time after which differences are found only roughly.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Stretch of a text, and its mark if the other text differs there.
-type Stretch = (String, Option<Mark>);
+/// Stretch of a text, and the style in which it is shown.
+type Stretch = (String, Style);
 
-#[derive(Clone, Copy)]
-enum Mark {
-    Left,
-    Right,
-}
-
-impl Mark {
-    fn style(self) -> Style {
-        // The underline makes white space visible, and shows differences also without colours.
-        match self {
-            Mark::Left => AnsiColor::Red.on_default().underline(),
-            Mark::Right => AnsiColor::Green.on_default().underline(),
-        }
-    }
-
-    fn brackets(self) -> [&'static str; 2] {
-        match self {
-            Mark::Left => ["[-", "-]"],
-            Mark::Right => ["{+", "+}"],
-        }
-    }
-}
+/// Styles of the words that only one of the texts has. The underline makes white space visible, and shows
+/// differences also without colours.
+const STYLES: [Style; 2] =
+    [AnsiColor::Red.on_default().underline(), AnsiColor::Green.on_default().underline()];
+/// Brackets around these words where there are no colours.
+const BRACKETS: [[&str; 2]; 2] = [["[-", "-]"], ["{+", "+}"]];
 
 impl TextLayout {
     /// Returns the line of two headings, each cut to its column.
     pub fn headings(&self, left: &str, right: &str) -> String {
-        let cut = |text: &str| self.wrap(&[(visible(text), None)]).swap_remove(0);
+        let cut = |text: &str| self.wrap(&[(visible(text), Style::new())]).swap_remove(0);
         [cut(left), cut(right)].join(GAP)
     }
 
@@ -71,8 +55,8 @@ impl TextLayout {
         for (at, op) in ops.iter().enumerate() {
             let (old, new) = (&a[op.old_range()], &b[op.new_range()]);
             if !matches!(op, DiffOp::Equal { .. }) {
-                pieces[0].extend(self.marked(old, Mark::Left));
-                pieces[1].extend(self.marked(new, Mark::Right));
+                pieces[0].extend(self.marked(old, 0));
+                pieces[1].extend(self.marked(new, 1));
                 continue;
             }
             // Nothing differs before the first stretch or after the last.
@@ -81,20 +65,25 @@ impl TextLayout {
             let hidden = old.len().saturating_sub(before + after);
             let mut rest = old;
             if hidden > CONTEXT && ops.len() > 1 && !self.whole {
-                pieces.iter_mut().for_each(|side| side.push((old[..before].concat(), None)));
+                pieces.iter_mut().for_each(|side| side.push((old[..before].concat(), Style::new())));
                 lines.extend(self.rows(&mut pieces));
                 lines.push(format!("… {hidden} words that both have …"));
                 rest = &old[before + hidden..];
             }
-            pieces.iter_mut().for_each(|side| side.push((rest.concat(), None)));
+            pieces.iter_mut().for_each(|side| side.push((rest.concat(), Style::new())));
         }
         lines.extend(self.rows(&mut pieces));
         lines
     }
 
-    fn marked(&self, words: &[&str], mark: Mark) -> Option<Stretch> {
-        let [open, close] = if self.colour { [""; 2] } else { mark.brackets() };
-        (!words.is_empty()).then(|| (format!("{open}{}{close}", words.concat()), Some(mark)))
+    /// Marks words that only the text of this side has: 0 for the left, 1 for the right.
+    fn marked(&self, words: &[&str], side: usize) -> Option<Stretch> {
+        let (text, [open, close]) = (words.concat(), BRACKETS[side]);
+        let marked = match self.colour {
+            true => (text, STYLES[side]),
+            false => (format!("{open}{text}{close}"), Style::new()),
+        };
+        (!words.is_empty()).then_some(marked)
     }
 
     /// Takes the pieces of both sides, and lays them out from the same line on.
@@ -119,8 +108,7 @@ impl TextLayout {
     fn wrap(&self, pieces: &[Stretch]) -> Vec<String> {
         let column = self.column();
         let (mut lines, mut line, mut used) = (Vec::new(), String::new(), 0);
-        for (text, mark) in pieces {
-            let style = mark.filter(|_| self.colour).map_or(Style::new(), Mark::style);
+        for (text, style) in pieces {
             line.push_str(&style.render().to_string());
             for character in text.graphemes(true) {
                 let width = character.width();

@@ -92,9 +92,8 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
         "seed": args.seed,
         "inputs": args.inputs,
     });
-    let watch = input.watch(&common.progress, "tune", &asked)?;
-    let tuned = tune(&args, input, &lexicon, watch.progress());
-    let (found, census) = watch.end(tuned)?;
+    let (found, census) = input
+        .watch(&common.progress, "tune", &asked, |input, progress| tune(&args, input, &lexicon, progress))?;
     if let Some(file) = tsv {
         file.replace(found.tsv)?;
     }

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::pair_trace::trace;
 use super::show::how_alike;
 use crate::Common;
-use crate::cli::exit::WrongUse;
+use crate::cli::exit::{Failure, WrongUse};
 use crate::cli::terminal::print;
 use crate::cli::values::paths;
 use crate::corpus::input::InputDocument;
@@ -151,12 +151,10 @@ impl Why<'_> {
     fn with_ids(&self, ids: &[&str]) -> Result<Vec<InputDocument>> {
         let input = self.finished.input(self.common.workers())?;
         let asked = json!({"output": self.output, "ids": ids});
-        let watch = input.watch(&self.common.progress, "why", &asked)?;
-        let documents = input.with_ids(ids, watch.progress());
-        watch.end(documents)
+        input.watch(&self.common.progress, "why", &asked, |input, progress| input.with_ids(ids, progress))
     }
 
-    fn no_document(&self, id: &str) -> WrongUse {
+    fn no_document(&self, id: &str) -> Failure {
         WrongUse(format!("the input of \"{}\" has no document called \"{id}\"", self.output))
     }
 }

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use cluster::{Group, Stores};
-use datasets::{Encoding, Error, Extractors, Reading};
+use cluster::{Group, Stores, path_of_text, text_of_path};
+use datasets::{Encoding, Error, Extractors, MissingField, Reading};
 use operators::DocId;
 use operators::text::features::Lexicon;
 use serde::{Deserialize, Serialize};
@@ -15,8 +15,8 @@ use super::plan::{Plan, UnopenedPiece};
 use super::splits::{self, SplitReader};
 use crate::cli::configuration::{optional_text, text};
 use crate::cli::exit::WrongUse;
-use crate::cli::values::{OnBadText, lexicon, record_size, size};
-use crate::progress::{Progress, ProgressOptions, Stage, Watch};
+use crate::cli::values::{OnBadText, record_size, size, text_of_file};
+use crate::progress::{Progress, ProgressOptions, Stage, watch};
 
 /// Options by which the input is read.
 #[derive(Clone, Debug, clap::Args, Deserialize, Serialize)]
@@ -118,7 +118,12 @@ impl InputOptions {
 
     /// Reads these files, whose names are relative to `directory`.
     pub fn lexicon_below(&self, directory: &str) -> Result<Lexicon> {
-        lexicon(directory, self.stop_words.as_deref(), self.user_dict.as_deref())
+        let words = |file: &Option<String>| {
+            let Some(file) = file else { return Ok(String::new()) };
+            let path = path_of_text(directory).join(path_of_text(file));
+            text_of_file(&text_of_path(path.as_os_str()))
+        };
+        Ok(Lexicon { stop_words: words(&self.stop_words)?, user_words: words(&self.user_dict)? })
     }
 }
 
@@ -137,7 +142,7 @@ impl Census {
     /// Counts an input. Cost: one reading of the input.
     pub fn of(input: &Input, progress: &Progress) -> Result<Self> {
         let mut all = Census::default();
-        let mut without_field: Option<Error> = None;
+        let mut without_field: Option<MissingField> = None;
         let counts = splits::each_split(
             &input.plan,
             &Group::alone(input.workers),
@@ -160,7 +165,7 @@ impl Census {
             without_field = without_field.or(without);
         }
         match without_field {
-            Some(error) if all.documents == 0 => bail!(error), // a name that no file knows is misspelt
+            Some(missing) if all.documents == 0 => bail!(Error::Field(missing)), // a name that no file knows is misspelt
             _ => Ok(all),
         }
     }
@@ -183,13 +188,20 @@ pub(crate) struct InputDocument {
 }
 
 impl Input {
-    /// Starts to show the progress of a command that reads this input and writes no output. `asked`: what the
-    /// user asked for, for the events.
+    /// Does the work of a command that reads this input and writes no output, and shows its progress. `asked`:
+    /// what the user asked for, for the events.
     ///
     /// # Errors
-    /// Those of [`Plan::watched`] and [`Watch::start`].
-    pub fn watch(&self, options: &ProgressOptions, command: &str, asked: &Value) -> Result<Watch> {
-        Watch::start(&self.plan.watched(options, command, "", asked, 0)?, &Arc::default())
+    /// Those of [`Plan::watched`] and [`watch`].
+    pub fn watch<T>(
+        self,
+        options: &ProgressOptions,
+        command: &str,
+        asked: &Value,
+        work: impl FnOnce(Self, &Arc<Progress>) -> Result<T>,
+    ) -> Result<T> {
+        let (watched, progress) = (self.plan.watched(options, command, "", asked, 0)?, Arc::default());
+        watch(options, &watched, &progress, || work(self, &progress))
     }
 
     /// Reads the documents at these positions, sorted by position.

@@ -39,6 +39,7 @@ pub(crate) fn leave_out(inputs: &[String], files: &mut Vec<InputFile>) -> Result
     if inputs.iter().any(names) {
         return Ok(());
     }
+    // The prefix of the store, and the path of the folder, which ends with a slash.
     let candidates: BTreeSet<(String, String)> = files
         .iter()
         .flat_map(|file| {
@@ -46,7 +47,8 @@ pub(crate) fn leave_out(inputs: &[String], files: &mut Vec<InputFile>) -> Result
             let parts = file.name.match_indices('/').map(|(at, _)| at);
             let starts = parts.clone().map(|at| at + 1).zip(parts.skip(1));
             let outputs = starts.filter(|&(start, end)| FOLDERS.contains(&&file.name[start..end]));
-            outputs.map(move |(start, _)| key(file, named + start))
+            let prefix = file.store.prefix();
+            outputs.map(move |(start, _)| (prefix.to_owned(), file.path[..named + start].to_owned()))
         })
         .collect();
     for (prefix, folder) in candidates {
@@ -94,11 +96,6 @@ pub(crate) fn refuse_unfinished(files: &[InputFile]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Returns the prefix of the store, and the folder that ends at byte `end` of the path, with its slash.
-fn key(file: &InputFile, end: usize) -> (String, String) {
-    (file.store.prefix().to_owned(), file.path[..end].to_owned())
 }
 
 /// Whether a folder is an output of this program. `folder` ends with a slash.

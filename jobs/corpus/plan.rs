@@ -4,15 +4,15 @@ use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use cluster::{InputFile, NameBelow, Noted, Stores, has_hidden_part, path_of_text, shown};
 use datasets::{FORMATS, Format, Piece, UNKNOWN};
 use operators::text::{Clean, Cleaner};
 use operators::{Doc, DocId, hash};
 use serde_json::Value;
 
+use super::at_once::each;
 use super::own_outputs;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
@@ -145,7 +145,7 @@ impl UnopenedPiece {
 
     /// Returns the name of the file for people.
     pub fn uri(&self) -> String {
-        format!("{}{}", self.file.store.prefix(), self.file.path)
+        self.file.full_path()
     }
 
     pub fn bytes(&self) -> u64 {
@@ -254,8 +254,8 @@ impl Plan {
     /// [`WrongUse`] when a file of metrics or events is an input.
     pub fn watched<'a>(
         &self,
-        options: &'a ProgressOptions,
-        name: &'a str,
+        options: &ProgressOptions,
+        job: &'a str,
         output: &'a str,
         configuration: &'a Value,
         process: usize,
@@ -265,7 +265,8 @@ impl Plan {
         }
         let (input_files, splits) = (self.files.len() as u64, self.splits.len() as u64);
         let input_bytes = self.bytes();
-        Ok(Watched { options, name, output, input_files, input_bytes, splits, configuration, process })
+        let version = env!("CARGO_PKG_VERSION");
+        Ok(Watched { version, job, output, process, configuration, input_files, input_bytes, splits })
     }
 
     /// Returns the number of bytes of all input files.
@@ -280,8 +281,7 @@ fn name_apart(files: &mut [InputFile]) -> Result<()> {
     if first_meeting(files).is_none() {
         return Ok(());
     }
-    let paths: Vec<String> =
-        files.iter().map(|file| format!("{}{}", file.store.prefix(), file.path)).collect();
+    let paths: Vec<String> = files.iter().map(InputFile::full_path).collect();
     // The paths are sorted, so all share what the first and the last share.
     let (first, last) = (paths[0].split_inclusive('/'), paths[paths.len() - 1].split_inclusive('/'));
     let shared = first.zip(last).take_while(|(one, other)| one == other).map(|(one, _)| one.len()).sum();
@@ -323,21 +323,10 @@ fn named(name: &str) -> Result<&'static dyn Format> {
 /// Nearly all of the time goes into waiting for the store, so the format of several files is asked for at
 /// once.
 fn recognise(files: &[InputFile]) -> Result<Vec<&'static dyn Format>> {
-    let share = files.len().div_ceil(RECOGNISERS).max(1);
-    let mut formats = Vec::with_capacity(files.len());
-    thread::scope(|scope| -> Result<()> {
-        let shares = files.chunks(share);
-        let threads: Vec<_> = shares
-            .map(|files| scope.spawn(|| files.iter().map(recognised).collect::<Result<Vec<_>>>()))
-            .collect();
-        for thread in threads {
-            formats.extend(thread.join().map_err(|_| anyhow!("a thread panicked"))??);
-        }
-        Ok(())
-    })?;
+    let formats = each(RECOGNISERS, files, recognised)?;
     match files.first() {
         Some(file) if formats.iter().all(Option::is_none) => {
-            let path = format!("{}{}", file.store.prefix(), file.path);
+            let path = file.full_path();
             bail!(WrongUse(format!("\"{path}\" is of no format known; name it with --format")))
         }
         _ => Ok(formats.into_iter().map(|format| format.unwrap_or(&UNKNOWN)).collect()),

@@ -5,13 +5,11 @@
 //! and times count as the same, as in rsync. Where times differ, each process reads all local files once and
 //! compares their contents.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
-
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use cluster::{Group, InputFile};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
+use super::at_once::each;
 use super::plan::Plan;
 
 /// Number of bytes of a file that are read at a time.
@@ -50,7 +48,7 @@ pub(crate) fn check_same_input(plan: &Plan, group: &Group) -> Result<()> {
     if same_times {
         return Ok(());
     }
-    let contents = contents(&local, group.workers())?;
+    let contents = each(group.workers(), &local, |file| content(file))?;
     group.all_reduce(contents, |all| {
         let differing = |other: &Vec<u64>| all[0].iter().zip(other).position(|(a, b)| a != b);
         match all.iter().enumerate().find_map(|(process, other)| Some((process, differing(other)?))) {
@@ -67,30 +65,7 @@ fn is_local(file: &InputFile) -> bool {
     file.store.prefix().is_empty()
 }
 
-/// Returns a hash of the contents of each file, which `threads` threads read.
-fn contents(files: &[&InputFile], threads: usize) -> Result<Vec<u64>> {
-    let next = &AtomicUsize::new(0);
-    let mut hashes = vec![0; files.len()];
-    let read = move || -> Result<Vec<(usize, u64)>> {
-        let mut hashes = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(file) = files.get(at) else { return Ok(hashes) };
-            hashes.push((at, content(file)?));
-        }
-    };
-    thread::scope(|scope| -> Result<()> {
-        let threads: Vec<_> = (0..threads.min(files.len())).map(|_| scope.spawn(read)).collect();
-        for thread in threads {
-            for (at, hash) in thread.join().map_err(|_| anyhow!("a thread panicked"))?? {
-                hashes[at] = hash;
-            }
-        }
-        Ok(())
-    })?;
-    Ok(hashes)
-}
-
+/// Returns a hash of the contents of a file.
 fn content(file: &InputFile) -> Result<u64> {
     let blob = file.open(None)?;
     let (mut hash, mut window, mut offset) = (Xxh3::new(), vec![0; WINDOW_BYTES], 0);

@@ -1,15 +1,12 @@
 //! Reads the splits of this worker, batch by batch, for every reading of the corpus.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
-
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use cluster::Group;
-use datasets::{Error, Reader, Reading};
+use datasets::{Error, MissingField, Reader, Reading};
 use operators::DocBatch;
 
+use super::at_once::each_with;
 use super::plan::{Plan, Sample, Split};
-
 use crate::progress::{Progress, Stage, StageTimer};
 
 /// Returns the splits that worker `index` of `peers` reads: every `peers`-th one, from `index` on.
@@ -26,7 +23,7 @@ pub(crate) fn process_of(split: u32, group: &Group) -> usize {
 /// in the order of the splits. Each thread enters `stage` as a worker.
 ///
 /// # Errors
-/// After an error no further split is begun. Of several errors, that of the first split is returned.
+/// Those of [`each_with`].
 pub(crate) fn each_split<T: Send>(
     plan: &Plan,
     group: &Group,
@@ -35,31 +32,15 @@ pub(crate) fn each_split<T: Send>(
 ) -> Result<Vec<T>> {
     let mine = (0..).zip(&plan.splits).filter(|&(number, _)| process_of(number, group) == group.index());
     let mine: Vec<(u32, &Split)> = mine.collect();
-    let (mine, next, work) = (&mine, &AtomicUsize::new(0), &work);
     let first = group.index() * group.workers();
-    let threads = group.workers().min(mine.len());
-    let mut results: Vec<(u32, Result<T>)> = thread::scope(|scope| {
-        let worker = move |index: usize| {
-            let at = progress.worker(first + index);
-            at.enter(stage);
-            let mut results = Vec::new();
-            loop {
-                let next_split = mine.get(next.fetch_add(1, Ordering::Relaxed));
-                let Some(&(number, split)) = next_split else { return results };
-                let result = at.split(number, split.uri(), || work(&at, number, split));
-                if result.is_err() {
-                    // The other threads find no split any more.
-                    next.store(mine.len(), Ordering::Relaxed);
-                }
-                results.push((number, result));
-            }
-        };
-        let threads: Vec<_> = (0..threads).map(|index| scope.spawn(move || worker(index))).collect();
-        let panicked = |_| vec![(0, Err(anyhow!("a thread panicked")))];
-        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_else(panicked)).collect()
-    });
-    results.sort_by_key(|result| result.0);
-    results.into_iter().map(|(_, result)| result).collect()
+    let worker = |index| {
+        let at = progress.worker(first + index);
+        at.enter(stage);
+        at
+    };
+    each_with(group.workers(), &mine, worker, |at, &(number, split)| {
+        at.split(number, split.uri(), || work(at, number, split))
+    })
 }
 
 /// Reads a split, batch by batch. Documents outside the sample of the split are left out.
@@ -78,7 +59,7 @@ pub(crate) struct SplitReader<'a> {
     reader: Option<Box<dyn Reader>>,
     /// Ordinal of the next record.
     next_record: u64,
-    without_field: Option<Error>,
+    without_field: Option<MissingField>,
 }
 
 impl<'a> SplitReader<'a> {
@@ -111,8 +92,8 @@ impl<'a> SplitReader<'a> {
         Ok(Some(batch))
     }
 
-    /// Returns the first error of a file, or of a record, that lacks the fields asked for.
-    pub fn without_field(self) -> Option<Error> {
+    /// Returns the first file that lacks a field that was asked for, itself or in a record.
+    pub fn without_field(self) -> Option<MissingField> {
         self.without_field
     }
 
@@ -146,15 +127,16 @@ impl<'a> SplitReader<'a> {
 /// Handles the error that ends a piece, of which no more is to be read. An error in the data becomes a reject
 /// in `batch`, if there is a batch; any other error is returned as `Err` and ends the job.
 ///
-/// Returns an error about a missing field, which is the user's fault if no other file has the field.
-pub(crate) fn end(error: Error, batch: Option<&mut DocBatch>) -> Result<Option<Error>> {
-    let (path, offset, reason) = match &error {
-        Error::Data { path, offset, reason } => (path, *offset, reason.clone()),
-        Error::Field { path, field, found } => {
-            (path, 0, format!("no field \"{field}\"; it has {}", found.join(", ")))
+/// Returns the missing field, which is the user's fault if no other file has the field.
+pub(crate) fn end(error: Error, batch: Option<&mut DocBatch>) -> Result<Option<MissingField>> {
+    let (path, offset, reason, missing) = match error {
+        Error::Data { path, offset, reason } => (path, offset, reason, None),
+        Error::Field(missing) => {
+            let reason = format!("no field \"{}\"; it has {}", missing.field, missing.found.join(", "));
+            (missing.path.clone(), 0, reason, Some(missing))
         }
         Error::Store(_) => return Err(error.into()),
     };
-    batch.into_iter().for_each(|batch| batch.reject(path, offset, &reason, b""));
-    Ok(matches!(error, Error::Field { .. }).then_some(error))
+    batch.into_iter().for_each(|batch| batch.reject(&path, offset, &reason, b""));
+    Ok(missing)
 }

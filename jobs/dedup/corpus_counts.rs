@@ -2,9 +2,8 @@
 //! from there.
 
 use std::sync::Arc;
-use std::thread;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
@@ -24,6 +23,7 @@ use parquet::file::properties::WriterProperties;
 
 use super::finished::whole;
 use crate::cli::exit::WrongUse;
+use crate::corpus::at_once::each;
 use crate::corpus::plan::Plan;
 use crate::corpus::splits::{self, SplitReader};
 use crate::output::OutputFolder;
@@ -109,8 +109,8 @@ pub(crate) fn count(
     let mut all = Statistics::default();
     let Some((clean, features)) = method.counted() else { return Ok(all) };
     let (cleaner, features) = (Cleaner::new(clean), Features::new(features, lexicon)?);
-    let (cleaner, features) = (&cleaner, &features);
-    let count = move |index: usize| {
+    let workers: Vec<usize> = (0..group.workers()).collect();
+    let counted = each(workers.len(), &workers, |index| {
         let mut count = Count::new(cleaner.clone(), features.clone());
         let worker = group.index() * group.workers() + index;
         let at = progress.worker(worker);
@@ -122,18 +122,12 @@ pub(crate) fn count(
                 while let Some(batch) = reader.next()? {
                     count.batch(&batch);
                 }
-                Ok::<_, anyhow::Error>(())
+                Ok(())
             })?;
         }
-        Ok::<_, anyhow::Error>(count.finish())
-    };
-    thread::scope(|scope| -> Result<()> {
-        let threads: Vec<_> = (0..group.workers()).map(|index| scope.spawn(move || count(index))).collect();
-        for thread in threads {
-            all.add(thread.join().map_err(|_| anyhow!("a thread panicked"))??);
-        }
-        Ok(())
+        Ok(count.finish())
     })?;
+    counted.into_iter().for_each(|statistics| all.add(statistics));
     group.all_reduce(all, |processes| {
         let mut all = Statistics::default();
         processes.into_iter().for_each(|statistics| all.add(statistics));

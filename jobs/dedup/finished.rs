@@ -17,6 +17,7 @@ use super::options::DedupOptions;
 use crate::cli::configuration::Configuration;
 use crate::cli::exit::WrongUse;
 use crate::corpus::input::Input;
+use crate::output::rejects::RejectLine;
 use crate::output::summary::{Counters, InputEntry};
 
 /// Output of `dedup` or `rethreshold` that has its `_SUCCESS`.
@@ -25,13 +26,14 @@ pub(crate) struct Finished {
     pub uri: String,
     store: Arc<dyn Store>,
     path: String,
-    success: Success,
+    pub success: Success,
 }
 
+/// Members of `_SUCCESS` that are read back.
 #[derive(Deserialize)]
-struct Success {
-    configuration: Configuration<DedupOptions>,
-    counters: Counters,
+pub(crate) struct Success {
+    pub configuration: Configuration<DedupOptions>,
+    pub counters: Counters,
     input: Vec<InputEntry>,
 }
 
@@ -82,24 +84,14 @@ impl Finished {
         Ok(Finished { uri: uri.to_owned(), store, path, success })
     }
 
-    /// Returns the configuration of the run.
-    pub fn configuration(&self) -> &Configuration<DedupOptions> {
-        &self.success.configuration
-    }
-
     /// Returns the options of the run.
     pub fn options(&self) -> &DedupOptions {
         &self.success.configuration.options
     }
 
-    /// Returns the counters of the run.
-    pub fn counters(&self) -> &Counters {
-        &self.success.counters
-    }
-
     /// Reads the stop words and the user dictionary again.
     pub fn lexicon(&self) -> Result<Lexicon> {
-        self.options().input.lexicon_below(&self.configuration().directory)
+        self.options().input.lexicon_below(&self.success.configuration.directory)
     }
 
     /// Plans the input again, to be read by `workers` threads.
@@ -108,7 +100,7 @@ impl Finished {
     /// When the input now has other files, or files of other lengths.
     pub fn input(&self, workers: usize) -> Result<Input> {
         let Configuration { options: DedupOptions { input, .. }, inputs, directory, .. } =
-            self.configuration();
+            &self.success.configuration;
         let plan = input.plan(&Stores::below(directory), inputs);
         let plan = plan.with_context(|| format!("could not find the input of \"{}\" again", self.uri))?;
         let now: Vec<InputEntry> = plan.files.iter().map(InputEntry::of).collect();
@@ -123,9 +115,9 @@ impl Finished {
     /// Memory: one part of the table at a time.
     pub fn pairs(&self, mut each: impl FnMut(PairRow)) -> Result<()> {
         self.rows("pairs", |batch| {
-            let (a, b): (&StringArray, &StringArray) = (column(batch, "a")?, column(batch, "b")?);
-            let (low, high): (&UInt64Array, &UInt64Array) =
-                (column(batch, "a_place")?, column(batch, "b_place")?);
+            let text = |name| column::<StringArray>(batch, name);
+            let place = |name| column::<UInt64Array>(batch, name);
+            let (a, b, low, high) = (text("a")?, text("b")?, place("a_place")?, place("b_place")?);
             let hamming: &UInt32Array = column(batch, "hamming")?;
             let similarity: &Float64Array = column(batch, "similarity")?;
             let identical: &BooleanArray = column(batch, "identical")?;
@@ -148,13 +140,12 @@ impl Finished {
     /// Memory: one part of the table at a time.
     pub fn members(&self, mut each: impl FnMut(MemberRow)) -> Result<()> {
         self.rows("clusters", |batch| {
-            let (id, cluster): (&StringArray, &StringArray) =
-                (column(batch, "id")?, column(batch, "cluster")?);
-            let (of, reason): (&StringArray, &StringArray) =
-                (column(batch, "duplicate_of")?, column(batch, "reason")?);
+            let text = |name| column::<StringArray>(batch, name);
+            let number = |name| column::<UInt64Array>(batch, name);
+            let (id, cluster, of, reason) =
+                (text("id")?, text("cluster")?, text("duplicate_of")?, text("reason")?);
+            let (characters, place) = (number("characters")?, number("place")?);
             let similarity: &Float64Array = column(batch, "similarity")?;
-            let (characters, place): (&UInt64Array, &UInt64Array) =
-                (column(batch, "characters")?, column(batch, "place")?);
             for row in 0..batch.num_rows() {
                 each(MemberRow {
                     id: id.value(row).to_owned(),
@@ -173,14 +164,6 @@ impl Finished {
 
     /// Calls `each` with every rejected record, in the order of the corpus, until it fails.
     pub fn rejects(&self, mut each: impl FnMut(Reject) -> Result<()>) -> Result<()> {
-        #[derive(Deserialize)]
-        struct RejectLine {
-            uri: String,
-            offset: u64,
-            reason: String,
-            head: String,
-            place: u64,
-        }
         let folder = format!("{}/rejects", self.path);
         if !self.store.exists(&folder)? {
             return Ok(());
@@ -191,8 +174,8 @@ impl Finished {
             for line in lines.split(b'\n') {
                 let line =
                     serde_json::from_slice(&line.with_context(unreadable)?).with_context(unreadable)?;
-                let RejectLine { uri: path, offset, reason, head, place } = line;
-                each(Reject { doc: DocId(place), path, offset, reason, head })?;
+                let RejectLine { uri: path, offset, reason, head, place: doc } = line;
+                each(Reject { doc, path, offset, reason, head })?;
             }
         }
         Ok(())

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
@@ -95,12 +94,6 @@ impl FromStr for SourceLimit {
     }
 }
 
-impl fmt::Display for SourceLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.field, self.limit.text)
-    }
-}
-
 /// Numbers of documents of one source.
 #[derive(Default)]
 struct SourceCounts {
@@ -168,8 +161,8 @@ impl Guards {
         worst.map_or(Ok(()), |(name, source)| {
             bail!(Guarded(format!(
                 "of the source {name}, {} of {} documents would be removed, more than \
-                 --max-removed-per-source {guard}{others}",
-                source.removed, source.docs
+                 --max-removed-per-source {}:{}{others}",
+                source.removed, source.docs, guard.field, guard.limit.text
             )))
         })
     }

@@ -99,7 +99,8 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
     options.resolve_for(plan.bytes())?;
     let reading = options.input.reading()?;
     let spill = memory.spill_budget(group, &options.method)?;
-    let configuration = Configuration::here(options.clone(), group.all_workers(), inputs)?.to_json()?;
+    let configuration =
+        serde_json::to_value(Configuration::here(options.clone(), group.all_workers(), inputs)?)?;
     let key = match group.index() {
         0 => Some(key(&configuration, &lexicon, earlier.as_ref(), &plan)?),
         _ => None,
@@ -123,16 +124,10 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
         key,
         limits: format!("{guards:?} max-rejects {max_rejects:?}"),
     };
-    let watch = run.start()?;
-    let outcome = run.claim().and_then(|folder| {
-        let Some(folder) = folder else { return Ok(Outcome::default()) };
-        let written = search_and_write(&run, &folder, &lexicon, earlier, spill);
-        folder.close(written)
-    });
-    run.end(watch, outcome)
+    run.run(|folder| search_and_write(&run, folder, &lexicon, earlier, spill))
 }
 
-/// Finds the pairs of the corpus and writes the output, or finishes the commit of an earlier run.
+/// Finds the pairs of the corpus and writes the output.
 fn search_and_write(
     run: &DedupRun,
     folder: &OutputFolder,
@@ -140,9 +135,6 @@ fn search_and_write(
     statistics: Option<Statistics>,
     spill: SpillBudget,
 ) -> Result<Outcome> {
-    if let Some(finished) = run.finish_earlier(folder)? {
-        return Ok(finished);
-    }
     let statistics = match statistics {
         Some(statistics) => statistics,
         None => corpus_counts::count(

@@ -68,22 +68,18 @@ pub(crate) enum Keep {
     Longest,
 }
 
-/// Verification of the pairs of an approximate method.
+/// Verification of the pairs of an approximate method: the least Jaccard similarity of the features of a pair;
+/// `None` if features are not compared.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Verification {
-    /// Least Jaccard similarity of the features of a pair.
-    Jaccard(Similarity),
-    /// Features are not compared.
-    None,
-}
+pub(crate) struct Verification(pub Option<Similarity>);
 
 impl FromStr for Verification {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.split_once(':') {
-            None if text == "none" => Ok(Verification::None),
-            Some(("jaccard", threshold)) => Ok(Verification::Jaccard(threshold.parse()?)),
+            None if text == "none" => Ok(Verification(None)),
+            Some(("jaccard", threshold)) => Ok(Verification(Some(threshold.parse()?))),
             _ => Err("expected jaccard:T or none".to_owned()),
         }
     }
@@ -91,9 +87,9 @@ impl FromStr for Verification {
 
 impl fmt::Display for Verification {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Verification::Jaccard(threshold) => write!(f, "jaccard:{threshold}"),
-            Verification::None => f.write_str("none"),
+        match self.0 {
+            Some(threshold) => write!(f, "jaccard:{threshold}"),
+            None => f.write_str("none"),
         }
     }
 }
@@ -101,18 +97,7 @@ impl fmt::Display for Verification {
 impl Verification {
     /// Returns the verification if `--verify` is not given.
     pub fn default_of(method: &Spec) -> Self {
-        match method.approximate() {
-            true => Verification::Jaccard(Similarity::millionths(800_000)),
-            false => Verification::None,
-        }
-    }
-
-    /// Returns the least similarity of a pair; `None` if features are not compared.
-    pub fn threshold(self) -> Option<Similarity> {
-        match self {
-            Verification::Jaccard(threshold) => Some(threshold),
-            Verification::None => None,
-        }
+        Verification(method.approximate().then(|| Similarity::millionths(800_000)))
     }
 }
 
@@ -135,6 +120,6 @@ impl DedupOptions {
 
     /// Returns the least similarity of a pair of matching fingerprints; `None` if pairs are not verified.
     pub fn threshold(&self) -> Option<Similarity> {
-        self.verify.unwrap_or_else(|| Verification::default_of(&self.method)).threshold()
+        self.verify.unwrap_or_else(|| Verification::default_of(&self.method)).0
     }
 }

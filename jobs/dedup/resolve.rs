@@ -1,6 +1,7 @@
 //! The decision of process 0: which documents stay, whether the run may go on, and what its summary says.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 use operators::{DocId, Matches, Member, Pair, Reason, Similarity, survivors};
@@ -12,10 +13,10 @@ use super::search::SearchResult;
 use super::verdicts::Verdicts;
 use crate::corpus::doc_ids::DocIds;
 use crate::output::OutputFolder;
-use crate::output::summary::{Clock, Counters, InputEntry, SamplePair, Summary, histogram, skew};
+use crate::output::summary::{Counters, InputEntry, SamplePair, Summary, histogram, skew};
 use crate::output::tables::{write_clusters, write_pairs};
-use crate::progress::Stage;
 use crate::progress::usage::ResourceUsage;
+use crate::progress::{Stage, seconds};
 
 impl DedupRun<'_> {
     /// Decides for every document whether it stays, and writes the tables. Returns the summary as far as it
@@ -30,8 +31,7 @@ impl DedupRun<'_> {
         mut found: SearchResult,
         folder: &OutputFolder,
     ) -> Result<(Summary, Verdicts)> {
-        let mut clock = Clock::default();
-        clock.add("search", self.start.elapsed());
+        let searched = seconds(self.start.elapsed());
         let at = self.progress.worker(0);
         at.enter(Stage::Resolve);
         keep_names(&mut found)?;
@@ -56,7 +56,7 @@ impl DedupRun<'_> {
         at.enter(Stage::Write);
         let distance = |pair: &Pair| self.distance(pair);
         let pairs = write_pairs(folder, matches, self.options.pairs, measured, distance, name)?;
-        let summary = self.summary(&found, &members, pairs, clock);
+        let summary = self.summary(&found, &members, pairs, searched);
         let SearchResult { docs, matches, names, rejects, .. } = found;
         drop(matches);
         write_clusters(folder, &members, &names, measured)?;
@@ -65,7 +65,7 @@ impl DedupRun<'_> {
         Ok((summary, Verdicts { removed: members, names, measured, keeps_none: docs == 0 }))
     }
 
-    fn summary(&self, found: &SearchResult, members: &[Member], pairs: u64, clock: Clock) -> Summary {
+    fn summary(&self, found: &SearchResult, members: &[Member], pairs: u64, searched: f64) -> Summary {
         let mut counters = Counters {
             input_files: self.plan.files.len() as u64,
             input_bytes: self.plan.bytes(),
@@ -96,7 +96,7 @@ impl DedupRun<'_> {
             ),
             blocks: skew(&found.loads),
             sample_pairs: sample(&found.matches, distance, |doc| found.names.id(doc)),
-            seconds: clock,
+            seconds: BTreeMap::from([("search", searched)]),
             stages: Vec::new(),
             input: self.plan.files.iter().map(InputEntry::of).collect(),
         }

@@ -15,16 +15,16 @@ use serde_json::Value;
 use super::guards::Guards;
 use super::options::DedupOptions;
 use super::search::SearchResult;
-use super::write::{Written, write};
+use super::write::write;
 use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::report_file::ReportFile;
 use crate::cli::terminal::say;
 use crate::corpus::plan::Plan;
 use crate::output::summary::{Counters, Summary};
-use crate::output::{FileList, JobManifest, Key, OutputFolder};
+use crate::output::{FileList, JobManifest, Key, OutputFolder, Written};
 use crate::progress::usage::ResourceUsage;
-use crate::progress::{Progress, Stage, StageRow, StageTable, StageTotals, Watch, merge};
+use crate::progress::{Progress, Stage, StageRow, StageTable, StageTotals, merge, seconds, watch};
 
 /// A run that writes an output of `dedup`, as one process of the job sees it.
 ///
@@ -32,11 +32,11 @@ use crate::progress::{Progress, Stage, StageRow, StageTable, StageTotals, Watch,
 ///
 /// ```text
 /// call     process 0                                    process 1
-/// start    shows progress                               shows progress
+/// run      shows progress                               shows progress
 /// claim    takes the lock of the output                 opens the claimed output
 /// (the caller finds the pairs, by a search or in an earlier output)
 /// write    joins the results, decides, writes, commits  sends its result, gets verdicts, writes
-/// end      prints the counters                          ends
+/// run      prints the counters                          ends
 /// ```
 pub(crate) struct DedupRun<'a> {
     pub common: &'a Common,
@@ -105,11 +105,13 @@ struct Decided {
 }
 
 impl DedupRun<'_> {
-    /// Starts to show the progress of the run.
+    /// Claims the output, calls `work`, which finds the pairs and ends with [`DedupRun::write`], and prints the
+    /// counters. `work` is not called where an earlier run has done it. Returns the exit code: 0, or 3 if
+    /// records were rejected.
     ///
     /// # Errors
-    /// When the file of the summary cannot be written or is an input; those of [`Watch::start`].
-    pub fn start(&self) -> Result<Watch> {
+    /// When the file of the summary cannot be written or is an input; those of [`watch`].
+    pub fn run(&self, work: impl FnOnce(&OutputFolder) -> Result<Outcome>) -> Result<u8> {
         if let Some(file) = self.summary_json.filter(|file| self.plan.file_below("", file).is_some()) {
             bail!(WrongUse(format!("the summary would replace the input \"{file}\"")));
         }
@@ -120,25 +122,38 @@ impl DedupRun<'_> {
         }
         let (options, process) = (&self.common.progress, self.group.index());
         let watched = self.plan.watched(options, self.job, self.output, &self.configuration, process)?;
-        Watch::start(&watched, &self.progress)
+        let Outcome { summary, others, rejected } = watch(options, &watched, &self.progress, || {
+            let Some(folder) = self.claim()? else { return Ok(Outcome::default()) };
+            // An earlier run whose commit was decided under the same guards leaves nothing else to do.
+            let outcome = match folder.decided.as_ref().filter(|_| !folder.rehearsal) {
+                Some(job) => self.finish_decided(&folder, job),
+                None => work(&folder),
+            };
+            folder.close(outcome)
+        })?;
+        if let Some(summary) = summary.filter(|_| !options.quiet) {
+            say(&summary);
+            say(StageTable(&merge(others.into_iter().chain(self.progress.totals()))));
+        }
+        Ok(if rejected { 3 } else { 0 })
     }
 
     /// Claims the output folder at process 0, and opens it at the others. Returns `None` at the others if
     /// nothing is left for them to do.
-    pub fn claim(&self) -> Result<Option<OutputFolder>> {
+    fn claim(&self) -> Result<Option<OutputFolder>> {
         let mut claimed = None;
         let (key, group) = (self.key.as_ref(), &self.group);
         let shared = group.all_reduce((), |_| -> Result<_> {
             self.plan.refuse_hidden_names()?;
             let mut folder =
                 OutputFolder::claim(self.stores, self.output, self.overwrite, &self.plan, key, group)?;
-            if self.overwrite && folder.decided().is_some_and(|job| job.guards == self.limits) {
+            if self.overwrite && folder.decided.as_ref().is_some_and(|job| job.guards == self.limits) {
                 folder.show_or_give_up(key)?;
             }
-            let decided = folder.decided().map(|job| job.guards == self.limits);
+            let decided = folder.decided.as_ref().map(|job| job.guards == self.limits);
             if decided == Some(false) {
                 // The earlier run passed other guards than those of this run.
-                folder.rehearse();
+                folder.rehearsal = true;
             }
             // A job without a key has one process.
             let shared = key.filter(|_| decided != Some(true)).map(|key| folder.shared(key));
@@ -153,13 +168,6 @@ impl DedupRun<'_> {
         }
     }
 
-    /// Finishes the commit of an earlier run that was decided under the same guards, if there is one. The run
-    /// then has nothing else to do.
-    pub fn finish_earlier(&self, folder: &OutputFolder) -> Result<Option<Outcome>> {
-        let decided = folder.decided().filter(|_| !folder.is_rehearsal());
-        decided.map(|job| self.finish_decided(folder, job)).transpose()
-    }
-
     /// Decides from the results of all processes which documents stay, then writes and commits the output.
     /// `found`: result of the search at this process.
     pub fn write(&self, folder: &OutputFolder, found: SearchResult) -> Result<Outcome> {
@@ -171,9 +179,12 @@ impl DedupRun<'_> {
             decided = Some(summary);
             Ok(verdicts.parts(group))
         })?;
-        if folder.is_rehearsal() {
+        if folder.rehearsal {
             // The guards have passed, and the earlier run, which decided the same, has written the files.
-            return folder.decided().map_or(Ok(Outcome::default()), |job| self.finish_decided(folder, job));
+            return folder
+                .decided
+                .as_ref()
+                .map_or(Ok(Outcome::default()), |job| self.finish_decided(folder, job));
         }
         let (written, files) = write(&self.plan, &self.reading, &verdicts, folder, group, &self.progress)?;
         let spilled_bytes = self.progress.spilled_bytes.load(Ordering::Relaxed);
@@ -190,21 +201,11 @@ impl DedupRun<'_> {
         Ok(Outcome { summary, others, rejected })
     }
 
-    /// Prints the counters. Returns the exit code: 0, or 3 if records were rejected.
-    pub fn end(&self, watch: Watch, result: Result<Outcome>) -> Result<u8> {
-        let Outcome { summary, others, rejected } = watch.end(result)?;
-        if let Some(summary) = summary.filter(|_| !self.common.progress.quiet) {
-            say(&summary);
-            say(StageTable(&merge(others.into_iter().chain(self.progress.totals()))));
-        }
-        Ok(if rejected { 3 } else { 0 })
-    }
-
     /// Returns an error if a file lacks a field that was asked for and no document was read, or if too many
     /// records were rejected.
     fn check(&self, mut found: SearchResult) -> Result<SearchResult> {
-        if let Some(missing) = found.without_field.take().filter(|_| found.docs == 0) {
-            bail!(missing.error()); // a field that no file has is misspelt
+        if let Some((_, missing)) = found.without_field.take().filter(|_| found.docs == 0) {
+            bail!(datasets::Error::Field(missing)); // a field that no file has is misspelt
         }
         found.rejects.check(self.max_rejects, &self.plan, &self.reading)?;
         Ok(found)
@@ -254,7 +255,7 @@ impl DedupRun<'_> {
         check_ledger(&summary.counters, written)?;
         summary.counters = Counters { kept, removed, rejected, ..summary.counters };
         summary.stages = stages.iter().map(StageRow::of).collect();
-        summary.seconds.add("whole", self.start.elapsed());
+        summary.seconds.insert("whole", seconds(self.start.elapsed()));
         let at = self.progress.worker(0);
         at.enter(Stage::Commit);
         // The other processes have finished their work, so they may end from here on.

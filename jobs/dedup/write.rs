@@ -6,30 +6,12 @@ use anyhow::Result;
 use cluster::Group;
 use datasets::{Fate, Parts, Reading, Writer};
 use operators::DocId;
-use serde::{Deserialize, Serialize};
 
 use super::verdicts::{SplitVerdicts, Verdicts};
 use crate::corpus::plan::{Plan, Split};
 use crate::corpus::splits;
-use crate::output::{FileList, OutputFolder, SplitParts, TaskManifest};
+use crate::output::{FileList, OutputFolder, SplitParts, TaskManifest, Written};
 use crate::progress::{Progress, Stage, StageTimer};
-
-/// Numbers of records written, to be compared with the number of records read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Written {
-    pub kept: u64,
-    pub removed: u64,
-    pub rejected: u64,
-}
-
-impl Written {
-    /// Adds the numbers of others.
-    pub fn add(&mut self, other: Written) {
-        self.kept += other.kept;
-        self.removed += other.removed;
-        self.rejected += other.rejected;
-    }
-}
 
 /// Writes the kept and removed records of the splits of this process. Returns their numbers and the files
 /// that hold them.
@@ -56,14 +38,14 @@ pub(crate) fn write(
     })?;
     folder.write_held()?;
     let (mut all, mut all_files) = (Written::default(), FileList::default());
-    for TaskManifest { kept, removed, rejected, files, .. } in results {
-        all.add(Written { kept, removed, rejected });
-        all_files.add(files)?;
+    for task in results {
+        all.add(task.written);
+        all_files.add(task.files)?;
     }
     Ok((all, all_files))
 }
 
-/// Writes the records of one split, and notes numbers and files in `written`.
+/// Writes the records of one split, and notes numbers and files in `task`.
 fn write_split(
     split: &Split,
     number: u32,
@@ -71,9 +53,9 @@ fn write_split(
     mut verdicts: SplitVerdicts,
     folder: &OutputFolder,
     at: &StageTimer,
-    written: &mut TaskManifest,
+    task: &mut TaskManifest,
 ) -> Result<()> {
-    let parts = SplitParts::new(folder, number);
+    let (parts, written) = (SplitParts::new(folder, number), &mut task.written);
     let mut writer = split.format.writer(&parts, reading);
     let mut next = 0;
     for unopened in &split.pieces {
@@ -109,7 +91,7 @@ fn write_split(
         keep_none(split, &parts, writer.as_mut())?;
     }
     writer.finish()?;
-    written.files = parts.files();
+    task.files = parts.files();
     Ok(())
 }
 

@@ -152,7 +152,10 @@ mod tests {
             ("# none\n", "\"h\" names no host"),
         ] {
             let error = Hosts::parse("h", text).unwrap_err();
-            assert!(error.is::<WrongUse>() && error.to_string().contains(words), "{text:?}: {error}");
+            assert!(
+                matches!(error.downcast_ref(), Some(WrongUse(_))) && error.to_string().contains(words),
+                "{text:?}: {error}"
+            );
         }
     }
 }

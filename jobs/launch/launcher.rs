@@ -50,12 +50,8 @@ pub struct Launch {
 struct AttemptFailure {
     /// The process that failed, and how it ended.
     what: String,
-    /// Exit code for the launcher.
-    code: u8,
-    /// Whether a process has already said why.
-    said: bool,
-    /// Whether the next attempt would fail in the same way.
-    last: bool,
+    /// Exit code of a process that has said why it failed, and would fail again in the same way.
+    telling: Option<u8>,
 }
 
 impl Launch {
@@ -71,16 +67,14 @@ impl Launch {
         loop {
             match self.attempt()? {
                 Ok(code) => return Ok(code),
-                Err(failure) if failure.last || again == self.retries => {
-                    if !failure.said {
-                        say(format_args!("error: {}", failure.what));
-                    }
-                    return Ok(failure.code);
+                Err(AttemptFailure { telling: Some(code), .. }) => return Ok(code),
+                Err(AttemptFailure { what, .. }) if again == self.retries => {
+                    say(format_args!("error: {what}"));
+                    return Ok(1);
                 }
-                Err(failure) => {
+                Err(AttemptFailure { what, .. }) => {
                     again += 1;
                     if !self.quiet {
-                        let AttemptFailure { what, .. } = failure;
                         say(format_args!("warning: {what}; starting again ({again} of {})", self.retries));
                     }
                     thread::sleep(PAUSE);
@@ -156,12 +150,7 @@ impl Launch {
         // attempt would fail too.
         let telling = |status| code(status).filter(|code| [2, 4, 11].contains(code));
         let telling = first.and_then(telling).or_else(|| telling(status));
-        Ok(Err(AttemptFailure {
-            what: format!("{} {}", self.name(index), how(status)),
-            code: telling.unwrap_or(1),
-            said: telling.is_some(),
-            last: telling.is_some(),
-        }))
+        Ok(Err(AttemptFailure { what: format!("{} {}", self.name(index), how(status)), telling }))
     }
 
     /// Returns the line that is handed to every process, with a new secret.

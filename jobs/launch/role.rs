@@ -3,6 +3,7 @@
 
 use anyhow::{Result, bail};
 use clap::builder::TypedValueParser;
+use cluster::Membership;
 
 use super::hosts::Hosts;
 use super::launcher::Launch;
@@ -80,12 +81,7 @@ impl Master {
 /// Role of one process in a job of several.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ProcessRole {
-    /// Number of this process, from 0.
-    pub index: usize,
-    /// `host:port` of each process.
-    pub addresses: Vec<String>,
-    /// Number of workers of each process.
-    pub workers: usize,
+    pub membership: Membership,
     /// Secret of the job, if the user has given one.
     pub token: Option<Token>,
 }
@@ -119,7 +115,8 @@ impl ProcessOptions {
                 return Ok(ProcessTask::Alone(workers));
             }
             let (index, token) = (usize::from(index), Some(Token(token.into_bytes())));
-            return Ok(ProcessTask::Process(ProcessRole { index, addresses, workers, token }));
+            let membership = Membership { index, addresses, workers };
+            return Ok(ProcessTask::Process(ProcessRole { membership, token }));
         }
         if let Some(wrong) = self.contradiction(workers) {
             bail!(WrongUse(wrong.to_owned()));
@@ -144,7 +141,7 @@ impl ProcessOptions {
         let Scheduled { index, addresses, workers: of_each } = scheduled;
         let workers = share(workers, of_each, addresses.len())?;
         let token = self.token_file.as_deref().map(Token::read).transpose()?;
-        Ok(ProcessTask::Process(ProcessRole { index, addresses, workers, token }))
+        Ok(ProcessTask::Process(ProcessRole { membership: Membership { index, addresses, workers }, token }))
     }
 
     /// Returns a job whose processes this process starts.
@@ -303,10 +300,11 @@ mod tests {
             panic!()
         };
         let token = Some(Token(TOKEN.as_bytes().to_vec()));
-        assert_eq!(role, ProcessRole { index: 1, addresses: addresses("a:7117 b:7117"), workers: 4, token });
+        let membership = Membership { index: 1, addresses: addresses("a:7117 b:7117"), workers: 4 };
+        assert_eq!(role, ProcessRole { membership, token });
         let ProcessTask::Process(role) = start("--master kubernetes --workers 6").unwrap() else { panic!() };
-        let addresses = addresses("d-0.d:7117 d-1.d:7117");
-        assert_eq!(role, ProcessRole { index: 1, addresses, workers: 3, token: None });
+        let membership = Membership { index: 1, addresses: addresses("d-0.d:7117 d-1.d:7117"), workers: 3 };
+        assert_eq!(role, ProcessRole { membership, token: None });
     }
 
     #[test]
@@ -334,7 +332,12 @@ mod tests {
         ] {
             let error = start(line).unwrap_err();
             let text = error.to_string();
-            assert!(error.is::<WrongUse>() && text.contains(words) && !text.contains('\n'), "{line}: {text}");
+            assert!(
+                matches!(error.downcast_ref(), Some(WrongUse(_)))
+                    && text.contains(words)
+                    && !text.contains('\n'),
+                "{line}: {text}"
+            );
         }
         for wrong in ["local", "local[0]", "local[x]", "local[1025]", "hosts:", "yarn"] {
             assert!(Master::read(wrong.to_owned()).is_err(), "{wrong}");

@@ -4,7 +4,7 @@
 use anyhow::{Result, bail};
 
 use super::hosts::PORT;
-use crate::cli::exit::WrongUse;
+use crate::cli::exit::{Failure, WrongUse};
 
 /// Largest number of processes that a list may name.
 const MOST: usize = 65_536;
@@ -95,7 +95,7 @@ pub(crate) fn kubernetes(env: &impl Fn(&str) -> Option<String>) -> Result<Schedu
     Ok(Scheduled { index, addresses, workers: None })
 }
 
-fn unreadable(name: &str, value: &str) -> WrongUse {
+fn unreadable(name: &str, value: &str) -> Failure {
     WrongUse(format!("could not read {name}=\"{value}\""))
 }
 
@@ -226,7 +226,10 @@ mod tests {
         ] {
             // The first of two values counts.
             let error = slurm(&env(&format!("{more} {STEP}"))).unwrap_err();
-            assert!(error.is::<WrongUse>() && error.to_string().contains(words), "{more}: {error}");
+            assert!(
+                matches!(error.downcast_ref(), Some(WrongUse(_))) && error.to_string().contains(words),
+                "{more}: {error}"
+            );
         }
         let error = slurm(&env("SLURM_PROCID=0")).unwrap_err().to_string();
         assert!(error.contains("SLURM_STEP_NUM_TASKS is not set; start dedup-job with srun"), "{error}");
@@ -244,7 +247,10 @@ mod tests {
             ("HOSTNAME=d-1 DEDUP_PROCESSES=two DEDUP_SERVICE=d", "could not read DEDUP_PROCESSES"),
         ] {
             let error = kubernetes(&env(wrong)).unwrap_err();
-            assert!(error.is::<WrongUse>() && error.to_string().contains(words), "{wrong}: {error}");
+            assert!(
+                matches!(error.downcast_ref(), Some(WrongUse(_))) && error.to_string().contains(words),
+                "{wrong}: {error}"
+            );
         }
     }
 }

@@ -90,7 +90,10 @@ mod tests {
                     Ok(token) => assert!(taken && token.0 == TOKEN, "{mode:o}"),
                     Err(error) => {
                         let words = format!("\"{file}\": other users may use it (mode {mode:o}): ");
-                        assert!(!taken && error.is::<WrongUse>(), "{mode:o}: {error}");
+                        assert!(
+                            !taken && matches!(error.downcast_ref(), Some(WrongUse(_))),
+                            "{mode:o}: {error}"
+                        );
                         assert!(error.to_string().contains(&words), "{mode:o}: {error}");
                     }
                 }

@@ -13,7 +13,8 @@ use cluster::{Store, Upload, has_hidden_part};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use super::requests::{AT_ONCE, each_at_once};
+use super::requests::AT_ONCE;
+use crate::corpus::at_once::each;
 use crate::corpus::output_layout::FOLDERS;
 
 /// Number of names in a range of a listing: a page of most services.
@@ -56,30 +57,16 @@ pub(crate) struct FileList(pub BTreeMap<String, OutputFile>);
 /// List in which the writers of a process note the files that they have finished.
 pub(super) type SharedFiles = Arc<Mutex<FileList>>;
 
-/// Returns a copy of what was noted so far.
-pub(super) fn noted(files: &SharedFiles) -> FileList {
-    files.lock().clone()
-}
-
-/// Difference between a file and the list.
+/// Difference between a file and the list: the name of the file, and what is wrong with it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Difference {
-    Missing { name: String },
-    Unexpected { name: String },
-    Length { name: String, listed: u64, found: u64 },
-    Contents { name: String },
+pub(crate) struct Difference {
+    pub name: String,
+    pub what: String,
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Difference::Missing { name } => write!(f, "\"{name}\" is missing"),
-            Difference::Unexpected { name } => write!(f, "\"{name}\" is there and not listed"),
-            Difference::Length { name, listed, found } => {
-                write!(f, "\"{name}\" has {found} bytes and not {listed}")
-            }
-            Difference::Contents { name } => write!(f, "\"{name}\" has other contents than were written"),
-        }
+        write!(f, "\"{}\" {}", self.name, self.what)
     }
 }
 
@@ -105,15 +92,16 @@ impl FileList {
     /// A file whose path has a hidden name (`_x`, `.x`) may exist without being listed: no reader takes it
     /// for part of the output.
     pub fn differences(&self, found: &BTreeMap<String, u64>) -> Vec<Difference> {
+        let differs = |name: &String, what| Difference { name: name.clone(), what };
         let listed = self.0.iter().filter_map(|(name, file)| match found.get(name) {
-            None => Some(Difference::Missing { name: name.clone() }),
-            Some(&found) if found != file.bytes => {
-                Some(Difference::Length { name: name.clone(), listed: file.bytes, found })
+            None => Some(differs(name, "is missing".to_owned())),
+            Some(found) if *found != file.bytes => {
+                Some(differs(name, format!("has {found} bytes and not {}", file.bytes)))
             }
             Some(_) => None,
         });
         let unlisted = found.keys().filter(|name| !self.0.contains_key(*name) && !has_hidden_part(name));
-        listed.chain(unlisted.map(|name| Difference::Unexpected { name: name.clone() })).collect()
+        listed.chain(unlisted.map(|name| differs(name, "is there and not listed".to_owned()))).collect()
     }
 
     /// Returns an error unless the files that were found are those of the list. `why` says what a difference
@@ -170,15 +158,11 @@ pub(super) fn found_in_ranges(
         }
         ranges.push((folder, after, None));
     }
-    let found = Mutex::new(BTreeMap::new());
-    each_at_once(AT_ONCE, &ranges, |(folder, after, until)| {
-        let folder = format!("{base}/{folder}");
-        let entries = store.everything_between(&folder, after.as_deref(), until.as_deref())?;
-        let files = entries.into_iter().map(|entry| (entry.path[base.len() + 1..].to_owned(), entry.bytes));
-        found.lock().extend(files);
-        Ok(())
+    let found = each(AT_ONCE, &ranges, |(folder, after, until)| {
+        Ok(store.everything_between(&format!("{base}/{folder}"), after.as_deref(), until.as_deref())?)
     })?;
-    Ok(found.into_inner())
+    let files = found.into_iter().flatten();
+    Ok(files.map(|entry| (entry.path[base.len() + 1..].to_owned(), entry.bytes)).collect())
 }
 
 #[cfg(test)]

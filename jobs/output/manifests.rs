@@ -5,10 +5,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::files::FileList;
-use crate::corpus::output_layout::FOLDERS;
 
 /// Name of the job manifest in a run's folder.
 pub(super) const JOB: &str = "job";
+
+/// Numbers of records written, to be compared with the number of records read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Written {
+    /// Number of records that are kept.
+    pub kept: u64,
+    /// Number of records that are removed.
+    pub removed: u64,
+    /// Number of records that could not be read.
+    pub rejected: u64,
+}
+
+impl Written {
+    /// Adds the numbers of others.
+    pub fn add(&mut self, other: Written) {
+        self.kept += other.kept;
+        self.removed += other.removed;
+        self.rejected += other.rejected;
+    }
+}
 
 /// Task manifest: what was written of a split. A run that resumes does not write the split again if it
 /// decides the same.
@@ -16,12 +35,8 @@ pub(super) const JOB: &str = "job";
 pub(crate) struct TaskManifest {
     /// Hash of what was decided for the documents of the split.
     pub decided: u64,
-    /// Number of records that are kept.
-    pub kept: u64,
-    /// Number of records that are removed.
-    pub removed: u64,
-    /// Number of records that could not be read.
-    pub rejected: u64,
+    #[serde(flatten)]
+    pub written: Written,
     /// Files of the split in the output.
     pub files: FileList,
 }
@@ -41,17 +56,6 @@ pub(crate) struct JobManifest {
     pub earlier: Earlier,
 }
 
-impl JobManifest {
-    /// Returns the folders of the output that have files, in the order in which they become visible.
-    pub fn folders(&self) -> impl Iterator<Item = &'static str> {
-        let has_files = |folder: &&str| {
-            let prefix = format!("{folder}/");
-            self.files.0.range(prefix.clone()..).next().is_some_and(|(name, _)| name.starts_with(&prefix))
-        };
-        FOLDERS.into_iter().filter(has_files)
-    }
-}
-
 /// Content of the folders of an earlier output at the moment when a job is decided.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Earlier {
@@ -62,11 +66,4 @@ pub(crate) struct Earlier {
     /// BLAKE3 hash of the `_SUCCESS` that the job replaces, in hexadecimal.
     #[serde(default)]
     pub success: Option<String>,
-}
-
-impl Earlier {
-    /// Returns the tag that the file of that name had, if the job replaces one.
-    pub fn tag(&self, name: &str) -> Option<&str> {
-        self.replaced.get(name).map(String::as_str)
-    }
 }

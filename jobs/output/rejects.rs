@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use anyhow::{Result, bail};
-use datasets::{LineNumbers, PartOutput, Reading};
-use operators::{DocBatch, Reject};
+use datasets::{LineNumbers, Reading};
+use operators::{DocBatch, DocId, Reject};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
@@ -62,13 +62,16 @@ impl Rejects {
 
     /// Returns an error if there are more rejects than the user allows.
     pub fn check(&self, max: Option<u64>, plan: &Plan, reading: &Reading) -> Result<()> {
-        let count = self.count();
-        match (max, self.first.clone()) {
-            (Some(max), Some(mut first)) if count > max => {
+        let Some(max) = max else { return Ok(()) };
+        match (self.count(), self.first.clone()) {
+            (count, Some(mut first)) if count > max => {
                 if !self.numbered {
                     LineNumbering::new(plan, reading).number(&mut first)?;
                 }
-                bail!(too_many(count, max, &first))
+                let Reject { path, offset, reason, .. } = first;
+                bail!(Guarded(format!(
+                    "{count} records were rejected, more than --max-rejects {max}; the first: \"{path}\" at {offset}: {reason}"
+                )))
             }
             _ => Ok(()),
         }
@@ -83,25 +86,35 @@ impl Rejects {
         plan: &Plan,
         reading: &Reading,
     ) -> Result<()> {
-        let (mut table, mut lines) = (RejectsTable::new(folder, part), LineNumbering::new(plan, reading));
+        if self.by_split.is_empty() {
+            return Ok(());
+        }
+        let mut file = folder.file(&format!("rejects/part-{part:05}.jsonl"))?;
+        let (mut lines, mut records) = (LineNumbering::new(plan, reading), 0);
         for &split in self.by_split.keys() {
             outputs.open_rejects(split)?.read(|mut reject| {
                 if !self.numbered {
                     lines.number(&mut reject)?;
                 }
-                table.push(&reject)
+                let Reject { doc: place, path: uri, offset, reason, head } = reject;
+                let mut line = serde_json::to_vec(&RejectLine { uri, offset, reason, head, place })?;
+                line.push(b'\n');
+                records += 1;
+                Ok(file.write_all(&line)?)
             })?;
         }
-        table.finish()
+        Ok(file.finish(records)?)
     }
 }
 
-/// Returns the error of a run that stops because of its rejects.
-fn too_many(count: u64, max: u64, first: &Reject) -> Guarded {
-    Guarded(format!(
-        "{count} records were rejected, more than --max-rejects {max}; the first: \"{}\" at {}: {}",
-        first.path, first.offset, first.reason
-    ))
+/// Line of `rejects/`.
+#[derive(Deserialize, Serialize)]
+pub(crate) struct RejectLine {
+    pub uri: String,
+    pub offset: u64,
+    pub reason: String,
+    pub head: String,
+    pub place: DocId,
 }
 
 /// Writer of the rejects of a split into a map output, so that none is held. The map output is made with the
@@ -147,7 +160,7 @@ pub(crate) struct RejectLimit<'a> {
     max: Option<u64>,
     plan: &'a Plan,
     reading: &'a Reading,
-    so_far: Mutex<(u64, Option<Reject>)>,
+    so_far: Mutex<Rejects>,
 }
 
 impl<'a> RejectLimit<'a> {
@@ -156,23 +169,17 @@ impl<'a> RejectLimit<'a> {
         RejectLimit { max, plan, reading, so_far: Mutex::default() }
     }
 
-    /// Counts `new` more rejects, of which `first` is the first.
+    /// Counts more rejects. Cost: goes through the counts of all splits with rejects if there is a limit.
     ///
     /// # Errors
     /// [`Guarded`] when there are now more than allowed.
-    pub fn count(&self, new: u64, first: Option<&Reject>) -> Result<()> {
-        let (Some(max), Some(reject)) = (self.max, first) else { return Ok(()) };
-        let mut so_far = self.so_far.lock();
-        let (count, first) = &mut *so_far;
-        *count += new;
-        let earlier = first.take().filter(|first| first.doc < reject.doc);
-        let first = first.insert(earlier.unwrap_or_else(|| reject.clone()));
-        if *count > max {
-            let mut first = first.clone();
-            LineNumbering::new(self.plan, self.reading).number(&mut first)?;
-            bail!(too_many(*count, max, &first))
+    pub fn count(&self, more: &Rejects) -> Result<()> {
+        if self.max.is_none() || more.first.is_none() {
+            return Ok(());
         }
-        Ok(())
+        let mut so_far = self.so_far.lock();
+        so_far.join(more.clone());
+        so_far.check(self.max, self.plan, self.reading)
     }
 }
 
@@ -217,45 +224,5 @@ impl<'a> LineNumbering<'a> {
             Err(error) if !error.is_data() => Err(error.into()),
             numbers => Ok(numbers.ok().flatten()),
         }
-    }
-}
-
-/// Part of `rejects/`, which is made with the first record.
-struct RejectsTable<'a> {
-    folder: &'a OutputFolder,
-    part: u32,
-    file: Option<Box<dyn PartOutput>>,
-    lines: u64,
-}
-
-#[derive(Serialize)]
-struct RejectedLine<'a> {
-    uri: &'a str,
-    offset: u64,
-    reason: &'a str,
-    head: &'a str,
-    place: u64,
-}
-
-impl<'a> RejectsTable<'a> {
-    fn new(folder: &'a OutputFolder, part: u32) -> Self {
-        RejectsTable { folder, part, file: None, lines: 0 }
-    }
-
-    fn push(&mut self, reject: &Reject) -> Result<()> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            none => none.insert(self.folder.file(&format!("rejects/part-{:05}.jsonl", self.part))?),
-        };
-        let Reject { path, offset, reason, head, doc } = reject;
-        let mut line =
-            serde_json::to_vec(&RejectedLine { uri: path, offset: *offset, reason, head, place: doc.0 })?;
-        line.push(b'\n');
-        self.lines += 1;
-        Ok(file.write_all(&line)?)
-    }
-
-    fn finish(self) -> Result<()> {
-        Ok(self.file.map_or(Ok(()), |file| file.finish(self.lines))?)
     }
 }

@@ -1,10 +1,7 @@
 //! Requests to a store that several files of this room make: small files as a whole, hashes, many at a time.
 
 use std::io::{Read, Write};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
 
-use anyhow::{Result, anyhow};
 use cluster::{BlobReader, Store};
 
 /// Number of requests that are on their way at a time. In a test they come one after the other, so that each
@@ -48,29 +45,4 @@ pub(crate) fn hash(store: &dyn Store, path: &str) -> Result<String, cluster::Err
 /// Returns the BLAKE3 hash of `bytes`, in hexadecimal.
 pub(super) fn hash_of(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
-}
-
-/// Calls `work` for each of `items`, up to `at_once` at a time, until one call fails.
-pub(crate) fn each_at_once<T: Sync>(
-    at_once: usize,
-    items: &[T],
-    work: impl Fn(&T) -> Result<()> + Sync,
-) -> Result<()> {
-    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let each = || -> Result<()> {
-        while !failed.load(Ordering::Relaxed) {
-            let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
-            work(item).inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
-        }
-        Ok(())
-    };
-    if at_once == 1 {
-        return each();
-    }
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..at_once.min(items.len())).map(|_| scope.spawn(each)).collect();
-        threads.into_iter().try_for_each(|thread| {
-            thread.join().map_err(|_| anyhow!("a thread that talked to the store panicked"))?
-        })
-    })
 }

@@ -1,5 +1,7 @@
 //! The rejected records of one split, as they are read from its map output.
 
+use std::collections::VecDeque;
+
 use anyhow::Result;
 use operators::{DocId, Reject};
 use xxhash_rust::xxh3::xxh3_64;
@@ -13,24 +15,20 @@ pub(crate) struct SplitRejects {
     next_frame: usize,
     file: Vec<u8>,
     bytes: Vec<u8>,
-    /// Positions of the records of the frame that was read last. Those before `next_position` are passed.
-    positions: Vec<DocId>,
-    next_position: usize,
+    /// Positions of the records of the frame that was read last, without those that are passed.
+    positions: VecDeque<DocId>,
 }
 
 impl MapOutputs {
     /// Returns the rejected records of a split, whose map output must be finished.
     pub fn open_rejects(&self, split: u32) -> Result<SplitRejects> {
-        Ok(SplitRejects::of(self.reject_frames(split)?))
+        let output = self.reject_frames(split)?;
+        let (file, bytes, positions) = (Vec::new(), Vec::new(), VecDeque::new());
+        Ok(SplitRejects { output, next_frame: 0, file, bytes, positions })
     }
 }
 
 impl SplitRejects {
-    fn of(output: MapOutput) -> Self {
-        let (file, bytes, positions) = (Vec::new(), Vec::new(), Vec::new());
-        SplitRejects { output, next_frame: 0, file, bytes, positions, next_position: 0 }
-    }
-
     /// Calls `each` with every record, until it fails.
     pub fn read(mut self, mut each: impl FnMut(Reject) -> Result<()>) -> Result<()> {
         while self.frame(&mut each)? {}
@@ -40,12 +38,10 @@ impl SplitRejects {
     /// Returns whether the record at `doc` is rejected, and passes it if so. Must be called in ascending
     /// order, from the first record of the split on.
     pub fn pass(&mut self, doc: DocId) -> Result<bool> {
-        while self.positions.last().is_none_or(|&last| last < doc) {
-            let mut positions = std::mem::take(&mut self.positions);
-            positions.clear();
-            self.next_position = 0;
+        while self.positions.back().is_none_or(|&last| last < doc) {
+            let mut positions = VecDeque::new();
             let more = self.frame(|reject| {
-                positions.push(reject.doc);
+                positions.push_back(reject.doc);
                 Ok(())
             })?;
             self.positions = positions;
@@ -54,11 +50,11 @@ impl SplitRejects {
             }
         }
         // The caller may leave out records.
-        while self.positions.get(self.next_position).is_some_and(|&position| position < doc) {
-            self.next_position += 1;
+        while self.positions.front().is_some_and(|&position| position < doc) {
+            self.positions.pop_front();
         }
-        let found = self.positions.get(self.next_position) == Some(&doc);
-        self.next_position += usize::from(found);
+        let found = self.positions.front() == Some(&doc);
+        self.positions.drain(..usize::from(found));
         Ok(found)
     }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::Duration;
 
 use cluster::InputFile;
 use operators::search::PassLoad;
@@ -31,8 +30,8 @@ pub(crate) struct Summary {
     pub blocks: Vec<BlockSkew>,
     /// Up to 20 pairs, from all over the corpus.
     pub sample_pairs: Vec<SamplePair>,
-    /// Time that each part of the run took.
-    pub seconds: Clock,
+    /// Seconds that each part of the run took.
+    pub seconds: BTreeMap<&'static str, f64>,
     /// Stages of the run, without the commit, which is not done when this is written.
     pub stages: Vec<StageRow>,
     pub input: Vec<InputEntry>,
@@ -47,7 +46,7 @@ pub(crate) struct InputEntry {
 
 impl InputEntry {
     pub fn of(file: &InputFile) -> Self {
-        InputEntry { uri: format!("{}{}", file.store.prefix(), file.path), bytes: file.bytes }
+        InputEntry { uri: file.full_path(), bytes: file.bytes }
     }
 }
 
@@ -150,80 +149,37 @@ impl Counters {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (counters, process) = (&self.counters, &self.process);
-        let groups: [(&str, &[(&str, u64)]); 5] = [
-            (
-                "Input",
-                &[
-                    ("Files", counters.input_files),
-                    ("Bytes", counters.input_bytes),
-                    ("Splits", counters.splits),
-                    ("Records read", counters.records_read),
-                    ("Bytes of text", counters.text_bytes),
-                    ("Documents with illegal bytes replaced", counters.replaced),
-                ],
-            ),
-            (
-                "Search",
-                &[
-                    ("Distinct documents", counters.distinct),
-                    ("Candidates", counters.candidates),
-                    ("Pairs", counters.pairs),
-                    ("Clusters", counters.clusters),
-                    ("Documents of the largest", counters.largest_cluster),
-                ],
-            ),
-            (
-                "Comparisons",
-                &[
-                    ("By similarity", counters.comparisons.unwrap_or(0)),
-                    ("By a block", counters.block_comparisons.unwrap_or(0)),
-                ],
-            ),
-            (
-                "Output",
-                &[
-                    ("Kept", counters.kept),
-                    ("Removed", counters.removed),
-                    ("  identical to a kept one", counters.removed_identical),
-                    ("  similar to a kept one", counters.removed_similar),
-                    ("  tied by a chain", counters.removed_chain),
-                    ("Rejected", counters.rejected),
-                ],
-            ),
-            (
-                "Process",
-                &[
-                    ("CPU milliseconds", process.cpu_milliseconds),
-                    ("Peak bytes of memory", process.peak_memory_bytes),
-                    ("Bytes spilled to disk", process.spilled_bytes),
-                ],
-            ),
+        let values = [
+            ("Input", "Files", counters.input_files),
+            ("Input", "Bytes", counters.input_bytes),
+            ("Input", "Splits", counters.splits),
+            ("Input", "Records read", counters.records_read),
+            ("Input", "Bytes of text", counters.text_bytes),
+            ("Input", "Documents with illegal bytes replaced", counters.replaced),
+            ("Search", "Distinct documents", counters.distinct),
+            ("Search", "Candidates", counters.candidates),
+            ("Search", "Pairs", counters.pairs),
+            ("Search", "Clusters", counters.clusters),
+            ("Search", "Documents of the largest", counters.largest_cluster),
+            ("Comparisons", "By similarity", counters.comparisons.unwrap_or(0)),
+            ("Comparisons", "By a block", counters.block_comparisons.unwrap_or(0)),
+            ("Output", "Kept", counters.kept),
+            ("Output", "Removed", counters.removed),
+            ("Output", "  identical to a kept one", counters.removed_identical),
+            ("Output", "  similar to a kept one", counters.removed_similar),
+            ("Output", "  tied by a chain", counters.removed_chain),
+            ("Output", "Rejected", counters.rejected),
+            ("Process", "CPU milliseconds", process.cpu_milliseconds),
+            ("Process", "Peak bytes of memory", process.peak_memory_bytes),
+            ("Process", "Bytes spilled to disk", process.spilled_bytes),
         ];
         f.write_str("Counters")?;
         // Few methods count comparisons.
-        let shown = groups.into_iter().filter(|(_, values)| values.iter().any(|value| value.1 > 0));
-        for (group, values) in shown {
-            write!(f, "\n    {group}")?;
-            for (name, value) in values {
-                write!(f, "\n        {name}={value}")?;
-            }
+        let groups = values.chunk_by(|a, b| a.0 == b.0);
+        for group in groups.filter(|group| group.iter().any(|value| value.2 > 0)) {
+            write!(f, "\n    {}", group[0].0)?;
+            group.iter().try_for_each(|(_, name, value)| write!(f, "\n        {name}={value}"))?;
         }
         Ok(())
-    }
-}
-
-/// Seconds that each part of the run took.
-#[derive(Debug, Default, Serialize)]
-pub(crate) struct Clock(BTreeMap<&'static str, f64>);
-
-impl Clock {
-    /// Adds a part.
-    pub fn add(&mut self, name: &'static str, took: Duration) {
-        self.0.insert(name, (took.as_secs_f64() * 1e3).round() / 1e3);
-    }
-
-    /// Returns all parts.
-    pub fn seconds(self) -> BTreeMap<&'static str, f64> {
-        self.0
     }
 }

@@ -40,7 +40,19 @@ pub(crate) fn write_pairs<'a>(
     distance: impl Fn(&Pair) -> Option<u32>,
     name: impl Fn(DocId) -> &'a str,
 ) -> Result<u64> {
-    let mut table = TableWriter::new(folder, "pairs");
+    let mut table = TableWriter::new(folder, "pairs", |rows: &[WrittenPair]| {
+        let similarity = rows.iter().map(|row| row.similarity.map(Similarity::as_f64));
+        let identical = rows.iter().map(|row| Some(row.identical));
+        vec![
+            ("a", strings(rows.iter().map(|row| Some(row.a))), false),
+            ("b", strings(rows.iter().map(|row| Some(row.b))), false),
+            ("hamming", Arc::new(UInt32Array::from_iter(rows.iter().map(|row| row.hamming))), true),
+            ("similarity", Arc::new(Float64Array::from_iter(similarity)), true),
+            ("identical", Arc::new(BooleanArray::from_iter(identical)), false),
+            ("a_place", places(rows.iter().map(|row| row.places.0)), false),
+            ("b_place", places(rows.iter().map(|row| row.places.1)), false),
+        ]
+    });
     let same = measured.then_some(Similarity::ONE);
     let mut row = |pair: Pair, similarity: Option<Similarity>, identical: bool| {
         let (a, b) = (name(pair.low), name(pair.high));
@@ -83,71 +95,13 @@ pub(crate) fn write_clusters(
     names: &DocIds,
     measured: bool,
 ) -> Result<()> {
-    let mut table = TableWriter::new(folder, "clusters");
-    for member in members {
-        table.push(WrittenMember { member, names, measured })?;
-    }
-    table.finish()?;
-    Ok(())
-}
-
-/// Writes `labels/`; returns the number of rows.
-pub(crate) fn write_labels<'a>(
-    folder: &OutputFolder,
-    rows: impl Iterator<Item = LabelRow<'a>>,
-) -> Result<u64> {
-    let mut table = TableWriter::new(folder, "labels");
-    for row in rows {
-        table.push(row)?;
-    }
-    table.finish()
-}
-
-/// Row of a table.
-trait TableRow: Sized {
-    /// Turns rows into columns, each with its name and whether a value may be missing.
-    fn columns(rows: &[Self]) -> Vec<(&'static str, ArrayRef, bool)>;
-}
-
-struct WrittenPair<'a> {
-    a: &'a str,
-    b: &'a str,
-    hamming: Option<u32>,
-    similarity: Option<Similarity>,
-    identical: bool,
-    places: (DocId, DocId),
-}
-
-impl TableRow for WrittenPair<'_> {
-    fn columns(rows: &[Self]) -> Vec<(&'static str, ArrayRef, bool)> {
-        let similarity = rows.iter().map(|row| row.similarity.map(Similarity::as_f64));
-        let identical = rows.iter().map(|row| Some(row.identical));
-        vec![
-            ("a", strings(rows.iter().map(|row| Some(row.a))), false),
-            ("b", strings(rows.iter().map(|row| Some(row.b))), false),
-            ("hamming", Arc::new(UInt32Array::from_iter(rows.iter().map(|row| row.hamming))), true),
-            ("similarity", Arc::new(Float64Array::from_iter(similarity)), true),
-            ("identical", Arc::new(BooleanArray::from_iter(identical)), false),
-            ("a_place", places(rows.iter().map(|row| row.places.0)), false),
-            ("b_place", places(rows.iter().map(|row| row.places.1)), false),
-        ]
-    }
-}
-
-struct WrittenMember<'a> {
-    member: &'a Member,
-    names: &'a DocIds,
-    measured: bool,
-}
-
-impl TableRow for WrittenMember<'_> {
-    fn columns(rows: &[Self]) -> Vec<(&'static str, ArrayRef, bool)> {
-        let removals = || rows.iter().map(|row| row.member.removed);
+    let columns = |rows: &[&Member]| {
+        let removals = || rows.iter().map(|row| row.removed);
         let kept = removals().map(|removed| Some(removed.is_none()));
-        let similarity = rows.iter().map(|row| similarity(row.member.removed?.tie, row.measured));
-        let characters = rows.iter().map(|row| row.names.chars(row.member.doc));
+        let similarity = removals().map(|removed| similarity(removed?.tie, measured));
+        let characters = rows.iter().map(|row| names.chars(row.doc));
         let name = |doc: fn(&Member) -> Option<DocId>| {
-            strings(rows.iter().map(move |row| doc(row.member).map(|doc| row.names.id(doc))))
+            strings(rows.iter().map(move |row| doc(row).map(|doc| names.id(doc))))
         };
         vec![
             ("id", name(|member| Some(member.doc)), false),
@@ -157,9 +111,42 @@ impl TableRow for WrittenMember<'_> {
             ("similarity", Arc::new(Float64Array::from_iter(similarity)), true),
             ("reason", strings(removals().map(|removed| Some(reason(removed?.tie)))), true),
             ("characters", Arc::new(UInt64Array::from_iter_values(characters)), false),
-            ("place", places(rows.iter().map(|row| row.member.doc)), false),
+            ("place", places(rows.iter().map(|row| row.doc)), false),
         ]
-    }
+    };
+    let mut table = TableWriter::new(folder, "clusters", columns);
+    members.iter().try_for_each(|member| table.push(member))?;
+    table.finish()?;
+    Ok(())
+}
+
+/// Writes `labels/`; returns the number of rows.
+pub(crate) fn write_labels<'a>(
+    folder: &OutputFolder,
+    mut rows: impl Iterator<Item = LabelRow<'a>>,
+) -> Result<u64> {
+    let mut table = TableWriter::new(folder, "labels", |rows: &[LabelRow]| {
+        let mut columns = vec![
+            ("id", strings(rows.iter().map(|row| Some(row.id))), false),
+            ("label", strings(rows.iter().map(|row| Some(row.label))), false),
+        ];
+        for (at, measure) in Measure::ALL.into_iter().enumerate() {
+            columns.push((measure.name(), strings(rows.iter().map(|row| Some(row.nearest[at]))), false));
+        }
+        columns
+    });
+    rows.try_for_each(|row| table.push(row))?;
+    table.finish()
+}
+
+/// Row of `pairs/`, as it is written.
+struct WrittenPair<'a> {
+    a: &'a str,
+    b: &'a str,
+    hamming: Option<u32>,
+    similarity: Option<Similarity>,
+    identical: bool,
+    places: (DocId, DocId),
 }
 
 fn strings<'a>(values: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
@@ -178,23 +165,15 @@ pub(crate) struct LabelRow<'a> {
     pub nearest: [&'a str; Measure::ALL.len()],
 }
 
-impl TableRow for LabelRow<'_> {
-    fn columns(rows: &[Self]) -> Vec<(&'static str, ArrayRef, bool)> {
-        let mut columns = vec![
-            ("id", strings(rows.iter().map(|row| Some(row.id))), false),
-            ("label", strings(rows.iter().map(|row| Some(row.label))), false),
-        ];
-        for (at, measure) in Measure::ALL.into_iter().enumerate() {
-            columns.push((measure.name(), strings(rows.iter().map(|row| Some(row.nearest[at]))), false));
-        }
-        columns
-    }
-}
+/// Column of a table: its name, its values, and whether a value may be missing.
+type TableColumn = (&'static str, ArrayRef, bool);
 
 /// Table that is being written, in parts. A table without rows has one part without rows.
-struct TableWriter<'a, R> {
+struct TableWriter<'a, R, C> {
     folder: &'a OutputFolder,
     name: &'static str,
+    /// Turns rows into columns.
+    columns: C,
     rows: Vec<R>,
     part: Option<ArrowWriter<Box<dyn PartOutput>>>,
     part_rows: usize,
@@ -202,9 +181,9 @@ struct TableWriter<'a, R> {
     total: u64,
 }
 
-impl<'a, R: TableRow> TableWriter<'a, R> {
-    fn new(folder: &'a OutputFolder, name: &'static str) -> Self {
-        TableWriter { folder, name, rows: Vec::new(), part: None, part_rows: 0, parts: 0, total: 0 }
+impl<'a, R, C: Fn(&[R]) -> Vec<TableColumn>> TableWriter<'a, R, C> {
+    fn new(folder: &'a OutputFolder, name: &'static str, columns: C) -> Self {
+        TableWriter { folder, name, columns, rows: Vec::new(), part: None, part_rows: 0, parts: 0, total: 0 }
     }
 
     fn push(&mut self, row: R) -> Result<()> {
@@ -213,7 +192,7 @@ impl<'a, R: TableRow> TableWriter<'a, R> {
     }
 
     fn flush(&mut self) -> Result<()> {
-        let batch = RecordBatch::try_from_iter_with_nullable(R::columns(&self.rows))?;
+        let batch = RecordBatch::try_from_iter_with_nullable((self.columns)(&self.rows))?;
         let mut part = match self.part.take() {
             Some(part) => part,
             None => {

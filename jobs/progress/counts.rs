@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::events::{Event, Events};
 use super::stage::Stage;
 use super::stages::{StageCounts, StageRow, StageTotals, WorkerTotals, merge};
-use super::stragglers::{AtHand, Slow, WorkerState, median, slow};
+use super::stragglers::{AtHand, WorkerState, median, slow};
 use crate::cli::terminal::say;
 
 /// Counts of all workers of this process.
@@ -37,10 +37,7 @@ pub(super) struct Outlets {
 }
 
 /// The stages that have begun, and the workers in them. Never locked while the counts of a worker are locked.
-#[derive(Default)]
-pub(super) struct Board {
-    pub(super) stages: [Span; Stage::ALL.len()],
-}
+pub(super) type Board = [Span; Stage::ALL.len()];
 
 /// Span of a stage, from the first worker that enters it to the last that leaves it.
 #[derive(Default)]
@@ -96,7 +93,7 @@ impl Progress {
         let workers = self.workers.lock();
         let of_worker = |(&number, own): (&usize, &Arc<Mutex<WorkerCounts>>)| {
             let own = own.lock();
-            let spans = board.stages.iter().zip(own.tallies);
+            let spans = board.iter().zip(own.tallies);
             let taken_part = Stage::ALL.into_iter().zip(spans).filter(|(_, (_, tally))| tally.entered);
             let totals = taken_part.map(|(stage, (span, tally))| StageTotals {
                 stage,
@@ -111,7 +108,7 @@ impl Progress {
     /// Returns the last stage that was begun, how long ago that was, and what was done in it.
     pub(super) fn now(&self) -> (Stage, Duration, StageCounts) {
         let board = self.board.lock();
-        let begun = Stage::ALL.into_iter().zip(&board.stages).rfind(|(_, span)| span.first.is_some());
+        let begun = Stage::ALL.into_iter().zip(board.iter()).rfind(|(_, span)| span.first.is_some());
         let Some((stage, span)) = begun else { return Default::default() };
         let first = span.first.map_or(Duration::ZERO, |first| first.elapsed());
         drop(board);
@@ -124,13 +121,7 @@ impl Progress {
         let now = Instant::now();
         let states: Vec<WorkerState> =
             self.workers.lock().iter().map(|(&number, own)| own.lock().state(number, now)).collect();
-        let named: Vec<Slow> = Stage::ALL
-            .into_iter()
-            .flat_map(|stage| {
-                slow(stage, &states, || median(&self.board.lock().stages[stage as usize].splits))
-            })
-            .collect();
-        for slow in named {
+        for slow in slow(&states, |stage| median(&self.board.lock()[stage as usize].splits)) {
             if let Some(own) = self.workers.lock().get(&slow.worker)
                 && let Some(hand) = &mut own.lock().at_hand
                 && hand.split == slow.at_hand.split
@@ -139,7 +130,7 @@ impl Progress {
             }
             self.slow.fetch_add(1, Ordering::Relaxed);
             self.tell(&Event::SlowWorker {
-                stage: slow.stage,
+                stage: slow.at_hand.stage,
                 worker: slow.worker,
                 split: slow.at_hand.split,
                 file: &slow.at_hand.file,
@@ -172,12 +163,12 @@ impl Progress {
         let now = Instant::now();
         let mut board = self.board.lock();
         if from != Stage::Start {
-            let left = &mut board.stages[from as usize];
+            let left = &mut board[from as usize];
             left.inside -= 1;
             left.last = Some(now);
         }
         if to != Stage::Start {
-            let entered = &mut board.stages[to as usize];
+            let entered = &mut board[to as usize];
             entered.inside += 1;
             if entered.first.is_none() {
                 entered.first = Some(now);
@@ -190,18 +181,18 @@ impl Progress {
     /// Tells of stages that are finished: nobody is in the stage and a later one has begun. A worker goes on
     /// to the next stage when all are through, and the main thread does when all have ended.
     fn tell_finished(&self, board: &mut Board) {
-        let last = board.stages.iter().rposition(|span| span.first.is_some());
+        let last = board.iter().rposition(|span| span.first.is_some());
         self.tell_finished_before(board, last.unwrap_or(0));
     }
 
     /// Tells of finished stages before `end`, the first stage that may go on.
     pub(super) fn tell_finished_before(&self, board: &mut Board, end: usize) {
         let ended = |span: &Span| span.first.is_some() && span.inside == 0 && !span.told;
-        if !board.stages[..end].iter().any(ended) {
+        if !board[..end].iter().any(ended) {
             return;
         }
         let totals = self.totals_of(board);
-        for (stage, span) in Stage::ALL.into_iter().zip(&mut board.stages).take(end) {
+        for (stage, span) in Stage::ALL.into_iter().zip(board.iter_mut()).take(end) {
             if ended(span) {
                 span.told = true;
                 if let Some(totals) = totals.iter().find(|totals| totals.stage == stage) {
@@ -225,7 +216,7 @@ impl WorkerCounts {
     fn state(&self, worker: usize, now: Instant) -> WorkerState {
         let at_hand = self.at_hand.as_ref().filter(|hand| !hand.named).map(|hand| {
             let taken = now.saturating_duration_since(hand.since);
-            (hand.stage, AtHand { split: hand.split, file: hand.file.clone(), taken })
+            AtHand { stage: hand.stage, split: hand.split, file: hand.file.clone(), taken }
         });
         let still = self.moved.map(|moved| now.saturating_duration_since(moved));
         WorkerState { worker, still, at_hand }
@@ -267,7 +258,7 @@ mod tests {
         let hand = Hand { stage: Stage::Map, split: 12, file: "in/part".to_owned(), since, named: false };
         progress.workers.lock()[&3].lock().at_hand = Some(hand);
         progress.name_slow();
-        progress.board.lock().stages[Stage::Map as usize].splits = vec![Duration::from_secs(20)];
+        progress.board.lock()[Stage::Map as usize].splits = vec![Duration::from_secs(20)];
         progress.name_slow();
         progress.name_slow();
         let told = std::fs::read_to_string(&path).unwrap();

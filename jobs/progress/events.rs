@@ -13,52 +13,33 @@ use serde_json::Value;
 use super::stage::Stage;
 use super::stages::StageRow;
 
+/// Job whose progress is shown, as it is known before it runs.
+#[derive(Serialize)]
+pub(crate) struct Watched<'a> {
+    pub version: &'a str,
+    /// Name of the job.
+    pub job: &'a str,
+    pub output: &'a str,
+    /// Number of this process in the job. Each process but 0 writes files of its own.
+    pub process: usize,
+    pub configuration: &'a Value,
+    pub input_files: u64,
+    pub input_bytes: u64,
+    pub splits: u64,
+}
+
 /// Event of a job (docs/formats.md).
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(super) enum Event<'a> {
-    JobStarted {
-        version: &'a str,
-        job: &'a str,
-        output: &'a str,
-        process: usize,
-        configuration: &'a Value,
-        input_files: u64,
-        input_bytes: u64,
-        splits: u64,
-    },
-    StageStarted {
-        stage: Stage,
-    },
+    JobStarted(&'a Watched<'a>),
+    StageStarted { stage: Stage },
     StageFinished(StageRow),
-    SplitFinished {
-        stage: Stage,
-        split: u32,
-        worker: usize,
-        records: u64,
-        bytes: u64,
-        seconds: f64,
-    },
-    SlowWorker {
-        stage: Stage,
-        worker: usize,
-        split: u32,
-        file: &'a str,
-        message: &'a str,
-    },
-    Warning {
-        message: &'a str,
-    },
-    JobFinished {
-        seconds: f64,
-        cpu_seconds: f64,
-        peak_memory_bytes: u64,
-    },
-    JobFailed {
-        seconds: f64,
-        exit_code: u8,
-        error: &'a str,
-    },
+    SplitFinished { stage: Stage, split: u32, worker: usize, records: u64, bytes: u64, seconds: f64 },
+    SlowWorker { stage: Stage, worker: usize, split: u32, file: &'a str, message: &'a str },
+    Warning { message: &'a str },
+    JobFinished { seconds: f64, cpu_seconds: f64, peak_memory_bytes: u64 },
+    JobFailed { seconds: f64, exit_code: u8, error: &'a str },
 }
 
 #[derive(Serialize)]
@@ -102,7 +83,7 @@ impl Events {
     pub fn tell(&self, event: &Event) -> Result<()> {
         let mut open = self.file.lock();
         let Some(file) = open.as_mut() else { return Ok(()) };
-        // The time is taken under the so that the times of lines ascend.
+        // The time is taken under the lock so that the times of lines ascend.
         let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
         let line = serde_json::to_string(&EventLine { time, event })? + "\n";
         let written = file.write_all(line.as_bytes());

@@ -15,8 +15,9 @@ pub(crate) mod usage;
 mod watch;
 
 pub(crate) use self::counts::Progress;
+pub(crate) use self::events::Watched;
 pub(crate) use self::stage::Stage;
-pub(crate) use self::stage_timer::StageTimer;
-pub(crate) use self::stages::{StageRow, StageTable, StageTotals, merge};
+pub(crate) use self::stage_timer::{StageTimer, thread_cpu};
+pub(crate) use self::stages::{StageRow, StageTable, StageTotals, merge, seconds};
 pub use self::watch::ProgressOptions;
-pub(crate) use self::watch::{Watch, Watched};
+pub(crate) use self::watch::watch;

@@ -38,21 +38,14 @@ impl Stage {
         Stage::Commit,
     ];
 
+    /// Names of all stages, in the same order.
+    const NAMES: [&str; 12] = [
+        "start", "census", "count", "read", "map", "compare", "verify", "resolve", "write", "pack", "unpack",
+        "commit",
+    ];
+
     /// Returns the name of the stage for people and machines.
     pub fn name(self) -> &'static str {
-        match self {
-            Stage::Start => "start",
-            Stage::Census => "census",
-            Stage::Count => "count",
-            Stage::Read => "read",
-            Stage::Map => "map",
-            Stage::Compare => "compare",
-            Stage::Verify => "verify",
-            Stage::Resolve => "resolve",
-            Stage::Write => "write",
-            Stage::Pack => "pack",
-            Stage::Unpack => "unpack",
-            Stage::Commit => "commit",
-        }
+        Self::NAMES[self as usize]
     }
 }

@@ -84,7 +84,7 @@ impl StageTimer<'_> {
         };
         if result.is_ok() {
             let took = since.elapsed();
-            self.progress.board.lock().stages[stage as usize].splits.push(took);
+            self.progress.board.lock()[stage as usize].splits.push(took);
             let seconds = seconds(took);
             let worker = self.number;
             self.progress.tell(&Event::SplitFinished {
@@ -125,6 +125,7 @@ impl Drop for StageTimer<'_> {
     }
 }
 
-fn thread_cpu() -> Duration {
+/// Returns the CPU time of this thread so far.
+pub(crate) fn thread_cpu() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }

@@ -124,7 +124,7 @@ impl StageRow {
 }
 
 /// Returns a time in seconds, rounded to thousandths.
-pub(super) fn seconds(time: Duration) -> f64 {
+pub(crate) fn seconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e3).round() / 1e3
 }
 

@@ -19,12 +19,13 @@ pub(super) struct WorkerState {
     /// Time since it last counted something; `None` if it never has.
     pub still: Option<Duration>,
     /// Split at hand; `None` also if the worker was already named for it.
-    pub at_hand: Option<(Stage, AtHand)>,
+    pub at_hand: Option<AtHand>,
 }
 
 /// Split that a worker is at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AtHand {
+    pub stage: Stage,
     pub split: u32,
     /// First file of the split.
     pub file: String,
@@ -35,7 +36,6 @@ pub(super) struct AtHand {
 /// Slow worker that is to be named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Slow {
-    pub stage: Stage,
     pub worker: usize,
     pub at_hand: AtHand,
     why: SlowReason,
@@ -50,10 +50,10 @@ enum SlowReason {
     Still(Duration),
 }
 
-/// Returns the slow workers among those that have a split of this stage at hand.
+/// Returns the slow workers among those that have a split at hand.
 ///
-/// `median` returns the median time of the finished splits of the stage, if there are any. It is called only
-/// when a split is late.
+/// `median` returns the median time of the finished splits of a stage, if there are any. It is called only for
+/// a split that is late.
 ///
 /// ```text
 /// finished splits took 25 s (median)
@@ -61,25 +61,15 @@ enum SlowReason {
 /// worker 1    split 8 for 70 s, last count 65 s ago    slow: nothing for 60 s, while others count
 /// worker 2    split 9 for 25 s, last count 1 s ago     not slow: less than 30 s
 /// ```
-pub(super) fn slow(
-    stage: Stage,
-    workers: &[WorkerState],
-    median: impl FnOnce() -> Option<Duration>,
-) -> Vec<Slow> {
-    let at_hand = |state: &WorkerState| {
-        state.at_hand.as_ref().filter(|at_hand| at_hand.0 == stage).map(|of| of.1.clone())
-    };
-    let late = |state: &WorkerState| at_hand(state).is_some_and(|at_hand| at_hand.taken > LEAST);
-    let others = if workers.iter().any(late) { median() } else { None };
-    let stands = |state: &WorkerState| state.still.is_some_and(|still| still > STILL);
-    let moves = |state: &WorkerState| state.still.is_some_and(|still| still <= STILL);
-    let some_move = workers.iter().any(moves);
+pub(super) fn slow(workers: &[WorkerState], median: impl Fn(Stage) -> Option<Duration>) -> Vec<Slow> {
+    let some_move = workers.iter().any(|state| state.still.is_some_and(|still| still <= STILL));
     let slow = |state: &WorkerState| {
-        let at_hand = at_hand(state)?;
-        let others = others.filter(|&others| late(state) && at_hand.taken > TIMES * others);
-        let still = state.still.filter(|_| stands(state) && some_move);
+        let at_hand = state.at_hand.clone()?;
+        let others = if at_hand.taken > LEAST { median(at_hand.stage) } else { None };
+        let others = others.filter(|&others| at_hand.taken > TIMES * others);
+        let still = state.still.filter(|&still| still > STILL && some_move);
         let why = still.map(SlowReason::Still).or(others.map(SlowReason::Others))?;
-        Some(Slow { stage, worker: state.worker, at_hand, why })
+        Some(Slow { worker: state.worker, at_hand, why })
     };
     workers.iter().filter_map(slow).collect()
 }
@@ -93,7 +83,7 @@ pub(super) fn median(times: &[Duration]) -> Option<Duration> {
 
 impl fmt::Display for Slow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let AtHand { split, file, taken } = &self.at_hand;
+        let AtHand { split, file, taken, .. } = &self.at_hand;
         write!(f, "worker {} is slow: split {split} (\"{file}\") ", self.worker)?;
         match self.why {
             SlowReason::Others(others) => {
@@ -115,13 +105,13 @@ mod tests {
     /// Returns a worker that has been at its split for `taken` seconds and counted something `still` seconds
     /// ago.
     fn state(worker: usize, taken: u32, still: u32) -> WorkerState {
-        let at_hand =
-            AtHand { split: 10 + worker as u32, file: format!("in/part-{worker}"), taken: taken * SECOND };
-        WorkerState { worker, still: Some(still * SECOND), at_hand: Some((Stage::Map, at_hand)) }
+        let (split, file) = (10 + worker as u32, format!("in/part-{worker}"));
+        let at_hand = AtHand { stage: Stage::Map, split, file, taken: taken * SECOND };
+        WorkerState { worker, still: Some(still * SECOND), at_hand: Some(at_hand) }
     }
 
     fn named(workers: &[WorkerState], median: Option<u32>) -> Vec<String> {
-        let slow = slow(Stage::Map, workers, || median.map(|median| median * SECOND));
+        let slow = slow(workers, |_| median.map(|median| median * SECOND));
         slow.iter().map(ToString::to_string).collect()
     }
 
@@ -156,7 +146,9 @@ mod tests {
     fn a_worker_without_a_split_at_hand_is_never_named() {
         let waiting = WorkerState { at_hand: None, ..state(1, 0, 600) };
         assert!(named(&[state(0, 12, 0), waiting], Some(1)).is_empty());
-        assert!(slow(Stage::Write, &[state(0, 12, 0), state(1, 600, 600)], || Some(SECOND)).is_empty());
+        // The median is that of the stage of the split at hand.
+        let of_write = |stage| (stage == Stage::Write).then_some(SECOND);
+        assert!(slow(&[state(0, 12, 0), state(1, 600, 0)], of_write).is_empty());
     }
 
     #[test]

@@ -1,18 +1,16 @@
 //! The thread that watches a running job, and shows its progress as lines, metrics and events.
 
 use std::io::IsTerminal;
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::Value;
 
 use super::counts::{Outlets, Progress};
-use super::events::{Event, Events};
-use super::metrics::{self, JobInfo, JobState};
+use super::events::{Event, Events, Watched};
+use super::metrics::{self, JobState};
 use super::stage::Stage;
 use super::stages::{StageCounts, seconds};
 use super::usage::ResourceUsage;
@@ -78,137 +76,89 @@ impl ProgressOptions {
 /// Time between two plain lines, and between two versions of the metrics.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// Job whose progress is shown.
-pub(crate) struct Watched<'a> {
-    pub options: &'a ProgressOptions,
-    pub name: &'a str,
-    pub output: &'a str,
-    pub input_files: u64,
-    pub input_bytes: u64,
-    pub splits: u64,
-    pub configuration: &'a Value,
-    /// Number of this process in the job. Each process but 0 writes files of its own.
-    pub process: usize,
-}
-
-/// Shows what `progress` says of a job, on stderr, as metrics and as events, until the job ends.
-pub(crate) struct Watch {
-    shown: Arc<Shown>,
-    started: Instant,
-    /// Closed to end the thread.
-    running: Sender<()>,
-    watcher: JoinHandle<()>,
-}
-
 /// State that the job's thread and the watching thread share.
-struct Shown {
-    progress: Arc<Progress>,
-    info: JobInfo,
+struct Shown<'a> {
+    progress: &'a Progress,
+    job: &'a Watched<'a>,
+    started: SystemTime,
     metrics_file: Option<String>,
+    bar: Option<&'a ProgressBar>,
     /// Whether a line is written every few seconds.
     plain: bool,
 }
 
-impl Shown {
+impl Shown<'_> {
     fn write_metrics(&self, outcome: JobState) -> Result<()> {
-        match &self.metrics_file {
-            Some(file) => ReportFile::new(file).replace(metrics::text(&self.info, outcome, &self.progress)),
-            None => Ok(()),
-        }
-    }
-
-    fn bar(&self) -> Option<&ProgressBar> {
-        self.progress.outlets.get().and_then(|outlets| outlets.bar.as_ref())
+        let Some(file) = &self.metrics_file else { return Ok(()) };
+        ReportFile::new(file).replace(metrics::text(self.job, self.started, outcome, self.progress))
     }
 
     fn line(&self) -> String {
-        line(self.progress.now(), self.info.input_bytes)
+        line(self.progress.now(), self.job.input_bytes)
     }
 }
 
-impl Watch {
-    /// Starts to show a job, whose workers count in `progress`.
-    ///
-    /// # Errors
-    /// When a file of metrics or events cannot be written.
-    pub fn start(job: &Watched, progress: &Arc<Progress>) -> Result<Self> {
-        let started = Instant::now();
-        let options = job.options;
-        let file = |file: &Option<String>| file.as_ref().map(|file| of_process(file, job.process));
-        let events = file(&options.events).map(|file| Events::open(&file)).transpose()?;
-        let metrics_file = file(&options.metrics_file);
-        let info = JobInfo {
-            name: job.name.to_owned(),
-            output: job.output.to_owned(),
-            process: job.process,
-            input_bytes: job.input_bytes,
-            started: SystemTime::now(),
-        };
-        let bar = (options.show(job.process) == Show::Auto && std::io::stderr().is_terminal()).then(|| {
-            let style = ProgressStyle::with_template("{spinner} {msg}").ok();
-            style.into_iter().fold(ProgressBar::new_spinner(), ProgressBar::with_style)
-        });
-        let plain = bar.is_none() && options.show(job.process) != Show::None;
-        progress.outlets.get_or_init(|| Outlets { quiet: options.quiet, bar, events });
-        let shown = Arc::new(Shown { progress: Arc::clone(progress), info, metrics_file, plain });
-        shown.write_metrics(JobState::Running)?;
-        progress.tell(&Event::JobStarted {
-            version: env!("CARGO_PKG_VERSION"),
-            job: job.name,
-            output: job.output,
-            process: job.process,
-            configuration: job.configuration,
-            input_files: job.input_files,
-            input_bytes: job.input_bytes,
-            splits: job.splits,
-        });
-        let (running, end) = mpsc::channel();
-        let watched = Arc::clone(&shown);
-        let watcher = thread::Builder::new().name("watch".to_owned()).spawn(move || look(&watched, end))?;
-        Ok(Watch { shown, started, running, watcher })
-    }
-
-    /// Returns the progress that is shown.
-    pub fn progress(&self) -> &Arc<Progress> {
-        &self.shown.progress
-    }
-
-    /// Shows how the job ended, and returns its result.
-    pub fn end<T>(self, result: Result<T>) -> Result<T> {
-        let Watch { shown, started, running, watcher } = self;
-        drop(running);
-        // A panic has ended the process already.
-        let _ = watcher.join();
-        shown.bar().into_iter().for_each(ProgressBar::finish_and_clear);
-        let (progress, took) = (&shown.progress, seconds(started.elapsed()));
-        match &result {
-            Ok(_) => {
-                progress.tell_finished_before(&mut progress.board.lock(), Stage::ALL.len());
-                let ResourceUsage { cpu_milliseconds, peak_memory_bytes, .. } = ResourceUsage::measure();
-                let cpu_seconds = cpu_milliseconds as f64 / 1e3;
-                progress.tell(&Event::JobFinished { seconds: took, cpu_seconds, peak_memory_bytes });
-            }
-            Err(error) => {
-                let (exit_code, error) = (exit_code(error), format!("{error:#}"));
-                progress.tell(&Event::JobFailed { seconds: took, exit_code, error: &error });
-            }
+/// Does the work of a job, whose workers count in `progress`, and returns its result. Meanwhile a thread of
+/// its own shows the progress on stderr, as metrics and as events.
+///
+/// # Errors
+/// When a file of metrics or events cannot be written, before the work begins; those of the work.
+pub(crate) fn watch<T>(
+    options: &ProgressOptions,
+    job: &Watched,
+    progress: &Progress,
+    work: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    let since = Instant::now();
+    let file = |file: &Option<String>| file.as_ref().map(|file| of_process(file, job.process));
+    let events = file(&options.events).map(|file| Events::open(&file)).transpose()?;
+    let show = options.show(job.process);
+    let bar = (show == Show::Auto && std::io::stderr().is_terminal()).then(|| {
+        let style = ProgressStyle::with_template("{spinner} {msg}").ok();
+        style.into_iter().fold(ProgressBar::new_spinner(), ProgressBar::with_style)
+    });
+    let outlets = progress.outlets.get_or_init(|| Outlets { quiet: options.quiet, bar, events });
+    let (started, metrics_file, bar) = (SystemTime::now(), file(&options.metrics_file), outlets.bar.as_ref());
+    let plain = bar.is_none() && show != Show::None;
+    let shown = &Shown { progress, job, started, metrics_file, bar, plain };
+    shown.write_metrics(JobState::Running)?;
+    progress.tell(&Event::JobStarted(job));
+    let (running, end) = mpsc::channel();
+    let result = thread::scope(|threads| {
+        // Dropped when the work has ended, which ends the thread.
+        let _running: Sender<()> = running;
+        thread::Builder::new().name("watch".to_owned()).spawn_scoped(threads, move || look(shown, end))?;
+        work()
+    });
+    bar.into_iter().for_each(ProgressBar::finish_and_clear);
+    let took = seconds(since.elapsed());
+    match &result {
+        Ok(_) => {
+            progress.tell_finished_before(&mut progress.board.lock(), Stage::ALL.len());
+            let ResourceUsage { cpu_milliseconds, peak_memory_bytes, .. } = ResourceUsage::measure();
+            let cpu_seconds = cpu_milliseconds as f64 / 1e3;
+            progress.tell(&Event::JobFinished { seconds: took, cpu_seconds, peak_memory_bytes });
         }
-        let outcome = if result.is_ok() { JobState::Succeeded } else { JobState::Failed };
-        if let Err(error) = shown.write_metrics(outcome) {
-            progress.say_warning(&format!("{error:#}"));
+        Err(error) => {
+            let (exit_code, error) = (exit_code(error), format!("{error:#}"));
+            progress.tell(&Event::JobFailed { seconds: took, exit_code, error: &error });
         }
-        result
     }
+    let outcome = if result.is_ok() { JobState::Succeeded } else { JobState::Failed };
+    if let Err(error) = shown.write_metrics(outcome) {
+        progress.say_warning(&format!("{error:#}"));
+    }
+    result
 }
 
 /// Shows the progress until `end` is closed: the bar 5 times a second, plain lines and metrics every
 /// [`EVERY`], and slow workers once a second.
 fn look(shown: &Shown, end: Receiver<()>) {
-    let often = Duration::from_millis(if shown.bar().is_some() { 200 } else { 1000 });
+    let often = Duration::from_millis(if shown.bar.is_some() { 200 } else { 1000 });
     let (mut last_shown, mut looked) = (Instant::now(), Instant::now());
     let mut writable = true;
     while end.recv_timeout(often) == Err(RecvTimeoutError::Timeout) {
-        if let Some(bar) = shown.bar() {
+        if let Some(bar) = shown.bar {
             bar.set_message(shown.line());
             bar.tick();
         }

@@ -28,7 +28,7 @@ pub struct InputFile {
 
 impl InputFile {
     /// Returns the store's prefix and the path. This name is unique, and messages show it.
-    pub(crate) fn full_path(&self) -> String {
+    pub fn full_path(&self) -> String {
         format!("{}{}", self.store.prefix(), self.path)
     }
 

@@ -5,12 +5,13 @@ mod report;
 mod testing;
 mod training;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
 use cluster::Stores;
-use datasets::Reading;
+use datasets::{Error, Reading};
 use operators::Reject;
 use operators::classify::Division;
 use operators::text::features::{FeatureSpec, Features};
@@ -23,16 +24,16 @@ use self::testing::Testing;
 use self::training::{Trained, Training};
 use crate::Common;
 use crate::cli::configuration::{Configuration, text};
-use crate::cli::exit::WrongUse;
+use crate::cli::exit::{Failure, WrongUse};
 use crate::cli::terminal::{print, say};
 use crate::cli::values::{output_and_inputs, paths};
 use crate::corpus::input::InputOptions;
 use crate::corpus::plan::Plan;
-use crate::output::summary::{Clock, InputEntry};
+use crate::output::summary::InputEntry;
 use crate::output::tables::{LabelRow, write_labels};
 use crate::output::{FileList, OutputFolder};
 use crate::progress::usage::ResourceUsage;
-use crate::progress::{Progress, Stage, StageTable, Watch};
+use crate::progress::{Progress, Stage, StageTable, seconds, watch};
 
 /// Compare test documents with classes of training documents by four measures
 ///
@@ -108,17 +109,16 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     let features = Features::new(options.features, &lexicon)?;
     let plan = Arc::new(options.input.plan(&stores, inputs)?);
     let workers = common.workers();
-    let configuration = Configuration::here(options, workers, inputs)?.to_json()?;
+    let configuration = serde_json::to_value(Configuration::here(options, workers, inputs)?)?;
     let progress = Arc::new(Progress::default());
     let watched = plan.watched(&common.progress, "compare", output, &configuration, 0)?;
-    let watch = Watch::start(&watched, &progress)?;
-    let claimed = OutputFolder::claim_alone(&stores, output, args.overwrite, &plan);
-    let report = watch.end(claimed.and_then(|folder| {
-        let (plan, progress) = (Arc::clone(&plan), Arc::clone(&progress));
-        let job = CompareJob { workers, args: &args, configuration, plan, folder: &folder, progress, start };
-        let report = job.run(features);
-        folder.close(report)
-    }))?;
+    let report = watch(&common.progress, &watched, &progress, || {
+        OutputFolder::alone(&stores, output, args.overwrite, &plan, |folder| {
+            let (plan, progress) = (Arc::clone(&plan), Arc::clone(&progress));
+            let (args, configuration) = (&args, &configuration);
+            CompareJob { workers, args, configuration, plan, folder, progress, start }.run(features)
+        })
+    })?;
     if !common.progress.quiet {
         print(format_args!("{report}\n"))?;
         say(&report.counters);
@@ -131,7 +131,7 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
 struct CompareJob<'a> {
     workers: usize,
     args: &'a Args,
-    configuration: Value,
+    configuration: &'a Value,
     plan: Arc<Plan>,
     folder: &'a OutputFolder,
     progress: Arc<Progress>,
@@ -141,7 +141,6 @@ struct CompareJob<'a> {
 impl CompareJob<'_> {
     fn run(&self, features: Features) -> Result<Report> {
         let (args, plan) = (self.args, &self.plan);
-        let mut clock = Clock::default();
         let ids = args.options.input.reading()?;
         let cleaner = Cleaner::new(Clean::default());
         // The folder of a document is the first one of its id.
@@ -159,7 +158,7 @@ impl CompareJob<'_> {
             outputs: outputs[0].clone(),
         };
         let mut trained = training.run(self.workers)?;
-        clock.add("training", self.start.elapsed());
+        let training = seconds(self.start.elapsed());
         check_trained(&mut trained)?;
 
         let testing = Testing {
@@ -174,7 +173,7 @@ impl CompareJob<'_> {
         let tested = testing.run(self.workers)?;
         if tested.rows.len() as u64 + tested.rejects.count() != trained.tests.len() as u64 {
             match tested.without_field {
-                Some(error) => bail!(error),
+                Some(missing) => bail!(Error::Field(missing)),
                 None => bail!(
                     "a document was not found again in its second reading; did the input change meanwhile?"
                 ),
@@ -199,7 +198,7 @@ impl CompareJob<'_> {
         trained.rejects.write(self.folder, 0, &outputs[0], plan, &labels)?;
         tested.rejects.write(self.folder, 1, &outputs[1], plan, &ids)?;
         drop(at);
-        clock.add("whole", self.start.elapsed());
+        let whole = seconds(self.start.elapsed());
         let (measures, classes) = tables(&trained.labels, &tested);
         let report = Report {
             version: env!("CARGO_PKG_VERSION"),
@@ -221,7 +220,7 @@ impl CompareJob<'_> {
             fingerprint_cpu_milliseconds: milliseconds(tested.fingerprints),
             classes,
             process: ResourceUsage::measure(),
-            seconds: clock.seconds(),
+            seconds: BTreeMap::from([("training", training), ("whole", whole)]),
             stages: self.progress.rows(),
             input: plan.files.iter().map(InputEntry::of).collect(),
         };
@@ -234,8 +233,8 @@ impl CompareJob<'_> {
 
 /// Returns an error if there are no training documents or no test documents.
 fn check_trained(trained: &mut Trained) -> Result<()> {
-    if let Some((_, error)) = trained.read.without_field.take().filter(|_| trained.read.docs == 0) {
-        bail!(error); // a name that no file knows is misspelt
+    if let Some((_, missing)) = trained.read.without_field.take().filter(|_| trained.read.docs == 0) {
+        bail!(Error::Field(missing)); // a name that no file knows is misspelt
     }
     let labelled = trained.read.docs - trained.read.unlabelled;
     let tests = trained.tests.len() as u64;
@@ -253,7 +252,7 @@ fn check_trained(trained: &mut Trained) -> Result<()> {
 
 /// Returns the error of a run that has no document of a kind. The user has to change something, and will want
 /// to know why the first record was rejected.
-fn none(such: &str, why: &str, reject: Option<&Reject>) -> WrongUse {
+fn none(such: &str, why: &str, reject: Option<&Reject>) -> Failure {
     let first = reject.map(|Reject { path, offset, reason, .. }| {
         format!("; the first reject: \"{path}\" at {offset}: {reason}")
     });

@@ -4,18 +4,17 @@ use std::time::Duration;
 
 use anyhow::Result;
 use cluster::Group;
-use datasets::{Error, Reading};
+use datasets::{MissingField, Reading};
 use operators::classify::{Measure, counts, simhash};
 use operators::text::Cleaner;
 use operators::text::features::Features;
-use rustix::time::{ClockId, clock_gettime};
 
 use super::training::Trained;
 use crate::corpus::plan::{Plan, Split};
 use crate::corpus::splits::{self, SplitReader};
 use crate::output::map_output::MapOutputs;
 use crate::output::rejects::{Rejects, SplitRejectsWriter};
-use crate::progress::{Progress, Stage, StageTimer};
+use crate::progress::{Progress, Stage, StageTimer, thread_cpu};
 
 /// Second reading of a planned corpus.
 pub(super) struct Testing<'a> {
@@ -37,7 +36,7 @@ pub(super) struct Tested {
     /// Test documents whose id cannot be read.
     pub rejects: Rejects,
     /// First file without the field of the id.
-    pub without_field: Option<Error>,
+    pub without_field: Option<MissingField>,
     /// CPU time of finding the nearest class of all test documents, by measure in the order of
     /// [`Measure::ALL`].
     pub measures: [Duration; Measure::ALL.len()],
@@ -96,18 +95,22 @@ impl Testing<'_> {
                 docs.iter().map(|(doc, _)| counts(self.features, cleaner.clean(doc.text))).collect();
             // Clocks are read once for all documents of a batch: reading one takes longer than comparing
             // fingerprints.
-            let mut clock = CpuClock::start();
+            let mut last = thread_cpu();
+            let mut lap = || {
+                let now = thread_cpu();
+                now.saturating_sub(std::mem::replace(&mut last, now))
+            };
             let fingerprints: Vec<_> = all.iter().map(|counts| simhash(counts)).collect();
-            tested.fingerprints += clock.lap();
+            tested.fingerprints += lap();
             let vectors: Vec<_> =
                 all.iter().zip(fingerprints).map(|(counts, print)| classes.vector(counts, print)).collect();
             let mut nearest = vec![[None; Measure::ALL.len()]; docs.len()];
-            clock.lap();
+            lap();
             for (at, (measure, spent)) in Measure::ALL.into_iter().zip(&mut tested.measures).enumerate() {
                 for (vector, nearest) in vectors.iter().zip(&mut nearest) {
                     nearest[at] = classes.nearest(measure, vector);
                 }
-                *spent += clock.lap();
+                *spent += lap();
             }
             let rows = docs.iter().zip(nearest);
             tested.rows.extend(rows.map(|(&(doc, label), nearest)| Labelled {
@@ -119,25 +122,5 @@ impl Testing<'_> {
         tested.without_field = reader.without_field();
         tested.rejects = rejects.finish()?;
         Ok(tested)
-    }
-}
-
-/// Clock of the CPU time of this thread.
-struct CpuClock(Duration);
-
-impl CpuClock {
-    fn start() -> Self {
-        CpuClock(Self::now())
-    }
-
-    /// Returns the CPU time since the start, or since the last lap.
-    fn lap(&mut self) -> Duration {
-        let now = Self::now();
-        now.saturating_sub(std::mem::replace(&mut self.0, now))
-    }
-
-    fn now() -> Duration {
-        let time = clock_gettime(ClockId::ThreadCPUTime);
-        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
     }
 }

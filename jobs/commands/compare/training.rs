@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use cluster::Group;
-use datasets::{Error, Reading};
+use datasets::{MissingField, Reading};
 use operators::classify::{ClassSum, Classes, Division, counts};
 use operators::flow::ClassSums;
 use operators::text::Cleaner;
@@ -62,7 +62,7 @@ pub(super) struct Read {
     /// Number of documents without a label.
     pub unlabelled: u64,
     /// First file without the fields that were asked for, and its split.
-    pub without_field: Option<(u32, Error)>,
+    pub without_field: Option<(u32, MissingField)>,
 }
 
 /// Result of one worker. Labels are known by their hashes.
@@ -119,7 +119,7 @@ impl Training {
                 Ok(reader.without_field())
             })?;
             part.rejects.join(rejects.finish()?);
-            let without = without.map(|error| (number, error));
+            let without = without.map(|missing| (number, missing));
             part.read.without_field = part.read.without_field.take().or(without);
         }
         part.sums = sums.finish(worker);

@@ -6,7 +6,6 @@ pub mod unpack;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -20,10 +19,9 @@ use crate::cli::terminal::say;
 use crate::corpus::plan::{Plan, Split};
 use crate::corpus::splits;
 use crate::output::rejects::{RejectLimit, Rejects, SplitRejectsWriter};
-use crate::output::summary::Clock;
 use crate::output::{FileList, OutputFolder};
 use crate::progress::usage::ResourceUsage;
-use crate::progress::{Progress, Stage, StageRow, StageTable, StageTimer, Watch};
+use crate::progress::{Progress, Stage, StageRow, StageTable, StageTimer, seconds, watch};
 
 /// Options of a copying job, as the user gave them.
 pub(crate) struct Repack<'a> {
@@ -34,15 +32,6 @@ pub(crate) struct Repack<'a> {
     pub stage: Stage,
     /// Configuration for `_SUCCESS`.
     pub configuration: Value,
-}
-
-/// Counts of one copied split. The fields are those of [`RepackCounters`].
-#[derive(Debug, Default)]
-pub(crate) struct Copied {
-    pub files: u64,
-    pub bytes: u64,
-    pub recoded: u64,
-    pub replaced: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -58,19 +47,20 @@ struct RepackSummary {
     stages: Vec<StageRow>,
 }
 
+/// Counts of a job. Those of one split are only of what was copied.
 #[derive(Debug, Default, Serialize)]
-struct RepackCounters {
+pub(crate) struct RepackCounters {
     input_files: u64,
     input_bytes: u64,
     splits: u64,
     /// Number of files that were packed or unpacked.
-    files: u64,
+    pub files: u64,
     /// Bytes that were written of these files, before compression.
-    bytes: u64,
+    pub bytes: u64,
     /// Files whose text is kept but not their bytes: they were not UTF-8, or began with a byte order mark.
-    recoded: u64,
+    pub recoded: u64,
     /// Recoded files whose illegal bytes were read as U+FFFD.
-    replaced: u64,
+    pub replaced: u64,
     rejected: u64,
 }
 
@@ -82,78 +72,63 @@ impl Repack<'_> {
         stores: &Stores,
         plan: &Plan,
         reading: &Reading,
-        copy: impl Fn(&OutputFolder, &StageTimer, u32, &Split, &mut SplitRejectsWriter) -> Result<Copied> + Sync,
+        copy: impl Fn(&OutputFolder, &StageTimer, u32, &Split, &mut SplitRejectsWriter) -> Result<RepackCounters>
+        + Sync,
     ) -> Result<u8> {
         let start = Instant::now();
         let (common, output) = (self.common, self.output);
-        let progress = Arc::new(Progress::default());
+        let (progress, group) = (Progress::default(), Group::alone(common.workers()));
+        let work = |folder: &OutputFolder| {
+            let limit = RejectLimit::new(self.max_rejects, plan, reading);
+            let outputs = folder.map_outputs();
+            let stage = (&progress, self.stage);
+            let copied = splits::each_split(plan, &group, stage, |at, number, split| {
+                let mut rejects = SplitRejectsWriter::new(&outputs, number);
+                let copied = copy(folder, at, number, split, &mut rejects)?;
+                let rejects = rejects.finish()?;
+                limit.count(&rejects)?;
+                Ok((copied, rejects))
+            })?;
+            let mut counters = RepackCounters {
+                input_files: plan.files.len() as u64,
+                input_bytes: plan.bytes(),
+                splits: plan.splits.len() as u64,
+                ..RepackCounters::default()
+            };
+            let mut rejects = Rejects::default();
+            for (copied, of_split) in copied {
+                counters.files += copied.files;
+                counters.bytes += copied.bytes;
+                counters.recoded += copied.recoded;
+                counters.replaced += copied.replaced;
+                rejects.join(of_split);
+            }
+            counters.rejected = rejects.count();
+            rejects.write(folder, 0, &outputs, plan, reading)?;
+            let done = if self.stage == Stage::Pack { "packed" } else { "unpacked" };
+            let summary = RepackSummary {
+                done,
+                version: env!("CARGO_PKG_VERSION"),
+                configuration: self.configuration.clone(),
+                counters,
+                process: ResourceUsage::measure(),
+                seconds: BTreeMap::from([("whole", seconds(start.elapsed()))]),
+                stages: progress.rows(),
+            };
+            let at = progress.worker(0);
+            at.enter(Stage::Commit);
+            folder.commit(&summary, FileList::default(), "")?;
+            Ok(summary)
+        };
         let watched = plan.watched(&common.progress, self.stage.name(), output, &self.configuration, 0)?;
-        let watch = Watch::start(&watched, &progress)?;
-        let claimed = OutputFolder::claim_alone(stores, output, self.overwrite, plan);
-        let summary = watch.end(claimed.and_then(|folder| {
-            let copied = self.copy(plan, reading, &folder, &progress, start, copy);
-            folder.close(copied)
-        }))?;
+        let summary = watch(&common.progress, &watched, &progress, || {
+            OutputFolder::alone(stores, output, self.overwrite, plan, work)
+        })?;
         if !common.progress.quiet {
             say(&summary);
             say(StageTable(&progress.totals()));
         }
         Ok(if summary.counters.rejected > 0 { 3 } else { 0 })
-    }
-
-    /// Copies all splits into the claimed folder, and commits it.
-    fn copy(
-        &self,
-        plan: &Plan,
-        reading: &Reading,
-        folder: &OutputFolder,
-        progress: &Progress,
-        start: Instant,
-        copy: impl Fn(&OutputFolder, &StageTimer, u32, &Split, &mut SplitRejectsWriter) -> Result<Copied> + Sync,
-    ) -> Result<RepackSummary> {
-        let workers = self.common.workers();
-        let stage = (progress, self.stage);
-        let limit = RejectLimit::new(self.max_rejects, plan, reading);
-        let outputs = folder.map_outputs();
-        let copied = splits::each_split(plan, &Group::alone(workers), stage, |at, number, split| {
-            let mut rejects = SplitRejectsWriter::new(&outputs, number);
-            let copied = copy(folder, at, number, split, &mut rejects)?;
-            let rejects = rejects.finish()?;
-            limit.count(rejects.count(), rejects.first())?;
-            Ok((copied, rejects))
-        })?;
-        let mut counters = RepackCounters {
-            input_files: plan.files.len() as u64,
-            input_bytes: plan.bytes(),
-            splits: plan.splits.len() as u64,
-            ..RepackCounters::default()
-        };
-        let mut rejects = Rejects::default();
-        for (copied, of_split) in copied {
-            counters.files += copied.files;
-            counters.bytes += copied.bytes;
-            counters.recoded += copied.recoded;
-            counters.replaced += copied.replaced;
-            rejects.join(of_split);
-        }
-        counters.rejected = rejects.count();
-        rejects.write(folder, 0, &outputs, plan, reading)?;
-        let mut clock = Clock::default();
-        clock.add("whole", start.elapsed());
-        let done = if self.stage == Stage::Pack { "packed" } else { "unpacked" };
-        let summary = RepackSummary {
-            done,
-            version: env!("CARGO_PKG_VERSION"),
-            configuration: self.configuration.clone(),
-            counters,
-            process: ResourceUsage::measure(),
-            seconds: clock.seconds(),
-            stages: progress.rows(),
-        };
-        let at = progress.worker(0);
-        at.enter(Stage::Commit);
-        folder.commit(&summary, FileList::default(), "")?;
-        Ok(summary)
     }
 }
 

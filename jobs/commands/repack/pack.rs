@@ -9,7 +9,7 @@ use datasets::{Codec, Container, Content, Encoding, PackWriter, Piece, Reading};
 use operators::{DocBatch, Reject};
 use serde::Serialize;
 
-use super::{Copied, Repack};
+use super::{Repack, RepackCounters};
 use crate::Common;
 use crate::cli::configuration::{Configuration, optional_text, text};
 use crate::cli::exit::WrongUse;
@@ -126,7 +126,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         overwrite: args.overwrite,
         max_rejects: args.max_rejects,
         stage: Stage::Pack,
-        configuration: Configuration::here(options, common.workers(), inputs)?.to_json()?,
+        configuration: serde_json::to_value(Configuration::here(options, common.workers(), inputs)?)?,
     };
     repack.run(&stores, &plan, &reading, |folder, at, number, split, rejects| {
         let packing = Packing { container, content, reading: &reading, folder, at };
@@ -144,11 +144,11 @@ struct Packing<'a> {
 
 impl Packing<'_> {
     /// Packs one split into one file, even where all files of the split are rejected.
-    fn split(&self, number: u32, split: &Split, rejects: &mut SplitRejectsWriter) -> Result<Copied> {
+    fn split(&self, number: u32, split: &Split, rejects: &mut SplitRejectsWriter) -> Result<RepackCounters> {
         let name = format!("packed/part-{number:05}{}", self.container.extension());
         let output = self.folder.file(&name)?;
         let mut writer = self.container.create(output, self.content, &seed(split))?;
-        let mut copied = Copied::default();
+        let mut copied = RepackCounters::default();
         let mut next = 0;
         read_ahead(split, |unopened, piece, ahead| {
             let mut batch = DocBatch::new(number, next);
@@ -172,7 +172,7 @@ impl Packing<'_> {
         ahead: Option<WholeFile>,
         batch: &mut DocBatch,
         writer: &mut dyn PackWriter,
-        copied: &mut Copied,
+        copied: &mut RepackCounters,
     ) -> Result<()> {
         let file = match ahead {
             Some(file) => file,

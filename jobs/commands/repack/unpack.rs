@@ -10,7 +10,7 @@ use operators::DocBatch;
 use parking_lot::Mutex;
 use serde::Serialize;
 
-use super::{Copied, Repack};
+use super::{Repack, RepackCounters};
 use crate::Common;
 use crate::cli::configuration::{Configuration, text};
 use crate::cli::exit::WrongUse;
@@ -72,7 +72,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         overwrite: args.overwrite,
         max_rejects: args.max_rejects,
         stage: Stage::Unpack,
-        configuration: Configuration::here(&args.options, common.workers(), inputs)?.to_json()?,
+        configuration: serde_json::to_value(Configuration::here(&args.options, common.workers(), inputs)?)?,
     };
     let names = Mutex::default();
     repack.run(&stores, &plan, &reading, |folder, at, number, split, rejects| {
@@ -89,8 +89,8 @@ struct Unpacking<'a> {
 
 impl Unpacking<'_> {
     /// Unpacks the files of one split.
-    fn split(&self, number: u32, split: &Split, rejects: &mut SplitRejectsWriter) -> Result<Copied> {
-        let mut copied = Copied::default();
+    fn split(&self, number: u32, split: &Split, rejects: &mut SplitRejectsWriter) -> Result<RepackCounters> {
+        let mut copied = RepackCounters::default();
         let mut next = 0;
         for unopened in &split.pieces {
             let piece = unopened.open()?;
@@ -110,7 +110,7 @@ impl Unpacking<'_> {
         speaks_for_file: bool,
         batch: &mut DocBatch,
         rejects: &mut SplitRejectsWriter,
-        copied: &mut Copied,
+        copied: &mut RepackCounters,
     ) -> Result<()> {
         let path = piece.blob.path();
         let mut reader = match split.format.unpack(piece, self.reading) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cluster::Group;
-use datasets::Reading;
+use datasets::{MissingField, Reading};
 use operators::hash::Secret;
 use operators::method::zhou::copy_search::Comparisons;
 use operators::search::PassLoad;
@@ -39,8 +39,8 @@ pub(crate) struct SearchResult {
     /// Ids of the documents of the matches, and perhaps of others.
     pub names: DocIds,
     pub rejects: Rejects,
-    /// The first file without the fields that were asked for.
-    pub without_field: Option<NoField>,
+    /// The first file without the fields that were asked for, and its split.
+    pub without_field: Option<(u32, MissingField)>,
     /// Documents read, without rejected ones.
     pub docs: u64,
     pub text_bytes: u64,
@@ -64,7 +64,7 @@ impl SearchResult {
             all.names.append(part.names);
             all.rejects.join(part.rejects);
             let both = all.without_field.into_iter().chain(part.without_field.take());
-            all.without_field = both.min_by_key(|missing| missing.split);
+            all.without_field = both.min_by_key(|(split, _)| *split);
             all.docs += part.docs;
             all.text_bytes += part.text_bytes;
             all.replaced += part.replaced;
@@ -82,27 +82,4 @@ impl SearchResult {
 /// Adds all of `part` to `all`. The first part is taken without being copied.
 fn append<T>(all: &mut Vec<T>, part: Vec<T>) {
     if all.is_empty() { *all = part } else { all.extend(part) }
-}
-
-/// A file without a field that was asked for.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct NoField {
-    pub split: u32,
-    path: String,
-    field: String,
-    found: Vec<String>,
-}
-
-impl NoField {
-    pub fn of(split: u32, error: datasets::Error) -> Option<Self> {
-        match error {
-            datasets::Error::Field { path, field, found } => Some(NoField { split, path, field, found }),
-            _ => None,
-        }
-    }
-
-    /// Returns the error for the user who asked for the field.
-    pub fn error(self) -> datasets::Error {
-        datasets::Error::Field { path: self.path, field: self.field, found: self.found }
-    }
 }

@@ -1,6 +1,7 @@
 //! The map stage of a search, and the reading of its output by the later stages.
 
 use anyhow::{Result, bail};
+use datasets::MissingField;
 use operators::flow::collapse;
 use operators::hash::Identity;
 use operators::method::map_records::{Mapper, StoredText, Texts, records};
@@ -8,7 +9,7 @@ use operators::{DocId, ExternalSort};
 use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
-use super::corpus_search::{CorpusSearch, NoField, SearchResult};
+use super::corpus_search::{CorpusSearch, SearchResult};
 use crate::corpus::plan::Split;
 use crate::corpus::splits::{self, SplitReader};
 use crate::output::rejects::{RejectLimit, Rejects};
@@ -25,7 +26,8 @@ struct Head {
     text_bytes: u64,
     replaced: u64,
     rejects: Rejects,
-    without_field: Option<NoField>,
+    /// File without the fields that were asked for, and the number of the split.
+    without_field: Option<(u32, MissingField)>,
 }
 
 /// Documents of a worker that are identical to an earlier one, each with the first of them, sorted.
@@ -70,7 +72,7 @@ impl CorpusSearch {
         if let Some(head) = self.outputs.finished::<Head>(number)?.filter(|head| head.secret == secret) {
             // Later readings of the split are compared with these checksums.
             split.restore(&head.sums)?;
-            limit.count(head.rejects.count(), head.rejects.first())?;
+            limit.count(&head.rejects)?;
             split.pieces.iter().for_each(|piece| at.done(piece.bytes()));
             return Ok(head);
         }
@@ -82,16 +84,17 @@ impl CorpusSearch {
             head.docs += batch.docs().len() as u64;
             head.text_bytes += batch.text_bytes() as u64;
             head.replaced += batch.replaced();
-            let rejects = batch.take_rejects();
-            for reject in &rejects {
-                head.rejects.add(reject);
+            let mut rejects = Rejects::default();
+            for reject in &batch.take_rejects() {
+                rejects.add(reject);
                 writer.reject(reject)?;
             }
-            limit.count(rejects.len() as u64, rejects.first())?;
+            limit.count(&rejects)?;
+            head.rejects.join(rejects);
             batch.docs().for_each(|doc| mapper.map(&doc, writer.sections()));
             writer.write()?;
         }
-        head.without_field = reader.without_field().and_then(|error| NoField::of(number, error));
+        head.without_field = reader.without_field().map(|missing| (number, missing));
         head.sums = split.sums();
         writer.finish(&head)?;
         Ok(head)

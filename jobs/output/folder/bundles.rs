@@ -24,12 +24,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use cluster::Uploads;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::run_folder::RunFolder;
+use crate::corpus::at_once::each;
 use crate::output::files::{BundlePlace, OutputFile};
 use crate::output::manifests::{JobManifest, TaskManifest};
-use crate::output::requests::{AT_ONCE, each_at_once, hash_of, put, read};
+use crate::output::requests::{AT_ONCE, hash_of, put, read};
 
 /// Length of the longest file that is small, in bytes.
 pub(super) const SMALL_BYTES: usize = if cfg!(test) { 12 } else { 256 << 10 };
@@ -77,11 +78,8 @@ impl Open {
         }
         if let Some((first, _)) = self.tasks.first() {
             let path = run.temporary(&format!("{TASKS}/{first:05}-{}", unique()));
-            let tasks = serde_json::to_vec(&self.tasks).map_err(|error| cluster::Error::Io {
-                path: path.clone(),
-                action: "write",
-                source: error.into(),
-            })?;
+            let tasks = serde_json::to_vec(&self.tasks);
+            let tasks = tasks.map_err(|error| cluster::Error::io(&path, "write", error.into()))?;
             put(store, &path, &tasks)?;
             self.tasks.clear();
         }
@@ -91,13 +89,9 @@ impl Open {
 }
 
 impl Bundles {
-    fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock()
-    }
-
     /// Adds the contents of a small file to the bundle.
     pub fn add(&self, contents: &[u8]) -> BundlePlace {
-        let open = &mut *self.open();
+        let open = &mut *self.open.lock();
         if open.bundle.is_empty() {
             open.bundle = unique();
         }
@@ -110,20 +104,20 @@ impl Bundles {
     /// split or the last write was at least a second ago; otherwise a later split of this process does, or
     /// [`Bundles::write_all`].
     pub fn add_task(&self, run: &RunFolder, split: u32, task: &TaskManifest) -> Result<(), cluster::Error> {
-        let open = &mut *self.open();
+        let open = &mut *self.open.lock();
         open.tasks.push((split, task.clone()));
         if open.written.is_none_or(|written| written.elapsed() >= HELD) { open.write(run) } else { Ok(()) }
     }
 
     /// Writes the bundle if it is long enough.
     pub fn write_long(&self, run: &RunFolder) -> Result<(), cluster::Error> {
-        let open = &mut *self.open();
+        let open = &mut *self.open.lock();
         if open.contents.len() >= BUNDLE_BYTES { open.write(run) } else { Ok(()) }
     }
 
     /// Writes everything that is held.
     pub fn write_all(&self, run: &RunFolder) -> Result<(), cluster::Error> {
-        self.open().write(run)
+        self.open.lock().write(run)
     }
 
     /// Returns the task manifest that an earlier run has left for a split, if it had decided the same.
@@ -141,15 +135,11 @@ impl Bundles {
 /// Reads the task manifests in the folder of this run.
 fn find_tasks(run: &RunFolder) -> Result<BTreeMap<(u32, u64), TaskManifest>> {
     let store = run.store.as_ref();
-    let found = Mutex::new(BTreeMap::new());
-    each_at_once(AT_ONCE, &store.everything(&run.temporary(TASKS))?, |entry| {
+    let found = each(AT_ONCE, &store.everything(&run.temporary(TASKS))?, |entry| {
         let tasks = read(store, &entry.path)?.unwrap_or_default();
-        let tasks: Vec<(u32, TaskManifest)> = serde_json::from_slice(&tasks).unwrap_or_default();
-        let tasks = tasks.into_iter().map(|(split, task)| ((split, task.decided), task));
-        found.lock().extend(tasks);
-        Ok(())
+        Ok(serde_json::from_slice::<Vec<(u32, TaskManifest)>>(&tasks).unwrap_or_default())
     })?;
-    Ok(found.into_inner())
+    Ok(found.into_iter().flatten().map(|(split, task)| ((split, task.decided), task)).collect())
 }
 
 /// Writes each small file of a decided job to its name. Can be repeated. Holds one bundle at a time.
@@ -164,12 +154,13 @@ pub(super) fn show(run: &RunFolder, uploads: &dyn Uploads, job: &JobManifest) ->
     for (bundle, files) in bundles {
         let path = bundle_path(run, bundle);
         let contents = read(store, &path)?.ok_or_else(|| anyhow!("\"{path}\" is missing"))?;
-        each_at_once(AT_ONCE, &files, |(name, file, offset)| {
+        each(AT_ONCE, &files, |(name, file, offset)| {
             let contents = contents.get(*offset as usize..(offset + file.bytes) as usize);
             let contents = contents.filter(|bytes| hash_of(bytes) == file.blake3);
             let contents = contents.with_context(|| format!("\"{path}\" does not hold \"{name}\""))?;
             run.check_lately()?;
-            Ok(uploads.write(&run.at(name), contents, job.earlier.tag(name))?)
+            let tag = job.earlier.replaced.get(*name).map(String::as_str);
+            Ok(uploads.write(&run.at(name), contents, tag)?)
         })?;
     }
     Ok(())

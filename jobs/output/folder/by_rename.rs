@@ -77,10 +77,11 @@ pub(super) fn show(run: &RunFolder, renamer: &dyn Rename, job: &JobManifest) -> 
     store.create_dir(&run.temporary(REPLACED))?;
     displace(run, renamer, SUCCESS)?;
     store.settle(&run.path)?;
-    let folders: Vec<_> = job.folders().collect();
     for name in FOLDERS {
         let finished = run.temporary(&format!("{PARTS}/{name}"));
-        if !folders.contains(&name) {
+        let in_folder = format!("{name}/");
+        let listed = job.files.0.range(in_folder.clone()..).next();
+        if !listed.is_some_and(|(file, _)| file.starts_with(&in_folder)) {
             displace(run, renamer, name)?;
         } else if store.exists(&finished)? {
             displace(run, renamer, name)?;

@@ -12,15 +12,15 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 use cluster::{Store, Upload, UploadOutput, Uploads};
-use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::bundles::{self, BUNDLES, TASKS};
 use super::run_folder::{KEY, RunFolder};
+use crate::corpus::at_once::each;
 use crate::corpus::output_layout::{FOLDERS, SUCCESS};
 use crate::output::files::{found_below, found_in_ranges};
 use crate::output::manifests::{JOB, JobManifest};
-use crate::output::requests::{AT_ONCE, each_at_once, hash, hash_of, put, read};
+use crate::output::requests::{AT_ONCE, hash, hash_of, put, read};
 
 /// Folder of a run with notes of the uploads that it has begun, so that those of a dead run can be aborted.
 const UPLOADS: &str = "uploads";
@@ -39,11 +39,8 @@ pub(super) fn begin(
     let upload = output.begun();
     // Azure gives an upload no id, and removes its parts by itself.
     if !upload.id.is_empty() {
-        let note = serde_json::to_vec(&upload).map_err(|error| cluster::Error::Io {
-            path: upload.path.clone(),
-            action: "note the upload of",
-            source: error.into(),
-        })?;
+        let note = serde_json::to_vec(&upload)
+            .map_err(|error| cluster::Error::io(&upload.path, "note the upload of", error.into()))?;
         put(store, &format!("{run}/{UPLOADS}/{}", note_name(&upload)), &note)?;
     }
     Ok(output)
@@ -62,13 +59,9 @@ pub(super) fn decide(run: &RunFolder, uploads: &dyn Uploads, mut job: JobManifes
     let found = found_below(run.store.as_ref(), &run.path, FOLDERS)?.into_keys();
     let (replaced, removed) = found.partition::<Vec<_>, _>(|name| job.files.0.contains_key(name));
     job.earlier.removed = removed.into_iter().collect();
-    let tags = Mutex::new(&mut job.earlier.replaced);
-    each_at_once(AT_ONCE, &replaced, |name| {
-        if let Some(tag) = uploads.tag(&run.at(name))? {
-            tags.lock().insert(name.clone(), tag);
-        }
-        Ok(())
-    })?;
+    let tags = each(AT_ONCE, &replaced, |name| Ok(uploads.tag(&run.at(name))?))?;
+    job.earlier.replaced =
+        replaced.into_iter().zip(tags).filter_map(|(name, tag)| Some((name, tag?))).collect();
     job.earlier.success = read(run.store.as_ref(), &run.at(SUCCESS))?.as_deref().map(hash_of);
     let (path, contents) = (run.temporary(JOB), serde_json::to_vec(&job)?);
     run.check()?;
@@ -131,7 +124,7 @@ fn show_success(run: &RunFolder, job: &JobManifest) -> Result<()> {
 /// with the hash of the list.
 fn complete(run: &RunFolder, uploads: &dyn Uploads, job: &JobManifest) -> Result<()> {
     let files: Vec<_> = job.files.0.iter().filter(|(_, file)| file.place.is_none()).collect();
-    each_at_once(AT_ONCE, &files, |(name, file)| {
+    each(AT_ONCE, &files, |(name, file)| {
         let Some(upload) = &file.upload else { bail!("no upload of \"{name}\" is known") };
         run.check_lately()?;
         if uploads.complete(upload)? {
@@ -143,15 +136,17 @@ fn complete(run: &RunFolder, uploads: &dyn Uploads, job: &JobManifest) -> Result
             Err(error) => Err(error.into()),
         }
     })
+    .map(drop)
 }
 
 /// Removes files, up to 1,000 with one request.
 fn remove_files(run: &RunFolder, paths: Vec<String>) -> Result<()> {
     let requests: Vec<_> = paths.chunks(REMOVED_AT_ONCE).collect();
-    each_at_once(AT_ONCE, &requests, |paths| {
+    each(AT_ONCE, &requests, |paths| {
         run.check_lately()?;
         Ok(run.store.remove_files(paths)?)
     })
+    .map(drop)
 }
 
 /// Keeps the run in the folder `other` from deciding. Returns `false` if it may have decided already.
@@ -186,7 +181,7 @@ pub(super) fn clear(
     let notes = store.everything(&format!("{cleared}/{UPLOADS}"))?;
     let is_stray = |path: &str| !completed.contains(path.rsplit('/').next().unwrap_or_default());
     let strays: Vec<_> = notes.iter().filter(|note| is_stray(&note.path)).collect();
-    each_at_once(AT_ONCE, &strays, |note| {
+    each(AT_ONCE, &strays, |note| {
         let upload = read(store, &note.path)?.and_then(|note| serde_json::from_slice(&note).ok());
         upload.map_or(Ok(()), |upload: Upload| Ok(uploads.abort(&upload)?))
     })?;

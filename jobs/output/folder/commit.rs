@@ -32,7 +32,7 @@ use serde::Serialize;
 
 use super::output_folder::OutputFolder;
 use super::{by_rename, by_upload};
-use crate::output::files::{FileList, noted};
+use crate::output::files::FileList;
 use crate::output::manifests::{JOB, JobManifest};
 use crate::output::requests::read;
 use crate::output::success::success_text;
@@ -46,7 +46,7 @@ impl OutputFolder {
     pub fn commit(&self, summary: &impl Serialize, written: FileList, guards: &str) -> Result<String> {
         self.run.check()?;
         self.write_held()?;
-        let mut files = noted(&self.files);
+        let mut files = self.files.lock().clone();
         files.add(written)?;
         let success = success_text(summary, self.run.name(), &files)?;
         let guards = guards.to_owned();

@@ -30,7 +30,7 @@ use parking_lot::Mutex;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
-use crate::cli::exit::Locked;
+use crate::cli::exit::{Failure, Locked};
 use crate::cli::terminal::say;
 use crate::corpus::output_layout::LOCK;
 use crate::output::requests::{put, read};
@@ -155,7 +155,7 @@ impl Lock {
         };
         let contents = serde_json::to_vec(&held.owner)?;
         // If the file exists, this process may have created it: the answer to a first attempt was lost.
-        if !held.store.create_new(&held.path(), &contents)? && !held.is_highest()? {
+        if !held.store.create_new(&path(&held.folder, number), &contents)? && !held.is_highest()? {
             bail!(locked(held.store.as_ref(), &held.folder, &held.uri, number));
         }
         Ok(Lock { held: Arc::new(held), beat: Mutex::new(None) })
@@ -168,10 +168,8 @@ impl Lock {
 
     /// Whether this lock exists at the same path of another store, which then leads to the same place.
     pub fn is_seen_by(&self, store: &dyn Store) -> bool {
-        let owner = read(store, &self.held.path()).ok().flatten();
-        owner
-            .and_then(|owner| serde_json::from_slice(&owner).ok())
-            .is_some_and(|owner: Owner| owner == self.held.owner)
+        let there = owner(store, &self.held.folder, self.held.number);
+        there.is_ok_and(|there| there.as_ref() == Some(&self.held.owner))
     }
 
     /// Starts the thread that writes the beat. It calls `lost`, with the reason, when another run has taken
@@ -243,20 +241,14 @@ impl Lock {
 }
 
 impl HeldLock {
-    fn path(&self) -> String {
-        path(&self.folder, self.number)
-    }
-
     /// Whether this lock has the highest number and still names this run. Otherwise this run was taken for
     /// dead.
     fn is_highest(&self) -> Result<bool> {
         if numbers(self.store.as_ref(), &self.folder)?.into_iter().max() != Some(self.number) {
             return Ok(false);
         }
-        let there = read(self.store.as_ref(), &self.path())?;
-        Ok(there.is_some_and(|there| {
-            serde_json::from_slice(&there).is_ok_and(|owner: Owner| owner == self.owner)
-        }))
+        let there = owner(self.store.as_ref(), &self.folder, self.number)?;
+        Ok(there.as_ref() == Some(&self.owner))
     }
 
     fn check(&self) -> Result<()> {
@@ -297,11 +289,15 @@ fn numbers(store: &dyn Store, folder: &str) -> Result<Vec<u64>, cluster::Error> 
     Ok(children.iter().filter_map(|child| number(&child.path)).collect())
 }
 
+/// Reads the owner of a lock; `None` if the lock is gone or names no owner.
+fn owner(store: &dyn Store, folder: &str, number: u64) -> Result<Option<Owner>, cluster::Error> {
+    let owner = read(store, &path(folder, number))?;
+    Ok(owner.and_then(|owner| serde_json::from_slice(&owner).ok()))
+}
+
 /// Whether the owner of a lock is alive, as far as `me` can see.
 fn lives(store: &dyn Store, folder: &str, number: u64, me: &Owner) -> Result<bool> {
-    let owner = read(store, &path(folder, number))?;
-    let owner: Option<Owner> = owner.and_then(|owner| serde_json::from_slice(&owner).ok());
-    if let Some(lives) = owner.and_then(|owner| owner.lives(me)) {
+    if let Some(lives) = owner(store, folder, number)?.and_then(|owner| owner.lives(me)) {
         return Ok(lives);
     }
     let look = || -> Result<_> {
@@ -318,9 +314,8 @@ fn lives(store: &dyn Store, folder: &str, number: u64, me: &Owner) -> Result<boo
 }
 
 /// Returns the error that names the owner of a lock.
-fn locked(store: &dyn Store, folder: &str, uri: &str, number: u64) -> Locked {
-    let owner = read(store, &path(folder, number)).ok().flatten();
-    let owner: Option<Owner> = owner.and_then(|owner| serde_json::from_slice(&owner).ok());
+fn locked(store: &dyn Store, folder: &str, uri: &str, number: u64) -> Failure {
+    let owner = owner(store, folder, number).ok().flatten();
     let by = owner.map_or("another run".to_owned(), |owner| {
         format!("process {} on {}, since {}", owner.process, owner.host, owner.since)
     });

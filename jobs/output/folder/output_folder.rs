@@ -37,9 +37,9 @@ pub(crate) struct OutputFolder {
     /// Whether another run may resume what this one has finished.
     pub(super) resumable: bool,
     /// Commit that an earlier run with the same key has decided and not finished.
-    pub(super) decided: Option<JobManifest>,
-    /// Whether this run writes nothing and only finds out what it would decide.
-    rehearsal: bool,
+    pub decided: Option<JobManifest>,
+    /// Whether this run writes nothing and only finds out anew what it would decide.
+    pub rehearsal: bool,
     /// Stem of the names of parts, `part` in most runs; see [`part_stem`].
     pub(super) stem: String,
     /// Files of this process that belong to no split.
@@ -58,19 +58,28 @@ pub(crate) struct SharedFolder {
 }
 
 impl OutputFolder {
-    /// Claims the folder for a job of one process which no other run goes on with.
+    /// Claims the folder for a job of one process which no other run goes on with, calls `work`, and ends the
+    /// run with its result.
     ///
     /// # Errors
-    /// Those of [`OutputFolder::claim`].
-    pub fn claim_alone(stores: &Stores, uri: &str, overwrite: bool, plan: &Plan) -> Result<Self> {
-        OutputFolder::claim(stores, uri, overwrite, plan, None, &Arc::new(Group::alone(1)))
+    /// Those of [`OutputFolder::claim`] and of `work`.
+    pub fn alone<T>(
+        stores: &Stores,
+        uri: &str,
+        overwrite: bool,
+        plan: &Plan,
+        work: impl FnOnce(&OutputFolder) -> Result<T>,
+    ) -> Result<T> {
+        let folder = OutputFolder::claim(stores, uri, overwrite, plan, None, &Arc::new(Group::alone(1)))?;
+        let result = work(&folder);
+        folder.close(result)
     }
 
     /// Claims the folder for process 0 of `group`, and takes over or removes what earlier runs have left.
     ///
     /// | found in the output | done with it |
     /// |---|---|
-    /// | decided commit of a run with this `key` | kept for the caller: [`OutputFolder::decided`] |
+    /// | decided commit of a run with this `key` | kept for the caller in `decided` |
     /// | decided commit of a run with another key | finished first |
     /// | unfinished work of a run with this `key` | taken over, to be resumed |
     /// | anything else in `_temporary` | removed |
@@ -204,21 +213,6 @@ impl OutputFolder {
     pub fn shared(&self, key: &Key) -> SharedFolder {
         let (uri, run, key) = (self.run.uri.clone(), self.run.own.clone(), key.clone());
         SharedFolder { uri, run, key, rehearsal: self.rehearsal }
-    }
-
-    /// Returns the commit that an earlier run with the same key has decided, if it remains to be finished.
-    pub fn decided(&self) -> Option<&JobManifest> {
-        self.decided.as_ref()
-    }
-
-    /// Makes this run a rehearsal, which writes nothing: the caller finds out anew what it would decide.
-    pub fn rehearse(&mut self) {
-        self.rehearsal = true;
-    }
-
-    /// Whether this run is a rehearsal.
-    pub fn is_rehearsal(&self) -> bool {
-        self.rehearsal
     }
 
     /// Ends the run with its result. After a failure, finished work stays for a run that resumes this one,

@@ -13,7 +13,7 @@ use super::bundles::{Bundles, SMALL_BYTES};
 use super::by_upload;
 use super::output_folder::OutputFolder;
 use super::run_folder::{EARLIER, PARTS};
-use crate::output::files::{FileList, OutputFile, SharedFiles, noted};
+use crate::output::files::{FileList, OutputFile, SharedFiles};
 use crate::output::manifests::TaskManifest;
 use crate::output::map_output::MapOutputs;
 use crate::output::requests::{put, read};
@@ -103,7 +103,7 @@ impl OutputFolder {
         self.run.still_owned()?;
         NameBelow::new(&name)?;
         let target = match self.run.store.showing() {
-            _ if self.is_rehearsal() => Target::Nowhere,
+            _ if self.rehearsal => Target::Nowhere,
             Showing::Rename(_) => {
                 Target::Aside(self.run.store.create(&self.run.temporary(&format!("{PARTS}/{name}")))?)
             }
@@ -135,7 +135,7 @@ impl<'a> SplitParts<'a> {
 
     /// Returns the files that were finished.
     pub fn files(&self) -> FileList {
-        noted(&self.files)
+        self.files.lock().clone()
     }
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::scan::{End, MAX_FIELDS, Scan, without_newline};
 use crate::text::charset::{Charset, Illegal};
 use crate::text::line_reader::{Extended, Line, Lines};
-use crate::{BadText, Error, Piece, Reading};
+use crate::{BadText, Error, MissingField, Piece, Reading};
 
 /// The first record of a file, which names the fields.
 pub(super) struct CsvHeader {
@@ -72,10 +72,9 @@ impl CsvRows {
             names.push(name.0.into_owned());
         }
         let find = |field: &str| {
-            names.iter().position(|name| name == field).ok_or_else(|| Error::Field {
-                path: path.clone(),
-                field: field.to_owned(),
-                found: names.clone(),
+            names.iter().position(|name| name == field).ok_or_else(|| {
+                let (path, field, found) = (path.clone(), field.to_owned(), names.clone());
+                Error::Field(MissingField { path, field, found })
             })
         };
         let text = find(reading.text())?;

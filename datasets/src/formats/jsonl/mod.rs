@@ -8,7 +8,7 @@ use crate::text::compression::{Compression, has_suffix};
 use crate::text::line_numbers::{LineNumbers, place};
 use crate::text::line_reader::Lines;
 use crate::text::{charset, json};
-use crate::{BadText, Error, Fate, Format, Parts, Piece, Reader, Reading, Removal, Writer};
+use crate::{BadText, Error, Fate, Format, MissingField, Parts, Piece, Reader, Reading, Removal, Writer};
 
 /// JSON lines: one object per line; also `.gz`, `.zst` and `.bz2`.
 ///
@@ -88,7 +88,7 @@ struct JsonlReader {
     /// Id of a line that has none.
     place: String,
     /// Error of the first line without a requested field.
-    without_field: Option<Error>,
+    without_field: Option<MissingField>,
 }
 
 /// Number of a line's field names that are listed to a user who asked for another one.
@@ -125,7 +125,7 @@ impl Reader for JsonlReader {
                     if let (None, json::Refusal::NoField(field)) = (&self.without_field, refusal) {
                         let mut told = 0..TOLD_NAMES;
                         let found = json::names(text, |_| told.next().is_some());
-                        self.without_field = Some(Error::Field { path: path.to_owned(), field, found });
+                        self.without_field = Some(MissingField { path: path.to_owned(), field, found });
                     }
                 }
             }
@@ -133,7 +133,7 @@ impl Reader for JsonlReader {
         Ok(true)
     }
 
-    fn without_field(&mut self) -> Option<Error> {
+    fn without_field(&mut self) -> Option<MissingField> {
         self.without_field.take()
     }
 }

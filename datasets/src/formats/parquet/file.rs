@@ -11,7 +11,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use super::footer::{Footer, GroupPlace};
 use super::library::decode;
 use super::schema;
-use crate::{Error, Piece, Reading};
+use crate::{Error, MissingField, Piece, Reading};
 
 /// The row groups of a piece.
 pub(super) struct File {
@@ -46,11 +46,11 @@ impl File {
         };
         let missing = |name: &str| match footer.denies_rows {
             true => Error::data(blob.path(), 0, "bad footer: no rows, but some in the row groups"),
-            false => Error::Field {
+            false => Error::Field(MissingField {
                 path: blob.path().to_owned(),
                 field: name.to_owned(),
                 found: schema::names(&footer.schema, name),
-            },
+            }),
         };
         let text = usable(reading.text(), schema::holds_text).ok_or_else(|| missing(reading.text()))?;
         let (id_name, required) = reading.id();

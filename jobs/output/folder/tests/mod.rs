@@ -97,7 +97,7 @@ fn run(store: &Arc<dyn Store>, job: Job, counts: &mut [u32; 2]) -> Result<()> {
 
 /// Does the work of a run that has claimed its output.
 fn work(folder: &OutputFolder, Job { name, splits, .. }: Job, counts: &mut [u32; 2]) -> Result<()> {
-    if folder.decided().is_some() {
+    if folder.decided.is_some() {
         return folder.finish_decided();
     }
     for split in 0..splits {

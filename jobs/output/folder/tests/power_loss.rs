@@ -38,7 +38,8 @@ fn check_end(store: &PowerStore, name: &'static str, overwrite: bool, when: &str
     if let Err(error) = run(store, name, overwrite, &mut counts) {
         // The output was whole already, and then a run without `--overwrite` must not touch it.
         assert!(
-            error.is::<WrongUse>() && check_reader(store.files(OUT), SPLITS, &[name], when),
+            matches!(error.downcast_ref(), Some(WrongUse(_)))
+                && check_reader(store.files(OUT), SPLITS, &[name], when),
             "{when}: {error:#}"
         );
         return;

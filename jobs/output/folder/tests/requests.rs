@@ -72,7 +72,7 @@ fn every_two_faults(overwrite: bool, first: &'static str, second: &'static str) 
             if let Err(error) = run(&store, second, replace) {
                 // The output was whole already, and then a run without `--overwrite` must not touch it.
                 let whole = check_reader(store.files(OUT), SPLITS, &[second], &when);
-                assert!(error.is::<WrongUse>() && whole, "{when}: {error:#}");
+                assert!(matches!(error.downcast_ref(), Some(WrongUse(_))) && whole, "{when}: {error:#}");
             } else {
                 check_files(store.files(OUT), SPLITS, second, &when);
             }
@@ -109,7 +109,7 @@ fn a_decided_commit_is_finished_by_whoever_comes_next() {
                 check_files(store.files(OUT), SPLITS, "new", &when);
                 finished += 1;
             }
-            Err(error) => assert!(error.is::<WrongUse>(), "{when}: {error:#}"),
+            Err(error) => assert!(matches!(error.downcast_ref(), Some(WrongUse(_))), "{when}: {error:#}"),
         }
     }
     assert!(finished > 10, "{finished}");
@@ -123,7 +123,8 @@ fn a_commit_whose_uploads_are_gone_is_given_up_where_the_output_may_be_replaced(
         let store = after(true, "new", fault);
         store.forget_uploads();
         store.restart(None);
-        let refused = run(&store, "new", false).is_err_and(|error| !error.is::<WrongUse>());
+        let refused =
+            run(&store, "new", false).is_err_and(|error| !matches!(error.downcast_ref(), Some(WrongUse(_))));
         store.restart(None);
         let when = format!("{fault:?}");
         // A run that resumes sees only when it completes the uploads that they are gone.
