@@ -1,6 +1,8 @@
-//! The jobs of the command line, one module each, and what they share.
+//! The jobs of the command line: `dedup`, and in `commands` all others.
 //!
-//! This package joins `operators`, `cluster` and `datasets`; no algorithm lives here.
+//! The rooms use each other in one direction, from low to high: `cli`, `launch`, `progress`, `corpus`, `output`,
+//! `dedup`, `commands`. This package joins `operators`, `cluster` and `datasets`; no algorithm lives here. This
+//! file has the options that all jobs share.
 
 mod cli;
 pub mod commands;

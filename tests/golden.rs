@@ -137,6 +137,12 @@ fn copy(from: &Path, to: &Path) -> Vec<String> {
     names
 }
 
+/// Stages, whose names are the progress of a job that has no records in them yet.
+const STAGES: [&str; 12] = [
+    "start", "census", "count", "read", "map", "compare", "verify", "resolve", "write", "pack", "unpack",
+    "commit",
+];
+
 /// Returns the text without what differs from run to run.
 fn stable(text: &str, folder: &Folder) -> String {
     let text = text.replace(folder.path("").display().to_string().trim_end_matches('/'), "DIR");
@@ -161,7 +167,7 @@ fn stable(text: &str, folder: &Folder) -> String {
             return if name == "start" { String::new() } else { format!("    {name}\n") };
         }
         // How often progress is shown depends on the machine.
-        if line.ends_with(" s left") {
+        if line.ends_with(" s left") || line.ends_with(" MB/s") || STAGES.contains(&line) {
             return String::new();
         }
         match VOLATILE.iter().find(|volatile| begin.starts_with(**volatile)) {

@@ -1,5 +1,5 @@
-//! Tests of the program on real servers that hold files: HDFS, S3 and Azure Blob Storage. They need
-//! `scripts/hadoop/build`, `scripts/s3/build` and `scripts/azurite/build`.
+//! Tests of the program on real servers that hold files: HDFS, S3 and Azure Blob Storage, and a bucket over
+//! TLS. They need `scripts/hadoop/build`, `scripts/s3/build` and `scripts/azurite/build`.
 
 mod buckets;
 mod hdfs;

@@ -1,8 +1,9 @@
 //! Corpus formats: they read documents from files, and write the same records again, divided into kept and
-//! removed.
+//! removed. The traits of a format are in this file.
 //!
-//! This crate uses `operators` for records and `cluster` for bytes. It knows no method and no dataflow. A new
-//! format is one file here and one line in [`FORMATS`].
+//! Besides: packing of many small files (`pack.rs`), and a synthetic corpus (`synthetic.rs`). This crate uses
+//! `operators` for records and `cluster` for bytes. It knows no method and no dataflow. A new format is one file
+//! in `formats`, and a line there and in [`FORMATS`].
 
 mod error;
 mod formats;

@@ -1,5 +1,5 @@
-//! The command line: parsers of option values, the configuration that a run records, exit codes, files that
-//! reports are written to, and the options of the allocator.
+//! The command line: parsers of option values, the configuration that a run records, exit codes, what is printed
+//! and to where, files that reports are written to, and the options of the allocator.
 //!
 //! This room uses no other room of `jobs`; every other room may use it.
 

@@ -1,7 +1,8 @@
 //! The commands other than `dedup`, a file or folder each.
 //!
-//! Besides them there are the parts that several commands share: labels, plots, and pairs shown side by side.
-//! This room uses all other rooms; only `main.rs` uses it.
+//! Besides them there are their parts: files of labels (`labels.rs`) and curves (`plot.rs`) for `eval`, `tune`
+//! and `explain`, texts side by side for `show`, and the steps of a comparison for `why` (`pair_trace.rs`). This
+//! room uses all other rooms; only `main.rs` uses it.
 
 pub mod check;
 pub mod compare;

@@ -1,8 +1,9 @@
-//! Algorithms of the near-duplicate job: records, methods, the block join, and the dataflow that connects
-//! them.
+//! Algorithms of the near-duplicate job: features of texts, fingerprints and sets, the searches for candidates,
+//! the methods made of them, and the dataflow that runs them on all workers.
 //!
 //! This crate knows no file of the user, no host and no command line. Inside it, only `flow` names the
-//! engine, and only `spill` opens files: the spill files for records that do not fit into memory.
+//! engine, and only `spill` opens files: the spill files for records that do not fit into memory. From low to
+//! high, the rooms are `spill`, `text`, `fingerprint`, `sets`, `search`, `method`, `evaluate`, `flow`.
 
 pub mod classify;
 mod error;

@@ -1,7 +1,8 @@
 //! Stores: local files, HDFS and object stores behind one trait, `Store`, and how their addresses and names
 //! are read.
 //!
-//! This room and `processes` use nothing of each other. Async code stays in `hdfs`, `object` and `remote`.
+//! Whatever is read twice is compared with what was read first (`checked.rs`, `sums.rs`). Async code stays in
+//! `hdfs`, `object` and `remote`. This room uses nothing of `processes`, which takes the errors from here.
 
 pub(crate) mod checked;
 pub(crate) mod error;

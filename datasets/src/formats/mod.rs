@@ -1,4 +1,5 @@
-//! Corpus formats, a file or folder each. Every one is listed in `FORMATS` (`lib.rs`).
+//! Corpus formats, a file or folder each, listed in `FORMATS` (`lib.rs`) but for `unknown`, which refuses a file.
+//! `tree.rs` is what the formats of folders share.
 //!
 //! This room uses `text` and `parts`; only `lib.rs` and `pack.rs` use it.
 

@@ -1,6 +1,6 @@
 //! The way from bytes to text: decompression, encodings and how they are detected, lines, and JSON.
 //!
-//! This room knows no format; `formats` uses it.
+//! This room knows no format; `parts` and `formats` use it.
 
 pub(crate) mod charset;
 pub(crate) mod compression;

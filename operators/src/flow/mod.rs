@@ -1,8 +1,9 @@
 //! The dataflow: shuffle and reduce on the workers of the engine.
 //!
 //! This is the only room that names the engine's dataflow. It moves records between workers with the
-//! arithmetic of all other rooms, and only the jobs use it. Reading and writing happen in the worker loop of
-//! `jobs`, where errors can be returned. The only errors here are those of records that are spilled to disk.
+//! arithmetic of `sets`, `search` and `method`, and only the jobs use it. `zhou.rs` and `class_sums.rs` serve
+//! `zhou2017` and `compare` alone. Reading and writing happen in the worker loop of `jobs`, where errors can be
+//! returned. The only errors here are those of records that are spilled to disk.
 
 mod class_sums;
 mod exchange;

@@ -1,7 +1,7 @@
 //! Data beyond the memory budget: records are spilled to local files, sorted there, and read again in order.
 //!
-//! This is the only room of the crate that opens files. It uses `record`, `hash` and `error` alone; `flow`,
-//! `sets` and the jobs use it.
+//! This is the only room of the crate that opens files. It uses `record` and `error` alone; `sets`, `search`,
+//! `flow` and the jobs use it.
 
 pub(crate) mod budget;
 pub(crate) mod external_sort;

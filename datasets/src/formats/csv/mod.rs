@@ -1,4 +1,4 @@
-//! CSV: fields between commas, named by the first record.
+//! CSV: fields between commas, named by the first record. `weibo-csv` is CSV with the columns of a Weibo corpus.
 
 mod rows;
 mod scan;

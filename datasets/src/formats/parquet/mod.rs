@@ -1,4 +1,8 @@
 //! Parquet: row groups are read column by column, and written with the input's schema and codecs.
+//!
+//! The library trusts what a file claims. So footers (`footer.rs`, `thrift.rs`), pages (`pages.rs`,
+//! `page_header.rs`) and their levels and lengths (`levels.rs`, `deltas.rs`) are checked before it sees them, and
+//! its panics are caught (`library.rs`).
 
 mod batches;
 mod chunks;

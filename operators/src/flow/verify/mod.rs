@@ -1,7 +1,7 @@
 //! Verification: decides candidate pairs by the features of their documents, which travel to the worker where
 //! the pair waits.
 //!
-//! This room uses `exchange` and `spill`; the search of `dedup` uses it.
+//! This room uses `exchange`, `sets` and `spill`; the search of `dedup` uses it.
 
 mod bundles;
 mod partitions;

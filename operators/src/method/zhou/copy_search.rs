@@ -45,7 +45,7 @@ pub struct Sizes {
 /// Numbers of comparisons of documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Comparisons {
-    /// Comparisons of 8 bits of the fingerprints, in [`Retrieval::Linear`] alone.
+    /// Comparisons of 8 bits of the fingerprints, in the retrieval `linear` alone.
     pub of_bits: u64,
     /// Comparisons by similarity.
     pub of_words: u64,

@@ -1,7 +1,8 @@
 //! The method `zhou2017`: SimHash of 32 bits combined with the words that two posts share.
 //!
-//! Source: Zhou Chunhui, "An improved algorithm of big data deduplication based on Simhash", Computer and
-//! Modernization 2017(7). Our reading of it, and our differences: docs/papers/zhou2017.md.
+//! The arithmetic is here; `flow/zhou.rs` moves the rows between workers. Source: Zhou Chunhui, "An improved
+//! algorithm of big data deduplication based on Simhash", Computer and Modernization 2017(7). Our reading of it,
+//! and our differences: docs/papers/zhou2017.md.
 
 pub mod copy_search;
 pub mod retrieval;
