@@ -90,7 +90,7 @@ impl Common {
         job[16..].copy_from_slice(&xxh3_128(format!("{asked:?}").as_bytes()).to_le_bytes());
         let token = role.token.as_ref().map_or(&[][..], |token| &token.0);
         let lost = |line: &str| {
-            say(cluster::shown(&format!("error: {line}")));
+            say(cluster::one_line(&format!("error: {line}")));
             process::exit(1);
         };
         let group = Group::join(role.membership.clone(), job, token, Limits::default(), Box::new(lost))?;
@@ -112,7 +112,7 @@ impl Common {
     /// Says a warning, unless the user wants only errors.
     fn warn(&self, line: impl fmt::Display) {
         if !self.progress.quiet {
-            say(cluster::shown(&format!("warning: {line}")));
+            say(cluster::one_line(&format!("warning: {line}")));
         }
     }
 }

@@ -52,7 +52,7 @@ fn extract() -> ExitCode {
 
 fn fail(error: &anyhow::Error) -> ExitCode {
     // Names in an error may hold any characters, but an error is one line.
-    say(cluster::shown(&format!("error: {error:#}")));
+    say(cluster::one_line(&format!("error: {error:#}")));
     ExitCode::from(exit_code(error))
 }
 

@@ -14,7 +14,7 @@ pub use stores::found::InputFile;
 pub use stores::hdfs::{Hdfs, HdfsLimits};
 pub use stores::local::Local;
 pub use stores::location::Stores;
-pub use stores::name::{NameBelow, path_of_text, shown, text_of_path};
+pub use stores::name::{NameBelow, one_line, path_of_text, text_of_path};
 pub use stores::object::{Bucket, ObjectLimits};
 pub use stores::store::{
     Blob, BlobReader, Child, Entry, Output, Rename, Showing, Store, Upload, UploadOutput, Uploads, Version,

@@ -1,7 +1,7 @@
 //! `check`: compares finished outputs with the lists of files that they were committed with.
 
 use anyhow::{Context, Result, bail};
-use cluster::{Store, Stores, shown};
+use cluster::{Store, Stores, one_line};
 
 use crate::Common;
 use crate::cli::exit::WrongUse;
@@ -32,7 +32,7 @@ pub fn run(common: &Common, args: &Args) -> Result<u8> {
     for output in &args.outputs {
         let differences = check(&stores, output, args.full, common.workers())?;
         for difference in &differences {
-            print(format_args!("{}\n", shown(&format!("{output}: {difference}"))))?;
+            print(format_args!("{}\n", one_line(&format!("{output}: {difference}"))))?;
             code = 1;
         }
     }
@@ -68,7 +68,7 @@ fn check(stores: &Stores, output: &str, full: bool, workers: usize) -> Result<Ve
         said.push_str(", all read");
     }
     if differences.is_empty() {
-        say(shown(&format!("{said}: as they were written")));
+        say(one_line(&format!("{said}: as they were written")));
     }
     Ok(differences)
 }

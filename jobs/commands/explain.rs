@@ -159,15 +159,15 @@ fn estimates(
         false => "",
     };
     let verify = Verification::default_of(&args.method).0;
-    let cluster = Arc::new(Group::alone(workers));
-    let statistics = corpus_counts::count(&args.method, lexicon, &plan, &reading, &cluster, progress)?;
+    let group = Arc::new(Group::alone(workers));
+    let statistics = corpus_counts::count(&args.method, lexicon, &plan, &reading, &group, progress)?;
     let folder = tempfile::tempdir()?;
     let outputs = MapOutputs::new(Arc::new(Local), text_of_path(folder.path().as_os_str()));
     let (plan, spill) = (Arc::new(plan), SpillBudget::unused());
     let search = CorpusSearch {
         plan,
         reading,
-        cluster,
+        group,
         progress: Arc::clone(progress),
         max_rejects: None,
         outputs,

@@ -6,7 +6,7 @@ use std::io;
 
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result, bail};
-use cluster::{Stores, shown};
+use cluster::{Stores, one_line};
 use operators::{DocId, hash};
 use serde_json::json;
 use terminal_size::{Width, terminal_size};
@@ -63,7 +63,8 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         input.watch(&common.progress, "show", &asked, |input, progress| input.at(&places, progress))?;
     let document = |place, id: &str| {
         let found = documents.iter().find(|document| document.place == place && document.id == id);
-        found.with_context(|| format!("\"{}\" is not where it was; did the input change since?", shown(id)))
+        found
+            .with_context(|| format!("\"{}\" is not where it was; did the input change since?", one_line(id)))
     };
     let mut kept = HashMap::new();
     finished.members(|member| {
@@ -128,5 +129,5 @@ pub(crate) fn how_alike(pair: &PairRow) -> String {
         pair.identical.then(|| "identical".to_owned()),
     ];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
-    format!("{} and {}: {}", shown(&pair.a), shown(&pair.b), parts.join(", "))
+    format!("{} and {}: {}", one_line(&pair.a), one_line(&pair.b), parts.join(", "))
 }

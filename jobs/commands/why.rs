@@ -1,7 +1,7 @@
 //! `why`: says what happened to a document or a pair, and for which reason.
 
 use anyhow::{Result, bail};
-use cluster::{Stores, shown};
+use cluster::{Stores, one_line};
 use serde_json::json;
 
 use super::pair_trace::trace;
@@ -59,7 +59,7 @@ impl Why<'_> {
             if self.with_ids(&[id])?.is_empty() {
                 bail!(self.no_document(id));
             }
-            return Ok(vec![format!("{} was kept: nothing was found to match it", shown(id))]);
+            return Ok(vec![format!("{} was kept: nothing was found to match it", one_line(id))]);
         }
         let mut lines = Vec::new();
         for member in &members {
@@ -84,11 +84,11 @@ impl Why<'_> {
                 pairs.truncate(PAIRS);
             }
         })?;
-        let id = shown(&member.id);
+        let id = one_line(&member.id);
         let mut lines = vec![match &member.removed {
             None => format!("{id} was kept"),
             Some((of, similarity, reason)) => {
-                let of = shown(of);
+                let of = one_line(of);
                 let tie = match (reason.as_str(), similarity) {
                     ("identical", _) => format!("it is identical to {of}, which was kept"),
                     ("chain", _) => {
@@ -106,7 +106,7 @@ impl Why<'_> {
         }];
         lines.push(format!(
             "its cluster: {size} documents, of which {kept} kept; the first is {}",
-            shown(&member.cluster)
+            one_line(&member.cluster)
         ));
         lines.push(format!("its pairs: {count}"));
         lines.extend(pairs.iter().map(|pair| format!("    {}", how_alike(pair))));
@@ -122,7 +122,7 @@ impl Why<'_> {
         };
         let (a, b) = if a.place <= b.place { (a, b) } else { (b, a) };
         if a.place == b.place {
-            bail!(WrongUse(format!("\"{}\" is one document", shown(id))));
+            bail!(WrongUse(format!("\"{}\" is one document", one_line(id))));
         }
         let mut row = None;
         self.finished
@@ -134,12 +134,12 @@ impl Why<'_> {
         let compared = trace(spec.method(&lexicon, &statistics, options.threshold())?, &a.text, &b.text);
         let mut lines = vec![match (&row, compared.matches) {
             (Some(pair), _) => how_alike(pair),
-            (None, false) => format!("{} and {} are no pair", shown(&a.id), shown(&b.id)),
+            (None, false) => format!("{} and {} are no pair", one_line(&a.id), one_line(&b.id)),
             (None, true) => format!(
                 "{} and {} match, but have no row: one of them is identical to an earlier document, which has it, \
                  or was deleted before the two met",
-                shown(&a.id),
-                shown(&b.id)
+                one_line(&a.id),
+                one_line(&b.id)
             ),
         }];
         lines.push(format!("method: {spec}"));

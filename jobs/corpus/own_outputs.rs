@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, bail};
-use cluster::{BlobReader, InputFile, Store, shown};
+use cluster::{BlobReader, InputFile, Store, one_line};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -63,7 +63,7 @@ pub(crate) fn leave_out(inputs: &[String], files: &mut Vec<InputFile>) -> Result
         let before = files.len();
         files.retain(|file| !(file.store.prefix() == prefix && file.path.starts_with(&folder)));
         if files.len() < before {
-            say(shown(&format!(
+            say(one_line(&format!(
                 "warning: \"{prefix}{folder}\" is an output of this program inside of the input: its {} files are left out; \
                  to read it, name it as an input",
                 before - files.len()

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use cluster::{InputFile, NameBelow, Noted, Stores, has_hidden_part, path_of_text, shown};
+use cluster::{InputFile, NameBelow, Noted, Stores, has_hidden_part, one_line, path_of_text};
 use datasets::{FORMATS, Format, Piece, UNKNOWN};
 use operators::text::{Clean, Cleaner};
 use operators::{Doc, DocId, hash};
@@ -164,7 +164,7 @@ impl Plan {
         let forced = format.map(named).transpose()?;
         let mut files = stores.expand(inputs)?;
         for (path, kind) in stores.passed_over() {
-            say(shown(&format!("warning: \"{path}\" is {kind} and not a file: it is passed over")));
+            say(one_line(&format!("warning: \"{path}\" is {kind} and not a file: it is passed over")));
         }
         own_outputs::leave_out(inputs, &mut files)?;
         own_outputs::refuse_unfinished(&files)?;

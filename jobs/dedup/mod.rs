@@ -153,7 +153,7 @@ fn search_and_write(
     let search = CorpusSearch {
         plan: Arc::clone(&run.plan),
         reading: run.reading.clone(),
-        cluster: Arc::clone(&run.group),
+        group: Arc::clone(&run.group),
         progress: Arc::clone(&run.progress),
         secret: outputs.secret(&run.group)?,
         max_rejects: run.max_rejects,

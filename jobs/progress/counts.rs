@@ -150,7 +150,7 @@ impl Progress {
 
     pub(super) fn say_warning(&self, warning: &str) {
         let warning = format!("warning: {warning}");
-        let line = cluster::shown(&warning);
+        let line = cluster::one_line(&warning);
         match self.outlets.get() {
             Some(Outlets { quiet: true, .. }) => {}
             Some(Outlets { bar: Some(bar), .. }) => bar.suspend(|| say(line)),

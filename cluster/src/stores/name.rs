@@ -87,7 +87,7 @@ pub fn path_of_text(text: &str) -> PathBuf {
 
 /// Returns a text that contains names as one line for messages, with `\xE9` for a byte that is not UTF-8,
 /// `\n` for a newline, and an escape for each other control character, which a terminal would obey.
-pub fn shown(text: &str) -> Cow<'_, str> {
+pub fn one_line(text: &str) -> Cow<'_, str> {
     if !text.contains(|c: char| stands_for_byte(c) || c.is_control()) {
         return text.into();
     }
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn people_see_bytes_and_controls_escaped() {
-        assert_eq!(shown("caf\u{10F7E9}\n\u{1b}[2J é"), "caf\\xE9\\n\\u{1b}[2J é");
-        assert_eq!(shown("a\\xE9"), "a\\xE9");
+        assert_eq!(one_line("caf\u{10F7E9}\n\u{1b}[2J é"), "caf\\xE9\\n\\u{1b}[2J é");
+        assert_eq!(one_line("a\\xE9"), "a\\xE9");
     }
 }

@@ -120,7 +120,7 @@ impl fmt::Display for Report {
             self.measures
                 .iter()
                 .try_for_each(|measure| write!(f, " {:>11}", class.correct[measure.measure]))?;
-            write!(f, "  {}", cluster::shown(&class.label))?;
+            write!(f, "  {}", cluster::one_line(&class.label))?;
         }
         Ok(())
     }

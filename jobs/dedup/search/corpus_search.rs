@@ -20,7 +20,7 @@ use crate::progress::Progress;
 pub(crate) struct CorpusSearch {
     pub plan: Arc<Plan>,
     pub reading: Reading,
-    pub cluster: Arc<Group>,
+    pub group: Arc<Group>,
     pub progress: Arc<Progress>,
     /// Number of records that may be rejected; `None` for any number.
     pub max_rejects: Option<u64>,

@@ -47,7 +47,7 @@ impl CorpusSearch {
     /// Makes the counters of features that a search by prefixes needs, and none for others.
     pub(super) fn feature_counters(&self, method: &Method) -> FeatureCounters {
         let workers = match method.search {
-            Search::Prefix => self.cluster.workers(),
+            Search::Prefix => self.group.workers(),
             _ => 0,
         };
         let most = self.spill.budget().map(|bytes| workers * bytes / COUNTERS_SHARE);
@@ -75,7 +75,7 @@ impl CorpusSearch {
             }
         })?;
         counting.finish();
-        sum(worker, &counts, self.cluster.workers());
+        sum(worker, &counts, self.group.workers());
 
         let mut join = PrefixJoin::new(rule.clone(), &self.spill);
         self.texts(worker, |text| {

@@ -50,7 +50,7 @@ impl CorpusSearch {
         let limit = RejectLimit::new(self.max_rejects, &self.plan, &self.reading);
         let heads = splits::each_split(
             &self.plan,
-            &self.cluster,
+            &self.group,
             (&self.progress, Stage::Map),
             |at, number, split| self.map_split(at, number, split, mapper.clone(), &limit),
         )?;

@@ -38,9 +38,9 @@ impl CorpusSearch {
             Search::Zhou(zhou) => self.map(&Words::new(cleaner, zhou)),
         }?;
         let counters = self.feature_counters(&method);
-        let cluster = Arc::clone(&self.cluster);
+        let group = Arc::clone(&self.group);
         let (spill, progress) = (self.spill.clone(), Arc::clone(&self.progress));
-        let parts = cluster.run(move |worker| {
+        let parts = group.run(move |worker| {
             let at = self.progress.worker(worker.index());
             at.enter(Stage::Compare);
             match &method.search {

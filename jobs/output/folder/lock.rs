@@ -25,7 +25,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Result, bail};
 use chrono::{DateTime, Utc};
-use cluster::{Store, shown};
+use cluster::{Store, one_line};
 use parking_lot::Mutex;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
@@ -185,7 +185,7 @@ impl Lock {
                         return;
                     }
                     Err(error) => {
-                        say(shown(&format!("warning: the output may be taken for abandoned: {error:#}")));
+                        say(one_line(&format!("warning: the output may be taken for abandoned: {error:#}")));
                     }
                     Ok(()) => {}
                 }

@@ -164,7 +164,7 @@ impl OutputFolder {
             group.fail(&format!("{taken:#}"));
             // Only the first error is reported.
             drop(by_rename::vanish(store.as_ref(), &run));
-            say(cluster::shown(&format!("error: {taken:#}")));
+            say(cluster::one_line(&format!("error: {taken:#}")));
             std::process::exit(1);
         })
     }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use cluster::{Showing, shown};
+use cluster::{Showing, one_line};
 
 use super::by_upload;
 use super::output_folder::{OutputFolder, refuse_existing};
@@ -79,7 +79,7 @@ impl OutputFolder {
         let theirs = std::mem::replace(&mut self.run.own, mine);
         let finished = match finished {
             Err(error) if overwrite => {
-                say(shown(&format!("warning: an earlier commit is given up and replaced: {error:#}")));
+                say(one_line(&format!("warning: an earlier commit is given up and replaced: {error:#}")));
                 false
             }
             finished => finished.map(|()| true)?,
@@ -97,7 +97,7 @@ impl OutputFolder {
         let Some(job) = &self.decided else { return Ok(()) };
         let Err(error) = self.show(job) else { return Ok(()) };
         self.run.check()?;
-        say(shown(&format!(
+        say(one_line(&format!(
             "warning: an earlier commit of this job is given up, and all is done anew: {error:#}"
         )));
         // Nothing may take the manifest for a decision while the rest is removed.

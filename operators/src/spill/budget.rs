@@ -212,7 +212,7 @@ pub(crate) mod twins {
             Twin { room: Arc::new(AtomicUsize::new(bytes)), ..Twin::default() }
         }
 
-        pub fn scratch(self, budget: impl Into<Option<usize>>) -> SpillBudget {
+        pub fn budget(self, budget: impl Into<Option<usize>>) -> SpillBudget {
             SpillBudget::on(Arc::new(self), Path::new("/twin"), budget.into())
         }
     }
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn a_frame_in_another_place_is_not_taken_for_the_one_that_was_there() {
-        let mut frames = twins::Twin::default().scratch(0).frames().unwrap();
+        let mut frames = twins::Twin::default().budget(0).frames().unwrap();
         for text in [b"abc", b"def"] {
             frames.append(3, 3, |bytes| bytes.copy_from_slice(text)).unwrap();
         }
@@ -290,7 +290,7 @@ mod tests {
         let mut bytes = vec![0; 38];
         frames.file.read_exact_at(&mut bytes, 0).unwrap();
         bytes.copy_within(second as usize.., 0);
-        let mut swapped = twins::Twin::default().scratch(0).frames().unwrap();
+        let mut swapped = twins::Twin::default().budget(0).frames().unwrap();
         swapped.file.write_all_at(&bytes, 0).unwrap();
         swapped.end = 38;
         assert!(swapped.read(0, &mut Vec::new()).is_err());

@@ -246,7 +246,7 @@ mod tests {
             once in any::<bool>(),
             least in 0_usize..100,
         ) {
-            let spill = Twin::default().scratch(budget);
+            let spill = Twin::default().budget(budget);
             let found = groups(&records, &spill, once, least).unwrap().concat();
             records.sort();
             if once {
@@ -266,7 +266,7 @@ mod tests {
     fn more_runs_than_are_merged_at_once_are_merged_in_passes() {
         let mut all = records(20_000);
         for in_memory in [300, 100, 20, 1] {
-            let spill = Twin::default().scratch(in_memory * 16);
+            let spill = Twin::default().budget(in_memory * 16);
             let found = sorted(&all, &spill, false).unwrap();
             assert!(all.len() / in_memory > FAN_IN);
             all.sort();
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn few_different_records_never_spill() {
-        let spill = Twin::full_after(0).scratch(1600);
+        let spill = Twin::full_after(0).budget(1600);
         let all: Vec<(u64, u64)> = (0..100_000).map(|i| (i % 40, 7)).collect();
         let found = sorted(&all, &spill, true).unwrap();
         assert_eq!(found, (0..40).map(|i| (i, 7)).collect::<Vec<_>>());
@@ -294,20 +294,20 @@ mod tests {
     #[test]
     fn a_disk_that_is_full_at_any_write_is_an_error() {
         let all = records(1000);
-        let whole = Twin::default().scratch(200);
+        let whole = Twin::default().budget(200);
         sorted(&all, &whole, false).unwrap();
         let needed = whole.spilled().bytes as usize;
         assert!(needed > 2 * 16_000, "runs are merged to runs too");
         for room in (0..needed).step_by(16) {
-            let error = sorted(&all, &Twin::full_after(room).scratch(200), false).unwrap_err();
+            let error = sorted(&all, &Twin::full_after(room).budget(200), false).unwrap_err();
             assert!(matches!(error, Error::DiskFull { .. }), "{room}: {error}");
         }
-        sorted(&all, &Twin::full_after(needed).scratch(200), false).unwrap();
+        sorted(&all, &Twin::full_after(needed).budget(200), false).unwrap();
     }
 
     #[test]
     fn what_was_lost_after_an_error_is_never_taken_for_all() {
-        let mut runs = ExternalSort::new(&Twin::full_after(20).scratch(200));
+        let mut runs = ExternalSort::new(&Twin::full_after(20).budget(200));
         runs.extend(records(100));
         assert!(runs.check().is_err());
         assert!(runs.check().is_err() && runs.finish().is_err());
@@ -316,11 +316,11 @@ mod tests {
     #[test]
     fn a_damaged_or_short_file_is_an_error() {
         let all = records(200);
-        let whole = Twin::default().scratch(1000);
+        let whole = Twin::default().budget(1000);
         sorted(&all, &whole, false).unwrap();
         for at in 0..whole.spilled().bytes as usize {
             for twin in [Twin { damaged: Some(at), ..Twin::default() }, Twin { cut: at, ..Twin::default() }] {
-                let error = sorted(&all, &twin.scratch(1000), false).unwrap_err();
+                let error = sorted(&all, &twin.budget(1000), false).unwrap_err();
                 assert!(matches!(error, Error::SpillLost { .. }), "{at}: {error}");
             }
         }

@@ -199,7 +199,7 @@ mod tests {
             budget in prop_oneof![Just(None), (0_usize..1_000_000).prop_map(Some)],
         ) {
             let docs: Docs = sizes.iter().zip(1..).map(|(&size, doc)| (doc, (doc..).take(size).collect())).collect();
-            let spill = Twin::default().scratch(budget);
+            let spill = Twin::default().budget(budget);
             let spool = spool(&docs, &spill);
             prop_assert_eq!(scanned(&spool).unwrap(), &docs[..]);
             prop_assert_eq!(scanned(&spool).unwrap(), docs);
@@ -211,10 +211,10 @@ mod tests {
     #[test]
     fn a_full_disk_or_a_damaged_file_is_an_error() {
         let docs: Docs = (0..200).map(|doc| (doc, vec![doc; 300])).collect();
-        let full = spool(&docs, &Twin::full_after(100_000).scratch(400_000));
+        let full = spool(&docs, &Twin::full_after(100_000).budget(400_000));
         assert!(matches!(full.check(), Err(Error::DiskFull { bytes: 65_536.., .. })));
         assert!(full.scan(|_, _| -> Result<(), Error> { panic!("not all documents") }).is_err());
-        let damaged = spool(&docs, &Twin { damaged: Some(70_000), ..Twin::default() }.scratch(400_000));
+        let damaged = spool(&docs, &Twin { damaged: Some(70_000), ..Twin::default() }.budget(400_000));
         damaged.check().unwrap();
         assert!(matches!(scanned(&damaged), Err(Error::SpillLost { .. })));
     }

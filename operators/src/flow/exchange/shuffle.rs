@@ -257,7 +257,7 @@ mod tests {
     fn what_arrives_is_sorted_in_memory_and_beyond() {
         let expected = [0, 1].map(|worker| Ok((0..6000).filter(|record| record % 2 == worker).collect()));
         for budget in [None, Some(1000), Some(100_000)] {
-            let spill = Twin::default().scratch(budget);
+            let spill = Twin::default().budget(budget);
             assert_eq!(sorted(spill.clone()), expected, "{budget:?}");
             assert_eq!(spill.spilled().files, if budget == Some(1000) { 2 } else { 0 });
         }
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn a_full_disk_is_an_error_of_the_worker_loop() {
         let told = Mutex::new(Vec::new());
-        for result in sorted(Twin::full_after(2000).scratch(1000)) {
+        for result in sorted(Twin::full_after(2000).budget(1000)) {
             told.lock().push(result.unwrap_err());
         }
         let expected = "the disk of \"/twin\" is full: could not spill 1 KiB";

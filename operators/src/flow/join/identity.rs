@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn the_first_of_identical_documents_stays() {
         for budget in [None, Some(1), Some(100)] {
-            let mut identities = ExternalSort::new(&Twin::default().scratch(budget));
+            let mut identities = ExternalSort::new(&Twin::default().budget(budget));
             let of = |(identity, doc)| (identity, DocId(doc));
             identities.extend([((7, 1), 5), ((7, 1), 2), ((9, 1), 1), ((7, 3), 4), ((7, 1), 3)].map(of));
             let (mut left, mut copies) = (Vec::new(), Vec::new());

@@ -211,7 +211,7 @@ mod tests {
         const HOLDER_BYTES: usize = 256 << 10;
         let twin = Twin::default();
         let read = twin.read.clone();
-        let spill = twin.scratch(Verify::HOLDERS * HOLDER_BYTES);
+        let spill = twin.budget(Verify::HOLDERS * HOLDER_BYTES);
         timely::execute_directly(move |worker| {
             let pairs = (0..DOCS).flat_map(|a| (a + 1..DOCS).map(move |b| Pair::new(DocId(a), DocId(b), 0)));
             let alike: Similarity = "0.5".parse().unwrap();
