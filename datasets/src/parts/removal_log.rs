@@ -25,7 +25,9 @@ impl<'a> Reasons<'a> {
     /// Writes the line of the next removed record.
     pub fn write(&mut self, removal: &Removal) -> Result<(), Error> {
         self.line.clear();
-        write_line(&mut self.line, removal).map_err(|error| Error::writing("removed", error))?;
+        let written = serde_json::to_writer(&mut self.line, removal).map_err(io::Error::from);
+        written.map_err(|error| Error::writing("removed", error))?;
+        self.line.push(b'\n');
         self.part.write(&PartKind::plain(), &[&self.line])
     }
 
@@ -33,15 +35,6 @@ impl<'a> Reasons<'a> {
     pub fn finish(self) -> Result<(), Error> {
         self.part.finish()
     }
-}
-
-fn write_line(line: &mut Vec<u8>, removal: &Removal) -> io::Result<()> {
-    line.extend_from_slice(b"{\"id\":");
-    serde_json::to_writer(&mut *line, &removal.id)?;
-    line.push(b',');
-    write_members(line, &FIELDS, removal)?;
-    line.extend_from_slice(b"}\n");
-    Ok(())
 }
 
 /// Names of the fields that a removed record gets.

@@ -7,12 +7,9 @@ use crate::hash;
 use crate::method::Zhou;
 use crate::method::zhou::copy_search::{COPIES, Comparisons, Sizes, WordRow};
 use crate::method::zhou::retrieval::Retrieval;
-use crate::record::{DocId, Pair};
+use crate::record::Pair;
 use crate::search::{KeyCounters, PassLoad};
 use crate::sets::similarity::Similarity;
-
-/// A document that travels: its position, its fingerprint and its words.
-type Travelling = (u64, u32, Vec<u64>);
 
 /// Number of documents of a round of sending.
 const ROUND: usize = 1 << 12;
@@ -21,7 +18,7 @@ const ROUND: usize = 1 << 12;
 /// document is on one worker at a time.
 pub struct Retrieve {
     method: Zhou,
-    first_copy: Shuffle<Travelling, Vec<Travelling>>,
+    first_copy: Shuffle<WordRow, Vec<WordRow>>,
 }
 
 /// Result of the search on one worker.
@@ -44,7 +41,7 @@ impl Retrieve {
 
     /// Sends a document to the first copy.
     pub fn add(&mut self, row: WordRow) {
-        self.first_copy.send((row.doc.0, row.fingerprint, row.words));
+        self.first_copy.send(row);
     }
 
     /// Ends a round of adding.
@@ -56,18 +53,18 @@ impl Retrieve {
     pub fn finish(self, worker: &mut Worker) -> Retrieved {
         let Retrieve { method, first_copy } = self;
         let mut found = Retrieved::default();
-        let mut rows = arrived(first_copy, worker);
+        let mut rows = first_copy.finish(worker);
         let original = on_all_workers(worker, rows.len());
         for copy in 0..COPIES {
             if copy > 0 {
                 let mut next = to_copy(worker, method.retrieval, copy);
-                for (sent, WordRow { doc, fingerprint, words }) in rows.into_iter().enumerate() {
-                    next.send((doc.0, fingerprint, words));
+                for (sent, row) in rows.into_iter().enumerate() {
+                    next.send(row);
                     if sent % ROUND == ROUND - 1 {
                         next.round(worker);
                     }
                 }
-                rows = arrived(next, worker);
+                rows = next.finish(worker);
             }
             let keys = rows.iter().map(|row| method.retrieval.key(copy, row.fingerprint).into());
             let largest_bucket = KeyCounters::largest_of(keys);
@@ -85,18 +82,13 @@ impl Retrieve {
 }
 
 /// Opens the shuffle of a copy.
-fn to_copy(worker: &mut Worker, retrieval: Retrieval, copy: usize) -> Shuffle<Travelling, Vec<Travelling>> {
-    Shuffle::new(worker, "Copy", move |row: &Travelling| key(retrieval, copy, row.1))
+fn to_copy(worker: &mut Worker, retrieval: Retrieval, copy: usize) -> Shuffle<WordRow, Vec<WordRow>> {
+    Shuffle::new(worker, "Copy", move |row: &WordRow| key(retrieval, copy, row.fingerprint))
 }
 
 /// Returns the worker where the rows that one search needs meet, modulo the number of workers.
 fn key(retrieval: Retrieval, copy: usize, fingerprint: u32) -> u64 {
     hash::spread(retrieval.key(copy, fingerprint).into())
-}
-
-fn arrived(shuffle: Shuffle<Travelling, Vec<Travelling>>, worker: &mut Worker) -> Vec<WordRow> {
-    let rows = shuffle.finish(worker).into_iter();
-    rows.map(|(doc, fingerprint, words)| WordRow { doc: DocId(doc), fingerprint, words }).collect()
 }
 
 /// Returns the sum of the counts of all workers.

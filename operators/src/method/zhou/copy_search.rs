@@ -23,7 +23,7 @@ const FEW_BITS: u32 = 8;
 const LAST_BITS: u32 = 3;
 
 /// A document with its fingerprint and its words.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct WordRow {
     /// Position in the corpus.
     pub doc: DocId,
