@@ -261,9 +261,21 @@ impl HeldLock {
         Ok(())
     }
 
+    /// Checks that this run is still the owner, and writes the beat.
     fn beat(&self, count: u64) -> Result<()> {
+        let (asked, path) = (Instant::now(), beat_path(&self.folder, self.number));
         self.check()?;
-        Ok(put(self.store.as_ref(), &beat_path(&self.folder, self.number), count.to_string().as_bytes())?)
+        put(self.store.as_ref(), &path, count.to_string().as_bytes())?;
+        if asked.elapsed() < BEAT {
+            return Ok(());
+        }
+        // This process may have slept between the two requests. If another run has taken over and removed the
+        // lock, nobody else removes this beat.
+        self.check().inspect_err(|_| {
+            if let Ok(None) = owner(self.store.as_ref(), &self.folder, self.number) {
+                drop(self.store.remove(&path));
+            }
+        })
     }
 }
 
