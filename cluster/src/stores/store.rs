@@ -294,11 +294,6 @@ impl BlobReader {
         self.ahead = end;
         self
     }
-
-    /// Returns the offset in the blob of the next byte that will be read.
-    pub fn offset(&self) -> u64 {
-        self.offset - (self.buffer.len() - self.used) as u64
-    }
 }
 
 impl io::BufRead for BlobReader {

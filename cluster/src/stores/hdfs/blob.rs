@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use super::calls::Calls;
 use super::failure::HdfsFailure;
 use crate::stores::error::Error;
-use crate::stores::remote::Backoff;
+use crate::stores::remote::{Backoff, NoAnswer};
 use crate::stores::store::{Blob, Version};
 
 /// Largest number of bytes of one request to the library. Bytes that have arrived wait in memory.
@@ -119,7 +119,7 @@ impl HdfsBlob {
             let limit = self.calls.limits.item.min(end.saturating_duration_since(Instant::now()));
             let item = self.calls.receive(items, limit)?;
             // An item longer than requested is the library's fault, and no reason to panic.
-            let place = buffer.get_mut(*filled..*filled + item.len()).ok_or(HdfsFailure::Broken)?;
+            let place = buffer.get_mut(*filled..*filled + item.len()).ok_or(NoAnswer::Broken)?;
             place.copy_from_slice(&item);
             *filled += item.len();
         }

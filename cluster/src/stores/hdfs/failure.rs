@@ -1,6 +1,5 @@
 //! Failures of the HDFS client library: their cause, the error that callers see, and whether to retry.
 
-use std::time::Duration;
 use std::{fmt, io};
 
 use hdfs_native::HdfsError;
@@ -12,17 +11,13 @@ use crate::stores::remote::NoAnswer;
 #[derive(Debug)]
 pub(super) enum HdfsFailure {
     Library(HdfsError),
-    Late(Duration),
-    /// The task of the call ended without an answer: it panicked, or a read was shorter than the file.
-    Broken,
+    /// The task of the call gave no answer. It is `Broken` too where a read was shorter than the file.
+    Silent(NoAnswer),
 }
 
 impl From<NoAnswer> for HdfsFailure {
     fn from(silence: NoAnswer) -> Self {
-        match silence {
-            NoAnswer::Late(limit) => HdfsFailure::Late(limit),
-            NoAnswer::Broken => HdfsFailure::Broken,
-        }
+        HdfsFailure::Silent(silence)
     }
 }
 
@@ -40,8 +35,8 @@ impl fmt::Display for HdfsFailure {
                 write!(f, "{}", first_line(text.split(": [").next().unwrap_or_default()))
             }
             HdfsFailure::Library(error) => write!(f, "{}", first_line(&error.to_string())),
-            HdfsFailure::Late(limit) => write!(f, "no answer within {limit:?}"),
-            HdfsFailure::Broken => write!(f, "the HDFS client broke off"),
+            HdfsFailure::Silent(NoAnswer::Late(limit)) => write!(f, "no answer within {limit:?}"),
+            HdfsFailure::Silent(NoAnswer::Broken) => write!(f, "the HDFS client broke off"),
         }
     }
 }
@@ -69,8 +64,8 @@ impl HdfsFailure {
                 }
                 _ => io::ErrorKind::Other,
             },
-            HdfsFailure::Library(_) | HdfsFailure::Broken => io::ErrorKind::Other,
-            HdfsFailure::Late(_) => io::ErrorKind::TimedOut,
+            HdfsFailure::Library(_) | HdfsFailure::Silent(NoAnswer::Broken) => io::ErrorKind::Other,
+            HdfsFailure::Silent(NoAnswer::Late(_)) => io::ErrorKind::TimedOut,
         };
         Error::io(name, action, io::Error::new(kind, self.to_string()))
     }
@@ -101,10 +96,7 @@ impl HdfsFailure {
 
     /// Returns whether the outcome of the call is unknown, because the name node gave no answer.
     pub(super) fn is_silence(&self) -> bool {
-        let unanswered = matches!(
-            self,
-            HdfsFailure::Late(_) | HdfsFailure::Broken | HdfsFailure::Library(HdfsError::IOError(_))
-        );
+        let unanswered = matches!(self, HdfsFailure::Silent(_) | HdfsFailure::Library(HdfsError::IOError(_)));
         unanswered && !self.changed_nothing()
     }
 }

@@ -11,6 +11,7 @@ use hdfs_native::file::FileWriter;
 use super::calls::Calls;
 use super::failure::HdfsFailure;
 use crate::stores::error::Error;
+use crate::stores::remote::NoAnswer;
 use crate::stores::store::Output;
 
 /// Number of bytes that are given to the library at once.
@@ -48,7 +49,7 @@ impl HdfsOutput {
     where
         F: Future<Output = hdfs_native::Result<FileWriter>> + Send + 'static,
     {
-        let writer = self.writer.take().ok_or(HdfsFailure::Broken);
+        let writer = self.writer.take().ok_or(HdfsFailure::Silent(NoAnswer::Broken));
         let written = writer.and_then(|writer| self.calls.wait(self.calls.limits.call, work(writer)));
         self.writer = Some(written.map_err(|failure| failure.error(&self.calls.name(&self.path), "write"))?);
         Ok(())

@@ -10,7 +10,7 @@ use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::list::PaginatedListStore;
 use object_store::multipart::MultipartStore;
-use object_store::{BackoffConfig, ClientConfigKey, ObjectStore, RetryConfig};
+use object_store::{BackoffConfig, ClientConfigKey, CredentialProvider, ObjectStore, RetryConfig};
 
 use super::failure::{ObjectFailure, readable};
 use crate::stores::error::Error;
@@ -82,11 +82,7 @@ fn amazon(prefix: &str, settings: &Settings) -> Attempt {
     }
     let unsigned = is_true(value(AmazonS3ConfigKey::SkipSignature));
     let client = Arc::new(builder.with_url(prefix).build()?);
-    let credentials = client.credentials().clone();
-    let sign_in = sign_in(unsigned, move || {
-        let credentials = credentials.clone();
-        async move { credentials.get_credential().await.map(drop) }.boxed()
-    });
+    let sign_in = sign_in(unsigned, client.credentials());
     let sources = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are read, not ~/.aws; AWS_SKIP_SIGNATURE=true \
                    reads a public bucket";
     Ok(Ok(Connection { client, sign_in, sources, numbers_name_parts: false }))
@@ -100,11 +96,7 @@ fn google(prefix: &str, settings: &Settings) -> Attempt {
         configured(builder, settings, "GOOGLE_", |builder, key, value| builder.with_config(key, value));
     let unsigned = is_true(builder.get_config_value(&GoogleConfigKey::SkipSignature));
     let client = Arc::new(builder.with_url(prefix).build()?);
-    let credentials = client.credentials().clone();
-    let sign_in = sign_in(unsigned, move || {
-        let credentials = credentials.clone();
-        async move { credentials.get_credential().await.map(drop) }.boxed()
-    });
+    let sign_in = sign_in(unsigned, client.credentials());
     let sources = "GOOGLE_APPLICATION_CREDENTIALS or GOOGLE_SERVICE_ACCOUNT names a file with some; \
                    GOOGLE_SKIP_SIGNATURE=true reads a public bucket";
     Ok(Ok(Connection { client, sign_in, sources, numbers_name_parts: false }))
@@ -123,11 +115,7 @@ fn azure(prefix: &str, settings: &Settings) -> Attempt {
     }
     let unsigned = is_true(value(AzureConfigKey::SkipSignature));
     let client = Arc::new(builder.with_url(prefix).build()?);
-    let credentials = client.credentials().clone();
-    let sign_in = sign_in(unsigned, move || {
-        let credentials = credentials.clone();
-        async move { credentials.get_credential().await.map(drop) }.boxed()
-    });
+    let sign_in = sign_in(unsigned, client.credentials());
     let sources = "AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN and AZURE_CLIENT_ID with its secret are read; \
                    AZURE_SKIP_SIGNATURE=true reads a public container";
     Ok(Ok(Connection { client, sign_in, sources, numbers_name_parts: true }))
@@ -147,17 +135,16 @@ fn configured<B, K: FromStr>(
     })
 }
 
-fn sign_in(
-    unsigned: bool,
-    ask: impl Fn() -> BoxFuture<'static, object_store::Result<()>> + Send + Sync + 'static,
-) -> SignIn {
+/// Returns how to fetch credentials of one service. Nothing is fetched if requests are `unsigned`.
+fn sign_in<C: 'static>(unsigned: bool, credentials: &Arc<dyn CredentialProvider<Credential = C>>) -> SignIn {
+    let credentials = Arc::clone(credentials);
     Box::new(move || {
-        let asked = (!unsigned).then(&ask);
+        let credentials = Arc::clone(&credentials);
         async move {
-            match asked {
-                Some(asked) => Ok(asked.await?),
-                None => Ok(()),
+            if !unsigned {
+                credentials.get_credential().await?;
             }
+            Ok(())
         }
         .boxed()
     })

@@ -1,6 +1,5 @@
 //! Failures of requests to an object store: their cause, the error that callers see, and whether to retry.
 
-use std::time::Duration;
 use std::{fmt, io};
 
 use object_store::path;
@@ -17,9 +16,8 @@ const STATUS: &str = "Server returned non-2xx status code: ";
 #[derive(Debug)]
 pub(crate) enum ObjectFailure {
     Library(object_store::Error),
-    Late(Duration),
-    /// The task of the request ended without an answer: it panicked.
-    Broken,
+    /// The task of the request gave no answer.
+    Silent(NoAnswer),
     /// The number of bytes is not the one that was requested.
     Length {
         wanted: usize,
@@ -31,10 +29,7 @@ pub(crate) enum ObjectFailure {
 
 impl From<NoAnswer> for ObjectFailure {
     fn from(silence: NoAnswer) -> Self {
-        match silence {
-            NoAnswer::Late(limit) => ObjectFailure::Late(limit),
-            NoAnswer::Broken => ObjectFailure::Broken,
-        }
+        ObjectFailure::Silent(silence)
     }
 }
 
@@ -53,8 +48,8 @@ impl fmt::Display for ObjectFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ObjectFailure::Library(error) => f.write_str(&readable(error)),
-            ObjectFailure::Late(limit) => write!(f, "no answer within {limit:?}"),
-            ObjectFailure::Broken => write!(f, "the client broke off"),
+            ObjectFailure::Silent(NoAnswer::Late(limit)) => write!(f, "no answer within {limit:?}"),
+            ObjectFailure::Silent(NoAnswer::Broken) => write!(f, "the client broke off"),
             ObjectFailure::Length { wanted, got } => {
                 write!(f, "{got} bytes came where {wanted} were asked for")
             }
@@ -91,7 +86,7 @@ impl ObjectFailure {
     pub(crate) fn may_pass(&self) -> bool {
         use object_store::Error as E;
         let error = match self {
-            ObjectFailure::Late(_) | ObjectFailure::Broken | ObjectFailure::Length { .. } => return true,
+            ObjectFailure::Silent(_) | ObjectFailure::Length { .. } => return true,
             ObjectFailure::Changed => return false,
             ObjectFailure::Library(error) => error,
         };
@@ -122,8 +117,8 @@ impl ObjectFailure {
                 None if error.to_string().contains("(code: AccessDenied)") => io::ErrorKind::PermissionDenied,
                 _ => io::ErrorKind::Other,
             },
-            ObjectFailure::Late(_) => io::ErrorKind::TimedOut,
-            ObjectFailure::Broken => io::ErrorKind::Other,
+            ObjectFailure::Silent(NoAnswer::Late(_)) => io::ErrorKind::TimedOut,
+            ObjectFailure::Silent(NoAnswer::Broken) => io::ErrorKind::Other,
             ObjectFailure::Length { .. } | ObjectFailure::Changed => io::ErrorKind::InvalidData,
         };
         Error::io(name, action, io::Error::new(kind, self.to_string()))

@@ -15,6 +15,7 @@ use super::failure::ObjectFailure;
 use super::meta::last_name;
 use super::shared::Shared;
 use crate::stores::error::Error;
+use crate::stores::remote::NoAnswer;
 use crate::stores::store::{Output, Upload, UploadOutput};
 
 /// Number of parts of one length, after which the length doubles. S3 takes 10,000 parts, so parts of 8 MiB at
@@ -84,7 +85,7 @@ impl ObjectWriter {
     /// Sends the buffer as one part.
     fn send(&mut self) -> Result<(), Error> {
         if std::mem::replace(&mut self.failed, true) {
-            return Err(ObjectFailure::Broken.at(&self.shared.name(&self.path), "write"));
+            return Err(ObjectFailure::Silent(NoAnswer::Broken).at(&self.shared.name(&self.path), "write"));
         }
         if self.parts.len() == MAX_PARTS {
             let source = io::Error::other(format!("it has more than {} bytes", self.bytes));
