@@ -7,13 +7,14 @@
 
 #![expect(clippy::expect_used, reason = "a benchmark that cannot run should say so and end")]
 
+mod reading;
+
 use std::hint::black_box;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Barrier;
 
-use cluster::{Group, Limits, Membership, Stores};
-use datasets::{FORMATS, Piece, Reading};
+use cluster::{Group, Limits, Membership};
 use jieba_rs::Jieba;
 use operators::fingerprint::block_join::BlockJoin;
 use operators::fingerprint::hamming::Kernel;
@@ -22,9 +23,11 @@ use operators::method::{Search, SimHash, Spec};
 use operators::text::Cleaner;
 use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
-use operators::{DocBatch, DocId, ExternalSort, Pair, Row, SpillBudget, hash};
+use operators::{DocId, ExternalSort, Pair, Row, SpillBudget, hash};
 use rustix::time::{ClockId, clock_gettime};
 use timely::worker::Worker;
+
+use reading::{read, timed};
 
 fn main() {
     let only = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
@@ -128,21 +131,7 @@ fn mixed() -> Option<Vec<String>> {
 /// Calls `each` with every text of mixed.parquet, and returns the number of its documents.
 fn mixed_docs(mut each: impl FnMut(&str)) -> Option<u64> {
     let path = PathBuf::from(std::env::var_os("DEDUP_TEST_DATA")?).join("corpora/mixed.parquet");
-    let stores = Stores::new();
-    let found = stores.expand(&[path.to_str()?]).expect("mixed.parquet").remove(0);
-    let blob = found.store.open(&found.path).expect("mixed.parquet");
-    let piece = Piece { blob, name: found.name.to_string(), start: 0, end: found.bytes };
-    let format = FORMATS.iter().find(|format| format.name() == "parquet").expect("parquet");
-    let mut reader = format.open(&piece, &Reading::default()).expect("parquet");
-    let mut docs = 0;
-    let mut more = true;
-    while more {
-        let mut batch = DocBatch::new(0, docs);
-        more = reader.fill(&mut batch).expect("parquet");
-        batch.docs().for_each(|doc| each(doc.text));
-        docs = batch.next_record();
-    }
-    Some(docs)
+    Some(read(path.to_str()?, "parquet", |batch| batch.docs().for_each(|doc| each(doc.text))))
 }
 
 /// Cleans and fingerprints all texts. Returns the CPU seconds that it took.
@@ -304,18 +293,4 @@ fn random(i: u64) -> u64 {
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ z >> 31
-}
-
-/// Returns the CPU seconds of this thread that `work` took, as the kernel counts them, and what `work`
-/// returns.
-fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
-    let before = cpu_seconds();
-    let result = work();
-    (cpu_seconds() - before, result)
-}
-
-fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
-    let nanoseconds: f64 = stat.split(' ').next().and_then(|field| field.parse().ok()).expect("a number");
-    nanoseconds / 1e9
 }

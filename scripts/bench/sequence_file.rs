@@ -6,13 +6,13 @@
 
 #![expect(clippy::expect_used, reason = "a benchmark that cannot run should say so and end")]
 
+mod reading;
+
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use cluster::Stores;
-use datasets::{FORMATS, Piece, Reading};
-use operators::DocBatch;
+use reading::{read, timed};
 
 const SYNC: [u8; 16] = *b"a sync marker 16";
 /// Least distance of sync markers, as in Hadoop 3.
@@ -26,9 +26,7 @@ fn main() {
         ["make", folder] => make(Path::new(folder)),
         ["read", file, times] => {
             for _ in 0..times.parse().expect("a number") {
-                let before = cpu_seconds();
-                let (records, bytes) = read(file, "sequencefile", |_| ());
-                let seconds = cpu_seconds() - before;
+                let (seconds, (records, bytes)) = timed(|| texts(file, "sequencefile", |_| ()));
                 let rate = bytes as f64 / 1e6 / seconds;
                 println!("{records} records, {bytes} bytes of text, {seconds:.2} s, {rate:.0} MB/s");
             }
@@ -37,23 +35,16 @@ fn main() {
     }
 }
 
-/// Reads a file as one piece, and returns the numbers of documents and of bytes of text.
-fn read(file: &str, format: &str, mut each: impl FnMut(&str)) -> (u64, usize) {
-    let found = Stores::new().expand(&[file]).expect("a file").remove(0);
-    let blob = found.store.open(&found.path).expect("a file");
-    let piece = Piece { blob, name: found.name.to_string(), start: 0, end: found.bytes };
-    let format = FORMATS.iter().find(|known| known.name() == format).expect("a format");
-    let mut reader = format.open(&piece, &Reading::default()).expect("a file of the format");
-    let (mut records, mut bytes, mut more) = (0, 0, true);
-    while more {
-        let mut batch = DocBatch::new(0, records);
-        more = reader.fill(&mut batch).expect("a whole file");
-        records = batch.next_record();
+/// Reads a file without rejects, and returns the numbers of documents and of bytes of text.
+fn texts(file: &str, format: &str, mut each: impl FnMut(&str)) -> (usize, usize) {
+    let (mut docs, mut bytes) = (0, 0);
+    let records = read(file, format, |batch| {
+        docs += batch.docs().len();
         bytes += batch.text_bytes();
         batch.docs().for_each(|doc| each(doc.text));
-        assert!(batch.take_rejects().is_empty(), "a file without rejects");
-    }
-    (records, bytes)
+    });
+    assert_eq!(docs as u64, records, "a file without rejects");
+    (docs, bytes)
 }
 
 fn make(folder: &Path) {
@@ -63,7 +54,7 @@ fn make(folder: &Path) {
     none.write_all(&header(None)).expect("space");
     zstd.write_all(&header(Some("org.apache.hadoop.io.compress.ZStandardCodec"))).expect("space");
     let (mut record, mut since_sync, mut block) = (0u64, 0, [const { Vec::new() }; 4]);
-    read(&format!("{data}/corpora/mixed.parquet"), "parquet", |text| {
+    texts(&format!("{data}/corpora/mixed.parquet"), "parquet", |text| {
         let (key, mut value) = (record.to_be_bytes(), Vec::new());
         vint(&mut value, text.len());
         value.extend_from_slice(text.as_bytes());
@@ -139,10 +130,4 @@ fn vint(out: &mut Vec<u8>, length: usize) {
         0x1_0000..=0xff_ffff => out.extend([0x8d, bytes[1], bytes[2], bytes[3]]),
         _ => out.extend([0x8c, bytes[0], bytes[1], bytes[2], bytes[3]]),
     }
-}
-
-fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
-    let nanoseconds: f64 = stat.split(' ').next().and_then(|field| field.parse().ok()).expect("a number");
-    nanoseconds / 1e9
 }

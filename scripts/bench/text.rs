@@ -5,11 +5,11 @@
 
 #![expect(clippy::expect_used, reason = "a benchmark that cannot run should say so and end")]
 
+mod reading;
+
 use std::hint::black_box;
 
-use cluster::Stores;
-use datasets::{FORMATS, Piece, Reading};
-use operators::DocBatch;
+use reading::timed;
 
 fn main() {
     let folder = std::env::args().skip(1).find(|arg| !arg.starts_with('-')).expect("a folder");
@@ -43,32 +43,8 @@ fn main() {
 }
 
 /// Reads every document of a file. Returns the seconds, the number of documents and the length of the file.
-fn read(format: &str, path: &str) -> (f64, u64, u64) {
-    let found = Stores::new().expand(&[path]).expect("a file").remove(0);
-    let blob = found.store.open(&found.path).expect("a file");
-    let piece = Piece { blob, name: found.name.to_string(), start: 0, end: found.bytes };
-    let format = FORMATS.iter().find(|known| known.name() == format).expect("a format");
-    let (seconds, docs) = timed(|| {
-        let mut reader = format.open(&piece, &Reading::default()).expect("a reader");
-        let (mut docs, mut more) = (0, true);
-        while more {
-            let mut batch = DocBatch::new(0, 0);
-            more = reader.fill(&mut batch).expect("documents");
-            docs += black_box(&batch).docs().len() as u64;
-        }
-        docs
-    });
-    (seconds, docs, found.bytes)
-}
-
-fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
-    let before = cpu_seconds();
-    let result = work();
-    (cpu_seconds() - before, result)
-}
-
-fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
-    let nanoseconds: f64 = stat.split(' ').next().and_then(|field| field.parse().ok()).expect("a number");
-    nanoseconds / 1e9
+fn read(format: &str, path: &str) -> (f64, usize, u64) {
+    let mut docs = 0;
+    let (seconds, _) = timed(|| reading::read(path, format, |batch| docs += black_box(batch).docs().len()));
+    (seconds, docs, std::fs::metadata(path).expect("a file").len())
 }

@@ -1,0 +1,36 @@
+//! Reading of a file from its beginning to its end, and CPU seconds, for the benchmarks.
+
+use cluster::Stores;
+use datasets::{FORMATS, Piece, Reading};
+use operators::DocBatch;
+
+/// Reads a file as one piece, gives every batch to `each`, and returns the number of records.
+pub fn read(file: &str, format: &str, mut each: impl FnMut(&DocBatch)) -> u64 {
+    let found = Stores::new().expand(&[file]).expect("a file").remove(0);
+    let blob = found.store.open(&found.path).expect("a file");
+    let piece = Piece { blob, name: found.name.to_string(), start: 0, end: found.bytes };
+    let format = FORMATS.iter().find(|known| known.name() == format).expect("a format");
+    let mut reader = format.open(&piece, &Reading::default()).expect("a file of the format");
+    let (mut records, mut more) = (0, true);
+    while more {
+        let mut batch = DocBatch::new(0, records);
+        more = reader.fill(&mut batch).expect("a whole file");
+        records = batch.next_record();
+        each(&batch);
+    }
+    records
+}
+
+/// Returns the CPU seconds of this thread that `work` took, as the kernel counts them, and what `work`
+/// returns.
+pub fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
+    let before = cpu_seconds();
+    let result = work();
+    (cpu_seconds() - before, result)
+}
+
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
+    let nanoseconds: f64 = stat.split(' ').next().and_then(|field| field.parse().ok()).expect("a number");
+    nanoseconds / 1e9
+}
