@@ -89,15 +89,26 @@ impl Calls {
         answer?.map_err(HdfsFailure::Library)
     }
 
-    fn once<T: Send + 'static, F>(
+    /// Makes a call, and repeats it after each failure that may be retried by `again`.
+    fn repeat<T: Send + 'static, F>(
         &self,
         path: &str,
-        work: impl FnOnce(Client, String) -> F,
+        again: impl Fn(&HdfsFailure) -> bool,
+        work: impl Fn(Client, String) -> F,
     ) -> Result<T, HdfsFailure>
     where
         F: Future<Output = hdfs_native::Result<T>> + Send + 'static,
     {
-        self.client().and_then(|client| self.wait(self.limits.call, work(client, path.to_owned())))
+        let mut patience = Backoff::new(self.limits.attempts);
+        loop {
+            let client = self.client();
+            match client.and_then(|client| self.wait(self.limits.call, work(client, path.to_owned()))) {
+                Err(failure) if again(&failure) => {
+                    patience.spend(failure.error(path, "ask for")).map_err(|_| failure)?;
+                }
+                answer => return answer,
+            }
+        }
     }
 
     /// Makes a call that changes something. The call is repeated only where the failure shows that nothing
@@ -111,16 +122,7 @@ impl Calls {
     where
         F: Future<Output = hdfs_native::Result<T>> + Send + 'static,
     {
-        let mut patience = Backoff::new(self.limits.attempts);
-        loop {
-            match self.once(path, &work) {
-                Err(failure) if failure.changed_nothing() => {
-                    let spent = patience.spend(failure.error(path, "ask for"));
-                    spent.map_err(|_| failure)?;
-                }
-                answer => return answer,
-            }
-        }
+        self.repeat(path, HdfsFailure::changed_nothing, work)
     }
 
     /// Makes a call that can be repeated safely, because it changes nothing or nothing more the second time.
@@ -134,13 +136,7 @@ impl Calls {
     where
         F: Future<Output = hdfs_native::Result<T>> + Send + 'static,
     {
-        let mut patience = Backoff::new(self.limits.attempts);
-        loop {
-            match self.once(path, &work) {
-                Ok(answer) => return Ok(answer),
-                Err(failure) => patience.spend(failure.error(&self.name(path), action))?,
-            }
-        }
+        self.repeat(path, |_| true, work).map_err(|failure| failure.error(&self.name(path), action))
     }
 }
 
