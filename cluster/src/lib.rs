@@ -17,7 +17,7 @@ pub use stores::location::Stores;
 pub use stores::name::{NameBelow, one_line, path_of_text, text_of_path};
 pub use stores::object::{Bucket, ObjectLimits};
 pub use stores::store::{
-    Blob, BlobReader, Child, Entry, Output, Rename, Showing, Store, Upload, UploadOutput, Uploads, Version,
+    Blob, BlobReader, Entry, Output, Rename, Showing, Store, Upload, UploadOutput, Uploads, Version,
     has_hidden_part,
 };
 pub use stores::sums::Noted;

@@ -170,7 +170,7 @@ mod tests {
     use std::io::Read;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use super::super::store::{BlobReader, Child, Entry, Output, Showing, Version};
+    use super::super::store::{BlobReader, Entry, Output, Showing, Version};
     use super::*;
 
     /// A file in memory that returns wrong bytes for some readings.
@@ -236,7 +236,7 @@ mod tests {
             Ok(Arc::new(LiarBlob(Arc::clone(&self.0))))
         }
 
-        fn children(&self, _path: &str) -> Result<Vec<Child>, Error> {
+        fn children(&self, _path: &str) -> Result<Vec<Entry>, Error> {
             unreachable!()
         }
 

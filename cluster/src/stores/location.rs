@@ -254,7 +254,7 @@ impl Stores {
         if files.is_empty() {
             return Err(Error::NotFound { path: input.to_owned() });
         }
-        for Entry { path, bytes, version } in files {
+        for Entry { path, bytes, version, .. } in files {
             let below =
                 path.strip_prefix(base.trim_end_matches('/')).and_then(|below| below.strip_prefix('/'));
             let last = path[parent(&path).len()..].trim_start_matches('/');

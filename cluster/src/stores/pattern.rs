@@ -77,7 +77,7 @@ pub(crate) fn matching(
         if child.directory {
             matching(store, &child.path, rest, bad, files)?;
         } else if rest.is_empty() {
-            files.push(Entry { path: child.path, bytes: child.bytes, version: child.version });
+            files.push(child);
         }
     }
     Ok(())

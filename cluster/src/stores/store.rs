@@ -18,7 +18,7 @@ pub trait Store: Send + Sync {
     /// Lists the entries of one directory, in any order, without hidden names (`_x`, `.x`). For a file, lists
     /// the file alone. Local entries that are neither file nor directory, such as a FIFO, are listed as files
     /// of 0 bytes.
-    fn children(&self, path: &str) -> Result<Vec<Child>, Error>;
+    fn children(&self, path: &str) -> Result<Vec<Entry>, Error>;
     /// Creates a file, and the directories above it. The file is whole only after [`Output::finish`]. Some
     /// stores show it before that, so callers write under a name that nobody reads and rename it afterwards.
     fn create(&self, path: &str) -> Result<Box<dyn Output>, Error>;
@@ -63,17 +63,7 @@ pub trait Store: Send + Sync {
     /// Lists every file at or below `path`, sorted by path. Hidden names (`_x`, `.x`) below `path` are left
     /// out.
     fn list(&self, path: &str) -> Result<Vec<Entry>, Error> {
-        let mut files = Vec::new();
-        let mut directories = vec![path.to_owned()];
-        while let Some(directory) = directories.pop() {
-            for child in self.children(&directory)? {
-                if child.directory {
-                    directories.push(child.path);
-                } else {
-                    files.push(Entry { path: child.path, bytes: child.bytes, version: child.version });
-                }
-            }
-        }
+        let mut files = walk(path, |directory| self.children(directory))?;
         files.sort();
         Ok(files)
     }
@@ -154,26 +144,32 @@ pub(crate) fn is_between(path: &str, after: Option<&str>, until: Option<&str>) -
     after.is_none_or(|after| path > after) && until.is_none_or(|until| path <= until)
 }
 
-/// Lists every file below a directory; `children` lists one level. A directory that does not exist has no
-/// files.
-pub(crate) fn everything(
+/// Lists every file at or below a path, in any order; `children` lists one level.
+pub(crate) fn walk(
     path: &str,
-    children: impl Fn(&str) -> Result<Vec<Child>, Error>,
+    mut children: impl FnMut(&str) -> Result<Vec<Entry>, Error>,
 ) -> Result<Vec<Entry>, Error> {
     let (mut files, mut directories) = (Vec::new(), vec![path.to_owned()]);
     while let Some(directory) = directories.pop() {
-        let children = match children(&directory) {
-            Err(Error::NotFound { .. }) => Vec::new(),
-            children => children?,
-        };
-        for Child { path, bytes, version, directory } in children {
-            match directory {
-                true => directories.push(path),
-                false => files.push(Entry { path, bytes, version }),
+        for child in children(&directory)? {
+            match child.directory {
+                true => directories.push(child.path),
+                false => files.push(child),
             }
         }
     }
     Ok(files)
+}
+
+/// Does the same as [`walk`], but a directory that does not exist has no files.
+pub(crate) fn everything(
+    path: &str,
+    children: impl Fn(&str) -> Result<Vec<Entry>, Error>,
+) -> Result<Vec<Entry>, Error> {
+    walk(path, |directory| match children(directory) {
+        Err(Error::NotFound { .. }) => Ok(Vec::new()),
+        children => children,
+    })
 }
 
 /// Returns the directory that holds an absolute path.
@@ -184,9 +180,9 @@ pub(crate) fn parent(path: &str) -> &str {
     }
 }
 
-/// A file or directory directly in a directory of a [`Store`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Child {
+/// A file or directory of a [`Store`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
     /// Absolute path, as the store names it.
     pub path: String,
     /// Length in bytes. It has no meaning for a directory.
@@ -195,17 +191,6 @@ pub struct Child {
     pub version: Version,
     /// Whether it is a directory.
     pub directory: bool,
-}
-
-/// A file of a [`Store`].
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Entry {
-    /// Absolute path, as the store names it.
-    pub path: String,
-    /// Length in bytes.
-    pub bytes: u64,
-    /// The store's version of the contents.
-    pub version: Version,
 }
 
 /// Version of a file's contents, as the store reports it. Other contents that take their place have another

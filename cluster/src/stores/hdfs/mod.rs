@@ -23,7 +23,7 @@ use self::failure::HdfsFailure;
 pub use self::limits::HdfsLimits;
 use self::output::HdfsOutput;
 use super::error::Error;
-use super::store::{Blob, Child, Entry, Output, Rename, Showing, Store, Version, everything, is_hidden};
+use super::store::{Blob, Entry, Output, Rename, Showing, Store, Version, everything, is_hidden};
 
 /// Returns the one spelling of an HDFS authority. Letters of host names have no case, and a name may end with
 /// the dot of the DNS root. An authority without a port is a name service, which is spelled as in the
@@ -84,8 +84,8 @@ impl Store for Hdfs {
         Ok(Arc::new(HdfsBlob::open(&self.calls, path)?))
     }
 
-    fn children(&self, path: &str) -> Result<Vec<Child>, Error> {
-        let seen = |child: &Child| {
+    fn children(&self, path: &str) -> Result<Vec<Entry>, Error> {
+        let seen = |child: &Entry| {
             let name = child.path.rsplit('/').next().unwrap_or_default();
             child.path == path || !is_hidden(name.as_bytes())
         };
@@ -173,9 +173,9 @@ impl Rename for Hdfs {
 
 impl Hdfs {
     /// Lists the entries of one directory, including hidden names.
-    fn all_children(&self, path: &str) -> Result<Vec<Child>, Error> {
+    fn all_children(&self, path: &str) -> Result<Vec<Entry>, Error> {
         let list = |client: Client, path: String| async move { client.list_status(&path, false).await };
-        let child = |status: FileStatus| Child {
+        let child = |status: FileStatus| Entry {
             bytes: status.length as u64,
             version: Version { modified: Some(status.modification_time), tag: None },
             directory: status.isdir,

@@ -15,9 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::error::Error;
 use super::name::{path_of_text, text_of_path};
-use super::store::{
-    Blob, Child, Entry, Output, Rename, Showing, Store, Version, everything, is_hidden, parent,
-};
+use super::store::{Blob, Entry, Output, Rename, Showing, Store, Version, everything, is_hidden, parent};
 
 /// Number of bytes that a sequential reader requests at once.
 const READ_AHEAD_BYTES: usize = 1 << 20;
@@ -58,7 +56,7 @@ impl Store for Local {
         Ok(Arc::new(blob))
     }
 
-    fn children(&self, path: &str) -> Result<Vec<Child>, Error> {
+    fn children(&self, path: &str) -> Result<Vec<Entry>, Error> {
         children(path, false)
     }
 
@@ -151,7 +149,7 @@ impl Rename for Local {
 }
 
 /// Lists the entries of one directory, with hidden names if `hidden`. For a file, lists the file alone.
-fn children(path: &str, hidden: bool) -> Result<Vec<Child>, Error> {
+fn children(path: &str, hidden: bool) -> Result<Vec<Entry>, Error> {
     let failed = |source| Error::io(path, "list", source);
     let folder = path_of_text(path);
     let metadata = fs::metadata(&folder).map_err(failed)?;
@@ -191,8 +189,8 @@ fn children(path: &str, hidden: bool) -> Result<Vec<Child>, Error> {
     Ok(children)
 }
 
-fn child(path: String, metadata: &Metadata) -> Child {
-    Child { path, bytes: metadata.len(), version: version(metadata), directory: metadata.is_dir() }
+fn child(path: String, metadata: &Metadata) -> Entry {
+    Entry { path, bytes: metadata.len(), version: version(metadata), directory: metadata.is_dir() }
 }
 
 /// Returns the kind of what lies at a path, if it is neither a file nor a directory.

@@ -20,14 +20,14 @@ use object_store::{ObjectMeta, PutMode, PutPayload};
 use self::blob::Object;
 use self::connect::Client;
 use self::failure::ObjectFailure;
-use self::meta::{last_name, version};
+use self::meta::{entry, last_name};
 pub use self::shared::ObjectLimits;
 use self::shared::{Shared, is_mark};
 use self::upload::ObjectWriter;
 use super::error::Error;
 use super::store::{
-    Blob, BlobReader, Child, Entry, Output, Showing, Store, Upload, UploadOutput, Uploads, Version,
-    is_between, is_hidden,
+    Blob, BlobReader, Entry, Output, Showing, Store, Upload, UploadOutput, Uploads, is_between, is_hidden,
+    walk,
 };
 
 /// Largest number of objects that one request removes. S3 allows 1,000.
@@ -59,7 +59,7 @@ impl Bucket {
 
     /// Lists the visible entries directly below a path. The boolean says whether there are any entries,
     /// hidden ones included.
-    fn below(&self, path: &str) -> Result<(Vec<Child>, bool), Error> {
+    fn below(&self, path: &str) -> Result<(Vec<Entry>, bool), Error> {
         let (mut children, mut any) = (Vec::new(), false);
         let key = self.shared.key(path)?;
         let mut marker = None;
@@ -67,20 +67,11 @@ impl Bucket {
             any |= !page.objects.is_empty() || !page.common_prefixes.is_empty();
             marker = marker.take().or(page.objects.iter().find(|object| object.location == key).cloned());
             let directories = page.common_prefixes.into_iter();
-            let directories = directories.map(|at| Child {
-                path: format!("/{at}"),
-                bytes: 0,
-                version: Version::default(),
-                directory: true,
-            });
-            let files = page.objects.into_iter().filter(|object| object.location != key);
-            let files = files.map(|object| Child {
-                path: format!("/{}", object.location),
-                bytes: object.size,
-                version: version(&object),
-                directory: false,
-            });
-            let seen = |child: &Child| !is_hidden(last_name(&child.path).as_bytes());
+            let directories =
+                directories.map(|at| Entry { path: format!("/{at}"), directory: true, ..Entry::default() });
+            let files = page.objects.iter().filter(|object| object.location != key);
+            let files = files.map(|object| entry(format!("/{}", object.location), object));
+            let seen = |child: &Entry| !is_hidden(last_name(&child.path).as_bytes());
             children.extend(directories.chain(files).filter(seen));
         })?;
         match marker {
@@ -151,18 +142,13 @@ impl Store for Bucket {
         }))
     }
 
-    fn children(&self, path: &str) -> Result<Vec<Child>, Error> {
+    fn children(&self, path: &str) -> Result<Vec<Entry>, Error> {
         let (children, any) = self.below(path)?;
         if any || is_root(path) {
             return Ok(children);
         }
         match self.shared.head(path, "list")? {
-            Some(meta) => Ok(vec![Child {
-                path: path.to_owned(),
-                bytes: meta.size,
-                version: version(&meta),
-                directory: false,
-            }]),
+            Some(meta) => Ok(vec![entry(path.to_owned(), &meta)]),
             None => Err(Error::NotFound { path: self.shared.name(path) }),
         }
     }
@@ -221,12 +207,8 @@ impl Store for Bucket {
         self.shared.pages_after(path, offset, |page| {
             let last = page.objects.last().map(|last| format!("/{}", last.location));
             let more = last.is_none_or(|last| until.is_none_or(|until| *last < *until));
-            let objects = page.objects.into_iter().filter(|object| !is_mark(object, &key));
-            let objects = objects.map(|object| Entry {
-                path: format!("/{}", object.location),
-                bytes: object.size,
-                version: version(&object),
-            });
+            let objects = page.objects.iter().filter(|object| !is_mark(object, &key));
+            let objects = objects.map(|object| entry(format!("/{}", object.location), object));
             entries.extend(objects.filter(|entry| is_between(&entry.path, after, until)));
             more
         })?;
@@ -239,26 +221,14 @@ impl Store for Bucket {
 
     /// Lists both the object and the directory, where both have this name.
     fn list(&self, path: &str) -> Result<Vec<Entry>, Error> {
-        let mut files = Vec::new();
-        if !is_root(path)
-            && let Some(meta) = self.shared.head(path, "list")?
-        {
-            files.push(Entry { path: path.to_owned(), bytes: meta.size, version: version(&meta) });
-        }
-        let mut directories = vec![path.to_owned()];
-        let mut any = !files.is_empty();
-        while let Some(directory) = directories.pop() {
-            let (children, some) = self.below(&directory)?;
+        let object = if is_root(path) { None } else { self.shared.head(path, "list")? };
+        let mut any = object.is_some();
+        let mut files = walk(path, |directory| {
+            let (children, some) = self.below(directory)?;
             any |= some || is_root(path);
-            for child in children {
-                match child.directory {
-                    true => directories.push(child.path),
-                    false => {
-                        files.push(Entry { path: child.path, bytes: child.bytes, version: child.version })
-                    }
-                }
-            }
-        }
+            Ok(children)
+        })?;
+        files.extend(object.map(|object| entry(path.to_owned(), &object)));
         if !any {
             return Err(Error::NotFound { path: self.shared.name(path) });
         }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::slice;
 use std::sync::Arc;
 
-use cluster::{Blob, Child, Entry, Error, Output, Showing, Store, Upload, UploadOutput, Uploads};
+use cluster::{Blob, Entry, Error, Output, Showing, Store, Upload, UploadOutput, Uploads};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::asleep::Pause;
@@ -148,7 +148,7 @@ impl BucketStore {
         let entry = |(name, (contents, _)): (&String, &Object)| Entry {
             path: name.clone(),
             bytes: contents.len() as u64,
-            version: Default::default(),
+            ..Entry::default()
         };
         Ok(below.map(entry).collect())
     }
@@ -170,15 +170,15 @@ impl Store for BucketStore {
         Ok(Arc::new(Content(path.to_owned(), contents)))
     }
 
-    fn children(&self, path: &str) -> Result<Vec<Child>, Error> {
+    fn children(&self, path: &str) -> Result<Vec<Entry>, Error> {
         let mut children = BTreeMap::new();
-        for Entry { path: name, bytes, version } in self.listed(path)? {
+        for Entry { path: name, bytes, version, .. } in self.listed(path)? {
             let (first, rest) =
                 name[path.len() + 1..].split_once('/').map_or((&name[path.len() + 1..], ""), |both| both);
             if !first.starts_with(['_', '.']) {
                 let path = format!("{path}/{first}");
                 children
-                    .insert(first.to_owned(), Child { path, bytes, version, directory: !rest.is_empty() });
+                    .insert(first.to_owned(), Entry { path, bytes, version, directory: !rest.is_empty() });
             }
         }
         Ok(children.into_values().collect())

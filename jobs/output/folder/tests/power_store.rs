@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use cluster::{Blob, Child, Entry, Error, Output, Rename, Showing, Store};
+use cluster::{Blob, Entry, Error, Output, Rename, Showing, Store};
 use parking_lot::Mutex;
 
 use super::Content;
@@ -261,9 +261,9 @@ impl Store for PowerStore {
         Ok(Arc::new(Content(path.to_owned(), Arc::clone(contents))))
     }
 
-    fn children(&self, path: &str) -> Result<Vec<Child>, Error> {
+    fn children(&self, path: &str) -> Result<Vec<Entry>, Error> {
         let disk = self.0.lock();
-        let child = |path: String, id: Id| Child {
+        let child = |path: String, id: Id| Entry {
             path,
             bytes: disk.live.contents.get(&id).map_or(0, |bytes| bytes.len() as u64),
             version: Default::default(),
@@ -307,7 +307,7 @@ impl Store for PowerStore {
         let entry = |(name, contents): (String, Vec<u8>)| Entry {
             path: format!("{path}{name}"),
             bytes: contents.len() as u64,
-            version: Default::default(),
+            ..Entry::default()
         };
         Ok(files.map(entry).collect())
     }
