@@ -260,16 +260,15 @@ impl Record for u128 {
     }
 }
 
-impl<const N: usize> Record for [u64; N] {
-    const BYTES: usize = N * u64::BYTES;
+impl<T: Record, const N: usize> Record for [T; N] {
+    const BYTES: usize = N * T::BYTES;
 
     fn write(&self, to: &mut [u8]) {
-        to.chunks_exact_mut(u64::BYTES).zip(self).for_each(|(to, number)| number.write(to));
+        to.chunks_exact_mut(T::BYTES).zip(self).for_each(|(to, value)| value.write(to));
     }
 
     fn read(from: &[u8]) -> Self {
-        let mut numbers = from.chunks_exact(u64::BYTES).map(u64::read);
-        std::array::from_fn(|_| numbers.next().unwrap_or(0))
+        std::array::from_fn(|i| T::read(&from[i * T::BYTES..][..T::BYTES]))
     }
 }
 

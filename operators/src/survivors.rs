@@ -27,7 +27,8 @@ use crate::sets::similarity::Similarity;
 /// 2          goes, similar to 1                    goes, similar to 1
 /// 3          stays: its only match has gone        goes, connected to 1 by the chain 1-2-3
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Resolve {
     /// A document goes only if it matches one that stays. The documents that stay are the lexicographically
     /// first maximal independent set in keep order: no two of them match, and each document that goes matches
@@ -49,10 +50,7 @@ impl FromStr for Resolve {
 
 impl fmt::Display for Resolve {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Resolve::Greedy => "greedy",
-            Resolve::Components => "components",
-        })
+        self.serialize(f)
     }
 }
 
@@ -243,8 +241,9 @@ impl Graph {
     }
 }
 
-/// Finds the first document of a component, and halves the path to it.
-fn find(parent: &mut [u32], mut class: u32) -> u32 {
+/// Finds the root of a component, and halves the path to it (union-find). `parent`: for each number one above
+/// it; a root is above itself.
+pub(crate) fn find(parent: &mut [u32], mut class: u32) -> u32 {
     while parent[class as usize] != class {
         let above = parent[parent[class as usize] as usize];
         parent[class as usize] = above;

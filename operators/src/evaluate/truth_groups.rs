@@ -1,5 +1,7 @@
 //! Groups of documents that belong together, by labels or by the result of a run.
 
+use crate::survivors::find;
+
 /// Documents that belong together, by their numbers: every two documents of one class, and every two
 /// documents of two classes that are paired.
 ///
@@ -93,18 +95,11 @@ impl TruthGroups {
 /// Returns for each of `count` numbers the smallest number in its component.
 fn components(count: usize, ties: &[(u32, u32)]) -> Vec<u32> {
     let mut parent: Vec<u32> = (0..count as u32).collect();
-    fn root(parent: &mut [u32], mut of: u32) -> u32 {
-        while parent[of as usize] != of {
-            parent[of as usize] = parent[parent[of as usize] as usize];
-            of = parent[of as usize];
-        }
-        of
-    }
     for &(a, b) in ties {
-        let (a, b) = (root(&mut parent, a), root(&mut parent, b));
+        let (a, b) = (find(&mut parent, a), find(&mut parent, b));
         parent[a.max(b) as usize] = a.min(b);
     }
-    (0..count as u32).map(|of| root(&mut parent, of)).collect()
+    (0..count as u32).map(|of| find(&mut parent, of)).collect()
 }
 
 #[cfg(test)]

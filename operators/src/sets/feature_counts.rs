@@ -57,16 +57,12 @@ impl Record for CounterSlice {
     const BYTES: usize = u64::BYTES + CounterSlice::SIZE;
 
     fn write(&self, to: &mut [u8]) {
-        let (at, counts) = to.split_at_mut(u64::BYTES);
-        self.at.write(at);
-        counts.copy_from_slice(&self.counts);
+        (self.at, self.counts).write(to);
     }
 
     fn read(from: &[u8]) -> Self {
-        let (at, from) = from.split_at(u64::BYTES);
-        let mut counts = [0; CounterSlice::SIZE];
-        counts.copy_from_slice(from);
-        CounterSlice { at: u64::read(at), counts }
+        let (at, counts) = Record::read(from);
+        CounterSlice { at, counts }
     }
 }
 
