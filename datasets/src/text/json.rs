@@ -52,7 +52,7 @@ pub(crate) fn document<'l>(line: &'l str, reading: &Reading) -> Result<JsonDocum
     let (id_field, id_required) = reading.id();
     let wanted = Wanted { id: id_field, text: reading.text() };
     let mut json = serde_json::Deserializer::from_str(text);
-    let found = wanted.deserialize(&mut json).and_then(|found| json.end().map(|()| found));
+    let found = json.deserialize_map(wanted).and_then(|found| json.end().map(|()| found));
     let found = found.map_err(|error| reason(&error))?;
     let text = found.text.ok_or_else(|| Refusal::NoField(reading.text().to_owned()))?;
     let id = match found.id.map(RawValue::get) {
@@ -144,7 +144,6 @@ fn too_deep(json: &str) -> bool {
 }
 
 /// Reader of an object, which takes two of its members.
-#[derive(Clone, Copy)]
 struct Wanted<'f> {
     id: &'f str,
     text: &'f str,
@@ -156,14 +155,6 @@ struct JsonFound<'l> {
     text: Option<Cow<'l, str>>,
 }
 
-impl<'l> DeserializeSeed<'l> for Wanted<'_> {
-    type Value = JsonFound<'l>;
-
-    fn deserialize<D: Deserializer<'l>>(self, json: D) -> Result<JsonFound<'l>, D::Error> {
-        json.deserialize_map(self)
-    }
-}
-
 impl<'l> Visitor<'l> for Wanted<'_> {
     type Value = JsonFound<'l>;
 
@@ -173,53 +164,21 @@ impl<'l> Visitor<'l> for Wanted<'_> {
 
     fn visit_map<M: MapAccess<'l>>(self, mut members: M) -> Result<JsonFound<'l>, M::Error> {
         let mut found = JsonFound::default();
-        while let Some(member) = members.next_key_seed(Name(self))? {
-            match member {
-                JsonMember::JsonText => found.text = Some(members.next_value_seed(JsonText(self.text))?),
-                JsonMember::Id => found.id = Some(members.next_value()?),
-                JsonMember::Other => {
-                    members.next_value::<IgnoredAny>()?;
-                }
+        while let Some(name) = members.next_key_seed(JsonText("its name"))? {
+            if name == self.text {
+                found.text = Some(members.next_value_seed(JsonText(self.text))?);
+            } else if name == self.id {
+                found.id = Some(members.next_value()?);
+            } else {
+                members.next_value::<IgnoredAny>()?;
             }
         }
         Ok(found)
     }
 }
 
-enum JsonMember {
-    Id,
-    JsonText,
-    Other,
-}
-
-/// Reader of a member's name.
-struct Name<'f>(Wanted<'f>);
-
-impl<'l> DeserializeSeed<'l> for Name<'_> {
-    type Value = JsonMember;
-
-    fn deserialize<D: Deserializer<'l>>(self, json: D) -> Result<JsonMember, D::Error> {
-        json.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for Name<'_> {
-    type Value = JsonMember;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a name")
-    }
-
-    fn visit_str<E>(self, name: &str) -> Result<JsonMember, E> {
-        Ok(match name {
-            name if name == self.0.text => JsonMember::JsonText,
-            name if name == self.0.id => JsonMember::Id,
-            _ => JsonMember::Other,
-        })
-    }
-}
-
-/// Reader of a string, the value of the named field.
+/// Reader of a string: the name of a member, or the value of the named field. A string without escapes is
+/// borrowed.
 struct JsonText<'f>(&'f str);
 
 impl<'l> DeserializeSeed<'l> for JsonText<'_> {
