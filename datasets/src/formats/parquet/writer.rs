@@ -12,12 +12,12 @@ use parquet::basic::{
     Compression, Encoding, EncodingMask, LogicalType, Repetition, Type as PhysicalType, ZstdLevel,
 };
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{KeyValue, RowGroupMetaData};
+use parquet::file::metadata::{ColumnChunkMetaData, KeyValue};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type, TypePtr};
 
 use super::batches::{BatchRows, Batches};
-use super::file::{File, PieceGroup};
+use super::file::File;
 use super::schema;
 use crate::parts::removal_log::free_names;
 use crate::{Error, Fate, PartOutput, Parts, Piece, Reading, Removal, Writer};
@@ -179,7 +179,7 @@ impl Writer for RowWriter<'_> {
 
     fn keep_none(&mut self, piece: &Piece) -> Result<bool, Error> {
         let file = File::open(piece, &self.reading)?;
-        let layout = Layout::of_file(&file)?.map_or_else(|| Layout::without_rows(&file), Ok)?;
+        let layout = Layout::of_file(&file)?.map_or_else(|| Layout::new(&file, &[]), Ok)?;
         let schema = Arc::new(Schema::new(file.fields.clone()));
         self.kept = Some(layout.create(self.parts, "kept", &schema, None, self.reading.block_bytes)?);
         Ok(true)
@@ -191,27 +191,17 @@ impl Writer for RowWriter<'_> {
 }
 
 impl Layout {
-    /// Returns the layout of the piece's first row group whose columns can be decoded.
+    /// Returns the layout of the piece's first row group whose columns can be decoded, if there is one.
     fn of_file(file: &File) -> Result<Option<Layout>, Error> {
-        file.groups.iter().find_map(|group| Layout::of(file, group).transpose()).transpose()
+        let group = file.groups.iter().find_map(|group| file.group(group).ok());
+        group.map(|(metadata, _)| Layout::new(file, metadata.row_group(0).columns())).transpose()
     }
 
-    fn without_rows(file: &File) -> Result<Layout, Error> {
-        let schema = schema::written(file.footer.schema.root_schema());
-        let schema = schema.map_err(|error| Error::data(file.path(), 0, error))?;
-        Ok(Layout { schema, key_values: file.footer.key_values.clone(), columns: Vec::new() })
-    }
-
-    /// Returns the layout of a row group, or `None` when its columns cannot be decoded.
-    fn of(file: &File, group: &PieceGroup) -> Result<Option<Layout>, Error> {
-        let Ok((metadata, _)) = file.group(group) else { return Ok(None) };
-        let layout = Layout::decoded(file, metadata.row_group(0));
-        layout.map(Some).map_err(|error| Error::data(file.path(), 0, error))
-    }
-
-    fn decoded(file: &File, group: &RowGroupMetaData) -> Result<Layout, ParquetError> {
-        let level = ZstdLevel::try_new(ZSTD_LEVEL)?;
-        let columns = group.columns().iter().map(|column| ColumnLayout {
+    /// Makes the layout of a file. `columns`: those of a row group, or none for a part without rows.
+    fn new(file: &File, columns: &[ColumnChunkMetaData]) -> Result<Layout, Error> {
+        let failed = |error| Error::data(file.path(), 0, error);
+        let level = ZstdLevel::try_new(ZSTD_LEVEL).map_err(failed)?;
+        let columns = columns.iter().map(|column| ColumnLayout {
             path: column.column_path().clone(),
             compression: match column.compression() {
                 Compression::ZSTD(_) => Compression::ZSTD(level),
@@ -224,7 +214,7 @@ impl Layout {
                 && column.page_encoding_stats_mask().is_none_or(|pages| !holds_plain(pages)),
         });
         Ok(Layout {
-            schema: schema::written(file.footer.schema.root_schema())?,
+            schema: schema::written(file.footer.schema.root_schema()).map_err(failed)?,
             key_values: file.footer.key_values.clone(),
             columns: columns.collect(),
         })
