@@ -2,12 +2,11 @@
 
 use operators::DocBatch;
 
-use crate::parts::copies::Copies;
-use crate::parts::part::PartKind;
+use crate::parts::copy_writer::{CopySource, CopyWriter};
 use crate::text::compression::Compression;
 use crate::text::line_numbers::{LineNumbers, place};
 use crate::text::line_reader::Lines;
-use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer};
+use crate::{Error, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// One document on each line, in any encoding; also `.gz`, `.zst` and `.bz2`.
 ///
@@ -40,7 +39,7 @@ impl Format for TextLines {
     }
 
     fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
-        Box::new(LineWriter { copies: Copies::new(parts, ".txt"), reading: reading.clone() })
+        Box::new(CopyWriter::new(parts, ".txt", reading, Lines::open))
     }
 
     fn line_numbers(&self, file: &Piece, reading: &Reading) -> Result<Option<LineNumbers>, Error> {
@@ -62,12 +61,12 @@ impl Reader for LineReader {
             if !self.lines.advance_to_text()? {
                 return Ok(false);
             }
-            let (path, line) = (self.lines.path(), self.lines.line());
+            let (path, line) = (&self.lines.path, self.lines.line());
             if !line.whole {
                 batch.reject(path, line.offset, self.lines.too_long(), line.bytes);
                 continue;
             }
-            match self.lines.charset().decode(line.bytes, self.reading.bad_text, &mut self.buffer) {
+            match self.lines.charset.decode(line.bytes, self.reading.bad_text, &mut self.buffer) {
                 Ok((text, replaced)) => {
                     let id = place(path, line.offset, &mut self.place);
                     batch.push_decoded(id, text.trim_ascii_end(), replaced);
@@ -81,32 +80,13 @@ impl Reader for LineReader {
     }
 }
 
-struct LineWriter<'a> {
-    copies: Copies<'a>,
-    reading: Reading,
-}
-
-impl Writer for LineWriter<'_> {
-    fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
-        let mut lines = Lines::open(piece, &self.reading)?;
-        let kind = PartKind::of(lines.compression(), lines.charset(), b"");
-        while lines.advance_to_text()? {
-            let line = lines.line();
-            let record = [line.bytes, lines.charset().missing_newline(line.bytes)];
-            if !self.copies.put(fates.next(), &kind, &record, line.whole)? {
-                return Err(Error::changed(piece.blob.path()));
-            }
-        }
-        Ok(())
+impl CopySource for Lines {
+    fn lines(&self) -> &Lines {
+        self
     }
 
-    fn keep_none(&mut self, piece: &Piece) -> Result<bool, Error> {
-        let lines = Lines::open(piece, &self.reading)?;
-        self.copies.keep_none(&PartKind::of(lines.compression(), lines.charset(), b""))
-    }
-
-    fn finish(self: Box<Self>) -> Result<(), Error> {
-        self.copies.finish()
+    fn next_record(&mut self) -> Result<Option<bool>, Error> {
+        Ok(self.advance_to_text()?.then(|| self.line().whole))
     }
 }
 

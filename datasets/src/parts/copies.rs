@@ -1,54 +1,105 @@
-//! Output files of one split, for formats whose records are copied as bytes.
+//! The writer of all formats whose records are copied as bytes.
 
 use super::part::{PartKind, PartWriter};
 use super::removal_log::Reasons;
-use crate::{Error, Fate, Parts};
+use crate::text::line_reader::Lines;
+use crate::{Error, Fate, Parts, Piece, Reading, Removal, Writer};
 
-/// Writer of the kept and the removed records of a split, each as its own bytes, and of the removal log.
-pub(crate) struct Copies<'a> {
+/// Records of a piece, found in its lines once more. Implemented by the records of each format that is copied
+/// as bytes: plain lines, JSON lines, CSV and SogouCS.
+pub(crate) trait CopySource {
+    /// Returns the lines of the file. The current one is the current record.
+    fn lines(&self) -> &Lines;
+    /// Advances to the next record. Returns whether it can be copied, which a reject cannot, or `None` at the
+    /// end of the piece. Errors: those of [`Lines::advance`].
+    fn next_record(&mut self) -> Result<Option<bool>, Error>;
+    /// Returns the current record, and the newline behind it.
+    fn record(&self) -> [&[u8]; 2] {
+        let bytes = self.lines().line().bytes;
+        [bytes, self.lines().charset.missing_newline(bytes)]
+    }
+    /// Returns the beginning of each part with kept records, and of each with removed ones.
+    fn heads(&self) -> [Vec<u8>; 2] {
+        Default::default()
+    }
+    /// Returns the bytes that say in the current record why it is removed, and their offset in it. Returns
+    /// `None` if records have no place for them; the removal log says it then.
+    fn insertion(&mut self, _removal: &Removal) -> Result<Option<(usize, Vec<u8>)>, Error> {
+        Ok(None)
+    }
+}
+
+/// Writer of the kept and the removed records of a split, each as its own bytes. A record without a newline
+/// gets one.
+pub(crate) struct CopyWriter<'a, S> {
     kept: PartWriter<'a>,
     removed: PartWriter<'a>,
     reasons: Reasons<'a>,
+    reading: Reading,
+    open: fn(&Piece, &Reading) -> Result<S, Error>,
 }
 
-impl<'a> Copies<'a> {
-    pub fn new(parts: &'a dyn Parts, extension: &'static str) -> Self {
-        Copies {
+impl<'a, S: CopySource> CopyWriter<'a, S> {
+    /// Creates a writer. `extension`: that of the parts, without that of the compression. `open`: finds the
+    /// records of a piece.
+    pub fn new(
+        parts: &'a dyn Parts,
+        extension: &'static str,
+        reading: &Reading,
+        open: fn(&Piece, &Reading) -> Result<S, Error>,
+    ) -> Self {
+        CopyWriter {
             kept: PartWriter::new(parts, "kept", extension),
             removed: PartWriter::new(parts, "removed", extension),
             reasons: Reasons::new(parts),
+            reading: reading.clone(),
+            open,
         }
     }
 
-    /// Copies a record as its fate says. Returns `false` if there is no fate, or if a record that is not
-    /// `whole` is not to be rejected.
-    pub fn put(
-        &mut self,
-        fate: Option<Fate>,
-        kind: &PartKind,
-        record: &[&[u8]],
-        whole: bool,
-    ) -> Result<bool, Error> {
-        match fate {
-            Some(Fate::Rejected) => {}
-            Some(Fate::Kept) if whole => self.kept.write(kind, record)?,
-            Some(Fate::Removed(removal)) if whole => {
-                self.removed.write(kind, record)?;
-                self.reasons.write(&removal)?;
+    /// Opens a piece. Returns its records, and the kinds of their kept and removed parts.
+    fn open(&self, piece: &Piece) -> Result<(S, [PartKind; 2]), Error> {
+        let source = (self.open)(piece, &self.reading)?;
+        let lines = source.lines();
+        let kinds = source.heads().map(|head| PartKind::of(lines.compression, lines.charset, &head));
+        Ok((source, kinds))
+    }
+}
+
+impl<S: CopySource> Writer for CopyWriter<'_, S> {
+    fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
+        let (mut source, [kept, removed]) = self.open(piece)?;
+        while let Some(whole) = source.next_record()? {
+            match fates.next() {
+                Some(Fate::Rejected) => {}
+                Some(Fate::Kept) if whole => self.kept.write(&kept, &source.record())?,
+                Some(Fate::Removed(removal)) if whole => {
+                    let inserted = source.insertion(&removal)?;
+                    let [record, newline] = source.record();
+                    match inserted {
+                        Some((at, bytes)) => {
+                            let (before, behind) = record.split_at(at);
+                            self.removed.write(&removed, &[before, &bytes, behind, newline])?;
+                        }
+                        None => {
+                            self.removed.write(&removed, &[record, newline])?;
+                            self.reasons.write(&removal)?;
+                        }
+                    }
+                }
+                _ => return Err(Error::changed(piece.blob.path())),
             }
-            _ => return Ok(false),
         }
+        Ok(())
+    }
+
+    fn keep_none(&mut self, piece: &Piece) -> Result<bool, Error> {
+        let (_, [kept, _]) = self.open(piece)?;
+        self.kept.begin(&kept)?;
         Ok(true)
     }
 
-    /// Begins a kept part without records.
-    pub fn keep_none(&mut self, kind: &PartKind) -> Result<bool, Error> {
-        self.kept.begin(kind)?;
-        Ok(true)
-    }
-
-    /// Finishes all parts.
-    pub fn finish(self) -> Result<(), Error> {
+    fn finish(self: Box<Self>) -> Result<(), Error> {
         self.kept.finish()?;
         self.removed.finish()?;
         self.reasons.finish()

@@ -4,6 +4,6 @@
 //! `removal_log.rs` writes `removed/_reasons/`. The traits are in `lib.rs`. This room uses `text` and knows no
 //! format; `formats` uses it.
 
-pub(crate) mod copies;
+pub(crate) mod copy_writer;
 pub(crate) mod part;
 pub(crate) mod removal_log;

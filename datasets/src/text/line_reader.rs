@@ -26,9 +26,12 @@ use crate::{Error, Piece, Reading};
 /// piece 6..12 reads from byte 5, skips to the newline, then gives "ghi\n"
 /// ```
 pub(crate) struct Lines {
-    path: String,
-    compression: Compression,
-    charset: Charset,
+    /// Name of the file, for messages.
+    pub path: String,
+    /// Compression of the file.
+    pub compression: Compression,
+    /// Encoding of the text.
+    pub charset: Charset,
     input: Box<dyn Read + Send>,
     /// Error met while reading ahead of the lines that were returned.
     failed: Option<Error>,
@@ -79,15 +82,6 @@ impl Lines {
 
     /// Opens the lines that start in the piece.
     pub fn open(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
-        Self::open_to(piece, piece.end, reading)
-    }
-
-    /// Opens the lines that start at or after the piece's start, up to the end of the file.
-    pub fn open_past(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
-        Self::open_to(piece, u64::MAX, reading)
-    }
-
-    fn open_to(piece: &Piece, end: u64, reading: &Reading) -> Result<Self, Error> {
         let path = piece.blob.path().to_owned();
         let mut head = vec![0; Charset::HEAD_BYTES.min(piece.blob.bytes() as usize)];
         let length = piece.blob.read_full_at(0, &mut head)?;
@@ -112,7 +106,7 @@ impl Lines {
             failed: None,
             offset: from,
             end: match (plain, piece.start) {
-                (true, _) => end,
+                (true, _) => piece.end,
                 (false, 0) => u64::MAX,
                 (false, _) => 0,
             },
@@ -134,6 +128,14 @@ impl Lines {
         Ok(lines)
     }
 
+    /// Adds the lines behind the piece, up to the end of the file.
+    pub fn past_end(mut self) -> Self {
+        if self.compression == Compression::None {
+            self.end = u64::MAX;
+        }
+        self
+    }
+
     /// Recognises the encoding of the decompressed contents.
     fn recognise(&mut self, reading: &Reading) {
         let mut more = true;
@@ -146,21 +148,6 @@ impl Lines {
         }
         let ended = !more && self.failed.is_none();
         self.charset = Charset::of(&self.buffer[..self.filled], ended, reading.encoding);
-    }
-
-    /// Returns the compression of the file.
-    pub fn compression(&self) -> Compression {
-        self.compression
-    }
-
-    /// Returns the encoding of the text.
-    pub fn charset(&self) -> Charset {
-        self.charset
-    }
-
-    /// Returns the file's name for messages.
-    pub fn path(&self) -> &str {
-        &self.path
     }
 
     /// Returns the reason for rejecting a line that is too long.

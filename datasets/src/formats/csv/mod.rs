@@ -10,12 +10,13 @@ use std::borrow::Cow;
 use operators::DocBatch;
 
 use self::rows::{CsvRows, split_newline};
-use crate::parts::part::{PartKind, PartWriter};
+use crate::parts::copy_writer::{CopySource, CopyWriter};
 use crate::parts::removal_log::free_names;
 use crate::text::charset;
 use crate::text::compression::{Compression, has_suffix};
 use crate::text::line_numbers::{LineNumbers, place};
-use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Removal, Writer};
+use crate::text::line_reader::Lines;
+use crate::{Error, Format, Parts, Piece, Reader, Reading, Removal, Writer};
 
 /// CSV by RFC 4180, in any encoding; also `.gz`, `.zst` and `.bz2`.
 ///
@@ -75,12 +76,15 @@ impl Format for Csv {
     }
 
     fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
-        Box::new(CsvWriter {
-            one_line: self.one_line,
-            kept: PartWriter::new(parts, "kept", ".csv"),
-            removed: PartWriter::new(parts, "removed", ".csv"),
-            reading: reading.clone(),
-        })
+        Box::new(CopyWriter::new(
+            parts,
+            ".csv",
+            reading,
+            match self.one_line {
+                true => |piece, reading| CsvRows::open(piece, reading, true),
+                false => |piece, reading| CsvRows::open(piece, reading, false),
+            },
+        ))
     }
 
     fn line_numbers(&self, file: &Piece, reading: &Reading) -> Result<Option<LineNumbers>, Error> {
@@ -102,12 +106,12 @@ impl Reader for CsvReader {
     fn fill(&mut self, batch: &mut DocBatch) -> Result<bool, Error> {
         while !batch.full() {
             let Some(row) = self.rows.advance()? else { return Ok(false) };
-            let (path, line) = (self.rows.lines().path(), self.rows.line());
+            let (path, line) = (&self.rows.lines.path, self.rows.lines.line());
             if let Err(reason) = row {
                 batch.reject(path, line.offset, reason, line.bytes);
                 continue;
             }
-            let Some(header) = self.rows.header() else { return Ok(false) };
+            let Some(header) = &self.rows.header else { return Ok(false) };
             let bad = self.reading.bad_text;
             let decoded = match header.id {
                 None => Ok((Cow::Borrowed(""), false)),
@@ -131,71 +135,47 @@ impl Reader for CsvReader {
     }
 }
 
-struct CsvWriter<'a> {
-    one_line: bool,
-    kept: PartWriter<'a>,
-    removed: PartWriter<'a>,
-    reading: Reading,
-}
+impl CopySource for CsvRows {
+    fn lines(&self) -> &Lines {
+        &self.lines
+    }
 
-impl CsvWriter<'_> {
-    fn remove(&mut self, rows: &CsvRows, kind: &PartKind, removal: &Removal) -> Result<(), Error> {
+    fn next_record(&mut self) -> Result<Option<bool>, Error> {
+        Ok(self.advance()?.map(|row| row.is_ok()))
+    }
+
+    fn record(&self) -> [&[u8]; 2] {
+        split_newline(self.lines.charset, self.lines.line().bytes)
+    }
+
+    fn heads(&self) -> [Vec<u8>; 2] {
+        let kept = self.header.as_ref().map(|header| header.bytes.clone());
+        [kept.unwrap_or_default(), removed_header(self)]
+    }
+
+    /// Returns the fields that a removed record gets, and the place of its newline.
+    fn insertion(&mut self, removal: &Removal) -> Result<Option<(usize, Vec<u8>)>, Error> {
         let mut fields = String::new();
         let similarity = removal.similarity.map(|similarity| similarity.to_string()).unwrap_or_default();
         for value in [&*removal.duplicate_of, &*similarity, &*removal.cluster, &*removal.reason] {
             fields.push(',');
             push_field(&mut fields, value);
         }
-        let (record, newline) = split_newline(rows.charset(), rows.line().bytes);
-        let fields = rows.charset().encode(&fields, record);
-        self.removed.write(kind, &[record, &fields, newline])
-    }
-}
-
-impl Writer for CsvWriter<'_> {
-    fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
-        let mut rows = CsvRows::open(piece, &self.reading, self.one_line)?;
-        let Some(header) = rows.header() else { return Ok(()) };
-        let (compression, charset) = (rows.lines().compression(), rows.charset());
-        let kept = PartKind::of(compression, charset, &header.bytes);
-        let removed = PartKind::of(compression, charset, &removed_header(&rows));
-        while let Some(row) = rows.advance()? {
-            match fates.next() {
-                Some(Fate::Rejected) => {}
-                Some(Fate::Kept) if row.is_ok() => {
-                    let (record, newline) = split_newline(charset, rows.line().bytes);
-                    self.kept.write(&kept, &[record, newline])?;
-                }
-                Some(Fate::Removed(removal)) if row.is_ok() => self.remove(&rows, &removed, &removal)?,
-                _ => return Err(Error::changed(piece.blob.path())),
-            }
-        }
-        Ok(())
-    }
-
-    fn keep_none(&mut self, piece: &Piece) -> Result<bool, Error> {
-        let rows = CsvRows::open(piece, &self.reading, self.one_line)?;
-        let header = rows.header().map_or(&b""[..], |header| &header.bytes);
-        self.kept.begin(&PartKind::of(rows.lines().compression(), rows.charset(), header))?;
-        Ok(true)
-    }
-
-    fn finish(self: Box<Self>) -> Result<(), Error> {
-        self.kept.finish()?;
-        self.removed.finish()
+        let [record, _] = self.record();
+        Ok(Some((record.len(), self.lines.charset.encode(&fields, record).into_owned())))
     }
 }
 
 /// Returns the header with the fields of a removal.
 fn removed_header(rows: &CsvRows) -> Vec<u8> {
-    let Some(header) = rows.header() else { return Vec::new() };
+    let Some(header) = &rows.header else { return Vec::new() };
     let mut fields = String::new();
     for name in free_names(|name| header.names.iter().any(|taken| taken == name)) {
         fields.push(',');
         push_field(&mut fields, &name);
     }
-    let (record, newline) = split_newline(rows.charset(), &header.bytes);
-    [record, &rows.charset().encode(&fields, record), newline].concat()
+    let [record, newline] = split_newline(rows.lines.charset, &header.bytes);
+    [record, &rows.lines.charset.encode(&fields, record), newline].concat()
 }
 
 /// Appends a field, with quotes where it needs them.

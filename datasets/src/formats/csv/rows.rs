@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::scan::{End, MAX_FIELDS, Scan, without_newline};
 use crate::text::charset::{Charset, Illegal};
-use crate::text::line_reader::{Extended, Line, Lines};
+use crate::text::line_reader::{Extended, Lines};
 use crate::{BadText, Error, MissingField, Piece, Reading};
 
 /// The first record of a file, which names the fields.
@@ -23,9 +23,10 @@ pub(super) struct CsvHeader {
 
 /// The records of a piece, in order. A record belongs to the piece in which its first line begins.
 pub(super) struct CsvRows {
-    lines: Lines,
+    /// The lines of the file. The current one is the current record.
+    pub lines: Lines,
     /// Header of the file. `None` if the file is empty.
-    header: Option<CsvHeader>,
+    pub header: Option<CsvHeader>,
     scan: Scan,
     /// The current record as ASCII, where the encoding is UTF-16.
     ascii: Vec<u8>,
@@ -47,7 +48,7 @@ impl CsvRows {
             return Ok(header);
         }
         if let Err(reason) = header.row(None)? {
-            return Err(Error::data(header.lines.path(), 0, format!("the header: {reason}")));
+            return Err(Error::data(&header.lines.path, 0, format!("the header: {reason}")));
         }
         let header = header.into_header(reading)?;
         let mut rows = CsvRows::unread(Lines::open(piece, reading)?, one_line);
@@ -61,7 +62,7 @@ impl CsvRows {
 
     /// Converts the record that was read to the header.
     fn into_header(self, reading: &Reading) -> Result<CsvHeader, Error> {
-        let path = self.lines.path().to_owned();
+        let path = self.lines.path.clone();
         let mut buffer = Vec::new();
         let mut names = Vec::new();
         for field in 0..self.scan.fields.len() {
@@ -82,30 +83,12 @@ impl CsvRows {
             (id, true) => Some((find(id)?, true)),
             (id, false) => find(id).ok().map(|id| (id, false)),
         };
-        let charset = self.lines.charset();
+        let charset = self.lines.charset;
         let line = self.lines.line();
         let mark: &[u8] = if charset.mark_bytes() == 3 { b"\xef\xbb\xbf" } else { b"" };
         let bytes = [mark, line.bytes, charset.missing_newline(line.bytes)].concat();
         let end = line.offset + line.bytes.len() as u64;
         Ok(CsvHeader { bytes, names, text, id, end })
-    }
-
-    pub fn lines(&self) -> &Lines {
-        &self.lines
-    }
-
-    pub fn charset(&self) -> Charset {
-        self.lines.charset()
-    }
-
-    /// Returns the header, or `None` if the file is empty.
-    pub fn header(&self) -> Option<&CsvHeader> {
-        self.header.as_ref()
-    }
-
-    /// Returns the current record.
-    pub fn line(&self) -> Line<'_> {
-        self.lines.line()
     }
 
     /// Advances to the next record. Returns why it cannot be read, if so, and `None` when no more records
@@ -176,7 +159,7 @@ impl CsvRows {
     /// Returns whether most lines of a record that is too long are records by themselves. Then its quote was
     /// one too many.
     fn holds_records(&self, names: Option<usize>) -> bool {
-        let text = self.charset().ascii(self.lines.line().bytes);
+        let text = self.lines.charset.ascii(self.lines.line().bytes);
         let (mut scan, mut lines, mut records) = (Scan::default(), 0, 0);
         for line in text.split_inclusive(|&byte| byte == b'\n') {
             lines += 1;
@@ -189,7 +172,7 @@ impl CsvRows {
     fn pass_quoted(&mut self) -> Result<(), Error> {
         let mut end = End::Open;
         while end == End::Open && self.lines.advance()? {
-            let text = self.charset().ascii(self.lines.line().bytes).into_owned();
+            let text = self.lines.charset.ascii(self.lines.line().bytes).into_owned();
             end = self.scan.within_quotes(&text);
         }
         Ok(())
@@ -197,7 +180,7 @@ impl CsvRows {
 
     fn scan(&mut self, first: bool) -> End {
         let line = self.lines.line().bytes;
-        let charset = self.lines.charset();
+        let charset = self.lines.charset;
         let text = if charset.unit() == 1 {
             line
         } else {
@@ -216,7 +199,7 @@ impl CsvRows {
         bad: BadText,
         buffer: &'b mut Vec<u8>,
     ) -> Result<(Cow<'b, str>, bool), Illegal> {
-        let charset = self.lines.charset().of_one(self.lines.line().bytes);
+        let charset = self.lines.charset.of_one(self.lines.line().bytes);
         let Range { start, end } = self.scan.fields.get(field).cloned().unwrap_or_default();
         // Half a unit at the end of a file of UTF-16 counts as one.
         let within = |unit: usize| (charset.unit() * unit).min(self.lines.line().bytes.len());
@@ -235,9 +218,9 @@ impl CsvRows {
 }
 
 /// Splits a record from its newline. A missing newline is added.
-pub(super) fn split_newline(charset: Charset, bytes: &[u8]) -> (&[u8], &[u8]) {
+pub(super) fn split_newline(charset: Charset, bytes: &[u8]) -> [&[u8]; 2] {
     let length = charset.unit() * without_newline(&charset.ascii(bytes));
     let (record, newline) = bytes.split_at(length.min(bytes.len()));
     let missing = charset.missing_newline(bytes);
-    (record, if missing.is_empty() { newline } else { missing })
+    [record, if missing.is_empty() { newline } else { missing }]
 }

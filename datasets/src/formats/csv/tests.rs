@@ -1,6 +1,7 @@
 //! CSV files, read and written back: whole, cut and damaged.
 
 use super::*;
+use crate::Fate;
 use crate::testing::{
     MemoryBlob, MemoryParts, Record, check_splits, corpus_file, divide, mutants, pieces, read,
 };

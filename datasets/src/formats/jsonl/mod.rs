@@ -2,13 +2,13 @@
 
 use operators::DocBatch;
 
-use crate::parts::part::{PartKind, PartWriter};
+use crate::parts::copy_writer::{CopySource, CopyWriter};
 use crate::parts::removal_log;
 use crate::text::compression::{Compression, has_suffix};
 use crate::text::line_numbers::{LineNumbers, place};
 use crate::text::line_reader::Lines;
 use crate::text::{charset, json};
-use crate::{BadText, Error, Fate, Format, MissingField, Parts, Piece, Reader, Reading, Removal, Writer};
+use crate::{BadText, Error, Format, MissingField, Parts, Piece, Reader, Reading, Removal, Writer};
 
 /// JSON lines: one object per line; also `.gz`, `.zst` and `.bz2`.
 ///
@@ -61,12 +61,9 @@ impl Format for Jsonl {
     }
 
     fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
-        Box::new(JsonlWriter {
-            kept: PartWriter::new(parts, "kept", ".jsonl"),
-            removed: PartWriter::new(parts, "removed", ".jsonl"),
-            reading: reading.clone(),
-            buffer: Vec::new(),
-        })
+        Box::new(CopyWriter::new(parts, ".jsonl", reading, |piece, reading| {
+            Ok(JsonLines { lines: Lines::open(piece, reading)?, buffer: Vec::new() })
+        }))
     }
 
     fn line_numbers(&self, file: &Piece, reading: &Reading) -> Result<Option<LineNumbers>, Error> {
@@ -100,13 +97,13 @@ impl Reader for JsonlReader {
             if !self.lines.advance_to_text()? {
                 return Ok(false);
             }
-            let (path, line) = (self.lines.path(), self.lines.line());
+            let (path, line) = (&self.lines.path, self.lines.line());
             if !line.whole {
                 batch.reject(path, line.offset, self.lines.too_long(), line.bytes);
                 continue;
             }
             let (text, replaced) =
-                match self.lines.charset().decode(line.bytes, self.reading.bad_text, &mut self.buffer) {
+                match self.lines.charset.decode(line.bytes, self.reading.bad_text, &mut self.buffer) {
                     Ok(decoded) => decoded,
                     Err(illegal) => {
                         let reason =
@@ -138,21 +135,29 @@ impl Reader for JsonlReader {
     }
 }
 
-struct JsonlWriter<'a> {
-    kept: PartWriter<'a>,
-    removed: PartWriter<'a>,
-    reading: Reading,
+/// The lines of a piece that are copied.
+struct JsonLines {
+    lines: Lines,
     /// Buffer for lines that must be decoded.
     buffer: Vec<u8>,
 }
 
-impl JsonlWriter<'_> {
-    /// Writes a removed line. Returns `false` where it is no object.
-    fn remove(&mut self, lines: &Lines, kind: &PartKind, removal: &Removal) -> Result<bool, Error> {
-        let (charset, line) = (lines.charset(), lines.line());
-        let Some(brace) = charset.last(line.bytes, b'}') else { return Ok(false) };
+impl CopySource for JsonLines {
+    fn lines(&self) -> &Lines {
+        &self.lines
+    }
+
+    fn next_record(&mut self) -> Result<Option<bool>, Error> {
+        self.lines.next_record()
+    }
+
+    /// Returns the members that a removed line gets, and the place of its last brace.
+    fn insertion(&mut self, removal: &Removal) -> Result<Option<(usize, Vec<u8>)>, Error> {
+        let (charset, line) = (self.lines.charset, self.lines.line());
         let decoded = charset.decode(line.bytes, BadText::Replace, &mut self.buffer);
-        let Ok((text, _)) = decoded else { return Ok(false) };
+        let (Some(brace), Ok((text, _))) = (charset.last(line.bytes, b'}'), decoded) else {
+            return Err(Error::changed(&self.lines.path));
+        };
         let taken = json::names(text, removal_log::is_like_a_field);
         let names = removal_log::free_names(|name| taken.iter().any(|taken| taken == name));
         let mut members = b",".to_vec();
@@ -162,45 +167,7 @@ impl JsonlWriter<'_> {
         if !charset.is_utf8() {
             members = json::escaped(&members).into();
         }
-        let (open, rest) = line.bytes.split_at(brace);
-        let newline = charset.missing_newline(line.bytes);
-        self.removed.write(kind, &[open, &charset.encode(&members, line.bytes), rest, newline])?;
-        Ok(true)
-    }
-}
-
-impl Writer for JsonlWriter<'_> {
-    fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
-        let mut lines = Lines::open(piece, &self.reading)?;
-        let kind = PartKind::of(lines.compression(), lines.charset(), b"");
-        while lines.advance_to_text()? {
-            let line = lines.line();
-            let copied = match fates.next() {
-                Some(Fate::Rejected) => true,
-                Some(Fate::Kept) if line.whole => {
-                    let newline = lines.charset().missing_newline(line.bytes);
-                    self.kept.write(&kind, &[line.bytes, newline])?;
-                    true
-                }
-                Some(Fate::Removed(removal)) if line.whole => self.remove(&lines, &kind, &removal)?,
-                _ => false,
-            };
-            if !copied {
-                return Err(Error::changed(piece.blob.path()));
-            }
-        }
-        Ok(())
-    }
-
-    fn keep_none(&mut self, piece: &Piece) -> Result<bool, Error> {
-        let lines = Lines::open(piece, &self.reading)?;
-        self.kept.begin(&PartKind::of(lines.compression(), lines.charset(), b""))?;
-        Ok(true)
-    }
-
-    fn finish(self: Box<Self>) -> Result<(), Error> {
-        self.kept.finish()?;
-        self.removed.finish()
+        Ok(Some((brace, charset.encode(&members, line.bytes).into_owned())))
     }
 }
 

@@ -4,13 +4,12 @@ use std::borrow::Cow;
 
 use operators::{DocBatch, Reject};
 
-use crate::parts::copies::Copies;
-use crate::parts::part::PartKind;
+use crate::parts::copy_writer::{CopySource, CopyWriter};
 use crate::text::charset;
 use crate::text::compression::Compression;
 use crate::text::line_numbers::LineNumbers;
 use crate::text::line_reader::{Extended, Lines};
-use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer};
+use crate::{Error, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// The format of SogouCS, in GB18030 or another encoding:
 /// ```text
@@ -65,7 +64,7 @@ impl Format for SogouCs {
     }
 
     fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
-        Box::new(SogouWriter { copies: Copies::new(parts, ".dat"), reading: reading.clone() })
+        Box::new(CopyWriter::new(parts, ".dat", reading, Elements::open))
     }
 
     fn line_numbers(&self, file: &Piece, reading: &Reading) -> Result<Option<LineNumbers>, Error> {
@@ -104,12 +103,12 @@ struct Element<'a> {
 
 impl Elements {
     fn open(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
-        let lines = Lines::open_past(piece, reading)?;
-        let end = if lines.compression() == Compression::None { piece.end } else { u64::MAX };
+        let lines = Lines::open(piece, reading)?.past_end();
+        let end = if lines.compression == Compression::None { piece.end } else { u64::MAX };
         Ok(Elements { lines, end, outside: piece.start == 0, opened: false, fault: None })
     }
 
-    /// Returns the next document or fault. Errors: those of [`Lines::advance`].
+    /// Advances to the next document or fault, and returns it. Errors: those of [`Lines::advance`].
     fn next(&mut self) -> Result<Option<Element<'_>>, Error> {
         self.fault = None;
         let found = self.find_opening()?;
@@ -195,7 +194,7 @@ impl Elements {
 
     /// Returns the current record from `from` on, as ASCII.
     fn tag(&self, from: usize) -> Cow<'_, [u8]> {
-        self.lines.charset().ascii(&self.lines.line().bytes[from..])
+        self.lines.charset.ascii(&self.lines.line().bytes[from..])
     }
 }
 
@@ -251,8 +250,8 @@ struct SogouReader {
 
 impl Reader for SogouReader {
     fn fill(&mut self, batch: &mut DocBatch) -> Result<bool, Error> {
-        let path = self.elements.lines.path().to_owned();
-        let charset = self.elements.lines.charset();
+        let path = self.elements.lines.path.clone();
+        let charset = self.elements.lines.charset;
         while !batch.full() {
             let Some(element) = self.elements.next()? else { return Ok(false) };
             if let Some(reason) = element.fault {
@@ -272,32 +271,13 @@ impl Reader for SogouReader {
     }
 }
 
-struct SogouWriter<'a> {
-    copies: Copies<'a>,
-    reading: Reading,
-}
-
-impl Writer for SogouWriter<'_> {
-    fn divide(&mut self, piece: &Piece, fates: &mut dyn Iterator<Item = Fate>) -> Result<(), Error> {
-        let mut elements = Elements::open(piece, &self.reading)?;
-        let charset = elements.lines.charset();
-        let kind = PartKind::of(elements.lines.compression(), charset, b"");
-        while let Some(element) = elements.next()? {
-            let record = [element.bytes, charset.missing_newline(element.bytes)];
-            if !self.copies.put(fates.next(), &kind, &record, element.fault.is_none())? {
-                return Err(Error::changed(piece.blob.path()));
-            }
-        }
-        Ok(())
+impl CopySource for Elements {
+    fn lines(&self) -> &Lines {
+        &self.lines
     }
 
-    fn keep_none(&mut self, piece: &Piece) -> Result<bool, Error> {
-        let elements = Elements::open(piece, &self.reading)?;
-        self.copies.keep_none(&PartKind::of(elements.lines.compression(), elements.lines.charset(), b""))
-    }
-
-    fn finish(self: Box<Self>) -> Result<(), Error> {
-        self.copies.finish()
+    fn next_record(&mut self) -> Result<Option<bool>, Error> {
+        Ok(self.next()?.map(|element| element.fault.is_none()))
     }
 }
 

@@ -1,8 +1,8 @@
 //! The format of SogouCS.
 
 use super::*;
-use crate::Removal;
 use crate::testing::{MemoryBlob, Record, check_splits, corpus_file, divide, mutants, pieces, read};
+use crate::{Fate, Removal};
 
 fn page(docno: &str, title: &str, content: &str) -> String {
     format!(

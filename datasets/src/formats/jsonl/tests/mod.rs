@@ -5,6 +5,7 @@ mod damage;
 use std::io::{Read as _, Write as _};
 
 use super::*;
+use crate::Fate;
 use crate::testing::{
     MemoryBlob, MemoryParts, Random, Record, check_splits, corpus_file, divide, mutants, pieces, read,
 };
