@@ -3,6 +3,8 @@
 use std::fmt;
 
 use dyn_clone::DynClone;
+use serde::de::DeserializeOwned;
+use serde::de::value::{self, StrDeserializer};
 
 use super::Method;
 use super::curve::{Cost, Curve};
@@ -122,6 +124,11 @@ pub(super) fn number(
     store(place, value.parse().ok().filter(|&number| allowed.any(|one| one == number)), expected)
 }
 
+/// Returns the variant of a plain enum with this name.
+pub(super) fn named<T: DeserializeOwned>(name: &str) -> Option<T> {
+    T::deserialize(StrDeserializer::<value::Error>::new(name)).ok()
+}
+
 /// Parses and stores the parameter `features`.
 pub(super) fn store_features(place: &mut FeatureSpec, value: &str) -> Result<(), WrongParameter> {
     store(place, FeatureSpec::parse(value), "jieba, char:N, word:N or unit:N, N from 1 to 64")
@@ -129,5 +136,5 @@ pub(super) fn store_features(place: &mut FeatureSpec, value: &str) -> Result<(),
 
 /// Parses and stores the parameter `clean`.
 pub(super) fn store_clean(place: &mut Clean, value: &str) -> Result<(), WrongParameter> {
-    store(place, Clean::parse(value), "none, nfkc, post or weibo")
+    store(place, named(value), "none, nfkc, post or weibo")
 }

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::curve::{Cost, Curve, within};
-use super::parameters::{Parameters, WrongParameter, number, store, store_clean, store_features};
+use super::parameters::{Parameters, WrongParameter, named, number, store, store_clean, store_features};
 use super::{Method, Search};
 use crate::Error;
 use crate::fingerprint::bit_counts::BitCounts;
@@ -38,7 +40,8 @@ pub struct SimHashSpec {
 }
 
 /// Weight of each feature of a text. A feature that the text repeats is weighed each time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Weights {
     /// All features weigh 1, so a feature counts by its frequency in the text.
     #[default]
@@ -50,19 +53,9 @@ pub enum Weights {
     Rank5,
 }
 
-impl Weights {
-    fn parse(text: &str) -> Option<Self> {
-        [Weights::Tf, Weights::Tfidf, Weights::Rank5].into_iter().find(|weights| weights.to_string() == text)
-    }
-}
-
 impl fmt::Display for Weights {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Weights::Tf => "tf",
-            Weights::Tfidf => "tfidf",
-            Weights::Rank5 => "rank5",
-        })
+        self.serialize(f)
     }
 }
 
@@ -107,7 +100,7 @@ impl Parameters for SimHashSpec {
             "hamming" => number(&mut self.hamming, value, 0..=15, "0 to 15"),
             "blocks" => number(self.blocks.insert(0), value, 1..=128, "1 to 128"),
             "features" => store_features(&mut self.features, value),
-            "weights" => store(&mut self.weights, Weights::parse(value), "tf, tfidf or rank5"),
+            "weights" => store(&mut self.weights, named(value), "tf, tfidf or rank5"),
             "clean" => store_clean(&mut self.clean, value),
             _ => Err(WrongParameter::Unknown),
         }

@@ -15,12 +15,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use memchr::memchr2_iter;
+use serde::{Deserialize, Serialize};
 
 use self::normal::{invisible, normalise, rules};
 use self::post::Post;
 
 /// Cleaning that a text undergoes before features are taken from it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Clean {
     /// No cleaning, except that a tab and a newline are read as a space.
     None,
@@ -36,23 +38,9 @@ pub enum Clean {
     Weibo,
 }
 
-impl Clean {
-    /// Parses `none`, `nfkc`, `post` or `weibo`.
-    pub fn parse(text: &str) -> Option<Self> {
-        [Clean::None, Clean::Nfkc, Clean::Post, Clean::Weibo]
-            .into_iter()
-            .find(|clean| clean.to_string() == text)
-    }
-}
-
 impl fmt::Display for Clean {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Clean::None => "none",
-            Clean::Nfkc => "nfkc",
-            Clean::Post => "post",
-            Clean::Weibo => "weibo",
-        })
+        self.serialize(f)
     }
 }
 

@@ -9,10 +9,12 @@ pub mod retrieval;
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use self::copy_search::WordRow;
 use self::retrieval::Retrieval;
 use super::curve::{Cost, Curve, within};
-use super::parameters::{Parameters, WrongParameter, number, store, store_clean, store_features};
+use super::parameters::{Parameters, WrongParameter, named, number, store, store_clean, store_features};
 use super::{Method, Search};
 use crate::Error;
 use crate::fingerprint::bit_counts::BitCounts;
@@ -41,12 +43,19 @@ pub struct ZhouSpec {
 }
 
 /// A half of a word's 32 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Half {
     /// The most significant 16 bits: the paper's bits 1 to 16, as we read it.
     Upper,
     /// The least significant 16 bits: the paper's bits 1 to 16, if bit 1 is the least significant one.
     Lower,
+}
+
+impl fmt::Display for Half {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 impl Default for ZhouSpec {
@@ -92,15 +101,8 @@ impl Parameters for ZhouSpec {
                 let millionths = sim.map(|sim: f64| Some((sim * 1e6).round() as u64));
                 store(&mut self.threshold, millionths, "a number from 0 to 9")
             }
-            "retrieval" => store(&mut self.retrieval, Retrieval::parse(value), "linear, bucket or recursive"),
-            "fold" => {
-                let half = match value {
-                    "upper" => Some(Half::Upper),
-                    "lower" => Some(Half::Lower),
-                    _ => None,
-                };
-                store(&mut self.fold, half, "upper or lower")
-            }
+            "retrieval" => store(&mut self.retrieval, named(value), "linear, bucket or recursive"),
+            "fold" => store(&mut self.fold, named(value), "upper or lower"),
             "features" => store_features(&mut self.features, value),
             "clean" => store_clean(&mut self.clean, value),
             _ => Err(WrongParameter::Unknown),
@@ -157,7 +159,6 @@ impl Parameters for ZhouSpec {
 impl fmt::Display for ZhouSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ZhouSpec { k, threshold, retrieval, fold, features, clean } = self;
-        let fold = if *fold == Half::Upper { "upper" } else { "lower" };
         write!(f, "k={k},")?;
         if let Some(millionths) = threshold {
             write!(f, "threshold={},", *millionths as f64 / 1e6)?;

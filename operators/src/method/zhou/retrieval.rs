@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::copy_search::{Comparisons, CopySearch, Sizes, WordRow, buckets, groups};
 
 /// Way in which the documents to compare are found.
@@ -21,7 +23,8 @@ use super::copy_search::{Comparisons, CopySearch, Sizes, WordRow, buckets, group
 /// copy 1          buckets 00 and FF: 3 would have been compared with 2, which is gone
 /// copies 2 and 3  as copy 1: documents 1 and 3 stay
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Retrieval {
     /// The baseline: 8 bits of each document are compared with those of every earlier one.
     Linear,
@@ -32,22 +35,9 @@ pub enum Retrieval {
     Recursive,
 }
 
-impl Retrieval {
-    const ALL: [Retrieval; 3] = [Retrieval::Linear, Retrieval::Bucket, Retrieval::Recursive];
-
-    /// Parses `linear`, `bucket` or `recursive`.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|retrieval| retrieval.to_string() == text)
-    }
-}
-
 impl fmt::Display for Retrieval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Retrieval::Linear => "linear",
-            Retrieval::Bucket => "bucket",
-            Retrieval::Recursive => "recursive",
-        })
+        self.serialize(f)
     }
 }
 
@@ -115,7 +105,7 @@ mod tests {
     use super::*;
     use crate::record::DocId;
 
-    const ALL: [Retrieval; 3] = Retrieval::ALL;
+    const ALL: [Retrieval; 3] = [Retrieval::Linear, Retrieval::Bucket, Retrieval::Recursive];
 
     fn rows(fingerprints: &[u32]) -> Vec<WordRow> {
         let docs = (0..).map(DocId);
