@@ -1,6 +1,6 @@
 //! Parts of an output: where the writers of `formats` put kept and removed records.
 //!
-//! `part.rs` writes one part after the other, `copies.rs` divides copied records into kept and removed, and
+//! `part.rs` writes one part after the other, `copy_writer.rs` divides copied records into kept and removed, and
 //! `removal_log.rs` writes `removed/_reasons/`. The traits are in `lib.rs`. This room uses `text` and knows no
 //! format; `formats` uses it.
 
