@@ -14,7 +14,7 @@ use cluster::{Local, Store};
 use parking_lot::Mutex;
 
 use super::super::OutputFolder;
-use super::super::lock::BEAT;
+use super::super::lock::{BEAT, Lock};
 use super::bucket_store::BucketStore;
 use super::power_store::PowerStore;
 use super::{Files, Job, OUT, check_reader, expected, owner};
@@ -167,6 +167,27 @@ fn a_run_that_slept_before_any_step_disturbs_no_other() {
             first += 1;
         }
         assert!(combinations > 400, "{combinations}");
+    }
+}
+
+/// The beat of an owner falls asleep between its look at the lock and its write, and another run takes over,
+/// ends and removes all locks. The beat that is written afterwards must not stay.
+#[test]
+fn an_owner_that_slept_before_its_beat_leaves_none() {
+    let folder = format!("{OUT}/_temporary");
+    for beats in 0..4 {
+        let store = PowerStore::new();
+        // Only steps that change something count: the creation of the lock, then each beat.
+        let (pause, sleeper) = Pause::before(1 + beats);
+        let sleeping: Arc<dyn Store> = Arc::new(PowerStore::pausing(&store, pause));
+        let lock = Lock::take(&sleeping, &folder, OUT, owner()).unwrap();
+        lock.beat(|_| ()).unwrap();
+        sleeper.sleeps().unwrap();
+        run(store.clone(), "other").unwrap();
+        thread::sleep(BEAT);
+        sleeper.wake();
+        lock.stop();
+        assert!(store.files(&folder).is_empty(), "{beats}: {:?}", store.files(&folder).keys());
     }
 }
 
