@@ -31,6 +31,8 @@ use cluster::Blob;
 use operators::DocBatch;
 use serde::{Deserialize, Serialize};
 
+use self::text::compression::Compression;
+
 /// Every format that can be read, in the order in which they are tried on a file.
 pub static FORMATS: &[&dyn Format] = &[
     &formats::parquet::PARQUET,
@@ -154,6 +156,9 @@ pub struct Removal {
     pub reason: Cow<'static, str>,
 }
 
+/// Expected number of bytes of records in a byte of a compressed file.
+pub(crate) const COMPRESSED: u64 = 3;
+
 /// A corpus format.
 pub trait Format: Sync {
     /// Returns the name of the format, as in `--format`.
@@ -171,6 +176,11 @@ pub trait Format: Sync {
     }
     /// Returns whether a file may be read as several pieces.
     fn splits(&self, path: &str) -> bool;
+    /// Returns how many bytes of records a byte of the file is expected to give. Splits are planned by it, so
+    /// that a compressed file is cut into smaller pieces.
+    fn expansion(&self, path: &str) -> u64 {
+        if Compression::named(path).1 == Compression::None { 1 } else { COMPRESSED }
+    }
     /// Opens a piece for reading documents.
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error>;
     /// Opens a piece to take out the files that are packed in it. The key or the field of the id is the name

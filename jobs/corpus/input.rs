@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::plan::{Plan, UnopenedPiece};
 use super::splits::{self, SplitReader};
-use crate::cli::configuration::{optional_text, text};
+use crate::cli::configuration::optional_text;
 use crate::cli::exit::WrongUse;
 use crate::cli::values::{OnBadText, record_size, size, text_of_file};
 use crate::progress::{Progress, ProgressOptions, Stage, watch};
@@ -62,12 +62,13 @@ pub(crate) struct InputOptions {
     /// jieba's user dictionary: a word, its frequency and its tag on each line
     #[arg(long, value_name = "FILE")]
     pub user_dict: Option<String>,
-    /// Approximate number of bytes of a file that one worker reads at a time, such as 64M
+    /// Approximate number of bytes of records, decompressed, that one worker reads at a time, such as 64M
     ///
-    /// Each split becomes one part of a corpus that is written.
-    #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = size)]
-    #[serde(with = "text")]
-    pub split_size: u64,
+    /// Each split becomes one part of a corpus that is written. The default is a 32nd part of the input, at
+    /// least 4M and at most 32M.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[serde(with = "optional_text")]
+    pub split_size: Option<u64>,
 }
 
 impl InputOptions {

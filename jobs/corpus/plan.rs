@@ -18,28 +18,37 @@ use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
 use crate::progress::{ProgressOptions, Watched};
 
+/// Version of the rule by which records get their places, which an output and its later readers must share.
+/// Since 2, row groups are cut, and compressed files have more splits.
+pub(crate) const PLACES: u32 = 2;
 /// Number of bytes at the start of a file by which its format is recognised.
 const HEAD_BYTES: usize = 4096;
 /// Number of files that are looked at at once.
 const RECOGNISERS: usize = 16;
+/// Sizes of splits that are chosen for the input, in bytes of records: the least and the largest.
+const SPLIT_BYTES: [u64; 2] = [4 << 20, 32 << 20];
+/// Number of splits that a small input is cut into, if they have the least size.
+const SPLITS: u64 = 32;
 
 /// Splits of all inputs, in the order of their paths. The plan is the same for any order of the inputs and
 /// any number of workers.
 ///
 /// ```text
-/// split size 32M: a.jsonl of 70M, b.jsonl of 1M, c.jsonl of 2M, d.csv of 5M
+/// split size 32M: a.jsonl of 70M, b.jsonl of 1M, c.jsonl of 2M, d.csv of 5M, e.parquet of 20M
 /// split 0    a.jsonl, bytes 0 to 23.3M
 /// split 1    a.jsonl, bytes 23.3M to 46.6M
 /// split 2    a.jsonl, bytes 46.6M to 70M
 /// split 3    b.jsonl and c.jsonl          small files of one format share a split
 /// split 4    d.csv
+/// split 5    e.parquet, bytes 0 to 10M        a compressed byte counts for three
+/// split 6    e.parquet, bytes 10M to 20M
 /// ```
 pub(crate) struct Plan {
     pub splits: Vec<Split>,
     pub files: Vec<InputFile>,
 }
 
-/// Split: pieces of one format that one worker reads at a time, about as many bytes as `--split-size` says.
+/// Split: pieces of one format that one worker reads at a time.
 pub(crate) struct Split {
     pub format: &'static dyn Format,
     pub pieces: Vec<UnopenedPiece>,
@@ -160,7 +169,16 @@ impl UnopenedPiece {
 
 impl Plan {
     /// Finds the input files and cuts them into splits. Small files of one format share a split.
-    pub fn new(stores: &Stores, inputs: &[String], format: Option<&str>, split_bytes: u64) -> Result<Self> {
+    ///
+    /// `split_bytes`: expected number of bytes of the records of a split, once they are decompressed. By
+    /// default a 32nd part of the input, but at least 4 MiB and at most 32 MiB, so that there are splits for
+    /// many workers.
+    pub fn new(
+        stores: &Stores,
+        inputs: &[String],
+        format: Option<&str>,
+        split_bytes: Option<u64>,
+    ) -> Result<Self> {
         let forced = format.map(named).transpose()?;
         let mut files = stores.expand(inputs)?;
         for (path, kind) in stores.passed_over() {
@@ -179,17 +197,25 @@ impl Plan {
             Some(format) => vec![format; files.len()],
             None => recognise(&files)?,
         };
+        let expected = |(file, format): (&InputFile, &&'static dyn Format)| {
+            file.bytes.saturating_mul(format.expansion(&file.path))
+        };
+        let split_bytes = split_bytes.unwrap_or_else(|| {
+            let all = files.iter().zip(&formats).map(expected).fold(0, u64::saturating_add);
+            (all / SPLITS).clamp(SPLIT_BYTES[0], SPLIT_BYTES[1])
+        });
         for (file, format) in files.iter().zip(formats) {
+            let bytes = expected((file, &format));
             let piece = |start, end| UnopenedPiece { file: file.clone(), start, end, noted: None };
             match splits.last_mut() {
-                Some(split) if file.bytes <= room && split.format.name() == format.name() => {
+                Some(split) if bytes <= room && split.format.name() == format.name() => {
                     split.pieces.push(piece(0, file.bytes));
-                    room -= file.bytes;
+                    room -= bytes;
                     continue;
                 }
                 _ => {}
             }
-            let count = if format.splits(&file.path) { file.bytes.div_ceil(split_bytes).max(1) } else { 1 };
+            let count = if format.splits(&file.path) { bytes.div_ceil(split_bytes).max(1) } else { 1 };
             if splits.len() as u64 + count > DocId::MAX_SPLITS as u64 {
                 bail!(WrongUse(format!(
                     "the input has more than {} splits; choose a larger --split-size",
@@ -200,7 +226,7 @@ impl Plan {
             for index in 0..count {
                 splits.push(Split { format, pieces: vec![piece(cut(index), cut(index + 1))], sample: None });
             }
-            room = if count == 1 { split_bytes.saturating_sub(file.bytes) } else { 0 };
+            room = if count == 1 { split_bytes.saturating_sub(bytes) } else { 0 };
         }
         Ok(Plan { splits, files })
     }

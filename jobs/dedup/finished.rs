@@ -17,6 +17,7 @@ use super::options::DedupOptions;
 use crate::cli::configuration::Configuration;
 use crate::cli::exit::WrongUse;
 use crate::corpus::input::Input;
+use crate::corpus::plan::PLACES;
 use crate::output::rejects::RejectLine;
 use crate::output::summary::{Counters, InputEntry};
 
@@ -35,6 +36,8 @@ pub(crate) struct Success {
     pub configuration: Configuration<DedupOptions>,
     pub counters: Counters,
     input: Vec<InputEntry>,
+    /// The rule by which its records have their places.
+    places: u32,
 }
 
 /// Row of `pairs/`.
@@ -78,9 +81,14 @@ impl Finished {
             bail!(WrongUse(format!("\"{uri}\" is no finished output: it has no _SUCCESS")));
         }
         let json = whole(store.as_ref(), &file)?;
-        let success = serde_json::from_slice(&json).map_err(|error| {
+        let success: Success = serde_json::from_slice(&json).map_err(|error| {
             WrongUse(format!("\"{uri}\" is no output of dedup of this version: _SUCCESS: {error}"))
         })?;
+        if success.places != PLACES {
+            bail!(WrongUse(format!(
+                "\"{uri}\" was written by a version that cut its input into other splits"
+            )));
+        }
         Ok(Finished { uri: uri.to_owned(), store, path, success })
     }
 

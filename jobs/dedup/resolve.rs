@@ -12,6 +12,7 @@ use super::run::DedupRun;
 use super::search::SearchResult;
 use super::verdicts::Verdicts;
 use crate::corpus::doc_ids::DocIds;
+use crate::corpus::plan::PLACES;
 use crate::output::OutputFolder;
 use crate::output::summary::{Counters, InputEntry, SamplePair, Summary, histogram, skew};
 use crate::output::tables::{write_clusters, write_pairs};
@@ -99,6 +100,7 @@ impl DedupRun<'_> {
             seconds: BTreeMap::from([("search", searched)]),
             stages: Vec::new(),
             input: self.plan.files.iter().map(InputEntry::of).collect(),
+            places: PLACES,
         }
     }
 

@@ -35,6 +35,8 @@ pub(crate) struct Summary {
     /// Stages of the run, without the commit, which is not done when this is written.
     pub stages: Vec<StageRow>,
     pub input: Vec<InputEntry>,
+    /// The rule by which records have their places: [`PLACES`](crate::corpus::plan::PLACES).
+    pub places: u32,
 }
 
 /// File of the input.

@@ -119,7 +119,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         ..Reading::default()
     };
     let stores = Stores::new();
-    let plan = Plan::new(&stores, inputs, Some(TEXTS), options.part_size)?;
+    let plan = Plan::new(&stores, inputs, Some(TEXTS), Some(options.part_size))?;
     let repack = Repack {
         common,
         output,
@@ -299,7 +299,7 @@ mod tests {
             fs::write(path(i), vec![b'x'; bytes]).unwrap();
         }
         let inputs = [folder.path().to_str().unwrap().to_owned()];
-        let plan = Plan::new(&Stores::new(), &inputs, Some(TEXTS), 1 << 30).unwrap();
+        let plan = Plan::new(&Stores::new(), &inputs, Some(TEXTS), Some(1 << 30)).unwrap();
         let mut names = Vec::new();
         let mut read = || {
             names.clear();

@@ -65,7 +65,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     let (output, inputs) = output_and_inputs(&args.paths)?;
     let reading = Reading { max_record_bytes: args.options.max_record_bytes as usize, ..Reading::default() };
     let stores = Stores::new();
-    let plan = Plan::new(&stores, inputs, None, args.options.split_size)?;
+    let plan = Plan::new(&stores, inputs, None, Some(args.options.split_size))?;
     let repack = Repack {
         common,
         output,

@@ -54,6 +54,8 @@ pub(super) enum BatchRows {
 /// rows  0..10   are read
 /// rows 10..15   fail, and no page begins within them: they are lost, as one reject
 /// ```
+///
+/// If a loss goes on from one piece to the next, the first of the two rejects it.
 pub(super) struct Batches {
     pub(super) file: File,
     /// Row groups in reverse order.
@@ -69,7 +71,7 @@ struct OpenGroup {
     group: PieceGroup,
     columns: Columns,
     levels: FieldLevels,
-    /// Rows to be read, counted from the first row of the row group, in reverse order.
+    /// Rows of the piece to be read, counted from the first row of the row group, in reverse order.
     waiting: Vec<Range<u64>>,
     reader: Option<SpanReader>,
     batch_rows: u64,
@@ -118,10 +120,11 @@ impl Batches {
                 let Some(group) = self.groups.pop() else { return Ok(None) };
                 match OpenGroup::new(&self.file, &group, self.page_bytes, self.block_bytes) {
                     Ok(open) => self.group = Some(open),
-                    Err(reason) => {
+                    Err(reason) if group.rows.start == 0 => {
                         let rows = 0..group.place.rows;
                         return Ok(Some(Loss { rows, reason }.told(&group)));
                     }
+                    Err(_) => {}
                 }
                 continue;
             };
@@ -150,7 +153,7 @@ impl OpenGroup {
         Ok(OpenGroup {
             columns: Columns { chunks, metadata, budget },
             levels,
-            waiting: std::iter::once(0..group.place.rows).collect(),
+            waiting: vec![group.rows.clone()],
             reader: None,
             batch_rows: (BATCH_BYTES / row_bytes.max(1)).clamp(1, MAX_BATCH_ROWS),
             damaged: false,
@@ -167,9 +170,7 @@ impl OpenGroup {
                 return Ok(Some(BatchRows::Batch { first_row: self.group.first_row + row, records }));
             }
             if self.reader.is_none() {
-                let Some(rows) = self.waiting.pop() else {
-                    return Ok(self.lost.take().map(|lost| lost.told(&self.group)));
-                };
+                let Some(rows) = self.waiting.pop() else { return self.take_lost(file) };
                 match self.reader(&self.levels, rows.clone()) {
                     Ok(reader) => self.reader = Some(reader),
                     Err(failure) => self.cut(file, rows, failure)?,
@@ -185,8 +186,8 @@ impl OpenGroup {
             match reader.next() {
                 Ok(records) => {
                     self.ready = Some((row, records));
-                    if let Some(lost) = self.lost.take() {
-                        return Ok(Some(lost.told(&self.group)));
+                    if let Some(lost) = self.take_lost(file)? {
+                        return Ok(Some(lost));
                     }
                 }
                 Err(reason) => {
@@ -239,7 +240,7 @@ impl OpenGroup {
                 let PageStarts { mut rows, unknown_from, .. } = self.columns.page_starts(column);
                 if unknown_from.is_some_and(|row| row <= batch.start) {
                     self.waiting.clear();
-                    self.lose(batch.start..self.group.place.rows, reason);
+                    self.lose(batch.start..self.group.rows.end, reason);
                     return Ok(());
                 }
                 rows.retain(|start| batch.start < *start && *start < batch.end);
@@ -281,6 +282,36 @@ impl OpenGroup {
             }
         }
         Ok(None)
+    }
+
+    /// Takes the loss that has come to its end. `None` if there is none, or if it began in the piece before,
+    /// which rejects it.
+    fn take_lost(&mut self, file: &File) -> Result<Option<BatchRows>, Error> {
+        let Some(mut lost) = self.lost.take() else { return Ok(None) };
+        let (rows, piece) = (&mut lost.rows, &self.group.rows);
+        if rows.start > 0 && rows.start == piece.start {
+            let before = rows.start - 1..rows.start;
+            if self.at_fault(file, &before)?.is_some() {
+                return Ok(None);
+            }
+        }
+        if rows.end == piece.end {
+            rows.end = self.end_of_loss(file, rows.end)?;
+        }
+        Ok(Some(lost.told(&self.group)))
+    }
+
+    /// Returns the end of a loss that comes up to `row`, and goes on in the next pieces if that row is lost too.
+    fn end_of_loss(&self, file: &File, mut row: u64) -> Result<u64, Error> {
+        let end = self.group.place.rows;
+        while row < end {
+            let Some((column, _)) = self.at_fault(file, &(row..row + 1))? else { break };
+            let PageStarts { rows, unknown_from, .. } = self.columns.page_starts(column);
+            let known = unknown_from.is_none_or(|from| row < from);
+            let next = rows.into_iter().find(|start| *start > row);
+            row = next.filter(|_| known).unwrap_or(end);
+        }
+        Ok(row)
     }
 
     fn lose(&mut self, rows: Range<u64>, reason: String) {

@@ -12,12 +12,16 @@ use parquet::file::reader::{ChunkReader, Length};
 
 /// Least length of a window, in bytes. A smaller one would cost more in calls than it saves in memory.
 const LEAST_WINDOW_BYTES: usize = 16 << 10;
+/// Number of bytes that are read where pages before them were passed over.
+const PASSING_WINDOW_BYTES: usize = 64 << 10;
 
 /// Ranges of a blob, such as the column chunks of a row group, each of which is read from its start to its
 /// end.
 ///
 /// Pages are small and columns are read in turn, so each range has a window of its own, which is filled with
-/// large reads. Memory: at most `windows_bytes` for all windows, or one page per range.
+/// large reads. Where pages are passed over, only their headers are wanted, so a read that does not begin in
+/// the window or at its end is small, and the reads after it double. Memory: at most `windows_bytes` for all
+/// windows, or one page per range.
 #[derive(Clone)]
 pub(super) struct Chunks(Arc<Inner>);
 
@@ -75,7 +79,13 @@ impl Chunks {
         if tail.len() >= least_bytes.max(1) {
             return Ok(tail);
         }
-        let length = least_bytes.max(inner.window_bytes).min((range.end - start) as usize);
+        let goes_on = (window.start..=window.start + window.bytes.len() as u64).contains(&start);
+        let most = match window.bytes.len() {
+            0 => inner.window_bytes,
+            last if goes_on => inner.window_bytes.min(2 * last),
+            _ => inner.window_bytes.min(PASSING_WINDOW_BYTES),
+        };
+        let length = least_bytes.max(most).min((range.end - start) as usize);
         let mut bytes = Vec::with_capacity(length);
         bytes.extend_from_slice(&tail);
         bytes.resize(length, 0);

@@ -13,7 +13,7 @@ use super::library::decode;
 use super::schema;
 use crate::{Error, MissingField, Piece, Reading};
 
-/// The row groups of a piece.
+/// An open file, and the rows of a piece.
 pub(super) struct File {
     pub(super) blob: Arc<dyn Blob>,
     pub(super) footer: Footer,
@@ -26,18 +26,20 @@ pub(super) struct File {
     pub(super) fields: Fields,
 }
 
-/// A row group of the piece.
+/// The rows of a row group that belong to the piece.
 #[derive(Clone, Debug)]
 pub(super) struct PieceGroup {
     /// Index in the file.
     pub(super) index: usize,
-    /// Number of its first row in the file.
+    /// Number of the first row of the row group in the file.
     pub(super) first_row: u64,
     pub(super) place: GroupPlace,
+    /// Rows of the piece, counted from the first of the row group. There is at least one.
+    pub(super) rows: Range<u64>,
 }
 
 impl File {
-    /// Reads the footer, and chooses the columns and those row groups whose first page lies in the piece.
+    /// Reads the footer, and chooses the columns and the rows of the piece.
     pub(super) fn open(piece: &Piece, reading: &Reading) -> Result<File, Error> {
         let blob = piece.blob.clone();
         let footer = Footer::read(&blob, reading.block_bytes as u64)?;
@@ -62,16 +64,7 @@ impl File {
             .map_err(|reason| Error::data(blob.path(), 0, format!("bad schema: {reason}")))?;
         let fields = natural.fields().iter().map(with_views).collect();
 
-        let mut groups = Vec::new();
-        let mut first_row = 0;
-        for (index, place) in footer.groups.iter().enumerate() {
-            // An offset behind the end belongs to some piece all the same, which then finds it wrong.
-            let offset = place.offset.min(blob.bytes().saturating_sub(1));
-            if place.rows > 0 && (piece.start..piece.end).contains(&offset) {
-                groups.push(PieceGroup { index, first_row, place: place.clone() });
-            }
-            first_row += place.rows;
-        }
+        let groups = rows_of_piece(&footer, piece);
         Ok(File { blob, footer, text, id, groups, fields })
     }
 
@@ -102,6 +95,48 @@ impl File {
         }
         Ok((Arc::new(metadata), ranges))
     }
+}
+
+/// Returns the rows of a piece. The rows of a row group are taken to lie evenly between its first page and that
+/// of the next row group, whatever their true lengths, so no page is read to find them.
+///
+/// Example: a row group of 10 rows begins at byte 100, the next one at byte 200.
+///
+/// ```text
+/// piece        rows
+/// 0..150       0 to 4, which are taken to begin at bytes 100, 110, 120, 130 and 140
+/// 150..1000    5 to 9, and all of the next row group
+/// ```
+///
+/// Columns with several values a row may have pages that do not tell their rows, and would have to be decoded
+/// to be skipped. Row groups with such a column belong whole to the piece in which they begin.
+fn rows_of_piece(footer: &Footer, piece: &Piece) -> Vec<PieceGroup> {
+    let file_bytes = piece.blob.bytes();
+    // An offset behind the end belongs to some piece all the same, which then finds it wrong.
+    let offset = |place: &GroupPlace| place.offset.min(file_bytes.saturating_sub(1));
+    let cut = footer.schema.columns().iter().all(|column| column.max_rep_level() == 0);
+    let mut starts: Vec<u64> = footer.groups.iter().map(offset).chain([file_bytes]).collect();
+    starts.sort_unstable();
+    let (mut groups, mut first_row) = (Vec::new(), 0);
+    for (index, place) in footer.groups.iter().enumerate() {
+        let start = offset(place);
+        let next = starts.get(starts.partition_point(|&other| other <= start));
+        let bytes = next.map_or(1, |next| next - start);
+        // The number of rows that begin before a byte of the file.
+        let before = |end: u64| match end.saturating_sub(start) {
+            0 => 0,
+            within if cut && within < bytes => {
+                (u128::from(within) * u128::from(place.rows)).div_ceil(bytes.into()) as u64
+            }
+            _ => place.rows,
+        };
+        let rows = before(piece.start)..before(piece.end);
+        if !rows.is_empty() {
+            groups.push(PieceGroup { index, first_row, place: place.clone(), rows });
+        }
+        first_row += place.rows;
+    }
+    groups
 }
 
 /// Returns a field whose binary values are views. Views into the pages cost no copy, and have no limit of 2

@@ -24,11 +24,11 @@ mod writer;
 pub(crate) use self::pack::ParquetPacker;
 use self::pack::ParquetUnpacker;
 use crate::text::compression::has_suffix;
-use crate::{Error, Format, PackReader, Parts, Piece, Reader, Reading, Writer};
+use crate::{COMPRESSED, Error, Format, PackReader, Parts, Piece, Reader, Reading, Writer};
 
 /// Apache Parquet, recognised by its extension `.parquet` or its magic.
 ///
-/// A row group belongs to the piece in which its first page begins. A nested text is named by its path, as in
+/// The rows of a row group are divided among the pieces in which it lies. A nested text is named by its path, as in
 /// `doc.body.text`; `\.` is a dot within a name. A row without text is rejected, with its number in the file
 /// as the offset. Consecutive rows of pages that cannot be decoded, in any column, are one reject. Parts have
 /// the input's schema, metadata and codecs. Page checksums are verified, but not written.
@@ -52,6 +52,11 @@ impl Format for Parquet {
 
     fn splits(&self, _path: &str) -> bool {
         true
+    }
+
+    /// Most files are compressed, and their names do not tell.
+    fn expansion(&self, _path: &str) -> u64 {
+        COMPRESSED
     }
 
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {

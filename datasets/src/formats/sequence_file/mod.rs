@@ -40,7 +40,9 @@ pub(crate) use self::pack::SequencePacker;
 use self::pack::SequenceUnpacker;
 use self::read::SequenceRecords;
 use crate::text::compression::has_suffix;
-use crate::{BadText, Encoding, Error, Format, PackReader, Parts, Piece, Reader, Reading, Writer};
+use crate::{
+    BadText, COMPRESSED, Encoding, Error, Format, PackReader, Parts, Piece, Reader, Reading, Writer,
+};
 
 /// SequenceFiles, in pieces that begin and end at sync markers.
 pub static SEQUENCE_FILE: SequenceFile = SequenceFile;
@@ -63,6 +65,11 @@ impl Format for SequenceFile {
 
     fn splits(&self, _path: &str) -> bool {
         true
+    }
+
+    /// Most files are compressed, and their names do not tell.
+    fn expansion(&self, _path: &str) -> u64 {
+        COMPRESSED
     }
 
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {

@@ -222,6 +222,40 @@ fn a_bad_page_costs_its_own_rows_whichever_column_it_is_in() {
     }
 }
 
+/// Returns the rows without the column of lists, so that row groups are cut.
+fn flat_rows() -> RecordBatch {
+    rows().project(&[0, 1, 2, 3]).unwrap()
+}
+
+#[test]
+fn a_loss_that_goes_on_in_other_pieces_is_one_reject() {
+    for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+        let file = encoded(&flat_rows(), small_pages(version));
+        let (file, pages) = rebuilt(&file, true, |header, _| header.uncompressed_bytes, None);
+        let (mut cut, mut losses) = (0, 0);
+        for two in pages.windows(2) {
+            let [page, next] = [&two[0], &two[1]];
+            // Damage of the page, of its header, and of this page and the next one.
+            for damaged in [vec![page.data.start], vec![page.start], vec![page.data.start, next.data.start]] {
+                let mut bytes = file.to_vec();
+                damaged.iter().for_each(|&at| bytes[at] ^= 1);
+                let bytes = Bytes::from(bytes);
+                let why = format!("{version:?}, damage at {damaged:?}");
+                let whole = read_and_divide(&bytes, &why);
+                losses += whole.rejects.len();
+                for count in [3, 20, 100] {
+                    let pieces = super::pieces(&bytes, count);
+                    let read = super::read(&pieces, &Reading::default()).unwrap();
+                    assert_eq!(read, whole, "{why}, {count} pieces");
+                    let files = pieces.iter().map(|piece| File::open(piece, &Reading::default()).unwrap());
+                    cut += files.flat_map(|file| file.groups).filter(|group| group.rows.start > 0).count();
+                }
+            }
+        }
+        assert!(losses > 100 && cut > 1000, "{losses} {cut}");
+    }
+}
+
 #[test]
 fn with_checksums_no_mutant_gives_another_text_or_loses_a_row_group_that_is_whole() {
     let (file, pages) = checked(WriterVersion::PARQUET_1_0);
