@@ -31,8 +31,6 @@ use cluster::Blob;
 use operators::DocBatch;
 use serde::{Deserialize, Serialize};
 
-use self::text::compression::Compression;
-
 /// Every format that can be read, in the order in which they are tried on a file.
 pub static FORMATS: &[&dyn Format] = &[
     &formats::parquet::PARQUET,
@@ -156,9 +154,6 @@ pub struct Removal {
     pub reason: Cow<'static, str>,
 }
 
-/// Expected number of bytes of records in a byte of a compressed file.
-pub(crate) const COMPRESSED: u64 = 3;
-
 /// A corpus format.
 pub trait Format: Sync {
     /// Returns the name of the format, as in `--format`.
@@ -178,8 +173,8 @@ pub trait Format: Sync {
     fn splits(&self, path: &str) -> bool;
     /// Returns how many bytes of records a byte of the file is expected to give. Splits are planned by it, so
     /// that a compressed file is cut into smaller pieces.
-    fn expansion(&self, path: &str) -> u64 {
-        if Compression::named(path).1 == Compression::None { 1 } else { COMPRESSED }
+    fn expansion(&self, _path: &str) -> u64 {
+        1
     }
     /// Opens a piece for reading documents.
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error>;

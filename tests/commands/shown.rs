@@ -78,7 +78,6 @@ fn the_summary_is_what_success_says_and_what_happened() {
         ("resolve", "greedy"),
         ("keep", "first"),
         ("pairs", "firsts"),
-        ("split-size", "33554432"),
         ("workers", "2"),
     ] {
         assert_eq!(summary["configuration"][name], expected, "{name}");

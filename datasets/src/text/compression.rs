@@ -8,6 +8,9 @@ use flate2::write::GzEncoder;
 
 use crate::{Error, PartOutput, Reading};
 
+/// Expected number of bytes of records in a byte of a compressed file.
+pub(crate) const COMPRESSED: u64 = 3;
+
 /// Compression of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
@@ -41,6 +44,11 @@ impl Compression {
             Self::None if matches!(head, [b'B', b'Z', b'h', b'1'..=b'9', 0x31 | 0x17, ..]) => Self::Bzip2,
             named => named,
         }
+    }
+
+    /// Returns the expected number of bytes of records in a byte of a file.
+    pub fn expansion(self) -> u64 {
+        if self == Self::None { 1 } else { COMPRESSED }
     }
 
     /// Returns the suffix of file names with this compression.

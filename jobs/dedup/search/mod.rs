@@ -18,6 +18,7 @@ use anyhow::Result;
 use operators::flow::Candidates;
 use operators::method::map_records::{Bands, FINGERPRINTS, Fingerprints, Identities, Texts, Words};
 use operators::method::{Method, Search};
+use operators::search::bands::BandSearch;
 use timely::worker::Worker;
 
 pub(crate) use self::corpus_search::{CorpusSearch, SearchResult};
@@ -69,7 +70,10 @@ impl CorpusSearch {
             Search::SimHash128(simhash) => {
                 self.join(worker, &copies, simhash.join.clone(), |_| FINGERPRINTS)?
             }
-            Search::Bands(minhash) => self.join(worker, &copies, *minhash, |band| Bands::section(*band))?,
+            Search::Bands(minhash) => {
+                let search = BandSearch::new(*minhash, &method.rule);
+                self.join(worker, &copies, search, |band| Bands::section(*band))?
+            }
             Search::Prefix => self.join_prefixes(worker, &copies, &method.rule, counters)?,
             Search::Nothing | Search::Zhou(_) => Candidates::none(),
         };

@@ -12,7 +12,8 @@ use crate::fingerprint::Bits;
 use crate::hash::{Identity, Secret};
 use crate::record::{Doc, DocId, Record, Row};
 use crate::sets::minhash::MinHash;
-use crate::sets::{Rule, Sets};
+use crate::sets::small_sketch::SmallSketch;
+use crate::sets::{Rule, SetKind, Sets};
 use crate::text::Cleaner;
 
 /// Maps documents one after the other. Each split is mapped by a fresh clone, so its sections depend on
@@ -156,8 +157,8 @@ impl Mapper for Texts {
     }
 }
 
-/// Mapper of MinHash. It has a section of identities, and for each band a section of hashes with their
-/// documents. If several documents of a split are identical, the first
+/// Mapper of MinHash. It has a section of identities, and for each band a section of
+/// [`BandRecord`](crate::search::bands::BandRecord)s. If several documents of a split are identical, the first
 /// has bands and stands for all.
 #[derive(Clone)]
 pub struct Bands {
@@ -196,11 +197,17 @@ impl Mapper for Bands {
             return;
         }
         self.rule.unsorted(text, &mut self.sets);
-        self.keys.clear();
-        self.minhash.bands_of(&self.sets, &mut self.keys);
-        for keys in self.keys.chunks_exact(self.minhash.bands as usize) {
-            for (section, &key) in sections[1..].iter_mut().zip(keys) {
-                put(section, (key, doc.doc));
+        let both = !self.sets.short.is_empty() && !self.sets.long.is_empty();
+        for kind in [SetKind::Short, SetKind::Long] {
+            let set = self.sets.of(kind);
+            if set.is_empty() {
+                continue;
+            }
+            let sketch = SmallSketch::new(kind, set, both);
+            self.keys.clear();
+            self.minhash.bands(set, &mut self.keys);
+            for (section, &key) in sections[1..].iter_mut().zip(&self.keys) {
+                put(section, (key, (doc.doc, sketch)));
             }
         }
     }

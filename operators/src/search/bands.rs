@@ -2,32 +2,49 @@
 
 use super::{CandidateSearch, PassLoad};
 use crate::record::{DocId, Pair};
+use crate::sets::Rule;
 use crate::sets::minhash::MinHash;
+use crate::sets::small_sketch::{SketchSieve, SmallSketch};
 
-/// Each two documents that agree on a band are a candidate, whatever their similarity. A document may have a
-/// record for each kind of its sets.
-impl CandidateSearch for MinHash {
-    /// Hash of a band, and the document.
-    type Record = (u64, DocId);
+/// Each two documents that agree on a band are a candidate, unless the sketches of their sets show that they
+/// cannot match. A document may have a record for each kind of its sets.
+#[derive(Clone)]
+pub struct BandSearch {
+    minhash: MinHash,
+    sieve: SketchSieve,
+}
+
+impl BandSearch {
+    /// Makes a search for texts that match by `rule`.
+    pub fn new(minhash: MinHash, rule: &Rule) -> Self {
+        BandSearch { minhash, sieve: SketchSieve::new(rule) }
+    }
+}
+
+/// Hash of a band; the document, and the sketch of the set that has the band.
+pub type BandRecord = (u64, (DocId, SmallSketch));
+
+impl CandidateSearch for BandSearch {
+    type Record = BandRecord;
     /// Number of a band.
     type Pass = u32;
 
     fn passes(&self) -> Vec<u32> {
-        (0..self.bands).collect()
+        (0..self.minhash.bands).collect()
     }
 
-    fn key(_band: &u32, record: &(u64, DocId)) -> u64 {
+    fn key(_band: &u32, record: &BandRecord) -> u64 {
         record.0
     }
 
-    fn doc(record: &(u64, DocId)) -> DocId {
-        record.1
+    fn doc(record: &BandRecord) -> DocId {
+        record.1.0
     }
 
     fn candidates(
         &mut self,
         _band: &u32,
-        records: &mut [(u64, DocId)],
+        records: &mut [BandRecord],
         mut emit: impl FnMut(Pair),
     ) -> PassLoad {
         records.sort_unstable();
@@ -35,9 +52,12 @@ impl CandidateSearch for MinHash {
         for same in records.chunk_by(|a, b| a.0 == b.0) {
             load.largest_bucket = load.largest_bucket.max(same.len() as u64);
             load.compared += (same.len() * (same.len() - 1) / 2) as u64;
-            for (i, one) in same.iter().enumerate() {
-                let others = same[i + 1..].iter().filter(|other| other.1 != one.1);
-                others.for_each(|other| emit(Pair::new(one.1, other.1, 0)));
+            for (i, &(_, (one, sketch))) in same.iter().enumerate() {
+                for &(_, (other, other_sketch)) in &same[i + 1..] {
+                    if self.sieve.may_match(sketch, other_sketch) && one != other {
+                        emit(Pair::new(one, other, 0));
+                    }
+                }
             }
         }
         load

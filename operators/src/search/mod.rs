@@ -35,7 +35,7 @@ use crate::record::{DocId, Pair, Record};
 /// |---|---|---|---|
 /// | [`EqualTexts`](identity::EqualTexts) | one | identity of the text | identity, document |
 /// | [`BlockJoin`](crate::fingerprint::block_join::BlockJoin) | some blocks of bits | their value | fingerprint, document |
-/// | [`MinHash`](crate::sets::minhash::MinHash) | a band | its hash | hash, document |
+/// | [`BandSearch`](bands::BandSearch) | a band | its hash | hash, document, sketch of the set |
 /// | `PrefixSearch` | an eighth of all features | a feature | size and sketch of the set, document |
 pub trait CandidateSearch: 'static {
     /// A document in one pass.

@@ -1,13 +1,14 @@
 //! Sets of features that texts are compared by, and the rule by which two texts match.
 //!
-//! Here are also what searches need of sets: counts of features, MinHash signatures, and odd sketches, which
-//! drop most candidates that cannot match. This room uses `text`, `hash` and `spill`; `search`, `method`,
+//! Here are also what searches need of sets: counts of features, MinHash signatures, and odd sketches
+//! (`odd_sketch.rs`, `small_sketch.rs`), which drop most candidates that cannot match. This room uses `text`, `hash` and `spill`; `search`, `method`,
 //! `flow` and the jobs use it.
 
 pub(crate) mod feature_counts;
 pub mod minhash;
 pub(crate) mod odd_sketch;
 pub(crate) mod similarity;
+pub mod small_sketch;
 
 use self::similarity::{Overlap, Similarity, shared, shared_at_least};
 use crate::text::features::Features;

@@ -7,6 +7,7 @@ use operators::hash::Secret;
 use operators::method::map_records::{Bands, FINGERPRINTS, Fingerprints, Identities, Texts};
 use operators::method::{Method, Search};
 use operators::search::CandidateSearch;
+use operators::search::bands::BandSearch;
 use operators::sets::{PackedSets, Rule, Sets};
 use operators::{Counting, DocId, ExternalSort, FeatureCounts, Pair, Sorted, SpillBudget};
 use timely::worker::Worker;
@@ -55,7 +56,10 @@ impl Dataflow<'_> {
             let Candidates { pairs, .. } = match &method.search {
                 Search::SimHash64(simhash) => search.join(worker, simhash.join.clone(), |_| FINGERPRINTS),
                 Search::SimHash128(simhash) => search.join(worker, simhash.join.clone(), |_| FINGERPRINTS),
-                Search::Bands(minhash) => search.join(worker, *minhash, |band| Bands::section(*band)),
+                Search::Bands(minhash) => {
+                    let bands = BandSearch::new(*minhash, &method.rule);
+                    search.join(worker, bands, |band| Bands::section(*band))
+                }
                 Search::Prefix => search.join_prefixes(worker, &method.rule, &counts),
                 Search::Nothing | Search::Zhou(_) => Candidates::none(),
             };

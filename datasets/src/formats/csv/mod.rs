@@ -69,6 +69,10 @@ impl Format for Csv {
         self.one_line && Compression::named(path).1 == Compression::None
     }
 
+    fn expansion(&self, path: &str) -> u64 {
+        Compression::named(path).1.expansion()
+    }
+
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
         let (rows, reading) = (CsvRows::open(piece, reading, self.one_line)?, reading.clone());
         let (id, text) = (Vec::new(), Vec::new());

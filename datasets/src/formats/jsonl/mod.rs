@@ -53,6 +53,10 @@ impl Format for Jsonl {
         Compression::named(path).1 == Compression::None
     }
 
+    fn expansion(&self, path: &str) -> u64 {
+        Compression::named(path).1.expansion()
+    }
+
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
         let lines = Lines::open(piece, reading)?;
         let reading = reading.clone();

@@ -23,8 +23,8 @@ mod writer;
 
 pub(crate) use self::pack::ParquetPacker;
 use self::pack::ParquetUnpacker;
-use crate::text::compression::has_suffix;
-use crate::{COMPRESSED, Error, Format, PackReader, Parts, Piece, Reader, Reading, Writer};
+use crate::text::compression::{COMPRESSED, has_suffix};
+use crate::{Error, Format, PackReader, Parts, Piece, Reader, Reading, Writer};
 
 /// Apache Parquet, recognised by its extension `.parquet` or its magic.
 ///

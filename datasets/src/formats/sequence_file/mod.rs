@@ -39,10 +39,8 @@ use self::header::{MAGIC, SequenceCompression};
 pub(crate) use self::pack::SequencePacker;
 use self::pack::SequenceUnpacker;
 use self::read::SequenceRecords;
-use crate::text::compression::has_suffix;
-use crate::{
-    BadText, COMPRESSED, Encoding, Error, Format, PackReader, Parts, Piece, Reader, Reading, Writer,
-};
+use crate::text::compression::{COMPRESSED, has_suffix};
+use crate::{BadText, Encoding, Error, Format, PackReader, Parts, Piece, Reader, Reading, Writer};
 
 /// SequenceFiles, in pieces that begin and end at sync markers.
 pub static SEQUENCE_FILE: SequenceFile = SequenceFile;

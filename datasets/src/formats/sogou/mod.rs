@@ -58,6 +58,10 @@ impl Format for SogouCs {
         Compression::named(path).1 == Compression::None
     }
 
+    fn expansion(&self, path: &str) -> u64 {
+        Compression::named(path).1.expansion()
+    }
+
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
         let elements = Elements::open(piece, reading)?;
         Ok(Box::new(SogouReader { elements, reading: reading.clone(), buffer: Vec::new() }))

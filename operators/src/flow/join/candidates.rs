@@ -260,18 +260,25 @@ impl<S: CandidateSearch> CandidateJoin<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search::bands::{BandRecord, BandSearch};
+    use crate::sets::Rule;
     use crate::sets::minhash::MinHash;
+    use crate::sets::similarity::Overlap;
+    use crate::sets::small_sketch::SmallSketch;
+    use crate::text::features::Features;
 
     /// Returns the pairs that each worker finds, and the number of pairs that it compares. `sharing` records
     /// have one key, and each two of as many others have a key of their own.
     fn found(workers: usize, budget: Option<usize>, sharing: u64) -> Vec<(Vec<Pair>, u64)> {
         let work = move |worker: &mut Worker| {
             let (index, peers) = (worker.index(), worker.peers());
-            let record = |i: u64| (if i < sharing { 7 } else { hash::spread(i / 2) }, DocId(i));
+            let key = |i: u64| if i < sharing { 7 } else { hash::spread(i / 2) };
+            let record = |i: u64| (key(i), (DocId(i), SmallSketch::default()));
             let spill = SpillBudget::new(&std::env::temp_dir(), budget);
-            let search = MinHash::new(1, 1, 0);
+            let rule = Rule::new(Features::Chars(2), Overlap::Jaccard, "0.8".parse().unwrap());
+            let search = BandSearch::new(MinHash::new(1, 1, 0), &rule);
             let mut join = CandidateJoin::new(search, Skew::default(), &spill);
-            let mut scan = |worker: &mut Worker, each: RecordSink<(u64, DocId)>| {
+            let mut scan = |worker: &mut Worker, each: RecordSink<BandRecord>| {
                 (0..2 * sharing).skip(index).step_by(peers).for_each(|i| each(worker, record(i)));
                 Ok::<(), Error>(())
             };
