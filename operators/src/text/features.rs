@@ -6,10 +6,10 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-use jieba_rs::Jieba;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::letters::{is_letter, is_of_spaced_script};
+use super::segmenter::Segmenter;
 use crate::{Error, hash};
 
 /// Kind of features that a method takes from a cleaned text. Every text has at least one: a text that is too
@@ -77,7 +77,7 @@ pub enum Features {
 
 /// Dictionary of jieba with the user's words, and the stop words.
 pub struct JiebaWords {
-    jieba: Jieba,
+    segmenter: Segmenter,
     stop_words: HashSet<String>,
 }
 
@@ -162,34 +162,40 @@ impl Features {
 
 impl JiebaWords {
     fn new(lexicon: &Lexicon) -> Result<Self, Error> {
-        let mut jieba = Jieba::new();
+        let mut user_words = Vec::new();
         for (line, text) in lexicon.user_words.lines().enumerate() {
             let mut fields = text.trim_start_matches('\u{FEFF}').split_whitespace();
             let Some(word) = fields.next() else { continue };
             let bad = |reason: &str| Error::BadDictionary { line: line + 1, reason: reason.to_owned() };
-            let (frequency, tag) = match (fields.next(), fields.next(), fields.next()) {
-                (None, ..) => (None, None),
-                (Some(one), None, _) if one.parse::<u32>().is_err() => (None, Some(one)),
-                (Some(frequency), tag, None) => {
+            let frequency = match (fields.next(), fields.next(), fields.next()) {
+                (None, ..) => None,
+                // The tag alone.
+                (Some(one), None, _) if one.parse::<u32>().is_err() => None,
+                (Some(frequency), _, None) => {
                     let frequency = frequency.parse::<u32>();
-                    (Some(frequency.map_err(|_| bad("the frequency is not a whole number below 2^32"))?), tag)
+                    Some(frequency.map_err(|_| bad("the frequency is not a whole number below 2^32"))?)
                 }
                 _ => return Err(bad("expected a word, a frequency and a tag")),
             };
-            jieba.add_word(word, frequency.map(|f| f as usize), tag);
+            user_words.push((word, frequency));
         }
+        let segmenter = Segmenter::new(user_words).ok_or_else(|| Error::BadDictionary {
+            line: lexicon.user_words.lines().count(),
+            reason: "there are too many words, characters or frequencies".to_owned(),
+        })?;
         let stop_words = lexicon.stop_words.lines().map(str::trim).filter(|word| !word.is_empty());
-        Ok(JiebaWords { jieba, stop_words: stop_words.map(str::to_owned).collect() })
+        Ok(JiebaWords { segmenter, stop_words: stop_words.map(str::to_owned).collect() })
     }
 
     /// Calls `emit` with the start and the end of each word, in bytes.
     fn cut(&self, text: &str, mut emit: impl FnMut(usize, usize)) {
-        for token in self.jieba.cut(text, false) {
-            let counts = token.word.contains(is_letter);
-            if counts && (self.stop_words.is_empty() || !self.stop_words.contains(token.word)) {
-                emit(token.byte_start, token.byte_end);
+        self.segmenter.cut(text, |start, end| {
+            let word = &text[start..end];
+            let counts = word.contains(is_letter);
+            if counts && (self.stop_words.is_empty() || !self.stop_words.contains(word)) {
+                emit(start, end);
             }
-        }
+        });
     }
 }
 

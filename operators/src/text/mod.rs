@@ -8,6 +8,7 @@ pub mod features;
 mod letters;
 mod normal;
 mod post;
+pub mod segmenter;
 mod weibo;
 
 use std::borrow::Cow;
