@@ -122,12 +122,11 @@ impl Cutter {
         for start in (0..window.len() - BEHIND).rev() {
             let [here, next, third, ..] = &mut window[start..] else { break };
             let two = Prefix(here.step);
-            let mut best = here.weight + next.weight;
-            let mut step = 1;
+            let alone = here.weight + next.weight;
             let weight = self.weights[usize::from(two.frequency())] + third.weight;
-            if weight >= best {
-                (best, step) = (weight, 2);
-            }
+            // Which of the two it is cannot be predicted, so there is no branch on it.
+            let mut step = 1 + u64::from(weight >= alone);
+            let mut best = if weight > alone { weight } else { alone };
             if two.may_be_followed(third.code) {
                 (best, step) = self.longer(prefixes, two, &window[start..], (best, step));
             }

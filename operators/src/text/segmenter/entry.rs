@@ -15,15 +15,15 @@ pub const FIRST_OTHER: u16 = FIRST_ALPHANUMERIC + 62;
 pub type Stored = [u8; 8];
 
 /// What the table says of a beginning of words. From low to high: 16 bits for the code of its last character,
-/// 16 for the number of its frequency if it is a word itself (otherwise 0), 22 for the base where what follows
-/// it is found (0 if nothing does), and 10 that tell most characters that do not follow it from those that do.
+/// 16 for the number of its frequency if it is a word itself (otherwise 0), 24 for the base where what follows
+/// it is found (0 if nothing does), and 8 that tell most characters that do not follow it from those that do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prefix(pub u64);
 
 const FREQUENCY_SHIFT: u32 = 16;
 const BASE_SHIFT: u32 = 32;
-const FILTER_SHIFT: u32 = 54;
-const FILTER_BITS: u16 = 10;
+const FILTER_SHIFT: u32 = 56;
+const FILTER_BITS: u16 = 8;
 /// Bases are below this.
 pub const BASES: usize = 1 << (FILTER_SHIFT - BASE_SHIFT);
 
@@ -33,7 +33,7 @@ impl Prefix {
         Prefix(u64::from(code) | u64::from(frequency) << FREQUENCY_SHIFT | (base as u64) << BASE_SHIFT)
     }
 
-    /// Says that a character may follow.
+    /// Says that a character follows.
     pub fn follow(&mut self, code: u16) {
         self.0 |= 1 << (FILTER_SHIFT + u32::from(code % FILTER_BITS));
     }
