@@ -23,6 +23,7 @@ use operators::method::{Search, SimHash, Spec};
 use operators::text::Cleaner;
 use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
+use operators::text::segmenter::Segmenter;
 use operators::{DocId, ExternalSort, Pair, Row, SpillBudget, hash};
 use rustix::time::{ClockId, clock_gettime};
 use timely::worker::Worker;
@@ -107,6 +108,16 @@ fn main() {
         let (seconds, words) = timed(|| texts.iter().map(|text| jieba.cut(text, false).len()).sum::<usize>());
         figure(name, seconds, format!("{}, {words} words", rate(seconds)));
     }
+    let name = "our segmenter instead of jieba-rs, cutting the same texts";
+    if wanted(name) {
+        let segmenter = Segmenter::new([]).expect("a dictionary without words of the user");
+        let mut words = 0;
+        let count =
+            || texts.iter().for_each(|text| segmenter.cut(text, |_, end| words += black_box(end).min(1)));
+        let (seconds, ()) = timed(count);
+        let different = cut_otherwise(&segmenter, &texts);
+        figure(name, seconds, format!("{}, {words} words, {different} texts cut otherwise", rate(seconds)));
+    }
     let name = "join as a kernel, 10 M real fingerprints";
     if wanted(name) {
         let mut rows = repeated(&texts);
@@ -119,6 +130,18 @@ fn main() {
             format!("{} distinct, {pairs} pairs; collapsing identical ones {collapse:.2} s", rows.len());
         figure(name, seconds, remark);
     }
+}
+
+/// Counts the texts that jieba-rs and our segmenter cut in different ways.
+fn cut_otherwise(segmenter: &Segmenter, texts: &[String]) -> usize {
+    let jieba = Jieba::new();
+    let mut ends = Vec::new();
+    let is_different = |text: &&String| {
+        ends.clear();
+        segmenter.cut(text, |_, end| ends.push(end));
+        !jieba.cut(text, false).iter().map(|token| token.byte_end).eq(ends.iter().copied())
+    };
+    texts.iter().filter(is_different).count()
 }
 
 /// The texts of mixed.parquet.

@@ -7,7 +7,8 @@ use super::packing;
 
 /// A dictionary that can be changed.
 pub struct Vocabulary {
-    frequencies: HashMap<String, u64>,
+    /// Frequencies by word.
+    pub frequencies: HashMap<String, u64>,
     total: u64,
     /// Number of bytes of the longest word.
     longest: usize,
@@ -36,12 +37,6 @@ impl Vocabulary {
             self.frequencies.iter().map(|(word, &frequency)| (word.as_str(), frequency)).collect();
         words.sort_unstable();
         packing::pack(&words)
-    }
-
-    /// Returns the words with their frequencies.
-    #[cfg(test)]
-    pub fn into_words(self) -> HashMap<String, u64> {
-        self.frequencies
     }
 
     fn sufficient(&self, word: &str) -> u64 {
