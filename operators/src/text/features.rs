@@ -61,8 +61,8 @@ pub struct Lexicon {
     pub user_words: String,
 }
 
-/// Takes features from texts. Clones share the dictionary, which takes some 20 MB for jieba and nothing for
-/// the other kinds.
+/// Takes features from texts. Clones share the dictionary of jieba, which takes 0.5 MB beside the program, and
+/// some 7 MB with words of the user.
 #[derive(Clone)]
 pub enum Features {
     /// See [`FeatureSpec::Jieba`].
@@ -82,7 +82,8 @@ pub struct JiebaWords {
 }
 
 impl Features {
-    /// Loads the dictionary if the features need one. Cost: about 0.3 CPU seconds for jieba.
+    /// Loads the dictionary if the features need one. Cost: 0.4 CPU seconds for jieba with words of the user,
+    /// otherwise at most some milliseconds.
     pub fn new(spec: FeatureSpec, lexicon: &Lexicon) -> Result<Self, Error> {
         Ok(match spec {
             FeatureSpec::Chars(n) => Features::Chars(n),
