@@ -19,7 +19,7 @@ use crate::cli::report_file::ReportFile;
 use crate::cli::terminal::print;
 use crate::cli::values::paths;
 use crate::corpus::input::{Census, Input, InputOptions};
-use crate::corpus::plan::Sample;
+use crate::corpus::sample::Sample;
 use crate::dedup::corpus_counts;
 use crate::dedup::options::Verification;
 use crate::dedup::search::CorpusSearch;

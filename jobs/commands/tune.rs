@@ -18,7 +18,7 @@ use crate::cli::report_file::ReportFile;
 use crate::cli::terminal::print;
 use crate::cli::values::{paths, text_of_file};
 use crate::corpus::input::{Census, Input, InputDocument, InputOptions};
-use crate::corpus::plan::Sample;
+use crate::corpus::sample::Sample;
 use crate::dedup::corpus_counts;
 use crate::progress::{Progress, Stage};
 

@@ -64,8 +64,8 @@ pub(crate) struct InputOptions {
     pub user_dict: Option<String>,
     /// Approximate number of bytes of records, decompressed, that one worker reads at a time, such as 64M
     ///
-    /// Each split becomes one part of a corpus that is written. The default is a 32nd part of the input, at
-    /// least 4M and at most 32M.
+    /// Each split becomes one part of a corpus that is written. The default is a 16th part of the input, at
+    /// least 8M and at most 32M.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     #[serde(with = "optional_text")]
     pub split_size: Option<u64>,

@@ -11,4 +11,5 @@ pub(crate) mod output_layout;
 pub(crate) mod own_outputs;
 pub(crate) mod plan;
 pub(crate) mod same_input;
+pub(crate) mod sample;
 pub(crate) mod splits;

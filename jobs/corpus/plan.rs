@@ -8,12 +8,12 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use cluster::{InputFile, NameBelow, Noted, Stores, has_hidden_part, one_line, path_of_text};
 use datasets::{FORMATS, Format, Piece, UNKNOWN};
-use operators::text::{Clean, Cleaner};
-use operators::{Doc, DocId, hash};
+use operators::DocId;
 use serde_json::Value;
 
 use super::at_once::each;
 use super::own_outputs;
+use super::sample::Sample;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
 use crate::progress::{ProgressOptions, Watched};
@@ -26,9 +26,10 @@ const HEAD_BYTES: usize = 4096;
 /// Number of files that are looked at at once.
 const RECOGNISERS: usize = 16;
 /// Sizes of splits that are chosen for the input, in bytes of records: the least and the largest.
-const SPLIT_BYTES: [u64; 2] = [4 << 20, 32 << 20];
-/// Number of splits that a small input is cut into, if they have the least size.
-const SPLITS: u64 = 32;
+const SPLIT_BYTES: [u64; 2] = [8 << 20, 32 << 20];
+/// Number of splits that a small input is cut into. More would keep more workers busy, but each cut of a row
+/// group has a page of each column decoded twice.
+const SPLITS: u64 = 16;
 
 /// Splits of all inputs, in the order of their paths. The plan is the same for any order of the inputs and
 /// any number of workers.
@@ -54,45 +55,6 @@ pub(crate) struct Split {
     pub pieces: Vec<UnopenedPiece>,
     /// Sample of its documents to be read; `None` for all.
     pub sample: Option<Sample>,
-}
-
-/// Sample of a corpus: the documents whose positions, or whose cleaned texts, have a low hash. It is the same
-/// for any number of workers.
-#[derive(Clone)]
-pub(crate) struct Sample {
-    seed: u64,
-    /// Largest hash of a document in the sample.
-    most: u64,
-    /// For a sample of texts: it has all documents with one cleaned text, or none.
-    texts: Option<Cleaner>,
-}
-
-impl Sample {
-    /// Chooses about `wanted` of `documents` documents.
-    pub fn of_documents(seed: u64, wanted: u64, documents: u64) -> Self {
-        let most = (u128::from(u64::MAX) * u128::from(wanted)).checked_div(documents.into());
-        let most = most.map_or(u64::MAX, |most| most.min(u64::MAX.into()) as u64);
-        Sample { seed, most, texts: None }
-    }
-
-    /// Chooses about the share `wanted / documents` of the different texts.
-    pub fn of_texts(seed: u64, wanted: u64, documents: u64, clean: Clean) -> Self {
-        Sample { texts: Some(Cleaner::new(clean)), ..Sample::of_documents(seed, wanted, documents) }
-    }
-
-    /// Returns the share of the corpus, from 0 to 1.
-    pub fn share(&self) -> f64 {
-        self.most as f64 / u64::MAX as f64
-    }
-
-    /// Whether the document is in the sample.
-    pub fn holds(&mut self, doc: &Doc) -> bool {
-        let key = match &mut self.texts {
-            Some(cleaner) => hash::bytes(cleaner.clean(doc.text).as_bytes()),
-            None => doc.doc.0,
-        };
-        hash::spread(key ^ hash::spread(self.seed)) <= self.most
-    }
 }
 
 /// Piece of a file that is not yet open.
@@ -171,7 +133,7 @@ impl Plan {
     /// Finds the input files and cuts them into splits. Small files of one format share a split.
     ///
     /// `split_bytes`: expected number of bytes of the records of a split, once they are decompressed. By
-    /// default a 32nd part of the input, but at least 4 MiB and at most 32 MiB, so that there are splits for
+    /// default a 16th part of the input, but at least 8 MiB and at most 32 MiB, so that there are splits for
     /// many workers.
     pub fn new(
         stores: &Stores,
@@ -364,4 +326,38 @@ fn recognised(file: &InputFile) -> Result<Option<&'static dyn Format>> {
     let mut head = vec![0; HEAD_BYTES];
     let length = blob.read_full_at(0, &mut head)?;
     Ok(FORMATS.iter().copied().find(|format| format.recognises(&file.path, &head[..length])))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    /// Plans files of these names and lengths, in MiB, and returns the number of splits.
+    fn splits(files: &[(&str, u64)], split_bytes: Option<u64>) -> usize {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, mebibytes) in files {
+            // Without data, and so recognised by its name.
+            File::create(folder.path().join(name)).unwrap().set_len(mebibytes << 20).unwrap();
+        }
+        let inputs = [folder.path().to_str().unwrap().to_owned()];
+        Plan::new(&Stores::new(), &inputs, None, split_bytes).unwrap().splits.len()
+    }
+
+    #[test]
+    fn splits_are_planned_by_what_files_decompress_to() {
+        assert_eq!(splits(&[("a.jsonl", 64)], Some(32 << 20)), 2);
+        assert_eq!(splits(&[("a.parquet", 64)], Some(32 << 20)), 6);
+        assert_eq!(splits(&[("a.jsonl.gz", 64)], Some(32 << 20)), 1, "gzip cannot be cut");
+        assert_eq!(splits(&[("a.jsonl.gz", 6), ("b.jsonl.gz", 6)], Some(32 << 20)), 2);
+        assert_eq!(splits(&[("a.jsonl", 6), ("b.jsonl", 6)], Some(32 << 20)), 1);
+    }
+
+    #[test]
+    fn by_default_a_small_input_has_splits_for_many_workers() {
+        for (mebibytes, expected) in [(1, 1), (16, 2), (64, 8), (128, 16), (320, 16), (1024, 32)] {
+            assert_eq!(splits(&[("a.jsonl", mebibytes)], None), expected, "{mebibytes} MiB");
+        }
+    }
 }

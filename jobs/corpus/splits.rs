@@ -6,7 +6,8 @@ use datasets::{Error, MissingField, Reader, Reading};
 use operators::DocBatch;
 
 use super::at_once::each_with;
-use super::plan::{Plan, Sample, Split};
+use super::plan::{Plan, Split};
+use super::sample::Sample;
 use crate::progress::{Progress, Stage, StageTimer};
 
 /// Returns the splits that worker `index` of `peers` reads: every `peers`-th one, from `index` on.
