@@ -1,5 +1,5 @@
-//! Tests of the arrows between the packages, and of the rules that no compiler checks (STYLE.md, sections 1,
-//! 2 and 6).
+//! These tests check the arrows between packages and rooms, and other rules of ARCHITECTURE.md that no compiler
+//! checks.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `answers` | nothing is removed without proof; the answer is the same for any workers, order and splits |
 //! | `records` | records come out as they went in; a bad record costs that record |
-//! | `faults` | an output is seen whole or not at all; a list decides |
+//! | `faults` | a killed run goes on and loses nothing; an output is seen whole or not at all; a list decides |
 //! | `memory` | a run keeps to `--memory` |
 //! | `processes`, `stores` | several processes and hosts; HDFS, S3 and Azure |
 //! | `commands`, `golden`, `guide` | every command, what it prints, and the commands of the documents |

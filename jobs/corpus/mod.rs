@@ -1,8 +1,8 @@
 //! The corpus: finds the files of the inputs, recognises their formats, plans their splits, and reads these.
 //!
 //! Outputs of this program inside an input are left out, for which the names in an output are here
-//! (`output_layout.rs`). The room also compares what several processes see, keeps the ids of documents, and
-//! divides work among threads. It uses `cli` and `progress`; `output` and the jobs use it.
+//! (`output_layout.rs`). The room also compares what several processes see, keeps the ids of documents,
+//! chooses samples, and divides work among threads. It uses `cli` and `progress`; `output` and the jobs use it.
 
 pub(crate) mod at_once;
 pub(crate) mod doc_ids;

@@ -7,6 +7,7 @@ use cluster::{Group, path_of_text};
 use datasets::Reading;
 use operators::SpillBudget;
 use operators::method::Spec;
+use operators::text::features::Lexicon;
 
 use crate::cli::allocator;
 use crate::cli::exit::WrongUse;
@@ -16,8 +17,9 @@ use crate::cli::values;
 const PROGRAM_BYTES: u64 = 16 << 20;
 /// Bytes of the readers and writers of each worker. Measured: docs/design/0022.
 const WORKER_BYTES: u64 = 8 << 20;
-/// Bytes of the dictionary by which texts are cut into words. Measured: docs/design/0022.
-const WORDS_BYTES: u64 = 48 << 20;
+/// Bytes that adding the user's words to the dictionary takes at the start; without them the dictionary is part
+/// of the program. Measured: docs/design/0055.
+const USER_WORDS_BYTES: u64 = 96 << 20;
 /// Bytes of the engine's network buffers between a worker and each other process. The process itself needs as
 /// many again for each other process.
 const CONNECTION_BYTES: u64 = 1 << 20;
@@ -63,15 +65,16 @@ impl MemoryOptions {
         Some((record, block.max(Reading::LEAST_BLOCK_BYTES as u64)))
     }
 
-    /// Returns the memory and the folder for what each worker of this process holds.
+    /// Returns the memory and the folder for what each worker of this process holds. `lexicon`: the words of
+    /// the user.
     ///
     /// # Errors
     /// When the memory is too little for the workers.
-    pub fn spill_budget(&self, group: &Group, method: &Spec) -> Result<SpillBudget> {
+    pub fn spill_budget(&self, group: &Group, method: &Spec, lexicon: &Lexicon) -> Result<SpillBudget> {
         let (workers, others) = (group.workers(), group.processes() as u64 - 1);
         let folder = self.local_dir.as_deref().map_or_else(env::temp_dir, path_of_text);
         let of_workers = |bytes: u64| workers as u64 * bytes;
-        let words = if method.cuts_words() { WORDS_BYTES } else { 0 };
+        let words = if lexicon.user_words.is_empty() { 0 } else { USER_WORDS_BYTES };
         let connections = others * (of_workers(CONNECTION_BYTES) + CONNECTION_BYTES);
         let fixed = PROGRAM_BYTES + words + of_workers(WORKER_BYTES) + connections;
         let least = fixed + of_workers(if method.counted().is_some() { COUNTERS_BYTES } else { LEAST_BYTES });

@@ -2,7 +2,7 @@
 //!
 //! A run counts corpus statistics if its method needs them, searches for pairs, resolves them to verdicts,
 //! writes the records, and commits. This room uses `cli`, `progress`, `corpus` and `output`; the commands
-//! `rethreshold`, `explain`, `tune` and `why` use parts of it.
+//! `rethreshold`, `explain`, `tune`, `why`, `show` and `eval` use parts of it.
 
 pub(crate) mod corpus_counts;
 pub(crate) mod finished;
@@ -98,7 +98,7 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
     check_same_input(&plan, group)?;
     options.resolve_for(plan.bytes())?;
     let reading = options.input.reading()?;
-    let spill = memory.spill_budget(group, &options.method)?;
+    let spill = memory.spill_budget(group, &options.method, &lexicon)?;
     let configuration =
         serde_json::to_value(Configuration::here(options.clone(), group.all_workers(), inputs)?)?;
     let key = match group.index() {

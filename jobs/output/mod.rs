@@ -9,7 +9,9 @@
 //! `_SUCCESS` is written last, so a reader who sees it sees every file that it lists. A run that finds the
 //! folder of a dead run takes it over (`folder/take_over.rs`).
 //!
-//! The other files of this room are about contents: rejected records, tables, the summary, the map output.
+//! The other files hold rejected records, tables, the summary and the map output, and what the protocol needs
+//! of them: keys, manifests, requests, the text of `_SUCCESS`. This room uses `cli`, `launch`, `progress` and
+//! `corpus`; `dedup` and the commands use it.
 //!
 //! Example: run A is killed during its commit on a file system, and run B is started with the same options.
 //! Run folders are named by the number of the lock and random digits.

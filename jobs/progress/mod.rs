@@ -2,8 +2,8 @@
 //! in files.
 //!
 //! Each worker counts for itself (`stage_timer.rs`) into the counts of its process (`counts.rs`); a thread of
-//! its own looks at the counts (`watch.rs`). This room uses
-//! `cli`; `corpus`, `output` and the jobs use it. The reasons are in docs/design/0024.
+//! its own looks at the counts (`watch.rs`). This room uses `cli`; `corpus`, `output`
+//! and the jobs use it. The reasons are in docs/design/0024.
 
 mod counts;
 mod events;

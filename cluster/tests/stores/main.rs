@@ -1,4 +1,4 @@
-//! The stores against real servers. They need `scripts/hadoop/build`, `scripts/s3/build` and
+//! The stores against HDFS, S3Proxy and Azurite. They need `scripts/hadoop/build`, `scripts/s3/build` and
 //! `scripts/azurite/build`.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 

@@ -1,5 +1,8 @@
 //! `compare`: labels the test documents of a labelled corpus by four measures, and counts how many labels are
 //! right.
+//!
+//! `training.rs` sums up the classes, `testing.rs` labels by the nearest, `report.rs` prints. This room uses `cli`,
+//! `corpus`, `output` and `progress`; only `main.rs` uses it.
 
 mod report;
 mod testing;

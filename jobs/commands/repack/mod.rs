@@ -1,5 +1,7 @@
 //! `pack` and `unpack`, and the job that they share: copies splits one by one into an output folder, and
 //! counts them.
+//!
+//! This room uses `cli`, `corpus`, `output` and `progress`; only `main.rs` uses it.
 
 pub mod pack;
 pub mod unpack;

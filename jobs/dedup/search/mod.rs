@@ -2,8 +2,8 @@
 //!
 //! The map stage (`map.rs`) stores what the search of the method needs of each document. The join (`join.rs`)
 //! makes candidates of it, and verification (`verify.rs`) decides them by the rule of the method. `zhou2017`
-//! has a search of its own (`retrieval.rs`). This room uses `progress`, `corpus` and `output`; `dedup` and
-//! `explain` use it.
+//! has a search of its own (`retrieval.rs`). This room uses `progress`, `corpus` and `output`; `dedup`,
+//! `explain` and `rethreshold` use it.
 
 mod corpus_search;
 mod join;

@@ -2,7 +2,8 @@
 //!
 //! `output_folder.rs` claims and releases the folder, `take_over.rs` deals with earlier runs, `parts.rs`
 //! writes files, `commit.rs` decides and shows them. These use `by_rename.rs` or `by_upload.rs`, as the store
-//! requires, and all of them use `run_folder.rs` and `lock.rs`.
+//! requires, and `bundles.rs` for small files in a bucket; they reach the lock (`lock.rs`) through
+//! `run_folder.rs`. This room uses the lists and manifests of `output`; the jobs use it as `OutputFolder`.
 
 mod bundles;
 mod by_rename;

@@ -1,6 +1,6 @@
 //! Quality of a result: precision and recall of pairs and removals, measured against labels.
 //!
-//! This room uses the similarity of `sets` alone; the jobs `eval` and `tune` use it.
+//! This room uses the similarity of `sets` and the groups of `survivors.rs`; `eval` and `tune` use it.
 
 mod precision_recall;
 mod score;

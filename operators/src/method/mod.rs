@@ -1,7 +1,8 @@
 //! Methods: which texts are compared, and which of them match.
 //!
-//! A [`Spec`] is what a user writes; a [`Method`] is ready to work. Each method has a file that implements
-//! [`Parameters`], and a line in the table of `spec.rs`. The methods share the records of the map stage
+//! A [`Spec`] is what a user writes; a [`Method`] is ready to work. Each method has a type that implements
+//! [`Parameters`], and a line in the table of `spec.rs`; `minhash` shares a file with `jaccard`, and `manku2007` is
+//! a preset of `simhash`. The methods share the records of the map stage
 //! (`map_records.rs`), the comparison of two texts (`pair.rs`), and the curves and costs that `explain` shows
 //! (`curve.rs`). This room uses `text`, `fingerprint`, `sets` and `search`; `flow` and the jobs use it.
 

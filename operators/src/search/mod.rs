@@ -2,7 +2,8 @@
 //!
 //! One trait, [`CandidateSearch`], and a file for each of its four implementations: equal texts
 //! (`identity.rs`), blocks of fingerprints (`blocks.rs`), bands of signatures (`bands.rs`) and prefixes of
-//! sets (`prefix.rs`). This room uses `fingerprint`, `sets`, `record` and `spill`; `method` and `flow` use it.
+//! sets (`prefix.rs`). This room uses `fingerprint`, `sets`, `hash`, `record` and `spill`; `method`, `flow` and the jobs
+//! use it.
 
 pub mod bands;
 pub mod blocks;

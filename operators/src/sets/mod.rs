@@ -1,8 +1,8 @@
 //! Sets of features that texts are compared by, and the rule by which two texts match.
 //!
 //! Here are also what searches need of sets: counts of features, MinHash signatures, and odd sketches
-//! (`odd_sketch.rs`, `small_sketch.rs`), which drop most candidates that cannot match. This room uses `text`, `hash` and `spill`; `search`, `method`,
-//! `flow` and the jobs use it.
+//! (`odd_sketch.rs`, `small_sketch.rs`), which drop most candidates that cannot match. This room uses
+//! `text`, `hash`, `record` and `spill`; `search`, `method`, `evaluate`, `flow` and the jobs use it.
 
 pub(crate) mod feature_counts;
 pub mod minhash;

@@ -1,8 +1,8 @@
 //! Texts: cleaning, by which texts that a reader takes for the same become equal strings, and features.
 //!
 //! Features are hashes of characters or words of a cleaned text; the document frequency of a feature says how
-//! rare it is in a corpus. `segmenter` cuts Chinese texts into words, as jieba does. This room uses `hash` and
-//! `record` alone; `sets`, `method` and the jobs use it.
+//! rare it is in a corpus. `segmenter` cuts Chinese texts into words, as jieba does. This room uses `hash`,
+//! `record` and `error` alone; `sets`, `method`, `classify.rs` and the jobs use it.
 
 pub mod document_frequencies;
 pub mod features;

@@ -1,7 +1,7 @@
 //! Files in HDFS.
 //!
 //! The client library may hang for ever (a frozen name node), panic (a malformed packet), or give up although
-//! a good copy exists. So each call has a deadline (`remote.rs`), and a call that misses it is given up
+//! a good copy exists. So each call has a deadline (`stores/remote.rs`), and a call that misses it is given up
 //! together with its client.
 
 mod blob;

@@ -1,4 +1,4 @@
-//! The file system of this machine.
+//! This room is the store of the file system of this machine; it uses nothing but `stores`.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata, Permissions};

@@ -1,4 +1,5 @@
-//! CSV: fields between commas, named by the first record. `weibo-csv` is CSV with the columns of a Weibo corpus.
+//! This format reads CSV: fields between commas, named by the first record. `weibo-csv` is CSV with the columns
+//! of a Weibo corpus. `scan.rs` finds the ends of fields and records, `rows.rs` reads records.
 
 mod rows;
 mod scan;

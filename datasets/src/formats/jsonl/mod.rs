@@ -1,4 +1,4 @@
-//! JSON lines: one object per line, plain or compressed.
+//! This format reads JSON lines: one object a line, plain or compressed. It uses `text` and `parts`.
 
 use operators::DocBatch;
 

@@ -2,7 +2,7 @@
 //!
 //! Such a file was made by a foreign program and is read by a foreign parser. So `child` reads it in a
 //! process of its own, which `confine` has deprived of everything else; `extractors` starts those processes
-//! and asks them.
+//! and asks them. In the child, `docx` and `pdf` read the text.
 
 mod child;
 mod confine;

@@ -2,7 +2,8 @@
 //!
 //! The library trusts what a file claims. So footers (`footer.rs`, `thrift.rs`), pages (`pages.rs`,
 //! `page_header.rs`) and their levels and lengths (`levels.rs`, `deltas.rs`) are checked before it sees them, and
-//! its panics are caught (`library.rs`).
+//! its panics are caught (`library.rs`). `batches.rs` gives the rows of a piece to `reader.rs`, `writer.rs` and
+//! `pack.rs`.
 
 mod batches;
 mod chunks;

@@ -1,4 +1,4 @@
-//! SogouCS and SogouCA: news pages of Sogou Labs, one pseudo-XML element per page.
+//! This format reads SogouCS and SogouCA: news pages of Sogou Labs, one pseudo-XML element for each page.
 
 use std::borrow::Cow;
 

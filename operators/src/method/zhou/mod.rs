@@ -1,6 +1,7 @@
 //! The method `zhou2017`: SimHash of 32 bits combined with the words that two posts share.
 //!
-//! The arithmetic is here; `flow/zhou.rs` moves the rows between workers. Source: Zhou Chunhui, "An improved
+//! The arithmetic is here: `retrieval.rs` says which posts meet, `copy_search.rs` finds copies and deletes them;
+//! `flow/zhou.rs` moves the rows between workers. Source: Zhou Chunhui, "An improved
 //! algorithm of big data deduplication based on Simhash", Computer and Modernization 2017(7). Our reading of it,
 //! and our differences: docs/papers/zhou2017.md.
 
