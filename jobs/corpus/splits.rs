@@ -21,7 +21,7 @@ pub(crate) fn process_of(split: u32, group: &Group) -> usize {
 }
 
 /// Calls `work` for each split of this process, on as many threads as it has workers, and returns the results
-/// in the order of the splits. Each thread enters `stage` as a worker.
+/// in the order of the splits. Each worker enters `stage`.
 ///
 /// # Errors
 /// Those of [`each_with`].
@@ -39,6 +39,8 @@ pub(crate) fn each_split<T: Send>(
         at.enter(stage);
         at
     };
+    // Workers that have nothing to do take part too, or the stage would look as if all were busy.
+    (mine.len()..group.workers()).for_each(|index| drop(worker(index)));
     each_with(group.workers(), &mine, worker, |at, &(number, split)| {
         at.split(number, split.uri(), || work(at, number, split))
     })

@@ -72,6 +72,19 @@ fn the_stages_add_up_to_the_counters() {
 }
 
 #[test]
+fn workers_that_had_nothing_to_do_are_counted() {
+    let here = Folder::new();
+    here.write("a.jsonl", "{\"text\": \"一\"}\n");
+    here.run("dedup a.jsonl out --quiet --workers 3").ends(0);
+    let stages = stages(&here, "out");
+    for stage in ["map", "write"] {
+        assert_eq!(stages[stage]["workers"], 3, "{stage}");
+        // One worker took all the time, which is three times the mean.
+        assert_eq!(stages[stage]["skew"], 3.0, "{stage}");
+    }
+}
+
+#[test]
 fn the_documents_that_meet_under_one_feature_are_counted() {
     let here = Folder::new();
     let letters = |from: u32, count: u32| (from..from + count).filter_map(char::from_u32).collect::<String>();

@@ -241,8 +241,13 @@ fn parquet_files() -> Vec<Vec<u8>> {
             .set_dictionary_enabled(false)
             .set_column_encoding("text".into(), Encoding::DELTA_BYTE_ARRAY),
     ]
-    .map(|properties| written(&batch, properties.build()))
-    .into()
+    // Row groups without lists are cut.
+    .into_iter()
+    .flat_map(|properties| {
+        let (properties, flat) = (properties.build(), batch.project(&[0, 1, 3]).unwrap());
+        [written(&batch, properties.clone()), written(&flat, properties)]
+    })
+    .collect()
 }
 
 /// Returns files that consist mostly of their footer.

@@ -2,8 +2,8 @@
 //!
 //! `cargo test -p dedup-datasets --test fuzz -- --seconds 600 --parser csv --seed 7`; the default is one
 //! minute for all parsers together. Each parser begins with seed 0, or with that of `--from`, where an
-//! earlier run ended (`scripts/fuzz` keeps count). Each input is read twice and divided once, on a thread
-//! that is watched. A failure is printed with its parser and its seed, which reproduce the input; it then
+//! earlier run ended (`scripts/fuzz` keeps count). Each input is read twice and divided once, as a whole and, where the
+//! format can be cut, in two pieces, on a thread that is watched. A failure is printed with its parser and its seed, which reproduce the input; it then
 //! becomes a named test of the format.
 #![allow(clippy::unwrap_used, reason = "a harness whose files cannot be made should fail")]
 #![allow(missing_docs, reason = "it is no library")]
@@ -19,7 +19,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use datasets::{BadText, Error, Fate, Reading, Removal};
+use datasets::{BadText, Error, Fate, Piece, Reading, Removal};
 use operators::DocBatch;
 use peak_alloc::PeakAlloc;
 
@@ -142,6 +142,15 @@ fn one(parser: &Parser, files: &[Vec<u8>], seed: u64) -> Result<(), String> {
         return Err(format!("two readings differ: {} records and {}", first.0.len(), second.0.len()));
     }
     divide(parser, &piece, &reading, &first)?;
+    if parser.format().splits(parser.path) {
+        // Where a file is damaged, two pieces may give other records than the whole, but reader and writer agree.
+        let cut = random.below(input.len() + 1) as u64;
+        let (low, high) = (Piece { end: cut, ..piece.clone() }, Piece { start: cut, ..piece.clone() });
+        for piece in [low, high] {
+            divide(parser, &piece, &reading, &read(parser, &piece, &reading)?)
+                .map_err(|reason| format!("cut at {cut}: {reason}"))?;
+        }
+    }
     let held = size_of_val(&*first.0) + first.0.iter().map(|record| record.bytes()).sum::<usize>();
     let peak = ALLOCATED.peak_usage().saturating_sub(before + 3 * held);
     if peak > parser.most_allocated.unwrap_or(MOST_ALLOCATED) {
@@ -166,7 +175,7 @@ impl Record {
 /// The records, and the error that ended them.
 type Records = (Vec<Record>, Option<String>);
 
-fn read(parser: &Parser, piece: &datasets::Piece, reading: &Reading) -> Result<Records, String> {
+fn read(parser: &Parser, piece: &Piece, reading: &Reading) -> Result<Records, String> {
     let mut records = Vec::new();
     let mut reader = match parser.format().open(piece, reading) {
         Ok(reader) => reader,
@@ -202,7 +211,7 @@ fn read(parser: &Parser, piece: &datasets::Piece, reading: &Reading) -> Result<R
 }
 
 /// Divides the piece. The writer must see the records that the reader saw, and end as it did.
-fn divide(parser: &Parser, piece: &datasets::Piece, reading: &Reading, read: &Records) -> Result<(), String> {
+fn divide(parser: &Parser, piece: &Piece, reading: &Reading, read: &Records) -> Result<(), String> {
     let (records, failed) = read;
     let parts = MemoryParts;
     let mut removed = false;

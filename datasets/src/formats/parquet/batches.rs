@@ -243,6 +243,7 @@ impl OpenGroup {
                     self.lose(batch.start..self.group.rows.end, reason);
                     return Ok(());
                 }
+                rows.extend(unknown_from);
                 rows.retain(|start| batch.start < *start && *start < batch.end);
                 let middle = || exceeded.then_some(batch.start.midpoint(batch.end));
                 (rows.get(rows.len() / 2).copied().or_else(middle), reason)
