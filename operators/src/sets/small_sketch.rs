@@ -17,9 +17,9 @@ const LARGEST_LIST: usize = 2 * LARGEST;
 
 /// Sketch of a set of at most 63 features, or of no set.
 ///
-/// The low 56 bits are an [odd sketch](super::odd_sketch): each feature flips the bit that its hash selects.
+/// The low 56 bits are an odd sketch (`odd_sketch.rs`): each feature flips the bit that its hash selects.
 /// Sets that share `s` of `a` and `b` features differ in `a + b - 2 * s` of them, so their sketches differ in
-/// at most as many bits. Above are the size of the set (6 bits) and its [`SketchedSet`] (2 bits). No match is
+/// at most as many bits. Above are the size of the set (6 bits) and its kind (2 bits). No match is
 /// lost. Example with a least Jaccard similarity of 0.7:
 ///
 /// ```text
