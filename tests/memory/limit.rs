@@ -69,7 +69,7 @@ fn a_search_keeps_within_its_memory() {
     for method in [EXACT, "simhash:features=char:5", "minhash:features=char:5"] {
         assert!(same_in_less_memory(&here, method, 2, MEMORY) > 0, "{method}");
         let spilled = here.success("limited")["process"]["spilled_bytes"].as_u64().unwrap();
-        // 16 bytes for each document of a band fit into memory.
+        // 24 bytes for each document of a band fit into memory.
         assert!(spilled > 0 || method.starts_with("minhash"), "{method}");
     }
 }
