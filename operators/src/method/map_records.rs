@@ -13,7 +13,7 @@ use crate::hash::{Identity, Secret};
 use crate::record::{Doc, DocId, Record, Row};
 use crate::sets::minhash::MinHash;
 use crate::sets::small_sketch::SmallSketch;
-use crate::sets::{Rule, SetKind, Sets};
+use crate::sets::{Rule, Sets};
 use crate::text::Cleaner;
 
 /// Maps documents one after the other. Each split is mapped by a fresh clone, so its sections depend on
@@ -197,12 +197,8 @@ impl Mapper for Bands {
             return;
         }
         self.rule.unsorted(text, &mut self.sets);
-        let both = !self.sets.short.is_empty() && !self.sets.long.is_empty();
-        for kind in [SetKind::Short, SetKind::Long] {
-            let set = self.sets.of(kind);
-            if set.is_empty() {
-                continue;
-            }
+        let both = self.sets.present().count() == 2;
+        for (kind, set) in self.sets.present() {
             let sketch = SmallSketch::new(kind, set, both);
             self.keys.clear();
             self.minhash.bands(set, &mut self.keys);

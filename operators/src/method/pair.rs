@@ -12,7 +12,7 @@ use crate::search::CandidateSearch;
 use crate::sets::{PackedSets, Rule, Sets};
 use crate::{Row, Similarity, jaccard};
 
-/// What a search keeps of one text, by which it brings texts together.
+/// Keys of one text, by which a search brings it together with others.
 #[derive(Clone, Debug)]
 pub enum Keys {
     /// The text itself.

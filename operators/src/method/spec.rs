@@ -13,7 +13,7 @@ use crate::text::features::FeatureSpec;
 
 /// A method and its parameters, as users write them: `simhash:bits=64,hamming=3,features=char:5`.
 ///
-/// What the method is, its [`Parameters`] tell.
+/// Its [`Parameters`] tell which method it is.
 #[derive(Clone)]
 pub struct Spec(Box<dyn Parameters>);
 

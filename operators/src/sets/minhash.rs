@@ -1,6 +1,6 @@
 //! MinHash: signatures of sets, by which similar sets are found with a known probability.
 
-use super::{SetKind, Sets};
+use super::Sets;
 use crate::hash;
 
 /// MinHash signatures of `bands` times `rows` slots, given as one hash for each band.
@@ -83,8 +83,7 @@ impl MinHash {
     /// Appends the bands of each set of a text that is not empty, one set after the other. The search exchanges all of
     /// them by their hashes, so a text may be found by either set.
     pub fn bands_of(&self, sets: &Sets, keys: &mut Vec<u64>) {
-        let both = [SetKind::Short, SetKind::Long].map(|kind| sets.of(kind));
-        both.into_iter().filter(|set| !set.is_empty()).for_each(|set| self.bands(set, keys));
+        sets.present().for_each(|(_, set)| self.bands(set, keys));
     }
 
     /// The numbers of the bands on which any set of one text agrees with any set of another, by what

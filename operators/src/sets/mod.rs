@@ -183,6 +183,12 @@ impl Sets {
         self.long.dedup();
     }
 
+    /// Returns the sets that are not empty, with their kinds.
+    pub fn present(&self) -> impl Iterator<Item = (SetKind, &[u64])> {
+        let both = [SetKind::Short, SetKind::Long].map(|kind| (kind, self.of(kind)));
+        both.into_iter().filter(|(_, set)| !set.is_empty())
+    }
+
     /// Returns the features of both sets.
     pub fn features(&self) -> impl Iterator<Item = u64> + Clone {
         self.short.iter().chain(&self.long).copied()

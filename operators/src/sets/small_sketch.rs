@@ -32,7 +32,7 @@ const LARGEST_LIST: usize = 2 * LARGEST;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SmallSketch(u64);
 
-/// Which set of a text was sketched.
+/// Names the set of a text that was sketched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SketchedSet {
     /// The short set of a text that has no other.
@@ -156,7 +156,7 @@ mod tests {
     fn sketches(rule: &Rule, text: &str) -> [Option<SmallSketch>; 2] {
         let mut sets = Sets::default();
         rule.unsorted(text, &mut sets);
-        let both = !sets.short.is_empty() && !sets.long.is_empty();
+        let both = sets.present().count() == 2;
         [SetKind::Short, SetKind::Long].map(|kind| {
             let set = sets.of(kind);
             (!set.is_empty()).then(|| SmallSketch::new(kind, set, both))

@@ -84,7 +84,7 @@ struct Case {
     last: &'static str,
 }
 
-/// What came of the run that slept, and of the last one.
+/// Outcome of the run that slept, and of the last one.
 struct Awake {
     /// Kind of the step that the first run slept before.
     what: &'static str,

@@ -17,7 +17,7 @@ pub struct Cutter {
     table: Table,
     /// Codes by character. Characters beyond the end are in no word of the dictionary.
     codes: Vec<u16>,
-    /// What is known of a first character, by code.
+    /// Facts about a first character, by code.
     firsts: Vec<First>,
     /// Logarithms of probabilities by the number of the frequency. That of no word is not a number, which
     /// wins no comparison.

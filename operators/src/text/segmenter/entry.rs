@@ -14,7 +14,7 @@ pub const FIRST_OTHER: u16 = FIRST_ALPHANUMERIC + 62;
 /// One number of a blob, little-endian. A slice of bytes can be read as these whatever its alignment.
 pub type Stored = [u8; 8];
 
-/// What the table says of a beginning of words. From low to high: 16 bits for the code of its last character,
+/// Entry of the table for a beginning of words. From low to high: 16 bits for the code of its last character,
 /// 16 for the number of its frequency if it is a word itself (otherwise 0), 24 for the base where what follows
 /// it is found (0 if nothing does), and 8 that tell most characters that do not follow it from those that do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -127,7 +127,7 @@ fn place(nodes: &mut [Node], children: &[Vec<usize>]) -> Option<usize> {
     nodes.iter().map(|node| node.base).max()
 }
 
-/// Which slots and which bases are not taken, a bit for each, in words of 64.
+/// Slots and bases that are not taken, a bit for each, in words of 64.
 struct Gaps {
     slots: Vec<u64>,
     bases: Vec<u64>,

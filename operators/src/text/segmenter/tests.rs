@@ -127,7 +127,7 @@ proptest! {
     }
 }
 
-/// What frequencies a user may give: none, those that change nothing, and those that outweigh all.
+/// Frequencies that a user may give: none, those that change nothing, and those that outweigh all.
 fn frequency() -> impl Strategy<Value = Option<u32>> {
     prop_oneof![3 => Just(None), 1 => Just(Some(0)), 1 => Just(Some(u32::MAX)), 3 => (0u32..100_000).prop_map(Some)]
 }
