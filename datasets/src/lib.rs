@@ -20,8 +20,10 @@ pub use formats::sequence_file::Codec;
 pub use formats::unknown::UNKNOWN;
 pub use pack::{Container, Content, PackReader, PackWriter, Packed};
 pub use synthetic::{Synthetic, SyntheticDoc};
+pub use text::contents::contents_bytes;
 pub use text::encoding::Encoding;
 pub use text::line_numbers::LineNumbers;
+pub use text::shared_file::SharedFile;
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -126,6 +128,28 @@ pub struct Piece {
     pub start: u64,
     /// Offset behind the last byte.
     pub end: u64,
+    /// State that the pieces of the file share. It says whether the offsets are those of the decompressed
+    /// contents.
+    pub shared: Arc<SharedFile>,
+}
+
+impl Piece {
+    /// Returns a whole file as one piece. `name`: its path below the input that named it.
+    pub fn whole(blob: Arc<dyn Blob>, name: String) -> Self {
+        let end = blob.bytes();
+        Piece { blob, name, start: 0, end, shared: Arc::default() }
+    }
+}
+
+/// How a file may be cut into pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cuts {
+    /// The file is always one piece.
+    Nowhere,
+    /// At any byte of the file.
+    File,
+    /// At any byte of its decompressed contents, whose pieces share a [`SharedFile::decompressed`].
+    Contents,
 }
 
 /// Decision about a record.
@@ -169,8 +193,8 @@ pub trait Format: Sync {
     fn keeps_names(&self) -> bool {
         false
     }
-    /// Returns whether a file may be read as several pieces.
-    fn splits(&self, path: &str) -> bool;
+    /// Returns how a file may be cut into pieces.
+    fn cuts(&self, path: &str) -> Cuts;
     /// Returns how many bytes of records a byte of the file is expected to give. Splits are planned by it, so
     /// that a compressed file is cut into smaller pieces.
     fn expansion(&self, _path: &str) -> u64 {

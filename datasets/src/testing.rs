@@ -1,15 +1,16 @@
 //! Files in memory for unit tests, and checks of the properties that every format has.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
 use cluster::Blob;
-use operators::DocBatch;
+use operators::{DocBatch, SpillBudget};
 use parking_lot::Mutex;
 
-use crate::{Error, Fate, Format, PartOutput, Parts, Piece, Reading};
+use crate::text::compression::{Compression, Encoder};
+use crate::{Cuts, Error, Fate, Format, PartOutput, Parts, Piece, Reading, SharedFile};
 
 #[path = "../../tests/random.rs"]
 mod random;
@@ -127,16 +128,24 @@ pub(crate) enum Record {
 /// Cuts a file at the given offsets, which are in order. Leaves out empty pieces, except that of an empty
 /// file.
 pub(crate) fn pieces(blob: &Arc<dyn Blob>, cuts: &[u64]) -> Vec<Piece> {
+    let whole = Piece::whole(blob.clone(), blob.path().trim_start_matches('/').to_owned());
+    cut(&whole, cuts, blob.bytes())
+}
+
+/// Cuts the decompressed contents of a file at the given offsets.
+pub(crate) fn pieces_of_contents(blob: &Arc<dyn Blob>, cuts: &[u64]) -> Vec<Piece> {
     let name = blob.path().trim_start_matches('/').to_owned();
+    let shared = Arc::new(SharedFile::decompressed(&SpillBudget::unused()));
+    cut(&Piece { shared, ..Piece::whole(blob.clone(), name) }, cuts, u64::MAX)
+}
+
+fn cut(whole: &Piece, cuts: &[u64], end: u64) -> Vec<Piece> {
     let mut bounds = vec![0];
     bounds.extend_from_slice(cuts);
-    bounds.push(blob.bytes());
+    bounds.push(end);
     bounds.dedup();
     bounds.resize(bounds.len().max(2), 0);
-    bounds
-        .windows(2)
-        .map(|bounds| Piece { blob: blob.clone(), name: name.clone(), start: bounds[0], end: bounds[1] })
-        .collect()
+    bounds.windows(2).map(|bounds| Piece { start: bounds[0], end: bounds[1], ..whole.clone() }).collect()
 }
 
 /// Returns every record of the pieces in order, and the error that ended a piece, if any.
@@ -209,7 +218,45 @@ pub(crate) fn check_splits(format: &dyn Format, path: &str, bytes: &[u8], kept: 
         let copied: Vec<u8> = parts.names().iter().flat_map(|name| parts.bytes(name)).collect();
         assert_eq!(copied, kept, "cut at {cuts:?}");
     }
+    for compression in [Compression::Gzip, Compression::Zstd, Compression::Bzip2] {
+        check_contents(format, &format!("{path}{}", compression.suffix()), compression, bytes, kept);
+    }
     expected
+}
+
+/// Checks that the file, compressed, gives the same records and the same kept ones however its contents are
+/// cut.
+fn check_contents(format: &dyn Format, path: &str, compression: Compression, bytes: &[u8], kept: &[u8]) {
+    if format.cuts(path) != Cuts::Contents {
+        return;
+    }
+    let parts = MemoryParts::default();
+    let mut encoder = Encoder::new(compression, parts.named("", "file").unwrap()).unwrap();
+    encoder.write(bytes).unwrap();
+    encoder.into_output().unwrap().finish(0).unwrap();
+    let file = parts.bytes(&parts.names()[0]);
+    let (reading, length) = (Reading::default(), bytes.len() as u64);
+    let blob = MemoryBlob::shared(path, &file, 7);
+    let (expected, _) = read(format, &pieces(&blob, &[]), &reading);
+    let cuts = (1..=40).map(|at| vec![length * at / 40]).chain([(0..length).step_by(5).collect()]);
+    for cuts in cuts.chain([vec![0, length, length + 7]]) {
+        let pieces = pieces_of_contents(&blob, &cuts);
+        let (records, failed) = read(format, &pieces, &reading);
+        assert!(failed.is_none(), "{failed:?}");
+        assert_eq!(records, expected, "{path} cut at {cuts:?}");
+        let (parts, failed) = divide(format, &pieces, &records, |_| Fate::Kept);
+        assert!(failed.is_none(), "{failed:?}");
+        let mut copied = Vec::new();
+        for name in parts.names() {
+            let part = io::Cursor::new(parts.bytes(&name));
+            compression
+                .decode(part, Reading::default().window_log())
+                .unwrap()
+                .read_to_end(&mut copied)
+                .unwrap();
+        }
+        assert!(copied == kept, "{path} cut at {cuts:?}");
+    }
 }
 
 /// Returns `count` damaged copies of a valid file, the same in every run: one byte is changed, or the file is

@@ -1,6 +1,8 @@
 //! The input of jobs that fingerprint or compare: the options by which it is read, and the count of its
 //! documents.
 
+use std::env;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
@@ -11,11 +13,12 @@ use operators::text::features::Lexicon;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::plan::{Plan, UnopenedPiece};
+use super::plan::Plan;
 use super::splits::{self, SplitReader};
+use super::unopened_piece::UnopenedPiece;
 use crate::cli::configuration::optional_text;
 use crate::cli::exit::WrongUse;
-use crate::cli::values::{OnBadText, record_size, size, text_of_file};
+use crate::cli::values::{OnBadText, paths, record_size, size, text_of_file};
 use crate::progress::{Progress, ProgressOptions, Stage, watch};
 
 /// Options by which the input is read.
@@ -69,12 +72,24 @@ pub(crate) struct InputOptions {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     #[serde(with = "optional_text")]
     pub split_size: Option<u64>,
+    /// Folder for temporary files; by default the system's
+    ///
+    /// It holds what does not fit into --memory, and the decompressed contents of compressed files that several
+    /// workers read.
+    #[arg(long, value_name = "DIR", value_parser = paths())]
+    #[serde(skip)]
+    pub local_dir: Option<String>,
 }
 
 impl InputOptions {
     /// Finds the input files and cuts them into splits.
     pub fn plan(&self, stores: &Stores, inputs: &[String]) -> Result<Plan> {
-        Plan::new(stores, inputs, self.format.as_deref(), self.split_size)
+        Plan::new(stores, inputs, self.format.as_deref(), self.split_size, &self.local_folder())
+    }
+
+    /// Returns the folder for temporary files.
+    pub fn local_folder(&self) -> PathBuf {
+        self.local_dir.as_deref().map_or_else(env::temp_dir, path_of_text)
     }
 
     /// Fills in the limits of records that the user left open. `limits`: the longest record and the bytes of

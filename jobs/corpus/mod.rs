@@ -13,3 +13,4 @@ pub(crate) mod plan;
 pub(crate) mod same_input;
 pub(crate) mod sample;
 pub(crate) mod splits;
+pub(crate) mod unopened_piece;

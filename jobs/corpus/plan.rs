@@ -3,24 +3,25 @@
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use cluster::{InputFile, NameBelow, Noted, Stores, has_hidden_part, one_line, path_of_text};
-use datasets::{FORMATS, Format, Piece, UNKNOWN};
-use operators::DocId;
+use cluster::{InputFile, NameBelow, Stores, has_hidden_part, one_line, path_of_text};
+use datasets::{Cuts, FORMATS, Format, UNKNOWN};
+use operators::{DocId, SpillBudget};
 use serde_json::Value;
 
 use super::at_once::each;
 use super::own_outputs;
 use super::sample::Sample;
+use super::unopened_piece::UnopenedPiece;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
 use crate::progress::{ProgressOptions, Watched};
 
 /// Version of the rule by which records get their places, which an output and its later readers must share.
-/// Since 2, row groups are cut, and compressed files have more splits.
-pub(crate) const PLACES: u32 = 2;
+/// Since 2, row groups are cut, and compressed files have more splits; since 3, large compressed files and CSV
+/// files are cut.
+pub(crate) const PLACES: u32 = 3;
 /// Number of bytes at the start of a file by which its format is recognised.
 const HEAD_BYTES: usize = 4096;
 /// Number of files that are looked at at once.
@@ -30,6 +31,10 @@ const SPLIT_BYTES: [u64; 2] = [8 << 20, 32 << 20];
 /// Number of splits that a small input is cut into. More would keep more workers busy, but each cut of a row
 /// group has a page of each column decoded twice.
 const SPLITS: u64 = 16;
+/// Number of splits of the whole input from which on compressed files need not be cut.
+const BUSY_SPLITS: u64 = 64;
+/// Most bytes of contents of compressed files that are cut, and so written to the local folder.
+const CONTENTS_BYTES: u64 = 32 << 30;
 
 /// Splits of all inputs, in the order of their paths. The plan is the same for any order of the inputs and
 /// any number of workers.
@@ -44,6 +49,9 @@ const SPLITS: u64 = 16;
 /// split 5    e.parquet, bytes 0 to 10M        a compressed byte counts for three
 /// split 6    e.parquet, bytes 10M to 20M
 /// ```
+///
+/// A compressed file of text is cut by its decompressed contents, into pieces of a 64th of the input or more.
+/// Such contents are at most 32 GiB in all; the files behind stay whole.
 pub(crate) struct Plan {
     pub splits: Vec<Split>,
     pub files: Vec<InputFile>,
@@ -57,16 +65,6 @@ pub(crate) struct Split {
     pub sample: Option<Sample>,
 }
 
-/// Piece of a file that is not yet open.
-#[derive(Clone)]
-pub(crate) struct UnopenedPiece {
-    file: InputFile,
-    start: u64,
-    end: u64,
-    /// Sums of what is read of the piece, if somebody wants to know.
-    noted: Option<Arc<Noted>>,
-}
-
 impl Split {
     /// Returns the name of its first file, for people.
     pub fn uri(&self) -> String {
@@ -75,57 +73,18 @@ impl Split {
 
     /// Returns the same split, which notes sums of what is read of it.
     pub fn noting(&self) -> Self {
-        let noting = |piece: &UnopenedPiece| UnopenedPiece { noted: Some(Arc::default()), ..piece.clone() };
-        let pieces = self.pieces.iter().map(noting).collect();
+        let pieces = self.pieces.iter().map(UnopenedPiece::noting).collect();
         Split { format: self.format, pieces, sample: self.sample.clone() }
     }
 
     /// Returns the sums that were noted, piece by piece.
     pub fn sums(&self) -> Vec<Vec<(u64, u64)>> {
-        let sums = |piece: &UnopenedPiece| piece.noted.as_ref().map(|noted| piece.file.sums(noted));
-        self.pieces.iter().map(|piece| sums(piece).unwrap_or_default()).collect()
+        self.pieces.iter().map(UnopenedPiece::sums).collect()
     }
 
     /// Takes over the sums of what an earlier run has read of the split.
     pub fn restore(&self, sums: &[Vec<(u64, u64)>]) -> Result<(), cluster::Error> {
-        self.pieces.iter().zip(sums).try_for_each(|(piece, sums)| piece.file.restore(sums))
-    }
-}
-
-impl UnopenedPiece {
-    pub fn open(&self) -> Result<Piece, cluster::Error> {
-        let blob = self.file.open(self.noted.clone())?;
-        Ok(Piece { blob, name: self.file.name.to_string(), start: self.start, end: self.end })
-    }
-
-    /// Opens the whole file as one piece.
-    pub fn whole_file(&self) -> Result<Piece, cluster::Error> {
-        let piece = self.open()?;
-        Ok(Piece { start: 0, end: piece.blob.bytes(), ..piece })
-    }
-
-    /// Whether this is the path of its file, as people see it.
-    pub fn is_of(&self, path: &str) -> bool {
-        path.strip_prefix(self.file.store.prefix()) == Some(&self.file.path)
-    }
-
-    /// Returns the path of the file below the input that named it.
-    pub fn name(&self) -> &str {
-        &self.file.name
-    }
-
-    /// Returns the name of the file for people.
-    pub fn uri(&self) -> String {
-        self.file.full_path()
-    }
-
-    pub fn bytes(&self) -> u64 {
-        self.end - self.start
-    }
-
-    /// Whether this piece reports that the whole file cannot be read: the first one of the file does.
-    pub fn speaks_for_file(&self) -> bool {
-        self.start == 0
+        self.pieces.iter().zip(sums).try_for_each(|(piece, sums)| piece.restore(sums))
     }
 }
 
@@ -134,12 +93,13 @@ impl Plan {
     ///
     /// `split_bytes`: expected number of bytes of the records of a split, once they are decompressed. By
     /// default a 16th part of the input, but at least 8 MiB and at most 32 MiB, so that there are splits for
-    /// many workers.
+    /// many workers. `local`: folder for the contents of compressed files that are cut.
     pub fn new(
         stores: &Stores,
         inputs: &[String],
         format: Option<&str>,
         split_bytes: Option<u64>,
+        local: &Path,
     ) -> Result<Self> {
         let forced = format.map(named).transpose()?;
         let mut files = stores.expand(inputs)?;
@@ -162,32 +122,50 @@ impl Plan {
         let expected = |(file, format): (&InputFile, &&'static dyn Format)| {
             file.bytes.saturating_mul(format.expansion(&file.path))
         };
-        let split_bytes = split_bytes.unwrap_or_else(|| {
-            let all = files.iter().zip(&formats).map(expected).fold(0, u64::saturating_add);
-            (all / SPLITS).clamp(SPLIT_BYTES[0], SPLIT_BYTES[1])
-        });
+        let all = files.iter().zip(&formats).map(expected).fold(0, u64::saturating_add);
+        let split_bytes = split_bytes.unwrap_or_else(|| (all / SPLITS).clamp(SPLIT_BYTES[0], SPLIT_BYTES[1]));
+        let contents_bytes = split_bytes.max(all / BUSY_SPLITS);
+        let mut contents_left = CONTENTS_BYTES;
+        let local = SpillBudget::new(local, None);
         for (file, format) in files.iter().zip(formats) {
             let bytes = expected((file, &format));
-            let piece = |start, end| UnopenedPiece { file: file.clone(), start, end, noted: None };
+            let whole = UnopenedPiece::whole(file);
             match splits.last_mut() {
                 Some(split) if bytes <= room && split.format.name() == format.name() => {
-                    split.pieces.push(piece(0, file.bytes));
+                    split.pieces.push(whole);
                     room -= bytes;
                     continue;
                 }
                 _ => {}
             }
-            let count = if format.splits(&file.path) { bytes.div_ceil(split_bytes).max(1) } else { 1 };
+            let (count, contents) = match format.cuts(&file.path) {
+                Cuts::File => (bytes.div_ceil(split_bytes).max(1), 0),
+                Cuts::Contents if bytes > contents_bytes => {
+                    let contents = whole.contents_bytes()?;
+                    if contents <= contents_left {
+                        (contents.div_ceil(contents_bytes), contents)
+                    } else {
+                        (1, 0)
+                    }
+                }
+                Cuts::Nowhere | Cuts::Contents => (1, 0),
+            };
             if splits.len() as u64 + count > DocId::MAX_SPLITS as u64 {
                 bail!(WrongUse(format!(
                     "the input has more than {} splits; choose a larger --split-size",
                     DocId::MAX_SPLITS
                 )));
             }
-            let cut = |index: u64| (u128::from(file.bytes) * u128::from(index) / u128::from(count)) as u64;
-            for index in 0..count {
-                splits.push(Split { format, pieces: vec![piece(cut(index), cut(index + 1))], sample: None });
-            }
+            let pieces = match contents > contents_bytes {
+                true => whole.cut_contents(contents_bytes, count, &local),
+                false => whole.cut(count),
+            };
+            contents_left -= contents;
+            splits.extend(pieces.into_iter().map(|piece| Split {
+                format,
+                pieces: vec![piece],
+                sample: None,
+            }));
             room = if count == 1 { split_bytes.saturating_sub(bytes) } else { 0 };
         }
         Ok(Plan { splits, files })
@@ -342,14 +320,14 @@ mod tests {
             File::create(folder.path().join(name)).unwrap().set_len(mebibytes << 20).unwrap();
         }
         let inputs = [folder.path().to_str().unwrap().to_owned()];
-        Plan::new(&Stores::new(), &inputs, None, split_bytes).unwrap().splits.len()
+        Plan::new(&Stores::new(), &inputs, None, split_bytes, folder.path()).unwrap().splits.len()
     }
 
     #[test]
     fn splits_are_planned_by_what_files_decompress_to() {
         assert_eq!(splits(&[("a.jsonl", 64)], Some(32 << 20)), 2);
         assert_eq!(splits(&[("a.parquet", 64)], Some(32 << 20)), 6);
-        assert_eq!(splits(&[("a.jsonl.gz", 64)], Some(32 << 20)), 1, "gzip cannot be cut");
+        assert_eq!(splits(&[("a.jsonl.gz", 64)], Some(32 << 20)), 6, "by its contents");
         assert_eq!(splits(&[("a.jsonl.gz", 6), ("b.jsonl.gz", 6)], Some(32 << 20)), 2);
         assert_eq!(splits(&[("a.jsonl", 6), ("b.jsonl", 6)], Some(32 << 20)), 1);
     }

@@ -1,9 +1,9 @@
 //! The memory that a search may take, and the folder for what does not fit.
 
-use std::env;
+use std::path::Path;
 
 use anyhow::{Result, bail};
-use cluster::{Group, path_of_text};
+use cluster::Group;
 use datasets::Reading;
 use operators::SpillBudget;
 use operators::method::Spec;
@@ -42,9 +42,6 @@ pub(crate) struct MemoryOptions {
     /// is longer than --max-record-bytes then allows.
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     memory: Option<u64>,
-    /// Folder for files that do not fit into --memory; by default the system's folder for temporary files
-    #[arg(long, value_name = "DIR", value_parser = values::paths())]
-    local_dir: Option<String>,
 }
 
 impl MemoryOptions {
@@ -66,13 +63,18 @@ impl MemoryOptions {
     }
 
     /// Returns the memory and the folder for what each worker of this process holds. `lexicon`: the words of
-    /// the user.
+    /// the user. `local`: the folder for temporary files.
     ///
     /// # Errors
     /// When the memory is too little for the workers.
-    pub fn spill_budget(&self, group: &Group, method: &Spec, lexicon: &Lexicon) -> Result<SpillBudget> {
+    pub fn spill_budget(
+        &self,
+        group: &Group,
+        method: &Spec,
+        lexicon: &Lexicon,
+        local: &Path,
+    ) -> Result<SpillBudget> {
         let (workers, others) = (group.workers(), group.processes() as u64 - 1);
-        let folder = self.local_dir.as_deref().map_or_else(env::temp_dir, path_of_text);
         let of_workers = |bytes: u64| workers as u64 * bytes;
         let words = if lexicon.user_words.is_empty() { 0 } else { USER_WORDS_BYTES };
         let connections = others * (of_workers(CONNECTION_BYTES) + CONNECTION_BYTES);
@@ -86,6 +88,6 @@ impl MemoryOptions {
             )));
         }
         let left = self.memory.map(|memory| (memory - fixed) as usize);
-        Ok(SpillBudget::new(&folder, left).shared_by(workers))
+        Ok(SpillBudget::new(local, left).shared_by(workers))
     }
 }

@@ -98,7 +98,7 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
     check_same_input(&plan, group)?;
     options.resolve_for(plan.bytes())?;
     let reading = options.input.reading()?;
-    let spill = memory.spill_budget(group, &options.method, &lexicon)?;
+    let spill = memory.spill_budget(group, &options.method, &lexicon, &options.input.local_folder())?;
     let configuration =
         serde_json::to_value(Configuration::here(options.clone(), group.all_workers(), inputs)?)?;
     let key = match group.index() {

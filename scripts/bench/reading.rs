@@ -8,7 +8,7 @@ use operators::DocBatch;
 pub fn read(file: &str, format: &str, mut each: impl FnMut(&DocBatch)) -> u64 {
     let found = Stores::new().expand(&[file]).expect("a file").remove(0);
     let blob = found.store.open(&found.path).expect("a file");
-    let piece = Piece { blob, name: found.name.to_string(), start: 0, end: found.bytes };
+    let piece = Piece::whole(blob, found.name.to_string());
     let format = FORMATS.iter().find(|known| known.name() == format).expect("a format");
     let mut reader = format.open(&piece, &Reading::default()).expect("a file of the format");
     let (mut records, mut more) = (0, true);

@@ -6,7 +6,7 @@ use crate::parts::copy_writer::{CopySource, CopyWriter};
 use crate::text::compression::Compression;
 use crate::text::line_numbers::{LineNumbers, place};
 use crate::text::line_reader::Lines;
-use crate::{Error, Format, Parts, Piece, Reader, Reading, Writer};
+use crate::{Cuts, Error, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// One document on each line, in any encoding; also `.gz`, `.zst` and `.bz2`.
 ///
@@ -28,8 +28,8 @@ impl Format for TextLines {
         false
     }
 
-    fn splits(&self, path: &str) -> bool {
-        Compression::named(path).1 == Compression::None
+    fn cuts(&self, path: &str) -> Cuts {
+        Compression::named(path).1.cuts()
     }
 
     fn expansion(&self, path: &str) -> u64 {

@@ -6,7 +6,7 @@ use super::tree::{TreeWriter, read_file};
 use crate::text::charset::Charset;
 use crate::text::compression::has_suffix;
 use crate::text::detect::is_binary;
-use crate::{Error, Format, Parts, Piece, Reader, Reading, Writer};
+use crate::{Cuts, Error, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// Category folders with one `.txt` file per document, such as `Art/0001.txt`: the layout of TanCorp.
 ///
@@ -37,8 +37,8 @@ impl Format for TanCorp {
         true
     }
 
-    fn splits(&self, _path: &str) -> bool {
-        false
+    fn cuts(&self, _path: &str) -> Cuts {
+        Cuts::Nowhere
     }
 
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {

@@ -1,6 +1,6 @@
 //! Files of an unknown format.
 
-use crate::{Error, Fate, Format, Parts, Piece, Reader, Reading, Writer};
+use crate::{Cuts, Error, Fate, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// Format of a file that no other format recognises, in an input where others are recognised. Such a file is
 /// one reject.
@@ -18,8 +18,8 @@ impl Format for Unknown {
         false
     }
 
-    fn splits(&self, _path: &str) -> bool {
-        false
+    fn cuts(&self, _path: &str) -> Cuts {
+        Cuts::Nowhere
     }
 
     fn open(&self, piece: &Piece, _reading: &Reading) -> Result<Box<dyn Reader>, Error> {

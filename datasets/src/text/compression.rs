@@ -6,7 +6,7 @@ use bzip2::write::BzEncoder;
 use cluster::BlobReader;
 use flate2::write::GzEncoder;
 
-use crate::{Error, PartOutput, Reading};
+use crate::{Cuts, Error, PartOutput, Reading};
 
 /// Expected number of bytes of records in a byte of a compressed file.
 pub(crate) const COMPRESSED: u64 = 3;
@@ -49,6 +49,11 @@ impl Compression {
     /// Returns the expected number of bytes of records in a byte of a file.
     pub fn expansion(self) -> u64 {
         if self == Self::None { 1 } else { COMPRESSED }
+    }
+
+    /// Returns how a file of lines with this compression may be cut into pieces.
+    pub fn cuts(self) -> Cuts {
+        if self == Self::None { Cuts::File } else { Cuts::Contents }
     }
 
     /// Returns the suffix of file names with this compression.

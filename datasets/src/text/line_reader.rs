@@ -12,7 +12,8 @@ use crate::{Error, Piece, Reading};
 
 /// The lines of a piece, in order. A line belongs to the piece in which its first byte lies.
 ///
-/// A compressed file is one piece: the piece at its first byte gives every line, any other piece none.
+/// Where the pieces of a compressed file are not ranges of its decompressed contents, the piece at its first
+/// byte gives every line, and any other piece none.
 ///
 /// Memory: one record (a line, or those that [`Lines::extend`] joined to it) and at least 256 KiB. A line
 /// longer than [`Reading::max_record_bytes`] is skipped without being held.
@@ -38,7 +39,7 @@ pub(crate) struct Lines {
     /// Offset of `buffer[start]` in the file, or in its decompressed contents.
     offset: u64,
     /// Offset from which on no line is returned.
-    end: u64,
+    pub end: u64,
     buffer: Vec<u8>,
     /// `buffer[start..filled]` was read and not yet passed. Its first `record_bytes` are the current record.
     start: usize,
@@ -82,22 +83,49 @@ impl Lines {
 
     /// Opens the lines that start in the piece.
     pub fn open(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
+        Self::open_behind(piece, reading, None)
+    }
+
+    /// Opens the lines that start in the piece or before it, from the line at `start` on.
+    pub fn open_from(start: u64, piece: &Piece, reading: &Reading) -> Result<Self, Error> {
+        Self::open_behind(piece, reading, Some(start))
+    }
+
+    fn open_behind(piece: &Piece, reading: &Reading, start: Option<u64>) -> Result<Self, Error> {
         let path = piece.blob.path().to_owned();
         let mut head = vec![0; Charset::HEAD_BYTES.min(piece.blob.bytes() as usize)];
         let length = piece.blob.read_full_at(0, &mut head)?;
-        let head = &head[..length];
-        let compression = match head {
+        head.truncate(length);
+        let compression = match &head[..] {
             [] => Compression::None, // an empty file has no lines, whatever its name
             head => Compression::of(&path, head),
         };
-        let plain = compression == Compression::None;
-        let charset = Charset::of(head, length as u64 == piece.blob.bytes(), reading.encoding);
+        let mut whole = length as u64 == piece.blob.bytes();
+        let contents = piece.shared.contents.as_ref().filter(|_| compression != Compression::None);
+        if let Some(contents) = contents {
+            contents.begin(&piece.blob, compression, reading);
+            // The text before damage is read first.
+            head.clear();
+            let input = contents.reader(&path, 0).take(Charset::HEAD_BYTES as u64).read_to_end(&mut head);
+            whole = input.is_ok() && head.len() < Charset::HEAD_BYTES;
+        }
+        let divided = contents.is_some() || compression == Compression::None;
+        let charset = Charset::of(&head, whole, reading.encoding);
         // A line starts at the piece's first byte only if a newline lies before it.
         let unit = charset.unit() as u64;
-        let from = if plain && piece.start > 0 { (piece.start - 1) / unit * unit } else { 0 };
-        let input = BlobReader::new(Arc::clone(&piece.blob), from, u64::MAX);
-        let input = if plain { input.ahead_to(piece.end) } else { input };
-        let input = compression.decode_file(&path, input, reading)?;
+        let from = match start {
+            Some(start) => start,
+            None if divided && piece.start > 0 => (piece.start - 1) / unit * unit,
+            None => 0,
+        };
+        let input: Box<dyn Read + Send> = match contents {
+            Some(contents) => Box::new(contents.reader(&path, from)),
+            None => {
+                let input = BlobReader::new(Arc::clone(&piece.blob), from, u64::MAX);
+                let input = if divided { input.ahead_to(piece.end) } else { input };
+                compression.decode_file(&path, input, reading)?
+            }
+        };
         let mut lines = Lines {
             path,
             compression,
@@ -105,7 +133,7 @@ impl Lines {
             input,
             failed: None,
             offset: from,
-            end: match (plain, piece.start) {
+            end: match (divided, piece.start) {
                 (true, _) => piece.end,
                 (false, 0) => u64::MAX,
                 (false, _) => 0,
@@ -119,10 +147,10 @@ impl Lines {
             max_bytes: reading.max_record_bytes,
             window_log: reading.window_log(),
         };
-        if !plain && piece.start == 0 {
+        if !divided && piece.start == 0 {
             lines.recognise(reading);
         }
-        if from > 0 || plain && piece.start > 0 {
+        if start.is_none() && divided && piece.start > 0 {
             lines.pass_line()?;
         }
         Ok(lines)
@@ -130,7 +158,7 @@ impl Lines {
 
     /// Adds the lines behind the piece, up to the end of the file.
     pub fn past_end(mut self) -> Self {
-        if self.compression == Compression::None {
+        if self.end > 0 {
             self.end = u64::MAX;
         }
         self

@@ -2,8 +2,10 @@
 //!
 //! This room knows no format; `parts` and `formats` use it.
 
+pub(crate) mod background;
 pub(crate) mod charset;
 pub(crate) mod compression;
+pub(crate) mod contents;
 mod decode;
 pub(crate) mod detect;
 pub(crate) mod encoding;
@@ -11,3 +13,5 @@ pub(crate) mod gb18030;
 pub(crate) mod json;
 pub(crate) mod line_numbers;
 pub(crate) mod line_reader;
+pub(crate) mod record_starts;
+pub(crate) mod shared_file;

@@ -19,8 +19,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use datasets::{BadText, Error, Fate, Piece, Reading, Removal};
-use operators::DocBatch;
+use datasets::{BadText, Cuts, Error, Fate, Piece, Reading, Removal, SharedFile};
+use operators::{DocBatch, SpillBudget};
 use peak_alloc::PeakAlloc;
 
 use self::files::{PARSERS, Parser};
@@ -142,10 +142,17 @@ fn one(parser: &Parser, files: &[Vec<u8>], seed: u64) -> Result<(), String> {
         return Err(format!("two readings differ: {} records and {}", first.0.len(), second.0.len()));
     }
     divide(parser, &piece, &reading, &first)?;
-    if parser.format().splits(parser.path) {
+    if parser.format().cuts(parser.path) != Cuts::Nowhere {
         // Where a file is damaged, two pieces may give other records than the whole, but reader and writer agree.
         let cut = random.below(input.len() + 1) as u64;
-        let (low, high) = (Piece { end: cut, ..piece.clone() }, Piece { start: cut, ..piece.clone() });
+        let whole = match parser.format().cuts(parser.path) {
+            Cuts::Contents => {
+                let shared = Arc::new(SharedFile::decompressed(&SpillBudget::unused()));
+                Piece { end: u64::MAX, shared, ..piece.clone() }
+            }
+            _ => piece.clone(),
+        };
+        let (low, high) = (Piece { end: cut, ..whole.clone() }, Piece { start: cut, ..whole });
         for piece in [low, high] {
             divide(parser, &piece, &reading, &read(parser, &piece, &reading)?)
                 .map_err(|reason| format!("cut at {cut}: {reason}"))?;

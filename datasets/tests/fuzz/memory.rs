@@ -42,8 +42,8 @@ impl Blob for MemoryBlob {
 
 /// Returns a piece that is the whole file.
 pub fn piece(blob: Arc<dyn Blob>) -> Piece {
-    let (name, end) = (blob.path().trim_start_matches('/').to_owned(), blob.bytes());
-    Piece { blob, name, start: 0, end }
+    let name = blob.path().trim_start_matches('/').to_owned();
+    Piece::whole(blob, name)
 }
 
 /// Output files that nobody reads.

@@ -1,5 +1,6 @@
 //! `pack`: copies many small files into a few large ones.
 
+use std::env;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
@@ -14,8 +15,9 @@ use crate::Common;
 use crate::cli::configuration::{Configuration, optional_text, text};
 use crate::cli::exit::WrongUse;
 use crate::cli::values::{OnBadText, output_and_inputs, paths, record_size, size};
-use crate::corpus::plan::{Plan, Split, UnopenedPiece};
+use crate::corpus::plan::{Plan, Split};
 use crate::corpus::splits;
+use crate::corpus::unopened_piece::UnopenedPiece;
 use crate::output::OutputFolder;
 use crate::output::rejects::SplitRejectsWriter;
 use crate::progress::{Stage, StageTimer};
@@ -119,7 +121,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         ..Reading::default()
     };
     let stores = Stores::new();
-    let plan = Plan::new(&stores, inputs, Some(TEXTS), Some(options.part_size))?;
+    let plan = Plan::new(&stores, inputs, Some(TEXTS), Some(options.part_size), &env::temp_dir())?;
     let repack = Repack {
         common,
         output,
@@ -299,7 +301,7 @@ mod tests {
             fs::write(path(i), vec![b'x'; bytes]).unwrap();
         }
         let inputs = [folder.path().to_str().unwrap().to_owned()];
-        let plan = Plan::new(&Stores::new(), &inputs, Some(TEXTS), Some(1 << 30)).unwrap();
+        let plan = Plan::new(&Stores::new(), &inputs, Some(TEXTS), Some(1 << 30), folder.path()).unwrap();
         let mut names = Vec::new();
         let mut read = || {
             names.clear();

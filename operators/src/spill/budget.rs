@@ -41,8 +41,8 @@ pub struct Spilled {
 }
 
 impl SpillBudget {
-    /// Makes a budget that spills to a folder. `budget`: in bytes; with `None` memory is unlimited and the
-    /// folder is never used.
+    /// Makes a budget that spills to a folder. `budget`: in bytes; with `None` memory is unlimited, and what
+    /// has a budget never uses the folder.
     pub fn new(folder: &Path, budget: Option<usize>) -> Self {
         SpillBudget::on(Arc::new(folder.to_path_buf()), folder, budget)
     }
@@ -88,7 +88,7 @@ pub(crate) trait Disk: Send + Sync {
 }
 
 /// Spill file. Implemented by a file, and in tests by memory.
-pub(crate) trait Spill: Send {
+pub(crate) trait Spill: Send + Sync {
     fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()>;
     fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()>;
 }
@@ -112,7 +112,7 @@ impl Spill for File {
 /// Length that a frame should have, in bytes. A frame is read at once.
 pub(crate) const FRAME_BYTES: usize = 64 << 10;
 /// Length of the checksum and the length of a frame, which come before its payload, in bytes.
-const HEAD_BYTES: usize = 16;
+pub(super) const HEAD_BYTES: usize = 16;
 
 /// A file of frames of bytes. The checksum of a frame is seeded with its offset, so a frame in another place
 /// is not taken for it. Holds one frame in memory.

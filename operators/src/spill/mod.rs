@@ -5,10 +5,12 @@
 
 pub(crate) mod budget;
 pub(crate) mod external_sort;
+pub(crate) mod growing_file;
 pub(crate) mod merge;
 pub(crate) mod spool;
 
 pub use budget::{SpillBudget, Spilled};
 pub use external_sort::ExternalSort;
+pub use growing_file::GrowingFile;
 pub use merge::Sorted;
 pub use spool::Spool;

@@ -236,7 +236,6 @@ fn temporary(path: &str) -> io::Result<NamedTempFile> {
     let name = path.rsplit('/').next().unwrap_or_default();
     let name: String = name.chars().take(TEMPORARY_NAME_CHARS).collect();
     let create = || {
-        fs::create_dir_all(&folder)?;
         tempfile::Builder::new()
             .prefix(&path_of_text(&format!(".{name}.tmp")))
             // The permissions are those of an ordinary new file, to which the umask applies; those of a
@@ -244,9 +243,13 @@ fn temporary(path: &str) -> io::Result<NamedTempFile> {
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(&folder)
     };
-    // Another process may remove an empty directory that this one is about to use.
+    let create_below = || fs::create_dir_all(&folder).and_then(|()| create());
+    // The directory is there for most files. Another process may remove an empty one that was just created.
     match create() {
-        Err(error) if is_absent(&error) => create(),
+        Err(error) if is_absent(&error) => match create_below() {
+            Err(error) if is_absent(&error) => create_below(),
+            created => created,
+        },
         created => created,
     }
 }

@@ -17,7 +17,7 @@ use crate::text::charset;
 use crate::text::compression::{Compression, has_suffix};
 use crate::text::line_numbers::{LineNumbers, place};
 use crate::text::line_reader::Lines;
-use crate::{Error, Format, Parts, Piece, Reader, Reading, Removal, Writer};
+use crate::{Cuts, Error, Format, Parts, Piece, Reader, Reading, Removal, Writer};
 
 /// CSV by RFC 4180, in any encoding; also `.gz`, `.zst` and `.bz2`.
 ///
@@ -66,8 +66,8 @@ impl Format for Csv {
         true
     }
 
-    fn splits(&self, path: &str) -> bool {
-        self.one_line && Compression::named(path).1 == Compression::None
+    fn cuts(&self, path: &str) -> Cuts {
+        Compression::named(path).1.cuts()
     }
 
     fn expansion(&self, path: &str) -> u64 {

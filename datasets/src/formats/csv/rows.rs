@@ -27,6 +27,8 @@ pub(super) struct CsvRows {
     pub lines: Lines,
     /// Header of the file. `None` if the file is empty.
     pub header: Option<CsvHeader>,
+    /// Offset of the first record that counts: those before are the header, or belong to an earlier piece.
+    first: u64,
     scan: Scan,
     /// The current record as ASCII, where the encoding is UTF-16.
     ascii: Vec<u8>,
@@ -51,13 +53,35 @@ impl CsvRows {
             return Err(Error::data(&header.lines.path, 0, format!("the header: {reason}")));
         }
         let header = header.into_header(reading)?;
-        let mut rows = CsvRows::unread(Lines::open(piece, reading)?, one_line);
+        let lines = match one_line || piece.start == 0 {
+            true => Lines::open(piece, reading)?,
+            false => {
+                let starts = &piece.shared.starts;
+                let shared = piece.shared.without_starts();
+                let (whole, like) =
+                    (Piece { start: 0, end: u64::MAX, shared, ..piece.clone() }, reading.clone());
+                starts.begin(&piece.blob, move |each: &dyn Fn(u64) -> bool| {
+                    CsvRows::open(&whole, &like, false)?.scan_all(each)
+                });
+                let start = starts.before(piece.blob.path(), piece.start)?;
+                Lines::open_from(start.unwrap_or(piece.end), piece, reading)?
+            }
+        };
+        let mut rows = CsvRows::unread(lines, one_line);
+        rows.first = if one_line { header.end } else { header.end.max(piece.start) };
         rows.header = Some(header);
         Ok(rows)
     }
 
+    /// Calls `each` with the offset of every record of a whole file, until it returns `false`.
+    fn scan_all(mut self, each: &dyn Fn(u64) -> bool) -> Result<(), Error> {
+        while self.advance()?.is_some() && each(self.lines.line().offset) {}
+        Ok(())
+    }
+
     fn unread(lines: Lines, one_line: bool) -> Self {
-        CsvRows { lines, header: None, scan: Scan::default(), ascii: Vec::new(), one_line, too_long: false }
+        let (scan, ascii) = Default::default();
+        CsvRows { lines, header: None, first: 0, scan, ascii, one_line, too_long: false }
     }
 
     /// Converts the record that was read to the header.
@@ -102,16 +126,21 @@ impl CsvRows {
     pub fn advance(&mut self) -> Result<Option<Result<(), String>>, Error> {
         let Some(CsvHeader { names, end, .. }) = &self.header else { return Ok(None) };
         let (names, end) = (names.len(), *end);
-        if std::mem::take(&mut self.too_long) {
-            self.pass_quoted()?;
-        }
-        while self.lines.advance_to_text()? {
-            // The header is no record.
-            if self.lines.line().offset >= end {
-                return self.row(Some(names)).map(Some);
+        loop {
+            if std::mem::take(&mut self.too_long) {
+                self.pass_quoted()?;
+            }
+            if !self.lines.advance_to_text()? {
+                return Ok(None);
+            }
+            let offset = self.lines.line().offset;
+            if offset >= end {
+                let row = self.row(Some(names))?;
+                if offset >= self.first {
+                    return Ok(Some(row));
+                }
             }
         }
-        Ok(None)
     }
 
     /// Finds the fields of the record that begins with the current line, and joins its other lines to it.

@@ -1,5 +1,7 @@
 //! CSV files, read and written back: whole, cut and damaged.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::Fate;
 use crate::testing::{
@@ -38,6 +40,42 @@ fn every_record_is_read_and_kept_as_it_was_in_every_encoding() {
         assert_eq!(records.len(), 3);
         let (parts, failed) = divide(&CSV, &pieces, &records, |_| Fate::Kept);
         assert!(failed.is_none() && parts.bytes("kept/0.csv") == kept, "{:?}", parts.text("kept/0.csv"));
+        assert_eq!(check_splits(&CSV, "/a.csv", file, &kept), records);
+    }
+}
+
+#[test]
+fn a_large_file_gives_the_same_records_wherever_it_is_cut() {
+    let mut file = "id,text\n".to_owned();
+    for id in 0..100_000 {
+        match id % 5 {
+            0 => file.push_str(&format!(
+                "{id},\"第{id}条\n{}\n说 \"\"好\"\"\"\r\n",
+                "很长的一行,".repeat(id % 40)
+            )),
+            1 => file.push_str(&format!("{id},\"a quote that is not closed\n")),
+            2 => file.push_str("a line of one field\n"),
+            _ => file.push_str(&format!("{id},第{id}条\n")),
+        }
+    }
+    let mebibyte = 1 << 20;
+    assert!(file.len() > 4 * mebibyte as usize);
+    let blob = MemoryBlob::shared("/a.csv", file.as_bytes(), 1 << 16);
+    let (whole, _) = read(&CSV, &pieces(&blob, &[]), &Reading::default());
+    assert_eq!(whole.iter().filter(|record| matches!(record, Record::Doc { .. })).count(), 60_000);
+    for cuts in [
+        vec![mebibyte, 2 * mebibyte, 3 * mebibyte],
+        vec![mebibyte - 1, 2 * mebibyte + 1],
+        (1..40).map(|piece| piece * 123_457).take_while(|&cut| cut < file.len() as u64).collect(),
+        vec![2 * mebibyte, file.len() as u64 - 1],
+    ] {
+        let pieces = pieces(&blob, &cuts);
+        let (records, failed) = read(&CSV, &pieces, &Reading::default());
+        assert!(failed.is_none() && records == whole, "cut at {cuts:?}");
+        // Another process reads a piece without those before it.
+        let alone = |piece: &Piece| Piece { shared: Arc::default(), ..piece.clone() };
+        let (records, _) = read(&CSV, &pieces.iter().map(alone).collect::<Vec<_>>(), &Reading::default());
+        assert!(records == whole, "cut at {cuts:?}, each piece alone");
     }
 }
 
@@ -196,7 +234,6 @@ fn files_are_recognised_by_their_names_and_posts_of_weibo_by_their_header() {
     assert!(
         CSV.recognises("/a.CSV", b"") && CSV.recognises("/a.csv.bz2", b"") && !CSV.recognises("/csv", b"")
     );
-    assert!(!CSV.splits("/a.csv") && WEIBO_CSV.splits("/a.csv") && !WEIBO_CSV.splits("/a.csv.gz"));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::text::compression::{Compression, has_suffix};
 use crate::text::line_numbers::{LineNumbers, place};
 use crate::text::line_reader::Lines;
 use crate::text::{charset, json};
-use crate::{BadText, Error, Format, MissingField, Parts, Piece, Reader, Reading, Removal, Writer};
+use crate::{BadText, Cuts, Error, Format, MissingField, Parts, Piece, Reader, Reading, Removal, Writer};
 
 /// JSON lines: one object per line; also `.gz`, `.zst` and `.bz2`.
 ///
@@ -49,8 +49,8 @@ impl Format for Jsonl {
         true
     }
 
-    fn splits(&self, path: &str) -> bool {
-        Compression::named(path).1 == Compression::None
+    fn cuts(&self, path: &str) -> Cuts {
+        Compression::named(path).1.cuts()
     }
 
     fn expansion(&self, path: &str) -> u64 {

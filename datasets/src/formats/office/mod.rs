@@ -21,7 +21,7 @@ use self::extract::{EMPTY_ZIP, OLE, PDF, ZIP};
 pub use self::extractors::Extractors;
 use super::tree::{TreeWriter, read_file};
 use crate::text::compression::has_suffix;
-use crate::{Error, Format, Parts, Piece, Reader, Reading, Writer};
+use crate::{Cuts, Error, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// Word (`.docx`) and PDF files, each one document.
 ///
@@ -51,8 +51,8 @@ impl Format for Office {
         true
     }
 
-    fn splits(&self, _path: &str) -> bool {
-        false
+    fn cuts(&self, _path: &str) -> Cuts {
+        Cuts::Nowhere
     }
 
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {

@@ -25,7 +25,7 @@ mod writer;
 pub(crate) use self::pack::ParquetPacker;
 use self::pack::ParquetUnpacker;
 use crate::text::compression::{COMPRESSED, has_suffix};
-use crate::{Error, Format, PackReader, Parts, Piece, Reader, Reading, Writer};
+use crate::{Cuts, Error, Format, PackReader, Parts, Piece, Reader, Reading, Writer};
 
 /// Apache Parquet, recognised by its extension `.parquet` or its magic.
 ///
@@ -51,8 +51,8 @@ impl Format for Parquet {
         true
     }
 
-    fn splits(&self, _path: &str) -> bool {
-        true
+    fn cuts(&self, _path: &str) -> Cuts {
+        Cuts::File
     }
 
     /// Most files are compressed, and their names do not tell.

@@ -40,7 +40,7 @@ pub(crate) use self::pack::SequencePacker;
 use self::pack::SequenceUnpacker;
 use self::read::SequenceRecords;
 use crate::text::compression::{COMPRESSED, has_suffix};
-use crate::{BadText, Encoding, Error, Format, PackReader, Parts, Piece, Reader, Reading, Writer};
+use crate::{BadText, Cuts, Encoding, Error, Format, PackReader, Parts, Piece, Reader, Reading, Writer};
 
 /// SequenceFiles, in pieces that begin and end at sync markers.
 pub static SEQUENCE_FILE: SequenceFile = SequenceFile;
@@ -61,8 +61,8 @@ impl Format for SequenceFile {
             || [".seq", ".sequencefile"].iter().any(|suffix| has_suffix(path, suffix))
     }
 
-    fn splits(&self, _path: &str) -> bool {
-        true
+    fn cuts(&self, _path: &str) -> Cuts {
+        Cuts::File
     }
 
     /// Most files are compressed, and their names do not tell.

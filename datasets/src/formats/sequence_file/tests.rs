@@ -21,11 +21,9 @@ enum Seen {
 }
 
 fn pieces(file: &[u8], cuts: &[u64]) -> Vec<Piece> {
-    let blob = MemoryBlob::shared("/in/a.seq", file, 256);
+    let whole = Piece::whole(MemoryBlob::shared("/in/a.seq", file, 256), "a.seq".to_owned());
     let cuts: Vec<u64> = [0].iter().chain(cuts).chain([&(file.len() as u64)]).copied().collect();
-    cuts.windows(2)
-        .map(|ends| Piece { blob: blob.clone(), name: "a.seq".to_owned(), start: ends[0], end: ends[1] })
-        .collect()
+    cuts.windows(2).map(|ends| Piece { start: ends[0], end: ends[1], ..whole.clone() }).collect()
 }
 
 fn even_cuts(file: &[u8], pieces: u64) -> Vec<u64> {

@@ -9,7 +9,7 @@ use crate::text::charset;
 use crate::text::compression::Compression;
 use crate::text::line_numbers::LineNumbers;
 use crate::text::line_reader::{Extended, Lines};
-use crate::{Error, Format, Parts, Piece, Reader, Reading, Writer};
+use crate::{Cuts, Error, Format, Parts, Piece, Reader, Reading, Writer};
 
 /// The format of SogouCS, in GB18030 or another encoding:
 /// ```text
@@ -54,8 +54,8 @@ impl Format for SogouCs {
         first == Some(b"<doc>")
     }
 
-    fn splits(&self, path: &str) -> bool {
-        Compression::named(path).1 == Compression::None
+    fn cuts(&self, path: &str) -> Cuts {
+        Compression::named(path).1.cuts()
     }
 
     fn expansion(&self, path: &str) -> u64 {
@@ -107,9 +107,9 @@ struct Element<'a> {
 
 impl Elements {
     fn open(piece: &Piece, reading: &Reading) -> Result<Self, Error> {
-        let lines = Lines::open(piece, reading)?.past_end();
-        let end = if lines.compression == Compression::None { piece.end } else { u64::MAX };
-        Ok(Elements { lines, end, outside: piece.start == 0, opened: false, fault: None })
+        let lines = Lines::open(piece, reading)?;
+        let end = lines.end;
+        Ok(Elements { lines: lines.past_end(), end, outside: piece.start == 0, opened: false, fault: None })
     }
 
     /// Advances to the next document or fault, and returns it. Errors: those of [`Lines::advance`].

@@ -343,5 +343,8 @@ fn files_are_recognised_by_name_or_content() {
     for (path, head) in [("/a.txt", &b"{curly}"[..]), ("/a.gz", &gzip(b"text")), ("/a.gz", b"{\"text\":1}")] {
         assert!(!JSONL.recognises(path, head), "{path}");
     }
-    assert!(JSONL.splits("/a.json") && !JSONL.splits("/a.json.GZ") && !JSONL.splits("/a.zst"));
+    assert_eq!(
+        ["/a.json", "/a.json.GZ", "/a.zst"].map(|path| JSONL.cuts(path)),
+        [Cuts::File, Cuts::Contents, Cuts::Contents]
+    );
 }

@@ -81,14 +81,9 @@ fn corpus() -> RecordBatch {
 fn pieces(file: &Bytes, count: u64) -> Vec<Piece> {
     let bytes = file.len() as u64;
     let blob = MemoryBlob::shared("corpus.parquet", file, 64);
-    (0..count)
-        .map(|at| Piece {
-            blob: blob.clone(),
-            name: String::new(),
-            start: bytes * at / count,
-            end: bytes * (at + 1) / count,
-        })
-        .collect()
+    let whole = Piece::whole(blob, String::new());
+    let piece = |at| Piece { start: bytes * at / count, end: bytes * (at + 1) / count, ..whole.clone() };
+    (0..count).map(piece).collect()
 }
 
 #[derive(Debug, Default, PartialEq)]
