@@ -61,7 +61,7 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
         false => Some(args.input.open(&args.inputs, common.workers())?),
     };
     if let Some(input) = &input {
-        args.method = args.method.for_corpus(input.plan.bytes());
+        args.method.choose_for_corpus(input.plan.text_bytes);
     }
     let curve = args.method.curve();
     let plot = Plot {

@@ -81,7 +81,7 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     let svg = svg.as_deref().map(ReportFile::check).transpose()?;
     let lexicon = args.input.lexicon(args.method.cuts_words())?;
     let input = args.input.open(&args.inputs, common.workers())?;
-    args.method = args.method.for_corpus(input.plan.bytes());
+    args.method.choose_for_corpus(input.plan.text_bytes);
     if args.labels.is_some() && args.method.measures() && args.method.thresholds().is_empty() {
         bail!(WrongUse(format!("{} has no least similarity that could be chosen", args.method)));
     }

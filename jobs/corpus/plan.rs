@@ -55,6 +55,8 @@ const CONTENTS_BYTES: u64 = 32 << 30;
 pub(crate) struct Plan {
     pub splits: Vec<Split>,
     pub files: Vec<InputFile>,
+    /// Expected number of bytes of the records of all files, once they are decompressed.
+    pub text_bytes: u64,
 }
 
 /// Split: pieces of one format that one worker reads at a time.
@@ -122,9 +124,10 @@ impl Plan {
         let expected = |(file, format): (&InputFile, &&'static dyn Format)| {
             file.bytes.saturating_mul(format.expansion(&file.path))
         };
-        let all = files.iter().zip(&formats).map(expected).fold(0, u64::saturating_add);
-        let split_bytes = split_bytes.unwrap_or_else(|| (all / SPLITS).clamp(SPLIT_BYTES[0], SPLIT_BYTES[1]));
-        let contents_bytes = split_bytes.max(all / BUSY_SPLITS);
+        let text_bytes = files.iter().zip(&formats).map(expected).fold(0, u64::saturating_add);
+        let split_bytes =
+            split_bytes.unwrap_or_else(|| text_bytes.div_ceil(SPLITS).clamp(SPLIT_BYTES[0], SPLIT_BYTES[1]));
+        let contents_bytes = split_bytes.max(text_bytes / BUSY_SPLITS);
         let mut contents_left = CONTENTS_BYTES;
         let local = SpillBudget::new(local, None);
         for (file, format) in files.iter().zip(formats) {
@@ -168,7 +171,7 @@ impl Plan {
             }));
             room = if count == 1 { split_bytes.saturating_sub(bytes) } else { 0 };
         }
-        Ok(Plan { splits, files })
+        Ok(Plan { splits, files, text_bytes })
     }
 
     /// Returns the first input file that is, or lies below, a path of a store. Links and `..` in local paths

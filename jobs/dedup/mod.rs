@@ -33,6 +33,7 @@ use self::run::{DedupRun, Outcome};
 use self::search::CorpusSearch;
 use crate::Common;
 use crate::cli::configuration::Configuration;
+use crate::cli::terminal::say;
 use crate::cli::values::{output_and_inputs, paths};
 use crate::corpus::plan::Plan;
 use crate::corpus::same_input::check_same_input;
@@ -96,7 +97,8 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
         earlier.map(|uri| corpus_counts::read(&stores, uri, &options.method, &lexicon)).transpose()?;
     let plan = Arc::new(options.input.plan(&stores, inputs)?);
     check_same_input(&plan, group)?;
-    options.resolve_for(plan.bytes())?;
+    let chosen = options.resolve_for(plan.text_bytes)?;
+    chosen.iter().filter(|_| group.index() == 0 && !common.progress.quiet).for_each(say);
     let reading = options.input.reading()?;
     let spill = memory.spill_budget(group, &options.method, &lexicon, &options.input.local_folder())?;
     let configuration =
@@ -149,7 +151,7 @@ fn search_and_write(
     if run.group.index() == 0 {
         corpus_counts::write(folder, &run.options.method, lexicon, &statistics)?;
     }
-    let outputs = folder.map_outputs();
+    let outputs = folder.map_outputs().of_input(run.plan.text_bytes);
     let search = CorpusSearch {
         plan: Arc::clone(&run.plan),
         reading: run.reading.clone(),

@@ -1,15 +1,14 @@
 //! Map outputs: what the map stage keeps of each split, one file a split (docs/formats.md).
 //!
-//! A file has sections, each of which is a sequence of compressed frames with checksums. The footer at its
-//! end says where the frames lie. A file is there whole or not at all, so a later run can use every file that
-//! it finds.
+//! A file has sections, each of which is a sequence of frames with checksums. The footer at its end says where
+//! the frames lie. A file is there whole or not at all, so a later run can use every file that it finds.
 //!
 //! ```text
-//! frame of section 0     LZ4, some 256 KiB of records before compression
-//! frame of section 1     LZ4
-//! frame of section 0     LZ4
+//! frame of section 0     some 256 KiB of records, in LZ4 where that is shorter
+//! frame of section 1
+//! frame of section 0
 //! footer                 section, offset, lengths and checksum of each frame; what is known of the split
-//! tail                   length of the footer, checksum of the footer, "DDJMAP02"
+//! tail                   length of the footer, checksum of the footer, "DDJMAP03"
 //! ```
 
 use std::io::Write;
@@ -25,30 +24,40 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::cli::terminal::say;
 
-const MAGIC: [u8; 8] = *b"DDJMAP02";
+const MAGIC: [u8; 8] = *b"DDJMAP03";
 /// Length of the tail: length and checksum of the footer, and the magic bytes.
 const TAIL_BYTES: usize = 8 + 8 + MAGIC.len();
 /// Number of the section of rejected records, which every map output can have.
 const REJECTS: u32 = u32::MAX;
 /// Length at which the bytes of a section are written as a frame.
 const FRAME_BYTES: usize = 1 << 18;
+/// Length of an input, in bytes, up to which local map outputs are not compressed. The job takes seconds, in
+/// which they need not leave the page cache, and compressing them would be a twelfth of its CPU time.
+const SMALL_INPUT_BYTES: u64 = 1 << 30;
 
 /// Folder of map outputs.
 #[derive(Clone)]
 pub(crate) struct MapOutputs {
     store: Arc<dyn Store>,
     folder: String,
+    compress: bool,
 }
 
 impl MapOutputs {
     /// Names a folder of a store, which need not exist.
     pub fn new(store: Arc<dyn Store>, folder: String) -> Self {
-        MapOutputs { store, folder }
+        MapOutputs { store, folder, compress: true }
     }
 
     /// Returns the folder of that name inside this one.
     pub fn inside(&self, folder: &str) -> Self {
-        MapOutputs { store: Arc::clone(&self.store), folder: format!("{}/{folder}", self.folder) }
+        MapOutputs { folder: format!("{}/{folder}", self.folder), ..self.clone() }
+    }
+
+    /// Returns the same folder for the map outputs of an input of that length in bytes.
+    pub fn of_input(self, bytes: u64) -> Self {
+        let compress = bytes > SMALL_INPUT_BYTES || !self.store.prefix().is_empty();
+        MapOutputs { compress, ..self }
     }
 
     /// Returns the secret of the run, which is kept beside its map outputs. Process 0 makes or finds it.
@@ -93,8 +102,9 @@ impl MapOutputs {
     pub fn create(&self, split: u32, sections: usize) -> Result<MapOutputWriter> {
         let path = self.path(split);
         let output = self.store.create(&path)?;
-        let (sections, rejects) = (vec![Vec::new(); sections], Vec::new());
-        Ok(MapOutputWriter { path, output, sections, rejects, frames: Vec::new(), offset: 0 })
+        let (sections, compress) = (vec![Vec::new(); sections], self.compress);
+        let (rejects, frames) = Default::default();
+        Ok(MapOutputWriter { path, output, compress, sections, rejects, frames, offset: 0 })
     }
 
     /// Opens the frames with the rejected records of a split, whose map output must be finished.
@@ -163,7 +173,7 @@ struct MapFooter<H> {
 pub(super) struct MapFrame {
     section: u32,
     offset: u64,
-    /// Length of the frame in the file, in bytes.
+    /// Length of the frame in the file, in bytes. It is compressed if this is less than `bytes`.
     length: u32,
     /// Length of its part of the section, in bytes.
     bytes: u32,
@@ -175,6 +185,7 @@ pub(super) struct MapFrame {
 pub(crate) struct MapOutputWriter {
     path: String,
     output: Box<dyn Output>,
+    compress: bool,
     sections: Vec<Vec<u8>>,
     rejects: Vec<u8>,
     frames: Vec<MapFrame>,
@@ -203,15 +214,17 @@ impl MapOutputWriter {
     fn write_from(&mut self, least: usize) -> Result<()> {
         let sections = (0..).zip(&mut self.sections).chain([(REJECTS, &mut self.rejects)]);
         for (number, section) in sections.filter(|(_, section)| section.len() >= least) {
-            let frame = lz4_flex::block::compress(section);
+            let compressed = self.compress.then(|| lz4_flex::block::compress(section));
+            let shorter = compressed.filter(|compressed| compressed.len() < section.len());
+            let frame = shorter.as_deref().unwrap_or(section);
             self.frames.push(MapFrame {
                 section: number,
                 offset: self.offset,
                 length: u32::try_from(frame.len())?,
                 bytes: u32::try_from(section.len())?,
-                checksum: xxh3_64(&frame),
+                checksum: xxh3_64(frame),
             });
-            let written = self.output.write_all(&frame);
+            let written = self.output.write_all(frame);
             written.map_err(|error| cluster::Error::io(&self.path, "write", error))?;
             self.offset += frame.len() as u64;
             section.clear();
@@ -260,19 +273,25 @@ impl MapOutput {
     pub fn read(&self, section: usize, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let (mut file, mut bytes) = (Vec::new(), Vec::new());
         for frame in self.frames.iter().filter(|frame| frame.section as usize == section) {
-            self.read_frame(frame, &mut file, &mut bytes)?;
-            each(&bytes)?;
+            each(self.read_frame(frame, &mut file, &mut bytes)?)?;
         }
         Ok(())
     }
 
-    /// Reads a frame and decompresses it into `bytes`.
-    pub(super) fn read_frame(&self, frame: &MapFrame, file: &mut Vec<u8>, bytes: &mut Vec<u8>) -> Result<()> {
+    /// Reads a frame and returns its part of the section, which lies in one of the buffers.
+    pub(super) fn read_frame<'a>(
+        &self,
+        frame: &MapFrame,
+        file: &'a mut Vec<u8>,
+        bytes: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8]> {
         self.frame(frame, file)?;
+        if frame.length >= frame.bytes {
+            return Ok(file);
+        }
         bytes.resize(frame.bytes as usize, 0);
         let length = lz4_flex::block::decompress_into(file, bytes)?;
-        bytes.truncate(length);
-        Ok(())
+        Ok(&bytes[..length])
     }
 }
 
@@ -286,8 +305,15 @@ mod tests {
 
     #[test]
     fn sections_come_back_and_damage_anywhere_is_found() {
+        for input_bytes in [0, u64::MAX] {
+            check_damage(input_bytes);
+        }
+    }
+
+    fn check_damage(input_bytes: u64) {
         let folder = tempfile::tempdir().unwrap();
         let outputs = MapOutputs::new(Arc::new(Local), folder.path().to_str().unwrap().to_owned());
+        let outputs = outputs.of_input(input_bytes);
         let text = "重复文本检测".repeat(1000).into_bytes();
         let mut writer = outputs.create(7, 2).unwrap();
         for _ in 0..30 {
@@ -310,6 +336,7 @@ mod tests {
         };
         let (number, output) = outputs.open(7).unwrap();
         assert!(whole(number, &output).unwrap() && output.frames.len() > 2);
+        assert_eq!(output.frames[0].length < output.frames[0].bytes, input_bytes > 0);
 
         let path = folder.path().join("00007");
         let good = fs::read(&path).unwrap();

@@ -68,8 +68,7 @@ impl SplitRejects {
     fn frame(&mut self, mut each: impl FnMut(Reject) -> Result<()>) -> Result<bool> {
         let Some(frame) = self.output.frames.get(self.next_frame) else { return Ok(false) };
         self.next_frame += 1;
-        self.output.read_frame(frame, &mut self.file, &mut self.bytes)?;
-        let mut rest = &self.bytes[..];
+        let mut rest = self.output.read_frame(frame, &mut self.file, &mut self.bytes)?;
         while !rest.is_empty() {
             let reject;
             (reject, rest) = postcard::take_from_bytes(rest)?;

@@ -51,7 +51,7 @@ impl CorpusSearch {
             _ => 0,
         };
         let most = self.spill.budget().map(|bytes| workers * bytes / COUNTERS_SHARE);
-        let counts = (workers > 0).then(|| Arc::new(FeatureCounts::of_corpus(self.plan.bytes(), most)));
+        let counts = (workers > 0).then(|| Arc::new(FeatureCounts::of_corpus(self.plan.text_bytes, most)));
         FeatureCounters(Mutex::new(counts.map_or(Vec::new(), |counts| vec![counts; workers])))
     }
 

@@ -18,7 +18,7 @@ use crate::text::{Clean, Cleaner};
 /// Number of bigrams of units below which a text is short. A pair is compared by bigrams if its smaller text
 /// is short.
 const SHORT_BIGRAMS: usize = 40;
-/// Size of the largest input for the exact join, in bytes as it is stored. The join holds some bytes for each
+/// Size of the largest input for the exact join, in bytes of text. The join holds some bytes for each
 /// byte of text, and costs more for each document of a larger corpus, where that of bands stays the same: 1.3
 /// times as much for 0.35 million documents, 1.7 for a million of 0.9 GB, 2.7 for 4 million (docs/design/0057).
 const EXACT_BYTES: u64 = 1 << 30;
@@ -101,10 +101,32 @@ impl Parameters for AutoSpec {
          text, short or long."
     }
 
-    fn choose_for_corpus(&mut self, bytes: u64) {
-        let few_missed = self.short.min(self.long) >= BANDS_LEAST && !self.revisions;
-        let fits = bytes <= EXACT_BYTES || !few_missed;
-        self.search.get_or_insert(if fits { SetSearch::Prefix } else { SetSearch::Bands(BANDS) });
+    fn choose_for_corpus(&mut self, bytes: u64) -> Option<String> {
+        if self.search.is_some() {
+            return None;
+        }
+        let size = format!("the input has about {:.1} GiB of text", bytes as f64 / (1 << 30) as f64);
+        let (search, chosen) = match bytes > EXACT_BYTES {
+            _ if self.revisions => {
+                (SetSearch::Prefix, "auto searches exactly: MinHash would miss revisions".to_owned())
+            }
+            _ if self.short.min(self.long) < BANDS_LEAST => {
+                let reason = format!("MinHash would miss too many pairs less alike than {BANDS_LEAST}");
+                (SetSearch::Prefix, format!("auto searches exactly: {reason}"))
+            }
+            true => {
+                let search = SetSearch::Bands(BANDS);
+                (
+                    search,
+                    format!(
+                        "auto searches by MinHash: {size}, and over 1 GiB the exact search costs twice as much"
+                    ),
+                )
+            }
+            false => (SetSearch::Prefix, format!("auto searches exactly, as it does up to 1 GiB: {size}")),
+        };
+        self.search = Some(search);
+        Some(chosen)
     }
 
     fn clean(&self) -> Clean {

@@ -55,10 +55,10 @@ impl Spec {
         Some((self.clean(), self.features()?)).filter(|_| self.counts_features())
     }
 
-    /// Returns the spec with the parameters that it leaves open chosen for a corpus of `bytes` bytes.
-    pub fn for_corpus(mut self, bytes: u64) -> Self {
-        self.0.choose_for_corpus(bytes);
-        self
+    /// Chooses the parameters that the spec leaves open, for a corpus of about `bytes` bytes of text. Returns
+    /// what was chosen and why, as one line for people, and `None` if nothing was left open.
+    pub fn choose_for_corpus(&mut self, bytes: u64) -> Option<String> {
+        self.0.choose_for_corpus(bytes)
     }
 
     /// Whether texts are cut into jieba's words, so that stop words and a user dictionary matter.
