@@ -68,6 +68,10 @@ pub(crate) const SKETCH_WORDS: [usize; 3] = [4, 8, 16];
 /// more than necessary are looked up.
 const COUNTED_AT_ONCE: usize = 64;
 
+/// Distance of candidates of which both sketches were folded, so that their whole sketches tell more. That of
+/// others is 0.
+pub(crate) const FOLDED: u32 = 1;
+
 /// A feature that another document has, preceded by its approximate rank by frequency, the rarest lowest.
 type Ranked = (u8, u64);
 
@@ -152,24 +156,83 @@ impl PrefixIndex {
         pass: u64,
         mut emit: impl FnMut(Posting<WORDS>),
     ) -> Result<(), Error> {
-        self.spool.scan(|doc, mut rest| {
-            while let [set, sketched, both, other, after @ ..] = rest {
-                let (full, features) = after.split_at(odd_sketch::length(*sketched as usize));
-                let (both, features) = features.split_at(*both as usize);
-                let (other, after) = features.split_at(*other as usize);
-                rest = after;
+        self.spool.scan(|doc, numbers| {
+            for IndexedSet { set, sketched, sketch: full, both, other } in indexed_sets(numbers) {
                 let mut sketch = [0; WORDS];
                 odd_sketch::fold(full, &mut sketch[..full.len().min(WORDS)]);
-                for (features, set) in [(both, *set), (other, set | 1)] {
+                for (features, set) in [(both, set), (other, set | 1)] {
                     let here = features.iter().filter(|&&feature| pass_of(feature) == pass);
-                    here.for_each(|&feature| {
-                        emit(Posting { feature, set, doc, sketched: *sketched, sketch })
-                    });
+                    here.for_each(|&feature| emit(Posting { feature, set, doc, sketched, sketch }));
                 }
             }
             Ok(())
         })
     }
+
+    /// Calls `emit` with each document and the whole sketches of its sets, as [`whole_sketches_may_match`]
+    /// reads them.
+    pub fn sketches(&self, mut emit: impl FnMut(DocId, &[u64]) -> Result<(), Error>) -> Result<(), Error> {
+        let mut sketches = Vec::new();
+        self.spool.scan(|doc, numbers| {
+            sketches.clear();
+            for IndexedSet { set, sketched, sketch, .. } in indexed_sets(numbers) {
+                sketches.extend([set, sketched, 0, 0]);
+                sketches.extend(sketch);
+            }
+            emit(doc, &sketches)
+        })
+    }
+}
+
+/// A set of a document in a [`PrefixIndex`].
+struct IndexedSet<'a> {
+    set: u64,
+    sketched: u64,
+    sketch: &'a [u64],
+    /// Features in its prefix as the smaller set of a pair.
+    both: &'a [u64],
+    /// Features that are in its prefix as the larger set only.
+    other: &'a [u64],
+}
+
+/// Returns the sets of a document, as [`PrefixIndex`] keeps them.
+fn indexed_sets(mut rest: &[u64]) -> impl Iterator<Item = IndexedSet<'_>> {
+    std::iter::from_fn(move || {
+        let [set, sketched, both, other, after @ ..] = rest else { return None };
+        let (sketch, features) = after.split_at(odd_sketch::length(*sketched as usize));
+        let (both, features) = features.split_at(*both as usize);
+        let (other, after) = features.split_at(*other as usize);
+        rest = after;
+        Some(IndexedSet { set: *set, sketched: *sketched, sketch, both, other })
+    })
+}
+
+/// Whether two documents may match by the whole sketches of their sets.
+pub(crate) fn whole_sketches_may_match(rule: &Rule, a: &[u64], b: &[u64]) -> bool {
+    indexed_sets(a).any(|a| {
+        indexed_sets(b).any(|b| {
+            let (kind, sizes) = (kind_of(a.set), [a.set, b.set].map(size_of_set));
+            kind == kind_of(b.set)
+                && rule.compares(kind, sizes[0], sizes[1])
+                && rule.may_match(kind, a.sketched(), b.sketched())
+        })
+    })
+}
+
+impl<'a> IndexedSet<'a> {
+    fn sketched(&self) -> Sketched<'a> {
+        Sketched { size: size_of_set(self.set), features: self.sketched as usize, sketch: self.sketch }
+    }
+}
+
+/// Returns the kind of a set in a posting.
+fn kind_of(set: u64) -> SetKind {
+    if set >> 63 == 0 { SetKind::Short } else { SetKind::Long }
+}
+
+/// Returns the number of features of a set in a posting.
+fn size_of_set(set: u64) -> usize {
+    (set << 1 >> 2) as usize
 }
 
 /// Returns how many features of a set no other document has, and replaces `shared` by the others. Returns
@@ -255,7 +318,8 @@ impl<const WORDS: usize> CandidateSearch for PrefixSearch<WORDS> {
                     if rule.compares(kind, smaller.size, other.size())
                         && rule.may_match(kind, smaller, other.set())
                     {
-                        emit(Pair::new(posting.doc, other.doc, 0));
+                        let folded = posting.folded() && other.folded();
+                        emit(Pair::new(posting.doc, other.doc, u32::from(folded) * FOLDED));
                     }
                 }
             }
@@ -271,12 +335,17 @@ impl<const WORDS: usize> Posting<WORDS> {
     }
 
     fn kind(&self) -> SetKind {
-        if self.set >> 63 == 0 { SetKind::Short } else { SetKind::Long }
+        kind_of(self.set)
     }
 
     /// Returns the number of features of the document's set.
     fn size(&self) -> usize {
-        (self.set << 1 >> 2) as usize
+        size_of_set(self.set)
+    }
+
+    /// Whether the whole sketch of the set is longer than the one here.
+    fn folded(&self) -> bool {
+        odd_sketch::length(self.sketched as usize) > WORDS
     }
 
     fn set(&self) -> Sketched<'_> {

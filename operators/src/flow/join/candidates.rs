@@ -30,7 +30,8 @@ const SPLITS: u32 = 2;
 /// Result of a search on one worker.
 pub struct Candidates {
     /// Candidate pairs, each on one worker, once: on the worker that reads the earlier document, if the
-    /// caller of [`CandidateJoin::finish`] wants it so.
+    /// caller of [`CandidateJoin::finish`] wants it so. Those of [`PrefixJoin`](crate::flow::PrefixJoin) may
+    /// be on any worker.
     pub pairs: Sorted<Pair>,
     /// Load of this worker in each pass.
     pub loads: Vec<PassLoad>,

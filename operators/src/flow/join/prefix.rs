@@ -6,12 +6,14 @@ use timely::worker::Worker;
 
 use super::candidates::{CandidateJoin, Candidates, HOLDERS};
 use crate::flow::skew::heavy::{Skew, add_up};
-use crate::record::DocId;
+use crate::flow::verify::Verify;
+use crate::record::{DocId, Pair};
 use crate::search::PassLoad;
-use crate::search::prefix::{PrefixIndex, PrefixSearch, SKETCH_WORDS};
+use crate::search::prefix::{FOLDED, PrefixIndex, PrefixSearch, SKETCH_WORDS, whole_sketches_may_match};
 use crate::sets::feature_counts::FeatureCounts;
+use crate::sets::similarity::Similarity;
 use crate::sets::{Rule, Sets};
-use crate::{Error, SpillBudget};
+use crate::{Error, ExternalSort, Sorted, SpillBudget};
 
 /// Join of the sets of the documents of all workers, by a prefix filter.
 ///
@@ -29,7 +31,8 @@ use crate::{Error, SpillBudget};
 /// each candidate                                               24
 /// ```
 ///
-/// With a budget, documents get an eighth of it and postings a half.
+/// With a budget, documents get an eighth of it, and postings a half. Afterwards the whole sketches that travel get
+/// that half.
 pub struct PrefixJoin {
     rule: Rule,
     spill: SpillBudget,
@@ -72,16 +75,107 @@ impl PrefixJoin {
     /// Joins the postings, each with `WORDS` words of the sketch of its set.
     fn join<const WORDS: usize>(self, worker: &mut Worker, skew: Skew) -> Result<Candidates, Error> {
         let PrefixJoin { rule, index, spill } = self;
-        let mut join = CandidateJoin::new(PrefixSearch::<WORDS> { rule }, skew, &spill);
+        let mut join = CandidateJoin::new(PrefixSearch::<WORDS> { rule: rule.clone() }, skew, &spill);
         for pass in join.passes() {
             join.pass(worker, &pass, &mut |worker, each| {
                 index.postings(pass, |posting| each(worker, posting))
             })?;
         }
-        drop(index);
         let Candidates { pairs, loads } = join.finish(worker, |pair| pair.low)?;
+        let pairs = sift(worker, rule, &index, pairs, &spill)?;
+        drop(index);
         let mut load = PassLoad::default();
         loads.into_iter().for_each(|of_pass| load.add(of_pass));
         Ok(Candidates { pairs, loads: vec![load] })
+    }
+}
+
+/// Compares candidates again by whole sketches, if both sketches of the pair were folded. Returns those that may
+/// still match, and all other candidates.
+///
+/// Folded sketches do not separate large sets, so most candidates with large sets match nothing, and their
+/// features would travel in vain. Whole sketches take a fiftieth of the bytes of features.
+fn sift(
+    worker: &mut Worker,
+    rule: Rule,
+    index: &PrefixIndex,
+    mut pairs: Sorted<Pair>,
+    spill: &SpillBudget,
+) -> Result<Sorted<Pair>, Error> {
+    let of_holder = spill.shared_by(HOLDERS);
+    let (mut sifted, mut folded) = (ExternalSort::new(&of_holder), ExternalSort::new(&of_holder));
+    pairs.each(|pair| match pair.distance {
+        FOLDED => folded.push(Pair { distance: 0, ..pair }),
+        _ => sifted.push(pair),
+    })?;
+    drop(pairs);
+    let may_match =
+        move |a: &[u64], b: &[u64]| whole_sketches_may_match(&rule, a, b).then_some(Similarity::ONE);
+    let spill = spill.shared_by(2);
+    let (mut verify, mut needs) = Verify::new(worker, folded.finish()?, &[], Box::new(may_match), &spill)?;
+    index.sketches(|doc, sketches| {
+        for &part in needs.of(doc)?.into_iter().flatten() {
+            verify.send(worker, part, doc, sketches);
+        }
+        verify.read(worker, size_of_val(sketches));
+        Ok(())
+    })?;
+    drop(needs);
+    verify.finish(worker, |pair, _| sifted.push(pair))?;
+    sifted.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::hash::spread;
+    use crate::sets::feature_counts::Counting;
+    use crate::sets::similarity::Overlap;
+    use crate::spill::budget::twins::Twin;
+    use crate::text::features::Features;
+
+    /// Returns a set of 4,000 of 16,000 features, all of which other documents have. The last document has
+    /// nearly the set of the first one.
+    fn set(doc: u64, docs: u64) -> Sets {
+        let like = if doc + 1 == docs { 0 } else { doc };
+        let mut long: Vec<u64> = (0..4_000).map(|i| spread(spread(4_000 * like + i) % 16_000)).collect();
+        if like != doc {
+            long.truncate(3_900);
+        }
+        Sets { short: Vec::new(), long }
+    }
+
+    #[test]
+    fn sets_that_are_too_large_for_the_sketches_of_postings_are_told_apart_by_whole_ones() {
+        const DOCS: u64 = 30;
+        for (workers, budget) in [(1, None), (2, None), (1, Some(1 << 20)), (2, Some(1 << 20))] {
+            let counts = Arc::new(FeatureCounts::of_corpus(1 << 20, None));
+            let mut counting = Counting::new(Arc::clone(&counts), &SpillBudget::unused());
+            (0..DOCS).for_each(|doc| counting.add(set(doc, DOCS).features()));
+            counting.finish();
+            let spill = Twin::default().budget(budget);
+            let work = move |worker: &mut Worker| {
+                let rule = Rule::new(Features::Chars(5), Overlap::Jaccard, "0.8".parse().unwrap());
+                let mut join = PrefixJoin::new(rule, &spill);
+                for doc in (worker.index() as u64..DOCS).step_by(worker.peers()) {
+                    join.add(&counts, DocId::new(doc as u32, 0), &set(doc, DOCS));
+                }
+                let Candidates { mut pairs, loads } = join.finish(worker, Skew::default()).unwrap();
+                let mut found = Vec::new();
+                pairs.each(|pair| found.push(pair)).unwrap();
+                (found, loads[0].compared)
+            };
+            let guards = timely::execute(timely::Config::process(workers), work).unwrap();
+            let found: Vec<_> = guards.join().into_iter().map(Result::unwrap).collect();
+            assert!(found.iter().map(|(_, compared)| compared).sum::<u64>() > 100, "most of them meet");
+            let pairs: Vec<Pair> = found.into_iter().flat_map(|(pairs, _)| pairs).collect();
+            assert_eq!(
+                pairs,
+                [Pair::new(DocId(0), DocId::new(DOCS as u32 - 1, 0), 0)],
+                "{workers} {budget:?}"
+            );
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! bundle by bundle.
 
 use std::collections::HashMap;
+use std::ops::AddAssign;
 
 use crate::record::{DocId, Pair, Record};
 use crate::{Error, SpillBudget, Spool, hash};
@@ -13,9 +14,31 @@ const SPOOL_BYTES: usize = 16 << 10;
 /// Memory of a document without its features, in bytes.
 const DOC_BYTES: usize = 256;
 
+/// Number of documents, and of all their features.
+#[derive(Clone, Copy, Default)]
+pub(super) struct FeatureSize {
+    pub docs: usize,
+    pub numbers: usize,
+}
+
+impl FeatureSize {
+    /// Returns the memory that the documents take with their features, in bytes.
+    pub fn bytes(self) -> usize {
+        self.numbers * u64::BYTES + self.docs * DOC_BYTES
+    }
+}
+
+impl AddAssign for FeatureSize {
+    fn add_assign(&mut self, other: Self) {
+        self.docs += other.docs;
+        self.numbers += other.numbers;
+    }
+}
+
 /// Documents with their features, which may take more than the memory.
 ///
-/// They are joined with their pairs as in a block nested loop join. Documents are divided by their hash into
+/// They are joined with their pairs as in a block nested loop join. What fits into two holders is one bundle.
+/// Other documents are divided by their hash into
 /// bundles, each of the size of one holder's budget if its documents have the mean length. Pairs come sorted
 /// by the two bundles of their documents, their *cell*, and two bundles are in memory at a time. With `n`
 /// bundles, features are written once and read at most `n / 2 + 2` times, however many pairs there are.
@@ -38,24 +61,25 @@ struct Bundle {
 }
 
 impl FeatureBundles {
-    /// Divides documents into bundles. `features`: the features of `docs` documents, `numbers` in all.
-    /// `spill`, `budget`: the budget of one holder, and the same in bytes. The two bundles in memory take
+    /// Divides documents into bundles. `rows`: for each document its part and its features, of this `size` in
+    /// all. `spill`, `budget`: the budget of one holder, and the same in bytes. The two bundles in memory take
     /// two more holders.
     pub fn new(
-        features: Spool<u64>,
-        (docs, numbers): (usize, usize),
+        rows: Spool<u64>,
+        size: FeatureSize,
         (spill, budget): (&SpillBudget, usize),
     ) -> Result<Self, Error> {
-        let count = (numbers * u64::BYTES + docs * DOC_BYTES).div_ceil(budget.max(1)).max(1);
+        let bytes = size.bytes();
+        let count = if bytes <= 2 * budget { 1 } else { bytes.div_ceil(budget.max(1)) };
         let most = (budget / SPOOL_BYTES).clamp(1, MOST_SPOOLS);
         let mut bundles =
-            FeatureBundles { spools: vec![features], count: count as u64, held: Default::default() };
+            FeatureBundles { spools: vec![rows], count: count as u64, held: Default::default() };
         let spools = count.min(most);
         if spools > 1 {
             let of_spool = spill.shared_by(spools);
             let mut divided: Vec<_> = (0..spools).map(|_| Spool::new(&of_spool)).collect();
-            bundles.spools[0].scan(|doc, features| {
-                divided[bundles.number(doc) as usize % spools].push(doc, features);
+            bundles.spools[0].scan(|doc, row| {
+                divided[bundles.number(doc) as usize % spools].push(doc, row);
                 Ok::<(), Error>(())
             })?;
             bundles.spools = divided;
@@ -93,9 +117,9 @@ impl FeatureBundles {
         debug_assert_ne!(old, Some(number));
         features.clear();
         let spool = &self.spools[number as usize % self.spools.len()];
-        spool.scan(|doc, numbers| {
+        spool.scan(|doc, row| {
             if self.number(doc) == number {
-                features.insert(doc, numbers.to_vec());
+                features.insert(doc, row[1..].to_vec());
             }
             Ok::<(), Error>(())
         })?;

@@ -1,7 +1,8 @@
 //! Verification: decides candidate pairs by the features of their documents, which travel to the worker where
 //! the pair waits.
 //!
-//! This room uses `exchange`, `sets` and `spill`; the search of `dedup` uses it.
+//! This room uses `exchange`, `sets` and `spill`. The search of `dedup` uses it, and so does the exact join,
+//! which lets whole sketches travel in the place of features.
 
 mod bundles;
 mod partitions;
@@ -63,9 +64,9 @@ struct Waiting {
 
 impl Verify {
     /// Number of holders that share the budget: one for the pairs in parts, two for their features, two for
-    /// two bundles of documents, one for the features of a part on disk, one for the pairs sorted by their
-    /// bundles, and one for the names that the caller keeps. Before there are bundles, the documents to be
-    /// read and the records that travel take less than that.
+    /// two bundles of documents, one for the features of a range of parts while it is divided, one for the pairs
+    /// sorted by their bundles, and one for the names that the caller keeps. Before there are bundles, the
+    /// documents to be read and the records that travel take less than that.
     pub const HOLDERS: usize = 8;
 
     /// Starts the verification of `pairs`, each of which is given once, on any worker. Also returns the
@@ -233,5 +234,48 @@ mod tests {
         let features_bytes = (DOCS * NUMBERS) as usize * u64::BYTES;
         let times = read.load(Ordering::Relaxed) / features_bytes;
         assert!(times < features_bytes / HOLDER_BYTES, "the features were read {times} times");
+    }
+
+    /// Verifies pairs of documents with 128 features each, on one worker. Returns the bytes that were spilled
+    /// and those that were read again.
+    fn spilled_and_read(pairs: Vec<Pair>, docs: u64, budget: usize) -> (u64, u64) {
+        let (twin, count) = (Twin::default(), pairs.len() as u64);
+        let read = twin.read.clone();
+        let spill = twin.budget(budget);
+        let spilled = spill.clone();
+        timely::execute_directly(move |worker| {
+            let of_both: Matching = Box::new(|a, b| Some(Similarity::millionths((a[0] ^ b[0]) as u32)));
+            let pairs = Sorted::InMemory(pairs);
+            let (mut verify, mut needs) = Verify::new(worker, pairs, &[], of_both, &spill).unwrap();
+            for doc in (0..docs).map(DocId) {
+                for &part in needs.of(doc).unwrap().into_iter().flatten() {
+                    verify.send(worker, part, doc, &[doc.0; 128]);
+                }
+            }
+            let mut near = 0;
+            let decided = verify.finish(worker, |pair, similarity| {
+                assert_eq!(similarity, Similarity::millionths((pair.low.0 ^ pair.high.0) as u32));
+                near += 1;
+            });
+            assert_eq!((decided.unwrap(), near), (count, count));
+        });
+        (spilled.spilled().bytes, read.load(Ordering::Relaxed) as u64)
+    }
+
+    #[test]
+    fn in_any_memory_documents_with_few_partners_are_written_few_times_and_read_as_often() {
+        const DOCS: u64 = 8_000;
+        let partner = |doc: u64, number: u64| crate::hash::spread(4 * doc + number) % doc;
+        let pairs: std::collections::BTreeSet<Pair> = (1..DOCS)
+            .flat_map(|doc| (0..2).map(move |number| Pair::new(DocId(partner(doc, number)), DocId(doc), 0)))
+            .collect();
+        let pairs: Vec<Pair> = pairs.into_iter().collect();
+        // Each pair wants its earlier document, and each later document is wanted once more.
+        let wanted = (pairs.len() as u64 + DOCS) * 128 * u64::BYTES as u64;
+        for budget in [128 << 10, 256 << 10, 512 << 10, 2 << 20, 8 << 20, 32 << 20] {
+            let (spilled, read) = spilled_and_read(pairs.clone(), DOCS, budget);
+            assert!(spilled <= 6 * wanted, "{budget}: {spilled} of {wanted} bytes were written");
+            assert!(read <= 2 * spilled, "{budget}: {spilled} bytes were written, and {read} were read");
+        }
     }
 }
