@@ -27,6 +27,9 @@ const CONNECTION_BYTES: u64 = 1 << 20;
 const LEAST_BYTES: u64 = 2 << 20;
 /// Smallest share of a worker that counts features, in bytes.
 const COUNTERS_BYTES: u64 = 32 << 20;
+/// Part of the input that a process needs for the records of an exact search, as a divisor. With less, its
+/// counters of features tell little. Measured: docs/design/0059.
+const EXACT_INPUT_SHARE: u64 = 32;
 
 /// Number of longest records that the share of a worker holds.
 const RECORD_SHARE: u64 = 16;
@@ -74,20 +77,46 @@ impl MemoryOptions {
         lexicon: &Lexicon,
         local: &Path,
     ) -> Result<SpillBudget> {
-        let (workers, others) = (group.workers(), group.processes() as u64 - 1);
-        let of_workers = |bytes: u64| workers as u64 * bytes;
-        let words = if lexicon.user_words.is_empty() { 0 } else { USER_WORDS_BYTES };
-        let connections = others * (of_workers(CONNECTION_BYTES) + CONNECTION_BYTES);
-        let fixed = PROGRAM_BYTES + words + of_workers(WORKER_BYTES) + connections;
-        let least = fixed + of_workers(if method.counted().is_some() { COUNTERS_BYTES } else { LEAST_BYTES });
+        let fixed = fixed_bytes(group, lexicon);
+        let of_worker = if method.counted().is_some() { COUNTERS_BYTES } else { LEAST_BYTES };
+        let least = fixed + group.workers() as u64 * of_worker;
         if let Some(memory) = self.memory.filter(|&memory| memory < least) {
             bail!(WrongUse(format!(
-                "--memory {}M is too little for {method} with {workers} workers in a process: it takes {}M",
+                "--memory {}M is too little for {method} with {} workers in a process: it takes {}M",
                 memory >> 20,
+                group.workers(),
                 least.div_ceil(1 << 20)
             )));
         }
         let left = self.memory.map(|memory| (memory - fixed) as usize);
-        Ok(SpillBudget::new(local, left).shared_by(workers))
+        Ok(SpillBudget::new(local, left).shared_by(group.workers()))
     }
+
+    /// Returns a warning if so little memory is left for the counters of an exact search of about `text_bytes` bytes of text that
+    /// it takes many times as long as with more.
+    pub fn warning(
+        &self,
+        group: &Group,
+        method: &Spec,
+        lexicon: &Lexicon,
+        text_bytes: u64,
+    ) -> Option<String> {
+        let enough = (fixed_bytes(group, lexicon) + text_bytes / EXACT_INPUT_SHARE).div_ceil(1 << 20);
+        let memory = self.memory? >> 20;
+        (method.cost().feature > 0 && memory < enough).then(|| {
+            format!(
+                "--memory {memory}M is so little for the exact search of {}M that it may take many times as long as \
+                 with {enough}M",
+                text_bytes >> 20
+            )
+        })
+    }
+}
+
+/// Returns the memory of this process that is not for records, in bytes.
+fn fixed_bytes(group: &Group, lexicon: &Lexicon) -> u64 {
+    let (workers, others) = (group.workers() as u64, group.processes() as u64 - 1);
+    let words = if lexicon.user_words.is_empty() { 0 } else { USER_WORDS_BYTES };
+    let connections = others * (workers * CONNECTION_BYTES + CONNECTION_BYTES);
+    PROGRAM_BYTES + words + workers * WORKER_BYTES + connections
 }

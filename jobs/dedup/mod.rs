@@ -101,6 +101,8 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
     chosen.iter().filter(|_| group.index() == 0 && !common.progress.quiet).for_each(say);
     let reading = options.input.reading()?;
     let spill = memory.spill_budget(group, &options.method, &lexicon, &options.input.local_folder())?;
+    let warning = memory.warning(group, &options.method, &lexicon, plan.text_bytes);
+    warning.filter(|_| group.index() == 0).into_iter().for_each(|warning| common.warn(warning));
     let configuration =
         serde_json::to_value(Configuration::here(options.clone(), group.all_workers(), inputs)?)?;
     let key = match group.index() {
