@@ -259,6 +259,43 @@ fn check_contents(format: &dyn Format, path: &str, compression: Compression, byt
     }
 }
 
+/// Checks that damage of a compressed file is one failure, and costs the same records, however its contents of
+/// `length` bytes are cut.
+pub(crate) fn check_damaged_contents(format: &dyn Format, path: &str, file: &[u8], length: u64) {
+    for (mutant, damage) in mutants(file, 60).filter(|(mutant, _)| mutant.len() > 8) {
+        let blob = MemoryBlob::shared(path, &mutant, 1000);
+        let (whole, failures) = read_as_jobs_do(format, &pieces_of_contents(&blob, &[]));
+        let (_, failed) = read(format, &pieces(&blob, &[]), &Reading::default());
+        assert_eq!(failures, usize::from(failed.is_some()), "{path}, {damage:?}");
+        for count in [2, 7, 40] {
+            let cuts: Vec<u64> = (1..count).map(|piece| length * piece / count).collect();
+            let (records, failures_of_pieces) = read_as_jobs_do(format, &pieces_of_contents(&blob, &cuts));
+            assert!(records == whole, "{path}, {damage:?}, {count} pieces");
+            assert_eq!(failures_of_pieces, failures, "{path}, {damage:?}, {count} pieces");
+        }
+    }
+}
+
+/// Returns every record of the pieces, and the number of failures that jobs report: a piece that cannot be
+/// opened is one only if it is the first.
+fn read_as_jobs_do(format: &dyn Format, pieces: &[Piece]) -> (Vec<Record>, usize) {
+    let (mut records, mut failures) = (Vec::new(), 0);
+    for piece in pieces {
+        match format.open(piece, &Reading::default()) {
+            Ok(_) => {
+                let (more, failed) = read(format, std::slice::from_ref(piece), &Reading::default());
+                records.extend(more);
+                failures += usize::from(failed.is_some());
+            }
+            Err(error) => {
+                assert!(error.is_data(), "{error}");
+                failures += usize::from(piece.start == 0);
+            }
+        }
+    }
+    (records, failures)
+}
+
 /// Returns `count` damaged copies of a valid file, the same in every run: one byte is changed, or the file is
 /// cut.
 ///

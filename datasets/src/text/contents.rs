@@ -83,7 +83,11 @@ impl ContentsCopy {
         let input = compression.decode(BlobReader::new(blob, 0, u64::MAX), window_log);
         let mut input = input.map_err(|error| failed(0, error))?;
         let (mut block, mut offset, mut more) = (vec![0; GrowingFile::BLOCK_BYTES], 0, Ok(true));
-        while matches!(more, Ok(true)) && !self.abandoned.load(Ordering::Relaxed) {
+        while matches!(more, Ok(true)) {
+            if self.abandoned.load(Ordering::Relaxed) {
+                // A reader that is left must not take this for the end of the file.
+                return Err(ReadFailure::Other("its contents were given up".to_owned()));
+            }
             let mut filled = 0;
             while filled < block.len() && matches!(more, Ok(true)) {
                 more = match input.read(&mut block[filled..]) {

@@ -247,6 +247,11 @@ impl Lines {
         }
     }
 
+    /// Returns the offset behind the record, where the next line begins.
+    pub fn next_offset(&self) -> u64 {
+        self.offset + self.record_bytes as u64
+    }
+
     /// Returns the damage that [`Lines::extend`] met, as an error.
     pub fn damage(&mut self) -> Result<(), Error> {
         self.failed.take().map_or(Ok(()), Err)

@@ -23,7 +23,7 @@ pub(crate) struct RecordStarts {
 
 #[derive(Default)]
 struct Found {
-    state: Mutex<FoundSoFar>,
+    so_far: Mutex<FoundSoFar>,
     grown: Condvar,
     /// Whether nobody asks any more.
     abandoned: AtomicBool,
@@ -58,7 +58,7 @@ impl RecordStarts {
                 blob,
                 move || scan(&|offset| found.add(offset)).map_err(|error| ReadFailure::of(&error)),
                 move |result| {
-                    ended.state.lock().ended = Some(result);
+                    ended.so_far.lock().ended = Some(result);
                     ended.grown.notify_all();
                 },
             );
@@ -66,18 +66,19 @@ impl RecordStarts {
     }
 
     /// Returns a place where a record starts, from which on a reader finds the first record at or behind
-    /// `offset`, and `None` if there is no such record. Waits until it is known.
+    /// `offset`, or the damage or the end of the file before it. Waits until the place is known.
     ///
     /// # Errors
-    /// That of the scan, which ended before.
-    pub fn before(&self, path: &str, offset: u64) -> Result<Option<u64>, Error> {
+    /// That of the store, if the scan has ended with one before the place.
+    pub fn before(&self, path: &str, offset: u64) -> Result<u64, Error> {
         let step = (offset / STEP) as usize;
-        let mut state = self.found.state.lock();
-        self.found.grown.wait_while(&mut state, |state| state.starts.len() <= step && state.ended.is_none());
-        match (state.starts.get(step), &state.ended) {
-            (Some(&start), _) => Ok(Some(start)),
-            (None, Some(Err(failure))) => Err(failure.error(path)),
-            (None, _) => Ok(None),
+        let mut found = self.found.so_far.lock();
+        self.found.grown.wait_while(&mut found, |found| found.starts.len() <= step && found.ended.is_none());
+        match (found.starts.get(step).or(found.starts.last()), &found.ended) {
+            (_, Some(Err(failure @ ReadFailure::Other(_)))) if found.starts.len() <= step => {
+                Err(failure.error(path))
+            }
+            (start, _) => Ok(start.copied().unwrap_or_default()),
         }
     }
 }
@@ -92,9 +93,9 @@ impl Found {
     /// Adds the next record, and returns whether anybody still asks.
     fn add(&self, offset: u64) -> bool {
         let steps = (offset / STEP) as usize + 1;
-        let mut state = self.state.lock();
-        if state.starts.len() < steps {
-            state.starts.resize(steps, offset);
+        let mut found = self.so_far.lock();
+        if found.starts.len() < steps {
+            found.starts.resize(steps, offset);
             self.grown.notify_all();
         }
         !self.abandoned.load(Ordering::Relaxed)

@@ -64,7 +64,7 @@ impl CsvRows {
                     CsvRows::open(&whole, &like, false)?.scan_all(each)
                 });
                 let start = starts.before(piece.blob.path(), piece.start)?;
-                Lines::open_from(start.unwrap_or(piece.end), piece, reading)?
+                Lines::open_from(start, piece, reading)?
             }
         };
         let mut rows = CsvRows::unread(lines, one_line);
@@ -124,6 +124,14 @@ impl CsvRows {
     ///
     /// Errors: those of [`Lines::advance`].
     pub fn advance(&mut self) -> Result<Option<Result<(), String>>, Error> {
+        match self.next_row() {
+            // The line that is lost with the damage belongs to an earlier piece, whose reader reports it.
+            Err(error) if error.is_data() && self.lines.next_offset() < self.first => Ok(None),
+            row => row,
+        }
+    }
+
+    fn next_row(&mut self) -> Result<Option<Result<(), String>>, Error> {
         let Some(CsvHeader { names, end, .. }) = &self.header else { return Ok(None) };
         let (names, end) = (names.len(), *end);
         loop {

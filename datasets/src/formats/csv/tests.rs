@@ -1,11 +1,13 @@
 //! CSV files, read and written back: whole, cut and damaged.
 
+use std::io::Write;
 use std::sync::Arc;
 
 use super::*;
 use crate::Fate;
 use crate::testing::{
-    MemoryBlob, MemoryParts, Record, check_splits, corpus_file, divide, mutants, pieces, read,
+    MemoryBlob, MemoryParts, Record, check_damaged_contents, check_splits, corpus_file, divide, mutants,
+    pieces, read,
 };
 
 const FILE: &str = "id,\"用户\",text\r\n1,u,\"转发, \"\"新\"\"\n第二行\"\r\n\r\n2,u,it is \"so\"\n,u,c";
@@ -42,6 +44,19 @@ fn every_record_is_read_and_kept_as_it_was_in_every_encoding() {
         assert!(failed.is_none() && parts.bytes("kept/0.csv") == kept, "{:?}", parts.text("kept/0.csv"));
         assert_eq!(check_splits(&CSV, "/a.csv", file, &kept), records);
     }
+}
+
+#[test]
+fn damage_of_compressed_contents_is_one_failure_however_they_are_cut() {
+    let record = |id: u64| match id % 3 {
+        0 => format!("{id},\"{:x}\n第二行\n\"\"新\"\"\"\n", id.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+        1 => format!("{id},\"not closed\n"),
+        _ => format!("{id},{:x}\n", id.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+    };
+    let file = ["id,text\n".to_owned()].into_iter().chain((0..8_000).map(record)).collect::<String>();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(1));
+    gzip.write_all(file.as_bytes()).unwrap();
+    check_damaged_contents(&CSV, "/a.csv.gz", &gzip.finish().unwrap(), file.len() as u64);
 }
 
 #[test]

@@ -1,45 +1,15 @@
 //! Damaged files of JSON lines, plain and compressed.
 
 use super::*;
-use crate::testing::pieces_of_contents;
-
-/// Reads pieces as the jobs do: a piece that cannot be opened is a failure only if it is the first.
-fn read_pieces(pieces: &[Piece]) -> (Vec<Record>, usize) {
-    let (mut records, mut failures) = (Vec::new(), 0);
-    for piece in pieces {
-        match JSONL.open(piece, &Reading::default()) {
-            Ok(_) => {
-                let (more, failed) = read(&JSONL, std::slice::from_ref(piece), &Reading::default());
-                records.extend(more);
-                failures += usize::from(failed.is_some());
-            }
-            Err(error) => {
-                assert!(error.is_data(), "{error}");
-                failures += usize::from(piece.start == 0);
-            }
-        }
-    }
-    (records, failures)
-}
+use crate::testing::check_damaged_contents;
 
 #[test]
 fn damage_of_compressed_contents_is_one_failure_however_they_are_cut() {
     let line =
         |id: u64| format!("{{\"id\":{id},\"text\":\"{:x}\"}}\n", id.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let lines: String = (0..8_000).map(line).collect();
-    let length = lines.len() as u64;
-    for (path, bytes) in [("/a.gz", gzip(lines.as_bytes())), ("/a.zst", zstd(lines.as_bytes()))] {
-        for (mutant, damage) in mutants(&bytes, 60).filter(|(mutant, _)| mutant.len() > 8) {
-            let blob = MemoryBlob::shared(path, &mutant, 1000);
-            let (whole, failures) = read_pieces(&pieces_of_contents(&blob, &[]));
-            let (_, failed) = read(&JSONL, &pieces(&blob, &[]), &Reading::default());
-            assert_eq!(failures, usize::from(failed.is_some()), "{path}, {damage:?}");
-            for count in [2, 7, 40] {
-                let cuts: Vec<u64> = (1..count).map(|piece| length * piece / count).collect();
-                let cut = read_pieces(&pieces_of_contents(&blob, &cuts));
-                assert!(cut == (whole.clone(), failures), "{path}, {damage:?}, {count} pieces");
-            }
-        }
+    for (path, bytes) in [("/a.jsonl.gz", gzip(lines.as_bytes())), ("/a.jsonl.zst", zstd(lines.as_bytes()))] {
+        check_damaged_contents(&JSONL, path, &bytes, lines.len() as u64);
     }
 }
 
