@@ -37,7 +37,7 @@ use crate::record::{DocId, Pair, Record};
 /// | [`EqualTexts`](identity::EqualTexts) | one | identity of the text | identity, document |
 /// | [`BlockJoin`](crate::fingerprint::block_join::BlockJoin) | some blocks of bits | their value | fingerprint, document |
 /// | [`BandSearch`](bands::BandSearch) | a band | its hash | hash, document, sketch of the set |
-/// | `PrefixSearch` | an eighth of all features | a feature | size and sketch of the set, document |
+/// | `PrefixSearch` | a 32nd of all features | a feature | size and sketch of the set, document |
 pub trait CandidateSearch: 'static {
     /// A document in one pass.
     type Record: Record + Ord;

@@ -59,9 +59,9 @@ impl<const WORDS: usize> Record for Posting<WORDS> {
     }
 }
 
-/// Number of leading bits of a feature that choose the pass of its postings. With 3 bits there are 8 passes, so
-/// only an eighth of the postings is in memory or on disk at once.
-const PASS_BITS: u32 = 3;
+/// Number of leading bits of a feature that choose the pass of its postings. With 5 bits there are 32 passes, so
+/// only a 32nd of the postings is in memory or on disk at once.
+const PASS_BITS: u32 = 5;
 /// Numbers of words of a sketch that a posting may have.
 pub(crate) const SKETCH_WORDS: [usize; 3] = [4, 8, 16];
 /// Number of features whose counts are looked up at once. For a document without partner, up to this many

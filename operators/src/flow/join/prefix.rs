@@ -26,7 +26,7 @@ use crate::{Error, ExternalSort, Sorted, SpillBudget};
 /// each document that may have a partner                        48
 /// each feature in its prefixes                                 8
 /// each of its features that another document has too           one or two bits
-/// each posting of a pass (an eighth of those of prefixes)      64, 96 or 160, by the length of the sketches;
+/// each posting of a pass (a 32nd of those of prefixes)         64, 96 or 160, by the length of the sketches;
 ///                                                              twice if there are several workers
 /// each candidate                                               24
 /// ```
