@@ -93,6 +93,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         ..finished.success.configuration.clone()
     };
     let run = DedupRun {
+        chosen: None,
         common,
         stores: &stores,
         job: "rethreshold",

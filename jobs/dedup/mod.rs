@@ -33,7 +33,6 @@ use self::run::{DedupRun, Outcome};
 use self::search::CorpusSearch;
 use crate::Common;
 use crate::cli::configuration::Configuration;
-use crate::cli::terminal::say;
 use crate::cli::values::{output_and_inputs, paths};
 use crate::corpus::plan::Plan;
 use crate::corpus::same_input::check_same_input;
@@ -98,7 +97,6 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
     let plan = Arc::new(options.input.plan(&stores, inputs)?);
     check_same_input(&plan, group)?;
     let chosen = options.resolve_for(plan.text_bytes)?;
-    chosen.iter().filter(|_| group.index() == 0 && !common.progress.quiet).for_each(say);
     let reading = options.input.reading()?;
     let spill = memory.spill_budget(group, &options.method, &lexicon, &options.input.local_folder())?;
     let warning = memory.warning(group, &options.method, &lexicon, plan.text_bytes);
@@ -126,6 +124,7 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
         overwrite,
         summary_json: summary_json.as_deref(),
         key,
+        chosen,
         limits: format!("{guards:?} max-rejects {max_rejects:?}"),
     };
     run.run(|folder| search_and_write(&run, folder, &lexicon, earlier, spill))

@@ -105,25 +105,20 @@ impl Parameters for AutoSpec {
         if self.search.is_some() {
             return None;
         }
-        let size = format!("the input has about {:.1} GiB of text", bytes as f64 / (1 << 30) as f64);
+        let size = format!("here about {:.1} GiB", bytes as f64 / (1 << 30) as f64);
         let (search, chosen) = match bytes > EXACT_BYTES {
             _ if self.revisions => {
-                (SetSearch::Prefix, "auto searches exactly: MinHash would miss revisions".to_owned())
+                (SetSearch::Prefix, "auto searched exactly: MinHash would miss revisions".to_owned())
             }
             _ if self.short.min(self.long) < BANDS_LEAST => {
-                let reason = format!("MinHash would miss too many pairs less alike than {BANDS_LEAST}");
-                (SetSearch::Prefix, format!("auto searches exactly: {reason}"))
+                let reason = format!("MinHash would miss many pairs less alike than {BANDS_LEAST}");
+                (SetSearch::Prefix, format!("auto searched exactly: {reason}"))
             }
             true => {
-                let search = SetSearch::Bands(BANDS);
-                (
-                    search,
-                    format!(
-                        "auto searches by MinHash: {size}, and over 1 GiB the exact search costs twice as much"
-                    ),
-                )
+                let chosen = format!("auto searched by MinHash, as over 1 GiB of text: {size}");
+                (SetSearch::Bands(BANDS), chosen)
             }
-            false => (SetSearch::Prefix, format!("auto searches exactly, as it does up to 1 GiB: {size}")),
+            false => (SetSearch::Prefix, format!("auto searched exactly, as up to 1 GiB of text: {size}")),
         };
         self.search = Some(search);
         Some(chosen)
