@@ -9,7 +9,7 @@ use cluster::{Group, Local, text_of_path};
 use operators::hash::Secret;
 use operators::method::Spec;
 use operators::text::features::Lexicon;
-use operators::{Cost, Curve, DocId, SpillBudget};
+use operators::{Cost, Curve, DocId, Matches, Pair, SpillBudget};
 use serde_json::json;
 
 use super::plot::Plot;
@@ -174,23 +174,34 @@ fn estimates(
         secret: Secret::random(),
         spill,
     };
-    let found = search.run(args.method.method(lexicon, &statistics, verify)?)?;
+    let method = args.method.method(lexicon, &statistics, verify)?;
+    let (found, matches) = search.run(method, |worker, clusters| {
+        let mut all = Matches::default();
+        clusters.decide(worker, |batch, _| {
+            all.copies.extend(&batch.matches.copies);
+            all.pairs.extend(&batch.matches.pairs);
+            anyhow::Ok(())
+        })?;
+        Ok(all)
+    })?;
     if found.docs < 2 {
         return Err(WrongUse(format!("a sample of {} documents says nothing", found.docs)).into());
     }
     let (read, all) = (found.docs as f64, census.documents as f64);
     let once = 1.0 / sample.share();
     let twice = once * once;
-    let pairs = &found.matches.pairs;
+    let copies: Vec<(DocId, DocId)> = matches.iter().flat_map(|of| &of.copies).copied().collect();
+    let mut pairs: Vec<Pair> = matches.iter().flat_map(|of| &of.pairs).map(|&(pair, _)| pair).collect();
+    pairs.sort_unstable();
 
     let mut said = format!(
         "Estimates, from a run on all {} documents of 1 text in {once:.1} (seed {}); of pairs of different texts it has 1 in \
          {twice:.1}:\n",
         found.docs, args.seed
     );
-    let identical = estimate(identical_pairs(&found.matches.copies), once);
+    let identical = estimate(identical_pairs(&copies), once);
     let candidates = estimate(iter::repeat_n(1, found.candidates as usize), twice);
-    let alike = estimate(pairs.chunk_by(|a, b| a.0.low == b.0.low).map(<[_]>::len), twice);
+    let alike = estimate(pairs.chunk_by(|a, b| a.low == b.low).map(<[_]>::len), twice);
     let _ = writeln!(said, "    pairs of identical documents: {identical}");
     let _ = writeln!(said, "    candidates, identical documents counted once: {candidates}");
     let _ = writeln!(said, "    pairs of them that are alike: {alike}");

@@ -6,14 +6,15 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use cluster::{Group, Stores};
-use operators::{DocId, Matches, Pair, Resolve, Similarity};
+use operators::flow::FoundMatches;
+use operators::{DocId, Matches, Pair, Resolve, Similarity, SpillBudget};
 
 use crate::Common;
 use crate::cli::configuration::Configuration;
 use crate::cli::exit::WrongUse;
 use crate::cli::values::paths;
-use crate::corpus::doc_ids::DocIds;
 use crate::dedup::corpus_counts;
+use crate::dedup::decide::{Decided, Decider};
 use crate::dedup::finished::Finished;
 use crate::dedup::guards::Guards;
 use crate::dedup::options::{Keep, Verification};
@@ -22,7 +23,7 @@ use crate::dedup::search::SearchResult;
 use crate::output::OutputFolder;
 use crate::output::rejects::Rejects;
 use crate::output::tables::PairsOf;
-use crate::progress::Progress;
+use crate::progress::{Progress, Stage};
 
 /// Raise the threshold of a finished output, without comparing anything again
 ///
@@ -118,7 +119,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
 /// Writes the output from the pairs and rejects of the finished one.
 fn write(
     run: &DedupRun,
-    folder: &OutputFolder,
+    folder: &Arc<OutputFolder>,
     finished: &Finished,
     threshold: Similarity,
 ) -> Result<Outcome> {
@@ -126,7 +127,36 @@ fn write(
     let statistics = corpus_counts::of_output(run.stores, &finished.uri, &run.options.method, &lexicon)?;
     corpus_counts::write(folder, &run.options.method, &lexicon, &statistics)?;
     let rejects = rejects(finished, folder, run.plan.splits.len())?;
-    run.write(folder, SearchResult { rejects, ..found(finished, threshold)? })
+    let counters = &finished.success.counters;
+    let found = SearchResult {
+        rejects,
+        docs: counters.records_read - counters.rejected,
+        text_bytes: counters.text_bytes,
+        replaced: counters.replaced,
+        candidates: counters.candidates,
+        ..SearchResult::default()
+    };
+    let (matches, names) = matches(finished, threshold)?;
+    let spill = SpillBudget::unused();
+    let (decider, progress) = (Decider::new(folder, run.options, &spill), Arc::clone(&run.progress));
+    let decided = run.group.run(move |worker| {
+        let at = progress.worker(worker.index());
+        at.enter(Stage::Resolve);
+        let mut all = FoundMatches::new(worker, &spill);
+        if worker.index() == 0 {
+            matches.copies.iter().for_each(|&(doc, first)| all.copy(worker, doc, first));
+            matches.pairs.iter().for_each(|&(pair, similarity)| all.pair(worker, pair, similarity));
+        }
+        let mut docs = all.finish(worker)?;
+        for MemberName { doc, id, chars } in &names {
+            if doc.split() as usize % worker.peers() == worker.index() {
+                docs.tell(worker, *doc, id, *chars)?;
+            }
+        }
+        let (clusters, _) = docs.finish(worker)?;
+        decider.decide(worker, clusters)
+    })?;
+    run.write(folder, found, Decided::join(decided))
 }
 
 /// Copies the rejects of the finished output to the map outputs of the splits, where a search would have put
@@ -155,8 +185,16 @@ fn rejects(finished: &Finished, folder: &OutputFolder, splits: usize) -> Result<
     Ok(rejects)
 }
 
-/// Returns the search result that the finished output was made from, without the pairs below the threshold.
-fn found(finished: &Finished, threshold: Similarity) -> Result<SearchResult> {
+/// Name of a document of a cluster, and the length of its text in characters.
+struct MemberName {
+    doc: DocId,
+    id: String,
+    chars: u64,
+}
+
+/// Returns the matches that the finished output was made from, without the pairs below the threshold, and the
+/// names of all members of its clusters in the order of the corpus.
+fn matches(finished: &Finished, threshold: Similarity) -> Result<(Matches, Vec<MemberName>)> {
     // Leads from each document that is identical to an earlier one to the earliest of these.
     let mut firsts = BTreeMap::<DocId, DocId>::new();
     let mut near = Vec::new();
@@ -172,17 +210,10 @@ fn found(finished: &Finished, threshold: Similarity) -> Result<SearchResult> {
             near.push((Pair { low, high, distance: row.hamming.unwrap_or(0) }, row.similarity));
         }
     })?;
-    near.sort_unstable();
-    let mut names = DocIds::default();
-    finished.members(|member| names.add(member.place, &member.id, member.characters))?;
-    let counters = &finished.success.counters;
-    Ok(SearchResult {
-        matches: Matches { copies: firsts.into_iter().collect(), pairs: near },
-        names,
-        docs: counters.records_read - counters.rejected,
-        text_bytes: counters.text_bytes,
-        replaced: counters.replaced,
-        candidates: counters.candidates,
-        ..SearchResult::default()
-    })
+    let mut names = Vec::new();
+    finished.members(|member| {
+        names.push(MemberName { doc: member.place, id: member.id, chars: member.characters });
+    })?;
+    names.sort_unstable_by_key(|name| name.doc);
+    Ok((Matches { copies: firsts.into_iter().collect(), pairs: near }, names))
 }

@@ -5,8 +5,8 @@
 //! chooses samples, and divides work among threads. It uses `cli` and `progress`; `output` and the jobs use it.
 
 pub(crate) mod at_once;
-pub(crate) mod doc_ids;
 pub(crate) mod input;
+pub(crate) mod name_spool;
 pub(crate) mod output_layout;
 pub(crate) mod own_outputs;
 pub(crate) mod plan;

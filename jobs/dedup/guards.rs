@@ -7,8 +7,11 @@ use std::str::FromStr;
 use anyhow::{Result, bail};
 use cluster::Group;
 use datasets::Reading;
-use operators::{DocId, Member};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 
+use super::tally::Tally;
+use super::verdicts::RemovedDocs;
 use crate::cli::exit::{Guarded, WrongUse};
 use crate::corpus::plan::Plan;
 use crate::corpus::splits::{self, SplitReader};
@@ -95,7 +98,7 @@ impl FromStr for SourceLimit {
 }
 
 /// Numbers of documents of one source.
-#[derive(Default)]
+#[derive(Default, Deserialize, Serialize)]
 struct SourceCounts {
     docs: u64,
     removed: u64,
@@ -103,18 +106,15 @@ struct SourceCounts {
 
 impl Guards {
     /// Returns an error if the run would remove too many of its `docs` documents, or has too large a cluster.
-    /// `members`: the members of clusters, ordered by cluster.
-    pub fn check<'a>(&self, docs: u64, members: &[Member], name: impl Fn(DocId) -> &'a str) -> Result<()> {
-        let clusters = members.chunk_by(|a, b| a.cluster == b.cluster);
-        let largest = clusters.max_by_key(|cluster| (cluster.len(), Reverse(cluster[0].cluster)));
-        let Some(largest) = largest else { return Ok(()) };
-        let (size, first) = (largest.len() as u64, name(largest[0].cluster));
-        if let Some(most) = self.max_cluster.filter(|&most| size > most) {
+    /// `tally`: the counts of all clusters.
+    pub fn check(&self, docs: u64, tally: &Tally) -> Result<()> {
+        let Some((size, _, first)) = tally.largest() else { return Ok(()) };
+        if let Some(most) = self.max_cluster.filter(|most| size > most) {
             bail!(Guarded(format!(
                 "the cluster of \"{first}\" has {size} documents, more than --max-cluster {most}"
             )));
         }
-        let removed = members.iter().filter(|member| member.removed.is_some()).count() as u64;
+        let removed = tally.to_remove();
         if let Some(limit) = self.max_removed.as_ref().filter(|limit| !limit.allows(removed, docs)) {
             bail!(Guarded(format!(
                 "{removed} of {docs} documents would be removed, more than --max-removed {}; the largest cluster \
@@ -125,19 +125,34 @@ impl Guards {
         Ok(())
     }
 
-    /// Returns an error if the run would remove too many of its `docs` documents of one source. Reads the
-    /// input once if there is such a guard.
+    /// Returns an error if the run would remove too many documents of one source. Reads the input once if there
+    /// is such a guard. Every process must call this. `known`: at process 0 the numbers of all documents and of
+    /// those that would be removed. `removals`: those of the splits of this process.
     ///
     /// Memory: for each different value of the field, the value and some 50 bytes.
-    pub fn check_sources(&self, docs: u64, members: &[Member], input: &SourceReading) -> Result<()> {
+    pub fn check_sources(
+        &self,
+        known: Option<(u64, u64)>,
+        removals: &RemovedDocs,
+        input: &SourceReading,
+    ) -> Result<()> {
         let Some(guard) = &self.max_removed_per_source else { return Ok(()) };
-        let mut removed: Vec<DocId> =
-            members.iter().filter(|member| member.removed.is_some()).map(|member| member.doc).collect();
-        removed.sort_unstable();
-        let counted = input.counts(&guard.field, &removed)?;
+        let counted = input.counts(&guard.field, removals)?;
+        input.group.all_reduce(counted, |counted| guard.check(known.unwrap_or_default(), counted))
+    }
+}
+
+impl SourceLimit {
+    /// Returns an error if too many documents of one source would be removed. `docs`, `gone`: the numbers of all
+    /// documents and of those that would be removed. `counted`: the counts of each process.
+    fn check(
+        &self,
+        (mut docs, mut gone): (u64, u64),
+        counted: Vec<BTreeMap<String, SourceCounts>>,
+    ) -> Result<()> {
+        let guard = self;
         let mut sources = BTreeMap::<String, SourceCounts>::new();
-        let (mut docs, mut gone) = (docs, removed.len() as u64);
-        for (name, counted) in counted {
+        for (name, counted) in counted.into_iter().flatten() {
             docs = docs.saturating_sub(counted.docs);
             gone = gone.saturating_sub(counted.removed);
             let source = sources.entry(name).or_default();
@@ -174,43 +189,40 @@ pub(crate) struct SourceReading<'a> {
     pub reading: &'a Reading,
     /// Map outputs of the run, which say what it has rejected.
     pub outputs: &'a MapOutputs,
-    pub workers: usize,
+    pub group: &'a Group,
     pub progress: &'a Progress,
 }
 
 impl SourceReading<'_> {
-    /// Returns the counts of each source of each split. `field`: the field that names the source. `removed`:
-    /// the documents that would be removed, sorted.
-    fn counts(&self, field: &str, removed: &[DocId]) -> Result<impl Iterator<Item = (String, SourceCounts)>> {
+    /// Returns the counts of each source in the splits of this process. `field`: the field that names the
+    /// source. `removals`: the documents that would be removed.
+    fn counts(&self, field: &str, removals: &RemovedDocs) -> Result<BTreeMap<String, SourceCounts>> {
         let reading = Reading { id: Some(field.to_owned()), ..self.reading.clone() };
-        let counts = splits::each_split(
-            self.plan,
-            &Group::alone(self.workers),
-            (self.progress, Stage::Resolve),
-            |at, number, split| {
-                let mut sources = BTreeMap::<String, SourceCounts>::new();
-                if !split.format.has_fields() {
-                    return Ok(sources);
-                }
-                // This reading asks for another field, so it may accept records that the run has rejected.
-                let mut rejects = self.outputs.open_rejects(number)?;
-                let mut reader = SplitReader::new(number, split, &reading, at);
-                while let Some(batch) = reader.next()? {
-                    for doc in batch.docs() {
-                        if rejects.pass(doc.doc)? {
-                            continue;
-                        }
-                        if !sources.contains_key(doc.id) {
-                            sources.insert(doc.id.to_owned(), SourceCounts::default());
-                        }
-                        let Some(source) = sources.get_mut(doc.id) else { continue };
-                        source.docs += 1;
-                        source.removed += u64::from(removed.binary_search(&doc.doc).is_ok());
+        let sources = Mutex::new(BTreeMap::<String, SourceCounts>::new());
+        splits::each_split(self.plan, self.group, (self.progress, Stage::Resolve), |at, number, split| {
+            if !split.format.has_fields() {
+                return Ok(());
+            }
+            // This reading asks for another field, so it may accept records that the run has rejected.
+            let mut rejects = self.outputs.open_rejects(number)?;
+            let mut removals = removals.of_split(number)?;
+            let mut reader = SplitReader::new(number, split, &reading, at);
+            while let Some(batch) = reader.next()? {
+                let mut sources = sources.lock();
+                for doc in batch.docs() {
+                    if rejects.pass(doc.doc)? {
+                        continue;
                     }
+                    if !sources.contains_key(doc.id) {
+                        sources.insert(doc.id.to_owned(), SourceCounts::default());
+                    }
+                    let Some(source) = sources.get_mut(doc.id) else { continue };
+                    source.docs += 1;
+                    source.removed += u64::from(removals.pass(doc.doc)?.is_some());
                 }
-                Ok(sources)
-            },
-        )?;
-        Ok(counts.into_iter().flatten())
+            }
+            Ok(())
+        })?;
+        Ok(sources.into_inner())
     }
 }

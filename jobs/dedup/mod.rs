@@ -5,13 +5,14 @@
 //! `rethreshold`, `explain`, `tune`, `why`, `show` and `eval` use parts of it.
 
 pub(crate) mod corpus_counts;
+pub(crate) mod decide;
 pub(crate) mod finished;
 pub(crate) mod guards;
 pub(crate) mod memory;
 pub(crate) mod options;
-pub(crate) mod resolve;
 pub(crate) mod run;
 pub(crate) mod search;
+pub(crate) mod tally;
 pub(crate) mod verdicts;
 pub(crate) mod write;
 
@@ -26,6 +27,7 @@ use operators::text::features::Lexicon;
 use operators::{SpillBudget, hash};
 use serde_json::Value;
 
+use self::decide::{Decided, Decider};
 use self::guards::Guards;
 use self::memory::MemoryOptions;
 use self::options::DedupOptions;
@@ -133,7 +135,7 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
 /// Finds the pairs of the corpus and writes the output.
 fn search_and_write(
     run: &DedupRun,
-    folder: &OutputFolder,
+    folder: &Arc<OutputFolder>,
     lexicon: &Lexicon,
     statistics: Option<Statistics>,
     spill: SpillBudget,
@@ -153,6 +155,7 @@ fn search_and_write(
         corpus_counts::write(folder, &run.options.method, lexicon, &statistics)?;
     }
     let outputs = folder.map_outputs().of_input(run.plan.text_bytes);
+    let decider = Decider::new(folder, run.options, &spill);
     let search = CorpusSearch {
         plan: Arc::clone(&run.plan),
         reading: run.reading.clone(),
@@ -164,8 +167,8 @@ fn search_and_write(
         spill,
     };
     let method = run.options.method.method(lexicon, &statistics, run.options.threshold())?;
-    let found = search.run(method)?;
-    run.write(folder, found)
+    let (found, decided) = search.run(method, move |worker, clusters| decider.decide(worker, clusters))?;
+    run.write(folder, found, Decided::join(decided))
 }
 
 /// Returns the key by which process 0 recognises the work of a killed run that this run may resume. The key

@@ -12,9 +12,12 @@ use datasets::Reading;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::guards::Guards;
+use super::decide::Decided;
+use super::guards::{Guards, SourceReading};
 use super::options::DedupOptions;
 use super::search::SearchResult;
+use super::tally::Tally;
+use super::verdicts::Verdicts;
 use super::write::write;
 use crate::Common;
 use crate::cli::exit::WrongUse;
@@ -22,20 +25,21 @@ use crate::cli::report_file::ReportFile;
 use crate::cli::terminal::say;
 use crate::corpus::plan::Plan;
 use crate::output::summary::{Counters, Summary};
+use crate::output::tables::write_no_clusters;
 use crate::output::{FileList, JobManifest, Key, OutputFolder, Written};
 use crate::progress::usage::ResourceUsage;
 use crate::progress::{Progress, Stage, StageRow, StageTable, StageTotals, merge, seconds, watch};
 
 /// A run that writes an output of `dedup`, as one process of the job sees it.
 ///
-/// Process 0 decides and commits; all processes write. Example with two processes:
+/// Process 0 checks and commits; all processes decide and write. Example with two processes:
 ///
 /// ```text
 /// call     process 0                                    process 1
 /// run      shows progress                               shows progress
 /// claim    takes the lock of the output                 opens the claimed output
-/// (the caller finds the pairs, by a search or in an earlier output)
-/// write    joins the results, decides, writes, commits  sends its result, gets verdicts, writes
+/// (the caller finds the pairs, by a search or in an earlier output, and decides)
+/// write    adds the counts up, checks, writes, commits  sends its counts, writes
 /// run      prints the counters                          ends
 /// ```
 pub(crate) struct DedupRun<'a> {
@@ -102,7 +106,7 @@ pub(crate) struct Outcome {
 
 /// Part of the text of `_SUCCESS` that is read back when the commit of an earlier run is finished.
 #[derive(Deserialize)]
-struct Decided {
+struct EarlierDecision {
     counters: Counters,
 }
 
@@ -113,7 +117,7 @@ impl DedupRun<'_> {
     ///
     /// # Errors
     /// When the file of the summary cannot be written or is an input; those of [`watch`].
-    pub fn run(&self, work: impl FnOnce(&OutputFolder) -> Result<Outcome>) -> Result<u8> {
+    pub fn run(&self, work: impl FnOnce(&Arc<OutputFolder>) -> Result<Outcome>) -> Result<u8> {
         if let Some(file) = self.summary_json.filter(|file| self.plan.file_below("", file).is_some()) {
             bail!(WrongUse(format!("the summary would replace the input \"{file}\"")));
         }
@@ -125,7 +129,7 @@ impl DedupRun<'_> {
         let (options, process) = (&self.common.progress, self.group.index());
         let watched = self.plan.watched(options, self.job, self.output, &self.configuration, process)?;
         let Outcome { summary, others, rejected } = watch(options, &watched, &self.progress, || {
-            let Some(folder) = self.claim()? else { return Ok(Outcome::default()) };
+            let Some(folder) = self.claim()?.map(Arc::new) else { return Ok(Outcome::default()) };
             // An earlier run whose commit was decided under the same guards leaves nothing else to do.
             let outcome = match folder.decided.as_ref().filter(|_| !folder.rehearsal) {
                 Some(job) => self.finish_decided(&folder, job),
@@ -171,17 +175,39 @@ impl DedupRun<'_> {
         }
     }
 
-    /// Decides from the results of all processes which documents stay, then writes and commits the output.
-    /// `found`: result of the search at this process.
-    pub fn write(&self, folder: &OutputFolder, found: SearchResult) -> Result<Outcome> {
+    /// Checks what all processes have found and decided, then writes and commits the output. `found`, `decided`:
+    /// results of this process.
+    pub fn write(&self, folder: &OutputFolder, found: SearchResult, decided: Decided) -> Result<Outcome> {
         let group = self.group.as_ref();
-        let mut decided = None;
-        let verdicts = group.reduce_scatter(found, |found| -> Result<_> {
-            let found = self.check(SearchResult::join(found))?;
-            let (summary, verdicts) = self.decide(found, folder)?;
-            decided = Some(summary);
-            Ok(verdicts.parts(group))
+        let searched = seconds(self.start.elapsed());
+        let mut joined = None;
+        let keeps_none = group.all_reduce((found, decided.tally), |all| -> Result<_> {
+            let (found, tallies): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+            let (found, tally) = (self.check(SearchResult::join(found))?, Tally::join(tallies));
+            self.guards.check(found.docs, &tally)?;
+            let docs = found.docs;
+            joined = Some((found, tally));
+            Ok(docs == 0)
         })?;
+        let outputs = folder.map_outputs();
+        let input = SourceReading {
+            plan: &self.plan,
+            reading: &self.reading,
+            outputs: &outputs,
+            group,
+            progress: &self.progress,
+        };
+        let known = joined.as_ref().map(|(found, tally)| (found.docs, tally.to_remove()));
+        self.guards.check_sources(known, &decided.removals, &input)?;
+        let mut summary = None;
+        if let Some((found, tally)) = joined {
+            found.rejects.write(folder, 0, &outputs, &self.plan, &self.reading)?;
+            if tally.pairs == 0 {
+                write_no_clusters(folder)?;
+            }
+            summary = Some(tally.summary(&self.plan, self.configuration.clone(), &found, searched));
+        }
+        let verdicts = Verdicts { removals: decided.removals, keeps_none };
         if folder.rehearsal {
             // The guards have passed, and the earlier run, which decided the same, has written the files.
             return folder
@@ -189,11 +215,15 @@ impl DedupRun<'_> {
                 .as_ref()
                 .map_or(Ok(Outcome::default()), |job| self.finish_decided(folder, job));
         }
-        let (written, files) = write(&self.plan, &self.reading, &verdicts, folder, group, &self.progress)?;
+        let (written, mut files) =
+            write(&self.plan, &self.reading, &verdicts, folder, group, &self.progress)?;
+        if group.index() > 0 {
+            files.add(folder.files_of_no_split())?;
+        }
         let spilled_bytes = self.progress.spilled_bytes.load(Ordering::Relaxed);
         let process = ResourceUsage { spilled_bytes, ..ResourceUsage::measure() };
         let done = Done { written, files, process, stages: self.progress.totals() };
-        let (mut summary, mut others) = (None, Vec::new());
+        let (decided, mut summary, mut others) = (summary, None, Vec::new());
         let rejected = group.all_reduce(done, |all| -> Result<_> {
             others.extend(all[1..].iter().flat_map(|done| done.stages.clone()));
             let done = Done::join(all)?;
@@ -225,7 +255,7 @@ impl DedupRun<'_> {
     /// Prints the counters of an earlier run, whose decision is now committed.
     fn say_decided(&self, success: &str) -> Result<Outcome> {
         self.write_summary(success);
-        let Decided { counters } = serde_json::from_str(success)?;
+        let EarlierDecision { counters } = serde_json::from_str(success)?;
         if !self.common.progress.quiet {
             let Counters { records_read, kept, removed, rejected, .. } = counters;
             say(format_args!(

@@ -1,109 +1,174 @@
 //! The verdicts of a run: what happens to each record, for the process that writes it.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use anyhow::{Error, Result};
-use cluster::Group;
 use datasets::{Fate, Removal};
-use operators::{DocId, Member, Removed};
+use operators::flow::{ClusterBatch, SortedValues};
+use operators::{DocId, Member, Reason, Removed, SpillBudget, ValueFile};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::corpus::doc_ids::DocIds;
-use crate::corpus::splits;
 use crate::output::split_rejects::SplitRejects;
 use crate::output::tables::{reason, similarity};
 
-/// Removed documents of the splits of a process, with the names that are written for them.
+/// Removed documents of the splits of a worker or of a process, each with the names that are written for it.
 ///
-/// Memory: 32 bytes for each removed document, and the names.
-#[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct Verdicts {
-    /// Removed documents, sorted by position.
-    pub removed: Vec<Member>,
-    pub names: DocIds,
+/// Memory: for each removed document the three names and some 10 bytes. With a budget they are on disk instead.
+#[derive(Default)]
+pub(crate) struct RemovedDocs {
+    by_split: BTreeMap<u32, EncodedRemovals>,
+}
+
+/// RemovedDocs of a split, encoded one after the other in the order of the corpus.
+enum EncodedRemovals {
+    InMemory(Vec<u8>),
+    /// RemovedDocs at this offset of a file.
+    Spilled(Arc<ValueFile>, u64),
+}
+
+/// A removal as it travels and is held.
+#[derive(Deserialize, Serialize)]
+struct StoredRemoval<'a> {
+    /// Ordinal of the document in its split.
+    record: u64,
+    id: &'a str,
+    duplicate_of: &'a str,
+    /// Name of the cluster, if that is not the document before.
+    cluster: Option<&'a str>,
+    tie: Reason,
     /// Whether the similarity of each pair is known.
-    pub measured: bool,
+    measured: bool,
+}
+
+impl RemovedDocs {
+    /// Encodes the removal of a member of a cluster. `measured`: whether the similarity of each pair is known.
+    pub fn encode(
+        batch: &ClusterBatch,
+        member: &Member,
+        Removed { duplicate_of, tie }: Removed,
+        measured: bool,
+        to: &mut Vec<u8>,
+    ) -> Result<()> {
+        let removal = StoredRemoval {
+            record: member.doc.record(),
+            id: batch.id(member.doc),
+            duplicate_of: batch.id(duplicate_of),
+            cluster: Some(batch.id(member.cluster)).filter(|_| member.cluster != duplicate_of),
+            tie,
+            measured,
+        };
+        postcard::to_io(&removal, to)?;
+        Ok(())
+    }
+
+    /// Collects the encoded removals of a worker.
+    pub fn collect(mut values: SortedValues, spill: &SpillBudget) -> Result<Self> {
+        let mut file = spill.budget().map(|_| ValueFile::new(spill)).transpose()?;
+        let (mut in_memory, mut offsets) = (BTreeMap::new(), BTreeMap::new());
+        while let Some((doc, _)) = values.peek()? {
+            let (split, mut encoded) = (doc.split(), Vec::new());
+            while values.peek()?.is_some_and(|(doc, _)| doc.split() == split) {
+                values.next_value()?.iter().for_each(|(_, value)| encoded.extend_from_slice(value));
+            }
+            match &mut file {
+                Some(file) => _ = offsets.insert(split, file.append(&encoded)?),
+                None => _ = in_memory.insert(split, EncodedRemovals::InMemory(encoded)),
+            }
+        }
+        if let Some(file) = file.map(Arc::new) {
+            let spilled = |(split, offset)| (split, EncodedRemovals::Spilled(Arc::clone(&file), offset));
+            in_memory.extend(offsets.into_iter().map(spilled));
+        }
+        Ok(RemovedDocs { by_split: in_memory })
+    }
+
+    /// Joins the removals of several workers, no two of which have the same split.
+    pub fn join(parts: Vec<RemovedDocs>) -> Self {
+        RemovedDocs { by_split: parts.into_iter().flat_map(|part| part.by_split).collect() }
+    }
+
+    /// Returns the removals of one split, to be asked from the first record to the last.
+    pub fn of_split(&self, split: u32) -> Result<SplitRemovals<'_>> {
+        let encoded = match self.by_split.get(&split) {
+            None => Cow::default(),
+            Some(EncodedRemovals::InMemory(encoded)) => Cow::Borrowed(encoded.as_slice()),
+            Some(EncodedRemovals::Spilled(file, offset)) => Cow::Owned(file.read(*offset)?),
+        };
+        Ok(SplitRemovals { encoded, passed: 0 })
+    }
+}
+
+/// RemovedDocs of one split.
+pub(crate) struct SplitRemovals<'a> {
+    encoded: Cow<'a, [u8]>,
+    /// Number of bytes of the removals that are passed.
+    passed: usize,
+}
+
+impl SplitRemovals<'_> {
+    /// Returns the removal of the next record, `doc`, if it is removed, and passes it. Records may be left out.
+    pub fn pass(&mut self, doc: DocId) -> Result<Option<Removal>> {
+        while self.passed < self.encoded.len() {
+            let (removal, rest) = postcard::take_from_bytes::<StoredRemoval>(&self.encoded[self.passed..])?;
+            if removal.record > doc.record() {
+                break;
+            }
+            self.passed = self.encoded.len() - rest.len();
+            if removal.record == doc.record() {
+                return Ok(Some(Removal {
+                    id: removal.id.to_owned(),
+                    duplicate_of: removal.duplicate_of.to_owned(),
+                    similarity: similarity(removal.tie, removal.measured),
+                    cluster: removal.cluster.unwrap_or(removal.duplicate_of).to_owned(),
+                    reason: reason(removal.tie).into(),
+                }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Verdicts about the splits of a process.
+pub(crate) struct Verdicts {
+    pub removals: RemovedDocs,
     /// Whether no record of the corpus is kept.
     pub keeps_none: bool,
 }
 
 impl Verdicts {
-    /// Divides the removed documents among the processes, each of which gets those of its splits. Process 0
-    /// gets all names, and nothing of it is copied; the others get the names that they write.
-    pub fn parts(mut self, group: &Group) -> Vec<Verdicts> {
-        let process = |doc: DocId| splits::process_of(doc.split(), group);
-        self.removed.sort_unstable_by_key(|member| (process(member.doc), member.doc));
-        let mut parts = Vec::new();
-        for index in (1..group.processes()).rev() {
-            let first = self.removed.partition_point(|member| process(member.doc) < index);
-            let removed = self.removed.split_off(first);
-            let mut docs: Vec<DocId> = removed.iter().flat_map(named).collect();
-            docs.sort_unstable();
-            docs.dedup();
-            let (names, measured, keeps_none) = (self.names.of(&docs), self.measured, self.keeps_none);
-            parts.push(Verdicts { removed, names, measured, keeps_none });
-        }
-        self.removed.shrink_to_fit();
-        parts.push(self);
-        parts.reverse();
-        parts
-    }
-
     /// Returns the verdicts of one split with its rejected records.
-    pub fn of_split(&self, split: u32, rejected: SplitRejects) -> SplitVerdicts<'_> {
-        let removed = |split| self.removed.partition_point(|member| member.doc.split() < split);
-        let removed = &self.removed[removed(split)..removed(split + 1)];
-        SplitVerdicts { removed, rejected, failed: None, is_first: split == 0, verdicts: self }
+    pub fn of_split(&self, split: u32, rejected: SplitRejects) -> Result<SplitVerdicts<'_>> {
+        let (removals, stands_for_all) = (self.removals.of_split(split)?, split == 0 && self.keeps_none);
+        Ok(SplitVerdicts { removals, rejected, failed: None, stands_for_all })
     }
-
-    /// Returns the row of `removed/` for a removed document.
-    fn removal(&self, member: &Member, removed: Removed) -> Removal {
-        let name = |doc| self.names.id(doc).to_owned();
-        Removal {
-            id: name(member.doc),
-            duplicate_of: name(removed.duplicate_of),
-            similarity: similarity(removed.tie, self.measured),
-            cluster: name(member.cluster),
-            reason: reason(removed.tie).into(),
-        }
-    }
-}
-
-/// Returns the documents that are named in a removal.
-fn named(member: &Member) -> impl Iterator<Item = DocId> {
-    let of = member.removed.map(|removed| removed.duplicate_of);
-    [member.doc, member.cluster].into_iter().chain(of)
 }
 
 /// Verdicts of the records of one split, to be asked from the first record to the last.
 pub(crate) struct SplitVerdicts<'a> {
-    removed: &'a [Member],
+    removals: SplitRemovals<'a>,
     rejected: SplitRejects,
-    /// Error after which the rejected records are unknown.
+    /// Error after which the verdicts are unknown.
     failed: Option<Error>,
-    is_first: bool,
-    verdicts: &'a Verdicts,
+    stands_for_all: bool,
 }
 
 impl SplitVerdicts<'_> {
     /// Returns a hash of everything that is written because of these verdicts.
     pub fn hash(&self) -> u64 {
         let mut hash = Xxh3::new();
-        self.verdicts.measured.hash(&mut hash);
-        for member in self.removed {
-            let tie = member.removed.map(|removed| removed.tie);
-            (member.doc, tie).hash(&mut hash);
-            named(member).for_each(|doc| self.verdicts.names.id(doc).hash(&mut hash));
-        }
+        self.removals.encoded.hash(&mut hash);
         self.rejected.hash().hash(&mut hash);
-        self.stands_for_all().hash(&mut hash);
+        self.stands_for_all.hash(&mut hash);
         hash.finish()
     }
 
     /// Whether nothing is kept, and this is the split that puts an empty part into `kept/`.
     pub fn stands_for_all(&self) -> bool {
-        self.is_first && self.verdicts.keeps_none
+        self.stands_for_all
     }
 
     /// Returns the verdict of the next record, `doc`.
@@ -111,20 +176,19 @@ impl SplitVerdicts<'_> {
         if self.next_rejected(doc) {
             return Fate::Rejected;
         }
-        let Some((member, rest)) = self.removed.split_first().filter(|(member, _)| member.doc == doc) else {
-            return Fate::Kept;
-        };
-        self.removed = rest;
-        member.removed.map_or(Fate::Kept, |removed| Fate::Removed(self.verdicts.removal(member, removed)))
+        let removal = self.removals.pass(doc);
+        self.known(removal).flatten().map_or(Fate::Kept, Fate::Removed)
     }
 
     /// Whether the next record, `doc`, is rejected.
     pub fn next_rejected(&mut self, doc: DocId) -> bool {
-        let found = self.rejected.pass(doc);
-        found.unwrap_or_else(|error| {
-            self.failed = self.failed.take().or(Some(error));
-            false
-        })
+        let rejected = self.rejected.pass(doc);
+        self.known(rejected).unwrap_or(false)
+    }
+
+    /// Returns a result, and keeps the first error for [`SplitVerdicts::check`].
+    fn known<T>(&mut self, result: Result<T>) -> Option<T> {
+        result.map_err(|error| self.failed = self.failed.take().or(Some(error))).ok()
     }
 
     /// Returns an error if the verdicts so far cannot be relied on.
@@ -135,8 +199,6 @@ impl SplitVerdicts<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use cluster::Local;
     use operators::{Reason, Reject};
 
@@ -147,13 +209,12 @@ mod tests {
 
     /// Returns the verdicts of a split of which document 7 is removed in favour of `duplicate_of`.
     fn verdicts(duplicate_of: &str, tie: Reason, measured: bool) -> Verdicts {
-        let mut names = DocIds::default();
-        for (doc, id) in [(DocId(1), "first"), (DocId(2), duplicate_of), (REMOVED, "it")] {
-            names.add(doc, id, 1);
-        }
-        let removed = Some(Removed { duplicate_of: DocId(2), tie });
-        let removed = vec![Member { cluster: DocId(1), doc: REMOVED, removed }];
-        Verdicts { removed, names, measured, keeps_none: false }
+        let cluster = Some("first").filter(|&first| first != duplicate_of);
+        let removal =
+            StoredRemoval { record: REMOVED.record(), id: "it", duplicate_of, cluster, tie, measured };
+        let encoded = EncodedRemovals::InMemory(postcard::to_stdvec(&removal).unwrap());
+        let by_split = BTreeMap::from([(0, encoded)]);
+        Verdicts { removals: RemovedDocs { by_split }, keeps_none: false }
     }
 
     /// Makes a map output with rejects at these positions, and reads them back.
@@ -172,7 +233,7 @@ mod tests {
     #[test]
     fn a_removal_says_the_names_of_its_documents() {
         let verdicts = verdicts("best", Reason::Similar(None), false);
-        let mut of_split = verdicts.of_split(0, rejects(&[8]));
+        let mut of_split = verdicts.of_split(0, rejects(&[8])).unwrap();
         let removal = Removal {
             id: "it".to_owned(),
             duplicate_of: "best".to_owned(),
@@ -182,12 +243,13 @@ mod tests {
         };
         let next: Vec<Fate> = (6..10).map(|doc| of_split.next(DocId(doc))).collect();
         assert_eq!(next, [Fate::Kept, Fate::Removed(removal), Fate::Rejected, Fate::Kept]);
-        assert_eq!(verdicts.of_split(1, rejects(&[])).next(DocId::new(1, 7)), Fate::Kept);
+        assert_eq!(verdicts.of_split(1, rejects(&[])).unwrap().next(DocId::new(1, 7)), Fate::Kept);
     }
 
     #[test]
     fn all_that_is_written_is_in_the_hash() {
-        let hash_of = |verdicts: Verdicts, rejected: &[u64]| verdicts.of_split(0, rejects(rejected)).hash();
+        let hash_of =
+            |verdicts: Verdicts, rejected: &[u64]| verdicts.of_split(0, rejects(rejected)).unwrap().hash();
         let hash = |verdicts: Verdicts| hash_of(verdicts, &[8]);
         let usual = hash(verdicts("best", Reason::Identical, false));
         assert_eq!(usual, hash(verdicts("best", Reason::Identical, false)));

@@ -5,7 +5,6 @@ use std::fmt;
 
 use cluster::InputFile;
 use operators::search::PassLoad;
-use operators::{Member, Reason};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -66,7 +65,7 @@ pub(crate) struct BlockSkew {
 }
 
 /// Pair of documents, for people to look at.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct SamplePair {
     pub a: String,
     pub b: String,
@@ -89,13 +88,6 @@ pub(crate) fn skew(loads: &[Vec<PassLoad>]) -> Vec<BlockSkew> {
         }
     };
     (0..blocks).map(block).collect()
-}
-
-/// Returns the number of things of each kind.
-pub(crate) fn histogram<K: Ord>(kinds: impl Iterator<Item = K>) -> BTreeMap<K, u64> {
-    let mut counts = BTreeMap::new();
-    kinds.for_each(|kind| *counts.entry(kind).or_default() += 1);
-    counts
 }
 
 /// Counters of a run.
@@ -126,22 +118,6 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Counts clusters and removals; returns the number of clusters of each size.
-    pub fn count_clusters(&mut self, members: &[Member]) -> BTreeMap<u64, u64> {
-        let clusters = members.chunk_by(|a, b| a.cluster == b.cluster);
-        let sizes = histogram(clusters.map(|cluster| cluster.len() as u64));
-        for removed in members.iter().filter_map(|member| member.removed) {
-            *match removed.tie {
-                Reason::Identical => &mut self.removed_identical,
-                Reason::Similar(_) => &mut self.removed_similar,
-                Reason::Chain => &mut self.removed_chain,
-            } += 1;
-        }
-        self.clusters = sizes.values().sum();
-        self.largest_cluster = sizes.keys().next_back().copied().unwrap_or(0);
-        sizes
-    }
-
     /// Returns the number of documents to be removed, once they are counted.
     pub fn to_remove(&self) -> u64 {
         self.removed_identical + self.removed_similar + self.removed_chain

@@ -6,19 +6,19 @@ use anyhow::Result;
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use datasets::PartOutput;
 use operators::classify::Measure;
-use operators::{DocId, Matches, Member, Pair, Reason, Similarity};
+use operators::flow::ClusterBatch;
+use operators::{DocId, Member, Pair, Reason, Similarity};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use serde::{Deserialize, Serialize};
 
 use super::OutputFolder;
-use crate::corpus::doc_ids::DocIds;
 
-/// Number of rows of a part.
-const PART_ROWS: usize = 1 << 20;
 /// Number of rows that are held at once.
 const BATCH_ROWS: usize = 1 << 13;
+/// Number of rows of a row group, which is held until it is written.
+const GROUP_ROWS: usize = 1 << 17;
 
 /// The pairs that are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize, Serialize)]
@@ -30,94 +30,143 @@ pub(crate) enum PairsOf {
     All,
 }
 
-/// Writes `pairs/`, identical documents first; returns the number of rows. `matches`: copies are sorted by
-/// their first document. `measured`: whether the similarity of each pair is known.
-pub(crate) fn write_pairs<'a>(
-    folder: &OutputFolder,
-    matches: &Matches,
+/// The table `pairs/` as one worker writes it: the pairs of each cluster, identical documents first.
+pub(crate) struct PairTable<'a> {
+    table: OutputTable<'a>,
     of: PairsOf,
-    measured: bool,
-    distance: impl Fn(&Pair) -> Option<u32>,
-    name: impl Fn(DocId) -> &'a str,
-) -> Result<u64> {
-    let mut table = TableWriter::new(folder, "pairs", |rows: &[WrittenPair]| {
-        let similarity = rows.iter().map(|row| row.similarity.map(Similarity::as_f64));
-        let identical = rows.iter().map(|row| Some(row.identical));
-        vec![
-            ("a", strings(rows.iter().map(|row| Some(row.a))), false),
-            ("b", strings(rows.iter().map(|row| Some(row.b))), false),
-            ("hamming", Arc::new(UInt32Array::from_iter(rows.iter().map(|row| row.hamming))), true),
-            ("similarity", Arc::new(Float64Array::from_iter(similarity)), true),
-            ("identical", Arc::new(BooleanArray::from_iter(identical)), false),
-            ("a_place", places(rows.iter().map(|row| row.places.0)), false),
-            ("b_place", places(rows.iter().map(|row| row.places.1)), false),
-        ]
-    });
-    let same = measured.then_some(Similarity::ONE);
-    let mut row = |pair: Pair, similarity: Option<Similarity>, identical: bool| {
-        let (a, b) = (name(pair.low), name(pair.high));
-        let places = (pair.low, pair.high);
-        table.push(WrittenPair { a, b, hamming: distance(&pair), similarity, identical, places })
-    };
-    let copies = &matches.copies;
-    let class = |first: DocId| {
-        let start = copies.partition_point(|copy| copy.1 < first);
-        let end = copies.partition_point(|copy| copy.1 <= first);
-        std::iter::once(first).chain(copies[start..end].iter().map(|copy| copy.0))
-    };
-    for identical in copies.chunk_by(|a, b| a.1 == b.1) {
-        let members: Vec<DocId> = class(identical[0].1).collect();
-        let ones = if of == PairsOf::All { members.len() } else { 1 };
-        for (i, &one) in members[..ones].iter().enumerate() {
-            for &other in &members[i + 1..] {
-                row(Pair::new(one, other, 0), same, true)?;
-            }
-        }
-    }
-    for &(pair, similarity) in &matches.pairs {
-        if of == PairsOf::Firsts {
-            row(pair, similarity, false)?;
-            continue;
-        }
-        for low in class(pair.low) {
-            for high in class(pair.high) {
-                row(Pair::new(low, high, pair.distance), similarity, false)?;
-            }
-        }
-    }
-    table.finish()
 }
 
-/// Writes `clusters/`. `measured`: whether the similarity of each pair is known.
-pub(crate) fn write_clusters(
-    folder: &OutputFolder,
-    members: &[Member],
-    names: &DocIds,
-    measured: bool,
-) -> Result<()> {
-    let columns = |rows: &[&Member]| {
-        let removals = || rows.iter().map(|row| row.removed);
-        let kept = removals().map(|removed| Some(removed.is_none()));
-        let similarity = removals().map(|removed| similarity(removed?.tie, measured));
-        let characters = rows.iter().map(|row| names.chars(row.doc));
-        let name = |doc: fn(&Member) -> Option<DocId>| {
-            strings(rows.iter().map(move |row| doc(row).map(|doc| names.id(doc))))
+impl<'a> PairTable<'a> {
+    pub fn new(folder: &'a OutputFolder, of: PairsOf) -> Self {
+        PairTable { table: OutputTable::new(folder, "pairs"), of }
+    }
+
+    /// Writes the pairs of some clusters, and calls `each` with every row. `distance`: the distance of a pair,
+    /// if the method has one. `measured`: whether the similarity of each pair is known.
+    pub fn write(
+        &mut self,
+        batch: &ClusterBatch,
+        measured: bool,
+        distance: impl Fn(&Pair) -> Option<u32>,
+        mut each: impl FnMut(&WrittenPair),
+    ) -> Result<()> {
+        let mut rows = self.table.rows(batch.split(), pair_columns);
+        let same = measured.then_some(Similarity::ONE);
+        let mut row = |pair: Pair, similarity: Option<Similarity>, identical: bool| {
+            let (a, b) = (batch.id(pair.low), batch.id(pair.high));
+            let places = (pair.low, pair.high);
+            let row = WrittenPair { a, b, hamming: distance(&pair), similarity, identical, places };
+            each(&row);
+            rows.push(row)
         };
-        vec![
-            ("id", name(|member| Some(member.doc)), false),
-            ("cluster", name(|member| Some(member.cluster)), false),
-            ("kept", Arc::new(BooleanArray::from_iter(kept)), false),
-            ("duplicate_of", name(|member| Some(member.removed?.duplicate_of)), true),
-            ("similarity", Arc::new(Float64Array::from_iter(similarity)), true),
-            ("reason", strings(removals().map(|removed| Some(reason(removed?.tie)))), true),
-            ("characters", Arc::new(UInt64Array::from_iter_values(characters)), false),
-            ("place", places(rows.iter().map(|row| row.doc)), false),
-        ]
-    };
-    let mut table = TableWriter::new(folder, "clusters", columns);
-    members.iter().try_for_each(|member| table.push(member))?;
-    table.finish()?;
-    Ok(())
+        for (copies, pairs) in batch.clusters() {
+            let class = |first: DocId| {
+                let start = copies.partition_point(|copy| copy.1 < first);
+                let end = copies.partition_point(|copy| copy.1 <= first);
+                std::iter::once(first).chain(copies[start..end].iter().map(|copy| copy.0))
+            };
+            for identical in copies.chunk_by(|a, b| a.1 == b.1) {
+                let members: Vec<DocId> = class(identical[0].1).collect();
+                let ones = if self.of == PairsOf::All { members.len() } else { 1 };
+                for (i, &one) in members[..ones].iter().enumerate() {
+                    for &other in &members[i + 1..] {
+                        row(Pair::new(one, other, 0), same, true)?;
+                    }
+                }
+            }
+            for &(pair, similarity) in pairs {
+                if self.of == PairsOf::Firsts {
+                    row(pair, similarity, false)?;
+                    continue;
+                }
+                for low in class(pair.low) {
+                    for high in class(pair.high) {
+                        row(Pair::new(low, high, pair.distance), similarity, false)?;
+                    }
+                }
+            }
+        }
+        rows.finish()
+    }
+
+    /// Ends the table. Returns the number of rows.
+    pub fn finish(self) -> Result<u64> {
+        self.table.finish()
+    }
+}
+
+/// Row of `pairs/`, as it is written.
+pub(crate) struct WrittenPair<'a> {
+    pub a: &'a str,
+    pub b: &'a str,
+    pub hamming: Option<u32>,
+    pub similarity: Option<Similarity>,
+    pub identical: bool,
+    pub places: (DocId, DocId),
+}
+
+fn pair_columns(rows: &[WrittenPair]) -> Vec<TableColumn> {
+    let similarity = rows.iter().map(|row| row.similarity.map(Similarity::as_f64));
+    let identical = rows.iter().map(|row| Some(row.identical));
+    vec![
+        ("a", strings(rows.iter().map(|row| Some(row.a))), false),
+        ("b", strings(rows.iter().map(|row| Some(row.b))), false),
+        ("hamming", Arc::new(UInt32Array::from_iter(rows.iter().map(|row| row.hamming))), true),
+        ("similarity", Arc::new(Float64Array::from_iter(similarity)), true),
+        ("identical", Arc::new(BooleanArray::from_iter(identical)), false),
+        ("a_place", places(rows.iter().map(|row| row.places.0)), false),
+        ("b_place", places(rows.iter().map(|row| row.places.1)), false),
+    ]
+}
+
+/// The table `clusters/` as one worker writes it.
+pub(crate) struct ClusterTable<'a>(OutputTable<'a>);
+
+impl<'a> ClusterTable<'a> {
+    pub fn new(folder: &'a OutputFolder) -> Self {
+        ClusterTable(OutputTable::new(folder, "clusters"))
+    }
+
+    /// Writes the members of some clusters. `measured`: whether the similarity of each pair is known.
+    pub fn write(&mut self, batch: &ClusterBatch, members: &[Member], measured: bool) -> Result<()> {
+        let mut rows = self.0.rows(batch.split(), |rows: &[&Member]| {
+            let removals = || rows.iter().map(|row| row.removed);
+            let kept = removals().map(|removed| Some(removed.is_none()));
+            let similarity = removals().map(|removed| similarity(removed?.tie, measured));
+            let characters = rows.iter().map(|row| batch.chars(row.doc));
+            let name = |doc: fn(&Member) -> Option<DocId>| {
+                strings(rows.iter().map(move |row| doc(row).map(|doc| batch.id(doc))))
+            };
+            vec![
+                ("id", name(|member| Some(member.doc)), false),
+                ("cluster", name(|member| Some(member.cluster)), false),
+                ("kept", Arc::new(BooleanArray::from_iter(kept)), false),
+                ("duplicate_of", name(|member| Some(member.removed?.duplicate_of)), true),
+                ("similarity", Arc::new(Float64Array::from_iter(similarity)), true),
+                ("reason", strings(removals().map(|removed| Some(reason(removed?.tie)))), true),
+                ("characters", Arc::new(UInt64Array::from_iter_values(characters)), false),
+                ("place", places(rows.iter().map(|row| row.doc)), false),
+            ]
+        });
+        members.iter().try_for_each(|member| rows.push(member))?;
+        rows.finish()
+    }
+
+    /// Ends the table.
+    pub fn finish(self) -> Result<()> {
+        self.0.finish()?;
+        Ok(())
+    }
+}
+
+/// Writes `pairs/` and `clusters/` of an output without clusters: one part each, without rows.
+pub(crate) fn write_no_clusters(folder: &OutputFolder) -> Result<()> {
+    let none = ClusterBatch::default();
+    let (mut pairs, mut clusters) = (PairTable::new(folder, PairsOf::Firsts), ClusterTable::new(folder));
+    pairs.write(&none, false, |_| None, |_| ())?;
+    clusters.write(&none, &[], false)?;
+    pairs.finish()?;
+    clusters.finish()
 }
 
 /// Writes `labels/`; returns the number of rows.
@@ -125,7 +174,8 @@ pub(crate) fn write_labels<'a>(
     folder: &OutputFolder,
     mut rows: impl Iterator<Item = LabelRow<'a>>,
 ) -> Result<u64> {
-    let mut table = TableWriter::new(folder, "labels", |rows: &[LabelRow]| {
+    let mut table = OutputTable::new(folder, "labels");
+    let mut held = table.rows(0, |rows: &[LabelRow]| {
         let mut columns = vec![
             ("id", strings(rows.iter().map(|row| Some(row.id))), false),
             ("label", strings(rows.iter().map(|row| Some(row.label))), false),
@@ -135,18 +185,9 @@ pub(crate) fn write_labels<'a>(
         }
         columns
     });
-    rows.try_for_each(|row| table.push(row))?;
+    rows.try_for_each(|row| held.push(row))?;
+    held.finish()?;
     table.finish()
-}
-
-/// Row of `pairs/`, as it is written.
-struct WrittenPair<'a> {
-    a: &'a str,
-    b: &'a str,
-    hamming: Option<u32>,
-    similarity: Option<Similarity>,
-    identical: bool,
-    places: (DocId, DocId),
 }
 
 fn strings<'a>(values: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
@@ -168,61 +209,92 @@ pub(crate) struct LabelRow<'a> {
 /// Column of a table: its name, its values, and whether a value may be missing.
 type TableColumn = (&'static str, ArrayRef, bool);
 
-/// Table that is being written, in parts. A table without rows has one part without rows.
-struct TableWriter<'a, R, C> {
+/// OutputTable that is being written: one part for each split that has rows, named after the split.
+struct OutputTable<'a> {
     folder: &'a OutputFolder,
     name: &'static str,
-    /// Turns rows into columns.
-    columns: C,
-    rows: Vec<R>,
-    part: Option<ArrowWriter<Box<dyn PartOutput>>>,
-    part_rows: usize,
-    parts: usize,
-    total: u64,
+    part: Option<OutputTablePart>,
+    /// Number of rows of all parts.
+    rows: u64,
 }
 
-impl<'a, R, C: Fn(&[R]) -> Vec<TableColumn>> TableWriter<'a, R, C> {
-    fn new(folder: &'a OutputFolder, name: &'static str, columns: C) -> Self {
-        TableWriter { folder, name, columns, rows: Vec::new(), part: None, part_rows: 0, parts: 0, total: 0 }
+/// Part of a table, and its number of rows so far.
+struct OutputTablePart {
+    split: u32,
+    writer: ArrowWriter<Box<dyn PartOutput>>,
+    rows: u64,
+}
+
+impl<'a> OutputTable<'a> {
+    fn new(folder: &'a OutputFolder, name: &'static str) -> Self {
+        OutputTable { folder, name, part: None, rows: 0 }
     }
 
-    fn push(&mut self, row: R) -> Result<()> {
-        self.rows.push(row);
-        if self.rows.len() == BATCH_ROWS { self.flush() } else { Ok(()) }
+    /// Adds rows to the part of a split. `columns`: turns rows into columns.
+    fn rows<R, C: Fn(&[R]) -> Vec<TableColumn>>(
+        &mut self,
+        split: u32,
+        columns: C,
+    ) -> TableRows<'_, 'a, R, C> {
+        TableRows { table: self, split, columns, held: Vec::new() }
     }
 
-    fn flush(&mut self) -> Result<()> {
-        let batch = RecordBatch::try_from_iter_with_nullable((self.columns)(&self.rows))?;
-        let mut part = match self.part.take() {
+    fn write(&mut self, split: u32, batch: &RecordBatch) -> Result<()> {
+        if self.part.as_ref().is_some_and(|part| part.split != split) {
+            self.end_part()?;
+        }
+        let part = match &mut self.part {
             Some(part) => part,
-            None => {
-                let file = self.folder.file(&format!("{}/part-{:05}.parquet", self.name, self.parts))?;
-                self.parts += 1;
-                let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-                ArrowWriter::try_new(file, batch.schema(), Some(properties))?
+            none => {
+                let file = self.folder.file(&format!("{}/part-{split:05}.parquet", self.name))?;
+                let properties = WriterProperties::builder()
+                    .set_compression(Compression::SNAPPY)
+                    .set_max_row_group_row_count(Some(GROUP_ROWS))
+                    .build();
+                let writer = ArrowWriter::try_new(file, batch.schema(), Some(properties))?;
+                none.insert(OutputTablePart { split, writer, rows: 0 })
             }
         };
-        part.write(&batch)?;
-        self.total += self.rows.len() as u64;
-        self.part_rows += self.rows.len();
-        self.rows.clear();
-        if self.part_rows >= PART_ROWS {
-            let rows = std::mem::take(&mut self.part_rows);
-            part.into_inner()?.finish(rows as u64)?;
-        } else {
-            self.part = Some(part);
-        }
+        part.writer.write(batch)?;
+        part.rows += batch.num_rows() as u64;
         Ok(())
     }
 
+    fn end_part(&mut self) -> Result<()> {
+        let Some(OutputTablePart { writer, rows, .. }) = self.part.take() else { return Ok(()) };
+        self.rows += rows;
+        Ok(writer.into_inner()?.finish(rows)?)
+    }
+
+    /// Returns the number of rows.
     fn finish(mut self) -> Result<u64> {
-        if !self.rows.is_empty() || self.parts == 0 {
-            self.flush()?;
-        }
-        if let Some(part) = self.part {
-            part.into_inner()?.finish(self.part_rows as u64)?;
-        }
-        Ok(self.total)
+        self.end_part()?;
+        Ok(self.rows)
+    }
+}
+
+/// Rows on their way to a part of a table. A part is made even if there are none.
+struct TableRows<'t, 'a, R, C> {
+    table: &'t mut OutputTable<'a>,
+    split: u32,
+    columns: C,
+    held: Vec<R>,
+}
+
+impl<R, C: Fn(&[R]) -> Vec<TableColumn>> TableRows<'_, '_, R, C> {
+    fn push(&mut self, row: R) -> Result<()> {
+        self.held.push(row);
+        if self.held.len() == BATCH_ROWS { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let batch = RecordBatch::try_from_iter_with_nullable((self.columns)(&self.held))?;
+        self.held.clear();
+        self.table.write(self.split, &batch)
+    }
+
+    fn finish(mut self) -> Result<()> {
+        self.flush()
     }
 }
 

@@ -26,5 +26,5 @@ pub use method::curve::{Cost, Curve};
 pub use record::{Doc, DocBatch, DocId, Pair, Record, Reject, Row};
 pub use sets::feature_counts::{Counting, FeatureCounts};
 pub use sets::similarity::{Overlap, Similarity, jaccard, shared};
-pub use spill::{ExternalSort, GrowingFile, Sorted, SpillBudget, Spilled, Spool};
+pub use spill::{ExternalSort, GrowingFile, Sorted, SpillBudget, Spilled, Spool, ValueFile};
 pub use survivors::{Matches, Member, Reason, Removed, Resolve, survivors};

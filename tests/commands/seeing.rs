@@ -55,7 +55,7 @@ fn the_stages_add_up_to_the_counters() {
         assert_eq!(stages["map"]["bytes"], counter("text_bytes"), "{method}");
         assert_eq!(stages["write"]["bytes"], counter("input_bytes"), "{method}");
         assert_eq!(stages.contains_key("count"), method.contains("tfidf"));
-        assert_eq!((&stages["map"]["workers"], &stages["resolve"]["workers"]), (&2.into(), &1.into()));
+        assert_eq!((&stages["map"]["workers"], &stages["resolve"]["workers"]), (&2.into(), &2.into()));
 
         let table = run.stderr.split_once("\nStages\n    stage ").unwrap().1;
         assert!(table.lines().all(|line| line.len() <= 80), "{table}");

@@ -21,10 +21,10 @@ use crate::{Error, panics};
 
 /// The processes of a job, seen from one of them.
 ///
-/// All processes take the same steps: each calls `run`, `gather`, `broadcast`, `all_reduce` and
-/// `reduce_scatter` in the same order. When another process fails, `on_lost` ends this one. If `on_lost`
-/// returns, every call that waits for that process returns an error. A `Group` that is dropped without
-/// [`Group::leave`] counts as lost at the others.
+/// All processes take the same steps: each calls `run`, `gather`, `broadcast` and `all_reduce` in the same
+/// order. When another process fails, `on_lost` ends this one. If `on_lost` returns, every call that waits for
+/// that process returns an error. A `Group` that is dropped without [`Group::leave`] counts as lost at the
+/// others.
 ///
 /// For example, three processes that add up the numbers 5, 7 and 1 with `all_reduce(number, sum)`:
 ///
@@ -231,33 +231,6 @@ impl Group {
             self.send_all(encode(&merged)?.into());
         }
         Ok(merged)
-    }
-
-    /// Merges like [`Group::all_reduce`], but returns to each process its own part of the result (a
-    /// reduce-scatter). `merge` returns one part for each process, in their order. The part of process 0 is
-    /// not encoded.
-    ///
-    /// # Errors
-    /// Those of [`Group::all_reduce`].
-    pub fn reduce_scatter<T, U, E>(
-        &self,
-        mine: T,
-        merge: impl FnOnce(Vec<T>) -> Result<Vec<U>, E>,
-    ) -> Result<U, E>
-    where
-        T: Serialize + DeserializeOwned,
-        U: Serialize + DeserializeOwned,
-        E: From<Error>,
-    {
-        let Some(all) = self.bring(mine)? else { return Ok(self.receive()?) };
-        let mut parts = merge(all)?.into_iter();
-        let own = parts.next();
-        if let Some(Others { control, .. }) = &self.others {
-            for (to, part) in (1..self.processes()).zip(parts) {
-                control.send(to, encode(&part)?.into());
-            }
-        }
-        Ok(own.ok_or_else(nothing)?)
     }
 
     /// Gathers a value of every process at process 0, in their order. The others get `None`.

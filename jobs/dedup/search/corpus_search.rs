@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use cluster::Group;
 use datasets::{MissingField, Reading};
+use operators::SpillBudget;
 use operators::hash::Secret;
 use operators::method::zhou::copy_search::Comparisons;
 use operators::search::PassLoad;
-use operators::{Matches, SpillBudget};
 use serde::{Deserialize, Serialize};
 
-use crate::corpus::doc_ids::DocIds;
 use crate::corpus::plan::Plan;
 use crate::output::map_output::MapOutputs;
 use crate::output::rejects::Rejects;
@@ -35,9 +34,6 @@ pub(crate) struct CorpusSearch {
 /// Result of a search, of one worker, of one process or of all together.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct SearchResult {
-    pub matches: Matches,
-    /// Ids of the documents of the matches, and perhaps of others.
-    pub names: DocIds,
     pub rejects: Rejects,
     /// The first file without the fields that were asked for, and its split.
     pub without_field: Option<(u32, MissingField)>,
@@ -59,9 +55,6 @@ impl SearchResult {
     pub fn join(parts: impl IntoIterator<Item = SearchResult>) -> Self {
         let mut all = SearchResult::default();
         for mut part in parts {
-            append(&mut all.matches.copies, part.matches.copies);
-            append(&mut all.matches.pairs, part.matches.pairs);
-            all.names.append(part.names);
             all.rejects.join(part.rejects);
             let both = all.without_field.into_iter().chain(part.without_field.take());
             all.without_field = both.min_by_key(|(split, _)| *split);
@@ -72,14 +65,6 @@ impl SearchResult {
             all.comparisons = all.comparisons.into_iter().chain(part.comparisons).reduce(|a, b| a + b);
             all.loads.append(&mut part.loads);
         }
-        all.matches.copies.sort_unstable_by_key(|&(doc, first)| (first, doc));
-        all.matches.pairs.sort_unstable();
-        all.names.sort();
         all
     }
-}
-
-/// Adds all of `part` to `all`. The first part is taken without being copied.
-fn append<T>(all: &mut Vec<T>, part: Vec<T>) {
-    if all.is_empty() { *all = part } else { all.extend(part) }
 }

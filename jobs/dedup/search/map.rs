@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use datasets::MissingField;
-use operators::flow::collapse;
+use operators::flow::{FoundMatches, collapse};
 use operators::hash::Identity;
 use operators::method::map_records::{Mapper, StoredText, Texts, records};
 use operators::{DocId, ExternalSort};
@@ -37,6 +37,11 @@ impl IdenticalDocs {
     /// Whether no earlier document is identical to this one.
     pub fn is_first(&self, doc: DocId) -> bool {
         self.0.binary_search_by_key(&doc, |copy| copy.0).is_err()
+    }
+
+    /// Adds all of them to the matches.
+    pub fn add_to(self, worker: &mut Worker, matches: &mut FoundMatches) {
+        self.0.into_iter().for_each(|(doc, first)| matches.copy(worker, doc, first));
     }
 }
 

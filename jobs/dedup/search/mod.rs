@@ -2,7 +2,7 @@
 //!
 //! The map stage (`map.rs`) stores what the search of the method needs of each document. The join (`join.rs`)
 //! makes candidates of it, and verification (`verify.rs`) decides them by the rule of the method. `zhou2017`
-//! has a search of its own (`retrieval.rs`). This room uses `progress`, `corpus` and `output`; `dedup`,
+//! has a search of its own (`retrieval.rs`). Every search ends with its clusters, which are decided at once. This room uses `progress`, `corpus` and `output`; `dedup`,
 //! `explain` and `rethreshold` use it.
 
 mod corpus_search;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use anyhow::Result;
-use operators::flow::Candidates;
+use operators::flow::{Candidates, GatheredClusters};
 use operators::method::map_records::{Bands, FINGERPRINTS, Fingerprints, Identities, Texts, Words};
 use operators::method::{Method, Search};
 use operators::search::bands::BandSearch;
@@ -26,8 +26,13 @@ use self::join::FeatureCounters;
 use crate::progress::{Stage, StageTimer};
 
 impl CorpusSearch {
-    /// Maps the splits of this process, searches on all workers, and joins the results of this process.
-    pub fn run(self, method: Method) -> Result<SearchResult> {
+    /// Maps the splits of this process, searches on all workers, and calls `decide` on each with its clusters.
+    /// Returns the joined results of this process, and those of `decide`.
+    pub fn run<T: Send + 'static>(
+        self,
+        method: Method,
+        decide: impl Fn(&mut Worker, GatheredClusters) -> Result<T> + Send + Sync + 'static,
+    ) -> Result<(SearchResult, Vec<T>)> {
         let Method { cleaner, search, rule, verified } = method.clone();
         let by_text = Some(self.secret).filter(|_| verified);
         let mapped = match search {
@@ -44,16 +49,20 @@ impl CorpusSearch {
         let parts = group.run(move |worker| {
             let at = self.progress.worker(worker.index());
             at.enter(Stage::Compare);
-            match &method.search {
-                Search::Zhou(zhou) => self.retrieve(worker, &at, zhou.clone()),
-                _ => self.search(worker, &at, method.clone(), &counters),
-            }
+            let mut found = SearchResult::default();
+            let clusters = match &method.search {
+                Search::Zhou(zhou) => self.retrieve(worker, &at, zhou.clone(), &mut found),
+                _ => self.search(worker, &at, method.clone(), &counters, &mut found),
+            }?;
+            at.enter(Stage::Resolve);
+            anyhow::Ok((found, decide(worker, clusters)?))
         })?;
         progress.spilled_bytes.fetch_add(spill.spilled().bytes, Ordering::Relaxed);
-        Ok(SearchResult::join([mapped].into_iter().chain(parts)))
+        let (found, decided): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        Ok((SearchResult::join([mapped].into_iter().chain(found)), decided))
     }
 
-    /// Finds the matches of this worker in the map output: collapses identical documents, finds candidates
+    /// Finds the clusters of this worker in the map output: collapses identical documents, finds candidates
     /// among the first ones, and verifies them.
     fn search(
         &self,
@@ -61,7 +70,8 @@ impl CorpusSearch {
         at: &StageTimer,
         method: Method,
         counters: &FeatureCounters,
-    ) -> Result<SearchResult> {
+        found: &mut SearchResult,
+    ) -> Result<GatheredClusters> {
         let copies = self.collapse(worker)?;
         let Candidates { pairs, loads } = match &method.search {
             Search::SimHash64(simhash) => {
@@ -77,10 +87,8 @@ impl CorpusSearch {
             Search::Prefix => self.join_prefixes(worker, &copies, &method.rule, counters)?,
             Search::Nothing | Search::Zhou(_) => Candidates::none(),
         };
-        let mut found = SearchResult { loads: vec![loads], ..SearchResult::default() };
-        found.matches.copies = copies.0;
+        found.loads = vec![loads];
         at.enter(Stage::Verify);
-        self.verify(worker, at, method, pairs, &mut found)?;
-        Ok(found)
+        self.verify(worker, at, method, pairs, copies, found)
     }
 }

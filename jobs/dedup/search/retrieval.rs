@@ -2,7 +2,7 @@
 //! at once.
 
 use anyhow::Result;
-use operators::flow::{Retrieve, Retrieved};
+use operators::flow::{FoundMatches, GatheredClusters, Retrieve, Retrieved};
 use operators::method::Zhou;
 use operators::method::map_records::Words;
 use timely::worker::Worker;
@@ -12,8 +12,13 @@ use crate::progress::StageTimer;
 
 impl CorpusSearch {
     /// Finds pairs in the map output of this worker, and reads the input again for the ids of documents.
-    pub(super) fn retrieve(&self, worker: &mut Worker, at: &StageTimer, zhou: Zhou) -> Result<SearchResult> {
-        let mut found = SearchResult::default();
+    pub(super) fn retrieve(
+        &self,
+        worker: &mut Worker,
+        at: &StageTimer,
+        zhou: Zhou,
+        found: &mut SearchResult,
+    ) -> Result<GatheredClusters> {
         let mut retrieve = Retrieve::new(worker, zhou);
         self.section(worker, 0, |worker, frame| {
             for row in Words::of(frame) {
@@ -25,8 +30,10 @@ impl CorpusSearch {
         found.loads = vec![loads];
         found.comparisons = Some(comparisons);
         found.candidates = pairs.len() as u64;
-        found.matches.pairs = pairs.into_iter().map(|(pair, similarity)| (pair, Some(similarity))).collect();
-        self.name_matched(worker, at, &mut found)?;
-        Ok(found)
+        let mut matches = FoundMatches::new(worker, &self.spill);
+        for (pair, similarity) in pairs {
+            matches.pair(worker, pair, Some(similarity));
+        }
+        self.name_matched(worker, at, matches)
     }
 }

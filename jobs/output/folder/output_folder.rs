@@ -17,7 +17,7 @@ use crate::cli::exit::{WrongUse, exit_code, is_change, while_running};
 use crate::cli::terminal::say;
 use crate::corpus::output_layout::SUCCESS;
 use crate::corpus::plan::Plan;
-use crate::output::files::SharedFiles;
+use crate::output::files::{FileList, SharedFiles};
 use crate::output::key::Key;
 use crate::output::manifests::JobManifest;
 use crate::output::requests::read;
@@ -217,7 +217,7 @@ impl OutputFolder {
 
     /// Ends the run with its result. After a failure, finished work stays for a run that resumes this one,
     /// unless the failure would come again.
-    pub fn close<T>(self, result: Result<T>) -> Result<T> {
+    pub fn close<T>(&self, result: Result<T>) -> Result<T> {
         let result = result.map_err(|error| self.run.reason(while_running(error)));
         if let Err(error) = &result {
             // Only the first error is reported.
@@ -241,6 +241,12 @@ impl OutputFolder {
     /// Begins a file that belongs to no split and that the commit will show as `name`.
     pub fn file(&self, name: &str) -> Result<Box<dyn PartOutput>, cluster::Error> {
         self.part(name.to_owned(), &self.files)
+    }
+
+    /// Returns the files of this process that belong to no split and are finished. Those of process 0 are
+    /// committed without being told.
+    pub fn files_of_no_split(&self) -> FileList {
+        self.files.lock().clone()
     }
 
     /// Ends a run that failed. Its finished work stays for a run that resumes it, unless it is `useless`; a

@@ -6,6 +6,7 @@
 //! returned. The only errors here are those of records that are spilled to disk.
 
 mod class_sums;
+mod clusters;
 mod exchange;
 mod join;
 mod skew;
@@ -13,6 +14,7 @@ mod verify;
 mod zhou;
 
 pub use class_sums::ClassSums;
+pub use clusters::{ClusterBatch, FoundMatches, GatheredClusters, MatchedDocs, NearPair, SortedValues};
 pub use exchange::shuffle::{RecordScan, RecordSink, Shuffle, shuffle};
 pub use exchange::sum::sum;
 pub use join::candidates::{CandidateJoin, Candidates};

@@ -2,7 +2,8 @@
 
 use timely::worker::Worker;
 
-use super::exchange::shuffle::{Shuffle, shuffle};
+use super::exchange::shuffle::Shuffle;
+use super::exchange::sum::total;
 use crate::hash;
 use crate::method::Zhou;
 use crate::method::zhou::copy_search::{COPIES, Comparisons, Sizes, WordRow};
@@ -54,7 +55,7 @@ impl Retrieve {
         let Retrieve { method, first_copy } = self;
         let mut found = Retrieved::default();
         let mut rows = first_copy.finish(worker);
-        let original = on_all_workers(worker, rows.len());
+        let original = total(worker, rows.len());
         for copy in 0..COPIES {
             if copy > 0 {
                 let mut next = to_copy(worker, method.retrieval, copy);
@@ -69,7 +70,7 @@ impl Retrieve {
             let keys = rows.iter().map(|row| method.retrieval.key(copy, row.fingerprint).into());
             let largest_bucket = KeyCounters::largest_of(keys);
             found.loads.push(PassLoad { records: rows.len() as u64, largest_bucket, compared: 0 });
-            let sizes = Sizes { copy: on_all_workers(worker, rows.len()), original };
+            let sizes = Sizes { copy: total(worker, rows.len()), original };
             found.comparisons = found.comparisons
                 + method.retrieval.search(copy, sizes, &mut rows, |kept, row| {
                     let pair = method.duplicates(kept, row);
@@ -89,10 +90,4 @@ fn to_copy(worker: &mut Worker, retrieval: Retrieval, copy: usize) -> Shuffle<Wo
 /// Returns the worker where the rows that one search needs meet, modulo the number of workers.
 fn key(retrieval: Retrieval, copy: usize, fingerprint: u32) -> u64 {
     hash::spread(retrieval.key(copy, fingerprint).into())
-}
-
-/// Returns the sum of the counts of all workers.
-fn on_all_workers(worker: &mut Worker, count: usize) -> u64 {
-    let to_each = (0..worker.peers() as u64).map(|to| (to, count as u64));
-    shuffle(worker, "Count", to_each, |&(to, _): &(u64, u64)| to).into_iter().map(|(_, count)| count).sum()
 }

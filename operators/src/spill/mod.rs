@@ -8,9 +8,11 @@ pub(crate) mod external_sort;
 pub(crate) mod growing_file;
 pub(crate) mod merge;
 pub(crate) mod spool;
+pub(crate) mod value_file;
 
 pub use budget::{SpillBudget, Spilled};
 pub use external_sort::ExternalSort;
 pub use growing_file::GrowingFile;
 pub use merge::Sorted;
 pub use spool::Spool;
+pub use value_file::ValueFile;

@@ -131,7 +131,7 @@ impl SearchOfWorker<'_> {
             verify.read(worker, text.len());
         }
         let mut near = Vec::new();
-        verify.finish(worker, |pair, _| near.push(pair)).unwrap();
+        verify.finish(worker, |_, pair, _| near.push(pair)).unwrap();
         near
     }
 

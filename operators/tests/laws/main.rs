@@ -344,7 +344,7 @@ proptest! {
                 }
             }
             let mut near = Vec::new();
-            let candidates = verify.finish(worker, |pair, similarity| near.push((pair, similarity))).unwrap();
+            let candidates = verify.finish(worker, |_, pair, similarity| near.push((pair, similarity))).unwrap();
             (near, candidates)
         });
         prop_assert_eq!(found.iter().map(|found| found.1).sum::<u64>(), candidates);

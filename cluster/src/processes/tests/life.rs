@@ -52,32 +52,12 @@ fn bytes_of_all_meet_at_the_first_and_its_bytes_reach_all() {
 }
 
 #[test]
-fn each_process_gets_its_own_part_of_what_was_merged() {
-    let parts = each(3, 1, |group, _lost| {
-        let mine = format!("{0}{0}", group.index());
-        let part = group.reduce_scatter(mine, |all| {
-            let all = all.join("+");
-            Ok::<_, Error>((0..3).map(|to| format!("{all} for {to}")).collect())
-        });
-        group.leave().unwrap();
-        part.unwrap()
-    });
-    let part = |to: usize| format!("00+11+22 for {to}");
-    assert_eq!(parts, [part(0), part(1), part(2)]);
-}
-
-#[test]
 fn alone_everything_stays_as_it_is() {
     let group = Group::alone(2);
     assert_eq!((group.index(), group.processes(), group.all_workers()), (0, 1, 2));
     assert_eq!(group.gather(vec![1]).unwrap(), Some(vec![vec![1]]));
     assert_eq!(group.broadcast(Some(vec![2])).unwrap(), [2]);
     assert_eq!(group.all_reduce(3, Ok::<_, Error>).unwrap(), [3]);
-    assert_eq!(group.reduce_scatter(4, Ok::<_, Error>).unwrap(), 4);
-    assert!(
-        group.reduce_scatter((), |_| Ok::<_, Error>(Vec::<()>::new())).is_err(),
-        "there is a part for each"
-    );
     group.leave().unwrap();
 }
 

@@ -101,10 +101,20 @@ impl<R: Record + Ord> SortingShuffle<R> {
         self.way.send(worker, record);
     }
 
+    /// Ends a round, so that others need not wait for a worker that has little to send.
+    pub fn round(&mut self, worker: &mut Worker) {
+        self.way.round(worker);
+    }
+
     /// Ends the sending, waits until all workers have done so, and returns the records that have arrived.
     pub fn finish(self, worker: &mut Worker) -> Result<Sorted<R>, Error> {
+        self.close(worker).finish()
+    }
+
+    /// Ends the sending, waits until all workers have done so, and returns what has arrived, not yet sorted.
+    pub fn close(self, worker: &mut Worker) -> ExternalSort<R> {
         self.way.close(worker);
-        self.arrived.replace(ExternalSort::new(&SpillBudget::unused())).finish()
+        self.arrived.replace(ExternalSort::new(&SpillBudget::unused()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! All-reduce of feature counts: adds up the counters of several processes.
+//! All-reduce: adds up the counts of all workers, and the feature counters of several processes.
 
 use timely::worker::Worker;
 
@@ -46,6 +46,12 @@ fn exchange(
         }
     }
     shuffle.finish_each(worker, |(_, piece)| take(&piece));
+}
+
+/// Returns the sum of the counts of all workers.
+pub(crate) fn total(worker: &mut Worker, count: usize) -> u64 {
+    let to_each = (0..worker.peers() as u64).map(|to| (to, count as u64));
+    shuffle(worker, "Count", to_each, |&(to, _): &(u64, u64)| to).into_iter().map(|(_, count)| count).sum()
 }
 
 /// Waits until all workers have come here.

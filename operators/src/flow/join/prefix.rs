@@ -121,7 +121,7 @@ fn sift(
         Ok(())
     })?;
     drop(needs);
-    verify.finish(worker, |pair, _| sifted.push(pair))?;
+    verify.finish(worker, |_, pair, _| sifted.push(pair))?;
     sifted.finish()
 }
 

@@ -128,19 +128,23 @@ impl Verify {
 
     /// Waits for all workers, and decides the pairs that are not decided yet. Gives the pairs that match to
     /// `each`, and returns the number of candidate pairs.
-    pub fn finish(self, worker: &mut Worker, mut each: impl FnMut(Pair, Similarity)) -> Result<u64, Error> {
+    pub fn finish(
+        self,
+        worker: &mut Worker,
+        mut each: impl FnMut(&mut Worker, Pair, Similarity),
+    ) -> Result<u64, Error> {
         let Verify { shuffle, mut arrived, matching, .. } = self;
         shuffle.finish_each(worker, |features| arrived.add(features, &matching));
         let mut candidates = 0;
         match arrived {
             Arrived::Decided(waiting) => {
                 candidates = waiting.candidates;
-                waiting.near.into_iter().for_each(|(pair, similarity)| each(pair, similarity));
+                waiting.near.into_iter().for_each(|(pair, similarity)| each(worker, pair, similarity));
             }
             Arrived::Kept(parts) => parts.decide(|pair, features| {
                 candidates += 1;
                 if let Some(similarity) = features.and_then(|[low, high]| matching(low, high)) {
-                    each(pair, similarity);
+                    each(worker, pair, similarity);
                 }
             })?,
         }
@@ -227,7 +231,7 @@ mod tests {
                 }
             }
             let mut near = Vec::new();
-            assert_eq!(verify.finish(worker, |pair, _| near.push(pair)).unwrap(), DOCS * (DOCS - 1) / 2);
+            assert_eq!(verify.finish(worker, |_, pair, _| near.push(pair)).unwrap(), DOCS * (DOCS - 1) / 2);
             near.sort_unstable();
             assert!(near.iter().map(|pair| (pair.low.0, pair.high.0)).eq((1..DOCS).map(|b| (b - 1, b))));
         });
@@ -253,7 +257,7 @@ mod tests {
                 }
             }
             let mut near = 0;
-            let decided = verify.finish(worker, |pair, similarity| {
+            let decided = verify.finish(worker, |_, pair, similarity| {
                 assert_eq!(similarity, Similarity::millionths((pair.low.0 ^ pair.high.0) as u32));
                 near += 1;
             });

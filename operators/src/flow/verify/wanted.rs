@@ -6,7 +6,7 @@ use crate::flow::exchange::shuffle::SortingShuffle;
 use crate::flow::owner;
 use crate::record::DocId;
 use crate::spill::merge::MergeCursor;
-use crate::{Error, ExternalSort, Matches, SpillBudget};
+use crate::{Error, ExternalSort, SpillBudget};
 
 /// Documents of this worker that must be read again, each with the parts of the pairs in which its features
 /// are wanted.
@@ -23,16 +23,6 @@ pub struct WantedDocs {
 const NOBODY: u64 = u64::MAX;
 
 impl WantedDocs {
-    /// Collects the documents that must only be named: those of pairs and of groups of identical documents,
-    /// found by all workers.
-    pub fn of_matches(worker: &mut Worker, matches: &Matches, spill: &SpillBudget) -> Result<Self, Error> {
-        let mut wanted = ExternalSort::new(spill).once();
-        for (pair, _) in &matches.pairs {
-            wanted.extend([(pair.low.0, NOBODY), (pair.high.0, NOBODY)]);
-        }
-        WantedDocs::exchange(worker, wanted, &matches.copies, spill)
-    }
-
     /// Tells every worker which of its documents are wanted by which part, and which are in a group of
     /// identical documents.
     pub(crate) fn exchange(

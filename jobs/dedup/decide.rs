@@ -1,0 +1,108 @@
+//! The decision about the clusters of a worker: which documents stay, written to the tables and sent to those
+//! who write the records.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use anyhow::Result;
+use operators::flow::{ClusterBatch, GatheredClusters};
+use operators::{Member, Pair, Reason, Resolve, SpillBudget, survivors};
+use timely::worker::Worker;
+
+use super::options::{DedupOptions, Keep};
+use super::tally::Tally;
+use super::verdicts::RemovedDocs;
+use crate::output::OutputFolder;
+use crate::output::tables::{ClusterTable, PairTable, PairsOf};
+
+/// Rules by which clusters are decided, and the folder of the tables.
+///
+/// A cluster is decided by the worker that reads its first document, and nothing about it is known elsewhere:
+/// it writes the rows of the cluster, and sends each removal to the worker that reads the removed document.
+pub(crate) struct Decider {
+    folder: Arc<OutputFolder>,
+    resolve: Resolve,
+    keep: Keep,
+    pairs: PairsOf,
+    /// Whether pairs have a distance; those of methods over sets have none.
+    distances: bool,
+    /// Whether the similarity of each pair is known.
+    measured: bool,
+    /// Whether identical documents may only have equal fingerprints.
+    approximate: bool,
+    spill: SpillBudget,
+}
+
+/// Outcome of the decisions, of one worker or of all workers of a process.
+pub(crate) struct Decided {
+    /// Counts of the clusters of these workers.
+    pub tally: Tally,
+    /// RemovedDocs among the documents that these workers read.
+    pub removals: RemovedDocs,
+}
+
+impl Decided {
+    /// Joins the outcomes of several workers.
+    pub fn join(parts: Vec<Decided>) -> Self {
+        let (tallies, removals): (Vec<_>, Vec<_>) =
+            parts.into_iter().map(|part| (part.tally, part.removals)).unzip();
+        Decided { tally: Tally::join(tallies), removals: RemovedDocs::join(removals) }
+    }
+}
+
+impl Decider {
+    /// Makes the rules of a run. With a budget in `spill`, removals are held on disk.
+    pub fn new(folder: &Arc<OutputFolder>, options: &DedupOptions, spill: &SpillBudget) -> Self {
+        let measured = options.threshold().is_some() || options.method.measures();
+        Decider {
+            folder: Arc::clone(folder),
+            resolve: options.resolve,
+            keep: options.keep,
+            pairs: options.pairs,
+            distances: options.method.fingerprints(),
+            measured,
+            approximate: !measured && options.method.approximate(),
+            spill: spill.clone(),
+        }
+    }
+
+    /// Decides the clusters of this worker, and writes their rows of `pairs/` and `clusters/`. Returns also
+    /// the removals that all workers have decided about the documents of this one.
+    pub fn decide(&self, worker: &mut Worker, clusters: GatheredClusters) -> Result<Decided> {
+        let mut pairs = PairTable::new(&self.folder, self.pairs);
+        let mut rows = ClusterTable::new(&self.folder);
+        let (mut tally, mut removal) = (Tally::default(), Vec::new());
+        let removals = clusters.decide(worker, |batch, send| -> Result<()> {
+            let members = self.survivors(batch);
+            let distance = |pair: &Pair| self.distances.then_some(pair.distance);
+            pairs.write(batch, self.measured, distance, |row| tally.sample(row))?;
+            rows.write(batch, &members, self.measured)?;
+            tally.count(batch, &members, distance);
+            for member in &members {
+                if let Some(removed) = member.removed {
+                    removal.clear();
+                    RemovedDocs::encode(batch, member, removed, self.measured, &mut removal)?;
+                    send(member.doc, &removal);
+                }
+            }
+            Ok(())
+        })?;
+        tally.pairs = pairs.finish()?;
+        rows.finish()?;
+        Ok(Decided { tally, removals: RemovedDocs::collect(removals, &self.spill)? })
+    }
+
+    /// Resolves the pairs of clusters, of whose members some are removed.
+    fn survivors(&self, batch: &ClusterBatch) -> Vec<Member> {
+        let mut members = match self.keep {
+            Keep::First => survivors(&batch.matches, self.resolve, |doc| doc),
+            Keep::Longest => survivors(&batch.matches, self.resolve, |doc| (Reverse(batch.chars(doc)), doc)),
+        };
+        if self.approximate {
+            for removed in members.iter_mut().filter_map(|member| member.removed.as_mut()) {
+                removed.tie = removed.tie.max(Reason::Similar(None));
+            }
+        }
+        members
+    }
+}

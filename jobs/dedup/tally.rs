@@ -1,0 +1,177 @@
+//! Counts of the clusters that were decided, which add up to the summary of the run.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use operators::flow::ClusterBatch;
+use operators::{DocId, Member, Pair, Reason, Similarity, hash};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::search::SearchResult;
+use crate::corpus::plan::{PLACES, Plan};
+use crate::output::summary::{Counters, InputEntry, SamplePair, Summary, skew};
+use crate::output::tables::WrittenPair;
+use crate::progress::usage::ResourceUsage;
+
+/// Greatest number of sample pairs.
+const SAMPLES: usize = 20;
+
+/// Counts of some clusters, of one worker or of all together.
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub(crate) struct Tally {
+    /// Documents that are identical to an earlier one.
+    copies: u64,
+    /// Rows of `pairs/`.
+    pub pairs: u64,
+    removed_identical: u64,
+    removed_similar: u64,
+    removed_chain: u64,
+    /// Number of clusters of each size, in documents.
+    cluster_sizes: BTreeMap<u64, u64>,
+    /// The largest cluster, of several the first one.
+    largest: Option<LargestCluster>,
+    pairs_by_distance: BTreeMap<u32, u64>,
+    /// Number of pairs of each similarity, in hundredths.
+    pairs_by_similarity: BTreeMap<u32, u64>,
+    /// The pairs with the least hashes of their places.
+    samples: BTreeMap<(u64, DocId, DocId), SamplePair>,
+}
+
+/// A cluster by its size and its first document, whose id comes last.
+pub(crate) type LargestCluster = (u64, Reverse<DocId>, String);
+
+impl Tally {
+    /// Adds the tallies of several workers or processes.
+    pub fn join(parts: impl IntoIterator<Item = Tally>) -> Self {
+        let mut all = Tally::default();
+        for mut part in parts {
+            all.copies += part.copies;
+            all.pairs += part.pairs;
+            all.removed_identical += part.removed_identical;
+            all.removed_similar += part.removed_similar;
+            all.removed_chain += part.removed_chain;
+            all.largest = all.largest.max(part.largest);
+            add(&mut all.cluster_sizes, part.cluster_sizes);
+            add(&mut all.pairs_by_distance, part.pairs_by_distance);
+            add(&mut all.pairs_by_similarity, part.pairs_by_similarity);
+            all.samples.append(&mut part.samples);
+            all.drop_samples();
+        }
+        all
+    }
+
+    /// Counts some clusters. `members`: all members of all of them, ordered by cluster. `distance`: the distance
+    /// of a pair, if the method has one.
+    pub fn count(
+        &mut self,
+        batch: &ClusterBatch,
+        members: &[Member],
+        distance: impl Fn(&Pair) -> Option<u32>,
+    ) {
+        self.copies += batch.matches.copies.len() as u64;
+        for cluster in members.chunk_by(|a, b| a.cluster == b.cluster) {
+            let (size, first) = (cluster.len() as u64, Reverse(cluster[0].cluster));
+            *self.cluster_sizes.entry(size).or_default() += 1;
+            if self.largest.as_ref().is_none_or(|largest| (largest.0, largest.1) < (size, first)) {
+                self.largest = Some((size, first, batch.id(first.0).to_owned()));
+            }
+        }
+        for removed in members.iter().filter_map(|member| member.removed) {
+            *match removed.tie {
+                Reason::Identical => &mut self.removed_identical,
+                Reason::Similar(_) => &mut self.removed_similar,
+                Reason::Chain => &mut self.removed_chain,
+            } += 1;
+        }
+        for (pair, similarity) in &batch.matches.pairs {
+            if let Some(distance) = distance(pair) {
+                *self.pairs_by_distance.entry(distance).or_default() += 1;
+            }
+            if let Some(similarity) = similarity.map(Similarity::as_millionths) {
+                *self.pairs_by_similarity.entry(similarity / 10_000).or_default() += 1;
+            }
+        }
+    }
+
+    /// Offers a row of `pairs/` as a sample. Identical documents are none.
+    pub fn sample(&mut self, row: &WrittenPair) {
+        let (low, high) = row.places;
+        let key = (hash::spread(low.0 ^ hash::spread(high.0)), low, high);
+        let worse = || self.samples.last_key_value().is_some_and(|(last, _)| *last < key);
+        if row.identical || self.samples.len() == SAMPLES && worse() {
+            return;
+        }
+        let sample = SamplePair {
+            a: row.a.to_owned(),
+            b: row.b.to_owned(),
+            distance: row.hamming,
+            similarity: row.similarity.map(Similarity::as_f64),
+        };
+        self.samples.insert(key, sample);
+        self.drop_samples();
+    }
+
+    fn drop_samples(&mut self) {
+        while self.samples.len() > SAMPLES {
+            self.samples.pop_last();
+        }
+    }
+
+    /// Returns the number of documents to be removed.
+    pub fn to_remove(&self) -> u64 {
+        self.removed_identical + self.removed_similar + self.removed_chain
+    }
+
+    /// Returns the largest cluster.
+    pub fn largest(&self) -> Option<&LargestCluster> {
+        self.largest.as_ref()
+    }
+
+    /// Returns the summary of a run as far as it is known before the records are written. `found`: the result
+    /// of the search of all processes. `searched`: seconds until all was decided.
+    pub fn summary(self, plan: &Plan, configuration: Value, found: &SearchResult, searched: f64) -> Summary {
+        let counters = Counters {
+            input_files: plan.files.len() as u64,
+            input_bytes: plan.bytes(),
+            splits: plan.splits.len() as u64,
+            records_read: found.docs + found.rejects.count(),
+            text_bytes: found.text_bytes,
+            replaced: found.replaced,
+            distinct: found.docs - self.copies,
+            candidates: found.candidates,
+            comparisons: found.comparisons.map(|comparisons| comparisons.of_words),
+            block_comparisons: found.comparisons.map(|comparisons| comparisons.of_bits),
+            pairs: self.pairs,
+            clusters: self.cluster_sizes.values().sum(),
+            largest_cluster: self.largest.as_ref().map_or(0, |largest| largest.0),
+            removed_identical: self.removed_identical,
+            removed_similar: self.removed_similar,
+            removed_chain: self.removed_chain,
+            ..Counters::default()
+        };
+        let samples = self.samples.into_iter().map(|((_, low, high), sample)| ((low, high), sample));
+        let samples: BTreeMap<(DocId, DocId), SamplePair> = samples.collect();
+        Summary {
+            version: env!("CARGO_PKG_VERSION"),
+            configuration,
+            counters,
+            process: ResourceUsage::default(),
+            cluster_sizes: self.cluster_sizes,
+            pairs_by_distance: self.pairs_by_distance,
+            pairs_by_similarity: self.pairs_by_similarity,
+            blocks: skew(&found.loads),
+            sample_pairs: samples.into_values().collect(),
+            seconds: BTreeMap::from([("search", searched)]),
+            stages: Vec::new(),
+            input: plan.files.iter().map(InputEntry::of).collect(),
+            places: PLACES,
+        }
+    }
+}
+
+fn add<K: Ord>(all: &mut BTreeMap<K, u64>, part: BTreeMap<K, u64>) {
+    for (kind, count) in part {
+        *all.entry(kind).or_default() += count;
+    }
+}
