@@ -1,6 +1,8 @@
-//! Makes corpora of any size whose texts are like those of a real corpus, for `scripts/bench/growth`.
+//! Makes corpora of any size whose texts are like those of a real corpus, for `scripts/bench/growth` and
+//! `scripts/bench/posts`.
 //!
-//! `growth CORPUS DOCUMENTS >corpus.jsonl`; CORPUS has a text on each line. A new text copies some characters
+//! `growth CORPUS DOCUMENTS [LEAST MOST] >corpus.jsonl`; CORPUS has a text on each line. With LEAST and MOST the
+//! texts have so many characters. A new text copies some characters
 //! of the corpus, goes on behind another place with the same last three characters, and so on, until it has
 //! the length of a random text of the corpus. So grams are as frequent as in the corpus, stock phrases too,
 //! but long passages are not repeated. Of ten documents three repeat one of the last 100,000 new texts: two as
@@ -55,9 +57,13 @@ impl Model {
         Model { chars, texts, starts, places }
     }
 
-    fn text(&self, random: &mut Random) -> Vec<char> {
+    /// Makes a text of the length of any text, or with `lengths` characters.
+    fn text(&self, lengths: Option<(usize, usize)>, random: &mut Random) -> Vec<char> {
         let like = random.below(self.texts.len() - 1);
-        let wanted = self.texts[like + 1] - self.texts[like];
+        let wanted = match lengths {
+            Some((least, most)) => least + random.below(most - least + 1),
+            None => self.texts[like + 1] - self.texts[like],
+        };
         let (mut text, mut at) = (Vec::with_capacity(wanted), random.below(self.chars.len()));
         while text.len() < wanted {
             let copied = (2 + random.below(6)).min(wanted - text.len()).min(self.chars.len() - at);
@@ -90,6 +96,8 @@ fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let model = Model::of(&std::fs::read_to_string(&arguments[1]).expect("the corpus"));
     let documents: u64 = arguments[2].parse().expect("a number of documents");
+    let length = |at: usize| arguments.get(at).map(|length| length.parse().expect("a number of characters"));
+    let lengths = length(3).zip(length(4));
     let mut random = Random(0x0DDB_1A5E);
     let (mut window, mut out) = (Vec::<Vec<char>>::new(), BufWriter::new(stdout().lock()));
     for number in 0..documents {
@@ -104,7 +112,7 @@ fn main() {
                 text
             }
             _ => {
-                let text = model.text(&mut random);
+                let text = model.text(lengths, &mut random);
                 match window.len() {
                     WINDOW => window[random.below(WINDOW)] = text.clone(),
                     _ => window.push(text.clone()),
