@@ -178,8 +178,8 @@ fn estimates(
     let (found, matches) = search.run(method, |worker, clusters| {
         let mut all = Matches::default();
         clusters.decide(worker, |batch, _| {
-            all.copies.extend(&batch.matches.copies);
-            all.pairs.extend(&batch.matches.pairs);
+            all.copies.extend(&batch.matches().copies);
+            all.pairs.extend(&batch.matches().pairs);
             anyhow::Ok(())
         })?;
         Ok(all)

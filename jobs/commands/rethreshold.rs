@@ -144,16 +144,16 @@ fn write(
         at.enter(Stage::Resolve);
         let mut all = FoundMatches::new(worker, &spill);
         if worker.index() == 0 {
-            matches.copies.iter().for_each(|&(doc, first)| all.copy(worker, doc, first));
-            matches.pairs.iter().for_each(|&(pair, similarity)| all.pair(worker, pair, similarity));
+            matches.copies.iter().for_each(|&(doc, first)| all.add_copy(worker, doc, first));
+            matches.pairs.iter().for_each(|&(pair, similarity)| all.add_pair(worker, pair, similarity));
         }
         let mut docs = all.finish(worker)?;
         for MemberName { doc, id, chars } in &names {
             if doc.split() as usize % worker.peers() == worker.index() {
-                docs.tell(worker, *doc, id, *chars)?;
+                docs.name(worker, *doc, id, *chars)?;
             }
         }
-        let (clusters, _) = docs.finish(worker)?;
+        let clusters = docs.finish(worker)?;
         decider.decide(worker, clusters)
     })?;
     run.write(folder, found, Decided::join(decided))
@@ -203,6 +203,7 @@ fn matches(finished: &Finished, threshold: Similarity) -> Result<(Matches, Vec<M
         if row.identical {
             let first = firsts.entry(high).or_insert(low);
             *first = low.min(*first);
+            // The identical pairs of a cluster come first, so `firsts` has all of its documents below.
         } else if row.similarity >= Some(threshold)
             && !firsts.contains_key(&low)
             && !firsts.contains_key(&high)

@@ -37,7 +37,7 @@ pub(crate) struct Decider {
 pub(crate) struct Decided {
     /// Counts of the clusters of these workers.
     pub tally: Tally,
-    /// RemovedDocs among the documents that these workers read.
+    /// Removals among the documents that these workers read.
     pub removals: RemovedDocs,
 }
 
@@ -95,8 +95,8 @@ impl Decider {
     /// Resolves the pairs of clusters, of whose members some are removed.
     fn survivors(&self, batch: &ClusterBatch) -> Vec<Member> {
         let mut members = match self.keep {
-            Keep::First => survivors(&batch.matches, self.resolve, |doc| doc),
-            Keep::Longest => survivors(&batch.matches, self.resolve, |doc| (Reverse(batch.chars(doc)), doc)),
+            Keep::First => survivors(batch.matches(), self.resolve, |doc| doc),
+            Keep::Longest => survivors(batch.matches(), self.resolve, |doc| (Reverse(batch.chars(doc)), doc)),
         };
         if self.approximate {
             for removed in members.iter_mut().filter_map(|member| member.removed.as_mut()) {

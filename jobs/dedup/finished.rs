@@ -118,7 +118,7 @@ impl Finished {
         Ok(Input { plan, reading: input.reading()?, workers })
     }
 
-    /// Calls `each` with every pair, in the order in which they were written: identical documents first.
+    /// Calls `each` with every pair, cluster by cluster; in each, identical documents come before other pairs.
     ///
     /// Memory: one part of the table at a time.
     pub fn pairs(&self, mut each: impl FnMut(PairRow)) -> Result<()> {

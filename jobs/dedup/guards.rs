@@ -1,4 +1,4 @@
-//! Guards: limits of what a run may remove. A run that would remove more stops before anything is written.
+//! Guards: limits of what a run may remove. A run that would remove more stops before any record is written.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use crate::progress::{Progress, Stage};
 /// Options of the guards.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Guards {
-    /// Stop with exit code 4 before anything is written if more documents than this would be removed: a
+    /// Stop with exit code 4 before anything is committed if more documents than this would be removed: a
     /// number, or a share such as 30%
     #[arg(long, value_name = "LIMIT")]
     max_removed: Option<Limit>,
@@ -30,7 +30,7 @@ pub(crate) struct Guards {
     /// Documents without the field count as one more source. The input is read once more.
     #[arg(long, value_name = "FIELD:LIMIT")]
     max_removed_per_source: Option<SourceLimit>,
-    /// Stop with exit code 4 before anything is written if a cluster has more documents than this
+    /// Stop with exit code 4 before anything is committed if a cluster has more documents than this
     #[arg(long, value_name = "N")]
     max_cluster: Option<u64>,
 }
@@ -145,27 +145,18 @@ impl Guards {
 impl SourceLimit {
     /// Returns an error if too many documents of one source would be removed. `docs`, `gone`: the numbers of all
     /// documents and of those that would be removed. `counted`: the counts of each process.
-    fn check(
-        &self,
-        (mut docs, mut gone): (u64, u64),
-        counted: Vec<BTreeMap<String, SourceCounts>>,
-    ) -> Result<()> {
-        let guard = self;
+    fn check(&self, (docs, gone): (u64, u64), counted: Vec<BTreeMap<String, SourceCounts>>) -> Result<()> {
         let mut sources = BTreeMap::<String, SourceCounts>::new();
-        for (name, counted) in counted.into_iter().flatten() {
-            docs = docs.saturating_sub(counted.docs);
-            gone = gone.saturating_sub(counted.removed);
-            let source = sources.entry(name).or_default();
-            source.docs += counted.docs;
-            source.removed += counted.removed;
-        }
+        counted.into_iter().for_each(|counted| add(&mut sources, counted));
+        let docs = docs.saturating_sub(sources.values().map(|source| source.docs).sum());
+        let gone = gone.saturating_sub(sources.values().map(|source| source.removed).sum());
         if sources.is_empty() && docs > 0 {
-            bail!(WrongUse(format!("--max-removed-per-source: no document has a field \"{}\"", guard.field)));
+            bail!(WrongUse(format!("--max-removed-per-source: no document has a field \"{}\"", self.field)));
         }
         let named = sources.into_iter().map(|(name, source)| (format!("\"{name}\""), source));
-        let without = (format!("no \"{}\"", guard.field), SourceCounts { docs, removed: gone });
+        let without = (format!("no \"{}\"", self.field), SourceCounts { docs, removed: gone });
         let over: Vec<_> =
-            named.chain([without]).filter(|(_, s)| !guard.limit.allows(s.removed, s.docs)).collect();
+            named.chain([without]).filter(|(_, s)| !self.limit.allows(s.removed, s.docs)).collect();
         let others = match over.len() {
             0 => return Ok(()),
             1 => String::new(),
@@ -177,9 +168,17 @@ impl SourceLimit {
             bail!(Guarded(format!(
                 "of the source {name}, {} of {} documents would be removed, more than \
                  --max-removed-per-source {}:{}{others}",
-                source.removed, source.docs, guard.field, guard.limit.text
+                source.removed, source.docs, self.field, self.limit.text
             )))
         })
+    }
+}
+
+fn add(all: &mut BTreeMap<String, SourceCounts>, more: BTreeMap<String, SourceCounts>) {
+    for (name, more) in more {
+        let source = all.entry(name).or_default();
+        source.docs += more.docs;
+        source.removed += more.removed;
     }
 }
 
@@ -198,7 +197,7 @@ impl SourceReading<'_> {
     /// source. `removals`: the documents that would be removed.
     fn counts(&self, field: &str, removals: &RemovedDocs) -> Result<BTreeMap<String, SourceCounts>> {
         let reading = Reading { id: Some(field.to_owned()), ..self.reading.clone() };
-        let sources = Mutex::new(BTreeMap::<String, SourceCounts>::new());
+        let all = Mutex::new(BTreeMap::<String, SourceCounts>::new());
         splits::each_split(self.plan, self.group, (self.progress, Stage::Resolve), |at, number, split| {
             if !split.format.has_fields() {
                 return Ok(());
@@ -206,9 +205,9 @@ impl SourceReading<'_> {
             // This reading asks for another field, so it may accept records that the run has rejected.
             let mut rejects = self.outputs.open_rejects(number)?;
             let mut removals = removals.of_split(number)?;
+            let mut sources = BTreeMap::<String, SourceCounts>::new();
             let mut reader = SplitReader::new(number, split, &reading, at);
             while let Some(batch) = reader.next()? {
-                let mut sources = sources.lock();
                 for doc in batch.docs() {
                     if rejects.pass(doc.doc)? {
                         continue;
@@ -221,8 +220,9 @@ impl SourceReading<'_> {
                     source.removed += u64::from(removals.pass(doc.doc)?.is_some());
                 }
             }
+            add(&mut all.lock(), sources);
             Ok(())
         })?;
-        Ok(sources.into_inner())
+        Ok(all.into_inner())
     }
 }

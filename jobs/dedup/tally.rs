@@ -69,7 +69,7 @@ impl Tally {
         members: &[Member],
         distance: impl Fn(&Pair) -> Option<u32>,
     ) {
-        self.copies += batch.matches.copies.len() as u64;
+        self.copies += batch.matches().copies.len() as u64;
         for cluster in members.chunk_by(|a, b| a.cluster == b.cluster) {
             let (size, first) = (cluster.len() as u64, Reverse(cluster[0].cluster));
             *self.cluster_sizes.entry(size).or_default() += 1;
@@ -84,7 +84,7 @@ impl Tally {
                 Reason::Chain => &mut self.removed_chain,
             } += 1;
         }
-        for (pair, similarity) in &batch.matches.pairs {
+        for (pair, similarity) in &batch.matches().pairs {
             if let Some(distance) = distance(pair) {
                 *self.pairs_by_distance.entry(distance).or_default() += 1;
             }

@@ -17,16 +17,17 @@ use crate::output::tables::{reason, similarity};
 
 /// Removed documents of the splits of a worker or of a process, each with the names that are written for it.
 ///
-/// Memory: for each removed document the three names and some 10 bytes. With a budget they are on disk instead.
+/// Memory: for each removed document the three names and some 10 bytes. With a budget they are on disk, and
+/// one split at a time is in memory.
 #[derive(Default)]
 pub(crate) struct RemovedDocs {
     by_split: BTreeMap<u32, EncodedRemovals>,
 }
 
-/// RemovedDocs of a split, encoded one after the other in the order of the corpus.
+/// Removals of a split, encoded one after the other in the order of the corpus.
 enum EncodedRemovals {
     InMemory(Vec<u8>),
-    /// RemovedDocs at this offset of a file.
+    /// Removals at this offset of a file.
     Spilled(Arc<ValueFile>, u64),
 }
 
@@ -102,7 +103,7 @@ impl RemovedDocs {
     }
 }
 
-/// RemovedDocs of one split.
+/// Removals of one split, read in order.
 pub(crate) struct SplitRemovals<'a> {
     encoded: Cow<'a, [u8]>,
     /// Number of bytes of the removals that are passed.

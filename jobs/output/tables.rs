@@ -17,8 +17,8 @@ use super::OutputFolder;
 
 /// Number of rows that are held at once.
 const BATCH_ROWS: usize = 1 << 13;
-/// Number of rows of a row group, which is held until it is written.
-const GROUP_ROWS: usize = 1 << 17;
+/// Length of a row group in bytes. It is held until it is written.
+const GROUP_BYTES: usize = 2 << 20;
 
 /// The pairs that are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize, Serialize)]
@@ -209,7 +209,7 @@ pub(crate) struct LabelRow<'a> {
 /// Column of a table: its name, its values, and whether a value may be missing.
 type TableColumn = (&'static str, ArrayRef, bool);
 
-/// OutputTable that is being written: one part for each split that has rows, named after the split.
+/// A table that is being written: one part for each split that has rows, named after the split.
 struct OutputTable<'a> {
     folder: &'a OutputFolder,
     name: &'static str,
@@ -218,7 +218,7 @@ struct OutputTable<'a> {
     rows: u64,
 }
 
-/// Part of a table, and its number of rows so far.
+/// Part of a table that is being written.
 struct OutputTablePart {
     split: u32,
     writer: ArrowWriter<Box<dyn PartOutput>>,
@@ -249,7 +249,7 @@ impl<'a> OutputTable<'a> {
                 let file = self.folder.file(&format!("{}/part-{split:05}.parquet", self.name))?;
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::SNAPPY)
-                    .set_max_row_group_row_count(Some(GROUP_ROWS))
+                    .set_max_row_group_bytes(Some(GROUP_BYTES))
                     .build();
                 let writer = ArrowWriter::try_new(file, batch.schema(), Some(properties))?;
                 none.insert(OutputTablePart { split, writer, rows: 0 })

@@ -44,6 +44,8 @@ pub enum Error {
         /// Error of the system, or a checksum that does not match.
         cause: Arc<io::Error>,
     },
+    /// A document that matches another one was not found again where it was read before.
+    DocsMissing,
 }
 
 impl Error {
@@ -63,6 +65,9 @@ impl fmt::Display for Error {
                     if *bytes < 1 << 20 { (bytes.div_ceil(1 << 10), "KiB") } else { (bytes >> 20, "MiB") };
                 write!(f, "the disk of \"{}\" is full: could not spill {count} {unit}", folder.display())
             }
+            Error::DocsMissing => f.write_str(
+                "a document was not found again in its second reading; did the input change meanwhile?",
+            ),
             Error::Spill { folder, .. } => write!(f, "could not spill to \"{}\"", folder.display()),
             Error::SpillLost { folder, offset, .. } => {
                 write!(f, "could not read back what was spilled to \"{}\", byte {offset}", folder.display())
@@ -75,7 +80,10 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Error::Spill { cause, .. } | Error::SpillLost { cause, .. } => Some(cause.as_ref()),
-            Error::BadSpec { .. } | Error::BadDictionary { .. } | Error::DiskFull { .. } => None,
+            Error::BadSpec { .. }
+            | Error::BadDictionary { .. }
+            | Error::DiskFull { .. }
+            | Error::DocsMissing => None,
         }
     }
 }

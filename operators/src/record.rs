@@ -287,25 +287,28 @@ impl<A: Record, B: Record> Record for (A, B) {
     }
 }
 
-/// Fingerprint of a document together with the document's id: the record that the blocks are joined on.
+/// Fingerprint of a document together with the document's id: the record that the blocks are joined on. With it
+/// travels a sketch of the text, which the join of blocks does not look at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Row<F> {
     /// Fingerprint, of the method's own type.
     pub fingerprint: F,
     /// Document that has the fingerprint.
     pub doc: DocId,
+    /// Bits of a [`SmallSketch`](crate::sets::small_sketch::SmallSketch), or 0.
+    pub sketch: u64,
 }
 
 impl<F: Record> Record for Row<F> {
-    const BYTES: usize = F::BYTES + DocId::BYTES;
+    const BYTES: usize = F::BYTES + DocId::BYTES + u64::BYTES;
 
     fn write(&self, to: &mut [u8]) {
-        (self.fingerprint, self.doc).write(to);
+        (self.fingerprint, (self.doc, self.sketch)).write(to);
     }
 
     fn read(from: &[u8]) -> Self {
-        let (fingerprint, doc) = Record::read(from);
-        Row { fingerprint, doc }
+        let (fingerprint, (doc, sketch)) = Record::read(from);
+        Row { fingerprint, doc, sketch }
     }
 }
 

@@ -54,18 +54,21 @@ impl fmt::Display for Resolve {
     }
 }
 
+/// A match of two documents that are not identical, with its similarity where it was measured.
+pub type NearPair = (Pair, Option<Similarity>);
+
 /// Documents that match, the input of [`survivors`].
-#[derive(Debug, Default, Deserialize, Serialize)]
+#[derive(Debug, Default)]
 pub struct Matches {
     /// Each further document of a class of identical ones, with the first document of that class.
     pub copies: Vec<(DocId, DocId)>,
     /// Pairs of first documents of their classes, with their similarity where it was measured.
-    pub pairs: Vec<(Pair, Option<Similarity>)>,
+    pub pairs: Vec<NearPair>,
 }
 
 impl Matches {
     /// Returns the documents that match another one, each once and in order.
-    pub fn docs(&self) -> Vec<DocId> {
+    fn docs(&self) -> Vec<DocId> {
         let of_copies = self.copies.iter().flat_map(|&(doc, first)| [doc, first]);
         let of_pairs = self.pairs.iter().flat_map(|(pair, _)| [pair.low, pair.high]);
         let mut docs: Vec<DocId> = of_copies.chain(of_pairs).collect();
@@ -77,7 +80,7 @@ impl Matches {
 }
 
 /// A document of a cluster of two or more, and whether it stays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Member {
     /// First document of the cluster, which names it.
     pub cluster: DocId,
@@ -88,7 +91,7 @@ pub struct Member {
 }
 
 /// Reason why a document goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Removed {
     /// Document that stays in its place.
     pub duplicate_of: DocId,
@@ -167,7 +170,7 @@ impl Graph {
         (0..).zip(&order).for_each(|(at, &class)| positions[class as usize] = at);
 
         let mut cluster: Vec<u32> = all().collect();
-        let edge = |&(pair, similarity): &(Pair, Option<Similarity>)| {
+        let edge = |&(pair, similarity): &NearPair| {
             let (low, high) = (index(pair.low), index(pair.high));
             let (a, b) = (find(&mut cluster, low), find(&mut cluster, high));
             cluster[a.max(b) as usize] = a.min(b);

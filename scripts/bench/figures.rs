@@ -20,6 +20,7 @@ use operators::fingerprint::block_join::BlockJoin;
 use operators::fingerprint::hamming::Kernel;
 use operators::flow::{CandidateJoin, RecordSink, Skew, shuffle};
 use operators::method::{Search, SimHash, Spec};
+use operators::search::blocks::BlockSearch;
 use operators::text::Cleaner;
 use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
@@ -191,7 +192,7 @@ fn repeated(texts: &[String]) -> Vec<Row<u64>> {
         }
         edited.clear();
         edited.extend(&chars);
-        Row { fingerprint: simhash.fingerprint(cleaner.clean(&edited)), doc: DocId(i) }
+        Row { fingerprint: simhash.fingerprint(cleaner.clean(&edited)), doc: DocId(i), sketch: 0 }
     };
     (0..10_000_000).map(row).collect()
 }
@@ -200,7 +201,9 @@ fn kernel_join(rows: &[Row<u64>]) -> usize {
     let mut join = BlockJoin::new(64, 3, 4, Kernel::widest());
     let mut pairs: Vec<Pair> = Vec::new();
     for table in join.tables().to_vec() {
-        join.join(&table, rows, &mut |pair| pairs.push(pair));
+        join.join(&table, rows, &mut |one, other| {
+            pairs.push(Pair::new(one.doc, other.doc, (one.fingerprint ^ other.fingerprint).count_ones()));
+        });
     }
     black_box(&pairs).len()
 }
@@ -209,7 +212,7 @@ fn kernel_join(rows: &[Row<u64>]) -> usize {
 fn dataflow_join(workers: usize, rows: Vec<Row<u64>>) -> (f64, usize) {
     let results = Group::alone(workers).run(move |worker| {
         let mine: Vec<_> = rows.iter().skip(worker.index()).step_by(worker.peers()).copied().collect();
-        let search = BlockJoin::new(64, 3, 4, Kernel::widest());
+        let search = BlockSearch::new(BlockJoin::new(64, 3, 4, Kernel::widest()), None);
         let found = timed(|| {
             let mut join = CandidateJoin::new(search, Skew::default(), &SpillBudget::unused());
             for table in join.passes() {
@@ -234,7 +237,7 @@ fn dataflow_join(workers: usize, rows: Vec<Row<u64>>) -> (f64, usize) {
 fn exchange(workers: usize, count: u64) -> (f64, usize) {
     let results = Group::alone(workers).run(move |worker| {
         let mine = (worker.index() as u64..count).step_by(workers);
-        let rows = mine.map(|i| Row { fingerprint: i, doc: DocId(i) });
+        let rows = mine.map(|i| Row { fingerprint: i, doc: DocId(i), sketch: 0 });
         let key = |row: &Row<u64>| hash::spread(row.fingerprint);
         Ok::<_, cluster::Error>(timed(|| shuffle(worker, "Rows", rows, key).len()))
     });
@@ -258,7 +261,7 @@ fn exchange_over_loopback(count: u64) -> (f64, usize) {
         barrier.wait();
         barrier.wait();
         let results = group.run(move |worker| {
-            let rows = (0..count).map(|i| Row { fingerprint: i, doc: DocId(i) });
+            let rows = (0..count).map(|i| Row { fingerprint: i, doc: DocId(i), sketch: 0 });
             Ok::<_, cluster::Error>(shuffle(worker, "Rows", rows, move |_| 1 - index as u64).len())
         });
         group.leave().expect("the other to end too");
@@ -299,7 +302,7 @@ fn uniform(count: u64) -> Vec<Row<u64>> {
         } else {
             random
         };
-        rows.push(Row { fingerprint, doc: DocId(i) });
+        rows.push(Row { fingerprint, doc: DocId(i), sketch: 0 });
     }
     rows
 }

@@ -41,7 +41,7 @@ impl IdenticalDocs {
 
     /// Adds all of them to the matches.
     pub fn add_to(self, worker: &mut Worker, matches: &mut FoundMatches) {
-        self.0.into_iter().for_each(|(doc, first)| matches.copy(worker, doc, first));
+        self.0.into_iter().for_each(|(doc, first)| matches.add_copy(worker, doc, first));
     }
 }
 

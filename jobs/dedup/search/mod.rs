@@ -19,6 +19,7 @@ use operators::flow::{Candidates, GatheredClusters};
 use operators::method::map_records::{Bands, FINGERPRINTS, Fingerprints, Identities, Texts, Words};
 use operators::method::{Method, Search};
 use operators::search::bands::BandSearch;
+use operators::search::blocks::BlockSearch;
 use timely::worker::Worker;
 
 pub(crate) use self::corpus_search::{CorpusSearch, SearchResult};
@@ -73,12 +74,17 @@ impl CorpusSearch {
         found: &mut SearchResult,
     ) -> Result<GatheredClusters> {
         let copies = self.collapse(worker)?;
+        let verified = Some(&method.rule).filter(|_| method.verified);
         let Candidates { pairs, loads } = match &method.search {
             Search::SimHash64(simhash) => {
-                self.join(worker, &copies, simhash.join.clone(), |_| FINGERPRINTS)?
+                self.join(worker, &copies, BlockSearch::new(simhash.join.clone(), verified), |_| {
+                    FINGERPRINTS
+                })?
             }
             Search::SimHash128(simhash) => {
-                self.join(worker, &copies, simhash.join.clone(), |_| FINGERPRINTS)?
+                self.join(worker, &copies, BlockSearch::new(simhash.join.clone(), verified), |_| {
+                    FINGERPRINTS
+                })?
             }
             Search::Bands(minhash) => {
                 let search = BandSearch::new(*minhash, &method.rule);

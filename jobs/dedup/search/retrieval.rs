@@ -32,7 +32,7 @@ impl CorpusSearch {
         found.candidates = pairs.len() as u64;
         let mut matches = FoundMatches::new(worker, &self.spill);
         for (pair, similarity) in pairs {
-            matches.pair(worker, pair, Some(similarity));
+            matches.add_pair(worker, pair, Some(similarity));
         }
         self.name_matched(worker, at, matches)
     }

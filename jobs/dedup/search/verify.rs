@@ -1,7 +1,7 @@
 //! Verification: reads the documents of candidates again, and compares them by their features.
 
-use anyhow::{Result, bail};
-use operators::flow::{FoundMatches, GatheredClusters, MatchedDocs, Matching, Verify};
+use anyhow::Result;
+use operators::flow::{FoundMatches, GatheredClusters, Matching, Verify};
 use operators::method::map_records::StoredText;
 use operators::method::{Method, Search};
 use operators::sets::{PackedSets, Sets};
@@ -13,7 +13,7 @@ use super::map::IdenticalDocs;
 use crate::corpus::name_spool::NameSpool;
 use crate::corpus::plan::Split;
 use crate::corpus::splits::{self, SplitReader};
-use crate::progress::StageTimer;
+use crate::progress::{Stage, StageTimer};
 
 /// Source from which documents are read again.
 #[derive(Clone, Copy)]
@@ -41,7 +41,7 @@ impl CorpusSearch {
             let mut matches = FoundMatches::new(worker, &self.spill);
             pairs.each(|pair| {
                 found.candidates += 1;
-                matches.pair(worker, pair, None);
+                matches.add_pair(worker, pair, None);
             })?;
             drop(pairs);
             copies.add_to(worker, &mut matches);
@@ -86,13 +86,14 @@ impl CorpusSearch {
         drop(needs);
         let mut matches = FoundMatches::new(worker, &self.spill);
         found.candidates += verify.finish(worker, |worker, pair, similarity| {
-            matches.pair(worker, pair, Some(similarity));
+            matches.add_pair(worker, pair, Some(similarity));
         })?;
         copies.add_to(worker, &mut matches);
+        at.enter(Stage::Resolve);
         let mut docs = matches.finish(worker)?;
-        names.scan(|doc, id, chars| Ok(docs.tell(worker, doc, id, chars)?))?;
+        names.scan(|doc, id, chars| Ok(docs.name(worker, doc, id, chars)?))?;
         drop(names);
-        gathered(worker, docs)
+        Ok(docs.finish(worker)?)
     }
 
     /// Returns the clusters of the matches of all workers, for which it reads the names of their documents.
@@ -106,13 +107,13 @@ impl CorpusSearch {
         for (number, split) in splits::splits_of(&self.plan, worker.index(), worker.peers()) {
             if docs.any_of(number)? {
                 self.input_of(worker, at, number, split, |worker, text| {
-                    docs.tell(worker, text.doc, text.id, text.chars)?;
-                    docs.read(worker, text.text.len());
+                    docs.name(worker, text.doc, text.id, text.chars)?;
+                    docs.note_read(worker, text.text.len());
                     Ok(())
                 })?;
             }
         }
-        gathered(worker, docs)
+        Ok(docs.finish(worker)?)
     }
 
     /// Calls `each` with the documents of a split, from the input.
@@ -135,13 +136,4 @@ impl CorpusSearch {
             Ok(())
         })
     }
-}
-
-/// Returns the clusters of this worker, all of whose documents must have been told by now.
-fn gathered(worker: &mut Worker, docs: MatchedDocs) -> Result<GatheredClusters> {
-    let (clusters, missing) = docs.finish(worker)?;
-    if missing > 0 {
-        bail!("a document was not found again in its second reading; did the input change meanwhile?");
-    }
-    Ok(clusters)
 }

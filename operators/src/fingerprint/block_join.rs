@@ -4,7 +4,7 @@ use super::bit_positions::BitPositions;
 use super::bits::Bits;
 use super::block_tables::BlockTable;
 use super::hamming::Kernel;
-use crate::record::{Pair, Row};
+use crate::record::Row;
 
 /// Greatest size of a bucket that is compared pair by pair, for each part that a split would have.
 const SMALL: usize = 128;
@@ -25,8 +25,7 @@ const STRIP: usize = 256;
 /// group. Splitting goes on until the buckets are small. It generalises Zhou's remedy for skew; the costs are
 /// in docs/design/0002.
 ///
-/// Example with 8 bits, distance 1 and two blocks of 4 bits: `a` = 0000 0000, `b` = 0000 0001, `c` = 0001
-/// 0000.
+/// Example with 8 bits, distance 1 and two blocks of 4 bits: `a` = 0000 0000, `b` = 0000 0001, `c` = 0001 0000.
 ///
 /// ```text
 /// table 0   equal low block                      bucket 0000: a and c, 1 bit, emitted    bucket 0001: b
@@ -35,7 +34,7 @@ const STRIP: usize = 256;
 /// two equal fingerprints meet in both tables; table 1 drops the pair, because its low blocks are equal
 /// ```
 ///
-/// Memory: buffers that are kept between calls, with one copy of the rows (16 bytes each, 32 for 128 bits)
+/// Memory: buffers that are kept between calls, with one copy of the rows (24 bytes each, 32 for 128 bits)
 /// and little else.
 #[derive(Clone, Debug)]
 pub struct BlockJoin<W> {
@@ -48,6 +47,9 @@ pub struct BlockJoin<W> {
     hits: Vec<(u32, u32)>,
     compared: u64,
 }
+
+/// Takes the two rows of a pair that is within the distance.
+type Emit<'a, W> = &'a mut dyn FnMut(&Row<W>, &Row<W>);
 
 /// The buffers of one level of splitting.
 #[derive(Clone, Debug, Default)]
@@ -103,7 +105,7 @@ impl<W: Bits> BlockJoin<W> {
     ///
     /// Cost: close to linear in the rows where fingerprints are spread evenly, and in the pairs where there
     /// are many.
-    pub fn join(&mut self, table: &BlockTable<W>, rows: &[Row<W>], emit: &mut impl FnMut(Pair)) -> u64 {
+    pub fn join(&mut self, table: &BlockTable<W>, rows: &[Row<W>], emit: Emit<W>) -> u64 {
         self.compared = 0;
         let BlockTable { equal, differ, zone } = table.clone();
         let left = self.distance - differ.len() as u32;
@@ -113,7 +115,7 @@ impl<W: Bits> BlockJoin<W> {
         self.compared
     }
 
-    fn split(&mut self, depth: usize, rows: &[Row<W>], bounds: PairBounds<W>, emit: &mut impl FnMut(Pair)) {
+    fn split(&mut self, depth: usize, rows: &[Row<W>], bounds: PairBounds<W>, emit: Emit<W>) {
         let none = W::default();
         let parts = bounds.budget as usize + 1;
         if rows.len() <= if bounds.equal == none { SMALL * parts } else { SMALL } {
@@ -166,7 +168,7 @@ impl<W: Bits> BlockJoin<W> {
         rows: &[Row<W>],
         groups: &[W],
         bounds: PairBounds<W>,
-        emit: &mut impl FnMut(Pair),
+        emit: Emit<W>,
     ) {
         let known = self.differ.len();
         let mut rest = bounds.zone;
@@ -189,7 +191,7 @@ impl<W: Bits> BlockJoin<W> {
         rows: &[Row<W>],
         (part, group): (usize, W),
         bounds: PairBounds<W>,
-        emit: &mut impl FnMut(Pair),
+        emit: Emit<W>,
     ) {
         level.scatter(rows, part, group);
         let mut start = 0;
@@ -202,7 +204,7 @@ impl<W: Bits> BlockJoin<W> {
     }
 
     /// Compares all pairs of a bucket, and emits those that are within the distance and belong to it.
-    fn compare(&mut self, rows: &[Row<W>], equal: W, emit: &mut impl FnMut(Pair)) {
+    fn compare(&mut self, rows: &[Row<W>], equal: W, emit: Emit<W>) {
         let none = W::default();
         self.compared += (rows.len() * rows.len().saturating_sub(1) / 2) as u64;
         self.fingerprints.clear();
@@ -215,7 +217,7 @@ impl<W: Bits> BlockJoin<W> {
                 let (one, other) = (&rows[one as usize], &rows[other as usize]);
                 let differing = one.fingerprint ^ other.fingerprint;
                 if differing & equal == none && self.differ.iter().all(|&bits| differing & bits != none) {
-                    emit(Pair::new(one.doc, other.doc, differing.count_ones()));
+                    emit(one, other);
                 }
             }
             start = end;
@@ -276,19 +278,23 @@ fn narrower<W: Bits>(zone: W, budget: u32, first: Option<&W>, first_budget: u32)
 mod tests {
     use super::super::block_tables::tables;
     use super::*;
-    use crate::record::DocId;
+    use crate::record::{DocId, Pair};
     use proptest::collection::vec;
     use proptest::prelude::*;
 
     fn rows<W: Bits>(fingerprints: &[W]) -> Vec<Row<W>> {
-        fingerprints.iter().enumerate().map(|(i, &f)| Row { fingerprint: f, doc: DocId(i as u64) }).collect()
+        let docs = (0..).map(DocId);
+        docs.zip(fingerprints).map(|(doc, &fingerprint)| Row { fingerprint, doc, sketch: 0 }).collect()
     }
 
     fn joined<W: Bits>(bits: u32, distance: u32, blocks: u32, rows: &[Row<W>]) -> Vec<Pair> {
         let mut join = BlockJoin::new(bits, distance, blocks, Kernel::widest());
         let mut pairs = Vec::new();
         for table in join.tables().to_vec() {
-            join.join(&table, rows, &mut |pair| pairs.push(pair));
+            join.join(&table, rows, &mut |one, other| {
+                let differing = one.fingerprint ^ other.fingerprint;
+                pairs.push(Pair::new(one.doc, other.doc, differing.count_ones()));
+            });
         }
         pairs.sort_unstable();
         pairs

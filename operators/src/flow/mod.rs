@@ -14,7 +14,7 @@ mod verify;
 mod zhou;
 
 pub use class_sums::ClassSums;
-pub use clusters::{ClusterBatch, FoundMatches, GatheredClusters, MatchedDocs, NearPair, SortedValues};
+pub use clusters::{ClusterBatch, FoundMatches, GatheredClusters, MatchedDocs, SortedValues};
 pub use exchange::shuffle::{RecordScan, RecordSink, Shuffle, shuffle};
 pub use exchange::sum::sum;
 pub use join::candidates::{CandidateJoin, Candidates};

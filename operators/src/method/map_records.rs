@@ -92,12 +92,12 @@ impl<W: Bits> Mapper for Fingerprints<W> {
     fn map(&mut self, doc: &Doc, sections: &mut [Vec<u8>]) {
         let text = self.cleaner.clean(doc.text);
         let fingerprint = self.simhash.fingerprint(text);
-        let identity = match self.by_text {
-            Some(secret) => secret.identity(text),
-            None => fingerprint.halves().into(),
+        let (identity, sketch) = match self.by_text {
+            Some(secret) => (secret.identity(text), self.simhash.sketch().bits()),
+            None => (fingerprint.halves().into(), 0),
         };
         put(&mut sections[0], (identity, doc.doc));
-        put(&mut sections[FINGERPRINTS], Row { fingerprint, doc: doc.doc });
+        put(&mut sections[FINGERPRINTS], Row { fingerprint, doc: doc.doc, sketch });
     }
 }
 

@@ -5,12 +5,10 @@ use super::zhou::copy_search::WordRow;
 use super::zhou::retrieval::meet;
 use super::{Method, Search, SimHash};
 use crate::fingerprint::Bits;
-use crate::fingerprint::block_join::BlockJoin;
 use crate::hash::{Identity, Secret};
 use crate::record::DocId;
-use crate::search::CandidateSearch;
 use crate::sets::{PackedSets, Rule, Sets};
-use crate::{Row, Similarity, jaccard};
+use crate::{Similarity, jaccard};
 
 /// Keys of one text, by which a search brings it together with others.
 #[derive(Clone, Debug)]
@@ -94,9 +92,8 @@ fn within(a: &Keys, b: &Keys, most: u32) -> bool {
 }
 
 fn blocks<W: Bits>(simhash: &SimHash<W>, a: W, b: W) -> (usize, Vec<usize>) {
-    let [a, b] = [a, b].map(|fingerprint| Row { fingerprint, doc: DocId(0) });
     let tables = simhash.join.tables();
-    let agree = |at: &usize| BlockJoin::key(&tables[*at], &a) == BlockJoin::key(&tables[*at], &b);
+    let agree = |at: &usize| tables[*at].key(a) == tables[*at].key(b);
     (tables.len(), (0..tables.len()).filter(agree).collect())
 }
 

@@ -13,7 +13,9 @@ use crate::fingerprint::bits::Bits;
 use crate::fingerprint::block_join::BlockJoin;
 use crate::fingerprint::block_tables::{MAX_TABLES, tables};
 use crate::fingerprint::hamming::Kernel;
+use crate::sets::SetKind;
 use crate::sets::similarity::Similarity;
+use crate::sets::small_sketch::{LARGEST_LIST, SmallSketch};
 use crate::text::document_frequencies::{Rarities, Statistics};
 use crate::text::features::{FeatureSpec, Features, Lexicon};
 use crate::text::{Clean, Cleaner};
@@ -214,6 +216,8 @@ pub struct SimHash<W> {
     weights: Weights,
     rarities: Rarities,
     words: Vec<u64>,
+    /// The first features of the last text, one more than can be sketched.
+    first: Vec<u64>,
     mask: W,
     /// Join of the fingerprints, which finds those within the distance.
     pub join: BlockJoin<W>,
@@ -230,6 +234,7 @@ impl<W: Bits> SimHash<W> {
             weights: spec.weights,
             rarities: Rarities::new(statistics),
             words: Vec::new(),
+            first: Vec::new(),
             mask: W::lowest(spec.bits),
             join: BlockJoin::new(spec.bits, spec.hamming, spec.blocks(), Kernel::widest()),
         }
@@ -238,14 +243,30 @@ impl<W: Bits> SimHash<W> {
     /// Returns the fingerprint of a cleaned text.
     pub fn fingerprint(&mut self, text: &str) -> W {
         let mut tally = BitCounts::default();
+        let first = &mut self.first;
+        first.clear();
+        let mut note = |feature| {
+            if first.len() <= LARGEST_LIST {
+                first.push(feature);
+            }
+        };
         match self.weights {
-            Weights::Tf => self.features.each(text, |feature| tally.add(W::of_feature(feature))),
+            Weights::Tf => self.features.each(text, |feature| {
+                note(feature);
+                tally.add(W::of_feature(feature));
+            }),
             Weights::Tfidf => self.features.each(text, |feature| {
+                note(feature);
                 tally.add_weighted(W::of_feature(feature), self.rarities.of(feature).into());
             }),
             Weights::Rank5 => self.add_ranked(text, &mut tally),
         }
         tally.majority() & self.mask
+    }
+
+    /// Returns the sketch of the features of the text whose fingerprint was asked for last.
+    pub fn sketch(&self) -> SmallSketch {
+        SmallSketch::new(SetKind::Long, &self.first, false)
     }
 
     /// Adds the features of a text with weights from 1 to 5. The weight of a feature is one more than the
@@ -255,6 +276,7 @@ impl<W: Bits> SimHash<W> {
         let (words, rarities) = (&mut self.words, &self.rarities);
         words.clear();
         self.features.each(text, |word| words.push(word));
+        self.first.extend(words.iter().take(LARGEST_LIST + 1));
         words.sort_unstable();
         let mut of_rarity = [0; 256];
         words.chunk_by(|a, b| a == b).for_each(|same| of_rarity[usize::from(rarities.of(same[0]))] += 1);

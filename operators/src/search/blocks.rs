@@ -5,15 +5,34 @@ use crate::fingerprint::Bits;
 use crate::fingerprint::block_join::BlockJoin;
 use crate::fingerprint::block_tables::BlockTable;
 use crate::record::{DocId, Pair, Row};
+use crate::sets::Rule;
+use crate::sets::small_sketch::{SketchSieve, SmallSketch};
 
-/// A pass is a table of the block join, which emits a pair in the first table where it meets, with its
-/// distance. So a candidate is a pair within the distance.
-impl<W: Bits> CandidateSearch for BlockJoin<W> {
+/// A pass is a table of the block join, which emits a pair in the first table where it meets. A candidate is a
+/// pair within the distance, unless the sketches of its texts show that they cannot match.
+///
+/// A few features decide the fingerprint of a short text, so without sketches the candidates of short texts
+/// grow nearly with the square of their number.
+#[derive(Clone)]
+pub struct BlockSearch<W> {
+    join: BlockJoin<W>,
+    sieve: Option<SketchSieve>,
+}
+
+impl<W: Bits> BlockSearch<W> {
+    /// Makes a search. `rule`: the rule by which candidates are verified; `None` if they are not, so that every
+    /// pair within the distance is one.
+    pub fn new(join: BlockJoin<W>, rule: Option<&Rule>) -> Self {
+        BlockSearch { join, sieve: rule.map(SketchSieve::new) }
+    }
+}
+
+impl<W: Bits> CandidateSearch for BlockSearch<W> {
     type Record = Row<W>;
     type Pass = BlockTable<W>;
 
     fn passes(&self) -> Vec<BlockTable<W>> {
-        self.tables().to_vec()
+        self.join.tables().to_vec()
     }
 
     fn key(table: &BlockTable<W>, row: &Row<W>) -> u64 {
@@ -25,7 +44,7 @@ impl<W: Bits> CandidateSearch for BlockJoin<W> {
     }
 
     fn narrower(&self, table: &BlockTable<W>) -> Option<Vec<BlockTable<W>>> {
-        table.split(self.distance())
+        table.split(self.join.distance())
     }
 
     fn candidates(
@@ -35,7 +54,14 @@ impl<W: Bits> CandidateSearch for BlockJoin<W> {
         mut emit: impl FnMut(Pair),
     ) -> PassLoad {
         let largest_bucket = KeyCounters::largest_of(rows.iter().map(|row| Self::key(table, row)));
-        let compared = self.join(table, rows, &mut emit);
+        let BlockSearch { join, sieve } = self;
+        let compared = join.join(table, rows, &mut |one, other| {
+            let sketches = [one, other].map(|row| SmallSketch::of_bits(row.sketch));
+            if sieve.as_ref().is_none_or(|sieve| sieve.may_match(sketches[0], sketches[1])) {
+                let differing = one.fingerprint ^ other.fingerprint;
+                emit(Pair::new(one.doc, other.doc, differing.count_ones()));
+            }
+        });
         PassLoad { records: rows.len() as u64, largest_bucket, compared }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! One trait, [`CandidateSearch`], and a file for each of its four implementations: equal texts
 //! (`identity.rs`), blocks of fingerprints (`blocks.rs`), bands of signatures (`bands.rs`) and prefixes of
-//! sets (`prefix.rs`). This room uses `fingerprint`, `sets`, `hash`, `record` and `spill`; `method`, `flow` and the jobs
-//! use it.
+//! sets (`prefix.rs`). This room uses `fingerprint`, `sets`, `hash`, `record` and `spill`; `method`, `flow`
+//! and the jobs use it.
 
 pub mod bands;
 pub mod blocks;
@@ -35,8 +35,8 @@ use crate::record::{DocId, Pair, Record};
 /// | search | pass | key | record |
 /// |---|---|---|---|
 /// | [`EqualTexts`](identity::EqualTexts) | one | identity of the text | identity, document |
-/// | [`BlockJoin`](crate::fingerprint::block_join::BlockJoin) | some blocks of bits | their value | fingerprint, document |
-/// | [`BandSearch`](bands::BandSearch) | a band | its hash | hash, document, sketch of the set |
+/// | [`BlockSearch`](blocks::BlockSearch) | some blocks of bits | their value | fingerprint, document, sketch |
+/// | [`BandSearch`](bands::BandSearch) | a band | its hash | hash, document, sketch |
 /// | `PrefixSearch` | a 32nd of all features | a feature | size and sketch of the set, document |
 pub trait CandidateSearch: 'static {
     /// A document in one pass.

@@ -1,5 +1,5 @@
-//! Sketches of small sets in 64 bits, by which the search by bands drops most pairs of short texts that cannot
-//! match before anything is read of them.
+//! Sketches of small sets in 64 bits, by which the searches by bands and by fingerprints drop most pairs of short
+//! texts that cannot match before anything is read of them.
 //!
 //! Two short texts agree on a band as soon as they share the few features that its slots are filled with, so
 //! without sketches the candidates of short texts grow nearly with the square of their number.
@@ -13,7 +13,7 @@ const BITS: u32 = 56;
 /// Largest size of a set that is sketched. The sketch of a larger one would separate nothing.
 const LARGEST: usize = 63;
 /// Largest number of features, with repetitions, that are looked through for a set of that size.
-const LARGEST_LIST: usize = 2 * LARGEST;
+pub(crate) const LARGEST_LIST: usize = 2 * LARGEST;
 
 /// Sketch of a set of at most 63 features, or of no set.
 ///
@@ -72,6 +72,16 @@ impl SmallSketch {
             (SetKind::Short, false) => SketchedSet::ShortAlone,
         };
         SmallSketch((set as u64) << 62 | (size as u64) << BITS | bits)
+    }
+
+    /// Restores a sketch from what [`SmallSketch::bits`] has returned.
+    pub fn of_bits(bits: u64) -> Self {
+        SmallSketch(bits)
+    }
+
+    /// Returns the sketch as a number.
+    pub fn bits(self) -> u64 {
+        self.0
     }
 
     fn size(self) -> usize {

@@ -5,7 +5,7 @@ use crate::Error;
 
 /// Strings of bytes on disk, each of which is read as a whole, at any time and by any thread.
 ///
-/// Memory: the longest value, while it is written.
+/// Memory: the longest value while it is written, and each value that is read.
 pub struct ValueFile(FrameFile);
 
 impl ValueFile {

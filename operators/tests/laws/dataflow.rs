@@ -8,6 +8,7 @@ use operators::method::map_records::{Bands, FINGERPRINTS, Fingerprints, Identiti
 use operators::method::{Method, Search};
 use operators::search::CandidateSearch;
 use operators::search::bands::BandSearch;
+use operators::search::blocks::BlockSearch;
 use operators::sets::{PackedSets, Rule, Sets};
 use operators::{Counting, DocId, ExternalSort, FeatureCounts, Pair, Sorted, SpillBudget};
 use timely::worker::Worker;
@@ -53,9 +54,14 @@ impl Dataflow<'_> {
             let copies = collapse(worker, identities, &spill).unwrap();
             let search =
                 SearchOfWorker { mapped: &mapped, texts: &texts, copies: &copies, skew, spill: &spill };
+            let blocks = Some(&method.rule).filter(|_| method.verified);
             let Candidates { pairs, .. } = match &method.search {
-                Search::SimHash64(simhash) => search.join(worker, simhash.join.clone(), |_| FINGERPRINTS),
-                Search::SimHash128(simhash) => search.join(worker, simhash.join.clone(), |_| FINGERPRINTS),
+                Search::SimHash64(simhash) => {
+                    search.join(worker, BlockSearch::new(simhash.join.clone(), blocks), |_| FINGERPRINTS)
+                }
+                Search::SimHash128(simhash) => {
+                    search.join(worker, BlockSearch::new(simhash.join.clone(), blocks), |_| FINGERPRINTS)
+                }
                 Search::Bands(minhash) => {
                     let bands = BandSearch::new(*minhash, &method.rule);
                     search.join(worker, bands, |band| Bands::section(*band))

@@ -13,6 +13,7 @@ use operators::method::map_records::Words;
 use operators::method::zhou::copy_search::{COPIES, Comparisons, Sizes};
 use operators::method::zhou::retrieval::Retrieval;
 use operators::method::{Method, Search, SimHash, SimHashSpec, Spec, Zhou, ZhouSpec};
+use operators::search::blocks::BlockSearch;
 use operators::search::{CandidateSearch, PassLoad};
 use operators::sets::PackedSets;
 use operators::text::document_frequencies::{Count, Statistics};
@@ -190,10 +191,10 @@ fn compared<W: Bits>(
     spill: SpillBudget,
 ) -> Vec<(Vec<Pair>, Vec<PassLoad>)> {
     let rows = fingerprints.into_iter().enumerate();
-    let rows: Vec<_> = rows.map(|(i, fingerprint)| Row { fingerprint, doc: doc(i) }).collect();
+    let rows: Vec<_> = rows.map(|(i, fingerprint)| Row { fingerprint, doc: doc(i), sketch: 0 }).collect();
     let simhash = SimHash::new(spec, Features::Chars(5), &Statistics::default());
     on_workers(workers, move |worker| {
-        let join = CandidateJoin::new(simhash.join.clone(), skew, &spill);
+        let join = CandidateJoin::new(BlockSearch::new(simhash.join.clone(), None), skew, &spill);
         let mine: Vec<_> = rows.iter().skip(worker.index()).step_by(worker.peers()).copied().collect();
         let Candidates { pairs, loads } = joined(worker, join, |_| mine.clone());
         (listed(pairs), loads)

@@ -6,13 +6,10 @@ use super::values::{SortedValues, ValueShuffle, put_number, take_number};
 use crate::Error;
 use crate::record::{DocId, Pair};
 use crate::sets::similarity::Similarity;
-use crate::survivors::Matches;
+use crate::survivors::{Matches, NearPair};
 
 /// Number of documents from which on a batch takes no more clusters. So many stay in the processor's cache.
 const BATCH_DOCS: usize = if cfg!(test) { 8 } else { 8 << 10 };
-
-/// A match of two documents that are not identical, with its similarity where it was measured.
-pub type NearPair = (Pair, Option<Similarity>);
 
 /// Kind of a match that says that the second document is identical to the first.
 pub(super) const COPY: u64 = 0;
@@ -69,8 +66,8 @@ impl GatheredClusters {
 /// Some clusters whose first documents are in one split.
 #[derive(Debug, Default)]
 pub struct ClusterBatch {
-    /// Matches of all clusters, cluster by cluster, copies sorted by their first document.
-    pub matches: Matches,
+    /// Matches, cluster by cluster. In a cluster, copies are sorted by their first document, then by document.
+    matches: Matches,
     /// For each cluster the number of its copies and of its pairs.
     clusters: Vec<(usize, usize)>,
     /// All documents. When the batch is full they are sorted by position.
@@ -93,6 +90,11 @@ impl ClusterBatch {
         self.docs.first().map_or(0, |first| first.doc.split())
     }
 
+    /// Returns the matches of all clusters. In each cluster, copies are sorted by their first document.
+    pub fn matches(&self) -> &Matches {
+        &self.matches
+    }
+
     /// Returns the matches of each cluster.
     pub fn clusters(&self) -> impl Iterator<Item = (&[(DocId, DocId)], &[NearPair])> {
         let (mut copies, mut pairs) = (&self.matches.copies[..], &self.matches.pairs[..]);
@@ -110,13 +112,19 @@ impl ClusterBatch {
         self.docs.iter().map(|doc| doc.doc).collect()
     }
 
-    /// Returns the id of a document, which must be in a cluster of the batch.
+    /// Returns the id of a document.
+    ///
+    /// # Panics
+    /// When the document is in no cluster of the batch.
     pub fn id(&self, doc: DocId) -> &str {
         let ClusterDoc { start, end, .. } = self.find(doc);
         &self.ids[start..end]
     }
 
     /// Returns the length of the text of a document, in characters.
+    ///
+    /// # Panics
+    /// When the document is in no cluster of the batch.
     pub fn chars(&self, doc: DocId) -> u64 {
         self.find(doc).chars
     }

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! large star   a document with later and earlier ones links each later one to its earliest instead of itself
-//! small star   a document with several earlier ones keeps the link to the earliest, and links the others there
+//! small star   a document with several earlier ones keeps the link to the earliest, and links each other one to it
 //!
 //! links 2-1 3-2 4-3 5-4    large star    2-1 3-1 4-2 5-3
 //!                          small star    nothing to do
@@ -32,23 +32,23 @@ type Link = (DocId, DocId);
 /// Memory of a document in a [`Forest`], in bytes.
 const DOC_BYTES: usize = 40;
 
-/// Spanning forest of the matches of one worker (union-find). It saves links: a worker with all matches of a
-/// component has only final ones.
+/// Spanning forest of the matches of one worker (union-find). It saves links, and rounds: if one worker has all
+/// matches of a component, its links are final at once.
 ///
 /// Memory: some 40 bytes a document, or the budget. A forest that fills it gives its links away, and begins
 /// again.
 pub(super) struct Forest {
     /// For each document that is not the first of its tree, an earlier one.
-    above: HashMap<DocId, DocId>,
+    parent: HashMap<DocId, DocId>,
     links: ExternalSort<Link>,
     /// Number of documents at which the links are given away.
-    most: usize,
+    max_docs: usize,
 }
 
 impl Forest {
     pub fn new(spill: &SpillBudget) -> Self {
-        let most = spill.budget().map_or(usize::MAX, |bytes| (bytes / DOC_BYTES).max(1));
-        Forest { above: HashMap::new(), links: ExternalSort::new(spill).once(), most }
+        let max_docs = spill.budget().map_or(usize::MAX, |bytes| (bytes / DOC_BYTES).max(1));
+        Forest { parent: HashMap::new(), links: ExternalSort::new(spill).once(), max_docs }
     }
 
     /// Adds two documents that match.
@@ -57,39 +57,39 @@ impl Forest {
         if a == b {
             return;
         }
-        self.above.insert(a.max(b), a.min(b));
-        if self.above.len() >= self.most {
-            self.give_links();
+        self.parent.insert(a.max(b), a.min(b));
+        if self.parent.len() >= self.max_docs {
+            self.flush_links();
         }
     }
 
     /// Returns the first document of a tree, and halves the way to it.
     fn first(&mut self, mut doc: DocId) -> DocId {
-        while let Some(&above) = self.above.get(&doc) {
-            let Some(&higher) = self.above.get(&above) else { return above };
-            self.above.insert(doc, higher);
+        while let Some(&parent) = self.parent.get(&doc) {
+            let Some(&higher) = self.parent.get(&parent) else { return parent };
+            self.parent.insert(doc, higher);
             doc = higher;
         }
         doc
     }
 
-    fn give_links(&mut self) {
-        let docs: Vec<DocId> = self.above.keys().copied().collect();
+    fn flush_links(&mut self) {
+        let docs: Vec<DocId> = self.parent.keys().copied().collect();
         for doc in docs {
             let first = self.first(doc);
             self.links.push((doc, first));
         }
-        self.above.clear();
+        self.parent.clear();
     }
 
     /// Joins the forests of all workers. Returns each document of this worker that matches another, with the
     /// first document of its component.
     ///
     /// Cost: each link is exchanged three times in a round. Nearly all components of a corpus take two rounds,
-    /// a chain of `n` documents some log2 `n`. Memory: `spill` for each of four sorts.
+    /// a chain of `n` documents some log2 `n`. Memory: `spill` for each of three sorts at once.
     pub fn components(mut self, worker: &mut Worker, spill: &SpillBudget) -> Result<Sorted<Link>, Error> {
-        self.give_links();
-        drop(self.above);
+        self.flush_links();
+        drop(self.parent);
         let mut links = self.links;
         loop {
             let mut large = link_shuffle(worker, "LargeStar", spill);

@@ -4,7 +4,7 @@
 //! ```text
 //! FoundMatches     takes matches as they are found     a match goes to the worker that reads its first document,
 //!                                                      the components are found (`components.rs`)
-//! MatchedDocs      is told the names of documents      a document goes to the worker of its cluster, with its
+//! MatchedDocs      learns the names of documents      a document goes to the worker of its cluster, with its
 //!                                                      matches with later documents
 //! GatheredClusters gives clusters, batch by batch
 //! ```
@@ -19,19 +19,20 @@ mod values;
 use timely::worker::Worker;
 
 use self::batch::{COPY, kind};
-pub use self::batch::{ClusterBatch, GatheredClusters, NearPair};
+pub use self::batch::{ClusterBatch, GatheredClusters};
 use self::components::Forest;
 pub use self::values::{SortedValues, ValueShuffle};
 use super::exchange::channel::ROUND_BYTES;
 use super::exchange::shuffle::SortingShuffle;
+use super::exchange::sum::total;
 use super::owner;
 use crate::record::{DocId, Pair};
 use crate::sets::similarity::Similarity;
 use crate::spill::merge::MergeCursor;
 use crate::{Error, ExternalSort, SpillBudget};
 
-/// Number of holders that share the budget: one for matches at the worker of their first document, five for the
-/// links of components, one for the documents of clusters, and one for the decisions.
+/// Number of holders that share the budget. At most four are filled at once: matches, and three sorts of links. The
+/// other four leave room for the verification, which ends while matches come in.
 const HOLDERS: usize = 8;
 
 /// A match: the two documents, the earlier one first, and its kind.
@@ -57,12 +58,12 @@ impl FoundMatches {
     }
 
     /// Adds a document that is identical to an earlier one, with the first of all identical ones.
-    pub fn copy(&mut self, worker: &mut Worker, doc: DocId, first: DocId) {
+    pub fn add_copy(&mut self, worker: &mut Worker, doc: DocId, first: DocId) {
         self.add(worker, (first, (doc, COPY)));
     }
 
     /// Adds a pair of first documents that match.
-    pub fn pair(&mut self, worker: &mut Worker, pair: Pair, similarity: Option<Similarity>) {
+    pub fn add_pair(&mut self, worker: &mut Worker, pair: Pair, similarity: Option<Similarity>) {
         self.add(worker, (pair.low, (pair.high, kind(pair.distance, similarity))));
     }
 
@@ -72,17 +73,20 @@ impl FoundMatches {
     }
 
     /// Waits for the matches of all workers, and finds their connected components.
+    ///
+    /// # Errors
+    /// [`Error::Spill`], [`Error::DiskFull`] and [`Error::SpillLost`].
     pub fn finish(self, worker: &mut Worker) -> Result<MatchedDocs, Error> {
         let FoundMatches { forest, to_firsts, spill } = self;
         let matches = MergeCursor::new(to_firsts.finish(worker)?);
         let clusters = MergeCursor::new(forest.components(worker, &spill)?);
         let docs = ValueShuffle::new(worker, "ClusterDocs", &spill);
-        Ok(MatchedDocs { clusters, matches, docs, read: 0, value: Vec::new(), missing: 0, spill })
+        Ok(MatchedDocs { clusters, matches, docs, read_bytes: 0, value: Vec::new(), missing: 0, spill })
     }
 }
 
-/// The documents of this worker that match another one. They must be asked for and told in the order of the
-/// corpus.
+/// The documents of this worker that match another one. They must be asked for and named in the order of the
+/// corpus. Calls fail where spilled records cannot be read back ([`Error::SpillLost`]).
 ///
 /// Memory: 16 bytes a document and 24 a match, or the budget.
 pub struct MatchedDocs {
@@ -90,11 +94,11 @@ pub struct MatchedDocs {
     matches: MergeCursor<Match>,
     docs: ValueShuffle,
     /// Bytes of documents read in the current round.
-    read: usize,
+    read_bytes: usize,
     /// Buffer for the value of a document.
     value: Vec<u8>,
-    /// Number of documents that match another one, but were not told.
-    missing: u64,
+    /// Number of documents that match another one, but were not named.
+    missing: usize,
     spill: SpillBudget,
 }
 
@@ -105,13 +109,13 @@ impl MatchedDocs {
         Ok(self.clusters.peek()?.is_some_and(|(doc, _)| doc.split() == split))
     }
 
-    /// Tells the name of a document and the length of its text in characters. Nothing is done if the document
+    /// Names a document by its id and the length of its text in characters. Nothing is done if the document
     /// matches no other one.
-    pub fn tell(&mut self, worker: &mut Worker, doc: DocId, id: &str, chars: u64) -> Result<(), Error> {
+    pub fn name(&mut self, worker: &mut Worker, doc: DocId, id: &str, chars: u64) -> Result<(), Error> {
         self.skip_to(doc)?;
         let Some((_, cluster)) = self.clusters.next_if(|next| next.0 == doc)? else { return Ok(()) };
         batch::encode(chars, id, &mut self.value);
-        while let Some((_, (high, kind))) = self.matches.next_if(|found| found.0 <= doc)? {
+        while let Some((_, (high, kind))) = self.matches.next_if(|found| found.0 == doc)? {
             batch::encode_match(doc, high, kind, &mut self.value);
         }
         self.docs.send(worker, (cluster, doc), &self.value);
@@ -120,10 +124,10 @@ impl MatchedDocs {
 
     /// Notes that a document of `bytes` bytes was read. After a MiB of them a round ends, so that others need
     /// not wait for a worker that has little to send.
-    pub fn read(&mut self, worker: &mut Worker, bytes: usize) {
-        self.read += bytes;
-        if self.read >= ROUND_BYTES {
-            self.read = 0;
+    pub fn note_read(&mut self, worker: &mut Worker, bytes: usize) {
+        self.read_bytes += bytes;
+        if self.read_bytes >= ROUND_BYTES {
+            self.read_bytes = 0;
             self.docs.round(worker);
         }
     }
@@ -132,16 +136,24 @@ impl MatchedDocs {
         while self.clusters.next_if(|next| next.0 < doc)?.is_some() {
             self.missing += 1;
         }
+        while self.matches.next_if(|found| found.0 < doc)?.is_some() {}
         Ok(())
     }
 
-    /// Waits until all workers have told all documents. Returns the clusters of this worker, and the number of
-    /// its documents that were not told, with which these clusters must not be decided.
-    pub fn finish(mut self, worker: &mut Worker) -> Result<(GatheredClusters, u64), Error> {
+    /// Waits until all workers have named all documents, and returns the clusters of this worker.
+    ///
+    /// # Errors
+    /// [`Error::DocsMissing`] on every worker if any worker has not named one of its documents; those of spilled
+    /// records.
+    pub fn finish(mut self, worker: &mut Worker) -> Result<GatheredClusters, Error> {
         self.skip_to(DocId(u64::MAX))?;
         let docs = self.docs.finish(worker)?;
+        // A worker that fails before it comes here keeps the others waiting, and they never see half a cluster.
+        if total(worker, self.missing) > 0 {
+            return Err(Error::DocsMissing);
+        }
         let decisions = ValueShuffle::new(worker, "Decisions", &self.spill);
-        Ok((GatheredClusters::new(docs, decisions), self.missing))
+        Ok(GatheredClusters::new(docs, decisions))
     }
 }
 
@@ -182,19 +194,18 @@ mod tests {
                 }
                 let pair = Pair::new(doc(a, docs), doc(b, docs), number as u32);
                 match number % 3 {
-                    0 => found.copy(worker, pair.high, pair.low),
-                    _ => found.pair(worker, pair, None),
+                    0 => found.add_copy(worker, pair.high, pair.low),
+                    _ => found.add_pair(worker, pair, None),
                 }
             }
             let mut matched = found.finish(worker).unwrap();
             for doc in (0..docs).map(|number| doc(number, docs)) {
                 if doc.split() as usize % worker.peers() == worker.index() {
-                    matched.tell(worker, doc, &format!("文{}", doc.0), doc.0 + 7).unwrap();
-                    matched.read(worker, 100_000);
+                    matched.name(worker, doc, &format!("文{}", doc.0), doc.0 + 7).unwrap();
+                    matched.note_read(worker, 100_000);
                 }
             }
-            let (clusters, missing) = matched.finish(worker).unwrap();
-            assert_eq!(missing, 0);
+            let clusters = matched.finish(worker).unwrap();
             let mut all: Vec<Gathered> = Vec::new();
             let mut decisions = clusters
                 .decide(worker, |batch, send| {
@@ -271,6 +282,27 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_document_that_is_not_found_again_fails_every_worker() {
+        let guards = timely::execute(timely::Config::process(2), |worker| {
+            let mut found = FoundMatches::new(worker, &SpillBudget::unused());
+            let [first, missing, last] = [0, 1, 3].map(|split| DocId::new(split, 7));
+            if worker.index() == 0 {
+                found.add_pair(worker, Pair::new(first, missing, 0), None);
+                found.add_pair(worker, Pair::new(missing, last, 0), None);
+            }
+            let mut matched = found.finish(worker).unwrap();
+            for doc in [first, last] {
+                if doc.split() as usize % 2 == worker.index() {
+                    matched.name(worker, doc, "", 1).unwrap();
+                }
+            }
+            matched.finish(worker).err()
+        });
+        let errors = guards.unwrap().join().into_iter().map(|error| error.unwrap());
+        assert!(errors.collect::<Vec<_>>().iter().all(|error| matches!(error, Some(Error::DocsMissing))));
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
@@ -287,7 +319,7 @@ mod tests {
     #[test]
     fn chains_and_stars_of_a_hundred_thousand_documents_are_one_cluster_each() {
         const DOCS: u64 = 100_000;
-        // One end of the chain lies in the middle of the corpus and goes to and fro.
+        // The second chain visits the corpus in a scrambled order.
         let chain: Vec<(u64, u64)> = (1..DOCS).map(|doc| (doc - 1, doc)).collect();
         let mixed: Vec<(u64, u64)> = chain.iter().map(|&(a, b)| (a * 7919 % DOCS, b * 7919 % DOCS)).collect();
         let star: Vec<(u64, u64)> = (0..DOCS).filter(|&doc| doc != 777).map(|doc| (777, doc)).collect();

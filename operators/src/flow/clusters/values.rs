@@ -8,7 +8,7 @@ use crate::record::DocId;
 use crate::spill::merge::MergeCursor;
 use crate::{Error, ExternalSort, SpillBudget};
 
-/// ValueKey of a value. The value goes to the worker that reads the first of the two documents.
+/// Key of a value. The value goes to the worker that reads the first of the two documents.
 pub type ValueKey = (DocId, DocId);
 /// Number of bytes of a value that travel in one piece.
 const PIECE_BYTES: usize = 32;

@@ -152,11 +152,11 @@ mod tests {
 
     #[test]
     fn records_cross_a_process_boundary_unchanged() {
-        let rows = [Row { fingerprint: u64::MAX - 1, doc: DocId::new(7, 9) }, Row::default()];
+        let rows = [Row { fingerprint: u64::MAX - 1, doc: DocId::new(7, 9), sketch: 5 }, Row::default()];
         assert_eq!(through_bytes(&rows), rows);
-        let wide = [Row { fingerprint: (1u64, u64::MAX), doc: DocId(3) }];
+        let wide = [Row { fingerprint: (1u64, u64::MAX), doc: DocId(3), sketch: 0 }];
         assert_eq!(through_bytes(&wide), wide);
-        let wider = [Row { fingerprint: u128::MAX << 60 | 7, doc: DocId(4) }];
+        let wider = [Row { fingerprint: u128::MAX << 60 | 7, doc: DocId(4), sketch: 1 }];
         assert_eq!(through_bytes(&wider), wider);
         let pairs = [Pair::new(DocId(9), DocId::new(1, 1), 3)];
         assert_eq!(through_bytes(&pairs), pairs);
