@@ -188,9 +188,9 @@ pub trait Format: Sync {
     fn has_fields(&self) -> bool {
         false
     }
-    /// Returns whether the output has a file of the same name for each input file. Other formats write parts
-    /// that are named after splits.
-    fn keeps_names(&self) -> bool {
+    /// Returns whether each file is exactly one record, a document or a reject. The output then has a file of
+    /// the same name; other formats write parts that are named after splits.
+    fn file_is_record(&self) -> bool {
         false
     }
     /// Returns how a file may be cut into pieces.

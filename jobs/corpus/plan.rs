@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use cluster::{InputFile, NameBelow, Stores, has_hidden_part, one_line, path_of_text};
@@ -177,17 +177,24 @@ impl Plan {
     /// Returns the first input file that is, or lies below, a path of a store. Links and `..` in local paths
     /// are followed.
     pub fn file_below(&self, prefix: &str, folder: &str) -> Option<&InputFile> {
-        let canonical = |path: &str| {
-            let path = path_of_text(path);
-            fs::canonicalize(&path).unwrap_or(path)
-        };
-        let local = prefix.is_empty();
-        let folder_itself = canonical(folder);
-        let below = |file: &InputFile| match local {
-            true => canonical(&file.path).starts_with(&folder_itself),
-            false => Path::new(&file.path).starts_with(folder),
-        };
-        self.files.iter().find(|file| file.store.prefix() == prefix && below(file))
+        let mut of_store = self.files.iter().filter(|file| file.store.prefix() == prefix);
+        if !prefix.is_empty() {
+            return of_store.find(|file| Path::new(&file.path).starts_with(folder));
+        }
+        let canonical = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let folder = canonical(&path_of_text(folder));
+        // Neighbours lie in one folder, and following each part of each path would take long.
+        let (mut above, mut above_itself) = (PathBuf::new(), PathBuf::new());
+        of_store.find(|file| {
+            let path = path_of_text(&file.path);
+            let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return false };
+            if parent != above {
+                above = parent.to_owned();
+                above_itself = canonical(parent);
+            }
+            let itself = if path.is_symlink() { canonical(&path) } else { above_itself.join(name) };
+            itself.starts_with(&folder)
+        })
     }
 
     /// Returns the prefixes of the stores of the input.
@@ -197,7 +204,7 @@ impl Plan {
 
     /// Returns the names of the input files that keep their names in the output.
     pub fn kept_names(&self) -> impl Iterator<Item = &str> {
-        let keep = self.splits.iter().filter(|split| split.format.keeps_names());
+        let keep = self.splits.iter().filter(|split| split.format.file_is_record());
         keep.flat_map(|split| split.pieces.iter().map(UnopenedPiece::name))
     }
 

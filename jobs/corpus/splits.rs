@@ -3,7 +3,7 @@
 use anyhow::Result;
 use cluster::Group;
 use datasets::{Error, MissingField, Reader, Reading};
-use operators::DocBatch;
+use operators::{DocBatch, DocId};
 
 use super::at_once::each_with;
 use super::plan::{Plan, Split};
@@ -93,6 +93,19 @@ impl<'a> SplitReader<'a> {
             batch.retain(|doc| sample.holds(doc));
         }
         Ok(Some(batch))
+    }
+
+    /// Leaves the files before that of a document unread, where each file is one record. So a few documents
+    /// of very many files cost as many requests, and only their texts are extracted.
+    pub fn pass_files_before(&mut self, doc: DocId) {
+        if !self.split.format.file_is_record() || self.reader.is_some() {
+            return;
+        }
+        while DocId::new(self.number, self.next_record) < doc && self.opened < self.split.pieces.len() {
+            self.at.done(self.split.pieces[self.opened].bytes());
+            self.opened += 1;
+            self.next_record += 1;
+        }
     }
 
     /// Returns the first file that lacks a field that was asked for, itself or in a record.

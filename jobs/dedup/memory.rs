@@ -27,8 +27,8 @@ const CONNECTION_BYTES: u64 = 1 << 20;
 const LEAST_BYTES: u64 = 2 << 20;
 /// Smallest share of a worker that counts features, in bytes.
 const COUNTERS_BYTES: u64 = 32 << 20;
-/// Part of the input that a process needs for the records of an exact search, as a divisor. With less, its
-/// counters of features tell little. Measured: docs/design/0059.
+/// Part of the input that a process needs in memory for an exact search, as a divisor. With less, its
+/// counters of features tell so little that it takes many times as long. Measured: docs/design/0059.
 const EXACT_INPUT_SHARE: u64 = 32;
 
 /// Number of longest records that the share of a worker holds.
@@ -66,50 +66,39 @@ impl MemoryOptions {
     }
 
     /// Returns the memory and the folder for what each worker of this process holds. `lexicon`: the words of
-    /// the user. `local`: the folder for temporary files.
+    /// the user. `text_bytes`: about how many bytes the records have. `local`: the folder for temporary files.
     ///
     /// # Errors
-    /// When the memory is too little for the workers.
+    /// When the memory is too little for the workers, or for an exact search of so many records.
     pub fn spill_budget(
         &self,
         group: &Group,
         method: &Spec,
         lexicon: &Lexicon,
+        text_bytes: u64,
         local: &Path,
     ) -> Result<SpillBudget> {
         let fixed = fixed_bytes(group, lexicon);
         let of_worker = if method.counted().is_some() { COUNTERS_BYTES } else { LEAST_BYTES };
-        let least = fixed + group.workers() as u64 * of_worker;
+        let of_workers = group.workers() as u64 * of_worker;
+        let exact = method.cost().feature > 0;
+        let of_text = if exact { text_bytes / EXACT_INPUT_SHARE } else { 0 };
+        let least = fixed + of_workers.max(of_text);
         if let Some(memory) = self.memory.filter(|&memory| memory < least) {
-            bail!(WrongUse(format!(
-                "--memory {}M is too little for {method} with {} workers in a process: it takes {}M",
-                memory >> 20,
-                group.workers(),
-                least.div_ceil(1 << 20)
-            )));
+            let (memory, workers, least) = (memory >> 20, group.workers(), least.div_ceil(1 << 20));
+            let because =
+                format!("--memory {memory}M is too little for {method} with {workers} workers in a process");
+            bail!(WrongUse(match of_text > of_workers {
+                true => format!(
+                    "{because} and about {} MiB of records: its search is exact and takes {least}M; auto:search=minhash \
+                     takes less",
+                    text_bytes >> 20
+                ),
+                false => format!("{because}: it takes {least}M"),
+            }));
         }
         let left = self.memory.map(|memory| (memory - fixed) as usize);
         Ok(SpillBudget::new(local, left).shared_by(group.workers()))
-    }
-
-    /// Returns a warning if so little memory is left for the counters of an exact search of about `text_bytes` bytes of text that
-    /// it takes many times as long as with more.
-    pub fn warning(
-        &self,
-        group: &Group,
-        method: &Spec,
-        lexicon: &Lexicon,
-        text_bytes: u64,
-    ) -> Option<String> {
-        let enough = (fixed_bytes(group, lexicon) + text_bytes / EXACT_INPUT_SHARE).div_ceil(1 << 20);
-        let memory = self.memory? >> 20;
-        (method.cost().feature > 0 && memory < enough).then(|| {
-            format!(
-                "--memory {memory}M is so little for the exact search of {}M that it may take many times as long as \
-                 with {enough}M",
-                text_bytes >> 20
-            )
-        })
     }
 }
 

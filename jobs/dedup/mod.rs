@@ -100,9 +100,8 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
     check_same_input(&plan, group)?;
     let chosen = options.resolve_for(plan.text_bytes)?;
     let reading = options.input.reading()?;
-    let spill = memory.spill_budget(group, &options.method, &lexicon, &options.input.local_folder())?;
-    let warning = memory.warning(group, &options.method, &lexicon, plan.text_bytes);
-    warning.filter(|_| group.index() == 0).into_iter().for_each(|warning| common.warn(warning));
+    let local = options.input.local_folder();
+    let spill = memory.spill_budget(group, &options.method, &lexicon, plan.text_bytes, &local)?;
     let configuration =
         serde_json::to_value(Configuration::here(options.clone(), group.all_workers(), inputs)?)?;
     let key = match group.index() {

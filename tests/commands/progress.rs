@@ -91,3 +91,25 @@ fn a_terminal_shows_how_far_a_tool_has_read() {
         assert_eq!(on_a_terminal(&here, &format!("{explain} {silent}")), "");
     }
 }
+
+#[test]
+fn verification_opens_the_files_of_candidates_alone() {
+    let (here, mut random) = (Folder::new(), Random(7));
+    for number in 0..60 {
+        here.write(&format!("in/{number:02}.txt"), random.text(200));
+    }
+    // A reject is a record too. Two splits lie between the similar files.
+    here.write("in/20.txt", [0; 200]);
+    let text = random.text(200);
+    here.write("in/30.txt", format!("{text}。甲"));
+    here.write("in/58.txt", format!("{text}。乙"));
+    for verify in ["", "--verify none"] {
+        let command = "dedup in out --quiet --overwrite --split-size 20K --method simhash:features=char:5";
+        here.run(&format!("{command} {verify}")).ends(3);
+        assert_eq!(here.success("out")["counters"]["splits"], 2);
+        let stages = here.success("out")["stages"].as_array().unwrap().clone();
+        let read: u64 = stages[2..4].iter().filter_map(|stage| stage["records"].as_u64()).sum();
+        assert_eq!(read, 2, "{stages:?}");
+        assert!(here.path("out/removed/58.txt").exists());
+    }
+}

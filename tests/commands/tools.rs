@@ -236,6 +236,8 @@ fn success(here: &Folder, output: &str) -> Value {
     for name in ["process", "seconds", "stages", "blocks", "run"] {
         success[name] = Value::Null;
     }
+    // Those that sketches drop depend on the threshold of the search.
+    success["counters"]["candidates"] = Value::Null;
     success
 }
 

@@ -33,7 +33,7 @@ impl Format for TanCorp {
         has_suffix(path, ".txt")
     }
 
-    fn keeps_names(&self) -> bool {
+    fn file_is_record(&self) -> bool {
         true
     }
 

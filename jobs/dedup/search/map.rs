@@ -148,11 +148,11 @@ impl CorpusSearch {
     ///
     /// # Errors
     /// When the map output has another number of texts than its head says; those of reading and of `each`.
-    pub(super) fn texts_of(
+    pub(super) fn texts_of<T>(
         &self,
         worker: &mut Worker,
         number: u32,
-        mut each: impl FnMut(&mut Worker, StoredText) -> Result<()>,
+        mut each: impl FnMut(&mut Worker, StoredText) -> Result<T>,
     ) -> Result<()> {
         let (head, output) = self.outputs.open::<Head>(number)?;
         let mut docs = 0;

@@ -5,7 +5,7 @@ use operators::flow::{FoundMatches, GatheredClusters, Matching, Verify};
 use operators::method::map_records::StoredText;
 use operators::method::{Method, Search};
 use operators::sets::{PackedSets, Sets};
-use operators::{Pair, Sorted};
+use operators::{DocId, Pair, Sorted};
 use timely::worker::Worker;
 
 use super::corpus_search::{CorpusSearch, SearchResult};
@@ -59,9 +59,7 @@ impl CorpusSearch {
         let mut names = NameSpool::new(&self.spill.shared_by(Verify::HOLDERS));
         let mut list = Vec::new();
         for (number, split) in splits::splits_of(&self.plan, worker.index(), worker.peers()) {
-            if !needs.any_of(number)? {
-                continue;
-            }
+            let Some(first) = needs.next_of(number)? else { continue };
             let each = |worker: &mut Worker, text: StoredText| {
                 if let Some(parts) = needs.of(text.doc)? {
                     names.add(text.doc, text.id, text.chars);
@@ -76,10 +74,10 @@ impl CorpusSearch {
                     parts.iter().for_each(|&part| verify.send(worker, part, text.doc, &list));
                 }
                 verify.read(worker, text.text.len());
-                Ok(())
+                Ok(needs.next_of(number)?)
             };
             match source {
-                TextSource::Input(at) => self.input_of(worker, at, number, split, each)?,
+                TextSource::Input(at) => self.input_of(worker, at, split, first, each)?,
                 TextSource::MapOutput => self.texts_of(worker, number, each)?,
             }
         }
@@ -105,33 +103,37 @@ impl CorpusSearch {
     ) -> Result<GatheredClusters> {
         let mut docs = matches.finish(worker)?;
         for (number, split) in splits::splits_of(&self.plan, worker.index(), worker.peers()) {
-            if docs.any_of(number)? {
-                self.input_of(worker, at, number, split, |worker, text| {
-                    docs.name(worker, text.doc, text.id, text.chars)?;
-                    docs.note_read(worker, text.text.len());
-                    Ok(())
-                })?;
-            }
+            let Some(first) = docs.next_of(number)? else { continue };
+            self.input_of(worker, at, split, first, |worker, text| {
+                docs.name(worker, text.doc, text.id, text.chars)?;
+                docs.note_read(worker, text.text.len());
+                Ok(docs.next_of(number)?)
+            })?;
         }
         Ok(docs.finish(worker)?)
     }
 
-    /// Calls `each` with the documents of a split, from the input.
+    /// Calls `each` with documents of a split, from the input. `first`: the first document that is needed.
+    /// `each` returns the next one; where none is needed any more, the rest of the split is not read.
     fn input_of(
         &self,
         worker: &mut Worker,
         at: &StageTimer,
-        number: u32,
         split: &Split,
-        mut each: impl FnMut(&mut Worker, StoredText) -> Result<()>,
+        first: DocId,
+        mut each: impl FnMut(&mut Worker, StoredText) -> Result<Option<DocId>>,
     ) -> Result<()> {
+        let number = first.split();
         at.split(number, split.uri(), || {
             let mut reader = SplitReader::new(number, split, &self.reading, at);
-            while let Some(batch) = reader.next()? {
-                batch.docs().try_for_each(|doc| {
+            let mut needed = Some(first);
+            while let Some(doc) = needed {
+                reader.pass_files_before(doc);
+                let Some(batch) = reader.next()? else { break };
+                for doc in batch.docs() {
                     let chars = doc.text.chars().count() as u64;
-                    each(worker, StoredText { doc: doc.doc, id: doc.id, chars, text: doc.text })
-                })?;
+                    needed = each(worker, StoredText { doc: doc.doc, id: doc.id, chars, text: doc.text })?;
+                }
             }
             Ok(())
         })

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use log::trace;
+use rustix::fs::OFlags;
 use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -39,17 +40,17 @@ impl Store for Local {
 
     fn open(&self, path: &str) -> Result<Arc<dyn Blob>, Error> {
         let open = || {
-            let file = path_of_text(path);
-            // This is checked before opening, because opening a pipe would wait for its other end.
-            let metadata = fs::metadata(&file)?;
+            // Opening a pipe would otherwise wait for its other end. Regular files are read as always.
+            let at_once = OFlags::NONBLOCK | OFlags::NOCTTY;
+            let flags = at_once.bits() as i32;
+            let file = File::options().read(true).custom_flags(flags).open(path_of_text(path))?;
+            let metadata = file.metadata()?;
             if metadata.is_dir() {
                 return Err(io::ErrorKind::IsADirectory.into());
             }
             if !metadata.is_file() {
                 return Err(io::Error::other("it is not a regular file"));
             }
-            let file = File::open(file)?;
-            let metadata = file.metadata()?;
             Ok(LocalBlob { path: path.to_owned(), bytes: metadata.len(), version: version(&metadata), file })
         };
         let blob = open().map_err(|source| Error::io(path, "open", source))?;

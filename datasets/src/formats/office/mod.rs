@@ -47,7 +47,7 @@ impl Format for Office {
         named || [ZIP, EMPTY_ZIP, OLE, PDF].iter().any(|magic| head.starts_with(magic))
     }
 
-    fn keeps_names(&self) -> bool {
+    fn file_is_record(&self) -> bool {
         true
     }
 

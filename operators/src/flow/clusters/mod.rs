@@ -103,10 +103,10 @@ pub struct MatchedDocs {
 }
 
 impl MatchedDocs {
-    /// Whether a document of the split matches another one.
-    pub fn any_of(&mut self, split: u32) -> Result<bool, Error> {
+    /// Returns the next document of the split that matches another one and is not yet named.
+    pub fn next_of(&mut self, split: u32) -> Result<Option<DocId>, Error> {
         self.skip_to(DocId::new(split, 0))?;
-        Ok(self.clusters.peek()?.is_some_and(|(doc, _)| doc.split() == split))
+        Ok(self.clusters.peek()?.map(|next| next.0).filter(|doc| doc.split() == split))
     }
 
     /// Names a document by its id and the length of its text in characters. Nothing is done if the document

@@ -54,10 +54,10 @@ impl WantedDocs {
         Ok(any.then_some(&self.parts))
     }
 
-    /// Whether any document of the split is needed. Splits must be asked for in the order of the corpus,
-    /// together with documents.
-    pub fn any_of(&mut self, split: u32) -> Result<bool, Error> {
+    /// Returns the next document of the split that is needed. Splits must be asked for in the order of the
+    /// corpus, together with documents.
+    pub fn next_of(&mut self, split: u32) -> Result<Option<DocId>, Error> {
         while self.needs.next_if(|need| DocId(need.0).split() < split)?.is_some() {}
-        Ok(self.needs.peek()?.is_some_and(|need| DocId(need.0).split() == split))
+        Ok(self.needs.peek()?.map(|need| DocId(need.0)).filter(|doc| doc.split() == split))
     }
 }
