@@ -121,3 +121,17 @@ fn an_owner_that_was_asleep_does_no_harm() {
     let left = here.files("out").into_iter().filter(|file| !file.to_str().unwrap().contains("/_temporary/"));
     assert_eq!(left.flat_map(|file| fs::read(file).unwrap()).collect::<Vec<_>>(), committed);
 }
+
+/// A file of this machine is first written under a hidden name, which a killed process leaves behind.
+#[test]
+fn what_a_killed_run_was_writing_of_its_beat_is_removed() {
+    let here = demo(50, 1);
+    let mut killed = stopped(&here);
+    signal(killed.id(), "KILL");
+    killed.wait().unwrap();
+    for left in [".lock-00000001.tmpa", ".lock-00000001.beat.tmpb"] {
+        here.write(&format!("out/_temporary/{left}"), "0");
+    }
+    here.run(DEDUP).ends(0);
+    assert!(!here.path("out/_temporary").exists());
+}

@@ -224,11 +224,22 @@ impl Lock {
         paths(&self.held.folder, self.held.number)
     }
 
-    /// Returns the paths of all earlier locks and beats.
+    /// Returns the paths of all earlier locks and beats. Before them come those of locks and beats that were
+    /// being written when their run died, to which the store of this machine gives hidden names.
     pub fn earlier_paths(&self) -> Result<Vec<String>, cluster::Error> {
-        let held = &self.held;
-        let numbers = numbers(held.store.as_ref(), &held.folder)?.into_iter();
-        Ok(numbers.filter(|number| *number < held.number).flat_map(|n| paths(&held.folder, n)).collect())
+        let HeldLock { store, folder, number, .. } = self.held.as_ref();
+        let earlier = numbers(store.as_ref(), folder)?.into_iter().filter(|earlier| earlier < number);
+        let earlier: Vec<String> = earlier.flat_map(|earlier| paths(folder, earlier)).collect();
+        if earlier.is_empty() {
+            return Ok(earlier);
+        }
+        let of_earlier = |path: &str| {
+            let name = path.strip_prefix(folder)?.strip_prefix("/.")?.strip_prefix(LOCK)?;
+            name.get(..8)?.parse().ok().filter(|earlier: &u64| earlier < number)
+        };
+        let everything = store.everything(folder)?.into_iter().map(|entry| entry.path);
+        let unfinished = everything.filter(|path| of_earlier(path).is_some());
+        Ok(unfinished.chain(earlier).collect())
     }
 
     /// Ends the beat, after the write that may be under way.
