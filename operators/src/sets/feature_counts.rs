@@ -101,13 +101,14 @@ const COUNTERS: u64 = 4;
 const FULL: u8 = 3;
 
 impl FeatureCounts {
-    /// Makes counters for a corpus of `bytes` bytes, with about one counter on the first level for each byte.
-    /// With half as many features as counters most features are kept apart.
+    /// Makes counters for a corpus of `bytes` bytes, with about one counter on the first level for each two
+    /// bytes. A Chinese text has a feature for each three, so most features of a corpus are kept apart.
     ///
     /// The first level has from 64 Ki to 4 Gi counters; all levels together take a third as many bytes, and
     /// no more than `most`. With fewer counters more features are counted together, but no count is lower.
     pub fn of_corpus(bytes: u64, most: Option<usize>) -> Self {
-        let counters = most.map_or(bytes, |most| bytes.min(3 * most as u64)).clamp(1 << 16, 1 << 32);
+        let counters =
+            most.map_or(bytes / 2, |most| (bytes / 2).min(3 * most as u64)).clamp(1 << 16, 1 << 32);
         let mut bytes = 0;
         let levels = std::array::from_fn(|level| {
             // Whole bytes.
