@@ -25,7 +25,8 @@ impl OutputFolder {
     /// released.
     pub(super) fn take_over(&mut self, overwrite: bool, key: Option<&Key>) -> Result<()> {
         let mut others = Vec::new();
-        for other in self.other_runs()? {
+        // A run that was asleep since it took the lock may find that even the folder is gone.
+        for other in self.other_runs().map_err(|error| self.run.reason(error))? {
             let same = match key {
                 Some(key) => {
                     read(self.run.store.as_ref(), &format!("{other}/{KEY}"))?.as_deref()
