@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use jobs::commands::repack::{pack, unpack};
-use jobs::commands::{check, compare, demo, eval, explain, rethreshold, show, tune, why};
+use jobs::commands::{check, compare, demo, eval, explain, label, rethreshold, show, tune, why};
 use jobs::{BOUND, Common, become_bound, dedup, exit_code, say};
 
 /// Finds near-duplicate documents in a corpus of any size and leaves a clean corpus behind
@@ -27,6 +27,7 @@ enum Job {
     Demo(demo::Args),
     Eval(eval::Args),
     Explain(explain::Args),
+    Label(label::Args),
     Pack(pack::Args),
     Rethreshold(rethreshold::Args),
     Show(show::Args),
@@ -95,6 +96,7 @@ fn main() -> ExitCode {
         Job::Dedup(args) => dedup::run(&command.common, *args),
         Job::Demo(args) => demo::run(args),
         Job::Eval(args) => eval::run(args),
+        Job::Label(args) => label::run(&command.common, &args),
         Job::Explain(args) => explain::run(&command.common, args),
         Job::Pack(args) => pack::run(&command.common, args),
         Job::Rethreshold(args) => rethreshold::run(&command.common, args),

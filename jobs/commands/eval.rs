@@ -5,10 +5,11 @@ use std::io::Write;
 
 use anyhow::{Result, bail};
 use cluster::Stores;
-use operators::{Core2020, Removals, Score, TruthGroups};
+use operators::{Core2020, RankedPair, Removals, Score, Similarity, TruthGroups};
 use serde_json::{Value, json};
 
-use super::labels::{LabelOptions, Labels, Truth};
+use super::labels::agreement::{self, ComparedPair};
+use super::labels::{JudgedPair, LabelOptions, Labels, Truth};
 use crate::cli::report_file::ReportFile;
 use crate::cli::terminal::say;
 use crate::cli::values::{paths, text_of_file};
@@ -90,6 +91,8 @@ pub fn run(args: Args) -> Result<u8> {
 struct Evaluated {
     ids: Vec<String>,
     partners: TruthGroups,
+    /// Pairs of the output that are not identical, with their similarities; none if clusters are evaluated.
+    pairs: Vec<(u32, u32, Option<Similarity>)>,
     removed: Vec<bool>,
     /// Number of labelled documents that are in a cluster of the output.
     labelled: usize,
@@ -124,8 +127,11 @@ impl Evaluated {
         })?;
         if by == By::Pairs {
             finished.pairs(|pair| {
-                let list = if pair.identical { &mut same } else { &mut pairs };
-                list.push((number(pair.a), number(pair.b)));
+                let (a, b) = (number(pair.a), number(pair.b));
+                match pair.identical {
+                    true => same.push((a, b)),
+                    false => pairs.push((a, b, pair.similarity)),
+                }
             })?;
         }
         if let Some(doc) = twice {
@@ -134,10 +140,34 @@ impl Evaluated {
                 ids[doc as usize]
             );
         }
-        let partners = TruthGroups::new(ids.len(), &same, &pairs);
+        let of_classes: Vec<_> = pairs.iter().map(|&(a, b, _)| (a, b)).collect();
+        let partners = TruthGroups::new(ids.len(), &same, &of_classes);
         let mut removed = vec![false; ids.len()];
         gone.into_iter().for_each(|doc| removed[doc as usize] = true);
-        Ok(Evaluated { ids, partners, removed, labelled })
+        Ok(Evaluated { ids, partners, pairs, removed, labelled })
+    }
+
+    /// Returns what was made of labelled pairs. A found pair without similarity is ranked as an identical one.
+    fn compared(&self, labelled: &[JudgedPair]) -> Vec<ComparedPair> {
+        let classes = |a: u32, b: u32| {
+            let (a, b) = (self.partners.class(a), self.partners.class(b));
+            (a.min(b), a.max(b))
+        };
+        let mut known: HashMap<_, _> =
+            labelled.iter().map(|pair| (classes(pair.docs.0, pair.docs.1), Similarity::ONE)).collect();
+        for &(a, b, similarity) in &self.pairs {
+            if let (Some(place), Some(similarity)) = (known.get_mut(&classes(a, b)), similarity) {
+                *place = similarity;
+            }
+        }
+        let compared = labelled.iter().map(|pair| {
+            let (a, b) = pair.docs;
+            let found = self.partners.related(a, b);
+            let similarity = if found { known[&classes(a, b)] } else { Similarity::millionths(0) };
+            let ranked = RankedPair { similarity, same: pair.same, weight: pair.weight };
+            ComparedPair { ranked, class: pair.class.clone(), found }
+        });
+        compared.collect()
     }
 }
 
@@ -150,11 +180,17 @@ struct Figures {
     removals: Option<Removals>,
     core: Core2020,
     documents: u64,
+    /// Labelled pairs, if only these are judged.
+    compared: Vec<ComparedPair>,
 }
 
 impl Figures {
     /// Scores an output. `documents`: number of documents of the corpus.
     fn new(found: &Evaluated, labels: &Truth, documents: u64) -> Self {
+        let compared = match labels {
+            Truth::Judged(pairs) => found.compared(pairs),
+            _ => Vec::new(),
+        };
         let all = found.partners.documents();
         let (truth, found, removed, documents) = match labels {
             Truth::Whole(pairs) => (
@@ -174,20 +210,20 @@ impl Figures {
                 )
             }
             Truth::Judged(pairs) => {
-                let listed = 1 + pairs.iter().map(|pair| pair.0.max(pair.1)).max().unwrap_or(0) as usize;
-                let of = |which: &dyn Fn(&(u32, u32, bool)) -> bool| {
+                let listed = 1 + pairs.iter().map(|pair| pair.docs.1).max().unwrap_or(0) as usize;
+                let of = |which: &dyn Fn(&JudgedPair) -> bool| {
                     let pairs: Vec<_> =
-                        pairs.iter().filter(|pair| which(pair)).map(|&(a, b, _)| (a, b)).collect();
+                        pairs.iter().filter(|pair| which(pair)).map(|pair| pair.docs).collect();
                     TruthGroups::new(listed, &[], &pairs)
                 };
-                let related = |pair: &(u32, u32, bool)| found.partners.related(pair.0, pair.1);
-                (of(&|pair| pair.2), of(&related), None, listed as u64)
+                let related = |pair: &JudgedPair| found.partners.related(pair.docs.0, pair.docs.1);
+                (of(&|pair| pair.same), of(&related), None, listed as u64)
             }
         };
         let pairs = Score::of_pairs(&truth, &found);
         let removals = removed.map(|removed| Removals::new(&truth, removed));
         let core = Core2020::new(&truth, &found, documents);
-        Figures { truth, found, pairs, removals, core, documents }
+        Figures { truth, found, pairs, removals, core, documents, compared }
     }
 
     fn table(&self) -> String {
@@ -220,7 +256,11 @@ impl Figures {
         let precision = part(mean(duplicates.precision(), others.precision()));
         let f1 = part(mean(duplicates.f1(), others.f1()));
         let accuracy = part(core.accuracy());
-        table + &format!("    mean precision {precision}, mean F1 {f1}, accuracy {accuracy}\n")
+        table += &format!("    mean precision {precision}, mean F1 {f1}, accuracy {accuracy}\n");
+        if !self.compared.is_empty() {
+            table += &format!("\n{}", agreement::table(&self.compared.iter().collect::<Vec<_>>()));
+        }
+        table
     }
 
     fn json(&self) -> Value {
@@ -234,6 +274,7 @@ impl Figures {
         json!({
             "documents_judged": self.documents,
             "pairs": score(&self.pairs),
+            "labelled_pairs": agreement::to_json(&self.compared.iter().collect::<Vec<_>>()),
             "documents": self.removals.map(|all| json!({
                 "removed": all.removed, "with_partner": all.with_partner, "unsound": all.unsound,
                 "removable": all.removable, "removed_of_removable": all.removed_of_removable,

@@ -5,11 +5,10 @@ use std::iter;
 use std::sync::Arc;
 
 use anyhow::Result;
-use cluster::{Group, Local, text_of_path};
-use operators::hash::Secret;
+use cluster::Group;
 use operators::method::Spec;
 use operators::text::features::Lexicon;
-use operators::{Cost, Curve, DocId, Matches, Pair, SpillBudget};
+use operators::{Cost, Curve, DocId, Matches, Pair};
 use serde_json::json;
 
 use super::plot::Plot;
@@ -23,7 +22,6 @@ use crate::corpus::sample::Sample;
 use crate::dedup::corpus_counts;
 use crate::dedup::options::Verification;
 use crate::dedup::search::CorpusSearch;
-use crate::output::map_output::MapOutputs;
 use crate::output::summary::skew;
 use crate::progress::Progress;
 use crate::progress::usage::ResourceUsage;
@@ -55,14 +53,11 @@ pub struct Args {
 }
 
 /// Runs the job; returns 0, or 3 if records were rejected.
-pub fn run(common: &Common, mut args: Args) -> Result<u8> {
+pub fn run(common: &Common, args: Args) -> Result<u8> {
     let input = match args.inputs.is_empty() {
         true => None,
         false => Some(args.input.open(&args.inputs, common.workers())?),
     };
-    if let Some(input) = &input {
-        args.method.choose_for_corpus(input.plan.text_bytes);
-    }
     let curve = args.method.curve();
     let plot = Plot {
         title: format!("Chance that {} compares two texts", args.method),
@@ -161,20 +156,9 @@ fn estimates(
     let verify = Verification::default_of(&args.method).0;
     let group = Arc::new(Group::alone(workers));
     let statistics = corpus_counts::count(&args.method, lexicon, &plan, &reading, &group, progress)?;
-    let folder = tempfile::tempdir()?;
-    let outputs = MapOutputs::new(Arc::new(Local), text_of_path(folder.path().as_os_str()));
-    let (plan, spill) = (Arc::new(plan), SpillBudget::unused());
-    let search = CorpusSearch {
-        plan,
-        reading,
-        group,
-        progress: Arc::clone(progress),
-        max_rejects: None,
-        outputs,
-        secret: Secret::random(),
-        spill,
-    };
     let method = args.method.method(lexicon, &statistics, verify)?;
+    let folder = tempfile::tempdir()?;
+    let search = CorpusSearch::in_folder(folder.path(), plan, reading, &group, progress);
     let (found, matches) = search.run(method, |worker, clusters| {
         let mut all = Matches::default();
         clusters.decide(worker, |batch, _| {

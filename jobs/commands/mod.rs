@@ -1,6 +1,6 @@
 //! The commands other than `dedup`, a file or folder each.
 //!
-//! Besides them there are their parts: files of labels (`labels.rs`) and curves (`plot.rs`) for `eval`, `tune`
+//! Besides them there are their parts: files of labels and the agreement with them (`labels`) and curves (`plot.rs`) for `eval`, `tune`
 //! and `explain`, texts side by side for `show`, and the steps of a comparison for `why` (`pair_trace.rs`). This
 //! room uses all other rooms but `launch`; only `main.rs` uses it.
 
@@ -9,6 +9,7 @@ pub mod compare;
 pub mod demo;
 pub mod eval;
 pub mod explain;
+pub mod label;
 mod labels;
 mod pair_trace;
 mod plot;

@@ -1,8 +1,11 @@
 //! Compares two texts as a method does, step by step, for people.
 
 use operators::method::{Keys, Method, Search};
+use operators::sets::template::NumbersOfPair;
 use operators::sets::{PackedSets, SetKind};
-use operators::{Similarity, jaccard};
+use operators::{Overlap, Similarity, jaccard};
+
+use super::side_by_side::only_in_one;
 
 /// Result of the comparison of two texts.
 pub(crate) struct PairTrace {
@@ -16,6 +19,7 @@ pub(crate) struct PairTrace {
 pub(crate) fn trace(mut method: Method, a: &str, b: &str) -> PairTrace {
     let [a, b] = [a, b].map(|text| method.cleaner.clean(text).to_owned());
     let mut steps = vec![cleaned(&a, &b)];
+    steps.extend(differing(&a, &b));
     let keys = [method.keys(&a), method.keys(&b)];
     let matches = match (&method.search, &keys) {
         (Search::Nothing, _) => {
@@ -79,16 +83,47 @@ fn measured(method: &Method, a: &str, b: &str, steps: &mut Vec<String>) -> Optio
         steps.push("one of them is short, and the other far too long to match it".to_owned());
         return None;
     };
-    let least = Some(method.rule.measure(kind).1).filter(|_| method.verified);
+    let (overlap, least) = method.rule.measure(kind);
+    let least = Some(least).filter(|_| method.verified);
+    let [of_a, of_b] = [a, b].map(|sets| sets.features(kind));
+    let smaller = of_a.len().min(of_b.len());
+    let measure = match overlap {
+        Overlap::Jaccard => String::new(),
+        Overlap::Corrected => format!(
+            " (Jaccard similarity {}, and each difference counts 1 + 1/{smaller} times)",
+            jaccard(of_a, of_b)
+        ),
+        Overlap::Revision => " (the part of the smaller one that the other has)".to_owned(),
+    };
     steps.push(format!(
-        "features{}: {} and {}, similarity {similarity}{}",
+        "features{}: {} and {}, similarity {similarity}{measure}{}",
         if kind == SetKind::Short { " of short texts" } else { "" },
-        a.features(kind).len(),
-        b.features(kind).len(),
+        of_a.len(),
+        of_b.len(),
         against(similarity, least)
     ));
-    Some(least.is_none_or(|least| similarity >= least))
+    let numbers = method.rule.numbers(a, b);
+    if let Some(NumbersOfPair { counts: [of_a, of_b], shared }) = numbers.filter(|of| of.counts != [0, 0]) {
+        let template = numbers.is_some_and(NumbersOfPair::of_template);
+        let verdict = if template { "so they are of one template" } else { "enough for one text" };
+        steps.push(format!("numbers: {of_a} and {of_b}, of which both have {shared}, {verdict}"));
+    }
+    Some(least.is_none_or(|least| similarity >= least) && !numbers.is_some_and(NumbersOfPair::of_template))
 }
+
+/// Says what only one of two cleaned texts has.
+fn differing(a: &str, b: &str) -> Vec<String> {
+    let sides = ["first", "second"].into_iter().zip(only_in_one(a, b));
+    let said = sides.filter(|(_, stretches)| !stretches.is_empty()).map(|(side, stretches)| {
+        let all = stretches.join(" … ");
+        let most = all.char_indices().nth(MOST_SHOWN).map(|(at, _)| format!("{} …", &all[..at]));
+        format!("only the {side} has: {}", most.unwrap_or(all))
+    });
+    said.collect()
+}
+
+/// Largest number of characters that are shown of what only one text has.
+const MOST_SHOWN: usize = 200;
 
 /// Says on which of `all` blocks or bands two texts agree.
 fn agreeing(name: &str, all: usize, agree: &[usize]) -> String {

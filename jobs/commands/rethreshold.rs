@@ -94,7 +94,6 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         ..finished.success.configuration.clone()
     };
     let run = DedupRun {
-        chosen: None,
         common,
         stores: &stores,
         job: "rethreshold",

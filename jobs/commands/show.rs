@@ -2,14 +2,11 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
-use std::io;
 
-use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result, bail};
 use cluster::{Stores, one_line};
 use operators::{DocId, hash};
 use serde_json::json;
-use terminal_size::{Width, terminal_size};
 
 use super::side_by_side::TextLayout;
 use crate::Common;
@@ -17,9 +14,6 @@ use crate::cli::exit::WrongUse;
 use crate::cli::terminal::print;
 use crate::cli::values::paths;
 use crate::dedup::finished::{Finished, PairRow};
-
-/// Width if the output is no terminal, in columns.
-const WIDTH: usize = 120;
 
 /// Show pairs of a finished output side by side, with the difference marked
 ///
@@ -73,12 +67,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         }
     })?;
 
-    let width = args.width.or_else(|| terminal_size().map(|(Width(width), _)| usize::from(width)));
-    let layout = TextLayout {
-        width: width.unwrap_or(WIDTH),
-        colour: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
-        whole: args.whole,
-    };
+    let layout = TextLayout::of_terminal(args.width, args.whole);
     let mut lines = Vec::new();
     for pair in &pairs {
         let (a, b) = (document(pair.places.0, &pair.a)?, document(pair.places.1, &pair.b)?);

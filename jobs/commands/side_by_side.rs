@@ -1,9 +1,12 @@
 //! Lays out two texts side by side, with their differences marked.
 
+use std::io;
 use std::time::{Duration, Instant};
 
+use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
+use terminal_size::{Width, terminal_size};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -18,6 +21,8 @@ pub(crate) struct TextLayout {
     pub whole: bool,
 }
 
+/// Width if the output is no terminal, in columns.
+const WIDTH: usize = 120;
 /// Gap between the two texts.
 const GAP: &str = " │ ";
 /// Number of equal words that are shown on either side of a difference.
@@ -35,7 +40,39 @@ const STYLES: [Style; 2] =
 /// Brackets around these words where there are no colours.
 const BRACKETS: [[&str; 2]; 2] = [["[-", "-]"], ["{+", "+}"]];
 
+/// Returns the stretches that only one of two texts has: those of the first, and those of the second.
+pub(crate) fn only_in_one(a: &str, b: &str) -> [Vec<String>; 2] {
+    let (a, b) = (words(a), words(b));
+    let mut only = [Vec::new(), Vec::new()];
+    for op in differences(&a, &b).into_iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
+        for (side, stretch) in only.iter_mut().zip([&a[op.old_range()], &b[op.new_range()]]) {
+            side.extend((!stretch.is_empty()).then(|| stretch.concat()));
+        }
+    }
+    only
+}
+
+/// Returns the words of a text. Each Chinese character is a word.
+fn words(text: &str) -> Vec<&str> {
+    text.split_word_bounds().collect()
+}
+
+/// Compares the words of two texts, for one second at most.
+fn differences(a: &[&str], b: &[&str]) -> Vec<DiffOp> {
+    capture_diff_slices_deadline(Algorithm::Myers, a, b, Some(Instant::now() + PATIENCE))
+}
+
 impl TextLayout {
+    /// Returns the layout for the terminal, in this width if the user named one.
+    pub fn of_terminal(width: Option<usize>, whole: bool) -> Self {
+        let of_terminal = || terminal_size().map(|(Width(width), _)| usize::from(width));
+        TextLayout {
+            width: width.or_else(of_terminal).unwrap_or(WIDTH),
+            colour: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
+            whole,
+        }
+    }
+
     /// Returns the line of two headings, each cut to its column.
     pub fn headings(&self, left: &str, right: &str) -> String {
         let cut = |text: &str| self.wrap(&[(visible(text), Style::new())]).swap_remove(0);
@@ -43,14 +80,10 @@ impl TextLayout {
     }
 
     /// Returns the lines that show both texts.
-    ///
-    /// The words of the texts are compared, for one second at most. Each Chinese character is a word.
     pub fn lines(&self, a: &str, b: &str) -> Vec<String> {
         let (a, b) = (visible(a), visible(b));
-        let (a, b): (Vec<&str>, Vec<&str>) =
-            (a.split_word_bounds().collect(), b.split_word_bounds().collect());
-        let deadline = Some(Instant::now() + PATIENCE);
-        let ops = capture_diff_slices_deadline(Algorithm::Myers, &a, &b, deadline);
+        let (a, b) = (words(&a), words(&b));
+        let ops = differences(&a, &b);
         let (mut lines, mut pieces) = (Vec::new(), [Vec::new(), Vec::new()]);
         for (at, op) in ops.iter().enumerate() {
             let (old, new) = (&a[op.old_range()], &b[op.new_range()]);

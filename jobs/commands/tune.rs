@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 
 use anyhow::{Result, bail};
 use cluster::Group;
-use operators::method::{PairClassifier, Spec};
+use operators::method::{Classification, PairClassifier, Spec};
 use operators::text::features::Lexicon;
-use operators::{Point, Ranking, Similarity};
+use operators::{Point, RankedPair, Ranking, Similarity};
 use serde_json::json;
 
-use super::labels::{LabelOptions, Labels, Truth};
+use super::labels::agreement::{self, ComparedPair};
+use super::labels::{JudgedPair, LabelOptions, Labels, Truth};
 use super::plot::Plot;
 use crate::Common;
 use crate::cli::exit::WrongUse;
@@ -81,7 +82,6 @@ pub fn run(common: &Common, mut args: Args) -> Result<u8> {
     let svg = svg.as_deref().map(ReportFile::check).transpose()?;
     let lexicon = args.input.lexicon(args.method.cuts_words())?;
     let input = args.input.open(&args.inputs, common.workers())?;
-    args.method.choose_for_corpus(input.plan.text_bytes);
     if args.labels.is_some() && args.method.measures() && args.method.thresholds().is_empty() {
         bail!(WrongUse(format!("{} has no least similarity that could be chosen", args.method)));
     }
@@ -153,9 +153,11 @@ fn by_labels(
     let texts = JudgedTexts::new(pairs, &documents, &labels.ids)?;
     let pairs = texts.labelled(&labels.truth);
 
-    let candidates = pairs.iter().filter(|pair| pair.same && pair.candidate).count();
-    let same = pairs.iter().filter(|pair| pair.same).count();
-    let ranking = Ranking::new(pairs.iter().map(|pair| (pair.similarity, pair.same)).collect());
+    let of_same = || pairs.iter().filter(|pair| pair.compared.ranked.same);
+    let candidates = of_same().filter(|pair| pair.candidate).count();
+    let same = of_same().count();
+    let weight_of_same = of_same().fold(0.0, |sum, pair| sum + pair.compared.ranked.weight);
+    let ranking = Ranking::new(pairs.iter().map(|pair| pair.compared.ranked).collect());
     let (point, chosen) = choose(args, &ranking)?;
     let threshold = ranking.threshold(point);
     if threshold < Similarity::LEAST {
@@ -164,21 +166,25 @@ fn by_labels(
         )));
     }
     let found =
-        pairs.iter().filter(|pair| pair.same && pair.candidate && pair.similarity >= threshold).count();
+        of_same().filter(|pair| pair.candidate && pair.compared.ranked.similarity >= threshold).count();
 
     let (precision, recall) = (point.precision(), ranking.recall(point));
-    let before = format!(
+    let mut before = format!(
         "Method: {}\nLabels: {labels}.\nAverage precision of its similarity: {:.4}\n",
         args.method,
         ranking.average_precision()
     );
+    if args.method.measures() && matches!(labels.truth, Truth::Judged(_)) {
+        let compared: Vec<&ComparedPair> = pairs.iter().map(|pair| &pair.compared).collect();
+        let _ = write!(before, "\nWith its own thresholds:\n{}", agreement::table(&compared));
+    }
     let mut after = format!(
         "Threshold {threshold} ({chosen}): precision {precision:.4}, recall {recall:.4}, F1 {:.4}; \
          right {}, false {}, missed {}\n",
         ranking.f1(point),
-        point.right,
-        point.wrong,
-        same - point.right,
+        tenths(point.right),
+        tenths(point.wrong),
+        tenths(weight_of_same - point.right),
     );
     if candidates < same {
         let _ = writeln!(
@@ -189,12 +195,12 @@ fn by_labels(
     let _ = writeln!(after, "To use it: {}", written_out(&args.method, threshold));
     let mut tsv = "threshold\tright\tfalse\tmissed\tprecision\trecall\tf1\n".to_owned();
     for point in ranking.points() {
-        let (least, right, wrong) = (point.least, point.right, point.wrong);
+        let (least, right, wrong) = (point.least, tenths(point.right), tenths(point.wrong));
         let (precision, recall, f1) = (point.precision(), ranking.recall(point), ranking.f1(point));
         let _ = writeln!(
             tsv,
             "{least}\t{right}\t{wrong}\t{}\t{precision:.6}\t{recall:.6}\t{f1:.6}",
-            same - right
+            tenths(weight_of_same - point.right)
         );
     }
     let plot = Plot {
@@ -207,6 +213,11 @@ fn by_labels(
     Ok(Tuned { before, plot, after, tsv })
 }
 
+/// Rounds a sum of weights to tenths.
+fn tenths(weight: f64) -> f64 {
+    (weight * 10.0).round() / 10.0
+}
+
 /// Chooses the point of the ranking that the user wants, and says in words what that is.
 fn choose<'a>(args: &Args, ranking: &'a Ranking) -> Result<(&'a Point, String)> {
     let (point, wanted) = match (args.precision, args.recall) {
@@ -215,9 +226,9 @@ fn choose<'a>(args: &Args, ranking: &'a Ranking) -> Result<(&'a Point, String)> 
         _ => (ranking.best(), "best F1".to_owned()),
     };
     match point {
-        Some(point) if point.right > 0 => Ok((point, wanted)),
+        Some(point) if point.right > 0.0 => Ok((point, wanted)),
         _ => {
-            let highest = ranking.points().iter().filter(|point| point.right > 0).map(Point::precision);
+            let highest = ranking.points().iter().filter(|point| point.right > 0.0).map(Point::precision);
             match highest.reduce(f64::max) {
                 Some(highest) => bail!("no threshold has a {wanted}; the highest precision is {highest:.4}"),
                 None => bail!("no labelled pair is the same, so there is no threshold to choose"),
@@ -259,9 +270,8 @@ struct JudgedTexts {
 
 /// Labelled pair, as the method compares it.
 struct LabelledPair {
-    similarity: Similarity,
+    compared: ComparedPair,
     candidate: bool,
-    same: bool,
 }
 
 impl JudgedTexts {
@@ -285,14 +295,20 @@ impl JudgedTexts {
     }
 
     fn labelled(&self, truth: &Truth) -> Vec<LabelledPair> {
-        let judged = |a: usize, b: usize, same: bool| {
-            let judged = self.pairs.classify(a, b);
-            LabelledPair { similarity: judged.similarity, candidate: judged.candidate, same }
+        let weighted = |a: usize, b: usize, same: bool, weight: f64, class: Option<String>| {
+            let Classification { similarity, candidate, matches, .. } = self.pairs.classify(a, b);
+            let ranked = RankedPair { similarity, same, weight };
+            LabelledPair { compared: ComparedPair { ranked, class, found: matches }, candidate }
         };
+        let judged = |a: usize, b: usize, same: bool| weighted(a, b, same, 1.0, None);
         let number = |doc: &u32| self.numbers[*doc as usize];
         match truth {
             Truth::Judged(pairs) => {
-                pairs.iter().map(|(a, b, same)| judged(number(a), number(b), *same)).collect()
+                let judged = |pair: &JudgedPair| {
+                    let (a, b) = (number(&pair.docs.0), number(&pair.docs.1));
+                    weighted(a, b, pair.same, pair.weight, pair.class.clone())
+                };
+                pairs.iter().map(judged).collect()
             }
             Truth::Whole(pairs) => {
                 let ordered = |(a, b): &(u32, u32)| (number(a).min(number(b)), number(a).max(number(b)));

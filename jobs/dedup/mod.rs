@@ -98,7 +98,7 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
         earlier.map(|uri| corpus_counts::read(&stores, uri, &options.method, &lexicon)).transpose()?;
     let plan = Arc::new(options.input.plan(&stores, inputs)?);
     check_same_input(&plan, group)?;
-    let chosen = options.resolve_for(plan.text_bytes)?;
+    options.resolve()?;
     let reading = options.input.reading()?;
     let local = options.input.local_folder();
     let spill = memory.spill_budget(group, &options.method, &lexicon, plan.text_bytes, &local)?;
@@ -125,7 +125,6 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
         overwrite,
         summary_json: summary_json.as_deref(),
         key,
-        chosen,
         limits: format!("{guards:?} max-rejects {max_rejects:?}"),
     };
     run.run(|folder| search_and_write(&run, folder, &lexicon, earlier, spill))

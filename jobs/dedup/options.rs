@@ -102,13 +102,11 @@ impl Verification {
 }
 
 impl DedupOptions {
-    /// Fills in what the user left open, for a corpus of about `bytes` bytes of text. Returns what was chosen
-    /// and why, if the method left something open.
+    /// Fills in what the user left open.
     ///
     /// # Errors
     /// [`WrongUse`] if verification is asked for and the method measures similarity itself.
-    pub fn resolve_for(&mut self, bytes: u64) -> Result<Option<String>> {
-        let chosen = self.method.choose_for_corpus(bytes);
+    pub fn resolve(&mut self) -> Result<()> {
         if self.verify.is_some() && self.method.measures() {
             bail!(WrongUse(format!(
                 "{} compares the features of every pair itself: leave --verify out",
@@ -116,7 +114,7 @@ impl DedupOptions {
             )));
         }
         self.verify.get_or_insert(Verification::default_of(&self.method));
-        Ok(chosen)
+        Ok(())
     }
 
     /// Returns the least similarity of a pair of matching fingerprints; `None` if pairs are not verified.

@@ -63,8 +63,6 @@ pub(crate) struct DedupRun<'a> {
     pub summary_json: Option<&'a str>,
     /// Key by which the work of a killed run is recognised; `None` if this run cannot resume another one.
     pub key: Option<Key>,
-    /// Choice of the method for this input, with its reason, as one line.
-    pub chosen: Option<String>,
     /// Text of the guards and limits that can stop the run once its verdicts are known.
     pub limits: String,
 }
@@ -140,7 +138,6 @@ impl DedupRun<'_> {
         if let Some(summary) = summary.filter(|_| !options.quiet) {
             say(&summary);
             say(StageTable(&merge(others.into_iter().chain(self.progress.totals()))));
-            self.chosen.iter().for_each(say);
         }
         Ok(if rejected { 3 } else { 0 })
     }

@@ -20,7 +20,9 @@ mod survivors;
 pub mod text;
 
 pub use error::Error;
-pub use evaluate::{Core2020, Point, Ranking, Removals, Score, TruthGroups};
+pub use evaluate::{
+    Core2020, Point, RankedPair, Ranking, Removals, Score, TruthGroups, fleiss_kappa, intervals,
+};
 pub use fingerprint::Bits;
 pub use method::curve::{Cost, Curve};
 pub use record::{Doc, DocBatch, DocId, Pair, Record, Reject, Row};

@@ -20,9 +20,12 @@ const AFTER_STOP: Duration = Duration::from_secs(15);
 /// Exchanges of each method, and which of those with that name. In each of them a worker of process 1 panics.
 /// The first exchange of keys and pairs is that of identical documents.
 const SHUFFLES: [(&str, &[&str]); 5] = [
-    ("auto", &["Key 1", "Pair 1", "Wait 1", "Sketch 1", "Need 1", "Key 2", "Pair 2", "Features 1"]),
+    (
+        "auto:search=exact",
+        &["Key 1", "Pair 1", "Wait 1", "Sketch 1", "Need 1", "Key 2", "Pair 2", "Features 1"],
+    ),
     ("simhash", &["Key 1", "Pair 1", "Key 2", "Pair 2", "Need 1", "Features 1"]),
-    ("minhash", &["Key 1", "Key 2", "Pair 2"]),
+    ("auto", &["Key 1", "Key 2", "Pair 2", "Features 1"]),
     ("zhou2017", &["Copy 1", "Count 1"]),
     ("exact", &["Matches 1", "LargeStar 1", "SmallStar 1", "ClusterDocs 1", "Decisions 1"]),
 ];

@@ -1,8 +1,9 @@
 //! A search of a planned corpus, and its result.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use cluster::Group;
+use cluster::{Group, Local, text_of_path};
 use datasets::{MissingField, Reading};
 use operators::SpillBudget;
 use operators::hash::Secret;
@@ -29,6 +30,28 @@ pub(crate) struct CorpusSearch {
     pub secret: Secret,
     /// Memory of each worker, beyond which its records are spilled.
     pub spill: SpillBudget,
+}
+
+impl CorpusSearch {
+    /// Prepares a search by this process, without a limit of memory or rejects, whose map output lies in `folder`.
+    pub fn in_folder(
+        folder: &Path,
+        plan: Plan,
+        reading: Reading,
+        group: &Arc<Group>,
+        progress: &Arc<Progress>,
+    ) -> Self {
+        CorpusSearch {
+            plan: Arc::new(plan),
+            reading,
+            group: Arc::clone(group),
+            progress: Arc::clone(progress),
+            max_rejects: None,
+            outputs: MapOutputs::new(Arc::new(Local), text_of_path(folder.as_os_str())),
+            secret: Secret::random(),
+            spill: SpillBudget::unused(),
+        }
+    }
 }
 
 /// Result of a search, of one worker, of one process or of all together.

@@ -16,40 +16,53 @@ use crate::sets::similarity::Similarity;
 #[derive(Clone, Debug)]
 pub struct Ranking {
     points: Vec<Point>,
-    same: usize,
+    same: f64,
+}
+
+/// Labelled pair in a ranking.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RankedPair {
+    /// Similarity by which it is ranked.
+    pub similarity: Similarity,
+    /// Whether it is labelled the same.
+    pub same: bool,
+    /// Number of pairs that it stands for.
+    pub weight: f64,
 }
 
 /// Pairs that a threshold finds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     /// Least similarity of a pair that is found: the threshold.
     pub least: Similarity,
-    /// Number of pairs found that are labelled the same.
-    pub right: usize,
-    /// Number of pairs found that are labelled different.
-    pub wrong: usize,
+    /// Weight of the pairs found that are labelled the same: their number, where each stands for itself.
+    pub right: f64,
+    /// Weight of the pairs found that are labelled different.
+    pub wrong: f64,
 }
 
 impl Point {
     /// Returns the share of the pairs found that are labelled the same.
     pub fn precision(&self) -> f64 {
-        self.right as f64 / (self.right + self.wrong) as f64
+        self.right / (self.right + self.wrong)
     }
 }
 
 impl Ranking {
-    /// Ranks pairs, given by their similarity and whether they are labelled the same. Cost: sorting them.
-    pub fn new(mut pairs: Vec<(Similarity, bool)>) -> Self {
-        pairs.sort_unstable_by(|a, b| b.cmp(a));
-        let (mut right, mut wrong) = (0, 0);
-        let equal = pairs.chunk_by(|a, b| a.0 == b.0);
+    /// Ranks pairs. Cost: sorting them.
+    pub fn new(mut pairs: Vec<RankedPair>) -> Self {
+        pairs.sort_by_key(|pair| std::cmp::Reverse(pair.similarity));
+        let weight = |pairs: &[RankedPair], same: bool| -> f64 {
+            pairs.iter().filter(|pair| pair.same == same).fold(0.0, |sum, pair| sum + pair.weight)
+        };
+        let (mut right, mut wrong) = (0.0, 0.0);
+        let equal = pairs.chunk_by(|a, b| a.similarity == b.similarity);
         let points = equal.map(|equal| {
-            let same = equal.iter().filter(|pair| pair.1).count();
-            right += same;
-            wrong += equal.len() - same;
-            Point { least: equal[0].0, right, wrong }
+            right += weight(equal, true);
+            wrong += weight(equal, false);
+            Point { least: equal[0].similarity, right, wrong }
         });
-        Ranking { points: points.collect(), same: pairs.iter().filter(|pair| pair.1).count() }
+        Ranking { points: points.collect(), same: weight(&pairs, true) }
     }
 
     /// Returns the points from the highest threshold to the lowest.
@@ -59,31 +72,31 @@ impl Ranking {
 
     /// Returns the share of the pairs labelled the same that is found.
     pub fn recall(&self, point: &Point) -> f64 {
-        if self.same == 0 { 0.0 } else { point.right as f64 / self.same as f64 }
+        if self.same == 0.0 { 0.0 } else { point.right / self.same }
     }
 
     /// Returns the harmonic mean of precision and recall.
     pub fn f1(&self, point: &Point) -> f64 {
-        2.0 * point.right as f64 / (point.right + point.wrong + self.same) as f64
+        2.0 * point.right / (point.right + point.wrong + self.same)
     }
 
     /// Returns the average precision: the mean of the precisions at which each pair labelled the same is
     /// found, which is the area under the steps of the precision-recall curve, without interpolation. Pairs
     /// of equal similarity are found together.
     pub fn average_precision(&self) -> f64 {
-        let mut before = 0;
+        let mut before = 0.0;
         let steps = self.points.iter().map(|point| {
             let found = point.right - std::mem::replace(&mut before, point.right);
-            found as f64 * point.precision()
+            found * point.precision()
         });
-        steps.sum::<f64>() / self.same.max(1) as f64
+        if self.same == 0.0 { 0.0 } else { steps.sum::<f64>() / self.same }
     }
 
     /// Returns the point of the greatest recall whose precision is at least `least`, and of equal ones the
     /// highest threshold. Returns `None` if no point is that precise.
     pub fn at_precision(&self, least: f64) -> Option<&Point> {
         let precise = self.points.iter().rev().filter(|point| point.precision() >= least);
-        precise.max_by_key(|point| point.right)
+        precise.max_by(|a, b| a.right.total_cmp(&b.right))
     }
 
     /// Returns the highest threshold whose recall is at least `least`.
@@ -120,7 +133,12 @@ mod tests {
     use super::*;
 
     fn ranking(pairs: &[(u32, bool)]) -> Ranking {
-        Ranking::new(pairs.iter().map(|&(at, same)| (Similarity::millionths(at), same)).collect())
+        let ranked = |&(at, same): &(u32, bool)| RankedPair {
+            similarity: Similarity::millionths(at),
+            same,
+            weight: 1.0,
+        };
+        Ranking::new(pairs.iter().map(ranked).collect())
     }
 
     /// Similarities .9, .8 and .6 of pairs labelled the same, and .7, .6 and .1 of pairs labelled different.
@@ -138,7 +156,7 @@ mod tests {
     #[test]
     fn pairs_of_equal_similarity_are_found_together() {
         let counts: Vec<_> = example().points().iter().map(|p| (p.right, p.wrong)).collect();
-        assert_eq!(counts, [(1, 0), (2, 0), (2, 1), (3, 2), (3, 3)]);
+        assert_eq!(counts, [(1.0, 0.0), (2.0, 0.0), (2.0, 1.0), (3.0, 2.0), (3.0, 3.0)]);
     }
 
     #[test]
@@ -146,6 +164,18 @@ mod tests {
         // Each third of the recall is reached at precision 1, 1 and 3/5.
         assert!((example().average_precision() - (1.0 + 1.0 + 0.6) / 3.0).abs() < 1e-12);
         assert_eq!(ranking(&[(1, false)]).average_precision(), 0.0);
+    }
+
+    #[test]
+    fn a_pair_of_weight_two_counts_as_two() {
+        let weighted = |weight| {
+            let pair = |at, same, weight| RankedPair { similarity: Similarity::millionths(at), same, weight };
+            Ranking::new(vec![pair(9, true, 1.0), pair(8, false, weight), pair(7, true, 2.0)])
+        };
+        let twice = ranking(&[(9, true), (8, false), (8, false), (7, true), (7, true)]);
+        assert_eq!(weighted(2.0).points(), twice.points());
+        assert!((weighted(2.0).average_precision() - twice.average_precision()).abs() < 1e-12);
+        assert!(weighted(1.0).average_precision() > twice.average_precision());
     }
 
     #[test]

@@ -52,6 +52,11 @@ impl TruthGroups {
         self.class.len()
     }
 
+    /// Returns the number of the class of a document.
+    pub fn class(&self, doc: u32) -> u32 {
+        self.class[doc as usize]
+    }
+
     /// Whether two documents belong together.
     pub fn related(&self, a: u32, b: u32) -> bool {
         let (a, b) = (self.class[a as usize], self.class[b as usize]);

@@ -18,14 +18,14 @@ use crate::text::{Clean, Cleaner};
 /// Number of bigrams of units below which a text is short. A pair is compared by bigrams if its smaller text
 /// is short.
 const SHORT_BIGRAMS: usize = 40;
-/// Size of the largest input for the exact join, in bytes of text. The join holds some bytes for each
-/// byte of text, and costs more for each document of a larger corpus, where that of bands stays the same: 1.3
-/// times as much for 0.35 million documents, 1.7 for a million of 0.9 GB, 2.7 for 4 million (docs/design/0057).
-const EXACT_BYTES: u64 = 1 << 30;
-/// Signature for large inputs. It misses 1 in 190,000 pairs of similarity 0.75, and 1 in 6,400 of 0.7.
+/// Width of the features of long texts, in characters.
+const LONG_CHARS: usize = 5;
+/// Signature of a text. It misses 1 in 22 pairs of Jaccard similarity 0.55, 1 in 85 of 0.6, 1 in 6,400 of 0.7,
+/// which is 1 in 1,000 of the pairs of a real corpus. It costs less than the exact join, and a document of a
+/// larger corpus costs no more (docs/design/0013).
 const BANDS: MinHash = MinHash::new(32, 4, 0);
 /// Least threshold at which the bands are used. They would miss too many pairs that are less alike.
-const BANDS_LEAST: Similarity = Similarity::millionths(700_000);
+const BANDS_LEAST: Similarity = Similarity::millionths(550_000);
 
 /// Parameters of `auto`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,21 +36,25 @@ pub struct AutoSpec {
     pub short: Similarity,
     /// Least similarity of a match of two long texts.
     pub long: Similarity,
-    /// Search for candidates; `None` for the exact join.
+    /// Search for candidates, if the user chose one.
     pub search: Option<SetSearch>,
+    /// Whether texts of one template match that differ in their numbers.
+    pub templates: bool,
 }
 
 impl AutoSpec {
-    /// Returns the search for candidates.
+    /// Returns the search for candidates. Bands would miss revisions, since sets of very different sizes have
+    /// different signatures.
     pub fn search(&self) -> SetSearch {
-        self.search.unwrap_or(SetSearch::Prefix)
+        let bands = !self.revisions && self.short.min(self.long) >= BANDS_LEAST;
+        self.search.unwrap_or(if bands { SetSearch::Bands(BANDS) } else { SetSearch::Prefix })
     }
 }
 
 impl Default for AutoSpec {
     fn default() -> Self {
-        let least = Similarity::millionths(750_000);
-        AutoSpec { revisions: false, short: least, long: least, search: None }
+        let [short, long] = [580_000, 550_000].map(Similarity::millionths);
+        AutoSpec { revisions: false, short, long, search: None, templates: false }
     }
 }
 
@@ -60,7 +64,7 @@ impl Parameters for AutoSpec {
     }
 
     fn examples(&self) -> &'static [&'static str] {
-        &["auto", "auto:search=minhash", "auto:revisions", "auto:short=0.5,long=0.6"]
+        &["auto", "auto:search=exact", "auto:revisions", "auto:short=0.5,long=0.6,templates=same"]
     }
 
     fn set(&mut self, key: &str, value: &str) -> Result<(), WrongParameter> {
@@ -68,7 +72,7 @@ impl Parameters for AutoSpec {
             "revisions" if value.is_empty() => {
                 self.revisions = true;
                 if self.long == AutoSpec::default().long {
-                    self.long = Similarity::millionths(450_000);
+                    self.long = Similarity::millionths(400_000);
                 }
                 Ok(())
             }
@@ -82,13 +86,20 @@ impl Parameters for AutoSpec {
                 };
                 store(&mut self.search, search.map(Some), "exact or minhash")
             }
+            "templates" => {
+                let same = match value {
+                    "same" => Some(true),
+                    "different" => Some(false),
+                    _ => None,
+                };
+                store(&mut self.templates, same, "same or different")
+            }
             _ => Err(WrongParameter::Unknown),
         }
     }
 
     fn check(&self) -> Result<(), String> {
         match self.search {
-            // Sets of very different sizes have different signatures, so bands would not find revisions.
             Some(SetSearch::Bands(_)) if self.revisions => {
                 Err("revisions are found by search=exact alone".into())
             }
@@ -97,31 +108,8 @@ impl Parameters for AutoSpec {
     }
 
     fn help(&self) -> &'static str {
-        "auto (revisions, short=T, long=T, search=exact|minhash) finds what a reader calls the same \
-         text, short or long."
-    }
-
-    fn choose_for_corpus(&mut self, bytes: u64) -> Option<String> {
-        if self.search.is_some() {
-            return None;
-        }
-        let size = format!("here about {:.1} GiB", bytes as f64 / (1 << 30) as f64);
-        let (search, chosen) = match bytes > EXACT_BYTES {
-            _ if self.revisions => {
-                (SetSearch::Prefix, "auto searched exactly: MinHash would miss revisions".to_owned())
-            }
-            _ if self.short.min(self.long) < BANDS_LEAST => {
-                let reason = format!("MinHash would miss many pairs less alike than {BANDS_LEAST}");
-                (SetSearch::Prefix, format!("auto searched exactly: {reason}"))
-            }
-            true => {
-                let chosen = format!("auto searched by MinHash, as over 1 GiB of text: {size}");
-                (SetSearch::Bands(BANDS), chosen)
-            }
-            false => (SetSearch::Prefix, format!("auto searched exactly, as up to 1 GiB of text: {size}")),
-        };
-        self.search = Some(search);
-        Some(chosen)
+        "auto (revisions, short=T, long=T, templates=same|different, search=exact|minhash) finds what a \
+         reader calls the same text, short or long."
     }
 
     fn clean(&self) -> Clean {
@@ -147,13 +135,19 @@ impl Parameters for AutoSpec {
         self.long = threshold;
     }
 
-    fn method(&self, lexicon: &Lexicon, _: &Statistics, _: Option<Similarity>) -> Result<Method, Error> {
-        let features = |spec| Features::new(spec, lexicon);
-        let short =
-            Short { features: features(FeatureSpec::Units(2))?, below: SHORT_BIGRAMS, least: self.short };
-        let overlap = if self.revisions { Overlap::Revision } else { Overlap::Jaccard };
-        let rule =
-            Rule { short: Some(short), ..Rule::new(features(FeatureSpec::Chars(5))?, overlap, self.long) };
+    fn method(&self, _: &Lexicon, _: &Statistics, _: Option<Similarity>) -> Result<Method, Error> {
+        let short = Short {
+            features: Features::BodyUnits(2),
+            overlap: Overlap::Corrected,
+            below: SHORT_BIGRAMS,
+            least: self.short,
+        };
+        let overlap = if self.revisions { Overlap::Revision } else { Overlap::Corrected };
+        let rule = Rule {
+            short: Some(short),
+            tells_templates: !self.templates,
+            ..Rule::new(Features::BodyChars(LONG_CHARS), overlap, self.long)
+        };
         let search = self.search().into();
         Ok(Method { cleaner: Cleaner::new(self.clean()), search, rule, verified: true })
     }
@@ -171,14 +165,15 @@ impl Parameters for AutoSpec {
 
 impl fmt::Display for AutoSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let AutoSpec { revisions, short, long, search } = self;
+        let AutoSpec { revisions, short, long, search, templates } = self;
         let revisions = if *revisions { "revisions," } else { "" };
         let search = match search {
             None => "",
             Some(SetSearch::Prefix) => ",search=exact",
             Some(SetSearch::Bands(_)) => ",search=minhash",
         };
-        write!(f, "{revisions}short={short},long={long}{search}")
+        let templates = if *templates { ",templates=same" } else { "" };
+        write!(f, "{revisions}short={short},long={long}{templates}{search}")
     }
 }
 
@@ -187,21 +182,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_exact_join_is_left_only_where_it_does_not_fit_and_was_not_asked_for() {
-        let search = |spec: &str, bytes| {
+    fn bands_are_left_only_where_they_would_miss_much_and_were_not_asked_for() {
+        let search = |spec: &str| {
             let mut parsed = AutoSpec::default();
             spec.split(',').filter(|word| !word.is_empty()).for_each(|word| {
                 let (key, value) = word.split_once('=').unwrap_or((word, ""));
                 assert!(parsed.set(key, value).is_ok(), "{word}");
             });
-            parsed.choose_for_corpus(bytes);
             parsed.search()
         };
-        assert_eq!(search("", EXACT_BYTES), SetSearch::Prefix);
-        assert_eq!(search("", EXACT_BYTES + 1), SetSearch::Bands(BANDS));
-        assert_eq!(search("search=exact", EXACT_BYTES + 1), SetSearch::Prefix);
-        assert_eq!(search("revisions", EXACT_BYTES + 1), SetSearch::Prefix);
-        assert_eq!(search("short=0.6", EXACT_BYTES + 1), SetSearch::Prefix);
-        assert_eq!(search("search=minhash", 1), SetSearch::Bands(BANDS));
+        let bands = SetSearch::Bands(BANDS);
+        for (spec, expected) in [
+            ("", bands),
+            ("search=exact", SetSearch::Prefix),
+            ("revisions", SetSearch::Prefix),
+            ("short=0.54", SetSearch::Prefix),
+            ("short=0.54,search=minhash", bands),
+        ] {
+            assert_eq!(search(spec), expected, "{spec}");
+        }
     }
 }

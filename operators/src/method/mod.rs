@@ -43,7 +43,7 @@ use crate::text::features::Features;
 /// simhash       SimHash    verification, unless the user wants none
 /// minhash       Bands      Jaccard similarity of the features
 /// jaccard       Prefix     Jaccard similarity of the features
-/// auto          Prefix, or Bands for a large corpus; short and long texts have features of their own
+/// auto          Bands, or Prefix on request; short and long texts have features of their own
 /// zhou2017      Zhou, which decides as it compares
 /// ```
 #[derive(Clone)]

@@ -7,6 +7,7 @@ use super::{Method, Search, SimHash};
 use crate::fingerprint::Bits;
 use crate::hash::{Identity, Secret};
 use crate::record::DocId;
+use crate::sets::template::NumbersOfPair;
 use crate::sets::{PackedSets, Rule, Sets};
 use crate::{Similarity, jaccard};
 
@@ -117,7 +118,7 @@ struct ClassifiedText {
 /// Result of comparing two texts by a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Classification {
-    /// Similarity by the features of the rule.
+    /// Similarity by the features of the rule; 0 for texts that it tells to be of one template.
     pub similarity: Similarity,
     /// Number of bits in which the fingerprints differ; `None` if the method has none.
     pub distance: Option<u32>,
@@ -154,9 +155,13 @@ impl PairClassifier {
             let matches = candidate && zhou.duplicates(a, b).is_some();
             return Classification { similarity: jaccard(&a.words, &b.words), distance, candidate, matches };
         }
-        let (similarity, near) = match self.measure.similarity(PackedSets(&a.sets), PackedSets(&b.sets)) {
-            Some((kind, similarity)) => (similarity, similarity >= self.method.rule.measure(kind).1),
-            None => (Similarity::millionths(0), false),
+        let (a, b) = (PackedSets(&a.sets), PackedSets(&b.sets));
+        let template = self.measure.numbers(a, b).is_some_and(NumbersOfPair::of_template);
+        let (similarity, near) = match self.measure.similarity(a, b) {
+            Some((kind, similarity)) if !template => {
+                (similarity, similarity >= self.method.rule.measure(kind).1)
+            }
+            _ => (Similarity::millionths(0), false),
         };
         Classification { similarity, distance, candidate, matches: candidate && near }
     }

@@ -30,11 +30,6 @@ pub trait Parameters: fmt::Display + DynClone + Send + Sync {
     }
     /// Returns what `--help` says about the method: its parameters, and what it finds.
     fn help(&self) -> &'static str;
-    /// Chooses the parameters that are left open, for a corpus of about `bytes` bytes of text. Returns what was
-    /// chosen and why, as one line for people, and `None` if nothing was left open.
-    fn choose_for_corpus(&mut self, _bytes: u64) -> Option<String> {
-        None
-    }
 
     /// Returns the cleaning of texts.
     fn clean(&self) -> Clean;

@@ -55,12 +55,6 @@ impl Spec {
         Some((self.clean(), self.features()?)).filter(|_| self.counts_features())
     }
 
-    /// Chooses the parameters that the spec leaves open, for a corpus of about `bytes` bytes of text. Returns
-    /// what was chosen and why, as one line for people, and `None` if nothing was left open.
-    pub fn choose_for_corpus(&mut self, bytes: u64) -> Option<String> {
-        self.0.choose_for_corpus(bytes)
-    }
-
     /// Whether texts are cut into jieba's words, so that stop words and a user dictionary matter.
     pub fn cuts_words(&self) -> bool {
         self.features() == Some(FeatureSpec::Jieba)

@@ -121,7 +121,7 @@ impl PrefixIndex {
             // The rarest features of a prefix are those that no other document has, which are not kept.
             let in_prefix = |shared: usize| (size + 1).saturating_sub(shared + own);
             let larger = in_prefix(least.least_shared_of_larger(overlap, size));
-            let smaller = in_prefix(least.least_shared_of_smaller(size));
+            let smaller = in_prefix(least.least_shared_of_smaller(overlap, size));
             sketch.rank(shared, larger);
             let mut last = |features: usize| match features {
                 1.. => *shared.select_nth_unstable(features - 1).1,

@@ -9,9 +9,12 @@ pub mod minhash;
 pub(crate) mod odd_sketch;
 pub(crate) mod similarity;
 pub mod small_sketch;
+pub mod template;
 
 use self::similarity::{Overlap, Similarity, shared, shared_at_least};
+use self::template::NumbersOfPair;
 use crate::text::features::Features;
+use crate::text::topics::TOPIC_FEATURES;
 
 /// Number of bytes of a text that are examined first, to find out whether it is short. If they do not decide
 /// it, twice as many are examined.
@@ -29,27 +32,32 @@ pub struct Rule {
     pub overlap: Overlap,
     /// Least similarity of a match of long texts.
     pub least: Similarity,
+    /// Whether texts of one template, which differ in their numbers, are no match however similar they are.
+    pub tells_templates: bool,
 }
 
-/// Comparison of two texts of which at least one is short: by the Jaccard similarity of these features.
+/// Comparison of two texts of which at least one is short: by these features.
 #[derive(Clone)]
 pub struct Short {
     /// Features of short texts.
     pub features: Features,
+    /// Measure by which they are compared.
+    pub overlap: Overlap,
     /// Size of the set of features below which a text is short.
     pub below: usize,
     /// Least similarity of a match.
     pub least: Similarity,
 }
 
-/// Sets of features that a text is compared by. Each set is sorted, and is empty if the text is not compared
-/// by it.
+/// What a text is compared by. Each set of features is sorted, and is empty if the text is not compared by it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sets {
     /// Features of [`Rule::short`].
     pub short: Vec<u64>,
     /// Features of [`Rule::features`].
     pub long: Vec<u64>,
+    /// Numbers of the text, if the rule tells templates.
+    pub numbers: Vec<u64>,
 }
 
 /// Names one of the [`Sets`] of a text.
@@ -61,15 +69,15 @@ pub enum SetKind {
     Long,
 }
 
-/// Sets on their way to be compared, in one list of numbers: the number of short features, the short
-/// features, the long features.
+/// Sets on their way to be compared, in one list: how many short features there are, how many numbers, the short
+/// features, the numbers, the long features.
 #[derive(Clone, Copy, Debug)]
 pub struct PackedSets<'a>(pub &'a [u64]);
 
 impl Rule {
     /// Makes a rule with one kind of features for all texts.
     pub fn new(features: Features, overlap: Overlap, least: Similarity) -> Self {
-        Rule { short: None, features, overlap, least }
+        Rule { short: None, features, overlap, least, tells_templates: false }
     }
 
     /// Replaces `sets` by the sets of a cleaned text, of which at least one is not empty.
@@ -78,6 +86,9 @@ impl Rule {
     pub fn sets(&self, text: &str, sets: &mut Sets) {
         self.unsorted(text, sets);
         sets.sort();
+        if self.tells_templates {
+            template::numbers(text, &mut sets.numbers);
+        }
     }
 
     /// Replaces `sets` by the sets of a cleaned text like [`Rule::sets`], but until [`Sets::sort`] the
@@ -86,15 +97,17 @@ impl Rule {
         sets.short.clear();
         sets.long.clear();
         let Some(short) = &self.short else { return self.features.all(text, &mut sets.long) };
-        let no_short_one_matches = |size: usize| short.least.least_shared_of_smaller(size) >= short.below;
+        let no_short_one_matches =
+            |size: usize| short.least.least_shared_of_larger(short.overlap, size) >= short.below;
         let mut bytes = HEAD_BYTES;
         let far_too_long = loop {
             let head = &text[..text.floor_char_boundary(bytes)];
             short.features.set(head, &mut sets.short);
-            // Except for the feature at its end, the text has all features of its head.
-            let cut = usize::from(head.len() < text.len());
-            let far_too_long = no_short_one_matches(sets.short.len() - cut);
-            if far_too_long || cut == 0 {
+            let whole = head.len() == text.len();
+            // Except for the feature at its end and those of topics, the text has all features of its head.
+            let cut = if whole { 0 } else { 1 + TOPIC_FEATURES };
+            let far_too_long = no_short_one_matches(sets.short.len().saturating_sub(cut));
+            if far_too_long || whole {
                 break far_too_long;
             }
             bytes *= 2;
@@ -118,7 +131,7 @@ impl Rule {
     /// Returns the measure by which sets of a kind are compared, and the least similarity of a match.
     pub fn measure(&self, kind: SetKind) -> (Overlap, Similarity) {
         match (kind, &self.short) {
-            (SetKind::Short, Some(short)) => (Overlap::Jaccard, short.least),
+            (SetKind::Short, Some(short)) => (short.overlap, short.least),
             _ => (self.overlap, self.least),
         }
     }
@@ -142,15 +155,21 @@ impl Rule {
         rule
     }
 
-    /// Returns the similarity of two texts, if they match.
+    /// Returns the similarity of two texts, if they match: they are similar enough, and not of one template.
     pub fn matches(&self, a: PackedSets, b: PackedSets) -> Option<Similarity> {
         let kind = compared_by(|kind| a.features(kind).len().min(b.features(kind).len()))?;
         let (overlap, least) = self.measure(kind);
+        let template = self.numbers(a, b).is_some_and(NumbersOfPair::of_template);
         let (a, b) = (a.features(kind), b.features(kind));
         let enough = least.least_shared(overlap, a.len(), b.len());
         let shared = shared_at_least(a, b, enough)?;
         let similarity = overlap.similarity(shared, a.len(), b.len());
-        (similarity >= least).then_some(similarity)
+        (similarity >= least && !template).then_some(similarity)
+    }
+
+    /// Returns the numbers of two texts, if the rule tells templates by them.
+    pub fn numbers(&self, a: PackedSets, b: PackedSets) -> Option<NumbersOfPair> {
+        self.tells_templates.then(|| NumbersOfPair::new(a.numbers(), b.numbers()))
     }
 
     /// Returns the similarity of two texts and the kind of sets it was measured on; `None` if one text is
@@ -196,8 +215,9 @@ impl Sets {
 
     /// Appends the sets to `packed`, in the layout of [`PackedSets`].
     pub fn pack(&self, packed: &mut Vec<u64>) {
-        packed.push(self.short.len() as u64);
+        packed.extend([self.short.len(), self.numbers.len()].map(|length| length as u64));
         packed.extend(&self.short);
+        packed.extend(&self.numbers);
         packed.extend(&self.long);
     }
 }
@@ -205,11 +225,21 @@ impl Sets {
 impl<'a> PackedSets<'a> {
     /// Returns the features of a kind, sorted.
     pub fn features(self, kind: SetKind) -> &'a [u64] {
-        let (short, long) = self.0[1..].split_at(self.0[0] as usize);
         match kind {
-            SetKind::Short => short,
-            SetKind::Long => long,
+            SetKind::Short => self.parts()[0],
+            SetKind::Long => self.parts()[2],
         }
+    }
+
+    fn numbers(self) -> &'a [u64] {
+        self.parts()[1]
+    }
+
+    fn parts(self) -> [&'a [u64]; 3] {
+        let (lengths, rest) = self.0.split_at(2);
+        let (short, rest) = rest.split_at(lengths[0] as usize);
+        let (numbers, long) = rest.split_at(lengths[1] as usize);
+        [short, numbers, long]
     }
 }
 
@@ -218,7 +248,12 @@ mod tests {
     use super::*;
 
     fn rule() -> Rule {
-        let short = Short { features: Features::Chars(2), below: 4, least: "0.7".parse().unwrap() };
+        let short = Short {
+            features: Features::Chars(2),
+            overlap: Overlap::Jaccard,
+            below: 4,
+            least: "0.7".parse().unwrap(),
+        };
         Rule { short: Some(short), ..Rule::new(Features::Chars(3), Overlap::Jaccard, "0.8".parse().unwrap()) }
     }
 

@@ -111,7 +111,7 @@ mod tests {
             long.push(spread(feature));
             others.extend(Some(spread(feature)).filter(|_| !own(feature)));
         }
-        let mut sets = Sets { short: Vec::new(), long };
+        let mut sets = Sets { long, ..Sets::default() };
         sets.sort();
         let (mut packed, mut sketch) = (Vec::new(), Vec::new());
         sets.pack(&mut packed);
@@ -145,7 +145,7 @@ mod tests {
             a in prop::collection::btree_set(0_u64..400, 1..300),
             flips in prop::collection::btree_set(0_u64..400, 0..200),
             words in prop::sample::select(vec![1_usize, 2, 16]),
-            overlap in prop::sample::select(vec![Overlap::Jaccard, Overlap::Revision]),
+            overlap in prop::sample::select(vec![Overlap::Jaccard, Overlap::Corrected, Overlap::Revision]),
             least in prop::sample::select(vec!["0.1", "0.5", "0.8", "1"]),
         ) {
             let b = &a ^ &flips;

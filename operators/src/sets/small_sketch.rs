@@ -158,7 +158,12 @@ mod tests {
     use crate::text::features::Features;
 
     fn rule(short: &str, long: &str) -> Rule {
-        let short = Short { features: Features::Chars(2), below: 12, least: short.parse().unwrap() };
+        let short = Short {
+            features: Features::Chars(2),
+            overlap: Overlap::Corrected,
+            below: 12,
+            least: short.parse().unwrap(),
+        };
         Rule { short: Some(short), ..Rule::new(Features::Chars(3), Overlap::Jaccard, long.parse().unwrap()) }
     }
 

@@ -10,6 +10,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::letters::{is_letter, is_of_spaced_script};
 use super::segmenter::Segmenter;
+use super::topics::{TopicSample, body_and_topics, each_topic};
 use crate::{Error, hash};
 
 /// Kind of features that a method takes from a cleaned text. Every text has at least one: a text that is too
@@ -73,6 +74,12 @@ pub enum Features {
     Words(usize),
     /// See [`FeatureSpec::Units`].
     Units(usize),
+    /// Every `n` neighbouring characters of the body of a text that was cleaned as a post.
+    BodyChars(usize),
+    /// Every `n` neighbouring units of the body of a text that was cleaned as a post, and three such features of
+    /// its topics, which are a sample: those of the least hashes. So a topic tells texts apart, but never more
+    /// than a word would.
+    BodyUnits(usize),
 }
 
 /// Dictionary of jieba with the user's words, and the stop words.
@@ -97,33 +104,59 @@ impl Features {
     /// each time.
     pub fn each(&self, text: &str, mut emit: impl FnMut(u64)) {
         let none = Cell::new(true);
-        let mut emit = |feature| {
+        let (text, topics) = self.parts(text);
+        let mut of_text = |feature| {
             none.set(false);
             emit(feature);
         };
         match self {
             Features::Jieba(words) => {
-                words.cut(text, |start, end| emit(hash::word(text.as_bytes(), start, end)))
+                words.cut(text, |start, end| of_text(hash::word(text.as_bytes(), start, end)))
             }
-            Features::Chars(n) if *n <= PACKED_CHARS => packed_grams(text, *n, &mut emit),
-            Features::Chars(n) => {
-                char_grams(text, *n).for_each(|(start, end)| emit(hash::word(text.as_bytes(), start, end)));
+            Features::Chars(n) | Features::BodyChars(n) if *n <= PACKED_CHARS => {
+                packed_grams(text, *n, &mut of_text)
+            }
+            Features::Chars(n) | Features::BodyChars(n) => {
+                let grams = char_grams(text, *n);
+                grams.for_each(|(start, end)| of_text(hash::word(text.as_bytes(), start, end)));
             }
             Features::Words(n) => {
                 let words = text.unicode_words();
-                grams(words.map(|word| hash::word(word.as_bytes(), 0, word.len())), *n, &mut emit)
+                grams(words.map(|word| hash::word(word.as_bytes(), 0, word.len())), *n, &mut of_text)
             }
-            Features::Units(n) => grams(unit_numbers(text), *n, &mut emit),
+            Features::Units(n) | Features::BodyUnits(n) => grams(unit_numbers(text), *n, &mut of_text),
         }
         if none.get() {
             emit(hash::word(text.as_bytes(), 0, text.len()));
         }
+        let Features::BodyUnits(n) = self else { return };
+        let mut sample = TopicSample::default();
+        for topic in each_topic(topics) {
+            let mut none = true;
+            grams(unit_numbers(topic), *n, &mut |feature| {
+                none = false;
+                sample.draw(feature);
+            });
+            if none {
+                sample.draw(hash::word(topic.as_bytes(), 0, topic.len()));
+            }
+        }
+        sample.features().for_each(emit);
     }
 
-    /// Calls `emit` with each feature as a slice of the text, in order. A repeated feature is emitted each
-    /// time.
+    /// Returns the part of a text that features are taken from, and its topics if they are taken from the body.
+    fn parts<'t>(&self, text: &'t str) -> (&'t str, &'t str) {
+        match self {
+            Features::BodyChars(_) | Features::BodyUnits(_) => body_and_topics(text),
+            _ => (text, ""),
+        }
+    }
+
+    /// Calls `emit` with each feature as a slice of the text, in order, but for those of topics. A repeated
+    /// feature is emitted each time.
     pub fn slices<'t>(&self, text: &'t str, mut emit: impl FnMut(&'t str)) {
         let mut none = true;
+        let (text, _) = self.parts(text);
         let mut found = |start: usize, end: usize| {
             none = false;
             emit(&text[start..end]);
@@ -133,12 +166,14 @@ impl Features {
         };
         match self {
             Features::Jieba(words) => words.cut(text, found),
-            Features::Chars(n) => char_grams(text, *n).for_each(|(start, end)| found(start, end)),
+            Features::Chars(n) | Features::BodyChars(n) => {
+                char_grams(text, *n).for_each(|(start, end)| found(start, end));
+            }
             Features::Words(n) => {
                 let words = text.unicode_word_indices().map(|(start, word)| (start, start + word.len()));
                 runs(words.collect(), *n, &mut found);
             }
-            Features::Units(n) => {
+            Features::Units(n) | Features::BodyUnits(n) => {
                 runs(units(text).map(|(_, start, end)| (start, end)).collect(), *n, &mut found);
             }
         }

@@ -10,6 +10,7 @@ mod letters;
 mod normal;
 mod post;
 pub mod segmenter;
+pub(crate) mod topics;
 mod weibo;
 
 use std::borrow::Cow;

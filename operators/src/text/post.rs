@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use memchr::{memchr2, memchr3, memmem};
+use memchr::{memchr2, memchr2_iter, memchr3, memmem};
 
 use super::letters::{Letters, two_units};
 use super::normal::{lower_rules, normalise};
+use super::topics::{TOPIC_MARK, each_topic};
 
 /// Longest tag, counted from its second character on. A limit is needed because the `<` of a formula is no
 /// tag.
@@ -14,6 +15,11 @@ const MAX_TAG_CHARS: usize = 702;
 const MAX_TOPIC_CHARS: usize = 40;
 const MAX_NAME_CHARS: usize = 30;
 const MAX_EMOJI_CHARS: usize = 8;
+
+/// Longest title of a link, in characters.
+const MAX_TITLE_CHARS: usize = 40;
+/// Longest name of a video's author, in characters.
+const MAX_AUTHOR_CHARS: usize = 20;
 
 /// Cleans posts. Clones share tables of 192 KiB.
 #[derive(Clone)]
@@ -26,17 +32,22 @@ pub(crate) struct Post {
     plain: String,
     /// Text without links, topics, names and names of emoji.
     own: String,
+    /// Topics of the text, each between two marks.
+    topics: String,
+    /// Letters and digits of a topic.
+    topic: String,
     out: String,
 }
 
 impl Post {
     pub fn new() -> Self {
-        let [normal, plain, own, out] = Default::default();
-        Post { rules: lower_rules(), letters: Letters::new(), normal, plain, own, out }
+        let [normal, plain, own, topics, topic, out] = Default::default();
+        Post { rules: lower_rules(), letters: Letters::new(), normal, plain, own, topics, topic, out }
     }
 
-    /// Returns the letters and digits of a text, with a space between words. The result is empty only if the
-    /// text is empty or white space.
+    /// Returns the body of a text, and behind it the topics that were cut out of it: letters and digits, with a
+    /// space between words and a mark before each topic. The result is empty only if the text is empty or white
+    /// space.
     pub fn clean(&mut self, text: &str) -> &str {
         self.normal.clear();
         normalise(&self.rules, text, &mut self.normal, |out, c| match c.is_ascii() {
@@ -45,36 +56,66 @@ impl Post {
         });
         let normal = self.normal.as_bytes();
         let tag = |from: usize| memchr2(b'<', b'&', &normal[from..]).map(|at| from + at);
-        let marked = replace(&self.normal, &mut self.plain, tag, markup_bytes);
+        let marked = replace(&self.normal, &mut self.plain, tag, markup_bytes, |_| {});
         let plain = if marked { &self.plain } else { &self.normal };
+        self.topics.clear();
         let mut addresses = Addresses::new(plain);
-        let cut = replace(plain, &mut self.own, |from| addresses.next(from), address_bytes);
-        let own = if cut { &self.own } else { plain };
-        for text in [Some(own), cut.then_some(plain)].into_iter().flatten() {
-            for particles in [false, true] {
-                self.letters.take(text, particles, &mut self.out);
-                if two_units(&self.out) {
-                    return &self.out;
+        let cut = replace(
+            plain,
+            &mut self.own,
+            |from| addresses.next(from),
+            address_bytes,
+            |address| {
+                if address.starts_with(TOPIC_MARK) {
+                    self.topics.push_str(address);
                 }
-            }
+            },
+        );
+        if cut && body(&mut self.letters, &self.own, &mut self.out) {
+            self.add_topics();
+            return &self.out;
+        }
+        // Nothing was cut out, or too little stays without it.
+        if body(&mut self.letters, plain, &mut self.out) {
+            return &self.out;
         }
         if self.out.is_empty() {
             self.out.extend(self.normal.chars().filter(|c| !c.is_whitespace()));
         }
         &self.out
     }
+
+    fn add_topics(&mut self) {
+        for topic in each_topic(&self.topics) {
+            self.letters.take(topic, true, &mut self.topic);
+            if !self.topic.is_empty() {
+                self.out.push(TOPIC_MARK);
+                self.out.push_str(&self.topic);
+            }
+        }
+    }
+}
+
+/// Replaces `out` by the letters and digits of a text, without its particles if it can do without them. Returns
+/// whether they are at least two units.
+fn body(letters: &mut Letters, text: &str, out: &mut String) -> bool {
+    [false, true].into_iter().any(|particles| {
+        letters.take(text, particles, out);
+        two_units(out)
+    })
 }
 
 /// Copies a text to `out` with a space in place of each part to cut, and returns whether there was one. If
 /// there was none, nothing is copied.
 ///
 /// `next`: finds the first place, from an offset on, where such a part may begin. `length`: measures the part
-/// that its argument begins with, in bytes, or 0.
+/// that its argument begins with, in bytes, or 0. `cut`: is called with each part.
 fn replace(
     text: &str,
     out: &mut String,
     mut next: impl FnMut(usize) -> Option<usize>,
     length: impl Fn(&str) -> usize,
+    mut cut: impl FnMut(&str),
 ) -> bool {
     out.clear();
     let (mut start, mut from) = (0, 0);
@@ -83,6 +124,7 @@ fn replace(
         if bytes > 0 {
             out.push_str(&text[start..at]);
             out.push(' ');
+            cut(&text[at..at + bytes]);
             start = at + bytes;
         }
         from = (at + 1).max(start);
@@ -117,18 +159,24 @@ fn markup_bytes(text: &str) -> usize {
     if letters >= 2 { closed(1 + letters) } else { 0 }
 }
 
-/// Places where a URL, a topic, a name or an emoji's name may begin: the next mark and the next `http`, as
-/// far as they are known.
+/// Places where a URL, a topic, a name, an emoji's name or a card may begin: the next mark, the next `http` and
+/// the next card, as far as they are known.
 struct Addresses<'a> {
     text: &'a [u8],
     mark: Option<usize>,
     http: Option<usize>,
+    card: Option<usize>,
 }
 
 impl<'a> Addresses<'a> {
     fn new(text: &'a str) -> Self {
         let text = text.as_bytes();
-        Addresses { text, mark: memchr3(b'#', b'@', b'[', text), http: memmem::find(text, b"http") }
+        Addresses {
+            text,
+            mark: memchr3(b'#', b'@', b'[', text),
+            http: memmem::find(text, b"http"),
+            card: card(text, 0),
+        }
     }
 
     /// Finds the first place at `from` or behind it. Each mark is searched for once, so all calls together
@@ -140,11 +188,24 @@ impl<'a> Addresses<'a> {
         if self.http.is_some_and(|at| at < from) {
             self.http = memmem::find(&self.text[from..], b"http").map(|at| from + at);
         }
-        self.mark.into_iter().chain(self.http).min()
+        if self.card.is_some_and(|at| at < from) {
+            self.card = card(self.text, from);
+        }
+        [self.mark, self.http, self.card].into_iter().flatten().min()
     }
 }
 
-/// Returns the length in bytes of the URL, topic, name or emoji's name that the text begins with, or 0.
+/// Finds the first `o` or `l` at `from` or behind it that may be the icon of a card: it stands between a
+/// character that is no letter of ASCII and one that is not of ASCII.
+fn card(text: &[u8], from: usize) -> Option<usize> {
+    let mut icons = memchr2_iter(b'o', b'l', &text[from..]).map(|at| from + at);
+    icons.find(|&at| {
+        let before = at.checked_sub(1).is_some_and(|before| text[before].is_ascii_alphanumeric());
+        !before && text.get(at + 1).is_some_and(|after| !after.is_ascii())
+    })
+}
+
+/// Returns the length in bytes of the URL, topic, name, emoji's name or card that the text begins with, or 0.
 fn address_bytes(text: &str) -> usize {
     let named =
         |most: usize, of: fn(char) -> bool| text.char_indices().skip(1).take(most + 1).find(|&(_, c)| !of(c));
@@ -162,6 +223,7 @@ fn address_bytes(text: &str) -> usize {
             Some((end, ']')) if end > 1 => end + 1,
             _ => 0,
         },
+        b'o' | b'l' => card_bytes(text),
         _ => {
             let name = text.chars().skip(1).take(MAX_NAME_CHARS);
             let name: usize =
@@ -169,4 +231,22 @@ fn address_bytes(text: &str) -> usize {
             if name > 0 { 1 + name } else { 0 }
         }
     }
+}
+
+/// Returns the length in bytes of the card that the text begins with, or 0. Weibo shows a link as an icon and a
+/// title, and a video as another icon, its author and these words; a scraper reads the icons as `O` and `L`.
+fn card_bytes(text: &str) -> usize {
+    let inside = &text[1..];
+    if text.starts_with('o') {
+        let link = "网页链接";
+        let ends = |c: char| matches!(c, '#' | '\n' | '。' | '?' | '!');
+        let title = inside.chars().take(MAX_TITLE_CHARS).take_while(|&c| !ends(c)).map(char::len_utf8).sum();
+        let bytes = if inside.starts_with(link) { link.len() } else { title };
+        return if bytes > 0 { 1 + bytes } else { 0 };
+    }
+    let author = inside.char_indices().take(MAX_AUTHOR_CHARS + 1);
+    let mut ends = author.take_while(|&(_, c)| !c.is_whitespace() && c != '#').map(|(at, _)| at).skip(1);
+    let video =
+        |at: usize| ["的微博视频", "的秒拍视频"].into_iter().find(|name| inside[at..].starts_with(name));
+    ends.find_map(|at| video(at).map(|name| 1 + at + name.len())).unwrap_or(0)
 }

@@ -104,10 +104,13 @@ impl Store for Local {
         trace!(target: "remove", "{path}");
         let remove = || {
             let path = path_of_text(path);
-            if fs::symlink_metadata(&path)?.is_dir() {
-                fs::remove_dir_all(path)
-            } else {
-                fs::remove_file(path)
+            if !fs::symlink_metadata(&path)?.is_dir() {
+                return fs::remove_file(path);
+            }
+            // A file that another process was about to make when the folder was renamed may still appear in it.
+            match fs::remove_dir_all(&path) {
+                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => fs::remove_dir_all(path),
+                removed => removed,
             }
         };
         match remove() {

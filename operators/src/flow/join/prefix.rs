@@ -144,7 +144,7 @@ mod tests {
         if like != doc {
             long.truncate(3_900);
         }
-        Sets { short: Vec::new(), long }
+        Sets { long, ..Sets::default() }
     }
 
     #[test]

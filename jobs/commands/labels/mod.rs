@@ -1,5 +1,9 @@
 //! Files of labels, which say which documents are the same.
 
+pub(crate) mod agreement;
+pub(crate) mod draw;
+pub(crate) mod table;
+
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
@@ -14,7 +18,9 @@ pub(crate) struct LabelOptions {
     ///
     /// pairs: each line has two ids and a label, with tabs between; further fields are for people. If no
     /// label is negative, the listed pairs are all true pairs of the corpus; otherwise only the listed pairs
-    /// are judged. clusters: each line has an id and the name of its cluster.
+    /// are judged. Pairs labelled ? are left out. Where the first line is a header that begins with a, b and
+    /// label, only the listed pairs are judged, a column weight says how many pairs each stands for, and a
+    /// column length how they are grouped. clusters: each line has an id and the name of its cluster.
     #[arg(long, value_name = "KIND")]
     labels_as: Option<LabelsAs>,
     /// Labels that mean the same document, such as cut,light [default: 1; 0 means another document]
@@ -29,17 +35,31 @@ enum LabelsAs {
 }
 
 /// Labelled documents, numbered in the order in which the file names them.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Labels {
     pub ids: Vec<String>,
     pub truth: Truth,
+    /// Number of pairs labelled `?`, which are left out.
+    pub unsure: usize,
+}
+
+/// Labelled pair.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct JudgedPair {
+    /// Numbers of the documents, the smaller one first.
+    pub docs: (u32, u32),
+    pub same: bool,
+    /// Number of pairs of the corpus that it stands for.
+    pub weight: f64,
+    /// Length class that the file gives.
+    pub class: Option<String>,
 }
 
 /// True pairs, by the numbers of the documents.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(crate) enum Truth {
-    /// Pairs that are labelled as the same (`true`) or as different; nothing is known of other pairs.
-    Judged(Vec<(u32, u32, bool)>),
+    /// Labelled pairs; nothing is known of other pairs.
+    Judged(Vec<JudgedPair>),
     /// These pairs are the same, and no other pairs of the corpus are.
     Whole(Vec<(u32, u32)>),
     /// Each document and the first one of its cluster; other documents are not judged.
@@ -51,10 +71,14 @@ impl fmt::Display for Labels {
         let documents = self.ids.len();
         match &self.truth {
             Truth::Judged(pairs) => {
-                let same = pairs.iter().filter(|pair| pair.2).count();
+                let same = pairs.iter().filter(|pair| pair.same).count();
+                let unsure = match self.unsure {
+                    0 => String::new(),
+                    unsure => format!(" (and {unsure} labelled ?, which are left out)"),
+                };
                 write!(
                     f,
-                    "{} pairs of {documents} documents, {same} the same; only these are judged",
+                    "{} pairs of {documents} documents, {same} the same{unsure}; only these are judged",
                     pairs.len()
                 )
             }
@@ -72,7 +96,7 @@ impl fmt::Display for Labels {
 impl Labels {
     /// Reads the text of a file, which is called `name` in errors.
     pub fn parse(name: &str, text: &str, options: &LabelOptions) -> Result<Self> {
-        let mut lines = LabelLines { name, numbers: HashMap::new(), ids: Vec::new() };
+        let mut lines = LabelLines { name, numbers: HashMap::new(), ids: Vec::new(), unsure: 0 };
         let fields = |line: &'_ str| line.trim_end_matches('\r').split('\t').map(str::to_owned).collect();
         let rows: Vec<(usize, Vec<String>)> = (1..)
             .zip(text.lines())
@@ -88,7 +112,7 @@ impl Labels {
             LabelsAs::Clusters => lines.clusters(&rows)?,
             LabelsAs::Pairs => lines.pairs(&rows, &options.positive)?,
         };
-        Ok(Labels { ids: lines.ids, truth })
+        Ok(Labels { ids: lines.ids, truth, unsure: lines.unsure })
     }
 }
 
@@ -97,6 +121,23 @@ struct LabelLines<'a> {
     name: &'a str,
     numbers: HashMap<String, u32>,
     ids: Vec<String>,
+    unsure: usize,
+}
+
+/// Places of the columns of a file of pairs that are not always there.
+#[derive(Default)]
+struct LabelColumns {
+    header: bool,
+    weight: Option<usize>,
+    class: Option<usize>,
+}
+
+impl LabelColumns {
+    fn of(first: &[String]) -> Self {
+        let header = first.iter().map(String::as_str).take(3).eq(["a", "b", "label"]);
+        let place = |name: &str| first.iter().position(|column| header && column == name);
+        LabelColumns { header, weight: place("weight"), class: place("length") }
+    }
 }
 
 impl LabelLines<'_> {
@@ -130,12 +171,22 @@ impl LabelLines<'_> {
     fn pairs(&mut self, rows: &[(usize, Vec<String>)], positive: &[String]) -> Result<Truth> {
         let mut labels = HashMap::<(u32, u32), bool>::new();
         let (mut pairs, mut words) = (Vec::new(), BTreeSet::new());
-        for (line, fields) in rows {
+        let columns = rows.first().map(|(_, first)| LabelColumns::of(first)).unwrap_or_default();
+        for (line, fields) in &rows[usize::from(columns.header)..] {
             let [a, b, ..] = &fields[..] else {
                 return self.wrong(*line, "expected two ids and a label, with tabs between");
             };
             let word = fields.get(2).map_or("1", String::as_str);
+            if word == "?" {
+                self.unsure += 1;
+                continue;
+            }
             words.insert(word);
+            let weight = columns.weight.map_or(Some(1.0), |at| fields.get(at)?.parse().ok());
+            let Some(weight) = weight.filter(|weight: &f64| *weight > 0.0 && weight.is_finite()) else {
+                return self.wrong(*line, "the weight is no number above 0");
+            };
+            let class = columns.class.and_then(|at| fields.get(at).cloned());
             let same = match word {
                 word if !positive.is_empty() => positive.iter().any(|one| one == word),
                 "1" => true,
@@ -152,7 +203,7 @@ impl LabelLines<'_> {
                 return self.wrong(*line, "a document is paired with itself");
             }
             match labels.insert((a.min(b), a.max(b)), same) {
-                None => pairs.push((a.min(b), a.max(b), same)),
+                None => pairs.push(JudgedPair { docs: (a.min(b), a.max(b)), same, weight, class }),
                 Some(before) if before == same => {}
                 Some(_) => return self.wrong(*line, "the pair has another label on an earlier line"),
             }
@@ -162,8 +213,8 @@ impl LabelLines<'_> {
             let there = words.join(", ");
             bail!(WrongUse(format!("no label of \"{}\" is \"{unknown}\"; there are {there}", self.name)));
         }
-        Ok(if pairs.iter().all(|pair| pair.2) {
-            Truth::Whole(pairs.into_iter().map(|(a, b, _)| (a, b)).collect())
+        Ok(if !columns.header && pairs.iter().all(|pair| pair.same) {
+            Truth::Whole(pairs.into_iter().map(|pair| pair.docs).collect())
         } else {
             Truth::Judged(pairs)
         })
@@ -179,18 +230,31 @@ mod tests {
         Labels::parse("labels.tsv", text, &LabelOptions { labels_as, positive })
     }
 
+    fn judged(a: u32, b: u32, same: bool) -> JudgedPair {
+        JudgedPair { docs: (a, b), same, weight: 1.0, class: None }
+    }
+
+    #[test]
+    fn a_header_names_weights_and_lengths() {
+        let text = "a\tb\tlabel\tlabel1\tlength\tweight\nx\ty\t1\t1\tshort\t2.5\nx\tz\t?\t0\tlong\t1\n";
+        let labels = parse(text, None, &[]).unwrap();
+        let class = Some("short".to_owned());
+        let pair = JudgedPair { class, weight: 2.5, ..judged(0, 1, true) };
+        assert_eq!((labels.truth, labels.unsure), (Truth::Judged(vec![pair]), 1));
+    }
+
     #[test]
     fn labels_are_known_by_their_fields() {
         let truth = |text, labels_as, positive: &[&str]| parse(text, labels_as, positive).unwrap().truth;
         assert_eq!(
             truth("a\tb\t1\nb\tc\t0\twhy\r\n", None, &[]),
-            Truth::Judged(vec![(0, 1, true), (1, 2, false)])
+            Truth::Judged(vec![judged(0, 1, true), judged(1, 2, false)])
         );
         assert_eq!(truth("a\tb\t1\n\nb\ta\t1", None, &[]), Truth::Whole(vec![(0, 1)]));
         assert_eq!(truth("a\tx\nb\ty\nc\tx\n", None, &[]), Truth::Clusters(vec![(0, 0), (1, 1), (2, 0)]));
         assert_eq!(truth("a\tx\nb\ty\n", Some(LabelsAs::Pairs), &[]), Truth::Whole(vec![(0, 1), (2, 3)]));
         let graded = truth("a\tb\tcut\na\tc\tother\n", None, &["cut"]);
-        assert_eq!(graded, Truth::Judged(vec![(0, 1, true), (0, 2, false)]));
+        assert_eq!(graded, Truth::Judged(vec![judged(0, 1, true), judged(0, 2, false)]));
         let clusters = truth("a\tx\t7\n", Some(LabelsAs::Clusters), &[]);
         assert_eq!(clusters, Truth::Clusters(vec![(0, 0)]));
     }
@@ -203,6 +267,7 @@ mod tests {
             ("a\tx\na\ty\n", &[], "line 2: \"a\" is in a cluster already"),
             ("a\tb\tcut\n", &[], "line 1: the label is \"cut\"; say with --positive"),
             ("a\tb\t1\nb\ta\t0\n", &[], "line 2: the pair has another label"),
+            ("a\tb\tlabel\tweight\nx\ty\t1\t-1\n", &[], "line 2: the weight is no number"),
             ("a\ta\t1\n", &[], "line 1: a document is paired with itself"),
             ("a\tb\tcut\n", &["cat"], "no label of \"labels.tsv\" is \"cat\"; there are cut"),
             ("\n", &[], "holds no labels"),
