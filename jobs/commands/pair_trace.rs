@@ -3,7 +3,7 @@
 use operators::method::{Keys, Method, Search};
 use operators::sets::template::NumbersOfPair;
 use operators::sets::{PackedSets, SetKind};
-use operators::{Overlap, Similarity, jaccard};
+use operators::{Overlap, Similarity, jaccard, shared};
 
 use super::side_by_side::only_in_one;
 
@@ -86,13 +86,26 @@ fn measured(method: &Method, a: &str, b: &str, steps: &mut Vec<String>) -> Optio
     let (overlap, least) = method.rule.measure(kind);
     let least = Some(least).filter(|_| method.verified);
     let [of_a, of_b] = [a, b].map(|sets| sets.features(kind));
-    let smaller = of_a.len().min(of_b.len());
+    let numbers = method.rule.numbers(a, b);
+    if let Some(NumbersOfPair { counts: [of_a, of_b], shared }) = numbers.filter(|of| of.counts != [0, 0]) {
+        let template = if numbers.is_some_and(NumbersOfPair::of_template) {
+            "so they are of one template, and different".to_owned()
+        } else {
+            let more = numbers.map_or(0, NumbersOfPair::differing_features);
+            format!("which counts as {more} more features that each of the two lacks")
+        };
+        steps.push(format!("numbers: {of_a} and {of_b}, of which both have {shared}, {template}"));
+    }
     let measure = match overlap {
         Overlap::Jaccard => String::new(),
-        Overlap::Corrected => format!(
-            " (Jaccard similarity {}, and each difference counts 1 + 1/{smaller} times)",
-            jaccard(of_a, of_b)
-        ),
+        Overlap::Corrected => {
+            let more = numbers.map_or(0, NumbersOfPair::differing_features);
+            let smaller = of_a.len().min(of_b.len()) + more;
+            format!(
+                " (Jaccard similarity {}, and each difference counts 1 + 1/{smaller} times)",
+                Overlap::Jaccard.similarity(shared(of_a, of_b), of_a.len() + more, of_b.len() + more)
+            )
+        }
         Overlap::Revision => " (the part of the smaller one that the other has)".to_owned(),
     };
     steps.push(format!(
@@ -102,12 +115,6 @@ fn measured(method: &Method, a: &str, b: &str, steps: &mut Vec<String>) -> Optio
         of_b.len(),
         against(similarity, least)
     ));
-    let numbers = method.rule.numbers(a, b);
-    if let Some(NumbersOfPair { counts: [of_a, of_b], shared }) = numbers.filter(|of| of.counts != [0, 0]) {
-        let template = numbers.is_some_and(NumbersOfPair::of_template);
-        let verdict = if template { "so they are of one template" } else { "enough for one text" };
-        steps.push(format!("numbers: {of_a} and {of_b}, of which both have {shared}, {verdict}"));
-    }
     Some(least.is_none_or(|least| similarity >= least) && !numbers.is_some_and(NumbersOfPair::of_template))
 }
 

@@ -99,12 +99,12 @@ def revised(shared, a, b):
     return 4 * shared * 1_000_000 // numpy.maximum(4 * numpy.minimum(a, b), numpy.maximum(a, b))
 
 
-def one_template(a, b):
-    """Whether each text lacks three numbers of the other, and the fewer numbers are shared by less than two thirds."""
-    a, b = (collections.Counter(regex.findall("[0-9]+", text)) for text in (a, b))
+def numbers(a, b):
+    """How many features the numbers of two bodies add to each, and whether they are of one template."""
+    a, b = (collections.Counter(regex.findall("[0-9]+", text.split("#")[0])) for text in (a, b))
     fewer = min(a.total(), b.total())
     lacked = fewer - (a & b).total()
-    return lacked >= 3 and 3 * lacked > fewer
+    return 3 * lacked, lacked >= 3 and 3 * lacked > fewer
 
 
 class Sets:
@@ -121,10 +121,13 @@ class Sets:
         self.holders = [numpy.array(documents) for documents in holders]
 
     def similarity(self, document, measure):
-        """Millionths, with every document."""
+        """Millionths, with every document, if no number differs."""
+        return measure(self.shared(document), self.sizes[document], self.sizes)
+
+    def shared(self, document):
+        """Number of members shared with every document."""
         holders = numpy.concatenate([self.holders[gram] for gram in self.sets[document]])
-        shared = numpy.bincount(holders, minlength=len(self.sets))
-        return measure(shared, self.sizes[document], self.sizes)
+        return numpy.bincount(holders, minlength=len(self.sets))
 
 
 class Auto:
@@ -137,18 +140,31 @@ class Auto:
         self.short = self.bigrams.sizes < FEW_BIGRAMS
         self.long, self.least_of_long = long, least_of_long
 
-    def similarity(self, document):
-        """With every document, and the least of a match; of a long one with long ones alone, since short ones ask for themselves."""
+    def measured(self, document):
+        """The sets, the measure and the least similarity of a match of a document with documents that are not shorter."""
         if self.short[document]:
-            return self.bigrams.similarity(document, corrected), SHORT
-        return numpy.where(self.short, 0, self.fivegrams.similarity(document, self.long)), self.least_of_long
+            return self.bigrams, corrected, SHORT
+        return self.fivegrams, self.long, self.least_of_long
+
+    def of_pair(self, one, other):
+        """The similarity of two, and whether they match."""
+        sets, measure, least = self.measured(one if self.short[one] else other)
+        more, template = numbers(self.clean[one], self.clean[other])
+        shared = len(set(sets.sets[one]) & set(sets.sets[other]))
+        similarity = int(measure(numpy.int64(shared), sets.sizes[one] + more, sets.sizes[other] + more))
+        return similarity, similarity >= least and not template
 
     def matches(self, document):
-        """The documents that match, each with its similarity."""
-        similarity, least = self.similarity(document)
-        for other in map(int, numpy.flatnonzero(similarity >= least)):
-            if other != document and not one_template(*(self.clean[at].split("#")[0] for at in (document, other))):
-                yield other, int(similarity[other])
+        """The documents that match, each with its similarity; of a long one long ones alone, since short ones ask for themselves."""
+        sets, measure, least = self.measured(document)
+        near = sets.similarity(document, measure) >= least
+        if not self.short[document]:
+            near &= ~self.short
+        for other in map(int, numpy.flatnonzero(near)):
+            if other != document:
+                similarity, match = self.of_pair(document, other)
+                if match:
+                    yield other, similarity
 
     def pairs(self):
         """(low, high): similarity, of every pair that matches."""
@@ -156,8 +172,8 @@ class Auto:
 
     def of_two(self):
         """The similarity of the only two, 0 for texts of one template; and whether they match."""
-        template = one_template(*(text.split("#")[0] for text in self.clean))
-        return 0 if template else max(int(self.similarity(0)[0][1]), int(self.similarity(1)[0][0])), bool(self.pairs())
+        similarity, match = self.of_pair(0, 1)
+        return 0 if numbers(*self.clean)[1] else similarity, match
 
 
 def cases(file):

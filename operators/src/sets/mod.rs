@@ -32,7 +32,8 @@ pub struct Rule {
     pub overlap: Overlap,
     /// Least similarity of a match of long texts.
     pub least: Similarity,
-    /// Whether texts of one template, which differ in their numbers, are no match however similar they are.
+    /// Whether numbers in which texts differ count more than words, and texts of one template are no match however
+    /// similar they are.
     pub tells_templates: bool,
 }
 
@@ -159,12 +160,13 @@ impl Rule {
     pub fn matches(&self, a: PackedSets, b: PackedSets) -> Option<Similarity> {
         let kind = compared_by(|kind| a.features(kind).len().min(b.features(kind).len()))?;
         let (overlap, least) = self.measure(kind);
-        let template = self.numbers(a, b).is_some_and(NumbersOfPair::of_template);
+        let numbers = self.numbers(a, b);
+        let more = numbers.map_or(0, NumbersOfPair::differing_features);
         let (a, b) = (a.features(kind), b.features(kind));
-        let enough = least.least_shared(overlap, a.len(), b.len());
-        let shared = shared_at_least(a, b, enough)?;
-        let similarity = overlap.similarity(shared, a.len(), b.len());
-        (similarity >= least && !template).then_some(similarity)
+        let sizes = (a.len() + more, b.len() + more);
+        let shared = shared_at_least(a, b, least.least_shared(overlap, sizes.0, sizes.1))?;
+        let similarity = overlap.similarity(shared, sizes.0, sizes.1);
+        (similarity >= least && !numbers.is_some_and(NumbersOfPair::of_template)).then_some(similarity)
     }
 
     /// Returns the numbers of two texts, if the rule tells templates by them.
@@ -176,8 +178,10 @@ impl Rule {
     /// short and the other far too long to match it.
     pub fn similarity(&self, a: PackedSets, b: PackedSets) -> Option<(SetKind, Similarity)> {
         let kind = compared_by(|kind| a.features(kind).len().min(b.features(kind).len()))?;
+        let more = self.numbers(a, b).map_or(0, NumbersOfPair::differing_features);
         let (a, b) = (a.features(kind), b.features(kind));
-        Some((kind, self.measure(kind).0.similarity(shared(a, b), a.len(), b.len())))
+        let overlap = self.measure(kind).0;
+        Some((kind, overlap.similarity(shared(a, b), a.len() + more, b.len() + more)))
     }
 }
 

@@ -2,12 +2,16 @@
 //! of two draws.
 //!
 //! Such texts share nearly all of their words, so no similarity of words tells them from two editions of one
-//! text. Editions share nearly all numbers. Source: docs/design/0013.
+//! text. Editions share nearly all numbers. So a number in which two texts differ counts as several features, and
+//! where most numbers differ, the texts are of one template. Source: docs/design/0013.
 
 use crate::hash;
 
 /// Least count of numbers of each text that the other lacks, in texts of one template.
 const LEAST_LACKED: usize = 3;
+
+/// Number of features that a number counts as, if each text has one that the other lacks.
+const FEATURES: usize = 3;
 
 /// Replaces `numbers` by the hashes of the numbers of a text, sorted, each as often as it stands there. A number
 /// is a run of the digits 0 to 9. Cost: one pass over the text.
@@ -45,12 +49,21 @@ impl NumbersOfPair {
         NumbersOfPair { counts: [a.len(), b.len()], shared }
     }
 
+    /// Returns how many features each text has more that the other lacks, for the numbers in which they differ.
+    pub fn differing_features(self) -> usize {
+        FEATURES * self.lacked()
+    }
+
+    /// Returns how many numbers each text has, at the least, that the other lacks.
+    fn lacked(self) -> usize {
+        self.counts[0].min(self.counts[1]) - self.shared
+    }
+
     /// Whether the texts are of one template: each has at least three numbers that the other lacks, and the one
     /// with fewer numbers shares less than two thirds of them.
     pub fn of_template(self) -> bool {
-        let fewer = self.counts[0].min(self.counts[1]);
-        let lacked = fewer - self.shared;
-        lacked >= LEAST_LACKED && 3 * lacked > fewer
+        let lacked = self.lacked();
+        lacked >= LEAST_LACKED && 3 * lacked > lacked + self.shared
     }
 }
 
