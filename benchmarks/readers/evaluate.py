@@ -18,10 +18,13 @@ def labelled(file):
     return [row for row in rows if row["label"] in ("0", "1")]
 
 
-def found_pairs(file):
+def found_pairs(file, wanted):
+    """The labelled pairs of a file, each with its similarity."""
     with open(file, encoding="utf-8") as lines:
         for a, b, *similarity in (line.rstrip("\n").split("\t") for line in lines):
-            yield frozenset((a, b)), float(similarity[0]) if similarity else 1.0
+            pair = frozenset((a, b))
+            if pair in wanted:
+                yield pair, float(similarity[0]) if similarity else 1.0
 
 
 def found_clusters(file, wanted):
@@ -64,7 +67,7 @@ def line(name, rows):
 def main(labels, *found):
     rows = labelled(labels)
     wanted = {frozenset((row["a"], row["b"])) for row in rows}
-    pairs = dict(found_clusters(found[1], wanted) if found[0] == "--clusters" else found_pairs(found[0]))
+    pairs = dict(found_clusters(found[1], wanted) if found[0] == "--clusters" else found_pairs(found[0], wanted))
     of = lambda row: (pairs.get(frozenset((row["a"], row["b"])), 0.0), row["label"] == "1", float(row["weight"]))
     print("| length | pairs | precision | recall | average precision |\n|---|---|---|---|---|")
     for length in dict.fromkeys(row["length"] for row in rows):

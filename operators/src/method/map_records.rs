@@ -14,7 +14,6 @@ use crate::record::{Doc, DocId, Record, Row};
 use crate::sets::minhash::MinHash;
 use crate::sets::small_sketch::SmallSketch;
 use crate::sets::{Rule, Sets};
-use crate::text::Cleaner;
 
 /// Maps documents one after the other. Each split is mapped by a fresh clone, so its sections depend on
 /// nothing but the split.
@@ -22,8 +21,8 @@ pub trait Mapper: Clone + Send + Sync {
     /// Returns the number of sections. The first section has the identity of every document and the document,
     /// except for `zhou2017`.
     fn sections(&self) -> usize;
-    /// Appends the entries of a document to the sections.
-    fn map(&mut self, doc: &Doc, sections: &mut [Vec<u8>]);
+    /// Appends the entries of a document to the sections. `text`: its cleaned text.
+    fn map(&mut self, doc: &Doc, text: &str, sections: &mut [Vec<u8>]);
 }
 
 fn put<R: Record>(section: &mut Vec<u8>, record: R) {
@@ -44,14 +43,13 @@ pub fn records<R: Record>(section: &[u8]) -> impl Iterator<Item = R> {
 /// Mapper of `exact`. It has one section, of identities.
 #[derive(Clone)]
 pub struct Identities {
-    cleaner: Cleaner,
     secret: Secret,
 }
 
 impl Identities {
-    /// Makes a mapper that cleans texts by `cleaner`.
-    pub fn new(cleaner: Cleaner, secret: Secret) -> Self {
-        Identities { cleaner, secret }
+    /// Makes a mapper. `secret`: the secret of the identities.
+    pub fn new(secret: Secret) -> Self {
+        Identities { secret }
     }
 }
 
@@ -60,15 +58,14 @@ impl Mapper for Identities {
         1
     }
 
-    fn map(&mut self, doc: &Doc, sections: &mut [Vec<u8>]) {
-        put(&mut sections[0], (self.secret.identity(self.cleaner.clean(doc.text)), doc.doc));
+    fn map(&mut self, doc: &Doc, text: &str, sections: &mut [Vec<u8>]) {
+        put(&mut sections[0], (self.secret.identity(text), doc.doc));
     }
 }
 
 /// Mapper of SimHash. It has a section of identities and a section of [`Row`]s.
 #[derive(Clone)]
 pub struct Fingerprints<W: Bits> {
-    cleaner: Cleaner,
     simhash: SimHash<W>,
     by_text: Option<Secret>,
 }
@@ -76,8 +73,8 @@ pub struct Fingerprints<W: Bits> {
 impl<W: Bits> Fingerprints<W> {
     /// Makes a mapper. `by_text`: the secret of the identities, if documents are identical only when their
     /// cleaned texts are; `None` if equal fingerprints are enough.
-    pub fn new(cleaner: Cleaner, simhash: SimHash<W>, by_text: Option<Secret>) -> Self {
-        Fingerprints { cleaner, simhash, by_text }
+    pub fn new(simhash: SimHash<W>, by_text: Option<Secret>) -> Self {
+        Fingerprints { simhash, by_text }
     }
 }
 
@@ -89,8 +86,7 @@ impl<W: Bits> Mapper for Fingerprints<W> {
         2
     }
 
-    fn map(&mut self, doc: &Doc, sections: &mut [Vec<u8>]) {
-        let text = self.cleaner.clean(doc.text);
+    fn map(&mut self, doc: &Doc, text: &str, sections: &mut [Vec<u8>]) {
         let fingerprint = self.simhash.fingerprint(text);
         let (identity, sketch) = match self.by_text {
             Some(secret) => (secret.identity(text), self.simhash.sketch().bits()),
@@ -104,7 +100,6 @@ impl<W: Bits> Mapper for Fingerprints<W> {
 /// Mapper of the exact join. It has a section of identities and a section of [`StoredText`]s.
 #[derive(Clone)]
 pub struct Texts {
-    cleaner: Cleaner,
     secret: Secret,
 }
 
@@ -125,9 +120,17 @@ impl Texts {
     /// Number of the section that holds the texts.
     pub const TEXTS: usize = 1;
 
-    /// Makes a mapper that cleans texts by `cleaner`.
-    pub fn new(cleaner: Cleaner, secret: Secret) -> Self {
-        Texts { cleaner, secret }
+    /// Makes a mapper. `secret`: the secret of the identities.
+    pub fn new(secret: Secret) -> Self {
+        Texts { secret }
+    }
+
+    /// Appends a document with its cleaned text to a section of texts.
+    pub fn put(doc: &Doc, text: &str, section: &mut Vec<u8>) {
+        let chars = doc.text.chars().count() as u64;
+        put(section, (doc.doc, (chars, (doc.id.len() as u64, text.len() as u64))));
+        section.extend_from_slice(doc.id.as_bytes());
+        section.extend_from_slice(text.as_bytes());
     }
 
     /// Returns the documents of a piece of the section of texts, up to the first bytes that are no document.
@@ -146,14 +149,9 @@ impl Mapper for Texts {
         2
     }
 
-    fn map(&mut self, doc: &Doc, sections: &mut [Vec<u8>]) {
-        let text = self.cleaner.clean(doc.text);
+    fn map(&mut self, doc: &Doc, text: &str, sections: &mut [Vec<u8>]) {
         put(&mut sections[0], (self.secret.identity(text), doc.doc));
-        let section = &mut sections[Self::TEXTS];
-        let chars = doc.text.chars().count() as u64;
-        put(section, (doc.doc, (chars, (doc.id.len() as u64, text.len() as u64))));
-        section.extend_from_slice(doc.id.as_bytes());
-        section.extend_from_slice(text.as_bytes());
+        Texts::put(doc, text, &mut sections[Self::TEXTS]);
     }
 }
 
@@ -162,7 +160,6 @@ impl Mapper for Texts {
 /// has bands and stands for all.
 #[derive(Clone)]
 pub struct Bands {
-    cleaner: Cleaner,
     rule: Rule,
     minhash: MinHash,
     secret: Secret,
@@ -173,9 +170,9 @@ pub struct Bands {
 
 impl Bands {
     /// Makes a mapper of signatures of the sets that `rule` compares.
-    pub fn new(cleaner: Cleaner, rule: Rule, minhash: MinHash, secret: Secret) -> Self {
+    pub fn new(rule: Rule, minhash: MinHash, secret: Secret) -> Self {
         let (seen, sets, keys) = (HashSet::new(), Sets::default(), Vec::new());
-        Bands { cleaner, rule, minhash, secret, seen, sets, keys }
+        Bands { rule, minhash, secret, seen, sets, keys }
     }
 
     /// Returns the number of the section that holds a band.
@@ -189,8 +186,7 @@ impl Mapper for Bands {
         Self::section(self.minhash.bands)
     }
 
-    fn map(&mut self, doc: &Doc, sections: &mut [Vec<u8>]) {
-        let text = self.cleaner.clean(doc.text);
+    fn map(&mut self, doc: &Doc, text: &str, sections: &mut [Vec<u8>]) {
         let identity = self.secret.identity(text);
         put(&mut sections[0], (identity, doc.doc));
         if !self.seen.insert(identity) {
@@ -212,14 +208,13 @@ impl Mapper for Bands {
 /// Mapper of `zhou2017`. It has one section of fingerprints and words.
 #[derive(Clone)]
 pub struct Words {
-    cleaner: Cleaner,
     method: Zhou,
 }
 
 impl Words {
-    /// Makes a mapper that cleans texts by `cleaner`.
-    pub fn new(cleaner: Cleaner, method: Zhou) -> Self {
-        Words { cleaner, method }
+    /// Makes a mapper of a method.
+    pub fn new(method: Zhou) -> Self {
+        Words { method }
     }
 
     /// Returns the documents of a piece of the section, up to the first bytes that are no document.
@@ -238,8 +233,8 @@ impl Mapper for Words {
         1
     }
 
-    fn map(&mut self, doc: &Doc, sections: &mut [Vec<u8>]) {
-        let row = self.method.row(doc.doc, self.cleaner.clean(doc.text));
+    fn map(&mut self, doc: &Doc, text: &str, sections: &mut [Vec<u8>]) {
+        let row = self.method.row(doc.doc, text);
         put(&mut sections[0], (row.doc, (u64::from(row.fingerprint), row.words.len() as u64)));
         row.words.into_iter().for_each(|word| put(&mut sections[0], word));
     }
@@ -248,15 +243,16 @@ impl Mapper for Words {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::Clean;
 
     #[test]
     fn texts_come_back_with_id_and_length_and_an_end_in_the_midst_ends_them() {
-        let mut texts = Texts::new(Cleaner::new(Clean::Nfkc), Secret::random());
+        let mut texts = Texts::new(Secret::random());
         let mut sections = vec![Vec::new(); texts.sections()];
         let doc = |record, id, text| Doc { doc: DocId::new(3, record), id, text };
-        for (record, id, text) in [(0, "a", "ＡＢ"), (7, "", ""), (8, "丙", "重复")] {
-            texts.map(&doc(record, id, text), &mut sections);
+        for (record, id, text, cleaned) in
+            [(0, "a", "ＡＢ", "AB"), (7, "", "", ""), (8, "丙", "重复", "重复")]
+        {
+            texts.map(&doc(record, id, text), cleaned, &mut sections);
         }
         let read: Vec<_> = Texts::of(&sections[1]).collect();
         assert_eq!(read.len(), 3);

@@ -11,7 +11,7 @@ use crate::sets::small_sketch::{SketchSieve, SmallSketch};
 #[derive(Clone)]
 pub struct BandSearch {
     minhash: MinHash,
-    sieve: SketchSieve,
+    pub(super) sieve: SketchSieve,
 }
 
 impl BandSearch {

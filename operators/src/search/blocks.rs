@@ -15,8 +15,8 @@ use crate::sets::small_sketch::{SketchSieve, SmallSketch};
 /// grow nearly with the square of their number.
 #[derive(Clone)]
 pub struct BlockSearch<W> {
-    join: BlockJoin<W>,
-    sieve: Option<SketchSieve>,
+    pub(super) join: BlockJoin<W>,
+    pub(super) sieve: Option<SketchSieve>,
 }
 
 impl<W: Bits> BlockSearch<W> {

@@ -43,7 +43,9 @@ impl CandidateSearch for EqualTexts {
         for same in records.chunk_by(|a, b| a.0 == b.0) {
             load.largest_bucket = load.largest_bucket.max(same.len() as u64);
             load.compared += same.len() as u64 - 1;
-            same[1..].iter().for_each(|later| emit(Pair::new(same[0].1, later.1, 0)));
+            // A document of an earlier run may come from several workers.
+            let later = same[1..].iter().filter(|later| later.1 != same[0].1);
+            later.for_each(|later| emit(Pair::new(same[0].1, later.1, 0)));
         }
         load
     }

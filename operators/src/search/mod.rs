@@ -2,12 +2,13 @@
 //!
 //! One trait, [`CandidateSearch`], and a file for each of its four implementations: equal texts
 //! (`identity.rs`), blocks of fingerprints (`blocks.rs`), bands of signatures (`bands.rs`) and prefixes of
-//! sets (`prefix.rs`). This room uses `fingerprint`, `sets`, `hash`, `record` and `spill`; `method`, `flow`
+//! sets (`prefix.rs`). Those by blocks and bands have keys that a state can keep (`kept.rs`). This room uses `fingerprint`, `sets`, `hash`, `record` and `spill`; `method`, `flow`
 //! and the jobs use it.
 
 pub mod bands;
 pub mod blocks;
 pub mod identity;
+pub mod kept;
 pub(crate) mod prefix;
 
 use serde::{Deserialize, Serialize};

@@ -10,7 +10,7 @@ use operators::search::CandidateSearch;
 use operators::search::bands::BandSearch;
 use operators::search::blocks::BlockSearch;
 use operators::sets::{PackedSets, Rule, Sets};
-use operators::{Counting, DocId, ExternalSort, FeatureCounts, Pair, Sorted, SpillBudget};
+use operators::{Counting, DocId, Error, ExternalSort, FeatureCounts, Pair, Sorted, SpillBudget};
 use timely::worker::Worker;
 
 use super::mapped::Mapped;
@@ -33,16 +33,16 @@ impl Dataflow<'_> {
         let secret = Secret::random();
         let by_text = Some(secret).filter(|_| verified);
         // Verification reads the texts again.
-        let texts = Mapped::of(self.texts, &Texts::new(cleaner.clone(), secret));
+        let texts = Mapped::of(self.texts, &cleaner, &Texts::new(secret));
         let mapped = match search {
             Search::SimHash64(simhash) => {
-                Mapped::of(self.texts, &Fingerprints::new(cleaner, simhash, by_text))
+                Mapped::of(self.texts, &cleaner, &Fingerprints::new(simhash, by_text))
             }
             Search::SimHash128(simhash) => {
-                Mapped::of(self.texts, &Fingerprints::new(cleaner, simhash, by_text))
+                Mapped::of(self.texts, &cleaner, &Fingerprints::new(simhash, by_text))
             }
-            Search::Bands(minhash) => Mapped::of(self.texts, &Bands::new(cleaner, rule, minhash, secret)),
-            Search::Nothing => Mapped::of(self.texts, &Identities::new(cleaner, secret)),
+            Search::Bands(minhash) => Mapped::of(self.texts, &cleaner, &Bands::new(rule, minhash, secret)),
+            Search::Nothing => Mapped::of(self.texts, &cleaner, &Identities::new(secret)),
             Search::Prefix | Search::Zhou(_) => texts.clone(),
         };
         let counts = Arc::new(FeatureCounts::of_corpus(1 << 20, None));
@@ -51,7 +51,7 @@ impl Dataflow<'_> {
             let method = method.lock().unwrap().clone();
             let mut identities = ExternalSort::new(&spill);
             identities.extend(mapped.records(worker.index(), worker.peers(), 0));
-            let copies = collapse(worker, identities, &spill).unwrap();
+            let copies = collapse(worker, identities, &spill, |_| Ok::<_, Error>(None)).unwrap();
             let search =
                 SearchOfWorker { mapped: &mapped, texts: &texts, copies: &copies, skew, spill: &spill };
             let blocks = Some(&method.rule).filter(|_| method.verified);

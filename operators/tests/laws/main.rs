@@ -118,7 +118,7 @@ fn retrieve(
     cleaner: Cleaner,
     zhou: Zhou,
 ) -> (Vec<(Pair, Similarity)>, Comparisons) {
-    let mapped = Mapped::of(texts, &Words::new(cleaner, zhou.clone()));
+    let mapped = Mapped::of(texts, &cleaner, &Words::new(zhou.clone()));
     let shared = std::sync::Mutex::new(zhou);
     let found = on_workers(workers, move |worker| {
         let zhou = shared.lock().unwrap().clone();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use operators::Record;
 use operators::method::map_records::{Mapper, records};
+use operators::text::Cleaner;
 
 use super::{SPLITS, batch};
 
@@ -12,10 +13,12 @@ use super::{SPLITS, batch};
 pub struct Mapped(Arc<Vec<Vec<Vec<u8>>>>);
 
 impl Mapped {
-    pub fn of(texts: &[String], mapper: &impl Mapper) -> Self {
+    pub fn of(texts: &[String], cleaner: &Cleaner, mapper: &impl Mapper) -> Self {
         let of_split = |split| {
             let (mut mapper, mut sections) = (mapper.clone(), vec![Vec::new(); mapper.sections()]);
-            batch(texts, split).docs().for_each(|doc| mapper.map(&doc, &mut sections));
+            let mut cleaner = cleaner.clone();
+            let batch = batch(texts, split);
+            batch.docs().for_each(|doc| mapper.map(&doc, cleaner.clean(doc.text), &mut sections));
             sections
         };
         Mapped(Arc::new((0..SPLITS).map(of_split).collect()))

@@ -243,6 +243,11 @@ impl<S: CandidateSearch> CandidateJoin<S> {
         self.load.add(load);
     }
 
+    /// Adds a candidate pair that was found elsewhere.
+    pub fn add(&mut self, pair: Pair) {
+        self.pairs.push(pair);
+    }
+
     /// Sends each pair to the worker that reads the document `to` of it, and returns the pairs that arrive.
     ///
     /// # Errors

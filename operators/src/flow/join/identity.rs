@@ -13,7 +13,9 @@ use crate::{Error, ExternalSort, Sorted, SpillBudget};
 /// identical to an earlier one, with the first of them, sorted.
 ///
 /// `identities`: the documents that this worker reads. A worker looks for identical documents among its own
-/// first, and sends only one of each group, so no identity has more records than there are workers.
+/// first, and sends only one of each group, so no identity has more records than there are workers. `earlier`:
+/// returns the document of an earlier run that has an identity, if there is one; identities are asked for in
+/// order. It comes before all documents of this run.
 ///
 /// ```text
 /// worker 0 reads   a1 b2 a3    sends a1 b2    learns 3 = 1
@@ -22,17 +24,29 @@ use crate::{Error, ExternalSort, Sorted, SpillBudget};
 ///
 /// Memory: `identities` while they are sent; `spill` for what arrives; 16 bytes for each document that is
 /// identical to an earlier one, and for some of them twice.
-pub fn collapse(
+///
+/// # Errors
+/// Those of `earlier`, and of records that are spilled to disk.
+pub fn collapse<E: From<Error>>(
     worker: &mut Worker,
     identities: ExternalSort<(Identity, DocId)>,
     spill: &SpillBudget,
-) -> Result<Vec<(DocId, DocId)>, Error> {
+    mut earlier: impl FnMut(Identity) -> Result<Option<DocId>, E>,
+) -> Result<Vec<(DocId, DocId)>, E> {
     let mut identities = identities.finish()?;
     let mut copies = Vec::new();
     let mut join = CandidateJoin::new(EqualTexts, Skew::default(), spill);
+    let mut failed = Ok(());
     join.pass(worker, &(), &mut |worker, each| {
-        firsts(&mut identities, &mut copies, |first| each(worker, first))
+        firsts(&mut identities, &mut copies, |first| {
+            each(worker, first);
+            match earlier(first.0) {
+                Ok(found) => found.into_iter().for_each(|doc| each(worker, (first.0, doc))),
+                Err(error) => failed = Err(error),
+            }
+        })
     })?;
+    failed?;
     drop(identities);
     // Documents that are the first on their worker, but not of all.
     let Candidates { mut pairs, .. } = join.finish(worker, |pair| pair.high)?;
