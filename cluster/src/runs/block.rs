@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-use super::packed::{Packing, WordRange};
+use super::packed::{BitPacking, WordRange};
 use super::summary::{BlockPlace, RunShape};
 
 /// Largest number of rows in a block.
@@ -59,6 +59,7 @@ impl BlockBuilder {
     }
 
     /// Adds a row. `bytes` are empty if rows of this shape have none.
+    #[inline]
     pub fn push(&mut self, words: &[u64], bytes: &[u8]) {
         self.cells.extend_from_slice(words);
         if self.shape.bytes {
@@ -73,6 +74,7 @@ impl BlockBuilder {
 
     /// Returns whether the block is as large as it should get: its packed columns and its bytes have at least
     /// `bytes` bytes, or there are as many rows as a block can hold.
+    #[inline]
     pub fn is_full(&self, bytes: usize) -> bool {
         let rows = self.cells.len() / self.ranges.len();
         let width: u32 = self.ranges.iter().map(|range| range.packing().width).sum();
@@ -98,18 +100,18 @@ impl BlockBuilder {
 
 /// A block in memory, of which single words are unpacked when they are wanted.
 #[derive(Default)]
-pub(super) struct Block {
+pub(super) struct RunBlock {
     pub data: Vec<u8>,
     key_words: usize,
     words: usize,
     rows: usize,
     /// Each column and the offset of its first byte. The last column of a leaf with bytes has their lengths.
-    columns: Vec<(Packing, usize)>,
+    columns: Vec<(BitPacking, usize)>,
     /// Offset of the first byte behind the columns.
     end: usize,
 }
 
-impl Block {
+impl RunBlock {
     /// Reads the header of `self.data`, which may be damaged.
     ///
     /// # Errors
@@ -125,7 +127,7 @@ impl Block {
         let mut at = HEADER_BYTES;
         for _ in 0..shape.columns() {
             let rest = self.data.get(at..).unwrap_or_default();
-            let (packing, bytes) = Packing::read_header(rest).ok_or("the header of a block is wrong")?;
+            let (packing, bytes) = BitPacking::read_header(rest).ok_or("the header of a block is wrong")?;
             self.columns.push((packing, 0));
             at += bytes;
         }
@@ -137,6 +139,7 @@ impl Block {
         if at > self.data.len() { Err("a block is too short") } else { Ok(()) }
     }
 
+    #[inline]
     pub fn rows(&self) -> usize {
         self.rows
     }
@@ -146,12 +149,14 @@ impl Block {
         &self.data[self.end..]
     }
 
+    #[inline]
     fn word(&self, row: usize, column: usize) -> u64 {
         let (packing, start) = self.columns[column];
         packing.word(&self.data, start, row)
     }
 
     /// Unpacks the words of a row.
+    #[inline]
     pub fn read_words(&self, row: usize, words: &mut [u64]) {
         for (word, (packing, start)) in words.iter_mut().zip(&self.columns) {
             *word = packing.word(&self.data, *start, row);
@@ -170,6 +175,7 @@ impl Block {
     }
 
     /// Compares the key of a row with `key`. Words that `key` lacks count as zero.
+    #[inline]
     pub fn compare(&self, row: usize, key: &[u64]) -> Ordering {
         let words = (0..self.key_words).map(|column| self.word(row, column));
         words.cmp((0..self.key_words).map(|column| key.get(column).copied().unwrap_or_default()))

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::block::Block;
+use super::block::RunBlock;
 use super::reader::RunReader;
 use super::source::{LeafBytes, LeafReads, RunSource};
 use crate::Error;
@@ -53,8 +53,8 @@ impl Walk<'_> {
     }
 
     /// Walks through the children of an index block.
-    fn children(&mut self, parent: &Block, level: u8) -> Result<(), Error> {
-        let mut child = Block::default();
+    fn children(&mut self, parent: &RunBlock, level: u8) -> Result<(), Error> {
+        let mut child = RunBlock::default();
         let mut key = vec![0; self.source.summary.shape.key_words];
         for row in 0..parent.rows() {
             let place = parent.place(row);
@@ -83,7 +83,7 @@ impl Walk<'_> {
     ///
     /// # Errors
     /// The damage, in words.
-    fn rows(&mut self, leaf: &Block) -> Result<(), String> {
+    fn rows(&mut self, leaf: &RunBlock) -> Result<(), String> {
         let shape = self.source.summary.shape;
         for row in 0..leaf.rows() {
             let ascends = leaf.compare(row, &self.last_key) == Ordering::Greater;

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::block::Block;
+use super::block::RunBlock;
 use super::source::{LeafBytes, LeafReads, RunSource};
 use crate::Error;
 
@@ -34,7 +34,7 @@ pub struct RunRow<'a> {
 pub struct RunCursor {
     source: Arc<RunSource>,
     /// The blocks below the root on the way to the leaf, which is the last.
-    path: Vec<Block>,
+    path: Vec<RunBlock>,
     /// The child that the way takes from the root and from each index block of the path.
     children: Vec<usize>,
     /// Number of blocks of the path that are loaded.
@@ -56,7 +56,7 @@ impl RunCursor {
     pub(super) fn new(source: Arc<RunSource>) -> Self {
         let height = usize::from(source.height);
         RunCursor {
-            path: (0..height).map(|_| Block::default()).collect(),
+            path: (0..height).map(|_| RunBlock::default()).collect(),
             children: vec![0; height],
             loaded: 0,
             row: 0,
@@ -132,6 +132,7 @@ impl RunCursor {
     }
 
     /// Loads the leaf of the current row and unpacks its words. Returns false at the end.
+    #[inline]
     pub(super) fn prepare(&mut self) -> Result<bool, Error> {
         if self.unpacked {
             return Ok(true);
@@ -152,11 +153,13 @@ impl RunCursor {
     }
 
     /// Returns the key of the current row, after [`RunCursor::prepare`] has returned true.
+    #[inline]
     pub(super) fn key(&self) -> &[u64] {
         &self.words[..self.source.summary.shape.key_words]
     }
 
     /// Moves behind the current row, after [`RunCursor::prepare`] has returned true.
+    #[inline]
     pub(super) fn skip(&mut self) {
         self.row += 1;
         self.unpacked = false;
@@ -174,18 +177,20 @@ impl RunCursor {
         Ok(())
     }
 
+    #[inline]
     fn row_at(&self, row: usize) -> RunRow<'_> {
         let has_bytes = self.source.summary.shape.bytes;
         RunRow { words: &self.words, bytes: if has_bytes { self.bytes.row(self.leaf(), row) } else { &[] } }
     }
 
     /// Returns the leaf. The path is never empty, because the root is an index block.
-    fn leaf(&self) -> &Block {
+    #[inline]
+    fn leaf(&self) -> &RunBlock {
         self.path.last().unwrap_or(&self.source.root)
     }
 
     /// Returns the block above the one of the path at `depth`.
-    fn parent(&self, depth: usize) -> &Block {
+    fn parent(&self, depth: usize) -> &RunBlock {
         depth.checked_sub(1).map_or(&self.source.root, |above| &self.path[above])
     }
 

@@ -17,6 +17,7 @@ impl WordRange {
     pub const EMPTY: WordRange = WordRange { least: u64::MAX, most: 0, union: 0 };
 
     /// Extends the range to one more word.
+    #[inline]
     pub fn add(&mut self, word: u64) {
         self.least = self.least.min(word);
         self.most = self.most.max(word);
@@ -24,20 +25,22 @@ impl WordRange {
     }
 
     /// Returns the packing with the fewest bits for the words of this range.
-    pub fn packing(&self) -> Packing {
+    #[inline]
+    pub fn packing(&self) -> BitPacking {
         if self.union == 0 {
-            return Packing::default();
+            return BitPacking::default();
         }
         let shift = self.union.trailing_zeros();
         let (least, most) = (self.least >> shift, self.most >> shift);
         let width = bits(most - least);
         // A base that saves no bit is not worth its own bytes.
         let base = if bits(most) == width { 0 } else { least };
-        Packing { base, shift, width }
+        BitPacking { base, shift, width }
     }
 }
 
 /// Number of bits up to the highest one that is set.
+#[inline]
 fn bits(word: u64) -> u32 {
     u64::BITS - word.leading_zeros()
 }
@@ -52,14 +55,14 @@ fn bits(word: u64) -> u32 {
 /// width     3 bits
 /// ```
 #[derive(Clone, Copy, Default)]
-pub(super) struct Packing {
+pub(super) struct BitPacking {
     base: u64,
     shift: u32,
     /// Number of bits of each offset.
     pub width: u32,
 }
 
-impl Packing {
+impl BitPacking {
     /// Appends the description of the column: width, shift, length of the base, base.
     pub fn write_header(&self, to: &mut Vec<u8>) {
         let base_bytes = bits(self.base).div_ceil(8) as usize;
@@ -68,12 +71,12 @@ impl Packing {
     }
 
     /// Reads the description of a column from the start of `bytes`, and returns it with its length.
-    pub fn read_header(bytes: &[u8]) -> Option<(Packing, usize)> {
+    pub fn read_header(bytes: &[u8]) -> Option<(BitPacking, usize)> {
         let &[width, shift, base_bytes] = bytes.first_chunk::<HEADER_BYTES>()?;
         let end = HEADER_BYTES + usize::from(base_bytes);
         let mut base = [0; 8];
         base.get_mut(..usize::from(base_bytes))?.copy_from_slice(bytes.get(HEADER_BYTES..end)?);
-        let packing = Packing { base: u64::from_le_bytes(base), shift: shift.into(), width: width.into() };
+        let packing = BitPacking { base: u64::from_le_bytes(base), shift: shift.into(), width: width.into() };
         (packing.shift < u64::BITS && packing.width <= u64::BITS).then_some((packing, end))
     }
 
@@ -99,6 +102,7 @@ impl Packing {
 
     /// Returns a word of the column that begins at byte `start` of `block`. Bytes behind the end of the block
     /// count as zero. The cost is two reads of memory and a few shifts.
+    #[inline]
     pub fn word(&self, block: &[u8], start: usize, row: usize) -> u64 {
         let bit = row * self.width as usize;
         let (at, skipped) = (start + bit / 8, (bit % 8) as u32);
@@ -107,18 +111,19 @@ impl Packing {
             let ninth = block.get(at + 8).copied().unwrap_or_default();
             offset |= u64::from(ninth) << (u64::BITS - skipped);
         }
-        let mask = if self.width == 0 { 0 } else { u64::MAX >> (u64::BITS - self.width) };
+        let mask = u64::MAX.checked_shr(u64::BITS - self.width).unwrap_or_default();
         self.base.wrapping_add(offset & mask) << self.shift
     }
 }
 
 /// Reads eight bytes at `at`, little-endian. Bytes behind the end count as zero.
+#[inline]
 fn eight_bytes(bytes: &[u8], at: usize) -> u64 {
-    let rest = bytes.get(at..).unwrap_or_default();
-    match rest.first_chunk() {
-        Some(eight) => u64::from_le_bytes(*eight),
-        None => rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+    if let Some(Ok(eight)) = bytes.get(at..at + 8).map(<[u8; 8]>::try_from) {
+        return u64::from_le_bytes(eight);
     }
+    let rest = bytes.get(at..).unwrap_or_default();
+    rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
 #[cfg(test)]
@@ -133,7 +138,7 @@ mod tests {
         range.packing().write_header(&mut bytes);
         assert_eq!((range.packing().width, bytes.len()), (width, header_bytes));
         range.packing().pack(words.iter().copied(), &mut bytes);
-        let (packing, start) = Packing::read_header(&bytes).unwrap();
+        let (packing, start) = BitPacking::read_header(&bytes).unwrap();
         assert_eq!(bytes.len(), start + packing.column_bytes(words.len()));
         for (row, word) in words.iter().enumerate() {
             assert_eq!(packing.word(&bytes, start, row), *word, "row {row} of {words:x?}");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 use zstd::bulk::Decompressor;
 
-use super::block::{Block, MAGIC, MAX_BYTES, clear, index_shape};
+use super::block::{MAGIC, MAX_BYTES, RunBlock, clear, index_shape};
 use super::summary::{BlockPlace, RunSummary};
 use crate::{Blob, Error};
 
@@ -18,7 +18,7 @@ const MOST_EXPANSION: usize = 1 << 15;
 pub(super) struct RunSource {
     blob: Arc<dyn Blob>,
     pub summary: RunSummary,
-    pub root: Block,
+    pub root: RunBlock,
     /// Level of the root. Leaves have level 0.
     pub height: u8,
 }
@@ -26,7 +26,7 @@ pub(super) struct RunSource {
 impl RunSource {
     pub fn open(blob: Arc<dyn Blob>, summary: &RunSummary) -> Result<Self, Error> {
         let RunSummary { shape, bytes, root: place, .. } = *summary;
-        let root = Block::default();
+        let root = RunBlock::default();
         let mut source = RunSource { blob, summary: summary.clone(), root, height: 0 };
         if source.blob.bytes() != bytes {
             let reason = format!("it has {} bytes instead of {bytes}", source.blob.bytes());
@@ -35,7 +35,7 @@ impl RunSource {
         if !shape.is_possible() || place.offset.checked_add(place.bytes) != Some(bytes) {
             return Err(source.damage(place.offset, "its summary is wrong"));
         }
-        let mut root = Block::default();
+        let mut root = RunBlock::default();
         source.read(place, &mut root.data)?;
         source.height = root.data.first().copied().unwrap_or_default();
         let parsed = match source.height {
@@ -64,7 +64,7 @@ impl RunSource {
         place: BlockPlace,
         level: u8,
         leaves: Option<&mut LeafReads>,
-        block: &mut Block,
+        block: &mut RunBlock,
     ) -> Result<(), Error> {
         match leaves {
             Some(leaves) => leaves.read(self, place, &mut block.data)?,
@@ -101,9 +101,6 @@ impl RunSource {
     }
 
     fn compare(&self, place: BlockPlace, bytes: &[u8]) -> Result<(), Error> {
-        if bytes.len() as u64 != place.bytes {
-            return Err(self.damage(place.offset, "a block ends too early"));
-        }
         match xxh3_64(bytes) == place.checksum {
             true => Ok(()),
             false => Err(self.damage(place.offset, "the checksum of a block is wrong")),
@@ -113,13 +110,15 @@ impl RunSource {
 
 /// The reading of leaves, which reads ahead while leaves are wanted one after the other.
 ///
-/// A leaf that does not follow the last one is read alone. Each read that goes on where the last one ended is
-/// twice as long, up to 1 MiB, which is the most that is held.
+/// A leaf that does not follow the last one is read alone. Each read for a leaf that does is twice as long as
+/// the read before, up to 1 MiB, which is the most that is held.
 #[derive(Default)]
 pub(super) struct LeafReads {
-    /// Bytes of the file from `offset` on.
+    /// Bytes of the file from `offset` on, which were read ahead.
     held: Vec<u8>,
     offset: u64,
+    /// Length of the last read.
+    last_bytes: u64,
     /// Whether the next leaf follows the last one in the order of the keys.
     pub follows: bool,
 }
@@ -133,19 +132,16 @@ impl LeafReads {
     fn read(&mut self, source: &RunSource, place: BlockPlace, to: &mut Vec<u8>) -> Result<(), Error> {
         source.check_place(place)?;
         let held_end = self.offset + self.held.len() as u64;
-        let is_held = place.offset >= self.offset && place.offset + place.bytes <= held_end;
-        if !is_held {
-            // An index block may lie between a leaf and the next.
-            let ahead = if self.follows { 2 * self.held.len() as u64 } else { 0 };
+        if place.offset < self.offset || place.offset + place.bytes > held_end {
+            let ahead = if self.follows { 2 * self.last_bytes } else { 0 };
             let most = AHEAD_BYTES.min(source.blob.read_ahead_bytes() as u64);
-            let end = source.summary.root.offset.saturating_sub(place.offset);
-            let bytes = ahead.min(most).min(end).max(place.bytes);
-            if bytes == place.bytes && bytes > most {
-                // A large leaf is not copied.
-                self.held.clear();
+            let leaves_end = source.summary.root.offset.saturating_sub(place.offset);
+            let bytes = ahead.min(most).min(leaves_end);
+            self.held.clear();
+            self.last_bytes = bytes.max(place.bytes);
+            if bytes <= place.bytes {
                 return source.read(place, to);
             }
-            self.held.clear();
             self.held.resize(bytes as usize, 0);
             self.offset = place.offset;
             let read = source.blob.read_full_at(place.offset, &mut self.held);
@@ -176,7 +172,7 @@ impl LeafBytes {
     ///
     /// # Errors
     /// The damage, in words. No more memory is taken than the leaf can decompress to.
-    pub fn load(&mut self, leaf: &Block) -> Result<(), String> {
+    pub fn load(&mut self, leaf: &RunBlock) -> Result<(), String> {
         let mut end = 0usize;
         self.ends.clear();
         for row in 0..leaf.rows() {
@@ -205,7 +201,7 @@ impl LeafBytes {
     }
 
     /// Returns the bytes of a row of the leaf that was loaded last.
-    pub fn row<'a>(&'a self, leaf: &'a Block, row: usize) -> &'a [u8] {
+    pub fn row<'a>(&'a self, leaf: &'a RunBlock, row: usize) -> &'a [u8] {
         let bytes = if self.is_compressed { &self.decompressed } else { leaf.tail() };
         let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
         &bytes[start..self.ends[row]]
