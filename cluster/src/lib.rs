@@ -1,10 +1,11 @@
 //! File systems that a job reads and writes, and the threads and processes that it runs on.
 //!
-//! This crate knows bytes and workers. It uses no other crate of the workspace, and does not know what a
+//! This crate knows bytes, rows and workers. It uses no other crate of the workspace, and does not know what a
 //! document is.
 
 mod panics;
 mod processes;
+pub mod runs;
 mod stores;
 
 pub use panics::{catch, exit_on_panic};

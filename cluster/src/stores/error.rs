@@ -34,6 +34,15 @@ pub enum Error {
         /// Reason in lower case, without a full stop.
         reason: String,
     },
+    /// A file that this program has written does not have the bytes that were written.
+    Damaged {
+        /// The path, as messages show it.
+        path: String,
+        /// Offset of the damaged block, in bytes.
+        offset: u64,
+        /// Reason in lower case, without a full stop.
+        reason: String,
+    },
     /// Any other failure.
     Io {
         /// The path.
@@ -70,6 +79,9 @@ impl fmt::Display for Error {
                     "the input \"{path}\" changed while the job ran: {reason}; \
                      run the job again, and if it says so once more, remove OUTPUT/_temporary before"
                 )
+            }
+            Error::Damaged { path, offset, reason } => {
+                write!(f, "\"{path}\" is damaged at byte {offset}: {reason}")
             }
             Error::Io { path, action, .. } => write!(f, "could not {action} \"{path}\""),
         }

@@ -1,0 +1,421 @@
+//! Runs in memory: against a sorted map, damaged in every place, and what is read of them.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::block::{BlockBuilder, MAGIC, index_shape};
+use super::*;
+use crate::{Blob, Error, Output};
+
+/// Rows by their keys: the words of the value, and the bytes.
+type Rows = BTreeMap<Vec<u64>, (Vec<u64>, Vec<u8>)>;
+
+/// Sizes of leaves and index blocks so small that a few rows make a tree of many levels.
+const TINY: (usize, usize) = (24, 48);
+const NORMAL: (usize, usize) = (0, 0);
+
+#[derive(Clone, Default)]
+struct MemoryFile(Arc<Mutex<Vec<u8>>>);
+
+impl Write for MemoryFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Output for MemoryFile {
+    fn finish(self: Box<Self>) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// A file in memory that notes which ranges are read. Its length may differ from what it says.
+struct NotedFile {
+    contents: Vec<u8>,
+    bytes: u64,
+    reads: Mutex<Vec<(u64, usize)>>,
+}
+
+impl Blob for NotedFile {
+    fn path(&self) -> &str {
+        "/runs/a"
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
+        let rest = self.contents.get(offset as usize..).unwrap_or_default();
+        let read = rest.len().min(buffer.len());
+        buffer[..read].copy_from_slice(&rest[..read]);
+        if read > 0 {
+            self.reads.lock().push((offset, buffer.len()));
+        }
+        Ok(read)
+    }
+
+    fn read_ahead_bytes(&self) -> usize {
+        1 << 20
+    }
+}
+
+fn blob(contents: &[u8]) -> Arc<NotedFile> {
+    let reads = Mutex::default();
+    Arc::new(NotedFile { contents: contents.to_vec(), bytes: contents.len() as u64, reads })
+}
+
+fn shape(key_words: usize, value_words: usize, bytes: bool) -> RunShape {
+    RunShape { key_words, value_words, bytes }
+}
+
+fn write(shape: RunShape, sizes: (usize, usize), rows: &Rows) -> (Vec<u8>, RunSummary) {
+    let file = MemoryFile::default();
+    let mut writer = RunWriter::new(Box::new(file.clone()), "/runs/a", shape).unwrap();
+    if sizes != NORMAL {
+        (writer.leaf_bytes, writer.index_bytes) = sizes;
+    }
+    for (key, (value, bytes)) in rows {
+        writer.push(&[&key[..], value].concat(), bytes).unwrap();
+    }
+    let summary = writer.finish().unwrap();
+    let contents = file.0.lock().clone();
+    (contents, summary)
+}
+
+fn open(shape: RunShape, sizes: (usize, usize), rows: &Rows) -> RunReader {
+    let (contents, summary) = write(shape, sizes, rows);
+    RunReader::open(blob(&contents), &summary).unwrap()
+}
+
+type OwnedRow = (Vec<u64>, Vec<u8>);
+
+fn owned(row: Option<RunRow<'_>>) -> Option<OwnedRow> {
+    row.map(|row| (row.words.to_vec(), row.bytes.to_vec()))
+}
+
+fn scan(reader: &RunReader) -> Result<Vec<OwnedRow>, Error> {
+    let (mut cursor, mut rows) = (reader.cursor(), Vec::new());
+    while let Some(row) = owned(cursor.next_row()?) {
+        rows.push(row);
+    }
+    assert_eq!(cursor.next_row()?, None);
+    Ok(rows)
+}
+
+fn listed(rows: &Rows) -> Vec<OwnedRow> {
+    rows.iter().map(|(key, (value, bytes))| ([&key[..], value].concat(), bytes.clone())).collect()
+}
+
+/// Words that are often equal, and of all magnitudes.
+fn word() -> impl Strategy<Value = u64> {
+    prop_oneof![0..8u64, (0..40u64).prop_map(|word| word << 48), any::<u64>()]
+}
+
+fn rows(shape: RunShape) -> impl Strategy<Value = Rows> {
+    let bytes = prop_oneof![
+        vec(any::<u8>(), 0..6),
+        (any::<u8>(), 0..200usize).prop_map(|(byte, length)| vec![byte; length]),
+    ];
+    let bytes = bytes.prop_map(move |bytes| if shape.bytes { bytes } else { Vec::new() });
+    btree_map(vec(word(), shape.key_words), (vec(word(), shape.value_words), bytes), 0..120)
+}
+
+/// Some runs of one shape, and the keys that are sought in them, each with the rows that are read then.
+fn case() -> impl Strategy<Value = (RunShape, Vec<Rows>, Vec<(Vec<u64>, usize)>)> {
+    let shapes = (1..4usize, 0..4usize, any::<bool>());
+    shapes.prop_flat_map(|(key_words, value_words, bytes)| {
+        let shape = shape(key_words, value_words, bytes);
+        let seeks = vec((vec(word(), 0..=key_words), 0..6usize), 0..20);
+        (Just(shape), vec(rows(shape), 1..5), seeks)
+    })
+}
+
+proptest! {
+    #[test]
+    fn merged_runs_are_a_sorted_map((shape, runs, seeks) in case(), tiny in any::<bool>()) {
+        let sizes = if tiny { TINY } else { NORMAL };
+        let readers: Vec<_> = runs.iter().map(|rows| open(shape, sizes, rows)).collect();
+        for (reader, rows) in readers.iter().zip(&runs) {
+            reader.check().unwrap();
+            prop_assert_eq!(scan(reader).unwrap(), listed(rows));
+        }
+        let mut map = Rows::new();
+        runs.iter().rev().for_each(|rows| map.extend(rows.clone()));
+        let expected = listed(&map);
+
+        let (mut merged, mut at) = (MergedRuns::new(&readers), 0);
+        for (mut key, reads) in seeks {
+            merged.seek(&key).unwrap();
+            key.resize(shape.key_words, 0);
+            at = at.max(map.keys().position(|other| *other >= key).unwrap_or(map.len()));
+            for _ in 0..reads {
+                prop_assert_eq!(owned(merged.peek_row().unwrap()), expected.get(at).cloned());
+                prop_assert_eq!(owned(merged.next_row().unwrap()), expected.get(at).cloned());
+                at = map.len().min(at + 1);
+            }
+        }
+    }
+
+    /// The leaf is damaged, but every checksum is right.
+    #[test]
+    fn damage_with_a_right_checksum_does_no_harm(
+        bytes in any::<bool>(),
+        changes in vec((0..400usize, any::<u8>()), 0..5),
+        whole in proptest::option::of(vec(any::<u8>(), 0..80)),
+        of_root in any::<bool>(),
+        seeks in vec(vec(word(), 0..2), 0..4),
+    ) {
+        let shape = shape(2, 1, bytes);
+        let row = |at: u64| (vec![at << 40, at], (vec![at * at], vec![7; if bytes { 99 } else { 0 }]));
+        let (mut contents, mut summary) = write(shape, NORMAL, &(0..20).map(row).collect());
+        let mut root = contents.split_off(summary.root.offset as usize);
+        let mut leaf = contents;
+        let damaged = if of_root { &mut root } else { &mut leaf };
+        for (at, byte) in changes {
+            let length = damaged.len();
+            damaged[at % length] = byte;
+        }
+        if let Some(whole) = whole {
+            damaged.truncate(20);
+            damaged.extend(whole);
+        }
+        if !of_root {
+            root = root_of(shape, &leaf, leaf.len() as u64);
+        }
+        let contents = put_together(&leaf, &root, &mut summary);
+        if let Ok(reader) = RunReader::open(blob(&contents), &summary) {
+            let _ = (reader.check(), scan(&reader));
+            let mut cursor = reader.cursor();
+            for key in seeks {
+                let _ = cursor.seek(&key);
+                let _ = cursor.next_row();
+            }
+        }
+    }
+}
+
+/// Makes a root with one child, which has the right checksum and the length `bytes`.
+fn root_of(shape: RunShape, leaf: &[u8], bytes: u64) -> Vec<u8> {
+    let (mut index, mut root) = (BlockBuilder::new(index_shape(shape)), Vec::new());
+    let place = [0, bytes, xxh3_64(leaf)];
+    index.push(&[&vec![0; shape.key_words][..], &place].concat(), &[]);
+    index.take_columns(1, &mut root);
+    root.extend(MAGIC);
+    root
+}
+
+/// Makes a file of a leaf and a root, and corrects the summary.
+fn put_together(leaf: &[u8], root: &[u8], summary: &mut RunSummary) -> Vec<u8> {
+    let (offset, bytes) = (leaf.len() as u64, root.len() as u64);
+    summary.root = BlockPlace { offset, bytes, checksum: xxh3_64(root) };
+    summary.bytes = offset + bytes;
+    [leaf, root].concat()
+}
+
+#[test]
+fn lengths_are_limited_where_checksums_are_right() {
+    let shape = shape(1, 0, true);
+    let row = (vec![0], (vec![], vec![7; 1000]));
+    let (whole, mut summary) = write(shape, NORMAL, &Rows::from([row]));
+    let leaf = &whole[..summary.root.offset as usize];
+    for bytes in [u64::MAX, 1 << 50, leaf.len() as u64 + 1000] {
+        let contents = put_together(leaf, &root_of(shape, leaf, bytes), &mut summary);
+        let reader = RunReader::open(blob(&contents), &summary).unwrap();
+        assert_damaged(scan(&reader), summary.bytes, &format!("a leaf of {bytes} bytes"));
+    }
+    for length in [u64::MAX, 1 << 50, 1 << 29, 1001, 999] {
+        // A value has the place that the length of the bytes has in a leaf with bytes.
+        let (mut builder, mut leaf) =
+            (BlockBuilder::new(RunShape { value_words: 1, bytes: false, ..shape }), vec![]);
+        builder.push(&[0, length], &[]);
+        builder.take_columns(0, &mut leaf);
+        leaf.extend(zstd::bulk::compress(&[7; 1000], 3).unwrap());
+        let contents = put_together(&leaf, &root_of(shape, &leaf, leaf.len() as u64), &mut summary);
+        let reader = RunReader::open(blob(&contents), &summary).unwrap();
+        assert_damaged(scan(&reader), summary.bytes, &format!("a row of {length} bytes"));
+    }
+}
+
+/// A small run of each kind: only words, words and bytes that are compressed or not, and large index blocks.
+fn kinds() -> Vec<(Vec<u8>, RunSummary)> {
+    let row =
+        |at: u64| (vec![at << 48 | 3, at * 7], (vec![at.wrapping_mul(0x9e37_79b9_7f4a_7c15)], Vec::new()));
+    let words: Rows = (0..40).map(row).collect();
+    let with_bytes = |length: usize| {
+        words
+            .iter()
+            .map(|(key, (value, _))| (key.clone(), (value.clone(), vec![value[0] as u8; length])))
+            .collect()
+    };
+    vec![
+        write(shape(2, 1, false), TINY, &words),
+        write(shape(2, 1, false), NORMAL, &words),
+        write(shape(2, 1, true), TINY, &with_bytes(3)),
+        write(shape(2, 1, true), (150, 100), &with_bytes(60)),
+        write(shape(2, 1, false), NORMAL, &Rows::new()),
+    ]
+}
+
+#[track_caller]
+fn assert_damaged<T>(result: Result<T, Error>, bytes: u64, case: &str) {
+    match result {
+        Err(Error::Damaged { path, offset, .. }) => assert!(path == "/runs/a" && offset <= bytes, "{case}"),
+        Err(other) => panic!("{case}: {other}"),
+        Ok(_) => panic!("{case} was not found"),
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_found() {
+    for (kind, (mut contents, summary)) in kinds().into_iter().enumerate() {
+        for bit in 0..contents.len() * 8 {
+            contents[bit / 8] ^= 1 << (bit % 8);
+            let reader = RunReader::open(blob(&contents), &summary);
+            let case = format!("bit {bit} of kind {kind}");
+            assert_damaged(reader.and_then(|reader| scan(&reader)), summary.bytes, &case);
+            let reader = RunReader::open(blob(&contents), &summary);
+            assert_damaged(reader.and_then(|reader| reader.check()), summary.bytes, &case);
+            contents[bit / 8] ^= 1 << (bit % 8);
+        }
+        RunReader::open(blob(&contents), &summary).unwrap().check().unwrap();
+    }
+}
+
+#[test]
+fn every_truncation_is_found() {
+    for (contents, summary) in kinds() {
+        for length in 0..contents.len() {
+            let case = format!("length {length}");
+            let cut = blob(&contents[..length]);
+            assert_damaged(RunReader::open(cut, &summary).map(|_| ()), summary.bytes, &case);
+            // A store that tells the whole length, but has no more bytes.
+            let cut = NotedFile {
+                contents: contents[..length].to_vec(),
+                bytes: summary.bytes,
+                reads: Mutex::default(),
+            };
+            let scanned = RunReader::open(Arc::new(cut), &summary).and_then(|reader| scan(&reader));
+            assert_damaged(scanned.map(|_| ()), summary.bytes, &case);
+        }
+        let longer = blob(&[&contents[..], &[0]].concat());
+        assert_damaged(RunReader::open(longer, &summary).map(|_| ()), summary.bytes + 1, "one more byte");
+    }
+}
+
+#[test]
+fn check_compares_the_summary() {
+    let (contents, summary) = kinds().swap_remove(0);
+    let changed: [fn(&mut RunSummary); 4] = [
+        |summary| summary.rows += 1,
+        |summary| summary.first_key[0] += 1,
+        |summary| summary.last_key[1] -= 1,
+        |summary| summary.shape = shape(1, 2, false),
+    ];
+    for (at, change) in changed.into_iter().enumerate() {
+        let mut other = summary.clone();
+        change(&mut other);
+        let reader = RunReader::open(blob(&contents), &other);
+        assert_damaged(reader.and_then(|reader| reader.check()), summary.bytes, &format!("change {at}"));
+    }
+}
+
+/// Bytes that no compression makes shorter.
+fn noise(length: usize) -> Vec<u8> {
+    (0..length as u64 / 8).flat_map(|at| xxh3_64(&at.to_le_bytes()).to_le_bytes()).collect()
+}
+
+#[test]
+fn a_row_of_five_megabytes_has_a_leaf_of_its_own() {
+    let small = |at: u64| (vec![at], (vec![], vec![at as u8; 10]));
+    let mut rows: Rows = (0..200).map(small).collect();
+    rows.insert(vec![70], (vec![], noise(5_000_000)));
+    rows.insert(vec![90], (vec![], vec![9; 5_000_000]));
+    let (contents, summary) = write(shape(1, 0, true), NORMAL, &rows);
+    assert!((5_000_000..5_003_000).contains(&contents.len()), "{}", contents.len());
+    let blob = blob(&contents);
+    let reader = RunReader::open(blob.clone(), &summary).unwrap();
+    reader.check().unwrap();
+    assert_eq!(scan(&reader).unwrap(), listed(&rows));
+    blob.reads.lock().clear();
+    let mut cursor = reader.cursor();
+    for key in [69, 71] {
+        cursor.seek(&[key]).unwrap();
+        assert_eq!(cursor.next_row().unwrap().unwrap().bytes, [key as u8; 10]);
+    }
+    let read: usize = blob.reads.lock().iter().map(|(_, bytes)| bytes).sum();
+    assert!(read < 1000, "{read}");
+}
+
+#[test]
+fn a_run_may_have_no_row_or_one() {
+    for bytes in [false, true] {
+        let empty = open(shape(2, 0, bytes), NORMAL, &Rows::new());
+        empty.check().unwrap();
+        assert_eq!(scan(&empty).unwrap(), []);
+        let mut cursor = empty.cursor();
+        cursor.seek(&[1, 2]).unwrap();
+        assert_eq!(cursor.peek_row().unwrap(), None);
+        assert!(empty.summary().first_key.is_empty());
+
+        let row = (vec![u64::MAX, 0], (vec![], if bytes { vec![1, 2] } else { vec![] }));
+        let one = open(shape(2, 0, bytes), NORMAL, &Rows::from([row.clone()]));
+        one.check().unwrap();
+        let mut cursor = one.cursor();
+        for sought in [0, u64::MAX] {
+            cursor.seek(&[sought]).unwrap();
+            assert_eq!(cursor.peek_row().unwrap().unwrap().bytes, row.1.1);
+        }
+        cursor.seek(&[u64::MAX, 1]).unwrap();
+        assert_eq!(cursor.peek_row().unwrap(), None);
+    }
+    assert_eq!(MergedRuns::new([]).next_row().unwrap(), None);
+}
+
+#[test]
+fn a_probe_reads_a_block_of_each_level_and_a_scan_reads_ahead() {
+    let rows: Rows =
+        (0..100_000u64).map(|at| (vec![at << 20, at], (vec![xxh3_64(&at.to_le_bytes())], vec![]))).collect();
+    let (contents, summary) = write(shape(2, 1, false), NORMAL, &rows);
+    let blob = blob(&contents);
+    let reader = RunReader::open(blob.clone(), &summary).unwrap();
+    let reads = || std::mem::take(&mut *blob.reads.lock());
+    assert_eq!(reads(), [(summary.root.offset, summary.root.bytes as usize)]);
+
+    let mut cursor = reader.cursor();
+    cursor.seek(&[50_000 << 20]).unwrap();
+    assert_eq!(cursor.next_row().unwrap().unwrap().words[1], 50_000);
+    let probe = reads();
+    assert_eq!(probe.len(), 2, "{probe:?}");
+    assert!(probe[0].1 < 5000 && probe[1].1 < 1200, "{probe:?}");
+    cursor.seek(&[50_003 << 20]).unwrap();
+    assert_eq!(cursor.next_row().unwrap().unwrap().words[1], 50_003);
+    assert_eq!(reads(), []);
+    // Another leaf of the same index block.
+    cursor.seek(&[50_500 << 20]).unwrap();
+    let probe = reads();
+    assert!(probe.len() == 1 && probe[0].1 < 1200, "{probe:?}");
+
+    scan(&reader).unwrap();
+    let scan = reads();
+    let (large, small): (Vec<_>, Vec<_>) = scan.into_iter().partition(|(_, bytes)| *bytes > 1 << 18);
+    assert!((1..8).contains(&large.len()) && small.len() < 30, "{large:?} {small:?}");
+}
+
+#[test]
+#[should_panic(expected = "the keys of a run must ascend")]
+fn a_key_that_does_not_ascend_is_refused() {
+    let mut writer = RunWriter::new(Box::new(MemoryFile::default()), "/runs/a", shape(2, 0, false)).unwrap();
+    writer.push(&[1, 5], &[]).unwrap();
+    writer.push(&[1, 5], &[]).unwrap();
+}
