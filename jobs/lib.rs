@@ -11,6 +11,7 @@ pub mod dedup;
 pub mod launch;
 mod output;
 mod progress;
+mod state;
 
 use std::{env, fmt, process};
 

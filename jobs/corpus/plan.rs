@@ -57,6 +57,8 @@ pub(crate) struct Plan {
     pub files: Vec<InputFile>,
     /// Expected number of bytes of the records of all files, once they are decompressed.
     pub text_bytes: u64,
+    /// Number of the first split. It is 0, unless documents of earlier nights come before those of the plan.
+    pub first_split: u32,
 }
 
 /// Split: pieces of one format that one worker reads at a time.
@@ -171,7 +173,25 @@ impl Plan {
             }));
             room = if count == 1 { split_bytes.saturating_sub(bytes) } else { 0 };
         }
-        Ok(Plan { splits, files, text_bytes })
+        Ok(Plan { splits, files, text_bytes, first_split: 0 })
+    }
+
+    /// Makes the plan of an input without files.
+    pub fn nothing() -> Self {
+        Plan { splits: Vec::new(), files: Vec::new(), text_bytes: 0, first_split: 0 }
+    }
+
+    /// Returns the splits with their numbers.
+    pub fn numbered(&self) -> impl Iterator<Item = (u32, &Split)> {
+        (self.first_split..).zip(&self.splits)
+    }
+
+    /// Returns the split with a number.
+    ///
+    /// # Panics
+    /// When the plan has no such split.
+    pub fn split(&self, number: u32) -> &Split {
+        &self.splits[(number - self.first_split) as usize]
     }
 
     /// Returns the first input file that is, or lies below, a path of a store. Links and `..` in local paths

@@ -10,9 +10,10 @@ use super::plan::{Plan, Split};
 use super::sample::Sample;
 use crate::progress::{Progress, Stage, StageTimer};
 
-/// Returns the splits that worker `index` of `peers` reads: every `peers`-th one, from `index` on.
+/// Returns the splits that worker `index` of `peers` reads: those whose numbers are `index` modulo `peers`.
 pub(crate) fn splits_of(plan: &Plan, index: usize, peers: usize) -> impl Iterator<Item = (u32, &Split)> {
-    (0u32..).zip(&plan.splits).skip(index).step_by(peers)
+    let before = (index + peers - plan.first_split as usize % peers) % peers;
+    plan.numbered().skip(before).step_by(peers)
 }
 
 /// Returns the number of the process whose workers read a split.
@@ -31,7 +32,7 @@ pub(crate) fn each_split<T: Send>(
     (progress, stage): (&Progress, Stage),
     work: impl Fn(&StageTimer, u32, &Split) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let mine = (0..).zip(&plan.splits).filter(|&(number, _)| process_of(number, group) == group.index());
+    let mine = plan.numbered().filter(|&(number, _)| process_of(number, group) == group.index());
     let mine: Vec<(u32, &Split)> = mine.collect();
     let first = group.index() * group.workers();
     let worker = |index| {

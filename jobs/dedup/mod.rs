@@ -163,6 +163,7 @@ fn search_and_write(
         max_rejects: run.max_rejects,
         outputs,
         spill,
+        night: None,
     };
     let method = run.options.method.method(lexicon, &statistics, run.options.threshold())?;
     let (found, decided) = search.run(method, move |worker, clusters| decider.decide(worker, clusters))?;

@@ -204,7 +204,8 @@ impl DedupRun<'_> {
             }
             summary = Some(tally.summary(&self.plan, self.configuration.clone(), &found, searched));
         }
-        let verdicts = Verdicts { removals: decided.removals, keeps_none };
+        let stands_for_all = keeps_none.then_some(self.plan.first_split);
+        let verdicts = Verdicts { removals: decided.removals, stands_for_all };
         if folder.rehearsal {
             // The guards have passed, and the earlier run, which decided the same, has written the files.
             return folder

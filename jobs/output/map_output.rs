@@ -12,6 +12,7 @@
 //! ```
 
 use std::io::Write;
+use std::ops::Range;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
@@ -89,9 +90,9 @@ impl MapOutputs {
         Ok(whole.then(|| [word(0), word(8)]))
     }
 
-    /// Returns the paths of the map outputs of splits 0 to `splits`.
-    pub fn paths(&self, splits: u32) -> Vec<String> {
-        (0..splits).map(|split| self.path(split)).collect()
+    /// Returns the paths of the map outputs of some splits.
+    pub fn paths(&self, splits: Range<u32>) -> Vec<String> {
+        splits.map(|split| self.path(split)).collect()
     }
 
     fn path(&self, split: u32) -> String {

@@ -42,8 +42,8 @@ pub(crate) mod summary;
 pub(crate) mod tables;
 
 pub(crate) use self::files::{Difference, FileList, OutputFile, found_below};
-pub(crate) use self::folder::{OutputFolder, SplitParts};
+pub(crate) use self::folder::{Lock, LockOwner, OutputFolder, SplitParts};
 pub(crate) use self::key::Key;
 pub(crate) use self::manifests::{JobManifest, TaskManifest, Written};
-pub(crate) use self::requests::{hash, read};
+pub(crate) use self::requests::{hash, put, read};
 pub(crate) use self::success::SuccessList;

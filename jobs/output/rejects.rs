@@ -216,7 +216,7 @@ impl<'a> LineNumbering<'a> {
     }
 
     fn open(&self, reject: &Reject) -> Result<Option<LineNumbers>> {
-        let split = &self.plan.splits[reject.doc.split() as usize];
+        let split = self.plan.split(reject.doc.split());
         let Some(piece) = split.pieces.iter().find(|piece| piece.is_of(&reject.path)) else {
             return Ok(None);
         };

@@ -12,7 +12,7 @@ pub(super) const AT_ONCE: usize = if cfg!(test) { 1 } else { 32 };
 const HASHED_BYTES: usize = 1 << 20;
 
 /// Writes a small file, replacing one that exists.
-pub(super) fn put(store: &dyn Store, path: &str, contents: &[u8]) -> Result<(), cluster::Error> {
+pub(crate) fn put(store: &dyn Store, path: &str, contents: &[u8]) -> Result<(), cluster::Error> {
     let mut file = store.create(path)?;
     file.write_all(contents).map_err(|error| cluster::Error::io(path, "write", error))?;
     file.finish()

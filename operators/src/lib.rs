@@ -29,5 +29,5 @@ pub use method::curve::{Cost, Curve};
 pub use record::{Doc, DocBatch, DocId, Pair, Record, Reject, Row};
 pub use sets::feature_counts::{Counting, FeatureCounts};
 pub use sets::similarity::{Overlap, Similarity, jaccard, shared};
-pub use spill::{ExternalSort, GrowingFile, Sorted, SpillBudget, Spilled, Spool, ValueFile};
+pub use spill::{ExternalSort, GrowingFile, MergeCursor, Sorted, SpillBudget, Spilled, Spool, ValueFile};
 pub use survivors::{Matches, Member, NearPair, Reason, Removed, Resolve, survivors};

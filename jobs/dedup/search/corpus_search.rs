@@ -1,5 +1,6 @@
 //! A search of a planned corpus, and its result.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use crate::corpus::plan::Plan;
 use crate::output::map_output::MapOutputs;
 use crate::output::rejects::Rejects;
 use crate::progress::Progress;
+use crate::state::{NightState, RunEntry};
 
 /// A search of a planned corpus.
 pub(crate) struct CorpusSearch {
@@ -30,6 +32,8 @@ pub(crate) struct CorpusSearch {
     pub secret: Secret,
     /// Memory of each worker, beyond which its records are spilled.
     pub spill: SpillBudget,
+    /// State that remembers the documents of earlier nights, and into which those of the plan are written.
+    pub night: Option<NightState>,
 }
 
 impl CorpusSearch {
@@ -50,6 +54,7 @@ impl CorpusSearch {
             outputs: MapOutputs::new(Arc::new(Local), text_of_path(folder.as_os_str())),
             secret: Secret::random(),
             spill: SpillBudget::unused(),
+            night: None,
         }
     }
 }
@@ -71,6 +76,10 @@ pub(crate) struct SearchResult {
     pub comparisons: Option<Comparisons>,
     /// For each worker, its load in each pass of the search.
     pub loads: Vec<Vec<PassLoad>>,
+    /// Number of records of each split, rejected ones included.
+    pub records: BTreeMap<u32, u64>,
+    /// Files of the state that were written.
+    pub runs: Vec<RunEntry>,
 }
 
 impl SearchResult {
@@ -87,6 +96,8 @@ impl SearchResult {
             all.candidates += part.candidates;
             all.comparisons = all.comparisons.into_iter().chain(part.comparisons).reduce(|a, b| a + b);
             all.loads.append(&mut part.loads);
+            all.records.append(&mut part.records);
+            all.runs.append(&mut part.runs);
         }
         all
     }

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use operators::flow::{CandidateJoin, Candidates, PrefixJoin, Skew, sum};
+use operators::flow::{CandidateJoin, Candidates, PrefixJoin, RecordSink, Skew, sum};
 use operators::method::map_records::records;
 use operators::method::{Method, Search};
-use operators::search::CandidateSearch;
+use operators::search::kept::KeptSearch;
 use operators::sets::{Rule, Sets};
 use operators::{Counting, FeatureCounts};
 use parking_lot::Mutex;
 use timely::worker::Worker;
 
 use super::corpus_search::CorpusSearch;
+use super::earlier_join::EarlierJoin;
 use super::map::IdenticalDocs;
 
 /// Part of the memory of a process that counters of features may fill, as a divisor. They are made before
@@ -24,22 +25,32 @@ const COUNTERS_SHARE: usize = 2;
 pub(super) struct FeatureCounters(Mutex<Vec<Arc<FeatureCounts>>>);
 
 impl CorpusSearch {
-    /// Finds candidates by the records in the map output. `section`: the section with the records of a pass.
-    pub(super) fn join<S: CandidateSearch>(
+    /// Finds candidates by the records in the map output. `earlier`: documents of earlier nights, with which those
+    /// of the map output are candidates too. `section`: the section with the records of a pass.
+    pub(super) fn join<S: KeptSearch + Clone>(
         &self,
         worker: &mut Worker,
         copies: &IdenticalDocs,
         search: S,
+        earlier: &mut Option<EarlierJoin>,
         section: impl Fn(&S::Pass) -> usize,
     ) -> Result<Candidates> {
+        let kept = search.clone();
         let mut join = CandidateJoin::new(search, Skew::default(), &self.spill);
-        for pass in join.passes() {
-            join.pass(worker, &pass, &mut |worker, each| {
+        for (number, pass) in (0..).zip(join.passes()) {
+            let mut scan = |worker: &mut Worker, each: RecordSink<S::Record>| {
                 self.section(worker, section(&pass), |worker, frame| {
                     let firsts = records(frame).filter(|record| copies.is_first(S::doc(record)));
                     firsts.for_each(|record| each(worker, record));
                 })
-            })?;
+            };
+            join.pass(worker, &pass, &mut scan)?;
+            if let Some(earlier) = earlier {
+                earlier.pass(worker, &kept, (number, &pass), &mut scan)?;
+            }
+        }
+        if let Some(earlier) = earlier {
+            earlier.finish(&kept, |pair| join.add(pair))?;
         }
         Ok(join.finish(worker, |pair| pair.low)?)
     }

@@ -5,6 +5,7 @@ use datasets::MissingField;
 use operators::flow::{FoundMatches, collapse};
 use operators::hash::Identity;
 use operators::method::map_records::{Mapper, StoredText, Texts, records};
+use operators::text::Cleaner;
 use operators::{DocId, ExternalSort};
 use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
@@ -14,6 +15,7 @@ use crate::corpus::plan::Split;
 use crate::corpus::splits::{self, SplitReader};
 use crate::output::rejects::{RejectLimit, Rejects};
 use crate::progress::{Stage, StageTimer};
+use crate::state::StateTable;
 
 /// Facts about a mapped split, which are kept in the head of its map output.
 #[derive(Debug, Default, Deserialize, Serialize)]
@@ -39,6 +41,11 @@ impl IdenticalDocs {
         self.0.binary_search_by_key(&doc, |copy| copy.0).is_err()
     }
 
+    /// Returns the first document of each of them.
+    pub fn firsts(&self) -> Vec<DocId> {
+        self.0.iter().map(|copy| copy.1).collect()
+    }
+
     /// Adds all of them to the matches.
     pub fn add_to(self, worker: &mut Worker, matches: &mut FoundMatches) {
         self.0.into_iter().for_each(|(doc, first)| matches.add_copy(worker, doc, first));
@@ -51,17 +58,21 @@ impl CorpusSearch {
     ///
     /// # Errors
     /// Those of reading; [`Guarded`](crate::cli::exit::Guarded) when this process meets too many rejects.
-    pub(super) fn map(&self, mapper: &impl Mapper) -> Result<SearchResult> {
+    pub(super) fn map(&self, cleaner: Cleaner, mapper: &impl Mapper) -> Result<SearchResult> {
         let limit = RejectLimit::new(self.max_rejects, &self.plan, &self.reading);
         let heads = splits::each_split(
             &self.plan,
             &self.group,
             (&self.progress, Stage::Map),
-            |at, number, split| self.map_split(at, number, split, mapper.clone(), &limit),
+            |at, number, split| {
+                let head = self.map_split(at, number, split, (cleaner.clone(), mapper.clone()), &limit)?;
+                Ok((number, head))
+            },
         )?;
-        Ok(SearchResult::join(heads.into_iter().map(|head| {
+        Ok(SearchResult::join(heads.into_iter().map(|(number, head)| {
             let Head { docs, text_bytes, replaced, rejects, without_field, .. } = head;
-            SearchResult { docs, text_bytes, replaced, rejects, without_field, ..SearchResult::default() }
+            let records = [(number, docs + rejects.count())].into();
+            SearchResult { docs, text_bytes, replaced, rejects, without_field, records, ..SearchResult::default() }
         })))
     }
 
@@ -70,7 +81,7 @@ impl CorpusSearch {
         at: &StageTimer,
         number: u32,
         split: &Split,
-        mut mapper: impl Mapper,
+        (mut cleaner, mut mapper): (Cleaner, impl Mapper),
         limit: &RejectLimit,
     ) -> Result<Head> {
         let secret = self.secret.identity("");
@@ -83,7 +94,8 @@ impl CorpusSearch {
         }
         let split = &split.noting();
         let mut head = Head { secret, ..Head::default() };
-        let mut writer = self.outputs.create(number, mapper.sections())?;
+        let sections = mapper.sections();
+        let mut writer = self.outputs.create(number, sections + usize::from(self.night.is_some()))?;
         let mut reader = SplitReader::new(number, split, &self.reading, at);
         while let Some(mut batch) = reader.next()? {
             head.docs += batch.docs().len() as u64;
@@ -96,7 +108,12 @@ impl CorpusSearch {
             }
             limit.count(&rejects)?;
             head.rejects.join(rejects);
-            batch.docs().for_each(|doc| mapper.map(&doc, writer.sections()));
+            for doc in batch.docs() {
+                let text = cleaner.clean(doc.text);
+                let (of_mapper, of_state) = writer.sections().split_at_mut(sections);
+                mapper.map(&doc, text, of_mapper);
+                of_state.iter_mut().for_each(|section| Texts::put(&doc, text, section));
+            }
             writer.write()?;
         }
         head.without_field = reader.without_field().map(|missing| (number, missing));
@@ -129,7 +146,12 @@ impl CorpusSearch {
         let budget = self.spill.shared_by(3);
         let mut identities = ExternalSort::new(&budget);
         self.section(worker, 0, |_, frame| identities.extend(records(frame)))?;
-        Ok(IdenticalDocs(collapse(worker, identities, &budget)?))
+        let mut earlier = self.earlier_docs().map(|docs| (docs, docs.cursor(StateTable::Identities)));
+        let found = |identity| match &mut earlier {
+            Some((docs, identities)) => docs.text_of(identities, identity),
+            None => Ok(None),
+        };
+        Ok(IdenticalDocs(collapse(worker, identities, &budget, found)?))
     }
 
     /// Calls `each` with every document of this worker's splits and its text, from the map output.
@@ -152,11 +174,22 @@ impl CorpusSearch {
         &self,
         worker: &mut Worker,
         number: u32,
+        each: impl FnMut(&mut Worker, StoredText) -> Result<T>,
+    ) -> Result<()> {
+        self.stored_texts(worker, number, Texts::TEXTS, each)
+    }
+
+    /// Does the same as [`CorpusSearch::texts_of`] with the section of that number.
+    pub(super) fn stored_texts<T>(
+        &self,
+        worker: &mut Worker,
+        number: u32,
+        section: usize,
         mut each: impl FnMut(&mut Worker, StoredText) -> Result<T>,
     ) -> Result<()> {
         let (head, output) = self.outputs.open::<Head>(number)?;
         let mut docs = 0;
-        output.read(Texts::TEXTS, |frame| {
+        output.read(section, |frame| {
             for text in Texts::of(frame) {
                 docs += 1;
                 each(worker, text)?;

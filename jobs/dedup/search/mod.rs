@@ -6,7 +6,10 @@
 //! `explain` and `rethreshold` use it.
 
 mod corpus_search;
+mod earlier;
+mod earlier_join;
 mod join;
+mod kept_rows;
 mod map;
 mod retrieval;
 mod verify;
@@ -14,7 +17,7 @@ mod verify;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use operators::flow::{Candidates, GatheredClusters};
 use operators::method::map_records::{Bands, FINGERPRINTS, Fingerprints, Identities, Texts, Words};
 use operators::method::{Method, Search};
@@ -23,7 +26,9 @@ use operators::search::blocks::BlockSearch;
 use timely::worker::Worker;
 
 pub(crate) use self::corpus_search::{CorpusSearch, SearchResult};
+use self::earlier_join::EarlierJoin;
 use self::join::FeatureCounters;
+use self::map::IdenticalDocs;
 use crate::progress::{Stage, StageTimer};
 
 impl CorpusSearch {
@@ -34,16 +39,32 @@ impl CorpusSearch {
         method: Method,
         decide: impl Fn(&mut Worker, GatheredClusters) -> Result<T> + Send + Sync + 'static,
     ) -> Result<(SearchResult, Vec<T>)> {
+        let mapped = self.map_all(&method)?;
+        self.find(mapped, method, decide)
+    }
+
+    /// Maps the splits of this process. Returns the counts and rejects of all of them.
+    pub fn map_all(&self, method: &Method) -> Result<SearchResult> {
         let Method { cleaner, search, rule, verified } = method.clone();
         let by_text = Some(self.secret).filter(|_| verified);
-        let mapped = match search {
-            Search::Nothing => self.map(&Identities::new(cleaner, self.secret)),
-            Search::SimHash64(simhash) => self.map(&Fingerprints::new(cleaner, simhash, by_text)),
-            Search::SimHash128(simhash) => self.map(&Fingerprints::new(cleaner, simhash, by_text)),
-            Search::Bands(minhash) => self.map(&Bands::new(cleaner, rule, minhash, self.secret)),
-            Search::Prefix => self.map(&Texts::new(cleaner, self.secret)),
-            Search::Zhou(zhou) => self.map(&Words::new(cleaner, zhou)),
-        }?;
+        match search {
+            Search::Nothing => self.map(cleaner, &Identities::new(self.secret)),
+            Search::SimHash64(simhash) => self.map(cleaner, &Fingerprints::new(simhash, by_text)),
+            Search::SimHash128(simhash) => self.map(cleaner, &Fingerprints::new(simhash, by_text)),
+            Search::Bands(minhash) => self.map(cleaner, &Bands::new(rule, minhash, self.secret)),
+            Search::Prefix => self.map(cleaner, &Texts::new(self.secret)),
+            Search::Zhou(zhou) => self.map(cleaner, &Words::new(zhou)),
+        }
+    }
+
+    /// Searches the map output on all workers, and calls `decide` on each with its clusters. `mapped`: the
+    /// result of [`CorpusSearch::map_all`]. Returns the joined results of this process, and those of `decide`.
+    pub fn find<T: Send + 'static>(
+        self,
+        mapped: SearchResult,
+        method: Method,
+        decide: impl Fn(&mut Worker, GatheredClusters) -> Result<T> + Send + Sync + 'static,
+    ) -> Result<(SearchResult, Vec<T>)> {
         let counters = self.feature_counters(&method);
         let group = Arc::clone(&self.group);
         let (spill, progress) = (self.spill.clone(), Arc::clone(&self.progress));
@@ -74,27 +95,62 @@ impl CorpusSearch {
         found: &mut SearchResult,
     ) -> Result<GatheredClusters> {
         let copies = self.collapse(worker)?;
+        let mut earlier = self.earlier_docs().map(|docs| EarlierJoin::new(docs, &self.spill));
         let verified = Some(&method.rule).filter(|_| method.verified);
         let Candidates { pairs, loads } = match &method.search {
             Search::SimHash64(simhash) => {
-                self.join(worker, &copies, BlockSearch::new(simhash.join.clone(), verified), |_| {
-                    FINGERPRINTS
-                })?
+                let search = BlockSearch::new(simhash.join.clone(), verified);
+                self.join(worker, &copies, search, &mut earlier, |_| FINGERPRINTS)?
             }
             Search::SimHash128(simhash) => {
-                self.join(worker, &copies, BlockSearch::new(simhash.join.clone(), verified), |_| {
-                    FINGERPRINTS
-                })?
+                let search = BlockSearch::new(simhash.join.clone(), verified);
+                self.join(worker, &copies, search, &mut earlier, |_| FINGERPRINTS)?
             }
             Search::Bands(minhash) => {
                 let search = BandSearch::new(*minhash, &method.rule);
-                self.join(worker, &copies, search, |band| Bands::section(*band))?
+                self.join(worker, &copies, search, &mut earlier, |band| Bands::section(*band))?
             }
             Search::Prefix => self.join_prefixes(worker, &copies, &method.rule, counters)?,
             Search::Nothing | Search::Zhou(_) => Candidates::none(),
         };
         found.loads = vec![loads];
+        self.keep(worker, &copies, &method, found)?;
         at.enter(Stage::Verify);
         self.verify(worker, at, method, pairs, copies, found)
+    }
+
+    /// Writes what the state keeps of the documents of this worker, if the search has a state.
+    fn keep(
+        &self,
+        worker: &mut Worker,
+        copies: &IdenticalDocs,
+        method: &Method,
+        found: &mut SearchResult,
+    ) -> Result<()> {
+        let Some(night) = &self.night else { return Ok(()) };
+        let mut runs = night.runs(&format!("{:05}", worker.index()));
+        let verified = Some(&method.rule).filter(|_| method.verified);
+        let texts = match &method.search {
+            Search::SimHash64(simhash) => {
+                let search = BlockSearch::new(simhash.join.clone(), verified);
+                self.keep_keys(worker, (night, &mut runs), copies, &search, |_| FINGERPRINTS)?;
+                FINGERPRINTS + 1
+            }
+            Search::SimHash128(simhash) => {
+                let search = BlockSearch::new(simhash.join.clone(), verified);
+                self.keep_keys(worker, (night, &mut runs), copies, &search, |_| FINGERPRINTS)?;
+                FINGERPRINTS + 1
+            }
+            Search::Bands(minhash) => {
+                let search = BandSearch::new(*minhash, &method.rule);
+                self.keep_keys(worker, (night, &mut runs), copies, &search, |band| Bands::section(*band))?;
+                Bands::section(minhash.bands)
+            }
+            Search::Nothing => 1,
+            Search::Prefix | Search::Zhou(_) => bail!("this method keeps no keys"),
+        };
+        self.keep_documents(worker, (night, &mut runs), copies, texts, method.verified)?;
+        found.runs = runs.entries();
+        Ok(())
     }
 }

@@ -39,12 +39,15 @@ impl CorpusSearch {
         let Method { mut cleaner, search, rule, verified } = method;
         if !verified {
             let mut matches = FoundMatches::new(worker, &self.spill);
+            let mut touched = copies.firsts();
             pairs.each(|pair| {
                 found.candidates += 1;
+                touched.push(pair.low);
                 matches.add_pair(worker, pair, None);
             })?;
             drop(pairs);
             copies.add_to(worker, &mut matches);
+            self.add_earlier_clusters(worker, touched, &mut matches)?;
             return self.name_matched(worker, at, matches);
         }
         let source = match search {
@@ -58,6 +61,13 @@ impl CorpusSearch {
         // Very many candidates may turn out not to match, so their ids are spilled beyond a budget.
         let mut names = NameSpool::new(&self.spill.shared_by(Verify::HOLDERS));
         let mut list = Vec::new();
+        self.earlier_texts(worker, &mut needs, |worker, doc, parts, text| {
+            list.clear();
+            rule.sets(text, &mut sets);
+            sets.pack(&mut list);
+            parts.iter().for_each(|&part| verify.send(worker, part, doc, &list));
+            verify.read(worker, text.len());
+        })?;
         for (number, split) in splits::splits_of(&self.plan, worker.index(), worker.peers()) {
             let Some(first) = needs.next_of(number)? else { continue };
             let each = |worker: &mut Worker, text: StoredText| {
@@ -83,12 +93,16 @@ impl CorpusSearch {
         }
         drop(needs);
         let mut matches = FoundMatches::new(worker, &self.spill);
+        let mut touched = copies.firsts();
         found.candidates += verify.finish(worker, |worker, pair, similarity| {
+            touched.push(pair.low);
             matches.add_pair(worker, pair, Some(similarity));
         })?;
         copies.add_to(worker, &mut matches);
         at.enter(Stage::Resolve);
+        self.add_earlier_clusters(worker, touched, &mut matches)?;
         let mut docs = matches.finish(worker)?;
+        self.name_earlier(worker, &mut docs)?;
         names.scan(|doc, id, chars| Ok(docs.name(worker, doc, id, chars)?))?;
         drop(names);
         Ok(docs.finish(worker)?)
@@ -102,6 +116,7 @@ impl CorpusSearch {
         matches: FoundMatches,
     ) -> Result<GatheredClusters> {
         let mut docs = matches.finish(worker)?;
+        self.name_earlier(worker, &mut docs)?;
         for (number, split) in splits::splits_of(&self.plan, worker.index(), worker.peers()) {
             let Some(first) = docs.next_of(number)? else { continue };
             self.input_of(worker, at, split, first, |worker, text| {

@@ -187,7 +187,7 @@ pub(super) fn clear(
     })?;
     if cleared == run.own {
         // The names are known, and listing very many files takes longer than removing them.
-        remove_files(run, run.map_outputs().paths(run.splits))?;
+        remove_files(run, run.map_outputs().paths(run.splits.clone()))?;
     }
     for name in ["map", TASKS, BUNDLES, UPLOADS, KEY] {
         store.remove(&format!("{cleared}/{name}"))?;

@@ -44,7 +44,7 @@ const LOOKS: u32 = 20;
 const LOOK: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_millis(500) };
 /// Content of a lock: the process that took it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(super) struct Owner {
+pub(crate) struct LockOwner {
     /// Name of the host, for people.
     pub host: String,
     /// Number of the process.
@@ -62,14 +62,14 @@ pub(super) struct Owner {
     pub run: String,
 }
 
-impl Owner {
+impl LockOwner {
     /// Describes this process, without a run. Fields that the system does not know are empty; Linux knows
     /// all.
     pub fn of_this_process() -> Self {
         let line = |path| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
         let process = std::process::id() as i32;
-        Owner {
+        LockOwner {
             host: line("/proc/sys/kernel/hostname"),
             process,
             since: DateTime::<Utc>::from(SystemTime::now()).format("%Y-%m-%d %H:%M:%S UTC").to_string(),
@@ -82,7 +82,7 @@ impl Owner {
 
     /// Whether the process of this owner is alive; `None` if `me` runs on another machine or in another
     /// namespace.
-    fn lives(&self, me: &Owner) -> Option<bool> {
+    fn lives(&self, me: &LockOwner) -> Option<bool> {
         if me.boot.is_empty() || (&self.boot, &self.namespace) != (&me.boot, &me.namespace) {
             return None;
         }
@@ -106,7 +106,7 @@ fn began(process: i32) -> Option<u64> {
 
 /// Lock that a run has taken. Its file stays until the run releases it; the example at the top of this file
 /// shows its states.
-pub(super) struct Lock {
+pub(crate) struct Lock {
     held: Arc<HeldLock>,
     beat: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
 }
@@ -116,10 +116,10 @@ struct HeldLock {
     store: Arc<dyn Store>,
     /// Path of the `_temporary` of the output.
     folder: String,
-    /// Name of the output, for messages.
-    uri: String,
+    /// What is locked, for messages.
+    name: String,
     number: u64,
-    owner: Owner,
+    owner: LockOwner,
     /// Whether another run was found to have taken over.
     lost: AtomicBool,
     /// Time when this run was last found to be the owner.
@@ -127,27 +127,27 @@ struct HeldLock {
 }
 
 impl Lock {
-    /// Takes the lock of the output `uri`, whose `_temporary` is `folder`.
+    /// Takes the lock of what messages call `name`, such as `output "x"`, whose `_temporary` is `folder`.
     ///
     /// Cost: 10 seconds where the owner of an earlier lock is on another machine and dead.
     ///
     /// # Errors
     /// [`Locked`] when another run has the lock.
-    pub fn take(store: &Arc<dyn Store>, folder: &str, uri: &str, me: Owner) -> Result<Self> {
+    pub fn take(store: &Arc<dyn Store>, folder: &str, name: &str, me: LockOwner) -> Result<Self> {
         let highest = numbers(store.as_ref(), folder)?.into_iter().max();
         if let Some(number) = highest
             && lives(store.as_ref(), folder, number, &me)?
         {
-            bail!(locked(store.as_ref(), folder, uri, number));
+            bail!(locked(store.as_ref(), folder, name, number));
         }
         let number = highest.unwrap_or(0) + 1;
         let unique = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), &me.since);
-        let owner = Owner { run: format!("{number:08}-{unique:016x}"), ..me };
-        let (store, folder, uri) = (Arc::clone(store), folder.to_owned(), uri.to_owned());
+        let owner = LockOwner { run: format!("{number:08}-{unique:016x}"), ..me };
+        let (store, folder, name) = (Arc::clone(store), folder.to_owned(), name.to_owned());
         let held = HeldLock {
             store,
             folder,
-            uri,
+            name,
             number,
             owner,
             lost: AtomicBool::new(false),
@@ -156,7 +156,7 @@ impl Lock {
         let contents = serde_json::to_vec(&held.owner)?;
         // If the file exists, this process may have created it: the answer to a first attempt was lost.
         if !held.store.create_new(&path(&held.folder, number), &contents)? && !held.is_highest()? {
-            bail!(locked(held.store.as_ref(), &held.folder, &held.uri, number));
+            bail!(locked(held.store.as_ref(), &held.folder, &held.name, number));
         }
         Ok(Lock { held: Arc::new(held), beat: Mutex::new(None) })
     }
@@ -185,7 +185,7 @@ impl Lock {
                         return;
                     }
                     Err(error) => {
-                        say(one_line(&format!("warning: the output may be taken for abandoned: {error:#}")));
+                        say(one_line(&format!("warning: the {} may be taken for abandoned: {error:#}", held.name)));
                     }
                     Ok(()) => {}
                 }
@@ -266,7 +266,7 @@ impl HeldLock {
         let asked = Instant::now();
         if self.lost.load(Ordering::Relaxed) || !self.is_highest()? {
             self.lost.store(true, Ordering::Relaxed);
-            bail!("another run has taken over the output \"{}\"", self.uri);
+            bail!("another run has taken over the {}", self.name);
         }
         *self.checked.lock() = asked;
         Ok(())
@@ -313,13 +313,13 @@ fn numbers(store: &dyn Store, folder: &str) -> Result<Vec<u64>, cluster::Error> 
 }
 
 /// Reads the owner of a lock; `None` if the lock is gone or names no owner.
-fn owner(store: &dyn Store, folder: &str, number: u64) -> Result<Option<Owner>, cluster::Error> {
+fn owner(store: &dyn Store, folder: &str, number: u64) -> Result<Option<LockOwner>, cluster::Error> {
     let owner = read(store, &path(folder, number))?;
     Ok(owner.and_then(|owner| serde_json::from_slice(&owner).ok()))
 }
 
 /// Whether the owner of a lock is alive, as far as `me` can see.
-fn lives(store: &dyn Store, folder: &str, number: u64, me: &Owner) -> Result<bool> {
+fn lives(store: &dyn Store, folder: &str, number: u64, me: &LockOwner) -> Result<bool> {
     if let Some(lives) = owner(store, folder, number)?.and_then(|owner| owner.lives(me)) {
         return Ok(lives);
     }
@@ -337,10 +337,10 @@ fn lives(store: &dyn Store, folder: &str, number: u64, me: &Owner) -> Result<boo
 }
 
 /// Returns the error that names the owner of a lock.
-fn locked(store: &dyn Store, folder: &str, uri: &str, number: u64) -> Failure {
+fn locked(store: &dyn Store, folder: &str, name: &str, number: u64) -> Failure {
     let owner = owner(store, folder, number).ok().flatten();
     let by = owner.map_or("another run".to_owned(), |owner| {
         format!("process {} on {}, since {}", owner.process, owner.host, owner.since)
     });
-    Locked(format!("the output \"{uri}\" is being written by {by}"))
+    Locked(format!("the {name} is being written by {by}"))
 }

@@ -17,5 +17,6 @@ mod take_over;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::lock::{Lock, LockOwner};
 pub(crate) use self::output_folder::OutputFolder;
 pub(crate) use self::parts::SplitParts;

@@ -10,7 +10,7 @@ use datasets::PartOutput;
 use serde::{Deserialize, Serialize};
 
 use super::bundles::Bundles;
-use super::lock::{Lock, Owner};
+use super::lock::{Lock, LockOwner};
 use super::run_folder::{KEY, RunFolder};
 use super::{by_rename, by_upload};
 use crate::cli::exit::{WrongUse, exit_code, is_change, while_running};
@@ -124,8 +124,8 @@ impl OutputFolder {
         if let Some(file) = plan.file_below(store.prefix(), &path) {
             bail!(WrongUse(format!("the input \"{}\" lies in the output \"{uri}\"", file.path)));
         }
-        let mut folder = OutputFolder::lock(store, path, uri, Owner::of_this_process())?;
-        (folder.stem, folder.run.splits) = (part_stem(plan), plan.splits.len() as u32);
+        let mut folder = OutputFolder::lock(store, path, uri, LockOwner::of_this_process())?;
+        folder.set_plan(plan);
         if let Err(error) = folder.refuse_input_inside(plan) {
             folder.release(false)?;
             return Err(error);
@@ -133,6 +133,12 @@ impl OutputFolder {
         folder.beat(group)?;
         folder.take_over(overwrite, key)?;
         Ok(folder)
+    }
+
+    /// Takes the names of parts and the numbers of splits from the plan of the run.
+    fn set_plan(&mut self, plan: &Plan) {
+        self.stem = part_stem(plan);
+        self.run.splits = plan.first_split..plan.first_split + plan.splits.len() as u32;
     }
 
     /// Returns an error if an input lies in the output under another prefix of the store: a name node has
@@ -190,8 +196,8 @@ impl OutputFolder {
             }
             thread::sleep(LOOK);
         }
-        let mut folder = OutputFolder::new(RunFolder { store, uri, path, own: run, lock: None, splits: 0 });
-        (folder.stem, folder.run.splits) = (part_stem(plan), plan.splits.len() as u32);
+        let mut folder = OutputFolder::new(RunFolder { store, uri, path, own: run, lock: None, splits: 0..0 });
+        folder.set_plan(plan);
         (folder.resumable, folder.rehearsal) = (true, rehearsal);
         Ok(folder)
     }
@@ -226,16 +232,16 @@ impl OutputFolder {
         result
     }
 
-    pub(super) fn lock(store: Arc<dyn Store>, path: String, uri: &str, me: Owner) -> Result<Self> {
+    pub(super) fn lock(store: Arc<dyn Store>, path: String, uri: &str, me: LockOwner) -> Result<Self> {
         let temporary = format!("{path}/_temporary");
-        let lock = Lock::take(&store, &temporary, uri, me).map_err(|error| match error.downcast_ref() {
+        let lock = Lock::take(&store, &temporary, &format!("output \"{uri}\""), me).map_err(|error| match error.downcast_ref() {
             Some(cluster::Error::Denied { .. } | cluster::Error::Io { .. }) => {
                 anyhow!("could not claim the output \"{uri}\": {error:#}")
             }
             _ => error,
         })?;
         let (uri, own) = (uri.to_owned(), format!("{temporary}/{}", lock.run()));
-        Ok(OutputFolder::new(RunFolder { store, uri, path, own, lock: Some(lock), splits: 0 }))
+        Ok(OutputFolder::new(RunFolder { store, uri, path, own, lock: Some(lock), splits: 0..0 }))
     }
 
     /// Begins a file that belongs to no split and that the commit will show as `name`.

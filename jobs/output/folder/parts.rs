@@ -145,7 +145,7 @@ impl Parts for SplitParts<'_> {
         let count = written.entry(format!("{folder}/{extension}")).or_default();
         let again = if *count == 0 { String::new() } else { format!("-{count}") };
         *count += 1;
-        let (stem, split) = (&self.folder.stem, self.split);
+        let (stem, split) = (&self.folder.stem, self.split - self.folder.run.splits.start);
         Ok(self.folder.part(format!("{folder}/{stem}-{split:05}{again}{extension}"), &self.files)?)
     }
 

@@ -1,6 +1,7 @@
 //! The folder of a run in `_temporary`, and the output that it belongs to.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -27,8 +28,8 @@ pub(super) struct RunFolder {
     pub own: String,
     /// Lock of the output; only in the process that claimed it.
     pub lock: Option<Lock>,
-    /// Number of splits of the input.
-    pub splits: u32,
+    /// Numbers of the splits of the input.
+    pub splits: Range<u32>,
 }
 
 impl RunFolder {

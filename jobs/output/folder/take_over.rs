@@ -7,9 +7,10 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use cluster::{Showing, one_line};
+use cluster::{Showing, Stores, one_line};
 
 use super::by_upload;
+use super::lock::LockOwner;
 use super::output_folder::{OutputFolder, refuse_existing};
 use super::run_folder::{EARLIER, KEY, PARTS};
 use crate::cli::terminal::say;
@@ -18,6 +19,25 @@ use crate::output::manifests::{JOB, JobManifest};
 use crate::output::requests::{put, read};
 
 impl OutputFolder {
+    /// Finishes the commits that dead runs have decided in an output, and leaves all their other work.
+    ///
+    /// # Errors
+    /// [`Locked`](crate::cli::exit::Locked) when a run is writing the output; those of the commit.
+    pub fn finish_abandoned(stores: &Stores, uri: &str) -> Result<()> {
+        let (store, path) = stores.locate(uri)?;
+        let path = path.trim_end_matches('/').to_owned();
+        if !store.exists(&format!("{path}/_temporary"))? {
+            return Ok(());
+        }
+        let mut folder = OutputFolder::lock(store, path, uri, LockOwner::of_this_process())?;
+        for other in folder.other_runs()? {
+            if let Some(job) = folder.decided_in(&other)? {
+                folder.finish_for(other, &job, false)?;
+            }
+        }
+        folder.release(false)
+    }
+
     /// Finishes, takes over or removes the folders of all earlier runs, and prepares the folder of this run.
     ///
     /// # Errors

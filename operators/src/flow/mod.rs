@@ -15,7 +15,7 @@ mod zhou;
 
 pub use class_sums::ClassSums;
 pub use clusters::{ClusterBatch, FoundMatches, GatheredClusters, MatchedDocs, SortedValues};
-pub use exchange::shuffle::{RecordScan, RecordSink, Shuffle, shuffle};
+pub use exchange::shuffle::{RecordScan, RecordSink, Shuffle, SortingShuffle, shuffle};
 pub use exchange::sum::sum;
 pub use join::candidates::{CandidateJoin, Candidates};
 pub use join::identity::collapse;

@@ -84,6 +84,18 @@ impl SmallSketch {
         self.0
     }
 
+    /// Adds this sketch to those of a text, which are that of the short set and that of the long set; 0 for
+    /// none.
+    pub fn put_among(self, sketches: &mut [u64; 2]) {
+        sketches[usize::from(self.set() == SketchedSet::Long as u64)] = self.0;
+    }
+
+    /// Returns of the sketches of a text, as [`SmallSketch::put_among`] has put them, the one whose set would be
+    /// compared with the set of this sketch.
+    pub fn of_the_same_kind(self, sketches: [u64; 2]) -> SmallSketch {
+        SmallSketch(sketches[usize::from(self.set() == SketchedSet::Long as u64)])
+    }
+
     fn size(self) -> usize {
         (self.0 >> BITS) as usize & LARGEST
     }

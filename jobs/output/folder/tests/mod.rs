@@ -18,7 +18,7 @@ use cluster::{Blob, Error, Store};
 use datasets::Parts;
 use serde_json::json;
 
-use super::lock::Owner;
+use super::lock::LockOwner;
 use super::{OutputFolder, SplitParts};
 use crate::corpus::output_layout::SUCCESS;
 use crate::output::{FileList, Key, SuccessList, TaskManifest};
@@ -55,9 +55,9 @@ impl Blob for Content {
 }
 
 /// Describes a process that is no longer alive, on another machine.
-fn owner() -> Owner {
+fn owner() -> LockOwner {
     let (boot, namespace) = ("boot".to_owned(), "namespace".to_owned());
-    Owner { process: i32::MAX, boot, namespace, ..Owner::default() }
+    LockOwner { process: i32::MAX, boot, namespace, ..LockOwner::default() }
 }
 
 /// Run to be made; its name is in all files that it writes.
@@ -85,7 +85,7 @@ fn expected(name: &str, splits: u32) -> Files {
 /// finished.
 fn run(store: &Arc<dyn Store>, job: Job, counts: &mut [u32; 2]) -> Result<()> {
     let mut folder = OutputFolder::lock(Arc::clone(store), OUT.to_owned(), OUT, owner())?;
-    folder.run.splits = job.splits;
+    folder.run.splits = 0..job.splits;
     let key = Key(job.name.to_owned());
     folder.take_over(job.overwrite, Some(&key))?;
     if job.overwrite {

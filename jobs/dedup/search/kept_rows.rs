@@ -1,0 +1,147 @@
+//! Writes what a state keeps of the new documents of a night, from the map output.
+
+use anyhow::Result;
+use operators::flow::{RecordSink, SortingShuffle};
+use operators::hash::{self, Identity};
+use operators::method::map_records::{Texts, records};
+use operators::search::kept::KeptSearch;
+use operators::sets::small_sketch::SmallSketch;
+use operators::{DocId, ExternalSort, Record};
+use timely::worker::Worker;
+
+use super::corpus_search::CorpusSearch;
+use super::map::IdenticalDocs;
+use crate::corpus::splits;
+use crate::state::{NightState, RunsOfNight, StateTable, TableWriter};
+
+/// Number of holders that share the budget: records that are sent, and those that arrive.
+const HOLDERS: usize = 2;
+
+impl CorpusSearch {
+    /// Writes the documents of this worker with their ids, and what is kept once for each text: the identity, and
+    /// the text itself if candidates are verified. Rows that are sorted by a hash are exchanged, so that each
+    /// worker writes a range of them. `section`: the section with the texts.
+    pub(super) fn keep_documents(
+        &self,
+        worker: &mut Worker,
+        (night, runs): (&NightState, &mut RunsOfNight),
+        copies: &IdenticalDocs,
+        section: usize,
+        verified: bool,
+    ) -> Result<()> {
+        let number = |doc: DocId| night.numbering.number(doc);
+        let mut identities = self.ranges::<(Identity, u64)>(worker, "Identities", |of: &(Identity, u64)| of.0.0);
+        self.section(worker, 0, |worker, frame| {
+            let firsts = records(frame).filter(|&(_, doc): &(Identity, DocId)| copies.is_first(doc));
+            firsts.for_each(|(identity, doc)| identities.send(worker, (identity, number(doc))));
+        })?;
+        let mut table = runs.table(StateTable::Identities)?;
+        each_row(worker, identities, |(identity, text)| table.push(&[identity.0, identity.1, text], b""))?;
+        runs.finish(table)?;
+
+        let mut ids = self.ranges::<(u64, u64)>(worker, "Ids", |of: &(u64, u64)| of.0);
+        let (mut documents, mut texts) = (runs.table(StateTable::Documents)?, runs.table(StateTable::Texts)?);
+        for (split, _) in splits::splits_of(&self.plan, worker.index(), worker.peers()) {
+            self.stored_texts(worker, split, section, |worker, text| {
+                let document = number(text.doc);
+                documents.push(&[document, text.chars], text.id.as_bytes())?;
+                ids.send(worker, (hash::bytes(text.id.as_bytes()), document));
+                if verified && copies.is_first(text.doc) {
+                    texts.push(&[document], text.text.as_bytes())?;
+                }
+                Ok(())
+            })?;
+        }
+        runs.finish(documents)?;
+        runs.finish(texts)?;
+        let mut table = runs.table(StateTable::Ids)?;
+        each_row(worker, ids, |(id, document)| table.push(&[id, document], b""))?;
+        runs.finish(table)
+    }
+
+    /// Writes the keys of the texts of this worker, pass by pass, and the sketches of their sets.
+    pub(super) fn keep_keys<S: KeptSearch>(
+        &self,
+        worker: &mut Worker,
+        (night, runs): (&NightState, &mut RunsOfNight),
+        copies: &IdenticalDocs,
+        search: &S,
+        section: impl Fn(&S::Pass) -> usize,
+    ) -> Result<()> {
+        let number = |doc: DocId| night.numbering.number(doc);
+        let (mut keys, mut sketches) = (runs.table(StateTable::Keys)?, runs.table(StateTable::Sketches)?);
+        for (pass_number, pass) in (0..).zip(search.passes()) {
+            let high = |of: &(u128, u64)| (of.0 >> 64) as u64;
+            let mut sorted = self.ranges::<(u128, u64)>(worker, "Keys", high);
+            let mut of_text = SketchesOfText::default();
+            let mut failed = Ok(());
+            let mut sink = |worker: &mut Worker, record: S::Record| {
+                let text = number(S::doc(&record));
+                sorted.send(worker, (S::kept_key(&pass, &record), text));
+                if pass_number == 0 && search.sieve().is_some() && failed.is_ok() {
+                    failed = of_text.add(text, S::sketch(&record), &mut sketches);
+                }
+            };
+            let sink: RecordSink<S::Record> = &mut sink;
+            self.section(worker, section(&pass), |worker, frame| {
+                let firsts = records(frame).filter(|record| copies.is_first(S::doc(record)));
+                firsts.for_each(|record| sink(worker, record));
+            })?;
+            failed?;
+            of_text.write(&mut sketches)?;
+            each_row(worker, sorted, |(key, text)| {
+                keys.push(&[pass_number, (key >> 64) as u64, key as u64, text], b"")
+            })?;
+        }
+        runs.finish(keys)?;
+        runs.finish(sketches)
+    }
+
+    /// Opens an exchange that gives each worker a range of rows. `high`: the first word of a row, which is spread
+    /// over all numbers.
+    fn ranges<R: Record + Ord>(
+        &self,
+        worker: &mut Worker,
+        name: &str,
+        high: impl Fn(&R) -> u64 + 'static,
+    ) -> SortingShuffle<R> {
+        let peers = worker.peers() as u128;
+        let owner = move |row: &R| ((u128::from(high(row)) * peers) >> 64) as u64;
+        SortingShuffle::new(worker, name, owner, ExternalSort::new(&self.spill.shared_by(HOLDERS)).once())
+    }
+}
+
+/// Sketches of the sets of one text, whose records come behind each other.
+#[derive(Default)]
+struct SketchesOfText(Option<(u64, [u64; 2])>);
+
+impl SketchesOfText {
+    fn add(&mut self, text: u64, sketch: SmallSketch, table: &mut TableWriter) -> Result<()> {
+        if self.0.is_some_and(|(of, _)| of != text) {
+            self.write(table)?;
+        }
+        let (_, sketches) = self.0.get_or_insert((text, [0; 2]));
+        sketch.put_among(sketches);
+        Ok(())
+    }
+
+    fn write(&mut self, table: &mut TableWriter) -> Result<()> {
+        match self.0.take() {
+            Some((text, [short, long])) => table.push(&[text, short, long], b""),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Ends an exchange, and calls `each` with every row that has arrived, in order.
+fn each_row<R: Record + Ord>(
+    worker: &mut Worker,
+    rows: SortingShuffle<R>,
+    mut each: impl FnMut(R) -> Result<()>,
+) -> Result<()> {
+    let mut rows = operators::MergeCursor::new(rows.finish(worker)?);
+    while let Some(row) = rows.next_if(|_| true)? {
+        each(row)?;
+    }
+    Ok(())
+}

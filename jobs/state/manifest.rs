@@ -1,0 +1,133 @@
+//! The manifest of a version of a state: what it was made by, its nights, and its files.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, bail};
+use cluster::runs::RunSummary;
+use serde::{Deserialize, Serialize};
+
+use super::table::StateTable;
+use crate::cli::exit::WrongUse;
+
+/// Version of the format of a state.
+pub(crate) const FORMAT: u32 = 1;
+
+/// What all nights of a state must have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Pinned {
+    /// Method with all parameters.
+    pub method: String,
+    /// Verification of matching fingerprints; empty if the method measures similarity itself.
+    pub verify: String,
+    /// Policy: which of two matching documents stays.
+    pub policy: String,
+    /// Hash of the user's stop words and dictionary.
+    pub words: String,
+}
+
+/// A night: some documents that were added or withdrawn together.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct NightEntry {
+    /// Name of the night, which no other night of the state has.
+    pub name: String,
+    /// Output folder.
+    pub output: String,
+    /// Hash of the input files with their lengths, and of the list of withdrawn documents.
+    pub input: String,
+    /// Version of the state that the night has made.
+    pub version: u64,
+    /// Number of its first document, and that behind its last one.
+    pub first: u64,
+    pub end: u64,
+    pub documents: u64,
+    pub kept: u64,
+    pub removed: u64,
+    pub rejected: u64,
+    /// Documents that were withdrawn.
+    pub withdrawn: u64,
+    /// Earlier decisions that have changed.
+    pub corrections: u64,
+}
+
+/// A file of the state.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct RunEntry {
+    pub table: StateTable,
+    /// Version that has written the file. Rows of later versions count.
+    pub version: u64,
+    /// Path below the folder of the state.
+    pub file: String,
+    pub summary: RunSummary,
+}
+
+/// A version of a state. It is written once and never changed.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct StateManifest {
+    pub format: u32,
+    pub version: u64,
+    /// Version of the program that wrote it.
+    pub program: String,
+    pub pinned: Pinned,
+    /// Secret by which texts are hashed to find equal ones.
+    pub secret: [u64; 2],
+    /// File with the corpus statistics that the method weighs features by, below the folder of the state.
+    pub statistics: Option<String>,
+    /// Night that has made the version, or the reason for it, such as `compact`.
+    pub made_by: String,
+    /// Number behind the last document, withdrawn and rejected ones included.
+    pub end: u64,
+    pub nights: Vec<NightEntry>,
+    /// Files, the oldest first.
+    pub runs: Vec<RunEntry>,
+}
+
+impl StateManifest {
+    /// Makes the manifest of a state without documents.
+    pub fn empty(pinned: Pinned, secret: [u64; 2]) -> Self {
+        StateManifest {
+            format: FORMAT,
+            version: 0,
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            pinned,
+            secret,
+            statistics: None,
+            made_by: String::new(),
+            end: 0,
+            nights: Vec::new(),
+            runs: Vec::new(),
+        }
+    }
+
+    /// Returns an error that names the first difference if the state was made by other means than `asked`.
+    pub fn check_pinned(&self, uri: &str, asked: &Pinned) -> Result<()> {
+        let pinned = &self.pinned;
+        let values = [
+            ("the method", &pinned.method, &asked.method),
+            ("--verify", &pinned.verify, &asked.verify),
+            ("--policy", &pinned.policy, &asked.policy),
+            ("the hash of stop words and user dictionary", &pinned.words, &asked.words),
+        ];
+        match values.into_iter().find(|(_, ours, asked)| ours != asked) {
+            Some((name, ours, asked)) => bail!(WrongUse(format!(
+                "the state \"{uri}\" was made with another configuration: {name} is \"{ours}\" there and \"{asked}\" here"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the night that has a document.
+    pub fn night_of(&self, number: u64) -> Option<&NightEntry> {
+        let at = self.nights.partition_point(|night| night.end <= number);
+        self.nights.get(at).filter(|night| night.first <= number)
+    }
+
+    /// Returns the files of a table, the oldest first.
+    pub fn runs_of(&self, table: StateTable) -> impl DoubleEndedIterator<Item = &RunEntry> {
+        self.runs.iter().filter(move |run| run.table == table)
+    }
+
+    /// Returns the paths of all files, below the folder of the state.
+    pub fn files(&self) -> BTreeSet<&str> {
+        self.runs.iter().map(|run| run.file.as_str()).chain(self.statistics.as_deref()).collect()
+    }
+}

@@ -1,0 +1,24 @@
+//! The state of nightly runs: what is remembered of all documents so far, in sorted runs on any store.
+//!
+//! `table.rs` says what the tables hold, `manifest.rs` which files make up a version of the state, and
+//! `state_folder.rs` opens, locks and commits versions. `reader.rs` looks documents up, `writer.rs` writes the
+//! rows of a night, `tiers.rs` merges runs, and `check.rs` compares everything with its checksums. This room
+//! uses `cluster::runs`, `corpus` and `output`; the search of `dedup` and the job `nightly` use it.
+
+mod check;
+mod manifest;
+mod night_state;
+mod reader;
+mod state_folder;
+mod table;
+mod tiers;
+mod writer;
+
+pub(crate) use self::check::check_state;
+pub(crate) use self::manifest::{NightEntry, Pinned, RunEntry, StateManifest};
+pub(crate) use self::night_state::NightState;
+pub(crate) use self::reader::{EarlierDocs, encode_cluster, found};
+pub(crate) use self::state_folder::{PreparedNight, StateFolder, StateStamp};
+pub(crate) use self::table::{NO_LABEL, StateTable, doc_of, number_of, splits_below};
+pub(crate) use self::tiers::{compact, merge_tiers};
+pub(crate) use self::writer::{Numbering, RunsOfNight, TableWriter};

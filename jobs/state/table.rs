@@ -1,0 +1,117 @@
+//! The tables of a state.
+
+use cluster::runs::RunShape;
+use operators::DocId;
+use serde::{Deserialize, Serialize};
+
+/// Number of bits of a document's number that count the documents of a split of the state.
+const SPLIT_BITS: u32 = 16;
+
+/// Returns the number by which a state knows a document of an earlier night.
+///
+/// The documents of all nights are numbered one after the other. In a run, document `n` of the state stands in
+/// split `n >> 16`, and the splits of the night's input follow, so the order of documents is that of nights.
+pub(crate) fn number_of(doc: DocId) -> u64 {
+    u64::from(doc.split()) << SPLIT_BITS | doc.record()
+}
+
+/// Returns the document of an earlier night with this number.
+pub(crate) fn doc_of(number: u64) -> DocId {
+    DocId::new((number >> SPLIT_BITS) as u32, number & ((1 << SPLIT_BITS) - 1))
+}
+
+/// Returns the number of splits of a state that has documents up to number `end`.
+pub(crate) fn splits_below(end: u64) -> u32 {
+    end.div_ceil(1 << SPLIT_BITS) as u32
+}
+
+/// A table of a state. Rows are sorted by their keys; of rows with one key, the newest counts.
+///
+/// A *text* is named by the number of the first document that had it. All that a search needs is kept once for
+/// each text, whatever the number of its documents.
+///
+/// | table | key | value | bytes |
+/// |---|---|---|---|
+/// | identities | identity of a text (2) | text | |
+/// | keys | pass, kept key (2), text | | |
+/// | sketches | text | sketches of its short and of its long set (2) | |
+/// | texts | text | | the cleaned text |
+/// | documents | document | length in characters | id |
+/// | ids | hash of the id, document | | |
+/// | labels | document or text in a cluster | label of the cluster, or `NO_LABEL` | |
+/// | clusters | label | | the matches, or nothing |
+/// | withdrawn | document | 1 if no document of the text is left | |
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum StateTable {
+    Identities,
+    Keys,
+    Sketches,
+    Texts,
+    Documents,
+    Ids,
+    Labels,
+    Clusters,
+    Withdrawn,
+}
+
+/// Label of a document that is in no cluster any more.
+pub(crate) const NO_LABEL: u64 = u64::MAX;
+
+impl StateTable {
+    /// All tables.
+    pub const ALL: [StateTable; 9] = [
+        StateTable::Identities,
+        StateTable::Keys,
+        StateTable::Sketches,
+        StateTable::Texts,
+        StateTable::Documents,
+        StateTable::Ids,
+        StateTable::Labels,
+        StateTable::Clusters,
+        StateTable::Withdrawn,
+    ];
+
+    /// Returns the name of the table, as files have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            StateTable::Identities => "identities",
+            StateTable::Keys => "keys",
+            StateTable::Sketches => "sketches",
+            StateTable::Texts => "texts",
+            StateTable::Documents => "documents",
+            StateTable::Ids => "ids",
+            StateTable::Labels => "labels",
+            StateTable::Clusters => "clusters",
+            StateTable::Withdrawn => "withdrawn",
+        }
+    }
+
+    /// Returns the shape of its rows.
+    pub fn shape(self) -> RunShape {
+        let (key_words, value_words, bytes) = match self {
+            StateTable::Identities => (2, 1, false),
+            StateTable::Keys => (4, 0, false),
+            StateTable::Sketches => (1, 2, false),
+            StateTable::Texts => (1, 0, true),
+            StateTable::Documents => (1, 1, true),
+            StateTable::Ids => (2, 0, false),
+            StateTable::Labels | StateTable::Withdrawn => (1, 1, false),
+            StateTable::Clusters => (1, 0, true),
+        };
+        RunShape { key_words, value_words, bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_keep_their_order_and_their_numbers() {
+        let numbers = [0, 1, 65_535, 65_536, 70_000_000];
+        assert_eq!(numbers.map(|number| number_of(doc_of(number))), numbers);
+        assert!(numbers.map(doc_of).is_sorted());
+        assert_eq!([0, 1, 65_536, 65_537].map(splits_below), [0, 1, 1, 2]);
+    }
+}

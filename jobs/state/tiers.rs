@@ -1,0 +1,111 @@
+//! Merges the runs of a table, so that a lookup asks few files.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use cluster::runs::{MergedRuns, RunReader, RunRow};
+use operators::DocId;
+
+use super::manifest::{RunEntry, StateManifest};
+use super::reader::EarlierDocs;
+use super::state_folder::StateFolder;
+use super::table::{NO_LABEL, StateTable, doc_of};
+use super::writer::RunsOfNight;
+
+/// Number of versions whose runs are merged at the least.
+const LEAST_MERGED: usize = 4;
+/// A version is merged with newer ones unless it has more than so many times their bytes.
+const FACTOR: u64 = 4;
+/// Number of bytes below which runs count as equally large.
+const SMALL_BYTES: u64 = 1 << 20;
+
+/// Merges the newest runs of each table where four or more versions are about equally large, and replaces them
+/// in the manifest.
+///
+/// ```text
+/// megabytes by version, the oldest first    then
+/// 400  90  20  6  5  5                      400  90  20  6  5  5     three of one size
+/// 400  90  20  6  5  5  4                   400  90  40              20 is not more than 4 x (6 + 5 + 5 + 4)
+/// ```
+///
+/// Cost: a row is rewritten once for each fourfold growth of its table.
+pub(crate) fn merge_tiers(state: &StateFolder, manifest: &mut StateManifest) -> Result<()> {
+    for table in StateTable::ALL {
+        let mut versions: Vec<(u64, u64)> = Vec::new();
+        for run in manifest.runs_of(table) {
+            match versions.last_mut() {
+                Some((version, bytes)) if *version == run.version => *bytes += run.summary.bytes,
+                _ => versions.push((run.version, run.summary.bytes)),
+            }
+        }
+        let (mut count, mut bytes) = (0, 0);
+        for &(_, next) in versions.iter().rev() {
+            if count > 0 && next > FACTOR * bytes.max(SMALL_BYTES) {
+                break;
+            }
+            (count, bytes) = (count + 1, bytes + next);
+        }
+        if count >= LEAST_MERGED {
+            let first = versions[versions.len() - count].0;
+            merge(state, manifest, table, first, |_| true)?;
+        }
+    }
+    Ok(())
+}
+
+/// Merges all runs of each table into one, and leaves out what belongs to withdrawn documents: afterwards the
+/// version holds nothing of them.
+///
+/// The number of a withdrawn document may go on naming a text that another document has. The withdrawn text
+/// itself and the id are gone.
+pub(crate) fn compact(state: &StateFolder, manifest: &mut StateManifest) -> Result<()> {
+    let earlier = EarlierDocs::open(state, manifest)?;
+    let gone: BTreeSet<DocId> = earlier.withdrawn().iter().copied().collect();
+    let is_gone = |number: u64| gone.contains(&doc_of(number));
+    let is_dead = |number: u64| earlier.is_dead(doc_of(number));
+    for table in StateTable::ALL {
+        merge(state, manifest, table, 0, |row| match table {
+            StateTable::Identities => !is_dead(row.words[2]),
+            StateTable::Keys => !is_dead(row.words[3]),
+            StateTable::Sketches | StateTable::Texts => !is_dead(row.words[0]),
+            StateTable::Documents => !is_gone(row.words[0]),
+            StateTable::Ids => !is_gone(row.words[1]),
+            StateTable::Labels => row.words[1] != NO_LABEL,
+            StateTable::Clusters => !row.bytes.is_empty(),
+            StateTable::Withdrawn => true,
+        })?;
+    }
+    Ok(())
+}
+
+/// Merges the runs of a table of versions from `first` on, and replaces them in the manifest by one of the
+/// version of the manifest. Rows for which `keep` is false are left out, which is right only if no run of an
+/// earlier version is left.
+fn merge(
+    state: &StateFolder,
+    manifest: &mut StateManifest,
+    table: StateTable,
+    first: u64,
+    keep: impl Fn(&RunRow) -> bool,
+) -> Result<()> {
+    let merged: Vec<RunEntry> = manifest.runs_of(table).filter(|run| run.version >= first).cloned().collect();
+    let mut readers = Vec::new();
+    for run in merged.iter().rev() {
+        readers.push(RunReader::open(state.store.open(&state.at(&run.file))?, &run.summary)?);
+    }
+    let mut rows = MergedRuns::new(&readers);
+    let mut runs = RunsOfNight::new(state, manifest.version, "merged".to_owned());
+    let mut writer = runs.table(table)?;
+    while let Some(row) = rows.next_row()? {
+        if keep(&row) {
+            writer.push(row.words, row.bytes)?;
+        }
+    }
+    runs.finish(writer)?;
+    // The merged run takes the place of the oldest one of them.
+    let at = manifest.runs.iter().position(|run| run.table == table && run.version >= first);
+    manifest.runs.retain(|run| run.table != table || run.version < first);
+    let at = at.unwrap_or(manifest.runs.len()).min(manifest.runs.len());
+    manifest.runs.splice(at..at, runs.entries());
+    Ok(())
+}
