@@ -72,7 +72,7 @@ impl Walk<'_> {
                 return damage("a block does not begin with the key that its index has");
             }
             if level == 1 {
-                self.rows(&child).or_else(|reason| Err(self.source.damage(place.offset, &reason)))?;
+                self.rows(&child).map_err(|reason| self.source.damage(place.offset, &reason))?;
             }
             self.end += place.bytes;
         }

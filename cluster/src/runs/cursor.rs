@@ -81,10 +81,9 @@ impl RunCursor {
         if self.ended {
             return Ok(());
         }
-        if self.loaded == height && self.row < self.leaf().rows() {
-            if self.leaf().compare(self.row, key) != Ordering::Less {
-                return Ok(());
-            }
+        let has_row = self.loaded == height && self.row < self.leaf().rows();
+        if has_row && self.leaf().compare(self.row, key) != Ordering::Less {
+            return Ok(());
         }
         // Goes up to the lowest loaded block that reaches beyond the key.
         let mut depth = self.loaded;

@@ -76,7 +76,8 @@ impl RunSource {
         if block.rows() == 0 {
             return Err(self.damage(place.offset, "a block has no rows"));
         }
-        if !block.tail().is_empty() && !(level == 0 && shape.bytes) {
+        let may_have_tail = level == 0 && shape.bytes;
+        if !may_have_tail && !block.tail().is_empty() {
             return Err(self.damage(place.offset, "a block is too long"));
         }
         Ok(())
