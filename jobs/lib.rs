@@ -1,7 +1,7 @@
 //! The jobs of the command line: `dedup`, and in `commands` all others.
 //!
 //! The rooms use each other in one direction, from low to high: `cli`, `launch`, `progress`, `corpus`, `output`,
-//! `dedup`, `commands`. This package joins `operators`, `cluster` and `datasets`; no algorithm lives here. This
+//! `state`, `dedup`, `nightly`, `commands`. This package joins `operators`, `cluster` and `datasets`; no algorithm lives here. This
 //! file has the options that all jobs share.
 
 mod cli;
@@ -9,6 +9,7 @@ pub mod commands;
 mod corpus;
 pub mod dedup;
 pub mod launch;
+pub mod nightly;
 mod output;
 mod progress;
 mod state;
@@ -65,7 +66,7 @@ impl Common {
             ProcessTask::Alone(_) => 1,
         };
         if processes > 1 && !several {
-            bail!(WrongUse("only dedup runs in several processes".to_owned()));
+            bail!(WrongUse("only dedup and nightly run in several processes".to_owned()));
         }
         match start {
             ProcessTask::Launch(launch) => return Ok(Some(launch)),

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use jobs::commands::repack::{pack, unpack};
 use jobs::commands::{check, compare, demo, eval, explain, label, rethreshold, show, tune, why};
-use jobs::{BOUND, Common, become_bound, dedup, exit_code, say};
+use jobs::{BOUND, Common, become_bound, dedup, exit_code, nightly, say};
 
 /// Finds near-duplicate documents in a corpus of any size and leaves a clean corpus behind
 #[derive(Parser)]
@@ -28,6 +28,7 @@ enum Job {
     Eval(eval::Args),
     Explain(explain::Args),
     Label(label::Args),
+    Nightly(Box<nightly::Args>),
     Pack(pack::Args),
     Rethreshold(rethreshold::Args),
     Show(show::Args),
@@ -81,7 +82,12 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
     };
-    let launch = match command.common.start(matches!(command.job, Job::Dedup(_))) {
+    let several = match &command.job {
+        Job::Dedup(_) => true,
+        Job::Nightly(args) => args.several(),
+        _ => false,
+    };
+    let launch = match command.common.start(several) {
         Ok(launch) => launch,
         Err(error) => return fail(&error),
     };
@@ -98,6 +104,7 @@ fn main() -> ExitCode {
         Job::Eval(args) => eval::run(args),
         Job::Label(args) => label::run(&command.common, &args),
         Job::Explain(args) => explain::run(&command.common, args),
+        Job::Nightly(args) => nightly::run(&command.common, *args),
         Job::Pack(args) => pack::run(&command.common, args),
         Job::Rethreshold(args) => rethreshold::run(&command.common, args),
         Job::Show(args) => show::run(&command.common, args),

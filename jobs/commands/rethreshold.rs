@@ -111,6 +111,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         summary_json: args.summary_json.as_deref(),
         key: None,
         limits: String::new(),
+        night: None,
     };
     run.run(|folder| write(&run, folder, &finished, args.threshold))
 }

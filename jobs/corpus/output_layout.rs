@@ -7,8 +7,9 @@ pub(crate) const SUCCESS: &str = "_SUCCESS";
 /// Prefix of the names of locks and beats, before their numbers.
 pub(crate) const LOCK: &str = "lock-";
 /// Folders of an output, in the order in which they become visible.
-pub(crate) const FOLDERS: [&str; 9] =
-    ["rejects", "labels", "statistics", "clusters", "pairs", "removed", "kept", "packed", "unpacked"];
+pub(crate) const FOLDERS: [&str; 10] = [
+    "rejects", "labels", "statistics", "corrections", "clusters", "pairs", "removed", "kept", "packed", "unpacked",
+];
 
 /// Whether a run of this program has begun an output in that folder and not finished it: `_temporary` holds a
 /// lock, a beat or the folder of a run.

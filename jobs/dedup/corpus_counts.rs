@@ -1,6 +1,7 @@
 //! Statistics of the corpus that a method needs: counted by the workers, kept with the output, and read back
 //! from there.
 
+use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
@@ -142,7 +143,19 @@ pub(crate) fn write(
     lexicon: &Lexicon,
     statistics: &Statistics,
 ) -> Result<()> {
-    let Some(counted) = counted(method, lexicon) else { return Ok(()) };
+    let Some((bytes, rows)) = encode(method, lexicon, statistics)? else { return Ok(()) };
+    let mut file = folder.file(FILE)?;
+    file.write_all(&bytes)?;
+    Ok(file.finish(rows)?)
+}
+
+/// Returns the file of statistics and the number of its rows, or `None` if the method needs none.
+pub(crate) fn encode(
+    method: &Spec,
+    lexicon: &Lexicon,
+    statistics: &Statistics,
+) -> Result<Option<(Vec<u8>, u64)>> {
+    let Some(counted) = counted(method, lexicon) else { return Ok(None) };
     let counts: ArrayRef = Arc::new(UInt32Array::from_iter_values(statistics.counts.iter().copied()));
     let batch = RecordBatch::try_from_iter_with_nullable([(COUNTS, counts, false)])?;
     let metadata = [(DOCUMENTS, statistics.documents.to_string()), (COUNTED, counted)];
@@ -152,7 +165,7 @@ pub(crate) fn write(
             metadata.map(|(key, value)| KeyValue::new(key.to_owned(), value)).to_vec(),
         ))
         .build();
-    let mut writer = ArrowWriter::try_new(folder.file(FILE)?, batch.schema(), Some(properties))?;
+    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties))?;
     writer.write(&batch)?;
-    Ok(writer.into_inner()?.finish(batch.num_rows() as u64)?)
+    Ok(Some((writer.into_inner()?, batch.num_rows() as u64)))
 }

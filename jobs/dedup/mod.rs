@@ -126,6 +126,7 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
         summary_json: summary_json.as_deref(),
         key,
         limits: format!("{guards:?} max-rejects {max_rejects:?}"),
+        night: None,
     };
     run.run(|folder| search_and_write(&run, folder, &lexicon, earlier, spill))
 }

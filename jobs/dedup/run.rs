@@ -28,6 +28,7 @@ use crate::output::summary::{Counters, Summary};
 use crate::output::tables::write_no_clusters;
 use crate::output::{FileList, JobManifest, Key, OutputFolder, Written};
 use crate::progress::usage::ResourceUsage;
+use crate::state::NightCommit;
 use crate::progress::{Progress, Stage, StageRow, StageTable, StageTotals, merge, seconds, watch};
 
 /// A run that writes an output of `dedup`, as one process of the job sees it.
@@ -65,6 +66,8 @@ pub(crate) struct DedupRun<'a> {
     pub key: Option<Key>,
     /// Text of the guards and limits that can stop the run once its verdicts are known.
     pub limits: String,
+    /// Version of a state that is committed together with the output.
+    pub night: Option<&'a NightCommit>,
 }
 
 /// Work done before the commit, by one process or by all together.
@@ -199,7 +202,7 @@ impl DedupRun<'_> {
         let mut summary = None;
         if let Some((found, tally)) = joined {
             found.rejects.write(folder, 0, &outputs, &self.plan, &self.reading)?;
-            if tally.pairs == 0 {
+            if tally.has_no_clusters() {
                 write_no_clusters(folder)?;
             }
             summary = Some(tally.summary(&self.plan, self.configuration.clone(), &found, searched));
@@ -291,7 +294,11 @@ impl DedupRun<'_> {
         at.enter(Stage::Commit);
         // The other processes have finished their work, so they may end from here on.
         self.group.settle();
+        if let Some(night) = self.night {
+            summary.state = Some(night.prepare(&summary.counters)?);
+        }
         let success = folder.commit(&summary, files, &self.limits)?;
+        self.night.map_or(Ok(()), NightCommit::commit)?;
         self.write_summary(&success);
         Ok(summary)
     }

@@ -118,6 +118,11 @@ impl Tally {
         }
     }
 
+    /// Whether no cluster was counted.
+    pub fn has_no_clusters(&self) -> bool {
+        self.cluster_sizes.is_empty()
+    }
+
     /// Returns the number of documents to be removed.
     pub fn to_remove(&self) -> u64 {
         self.removed_identical + self.removed_similar + self.removed_chain
@@ -166,6 +171,7 @@ impl Tally {
             stages: Vec::new(),
             input: plan.files.iter().map(InputEntry::of).collect(),
             places: PLACES,
+            state: None,
         }
     }
 }

@@ -36,6 +36,9 @@ pub(crate) struct Summary {
     pub input: Vec<InputEntry>,
     /// The rule by which records have their places: [`PLACES`](crate::corpus::plan::PLACES).
     pub places: u32,
+    /// Version of the state that a night has made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<Value>,
 }
 
 /// File of the input.

@@ -169,6 +169,50 @@ pub(crate) fn write_no_clusters(folder: &OutputFolder) -> Result<()> {
     clusters.finish()
 }
 
+/// The table `corrections/` as one worker writes it: earlier decisions that have changed.
+pub(crate) struct CorrectionTable<'a>(OutputTable<'a>);
+
+/// Row of `corrections/`.
+pub(crate) struct CorrectionRow<'a> {
+    pub id: &'a str,
+    /// Night in which the document came.
+    pub night: &'a str,
+    /// Document that stays in its place, and the relation to it; `None` if the document is restored.
+    pub removed: Option<(&'a str, Reason)>,
+}
+
+impl<'a> CorrectionTable<'a> {
+    pub fn new(folder: &'a OutputFolder) -> Self {
+        CorrectionTable(OutputTable::new(folder, "corrections"))
+    }
+
+    /// Writes some corrections. `split`: that of the first document of their clusters.
+    pub fn write<'r>(&mut self, split: u32, rows: impl Iterator<Item = CorrectionRow<'r>>) -> Result<()> {
+        let mut rows = rows.peekable();
+        if rows.peek().is_none() {
+            return Ok(());
+        }
+        let mut held = self.0.rows(split, |rows: &[CorrectionRow]| {
+            let removed = || rows.iter().map(|row| row.removed);
+            let change = removed().map(|removed| Some(if removed.is_some() { "removed" } else { "restored" }));
+            vec![
+                ("id", strings(rows.iter().map(|row| Some(row.id))), false),
+                ("night", strings(rows.iter().map(|row| Some(row.night))), false),
+                ("change", strings(change), false),
+                ("reason", strings(removed().map(|removed| Some(reason(removed?.1)))), true),
+                ("duplicate_of", strings(removed().map(|removed| Some(removed?.0))), true),
+            ]
+        });
+        rows.try_for_each(|row| held.push(row))?;
+        held.finish()
+    }
+
+    /// Ends the table. Returns the number of rows.
+    pub fn finish(self) -> Result<u64> {
+        self.0.finish()
+    }
+}
+
 /// Writes `labels/`; returns the number of rows.
 pub(crate) fn write_labels<'a>(
     folder: &OutputFolder,

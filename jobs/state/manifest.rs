@@ -26,7 +26,7 @@ pub(crate) struct Pinned {
 }
 
 /// A night: some documents that were added or withdrawn together.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct NightEntry {
     /// Name of the night, which no other night of the state has.
     pub name: String,

@@ -7,6 +7,7 @@
 
 mod check;
 mod manifest;
+mod night_commit;
 mod night_state;
 mod reader;
 mod state_folder;
@@ -16,9 +17,10 @@ mod writer;
 
 pub(crate) use self::check::check_state;
 pub(crate) use self::manifest::{NightEntry, Pinned, RunEntry, StateManifest};
+pub(crate) use self::night_commit::NightCommit;
 pub(crate) use self::night_state::NightState;
 pub(crate) use self::reader::{EarlierDocs, encode_cluster, found};
-pub(crate) use self::state_folder::{PreparedNight, StateFolder, StateStamp};
-pub(crate) use self::table::{NO_LABEL, StateTable, doc_of, number_of, splits_below};
-pub(crate) use self::tiers::{compact, merge_tiers};
+pub(crate) use self::state_folder::StateFolder;
+pub(crate) use self::table::{NO_LABEL, StateTable, doc_of, number_of};
+pub(crate) use self::tiers::compact;
 pub(crate) use self::writer::{Numbering, RunsOfNight, TableWriter};

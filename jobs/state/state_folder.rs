@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use std::{process, thread};
 
 use anyhow::{Context, Result, bail};
-use cluster::{Group, Showing, Store, Stores, one_line};
+use cluster::{Blob, Group, Showing, Store, Stores, one_line};
 use serde::{Deserialize, Serialize};
 
 use super::manifest::{FORMAT, StateManifest};
@@ -241,6 +241,21 @@ impl StateFolder {
             say(one_line(&format!("warning: old files of the state \"{}\" stay: {error:#}", self.uri)));
         }
         Ok(())
+    }
+
+    /// Writes a file below the folder of the state.
+    pub fn write_file(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        Ok(put(self.store.as_ref(), &self.at(name), bytes)?)
+    }
+
+    /// Opens a file below the folder of the state.
+    pub fn open_file(&self, name: &str) -> Result<Arc<dyn Blob>> {
+        Ok(self.store.open(&self.at(name))?)
+    }
+
+    /// Returns the prefix of the paths of its store.
+    pub fn prefix(&self) -> &str {
+        self.store.prefix()
     }
 
     /// Appends a line about a night to `history.jsonl`, which is for people and tools only.

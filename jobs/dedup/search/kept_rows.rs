@@ -3,7 +3,7 @@
 use anyhow::Result;
 use operators::flow::{RecordSink, SortingShuffle};
 use operators::hash::{self, Identity};
-use operators::method::map_records::{Texts, records};
+use operators::method::map_records::records;
 use operators::search::kept::KeptSearch;
 use operators::sets::small_sketch::SmallSketch;
 use operators::{DocId, ExternalSort, Record};

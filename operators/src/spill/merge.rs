@@ -67,7 +67,7 @@ impl<R: Record + Ord> Sorted<R> {
 }
 
 /// Reads a [`Sorted`] record by record.
-pub(crate) struct MergeCursor<R> {
+pub struct MergeCursor<R> {
     sorted: Sorted<R>,
     held: Vec<R>,
     /// Number of held records that were taken already.

@@ -13,6 +13,6 @@ pub(crate) mod value_file;
 pub use budget::{SpillBudget, Spilled};
 pub use external_sort::ExternalSort;
 pub use growing_file::GrowingFile;
-pub use merge::Sorted;
+pub use merge::{MergeCursor, Sorted};
 pub use spool::Spool;
 pub use value_file::ValueFile;

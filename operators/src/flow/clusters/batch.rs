@@ -106,6 +106,17 @@ impl ClusterBatch {
         })
     }
 
+    /// Returns the same documents with other matches, cluster by cluster.
+    pub fn with_matches(&self, clusters: Vec<Matches>) -> Self {
+        let mut batch = ClusterBatch { docs: self.docs.clone(), ids: self.ids.clone(), ..Self::default() };
+        for Matches { copies, pairs } in clusters {
+            batch.clusters.push((copies.len(), pairs.len()));
+            batch.matches.copies.extend(copies);
+            batch.matches.pairs.extend(pairs);
+        }
+        batch
+    }
+
     /// Returns all documents, in the order of the corpus.
     #[cfg(test)]
     pub(super) fn docs(&self) -> Vec<DocId> {

@@ -1,0 +1,366 @@
+//! One night: from the plan of the new documents to the commit of the output and of the state.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use cluster::{Group, Stores};
+use operators::hash::Secret;
+use operators::method::Spec;
+use operators::text::document_frequencies::Statistics;
+use operators::text::features::Lexicon;
+use operators::{DocId, SpillBudget};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::NightArgs;
+use super::decide::{NightDecided, NightDecider};
+use crate::Common;
+use crate::cli::configuration::Configuration;
+use crate::cli::exit::WrongUse;
+use crate::cli::terminal::say;
+use crate::cli::values::text_of_file;
+use crate::corpus::plan::Plan;
+use crate::corpus::same_input::check_same_input;
+use crate::dedup::corpus_counts;
+use crate::dedup::decide::Decided;
+use crate::dedup::options::DedupOptions;
+use crate::dedup::run::{DedupRun, Outcome};
+use crate::dedup::search::CorpusSearch;
+use crate::output::{Key, OutputFolder};
+use crate::progress::Progress;
+use crate::state::{
+    EarlierDocs, NightCommit, NightEntry, NightState, Numbering, RunEntry, StateFolder, StateManifest,
+    StateTable, number_of,
+};
+
+/// A night that is planned, as one process of the job sees it.
+///
+/// ```text
+/// plan     the new files and the withdrawn ids; the splits come behind those of the state
+/// claim    the lock of the state, then that of the output
+/// search   new documents with each other, and with the keys that the state holds
+/// decide   the clusters that are touched, and what the state keeps of them
+/// write    the records of the new documents
+/// commit   the version of the state is prepared, the output is committed, the version is committed
+/// ```
+pub(super) struct Night<'a> {
+    common: &'a Common,
+    group: &'a Arc<Group>,
+    start: Instant,
+    stores: Stores,
+    args: NightArgs,
+    name: String,
+    lexicon: Lexicon,
+    of_dedup: DedupOptions,
+    /// Ids of the documents that are withdrawn.
+    withdrawn: Vec<String>,
+    plan: Plan,
+    /// Hash of the input files and the withdrawn ids.
+    input: String,
+}
+
+impl<'a> Night<'a> {
+    /// Plans a night.
+    ///
+    /// # Errors
+    /// [`WrongUse`] when there is nothing to do, or the method keeps no keys.
+    pub fn new(common: &'a Common, group: &'a Arc<Group>, mut args: NightArgs) -> Result<Self> {
+        let (start, stores) = (Instant::now(), Stores::new());
+        args.options.input.limit_records(args.memory.of_records(group.workers()));
+        let mut of_dedup = args.options.of_dedup();
+        of_dedup.resolve()?;
+        args.options.verify = of_dedup.verify;
+        refuse_method(&args.options.method)?;
+        let lexicon = args.options.input.lexicon(args.options.method.cuts_words())?;
+        let withdrawn = args.retract.as_deref().map(ids_of_file).transpose()?.unwrap_or_default();
+        let plan = match args.inputs.is_empty() {
+            true if args.retract.is_none() => {
+                bail!(WrongUse("expected an INPUT, or --retract with the ids of documents to withdraw".to_owned()))
+            }
+            true => Plan::nothing(),
+            false => args.options.input.plan(&stores, &args.inputs)?,
+        };
+        let state = StateFolder::open(&stores, args.state()?)?;
+        if let Some(file) = plan.file_below(state.prefix(), &state.at("")) {
+            bail!(WrongUse(format!("the input \"{}\" lies in the state \"{}\"", file.path, state.uri)));
+        }
+        check_same_input(&plan, group)?;
+        let (name, input) = (args.name()?, hash_of_input(&plan, &withdrawn)?);
+        Ok(Night { common, group, start, stores, args, name, lexicon, of_dedup, withdrawn, plan, input })
+    }
+
+    /// Runs the night. Returns the exit code: 0, or 3 if records were rejected.
+    pub fn run(self) -> Result<u8> {
+        let (uri, wait, mut claimed) = (self.args.state()?, self.args.wait(), None);
+        let words = xxh3_128(format!("{}\0{}", self.lexicon.stop_words, self.lexicon.user_words).as_bytes());
+        let pinned = self.args.options.pinned(words as u64);
+        let claim = |_| -> Result<_> {
+            let folder = StateFolder::claim(&self.stores, uri, self.group, wait)?;
+            let manifest = folder.newest();
+            claimed = Some(folder);
+            let manifest = manifest?;
+            if let Some(manifest) = &manifest {
+                manifest.check_pinned(uri, &pinned)?;
+            }
+            // A state that does not exist takes the secret of the run that makes it.
+            Ok(manifest.unwrap_or_else(|| StateManifest::empty(pinned.clone(), [0; 2])))
+        };
+        let manifest = self.group.all_reduce((), claim);
+        let folder = Arc::new(match claimed {
+            Some(folder) => folder,
+            None => StateFolder::open(&self.stores, uri)?,
+        });
+        let result = manifest.and_then(|manifest| match self.is_done(&manifest)? {
+            true => Ok(0),
+            false => self.run_with(&folder, manifest),
+        });
+        match (result, folder.release()) {
+            (Ok(code), released) => released.map(|()| code),
+            // Only the first error is reported.
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    /// Whether the state has this night already, with the same input and output.
+    fn is_done(&self, manifest: &StateManifest) -> Result<bool> {
+        let Some(night) = manifest.nights.iter().find(|night| night.name == self.name) else { return Ok(false) };
+        if (&*night.output, &night.input) != (self.args.output()?, &self.input) {
+            bail!(WrongUse(format!(
+                "the state has a night \"{}\" already, with another input or output: give this one another name with \
+                 --night, or roll back",
+                self.name
+            )));
+        }
+        if self.group.index() == 0 && !self.common.progress.quiet {
+            say(format_args!("the state has the night \"{}\" already: nothing was done", self.name));
+        }
+        Ok(true)
+    }
+
+    fn run_with(self, folder: &Arc<StateFolder>, manifest: StateManifest) -> Result<u8> {
+        let mut docs = EarlierDocs::open(folder, &manifest)?;
+        docs.withdraw(self.docs_to_withdraw(&docs)?);
+        let Night { common, group, args, lexicon, of_dedup, mut plan, .. } = self;
+        plan.first_split = docs.first_split();
+        let (options, output) = (&args.options, args.output()?);
+        let plan = Arc::new(plan);
+        let reading = options.input.reading()?;
+        let local = options.input.local_folder();
+        let spill = args.memory.spill_budget(group, &options.method, &lexicon, plan.text_bytes, &local)?;
+        let statistics = match (&manifest.statistics, options.statistics.as_deref()) {
+            (Some(file), _) => Some(format!("{}/{file}", folder.uri.trim_end_matches('/'))),
+            (None, given) => given.map(str::to_owned),
+        };
+        let read = |uri: String| corpus_counts::read(&self.stores, &uri, &options.method, &lexicon);
+        let statistics = statistics.map(read).transpose()?;
+        let configuration =
+            serde_json::to_value(Configuration::here(options.clone(), group.all_workers(), &args.inputs)?)?;
+        let key = match group.index() {
+            0 => Some(Key::new(&(&self.input, manifest.version, &manifest.pinned, &self.name), &plan)?),
+            _ => None,
+        };
+        let commit = NightCommit::new(Arc::clone(folder), output);
+        let run = DedupRun {
+            common,
+            stores: &self.stores,
+            job: "nightly",
+            group: Arc::clone(group),
+            start: self.start,
+            plan,
+            reading,
+            progress: Arc::new(Progress::default()),
+            options: &of_dedup,
+            guards: &args.guards,
+            max_rejects: args.max_rejects,
+            configuration,
+            output,
+            overwrite: args.overwrite,
+            summary_json: args.summary_json.as_deref(),
+            key,
+            limits: format!("{:?} max-rejects {:?}", args.guards, args.max_rejects),
+            night: Some(&commit),
+        };
+        let version = manifest.version + 1;
+        let (numbering, docs) = (Numbering::new(docs.first_split(), []), Arc::new(docs));
+        let state = NightState { folder: Arc::clone(folder), docs, version, numbering };
+        let night = NightEntry {
+            name: self.name.clone(),
+            output: output.to_owned(),
+            input: self.input.clone(),
+            version,
+            withdrawn: state.docs.going().len() as u64,
+            ..NightEntry::default()
+        };
+        let work = NightWork { run: &run, args: &args, lexicon: &lexicon, state, manifest, night, commit: &commit };
+        run.run(|folder| work.search_and_write(folder, statistics, spill))
+    }
+
+    /// Returns the documents with the withdrawn ids, in order. Warns of ids that no document has.
+    fn docs_to_withdraw(&self, docs: &EarlierDocs) -> Result<Vec<DocId>> {
+        let mut going = Vec::new();
+        let mut unknown = Vec::new();
+        for id in &self.withdrawn {
+            let of_id = docs.docs_of_id(id)?;
+            if of_id.is_empty() {
+                unknown.push(id);
+            }
+            going.extend(of_id);
+        }
+        if let (Some(first), 0) = (unknown.first(), self.group.index()) {
+            self.common.warn(format_args!(
+                "{} of the ids to withdraw are of no document of the state, the first: \"{first}\"",
+                unknown.len()
+            ));
+        }
+        going.sort_unstable();
+        going.dedup();
+        Ok(going)
+    }
+}
+
+/// What a claimed night works with.
+struct NightWork<'a> {
+    run: &'a DedupRun<'a>,
+    args: &'a NightArgs,
+    lexicon: &'a Lexicon,
+    state: NightState,
+    /// Version of the state before the night.
+    manifest: StateManifest,
+    night: NightEntry,
+    commit: &'a NightCommit,
+}
+
+impl NightWork<'_> {
+    /// Finds the pairs of the night, decides, and writes the output and the files of the state.
+    fn search_and_write(
+        self,
+        folder: &Arc<OutputFolder>,
+        statistics: Option<Statistics>,
+        spill: SpillBudget,
+    ) -> Result<Outcome> {
+        let NightWork { run, args, lexicon, mut state, mut manifest, mut night, commit } = self;
+        let method = &args.options.method;
+        let statistics = match statistics {
+            Some(statistics) => statistics,
+            None => corpus_counts::count(method, lexicon, &run.plan, &run.reading, &run.group, &run.progress)?,
+        };
+        let outputs = folder.map_outputs().of_input(run.plan.text_bytes);
+        let of_run = outputs.secret(&run.group)?;
+        let secret = if manifest.version == 0 { of_run } else { Secret::of_words(manifest.secret) };
+        let search = CorpusSearch {
+            plan: Arc::clone(&run.plan),
+            reading: run.reading.clone(),
+            group: Arc::clone(&run.group),
+            progress: Arc::clone(&run.progress),
+            secret,
+            max_rejects: run.max_rejects,
+            outputs,
+            spill: spill.clone(),
+            night: Some(state.clone()),
+        };
+        let ready = method.method(lexicon, &statistics, run.options.threshold())?;
+        let mapped = search.map_all(&ready)?;
+        let records = run.group.all_reduce(mapped.records.clone(), |all| -> Result<_> {
+            Ok(all.into_iter().flatten().collect::<BTreeMap<u32, u64>>())
+        })?;
+        state.numbering = Numbering::new(state.docs.first_split(), records.into_values());
+        let search = CorpusSearch { night: Some(state.clone()), ..search };
+        let before = manifest.clone();
+        let decider = NightDecider::new(folder, state.clone(), before, &args.options, run.options, &spill);
+        let (mut found, decided) =
+            search.find(mapped, ready, move |worker, clusters| decider.decide(worker, clusters))?;
+
+        let mut runs = std::mem::take(&mut found.runs);
+        let (mut parts, mut dead_texts, mut corrections) = (Vec::new(), Vec::new(), 0);
+        for NightDecided { decided, runs: of_worker, dead_texts: dead, corrections: changed } in decided {
+            parts.push(decided);
+            runs.extend(of_worker);
+            dead_texts.extend(dead);
+            corrections += changed;
+        }
+        let mine = (runs, dead_texts, corrections);
+        run.group.all_reduce(mine, |all| -> Result<()> {
+            let (mut runs, mut dead_texts): (Vec<RunEntry>, Vec<DocId>) = Default::default();
+            for (more, dead, changed) in all {
+                runs.extend(more);
+                dead_texts.extend(dead);
+                night.corrections += changed;
+            }
+            runs.extend(withdrawn_rows(&state, dead_texts)?);
+            if manifest.version == 0 {
+                manifest.secret = secret.words();
+                manifest.statistics = write_statistics(&state, method, lexicon, &statistics)?;
+            }
+            (night.first, night.end) = (number_of(state.numbering.first_new()), state.numbering.end());
+            manifest.version = state.version;
+            manifest.made_by.clone_from(&night.name);
+            manifest.end = night.end;
+            manifest.nights.push(night);
+            commit.set(manifest, runs)
+        })?;
+        run.write(folder, found, Decided::join(parts))
+    }
+}
+
+/// Writes the rows of the withdrawn documents, and of the texts that no document has any more.
+fn withdrawn_rows(state: &NightState, mut dead_texts: Vec<DocId>) -> Result<Vec<RunEntry>> {
+    let mut labels = state.docs.cursor(StateTable::Labels);
+    let mut rows = BTreeMap::new();
+    for &doc in state.docs.going() {
+        // A document that is in no cluster is the only one of its text.
+        let alone = EarlierDocs::label(&mut labels, doc)?.is_none();
+        rows.insert(number_of(doc), u64::from(alone));
+    }
+    dead_texts.sort_unstable();
+    rows.extend(dead_texts.into_iter().map(|text| (number_of(text), 1)));
+    let mut runs = state.runs("00000");
+    let mut table = runs.table(StateTable::Withdrawn)?;
+    rows.into_iter().try_for_each(|(doc, dead)| table.push(&[doc, dead], b""))?;
+    runs.finish(table)?;
+    Ok(runs.entries())
+}
+
+/// Writes the statistics that the method needs into the state. Returns their file.
+fn write_statistics(
+    state: &NightState,
+    method: &Spec,
+    lexicon: &Lexicon,
+    statistics: &Statistics,
+) -> Result<Option<String>> {
+    let Some((bytes, _)) = corpus_counts::encode(method, lexicon, statistics)? else { return Ok(None) };
+    let file = format!("runs/{:08}/statistics.parquet", state.version);
+    state.folder.write_file(&file, &bytes)?;
+    Ok(Some(file))
+}
+
+/// Returns an error if the search of a method has no keys that a state can keep.
+fn refuse_method(method: &Spec) -> Result<()> {
+    if matches!(method.name(), "jaccard" | "zhou2017") || method.cost().feature > 0 {
+        bail!(WrongUse(format!(
+            "the method {method} has no keys that a state can keep: use auto, minhash, simhash, manku2007 or exact"
+        )));
+    }
+    Ok(())
+}
+
+/// Reads the ids of a file, one a line. Empty lines are left out.
+pub(super) fn ids_of_file(file: &str) -> Result<Vec<String>> {
+    let text = text_of_file(file)?;
+    let mut ids: Vec<String> =
+        text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(ids)
+}
+
+/// Returns the hash of the names, lengths and times of the input files, and of the withdrawn ids.
+fn hash_of_input(plan: &Plan, withdrawn: &[String]) -> Result<String> {
+    let mut text = String::new();
+    for file in &plan.files {
+        writeln!(text, "{}\0{}\0{:?}", file.full_path(), file.bytes, file.version.modified)?;
+    }
+    withdrawn.iter().try_for_each(|id| writeln!(text, "-{id}"))?;
+    Ok(format!("{:032x}", xxh3_128(text.as_bytes())))
+}

@@ -1,0 +1,55 @@
+//! The partitions of a root folder, such as `dt=2026-11-20`, and which of them a state does not have yet.
+
+use anyhow::{Result, bail};
+use cluster::Stores;
+
+use crate::cli::exit::WrongUse;
+use crate::corpus::output_layout::SUCCESS;
+use crate::state::StateFolder;
+
+/// Partitions that are complete: they have a `_SUCCESS`.
+pub(super) struct Partitions(Vec<Partition>);
+
+/// A folder of the root.
+pub(super) struct Partition {
+    /// Name of the folder, such as `dt=2026-11-20`, which is the name of its night.
+    pub name: String,
+    pub uri: String,
+}
+
+impl Partitions {
+    /// Lists the complete partitions of a folder in the order of their names. `key`: their name before the `=`.
+    ///
+    /// # Errors
+    /// [`WrongUse`] when the folder has no partition at all, complete or not.
+    pub fn new(stores: &Stores, root: &str, key: &str) -> Result<Self> {
+        let (store, path) = stores.locate(root)?;
+        let (mut partitions, mut seen) = (Vec::new(), false);
+        for child in store.children(path.trim_end_matches('/'))? {
+            let name = child.path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
+            if !child.directory || !name.strip_prefix(key).is_some_and(|rest| rest.starts_with('=')) {
+                continue;
+            }
+            seen = true;
+            if store.exists(&format!("{}/{SUCCESS}", child.path.trim_end_matches('/')))? {
+                let uri = format!("{}/{name}", root.trim_end_matches('/'));
+                partitions.push(Partition { name, uri });
+            }
+        }
+        if !seen {
+            bail!(WrongUse(format!("\"{root}\" has no folder {key}=...: name the partitions with --partition")));
+        }
+        partitions.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok(Partitions(partitions))
+    }
+
+    /// Returns those that the state does not have.
+    pub fn todo(self, state: &str) -> Result<Vec<Partition>> {
+        let manifest = StateFolder::open(&Stores::new(), state)?.newest()?;
+        let known = |name: &str| {
+            let mut nights = manifest.iter().flat_map(|manifest| &manifest.nights);
+            nights.any(|night| night.name == name)
+        };
+        Ok(self.0.into_iter().filter(|partition| !known(&partition.name)).collect())
+    }
+}

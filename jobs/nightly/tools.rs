@@ -1,0 +1,252 @@
+//! The tools for a state: `rollback`, `compact`, `stats`, `check` and `export`.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use cluster::runs::RunReader;
+use cluster::{Group, Stores};
+use operators::hash;
+use serde::Serialize;
+
+use super::export::export;
+use super::night::ids_of_file;
+use crate::Common;
+use crate::cli::exit::WrongUse;
+use crate::cli::terminal::say;
+use crate::cli::values::paths;
+use crate::state::{StateFolder, StateManifest, StateTable, check_state, compact};
+
+/// A tool for a state.
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Tool {
+    /// Go back to the state after an earlier night, as if the later ones had not been
+    ///
+    /// The outputs of the later nights stay where they are.
+    Rollback {
+        #[command(flatten)]
+        state: StateOption,
+        /// Name of the last night that stays
+        #[arg(long, value_name = "NIGHT")]
+        to: String,
+    },
+    /// Merge the files of the state, and erase what withdrawn documents have left
+    ///
+    /// If documents were withdrawn, earlier versions are removed, since they hold them: no rollback leads behind
+    /// a compaction then.
+    Compact {
+        #[command(flatten)]
+        state: StateOption,
+    },
+    /// Print the nights of a state, and the rows and bytes of its tables
+    Stats {
+        #[command(flatten)]
+        state: StateOption,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Read every byte of a state, and compare it with its checksums
+    Check {
+        #[command(flatten)]
+        state: StateOption,
+        /// Check that nothing is left of the documents whose ids are in this file, in any version
+        #[arg(long, value_name = "FILE", value_parser = paths())]
+        erased: Option<String>,
+    },
+    /// Write the documents of a state as Parquet: id, night, kept, duplicate_of, reason and more
+    Export {
+        #[command(flatten)]
+        state: StateOption,
+        /// File to be written
+        #[arg(value_name = "OUTPUT", value_parser = paths())]
+        output: String,
+    },
+}
+
+/// The state that a tool is for.
+#[derive(Debug, clap::Args)]
+pub(super) struct StateOption {
+    /// Folder of the state
+    #[arg(long, value_name = "FOLDER", value_parser = paths())]
+    state: String,
+    /// Seconds to wait while another run is writing the state
+    #[arg(long, value_name = "SECONDS", default_value = "0")]
+    wait: u64,
+}
+
+impl Tool {
+    /// Runs the tool. Returns the exit code: 0, or 1 if a check has found faults.
+    pub fn run(self, common: &Common) -> Result<u8> {
+        let said = |line: std::fmt::Arguments| if !common.progress.quiet { say(line) };
+        match self {
+            Tool::Rollback { state, to } => {
+                state.change(|folder, manifest| roll_back(folder, manifest, &to))?;
+                said(format_args!("the state \"{}\" is that after the night \"{to}\" again", state.state));
+                Ok(0)
+            }
+            Tool::Compact { state } => {
+                state.change(|folder, manifest| {
+                    manifest.made_by = "compact".to_owned();
+                    compact(folder, manifest)
+                })?;
+                said(format_args!("the state \"{}\" is compacted", state.state));
+                Ok(0)
+            }
+            Tool::Stats { state, json } => state.stats(json),
+            Tool::Check { state, erased } => state.check(erased.as_deref()),
+            Tool::Export { state, output } => {
+                let (folder, manifest) = state.open()?;
+                let rows = export(&folder, &manifest, &output)?;
+                said(format_args!("{rows} documents written to \"{output}\""));
+                Ok(0)
+            }
+        }
+    }
+}
+
+/// Makes a manifest equal to that of the version after an earlier night.
+fn roll_back(folder: &StateFolder, manifest: &mut StateManifest, to: &str) -> Result<()> {
+    let names = || manifest.nights.iter().map(|night| night.name.as_str()).collect::<Vec<_>>().join(", ");
+    let Some(night) = manifest.nights.iter().find(|night| night.name == to) else {
+        bail!(WrongUse(format!("the state has no night \"{to}\"; it has {}", names())));
+    };
+    let kept = folder.versions()?;
+    if !kept.contains(&night.version) {
+        bail!(WrongUse(format!("the version after the night \"{to}\" is no longer kept")));
+    }
+    let version = manifest.version;
+    *manifest = folder.version(night.version)?;
+    manifest.version = version;
+    manifest.made_by = format!("rollback to {to}");
+    Ok(())
+}
+
+/// What `stats` prints.
+#[derive(Serialize)]
+struct Stats<'a> {
+    version: u64,
+    made_by: &'a str,
+    method: &'a str,
+    policy: &'a str,
+    documents: u64,
+    nights: usize,
+    last_night: Option<&'a str>,
+    tables: Vec<TableStats>,
+}
+
+#[derive(Serialize)]
+struct TableStats {
+    table: StateTable,
+    runs: usize,
+    rows: u64,
+    bytes: u64,
+}
+
+impl StateOption {
+    fn open(&self) -> Result<(StateFolder, StateManifest)> {
+        let folder = StateFolder::open(&Stores::new(), &self.state)?;
+        let manifest = folder.newest()?;
+        let none = || WrongUse(format!("there is no state in \"{}\"", self.state));
+        Ok((folder, manifest.with_context(none)?))
+    }
+
+    /// Commits a version that `change` makes of the newest one.
+    fn change(&self, change: impl FnOnce(&StateFolder, &mut StateManifest) -> Result<()>) -> Result<()> {
+        self.open()?;
+        let group = Arc::new(Group::alone(1));
+        let folder = StateFolder::claim(&Stores::new(), &self.state, &group, Duration::from_secs(self.wait))?;
+        let changed = folder.newest().and_then(|manifest| {
+            let mut manifest = manifest.context("the state is gone")?;
+            manifest.version += 1;
+            change(&folder, &mut manifest)?;
+            folder.commit(&manifest)
+        });
+        changed.and(folder.release())
+    }
+
+    fn stats(&self, json: bool) -> Result<u8> {
+        let (_, manifest) = self.open()?;
+        let table = |table| {
+            let runs = || manifest.runs_of(table);
+            TableStats {
+                table,
+                runs: runs().count(),
+                rows: runs().map(|run| run.summary.rows).sum(),
+                bytes: runs().map(|run| run.summary.bytes).sum(),
+            }
+        };
+        let documents = manifest.nights.iter().map(|night| night.documents).sum();
+        let stats = Stats {
+            version: manifest.version,
+            made_by: &manifest.made_by,
+            method: &manifest.pinned.method,
+            policy: &manifest.pinned.policy,
+            documents,
+            nights: manifest.nights.len(),
+            last_night: manifest.nights.last().map(|night| &*night.name),
+            tables: StateTable::ALL.map(table).into_iter().collect(),
+        };
+        let mut out = std::io::stdout().lock();
+        if json {
+            serde_json::to_writer_pretty(&mut out, &stats)?;
+            writeln!(out)?;
+            return Ok(0);
+        }
+        writeln!(out, "version {} of the state, made by {}", stats.version, stats.made_by)?;
+        writeln!(out, "method {}, policy {}", stats.method, stats.policy)?;
+        writeln!(out, "{documents} documents of {} nights", stats.nights)?;
+        writeln!(out, "{:<12} {:>5} {:>12} {:>14} {:>9}", "table", "files", "rows", "bytes", "a document")?;
+        for TableStats { table, runs, rows, bytes } in &stats.tables {
+            let each = *bytes as f64 / documents.max(1) as f64;
+            writeln!(out, "{:<12} {runs:>5} {rows:>12} {bytes:>14} {each:>9.1}", table.name())?;
+        }
+        Ok(0)
+    }
+
+    /// Checks the newest version, and that nothing is left in any version of the ids in a file.
+    fn check(&self, erased: Option<&str>) -> Result<u8> {
+        let (folder, manifest) = self.open()?;
+        let mut faults = check_state(&folder, &manifest)?;
+        if let Some(file) = erased {
+            faults.extend(left_of(&folder, &ids_of_file(file)?)?);
+        }
+        let mut out = std::io::stdout().lock();
+        for fault in &faults {
+            writeln!(out, "{}", cluster::one_line(fault))?;
+        }
+        if faults.is_empty() {
+            let bytes: u64 = manifest.runs.iter().map(|run| run.summary.bytes).sum();
+            writeln!(out, "{}: {} files, {bytes} bytes, all as they were written", self.state, manifest.runs.len())?;
+        }
+        Ok(u8::from(!faults.is_empty()))
+    }
+}
+
+/// Returns a line for each id that a file of any version still has.
+fn left_of(folder: &StateFolder, ids: &[String]) -> Result<Vec<String>> {
+    let wanted: BTreeSet<&[u8]> = ids.iter().map(|id| id.as_bytes()).collect();
+    let hashes: BTreeSet<u64> = wanted.iter().map(|id| hash::bytes(id)).collect();
+    let (mut seen, mut left) = (BTreeSet::new(), Vec::new());
+    for version in folder.versions()? {
+        let manifest = folder.version(version)?;
+        for run in manifest.runs.iter().filter(|run| matches!(run.table, StateTable::Documents | StateTable::Ids)) {
+            if !seen.insert(run.file.clone()) {
+                continue;
+            }
+            let mut rows = RunReader::open(folder.open_file(&run.file)?, &run.summary)?.cursor();
+            while let Some(row) = rows.next_row()? {
+                let is_left = match run.table {
+                    StateTable::Documents => wanted.contains(row.bytes),
+                    _ => hashes.contains(&row.words[0]),
+                };
+                if is_left && left.len() < 20 {
+                    left.push(format!("\"{}\" of version {version} still has a withdrawn id", run.file));
+                }
+            }
+        }
+    }
+    Ok(left)
+}

@@ -1,0 +1,79 @@
+//! The commit of a night: of its version of the state, together with its output.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use parking_lot::Mutex;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::manifest::{NightEntry, RunEntry, StateManifest};
+use super::state_folder::{PreparedNight, StateFolder};
+use super::tiers::merge_tiers;
+use crate::cli::terminal::say;
+use crate::output::summary::Counters;
+
+/// A version of a state that becomes visible with the output of its night.
+pub(crate) struct NightCommit {
+    pub folder: Arc<StateFolder>,
+    /// Output folder as the user has named it.
+    pub output: String,
+    night: Mutex<Option<PreparedNight>>,
+}
+
+/// Line of `history.jsonl`.
+#[derive(Serialize)]
+struct HistoryLine<'a> {
+    finished: String,
+    #[serde(flatten)]
+    night: &'a NightEntry,
+}
+
+impl NightCommit {
+    /// Begins without a version.
+    pub fn new(folder: Arc<StateFolder>, output: &str) -> Self {
+        NightCommit { folder, output: output.to_owned(), night: Mutex::default() }
+    }
+
+    /// Takes the version that is to be committed, once all its files are written. Merges runs of about one size.
+    ///
+    /// `manifest`: the version with the night as its last entry. `runs`: the files of the night.
+    pub fn set(&self, mut manifest: StateManifest, runs: Vec<RunEntry>) -> Result<()> {
+        manifest.runs.extend(runs);
+        merge_tiers(&self.folder, &mut manifest)?;
+        *self.night.lock() = Some(PreparedNight::new(manifest, &self.output)?);
+        Ok(())
+    }
+
+    /// Writes down that the version is about to be committed with the output, and returns what `_SUCCESS` says of
+    /// it. `counters`: of the night.
+    pub fn prepare(&self, counters: &Counters) -> Result<Value> {
+        let mut night = self.night.lock();
+        let mut manifest = night.take().context("the night has written no state")?.manifest;
+        if let Some(entry) = manifest.nights.last_mut() {
+            let Counters { kept, removed, rejected, .. } = *counters;
+            (entry.kept, entry.removed, entry.rejected) = (kept, removed, rejected);
+            entry.documents = kept + removed;
+        }
+        let prepared = PreparedNight::new(manifest, &self.output)?;
+        self.folder.prepare(&prepared)?;
+        let stamp = serde_json::to_value(prepared.stamp(&self.folder))?;
+        *night = Some(prepared);
+        Ok(stamp)
+    }
+
+    /// Commits the version, after the output.
+    pub fn commit(&self) -> Result<()> {
+        let night = self.night.lock();
+        let manifest = &night.as_ref().context("the night has written no state")?.manifest;
+        self.folder.commit(manifest)?;
+        let finished = chrono::DateTime::<chrono::Utc>::from(std::time::SystemTime::now());
+        let finished = finished.format("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let Some(night) = manifest.nights.last() else { return Ok(()) };
+        // The night is committed, so a history that cannot be written is no error.
+        if let Err(error) = self.folder.note_in_history(&HistoryLine { finished, night }) {
+            say(format_args!("warning: the history of the state was not written: {error:#}"));
+        }
+        Ok(())
+    }
+}
