@@ -95,8 +95,10 @@ impl NightDecider {
             let is_new = |doc: DocId| doc >= change.first_new;
             let new = batch.with_matches(new_matches(&changed, is_new));
             let distance = |pair: &Pair| self.distances.then_some(pair.distance);
-            pairs.write(&new, self.measured, distance, |row| tally.sample(row))?;
-            members.write(batch, &changed.members, self.measured)?;
+            if !changed.members.is_empty() {
+                pairs.write(&new, self.measured, distance, |row| tally.sample(row))?;
+                members.write(batch, &changed.members, self.measured)?;
+            }
             // Decisions about earlier documents belong to earlier nights.
             let counted: Vec<Member> =
                 changed.members.iter().map(|&member| of_night(member, is_new(member.doc))).collect();
