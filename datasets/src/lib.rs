@@ -174,7 +174,8 @@ pub struct Removal {
     pub similarity: Option<f64>,
     /// Smallest id of the cluster.
     pub cluster: String,
-    /// One of `identical`, `similar` and `chain`.
+    /// One of `identical`, `similar` and `chain`; behind it `@` and the night of the kept document, if that is
+    /// another one.
     pub reason: Cow<'static, str>,
 }
 

@@ -8,7 +8,16 @@ pub(crate) const SUCCESS: &str = "_SUCCESS";
 pub(crate) const LOCK: &str = "lock-";
 /// Folders of an output, in the order in which they become visible.
 pub(crate) const FOLDERS: [&str; 10] = [
-    "rejects", "labels", "statistics", "corrections", "clusters", "pairs", "removed", "kept", "packed", "unpacked",
+    "rejects",
+    "labels",
+    "statistics",
+    "corrections",
+    "clusters",
+    "pairs",
+    "removed",
+    "kept",
+    "packed",
+    "unpacked",
 ];
 
 /// Whether a run of this program has begun an output in that folder and not finished it: `_temporary` holds a

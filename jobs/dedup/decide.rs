@@ -81,7 +81,7 @@ impl Decider {
             for member in &members {
                 if let Some(removed) = member.removed {
                     removal.clear();
-                    RemovedDocs::encode(batch, member, removed, self.measured, &mut removal)?;
+                    RemovedDocs::encode(batch, member, removed, self.measured, None, &mut removal)?;
                     send(member.doc, &removal);
                 }
             }

@@ -28,8 +28,8 @@ use crate::output::summary::{Counters, Summary};
 use crate::output::tables::write_no_clusters;
 use crate::output::{FileList, JobManifest, Key, OutputFolder, Written};
 use crate::progress::usage::ResourceUsage;
-use crate::state::NightCommit;
 use crate::progress::{Progress, Stage, StageRow, StageTable, StageTotals, merge, seconds, watch};
+use crate::state::NightCommit;
 
 /// A run that writes an output of `dedup`, as one process of the job sees it.
 ///

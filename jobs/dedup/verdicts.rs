@@ -43,15 +43,19 @@ struct StoredRemoval<'a> {
     tie: Reason,
     /// Whether the similarity of each pair is known.
     measured: bool,
+    /// Night of the document before, if that is an earlier one.
+    night: Option<&'a str>,
 }
 
 impl RemovedDocs {
     /// Encodes the removal of a member of a cluster. `measured`: whether the similarity of each pair is known.
+    /// `night`: that of the document which stays, if it is an earlier one.
     pub fn encode(
         batch: &ClusterBatch,
         member: &Member,
         Removed { duplicate_of, tie }: Removed,
         measured: bool,
+        night: Option<&str>,
         to: &mut Vec<u8>,
     ) -> Result<()> {
         let removal = StoredRemoval {
@@ -61,6 +65,7 @@ impl RemovedDocs {
             cluster: Some(batch.id(member.cluster)).filter(|_| member.cluster != duplicate_of),
             tie,
             measured,
+            night,
         };
         postcard::to_io(&removal, to)?;
         Ok(())
@@ -125,7 +130,10 @@ impl SplitRemovals<'_> {
                     duplicate_of: removal.duplicate_of.to_owned(),
                     similarity: similarity(removal.tie, removal.measured),
                     cluster: removal.cluster.unwrap_or(removal.duplicate_of).to_owned(),
-                    reason: reason(removal.tie).into(),
+                    reason: match removal.night {
+                        Some(night) => format!("{}@{night}", reason(removal.tie)).into(),
+                        None => reason(removal.tie).into(),
+                    },
                 }));
             }
         }
@@ -211,8 +219,15 @@ mod tests {
     /// Returns the verdicts of a split of which document 7 is removed in favour of `duplicate_of`.
     fn verdicts(duplicate_of: &str, tie: Reason, measured: bool) -> Verdicts {
         let cluster = Some("first").filter(|&first| first != duplicate_of);
-        let removal =
-            StoredRemoval { record: REMOVED.record(), id: "it", duplicate_of, cluster, tie, measured };
+        let removal = StoredRemoval {
+            record: REMOVED.record(),
+            id: "it",
+            duplicate_of,
+            cluster,
+            tie,
+            measured,
+            night: None,
+        };
         let encoded = EncodedRemovals::InMemory(postcard::to_stdvec(&removal).unwrap());
         let by_split = BTreeMap::from([(0, encoded)]);
         Verdicts { removals: RemovedDocs { by_split }, stands_for_all: None }

@@ -17,9 +17,7 @@ use crate::dedup::tally::Tally;
 use crate::dedup::verdicts::RemovedDocs;
 use crate::output::OutputFolder;
 use crate::output::tables::{ClusterTable, CorrectionRow, CorrectionTable, PairTable, PairsOf};
-use crate::state::{
-    NO_LABEL, NightState, RunEntry, StateManifest, StateTable, encode_cluster, number_of,
-};
+use crate::state::{NO_LABEL, NightState, RunEntry, StateManifest, StateTable, encode_cluster, number_of};
 
 /// Rules by which the clusters of a night are decided, the folder of the tables, and the state.
 pub(crate) struct NightDecider {
@@ -106,13 +104,14 @@ impl NightDecider {
             for member in &counted {
                 if let Some(removed) = member.removed {
                     removal.clear();
-                    RemovedDocs::encode(batch, member, removed, self.measured, &mut removal)?;
+                    let night = self.night_name(removed.duplicate_of);
+                    RemovedDocs::encode(batch, member, removed, self.measured, night, &mut removal)?;
                     send(member.doc, &removal);
                 }
             }
             let row = |&(doc, removed): &(DocId, Option<operators::Removed>)| CorrectionRow {
                 id: batch.id(doc),
-                night: self.manifest.night_of(number_of(doc)).map_or("", |night| &night.name),
+                night: self.night_name(doc).unwrap_or_default(),
                 removed: removed.map(|removed| (batch.id(removed.duplicate_of), removed.tie)),
             };
             corrections.write(batch.split(), changed.corrections.iter().map(row))?;
@@ -127,6 +126,12 @@ impl NightDecider {
         let removals = RemovedDocs::collect(removals, &self.spill)?;
         dead_texts.sort_unstable();
         Ok(NightDecided { decided: Decided { tally, removals }, runs, dead_texts, corrections })
+    }
+
+    /// Returns the name of the night of an earlier document.
+    fn night_name(&self, doc: DocId) -> Option<&str> {
+        let earlier = Some(doc).filter(|&doc| doc < self.night.numbering.first_new())?;
+        Some(&self.manifest.night_of(number_of(earlier))?.name)
     }
 
     fn rank(&self, batch: &ClusterBatch, doc: DocId) -> (u64, DocId) {

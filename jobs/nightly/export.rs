@@ -120,9 +120,9 @@ fn lengths(docs: &EarlierDocs, matches: &Matches) -> Result<Vec<(DocId, u64)>> {
     members.sort_unstable();
     members.dedup();
     let mut documents = docs.cursor(StateTable::Documents);
-    let chars = members.into_iter().map(|doc| {
-        Ok((doc, found(&mut documents, &[number_of(doc)])?.map_or(0, |row| row.words[1])))
-    });
+    let chars = members
+        .into_iter()
+        .map(|doc| Ok((doc, found(&mut documents, &[number_of(doc)])?.map_or(0, |row| row.words[1]))));
     chars.collect()
 }
 

@@ -11,14 +11,18 @@ mod options;
 mod partitions;
 mod tools;
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use cluster::Stores;
+use signal_hook::consts::SIGTERM;
 
 use self::night::Night;
 use self::options::NightlyOptions;
-use self::partitions::Partitions;
+use self::partitions::{Partition, Partitions};
 use self::tools::Tool;
 use crate::Common;
 use crate::cli::exit::WrongUse;
@@ -26,6 +30,9 @@ use crate::cli::terminal::say;
 use crate::cli::values::paths;
 use crate::dedup::guards::Guards;
 use crate::dedup::memory::MemoryOptions;
+
+/// Time between two looks for a signal.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// Clean what is new against everything that earlier nights have brought
 ///
@@ -48,6 +55,9 @@ pub struct Args {
 /// Options of a night.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct NightArgs {
+    /// Whether the night may have neither input nor withdrawals, because its partition is empty.
+    #[arg(skip)]
+    empty: bool,
     /// Files, folders, globs or comma lists of them; with --since, the folder that holds the partitions
     #[arg(value_name = "INPUT", value_parser = paths())]
     inputs: Vec<String>,
@@ -67,6 +77,13 @@ pub(crate) struct NightArgs {
     /// Name of the partitions' folders before the =, for --since
     #[arg(long, value_name = "NAME", default_value = "dt", requires = "since")]
     partition: String,
+    /// Stay, and take further partitions as they are completed; SIGTERM ends it after the night in hand
+    #[arg(long, requires = "since")]
+    follow: bool,
+    /// Seconds between two looks for further partitions, for --follow
+    #[arg(long, value_name = "SECONDS", default_value = "60", requires = "follow",
+        value_parser = clap::value_parser!(u64).range(1..))]
+    poll: u64,
     /// Withdraw the documents whose ids are in this file, one a line, and give back what they had suppressed
     #[arg(long, value_name = "FILE", value_parser = paths())]
     retract: Option<String>,
@@ -118,7 +135,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
 }
 
 fn run_night(common: &Common, args: NightArgs) -> Result<u8> {
-    let group = std::sync::Arc::new(common.join(&args)?);
+    let group = Arc::new(common.join(&args)?);
     let result = Night::new(common, &group, args).and_then(Night::run).and_then(|code| {
         for gone in group.leave()? {
             common.warn(format_args!("{gone}; the night was complete by then"));
@@ -134,31 +151,44 @@ fn run_night(common: &Common, args: NightArgs) -> Result<u8> {
 /// Runs a night for each partition that the state does not have. One that fails ends the job.
 fn run_partitions(common: &Common, args: NightArgs) -> Result<u8> {
     if args.night.is_some() || args.retract.is_some() {
-        bail!(WrongUse("--since names the nights itself and withdraws nothing: leave --night and --retract out".to_owned()));
+        bail!(WrongUse(
+            "--since names the nights itself and withdraws nothing: leave --night and --retract out"
+                .to_owned()
+        ));
     }
     let [root] = &args.inputs[..] else {
         bail!(WrongUse("--since expects one INPUT, the folder that holds the partitions".to_owned()));
     };
-    let partitions = Partitions::new(&Stores::new(), root, &args.partition)?;
-    let (state, output) = (args.state()?.to_owned(), args.output()?.to_owned());
-    let todo = partitions.todo(&state)?;
-    if todo.is_empty() && !common.progress.quiet {
-        say(format_args!("nothing is new: the state \"{state}\" has every partition of \"{root}\""));
+    let stop = Arc::new(AtomicBool::new(false));
+    if args.follow {
+        // A second signal ends the program at once.
+        signal_hook::flag::register_conditional_shutdown(SIGTERM, 128 + SIGTERM, Arc::clone(&stop))?;
+        signal_hook::flag::register(SIGTERM, Arc::clone(&stop))?;
     }
-    let mut code = 0;
-    for partition in todo {
-        let name = partition.name;
-        let output = format!("{}/{name}", output.trim_end_matches('/'));
-        let night = NightArgs {
-            inputs: vec![partition.uri],
-            night: Some(name),
-            output: Some(output),
-            since: None,
-            ..args.clone()
-        };
-        code = code.max(run_night(common, night)?);
+    let (mut code, mut first) = (0, true);
+    loop {
+        let todo = Partitions::new(&Stores::new(), root, &args.partition)?.todo(args.state()?)?;
+        if todo.is_empty() && first && !common.progress.quiet {
+            say(format_args!(
+                "nothing is new: the state \"{}\" has every complete partition of \"{root}\"",
+                args.state()?
+            ));
+        }
+        first = false;
+        for partition in todo {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(code);
+            }
+            code = code.max(run_night(common, args.of_partition(partition)?)?);
+        }
+        let next = Instant::now() + Duration::from_secs(args.poll);
+        while args.follow && !stop.load(Ordering::Relaxed) && Instant::now() < next {
+            thread::sleep(LOOK);
+        }
+        if !args.follow || stop.load(Ordering::Relaxed) {
+            return Ok(code);
+        }
     }
-    Ok(code)
 }
 
 impl NightArgs {
@@ -168,6 +198,19 @@ impl NightArgs {
 
     fn output(&self) -> Result<&str> {
         self.output.as_deref().ok_or_else(|| WrongUse("--output is missing".to_owned()).into())
+    }
+
+    /// Returns the options of the night of a partition.
+    fn of_partition(&self, partition: Partition) -> Result<NightArgs> {
+        let output = format!("{}/{}", self.output()?.trim_end_matches('/'), partition.name);
+        Ok(NightArgs {
+            inputs: if partition.empty { Vec::new() } else { vec![partition.uri] },
+            night: Some(partition.name),
+            empty: partition.empty,
+            output: Some(output),
+            since: None,
+            ..self.clone()
+        })
     }
 
     /// Returns the name of the night.

@@ -76,8 +76,10 @@ impl<'a> Night<'a> {
         let lexicon = args.options.input.lexicon(args.options.method.cuts_words())?;
         let withdrawn = args.retract.as_deref().map(ids_of_file).transpose()?.unwrap_or_default();
         let plan = match args.inputs.is_empty() {
-            true if args.retract.is_none() => {
-                bail!(WrongUse("expected an INPUT, or --retract with the ids of documents to withdraw".to_owned()))
+            true if args.retract.is_none() && !args.empty => {
+                bail!(WrongUse(
+                    "expected an INPUT, or --retract with the ids of documents to withdraw".to_owned()
+                ))
             }
             true => Plan::nothing(),
             false => args.options.input.plan(&stores, &args.inputs)?,
@@ -125,7 +127,9 @@ impl<'a> Night<'a> {
 
     /// Whether the state has this night already, with the same input and output.
     fn is_done(&self, manifest: &StateManifest) -> Result<bool> {
-        let Some(night) = manifest.nights.iter().find(|night| night.name == self.name) else { return Ok(false) };
+        let Some(night) = manifest.nights.iter().find(|night| night.name == self.name) else {
+            return Ok(false);
+        };
         if (&*night.output, &night.input) != (self.args.output()?, &self.input) {
             bail!(WrongUse(format!(
                 "the state has a night \"{}\" already, with another input or output: give this one another name with \
@@ -193,7 +197,8 @@ impl<'a> Night<'a> {
             withdrawn: state.docs.going().len() as u64,
             ..NightEntry::default()
         };
-        let work = NightWork { run: &run, args: &args, lexicon: &lexicon, state, manifest, night, commit: &commit };
+        let work =
+            NightWork { run: &run, args: &args, lexicon: &lexicon, state, manifest, night, commit: &commit };
         run.run(|folder| work.search_and_write(folder, statistics, spill))
     }
 
@@ -244,7 +249,9 @@ impl NightWork<'_> {
         let method = &args.options.method;
         let statistics = match statistics {
             Some(statistics) => statistics,
-            None => corpus_counts::count(method, lexicon, &run.plan, &run.reading, &run.group, &run.progress)?,
+            None => {
+                corpus_counts::count(method, lexicon, &run.plan, &run.reading, &run.group, &run.progress)?
+            }
         };
         let outputs = folder.map_outputs().of_input(run.plan.text_bytes);
         let of_run = outputs.secret(&run.group)?;
@@ -348,8 +355,7 @@ fn refuse_method(method: &Spec) -> Result<()> {
 /// Reads the ids of a file, one a line. Empty lines are left out.
 pub(super) fn ids_of_file(file: &str) -> Result<Vec<String>> {
     let text = text_of_file(file)?;
-    let mut ids: Vec<String> =
-        text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    let mut ids: Vec<String> = text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
     ids.sort_unstable();
     ids.dedup();
     Ok(ids)

@@ -15,6 +15,8 @@ pub(super) struct Partition {
     /// Name of the folder, such as `dt=2026-11-20`, which is the name of its night.
     pub name: String,
     pub uri: String,
+    /// Whether it has no files but its `_SUCCESS`.
+    pub empty: bool,
 }
 
 impl Partitions {
@@ -31,13 +33,16 @@ impl Partitions {
                 continue;
             }
             seen = true;
-            if store.exists(&format!("{}/{SUCCESS}", child.path.trim_end_matches('/')))? {
+            let path = child.path.trim_end_matches('/');
+            if store.exists(&format!("{path}/{SUCCESS}"))? {
                 let uri = format!("{}/{name}", root.trim_end_matches('/'));
-                partitions.push(Partition { name, uri });
+                partitions.push(Partition { name, uri, empty: store.list(path)?.is_empty() });
             }
         }
         if !seen {
-            bail!(WrongUse(format!("\"{root}\" has no folder {key}=...: name the partitions with --partition")));
+            bail!(WrongUse(format!(
+                "\"{root}\" has no folder {key}=...: name the partitions with --partition"
+            )));
         }
         partitions.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(Partitions(partitions))

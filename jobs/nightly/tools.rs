@@ -80,7 +80,11 @@ pub(super) struct StateOption {
 impl Tool {
     /// Runs the tool. Returns the exit code: 0, or 1 if a check has found faults.
     pub fn run(self, common: &Common) -> Result<u8> {
-        let said = |line: std::fmt::Arguments| if !common.progress.quiet { say(line) };
+        let said = |line: std::fmt::Arguments| {
+            if !common.progress.quiet {
+                say(line)
+            }
+        };
         match self {
             Tool::Rollback { state, to } => {
                 state.change(|folder, manifest| roll_back(folder, manifest, &to))?;
@@ -219,7 +223,12 @@ impl StateOption {
         }
         if faults.is_empty() {
             let bytes: u64 = manifest.runs.iter().map(|run| run.summary.bytes).sum();
-            writeln!(out, "{}: {} files, {bytes} bytes, all as they were written", self.state, manifest.runs.len())?;
+            writeln!(
+                out,
+                "{}: {} files, {bytes} bytes, all as they were written",
+                self.state,
+                manifest.runs.len()
+            )?;
         }
         Ok(u8::from(!faults.is_empty()))
     }
@@ -232,7 +241,9 @@ fn left_of(folder: &StateFolder, ids: &[String]) -> Result<Vec<String>> {
     let (mut seen, mut left) = (BTreeSet::new(), Vec::new());
     for version in folder.versions()? {
         let manifest = folder.version(version)?;
-        for run in manifest.runs.iter().filter(|run| matches!(run.table, StateTable::Documents | StateTable::Ids)) {
+        for run in
+            manifest.runs.iter().filter(|run| matches!(run.table, StateTable::Documents | StateTable::Ids))
+        {
             if !seen.insert(run.file.clone()) {
                 continue;
             }

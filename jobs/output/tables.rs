@@ -194,7 +194,8 @@ impl<'a> CorrectionTable<'a> {
         }
         let mut held = self.0.rows(split, |rows: &[CorrectionRow]| {
             let removed = || rows.iter().map(|row| row.removed);
-            let change = removed().map(|removed| Some(if removed.is_some() { "removed" } else { "restored" }));
+            let change =
+                removed().map(|removed| Some(if removed.is_some() { "removed" } else { "restored" }));
             vec![
                 ("id", strings(rows.iter().map(|row| Some(row.id))), false),
                 ("night", strings(rows.iter().map(|row| Some(row.night))), false),

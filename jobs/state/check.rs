@@ -20,9 +20,10 @@ const MOST_FAULTS: usize = 20;
 pub(crate) fn check_state(state: &StateFolder, manifest: &StateManifest) -> Result<Vec<String>> {
     let mut faults = Vec::new();
     for run in &manifest.runs {
-        let checked = state.store.open(&state.at(&run.file)).and_then(|blob| {
-            RunReader::open(blob, &run.summary).and_then(|reader| reader.check())
-        });
+        let checked = state
+            .store
+            .open(&state.at(&run.file))
+            .and_then(|blob| RunReader::open(blob, &run.summary).and_then(|reader| reader.check()));
         match checked {
             Err(error @ (cluster::Error::Damaged { .. } | cluster::Error::NotFound { .. })) => {
                 faults.push(error.to_string());
@@ -53,7 +54,8 @@ fn check_tables(docs: &EarlierDocs, faults: &mut Vec<String>) -> Result<()> {
     labelled.sort_unstable();
     let mut expected = labelled.into_iter().peekable();
     loop {
-        let Some((label, stored)) = clusters.peek_row()?.map(|row| (doc_of(row.words[0]), !row.bytes.is_empty()))
+        let Some((label, stored)) =
+            clusters.peek_row()?.map(|row| (doc_of(row.words[0]), !row.bytes.is_empty()))
         else {
             break;
         };

@@ -49,7 +49,8 @@ impl EarlierDocs {
             tables.entry(run.table).or_default().push(RunReader::open(blob, &run.summary)?);
         }
         let first_split = splits_below(manifest.end);
-        let mut earlier = EarlierDocs { tables, first_split, withdrawn: Vec::new(), dead: Vec::new(), going: Vec::new() };
+        let mut earlier =
+            EarlierDocs { tables, first_split, withdrawn: Vec::new(), dead: Vec::new(), going: Vec::new() };
         let mut rows = earlier.cursor(StateTable::Withdrawn);
         while let Some(row) = rows.next_row()? {
             let doc = doc_of(row.words[0]);
@@ -107,7 +108,9 @@ impl EarlierDocs {
     /// Returns the matches of the cluster with this label.
     pub fn cluster(clusters: &mut MergedRuns, label: DocId) -> Result<StoredCluster> {
         let row = found(clusters, &[number_of(label)])?;
-        let row = row.filter(|row| !row.bytes.is_empty()).context("the state lacks a cluster that it has labels of")?;
+        let row = row
+            .filter(|row| !row.bytes.is_empty())
+            .context("the state lacks a cluster that it has labels of")?;
         let EncodedCluster { copies, pairs } = postcard::from_bytes(row.bytes)?;
         let pair = |(low, high, distance, similarity): (u64, u64, u32, Option<u32>)| {
             (Pair::new(doc_of(low), doc_of(high), distance), similarity.map(Similarity::millionths))

@@ -188,9 +188,8 @@ impl StateFolder {
     /// When the version does not exist, is damaged, or is of another format.
     pub fn version(&self, version: u64) -> Result<StateManifest> {
         let path = self.at(&format!("versions/{version:08}.json"));
-        let text = read(self.store.as_ref(), &path)?.with_context(|| {
-            format!("the state \"{}\" has no version {version}", self.uri)
-        })?;
+        let text = read(self.store.as_ref(), &path)?
+            .with_context(|| format!("the state \"{}\" has no version {version}", self.uri))?;
         // The last line is the hash of all before it.
         let text = text.trim_ascii_end();
         let end = text.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
@@ -198,10 +197,15 @@ impl StateFolder {
         if blake3::hash(body).to_hex().as_bytes() != hash {
             bail!("\"{}{path}\" is damaged: its hash is wrong", self.store.prefix());
         }
-        let manifest: StateManifest = serde_json::from_slice(body)
-            .with_context(|| format!("\"{}{path}\" is of another version of this program", self.store.prefix()))?;
+        let manifest: StateManifest = serde_json::from_slice(body).with_context(|| {
+            format!("\"{}{path}\" is of another version of this program", self.store.prefix())
+        })?;
         if manifest.format != FORMAT {
-            bail!("\"{}{path}\" has format {}, and this program knows {FORMAT}", self.store.prefix(), manifest.format);
+            bail!(
+                "\"{}{path}\" has format {}, and this program knows {FORMAT}",
+                self.store.prefix(),
+                manifest.format
+            );
         }
         Ok(manifest)
     }
@@ -231,7 +235,9 @@ impl StateFolder {
         text.push(b'\n');
         let path = self.at(&format!("versions/{:08}.json", manifest.version));
         // A version that exists is one whose creation was not answered.
-        if !self.store.create_new(&path, &text)? && read(self.store.as_ref(), &path)?.as_deref() != Some(&text[..]) {
+        if !self.store.create_new(&path, &text)?
+            && read(self.store.as_ref(), &path)?.as_deref() != Some(&text[..])
+        {
             bail!("another run has written version {} of the state \"{}\"", manifest.version, self.uri);
         }
         self.settle("versions")?;

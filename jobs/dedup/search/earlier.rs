@@ -53,7 +53,10 @@ impl CorpusSearch {
         for label in met(worker, "Labels", named) {
             let cluster = EarlierDocs::cluster(&mut clusters, label)?;
             cluster.copies.into_iter().for_each(|(doc, text)| matches.add_copy(worker, doc, text));
-            cluster.pairs.into_iter().for_each(|(pair, similarity)| matches.add_pair(worker, pair, similarity));
+            cluster
+                .pairs
+                .into_iter()
+                .for_each(|(pair, similarity)| matches.add_pair(worker, pair, similarity));
         }
         Ok(())
     }

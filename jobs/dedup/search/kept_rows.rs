@@ -30,7 +30,8 @@ impl CorpusSearch {
         verified: bool,
     ) -> Result<()> {
         let number = |doc: DocId| night.numbering.number(doc);
-        let mut identities = self.ranges::<(Identity, u64)>(worker, "Identities", |of: &(Identity, u64)| of.0.0);
+        let mut identities =
+            self.ranges::<(Identity, u64)>(worker, "Identities", |of: &(Identity, u64)| of.0.0);
         self.section(worker, 0, |worker, frame| {
             let firsts = records(frame).filter(|&(_, doc): &(Identity, DocId)| copies.is_first(doc));
             firsts.for_each(|(identity, doc)| identities.send(worker, (identity, number(doc))));

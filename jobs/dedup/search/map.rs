@@ -72,7 +72,15 @@ impl CorpusSearch {
         Ok(SearchResult::join(heads.into_iter().map(|(number, head)| {
             let Head { docs, text_bytes, replaced, rejects, without_field, .. } = head;
             let records = [(number, docs + rejects.count())].into();
-            SearchResult { docs, text_bytes, replaced, rejects, without_field, records, ..SearchResult::default() }
+            SearchResult {
+                docs,
+                text_bytes,
+                replaced,
+                rejects,
+                without_field,
+                records,
+                ..SearchResult::default()
+            }
         })))
     }
 

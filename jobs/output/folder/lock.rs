@@ -185,7 +185,10 @@ impl Lock {
                         return;
                     }
                     Err(error) => {
-                        say(one_line(&format!("warning: the {} may be taken for abandoned: {error:#}", held.name)));
+                        say(one_line(&format!(
+                            "warning: the {} may be taken for abandoned: {error:#}",
+                            held.name
+                        )));
                     }
                     Ok(()) => {}
                 }

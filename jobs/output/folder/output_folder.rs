@@ -196,7 +196,8 @@ impl OutputFolder {
             }
             thread::sleep(LOOK);
         }
-        let mut folder = OutputFolder::new(RunFolder { store, uri, path, own: run, lock: None, splits: 0..0 });
+        let mut folder =
+            OutputFolder::new(RunFolder { store, uri, path, own: run, lock: None, splits: 0..0 });
         folder.set_plan(plan);
         (folder.resumable, folder.rehearsal) = (true, rehearsal);
         Ok(folder)
@@ -234,12 +235,15 @@ impl OutputFolder {
 
     pub(super) fn lock(store: Arc<dyn Store>, path: String, uri: &str, me: LockOwner) -> Result<Self> {
         let temporary = format!("{path}/_temporary");
-        let lock = Lock::take(&store, &temporary, &format!("output \"{uri}\""), me).map_err(|error| match error.downcast_ref() {
-            Some(cluster::Error::Denied { .. } | cluster::Error::Io { .. }) => {
-                anyhow!("could not claim the output \"{uri}\": {error:#}")
-            }
-            _ => error,
-        })?;
+        let lock =
+            Lock::take(&store, &temporary, &format!("output \"{uri}\""), me).map_err(|error| match error
+                .downcast_ref()
+            {
+                Some(cluster::Error::Denied { .. } | cluster::Error::Io { .. }) => {
+                    anyhow!("could not claim the output \"{uri}\": {error:#}")
+                }
+                _ => error,
+            })?;
         let (uri, own) = (uri.to_owned(), format!("{temporary}/{}", lock.run()));
         Ok(OutputFolder::new(RunFolder { store, uri, path, own, lock: Some(lock), splits: 0..0 }))
     }
