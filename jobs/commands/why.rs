@@ -56,10 +56,15 @@ impl Why<'_> {
         let mut members = Vec::new();
         self.finished.members(|member| members.extend((member.id == id).then_some(member)))?;
         if members.is_empty() {
-            if self.with_ids(&[id])?.is_empty() {
-                bail!(self.no_document(id));
-            }
-            return Ok(vec![format!("{} was kept: nothing was found to match it", one_line(id))]);
+            let Some(document) = self.with_ids(&[id])?.pop() else { bail!(self.no_document(id)) };
+            let id = one_line(id);
+            return Ok(vec![match self.finished.is_reference(document.place) {
+                true => format!(
+                    "{id} is of the reference, and no pair names it; of identical documents of the reference the first \
+                     stands for all"
+                ),
+                false => format!("{id} was kept: nothing was found to match it"),
+            }]);
         }
         let mut lines = Vec::new();
         for member in &members {
@@ -86,6 +91,9 @@ impl Why<'_> {
         })?;
         let id = one_line(&member.id);
         let mut lines = vec![match &member.removed {
+            None if self.finished.is_reference(member.place) => {
+                format!("{id} is of the reference, which stays")
+            }
             None => format!("{id} was kept"),
             Some((of, similarity, reason)) => {
                 let of = one_line(of);
@@ -135,6 +143,12 @@ impl Why<'_> {
         let mut lines = vec![match (&row, compared.matches) {
             (Some(pair), _) => how_alike(pair),
             (None, false) => format!("{} and {} are no pair", one_line(&a.id), one_line(&b.id)),
+            (None, true) if !self.finished.compares(a.place, b.place) => format!(
+                "{} and {} match, but such pairs were not looked for: {}",
+                one_line(&a.id),
+                one_line(&b.id),
+                if self.finished.is_reference(b.place) { "both are of the reference" } else { "--within no" }
+            ),
             (None, true) => format!(
                 "{} and {} match, but have no row: one of them is identical to an earlier document, which has it, \
                  or was deleted before the two met",

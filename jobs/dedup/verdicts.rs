@@ -136,14 +136,14 @@ impl SplitRemovals<'_> {
 /// Verdicts about the splits of a process.
 pub(crate) struct Verdicts {
     pub removals: RemovedDocs,
-    /// Whether no record of the corpus is kept.
-    pub keeps_none: bool,
+    /// Number of the first split of the input, if no record of it is kept.
+    pub stands_for_all: Option<u32>,
 }
 
 impl Verdicts {
     /// Returns the verdicts of one split with its rejected records.
     pub fn of_split(&self, split: u32, rejected: SplitRejects) -> Result<SplitVerdicts<'_>> {
-        let (removals, stands_for_all) = (self.removals.of_split(split)?, split == 0 && self.keeps_none);
+        let (removals, stands_for_all) = (self.removals.of_split(split)?, self.stands_for_all == Some(split));
         Ok(SplitVerdicts { removals, rejected, failed: None, stands_for_all })
     }
 }
@@ -215,7 +215,7 @@ mod tests {
             StoredRemoval { record: REMOVED.record(), id: "it", duplicate_of, cluster, tie, measured };
         let encoded = EncodedRemovals::InMemory(postcard::to_stdvec(&removal).unwrap());
         let by_split = BTreeMap::from([(0, encoded)]);
-        Verdicts { removals: RemovedDocs { by_split }, keeps_none: false }
+        Verdicts { removals: RemovedDocs { by_split }, stands_for_all: None }
     }
 
     /// Makes a map output with rejects at these positions, and reads them back.
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(usual, hash(verdicts("best", Reason::Identical, false)));
         assert_ne!(usual, hash_of(verdicts("best", Reason::Identical, false), &[]));
         let mut none = verdicts("best", Reason::Identical, false);
-        none.keeps_none = true;
+        none.stands_for_all = Some(0);
         let others = [
             none,
             verdicts("bess", Reason::Identical, false),

@@ -1,15 +1,14 @@
 //! The map stage of a search, and the reading of its output by the later stages.
 
 use anyhow::{Result, bail};
-use datasets::MissingField;
 use operators::flow::{FoundMatches, collapse};
 use operators::hash::Identity;
 use operators::method::map_records::{Mapper, StoredText, Texts, records};
-use operators::{DocId, ExternalSort};
+use operators::{DocId, ExternalSort, Sides};
 use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
-use super::corpus_search::{CorpusSearch, SearchResult};
+use super::corpus_search::{CorpusSearch, SearchResult, SideCounts};
 use crate::corpus::plan::Split;
 use crate::corpus::splits::{self, SplitReader};
 use crate::output::rejects::{RejectLimit, Rejects};
@@ -22,12 +21,8 @@ struct Head {
     secret: Identity,
     /// Checksums of the bytes that were read of each piece.
     sums: Vec<Vec<(u64, u64)>>,
-    docs: u64,
-    text_bytes: u64,
-    replaced: u64,
+    counts: SideCounts,
     rejects: Rejects,
-    /// File without the fields that were asked for, and the number of the split.
-    without_field: Option<(u32, MissingField)>,
 }
 
 /// Documents of a worker that are identical to an earlier one, each with the first of them, sorted.
@@ -37,6 +32,12 @@ impl IdenticalDocs {
     /// Whether no earlier document is identical to this one.
     pub fn is_first(&self, doc: DocId) -> bool {
         self.0.binary_search_by_key(&doc, |copy| copy.0).is_err()
+    }
+
+    /// Leaves out the documents of the reference. The first of those that are identical stands for all of them.
+    pub fn of_input(mut self, sides: Sides) -> Self {
+        self.0.retain(|copy| !sides.is_reference(copy.0));
+        self
     }
 
     /// Adds all of them to the matches.
@@ -53,16 +54,21 @@ impl CorpusSearch {
     /// Those of reading; [`Guarded`](crate::cli::exit::Guarded) when this process meets too many rejects.
     pub(super) fn map(&self, mapper: &impl Mapper) -> Result<SearchResult> {
         let limit = RejectLimit::new(self.max_rejects, &self.plan, &self.reading);
-        let heads = splits::each_split(
+        let mapped = splits::each_split(
             &self.plan,
             &self.group,
             (&self.progress, Stage::Map),
-            |at, number, split| self.map_split(at, number, split, mapper.clone(), &limit),
+            |at, number, split| {
+                let Head { counts, rejects, .. } =
+                    self.map_split(at, number, split, mapper.clone(), &limit)?;
+                let [input, reference] = match self.plan.is_reference(number) {
+                    true => [SideCounts::default(), counts],
+                    false => [counts, SideCounts::default()],
+                };
+                Ok(SearchResult { rejects, input, reference, ..SearchResult::default() })
+            },
         )?;
-        Ok(SearchResult::join(heads.into_iter().map(|head| {
-            let Head { docs, text_bytes, replaced, rejects, without_field, .. } = head;
-            SearchResult { docs, text_bytes, replaced, rejects, without_field, ..SearchResult::default() }
-        })))
+        Ok(SearchResult::join(mapped))
     }
 
     fn map_split(
@@ -86,9 +92,9 @@ impl CorpusSearch {
         let mut writer = self.outputs.create(number, mapper.sections())?;
         let mut reader = SplitReader::new(number, split, &self.reading, at);
         while let Some(mut batch) = reader.next()? {
-            head.docs += batch.docs().len() as u64;
-            head.text_bytes += batch.text_bytes() as u64;
-            head.replaced += batch.replaced();
+            head.counts.docs += batch.docs().len() as u64;
+            head.counts.text_bytes += batch.text_bytes() as u64;
+            head.counts.replaced += batch.replaced();
             let mut rejects = Rejects::default();
             for reject in &batch.take_rejects() {
                 rejects.add(reject);
@@ -99,7 +105,7 @@ impl CorpusSearch {
             batch.docs().for_each(|doc| mapper.map(&doc, writer.sections()));
             writer.write()?;
         }
-        head.without_field = reader.without_field().map(|missing| (number, missing));
+        head.counts.without_field = reader.without_field().map(|missing| (number, missing));
         head.sums = split.sums();
         writer.finish(&head)?;
         Ok(head)
@@ -164,8 +170,8 @@ impl CorpusSearch {
             worker.step();
             Ok(())
         })?;
-        if docs != head.docs {
-            bail!("the map output of split {number} has {docs} of {} texts", head.docs);
+        if docs != head.counts.docs {
+            bail!("the map output of split {number} has {docs} of {} texts", head.counts.docs);
         }
         Ok(())
     }

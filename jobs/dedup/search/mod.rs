@@ -22,7 +22,7 @@ use operators::search::bands::BandSearch;
 use operators::search::blocks::BlockSearch;
 use timely::worker::Worker;
 
-pub(crate) use self::corpus_search::{CorpusSearch, SearchResult};
+pub(crate) use self::corpus_search::{CorpusSearch, SearchResult, SideCounts};
 use self::join::FeatureCounters;
 use crate::progress::{Stage, StageTimer};
 
@@ -77,17 +77,15 @@ impl CorpusSearch {
         let verified = Some(&method.rule).filter(|_| method.verified);
         let Candidates { pairs, loads } = match &method.search {
             Search::SimHash64(simhash) => {
-                self.join(worker, &copies, BlockSearch::new(simhash.join.clone(), verified), |_| {
-                    FINGERPRINTS
-                })?
+                let search = BlockSearch::new(simhash.join.clone(), verified).between(self.sides);
+                self.join(worker, &copies, search, |_| FINGERPRINTS)?
             }
             Search::SimHash128(simhash) => {
-                self.join(worker, &copies, BlockSearch::new(simhash.join.clone(), verified), |_| {
-                    FINGERPRINTS
-                })?
+                let search = BlockSearch::new(simhash.join.clone(), verified).between(self.sides);
+                self.join(worker, &copies, search, |_| FINGERPRINTS)?
             }
             Search::Bands(minhash) => {
-                let search = BandSearch::new(*minhash, &method.rule);
+                let search = BandSearch::new(*minhash, &method.rule).between(self.sides);
                 self.join(worker, &copies, search, |band| Bands::section(*band))?
             }
             Search::Prefix => self.join_prefixes(worker, &copies, &method.rule, counters)?,
@@ -95,6 +93,6 @@ impl CorpusSearch {
         };
         found.loads = vec![loads];
         at.enter(Stage::Verify);
-        self.verify(worker, at, method, pairs, copies, found)
+        self.verify(worker, at, method, pairs, copies.of_input(self.sides), found)
     }
 }
