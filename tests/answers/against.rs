@@ -95,7 +95,7 @@ fn naive(method: &str, reference: &[Doc], input: &[Doc], within: bool) -> Answer
         let mut pair = |other: usize, identical| {
             answer.pairs.insert((docs[other].id.clone(), docs[doc].id.clone(), identical))
         };
-        let mut removal = None;
+        let removal;
         if is_reference(same) || within && same < doc {
             pair(same, true);
             removal = match decided.get(&same) {
@@ -170,7 +170,7 @@ fn decisions_and_pairs_are_those_of_comparing_every_document_with_every_other() 
             let options = format!("{asked} --split-size 2K --quiet --overwrite --method {method}");
             let mut first = None;
             for workers in [1, 2, 4] {
-                let line = format!("dedup --against ref/0.jsonl,ref/1.jsonl --against ref/2* in out");
+                let line = "dedup --against ref/0.jsonl,ref/1.jsonl --against ref/2* in out";
                 here.run(&format!("{line} {options} --workers {workers}")).ends(0);
                 check(&here, "out", &answer, &input, &format!("{method} {asked} seed {seed}"));
                 let documents = here.success("out")["counters"]["reference"]["documents"].clone();
@@ -203,7 +203,11 @@ fn contained(a: &str, b: &str) -> f64 {
 #[test]
 fn every_item_in_a_page_is_found_however_long_the_page_is() {
     let (here, mut random) = (Folder::new(), Random(7));
-    let items: Vec<String> = (0..60).map(|_| random.text(20 + random.below(30))).collect();
+    let item = |_| {
+        let chars = 20 + random.below(30);
+        random.text(chars)
+    };
+    let items: Vec<String> = (0..60).map(item).collect();
     let page = |number: usize| {
         let mut page = random.text(200 + 40 * number);
         if number % 2 == 0 {

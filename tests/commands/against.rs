@@ -119,7 +119,7 @@ fn rejects_of_the_reference_are_counted_apart() {
         .fails(4, &["3 records were rejected"]);
     // A reference of which nothing can be read would remove nothing, and nobody would see that.
     here.write("other.jsonl", "{\"id\":\"r0\",\"question\":\"今天天气很好\"}\n");
-    here.run("dedup --against other.jsonl in.jsonl missing").ends(1);
+    here.run("dedup --against other.jsonl in.jsonl missing").fails(2, &["other.jsonl", "no field \"text\""]);
 }
 
 #[test]
