@@ -74,10 +74,14 @@ impl Why<'_> {
     }
 
     fn member(&self, member: &MemberRow) -> Result<Vec<String>> {
-        let (mut size, mut kept) = (0, 0);
+        let (mut size, mut kept, mut by_reference) = (0, 0, false);
+        let removed_for = member.removed.as_ref().map(|removed| removed.0.as_str());
         self.finished.members(|other| {
             size += u64::from(other.cluster == member.cluster);
             kept += u64::from(other.cluster == member.cluster && other.removed.is_none());
+            by_reference |= other.cluster == member.cluster
+                && removed_for == Some(other.id.as_str())
+                && self.finished.is_reference(other.place);
         })?;
         let (mut pairs, mut count) = (Vec::new(), 0);
         self.finished.pairs(|pair| {
@@ -96,24 +100,26 @@ impl Why<'_> {
             }
             None => format!("{id} was kept"),
             Some((of, similarity, reason)) => {
-                let of = one_line(of);
+                let (of, stays) =
+                    (one_line(of), if by_reference { "is of the reference" } else { "was kept" });
                 let tie = match (reason.as_str(), similarity) {
-                    ("identical", _) => format!("it is identical to {of}, which was kept"),
+                    ("identical", _) => format!("it is identical to {of}, which {stays}"),
                     ("chain", _) => {
                         format!(
-                            "a chain of pairs ties it to {of}, which was kept; the two were not found to match"
+                            "a chain of pairs ties it to {of}, which {stays}; the two were not found to match"
                         )
                     }
-                    (_, None) => format!("its fingerprint matches that of {of}, which was kept"),
+                    (_, None) => format!("its fingerprint matches that of {of}, which {stays}"),
                     (_, Some(similarity)) => {
-                        format!("it is similar to {of}, which was kept: similarity {similarity}")
+                        format!("it is similar to {of}, which {stays}: similarity {similarity}")
                     }
                 };
                 format!("{id} was removed: {tie}")
             }
         }];
         lines.push(format!(
-            "its cluster: {size} documents, of which {kept} kept; the first is {}",
+            "its cluster: {size} documents, of which {kept} {}; the first is {}",
+            if self.finished.has_reference() { "stay" } else { "kept" },
             one_line(&member.cluster)
         ));
         lines.push(format!("its pairs: {count}"));

@@ -74,29 +74,37 @@ fn refuse_shared(reference: &[InputFile], input: &[InputFile]) -> Result<()> {
     }
 }
 
+/// Returns the real path of a local file or folder, or the path as it is if there is none.
+pub(super) fn real_path(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
 /// Real paths of local files, where links and `..` are followed.
 #[derive(Default)]
 pub(super) struct RealPaths {
-    above: PathBuf,
-    above_itself: PathBuf,
+    /// Folder of the last file, and its real path.
+    above: Option<(PathBuf, PathBuf)>,
 }
 
 impl RealPaths {
-    /// Returns the real path of a file, or the path as it is if there is no such file.
+    /// Returns the real path of a file whose path is absolute.
     ///
     /// Neighbours lie in one folder, and following each part of each path would take long.
     pub fn of(&mut self, path: &str) -> PathBuf {
-        let canonical = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let path = path_of_text(path);
-        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return canonical(&path) };
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return real_path(&path) };
         if path.is_symlink() {
-            return canonical(&path);
+            return real_path(&path);
         }
-        if parent != self.above {
-            self.above = parent.to_owned();
-            self.above_itself = canonical(parent);
+        match &self.above {
+            Some((above, itself)) if above == parent => itself.join(name),
+            _ => {
+                let itself = real_path(parent);
+                let path = itself.join(name);
+                self.above = Some((parent.to_owned(), itself));
+                path
+            }
         }
-        self.above_itself.join(name)
     }
 }
 

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use cluster::{InputFile, Stores, has_hidden_part};
+use cluster::{InputFile, Stores, has_hidden_part, path_of_text};
 use datasets::{Cuts, FORMATS, Format, UNKNOWN};
 use operators::{DocId, Sides, SpillBudget};
 use serde_json::Value;
 
 use super::at_once::each;
-use super::input_files::{InputFiles, RealPaths};
+use super::input_files::{InputFiles, RealPaths, real_path};
 use super::sample::Sample;
 use super::unopened_piece::UnopenedPiece;
 use crate::cli::exit::WrongUse;
@@ -185,7 +185,7 @@ impl Plan {
         if !prefix.is_empty() {
             return of_store.find(|file| Path::new(&file.path).starts_with(folder));
         }
-        let folder = RealPaths::default().of(folder);
+        let folder = real_path(&path_of_text(folder));
         let mut paths = RealPaths::default();
         of_store.find(|file| paths.of(&file.path).starts_with(&folder))
     }

@@ -99,6 +99,11 @@ impl Finished {
         &self.success.configuration.options
     }
 
+    /// Whether the run had a reference.
+    pub fn has_reference(&self) -> bool {
+        self.success.counters.reference.is_some()
+    }
+
     /// Whether the document at a place is of the reference, which stays as it is.
     pub fn is_reference(&self, place: DocId) -> bool {
         let splits = self.success.counters.reference.map_or(0, |reference| reference.splits);
