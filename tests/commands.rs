@@ -1,5 +1,6 @@
 //! Tests of the command line: wrong use, what is shown, and the commands other than `dedup`.
 
+mod against;
 mod cli;
 mod compare;
 mod guards;

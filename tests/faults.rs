@@ -109,3 +109,32 @@ fn workers_processes_and_surroundings_change_no_byte() {
         assert!(run(1, 2, "LC_ALL", "zh_CN.GB18030") == one, "{method}: locale");
     }
 }
+
+#[test]
+fn a_killed_run_against_a_reference_goes_on_with_the_same_reference_alone() {
+    let here = with_bad_line();
+    here.run("demo ref --documents 700 --seed 5").ends(0);
+    let line = format!("dedup --against ref/corpus.jsonl in.jsonl out --workers 2 --within no {SPLITS}");
+    let whole = || {
+        here.run(&line).ends(3);
+        Whole::take(&here)
+    };
+    let killed = |point: &str| {
+        let run = crate::support::run(here.command(&line).env("DEDUP_FAULT", point));
+        assert_eq!(run.code, None, "{point}: {run:?}");
+    };
+    let expected = whole();
+    assert!(expected.counters["removed"].as_u64() > Some(100), "{}", expected.counters);
+    for point in ["0 finish 5 kill", "0 finish 40 kill", "0 rename 3 kill"] {
+        killed(point);
+        assert!(whole() == expected, "{point}");
+    }
+    killed("0 finish 40 kill");
+    let more = fs::read(here.path("in.jsonl")).unwrap();
+    let more = more.split_inclusive(|&byte| byte == b'\n').next().unwrap();
+    here.write("ref/corpus.jsonl", [&fs::read(here.path("ref/corpus.jsonl")).unwrap()[..], more].concat());
+    let changed = whole();
+    assert!(changed.counters["reference"] != expected.counters["reference"]);
+    here.run(&line).ends(3);
+    assert!(Whole::take(&here) == changed);
+}

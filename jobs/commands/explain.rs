@@ -168,10 +168,10 @@ fn estimates(
         })?;
         Ok(all)
     })?;
-    if found.docs < 2 {
-        return Err(WrongUse(format!("a sample of {} documents says nothing", found.docs)).into());
+    if found.input.docs < 2 {
+        return Err(WrongUse(format!("a sample of {} documents says nothing", found.input.docs)).into());
     }
-    let (read, all) = (found.docs as f64, census.documents as f64);
+    let (read, all) = (found.input.docs as f64, census.documents as f64);
     let once = 1.0 / sample.share();
     let twice = once * once;
     let copies: Vec<(DocId, DocId)> = matches.iter().flat_map(|of| &of.copies).copied().collect();
@@ -181,7 +181,7 @@ fn estimates(
     let mut said = format!(
         "Estimates, from a run on all {} documents of 1 text in {once:.1} (seed {}); of pairs of different texts it has 1 in \
          {twice:.1}:\n",
-        found.docs, args.seed
+        found.input.docs, args.seed
     );
     let identical = estimate(identical_pairs(&copies), once);
     let candidates = estimate(iter::repeat_n(1, found.candidates as usize), twice);

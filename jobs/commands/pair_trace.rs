@@ -106,7 +106,9 @@ fn measured(method: &Method, a: &str, b: &str, steps: &mut Vec<String>) -> Optio
                 Overlap::Jaccard.similarity(shared(of_a, of_b), of_a.len() + more, of_b.len() + more)
             )
         }
-        Overlap::Revision => " (the part of the smaller one that the other has)".to_owned(),
+        Overlap::Revision | Overlap::Contained => {
+            " (the part of the smaller one that the other has)".to_owned()
+        }
     };
     steps.push(format!(
         "features{}: {} and {}, similarity {similarity}{measure}{}",

@@ -19,7 +19,7 @@ use crate::dedup::finished::Finished;
 use crate::dedup::guards::Guards;
 use crate::dedup::options::{Keep, Verification};
 use crate::dedup::run::{DedupRun, Outcome};
-use crate::dedup::search::SearchResult;
+use crate::dedup::search::{SearchResult, SideCounts};
 use crate::output::OutputFolder;
 use crate::output::rejects::Rejects;
 use crate::output::tables::PairsOf;
@@ -130,15 +130,24 @@ fn write(
     let counters = &finished.success.counters;
     let found = SearchResult {
         rejects,
-        docs: counters.records_read - counters.rejected,
-        text_bytes: counters.text_bytes,
-        replaced: counters.replaced,
+        input: SideCounts {
+            docs: counters.records_read - counters.rejected,
+            text_bytes: counters.text_bytes,
+            replaced: counters.replaced,
+            without_field: None,
+        },
+        reference: counters.reference.map_or_else(SideCounts::default, |reference| SideCounts {
+            docs: reference.documents,
+            text_bytes: reference.text_bytes,
+            replaced: reference.replaced,
+            without_field: None,
+        }),
         candidates: counters.candidates,
         ..SearchResult::default()
     };
     let (matches, names) = matches(finished, threshold)?;
-    let spill = SpillBudget::unused();
-    let (decider, progress) = (Decider::new(folder, run.options, &spill), Arc::clone(&run.progress));
+    let (sides, spill) = (run.options.sides(&run.plan), SpillBudget::unused());
+    let (decider, progress) = (Decider::new(folder, run.options, sides, &spill), Arc::clone(&run.progress));
     let decided = run.group.run(move |worker| {
         let at = progress.worker(worker.index());
         at.enter(Stage::Resolve);

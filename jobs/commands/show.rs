@@ -72,6 +72,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     for pair in &pairs {
         let (a, b) = (document(pair.places.0, &pair.a)?, document(pair.places.1, &pair.b)?);
         let heading = |id: &str, place| match kept.get(&place) {
+            _ if finished.is_reference(place) => format!("{id} (reference)"),
             Some(true) => format!("{id} (kept)"),
             _ => format!("{id} (removed)"),
         };

@@ -56,10 +56,15 @@ impl Why<'_> {
         let mut members = Vec::new();
         self.finished.members(|member| members.extend((member.id == id).then_some(member)))?;
         if members.is_empty() {
-            if self.with_ids(&[id])?.is_empty() {
-                bail!(self.no_document(id));
-            }
-            return Ok(vec![format!("{} was kept: nothing was found to match it", one_line(id))]);
+            let Some(document) = self.with_ids(&[id])?.pop() else { bail!(self.no_document(id)) };
+            let id = one_line(id);
+            return Ok(vec![match self.finished.is_reference(document.place) {
+                true => format!(
+                    "{id} is of the reference, and no pair names it; of identical documents of the reference the first \
+                     stands for all"
+                ),
+                false => format!("{id} was kept: nothing was found to match it"),
+            }]);
         }
         let mut lines = Vec::new();
         for member in &members {
@@ -69,10 +74,14 @@ impl Why<'_> {
     }
 
     fn member(&self, member: &MemberRow) -> Result<Vec<String>> {
-        let (mut size, mut kept) = (0, 0);
+        let (mut size, mut kept, mut by_reference) = (0, 0, false);
+        let removed_for = member.removed.as_ref().map(|removed| removed.0.as_str());
         self.finished.members(|other| {
             size += u64::from(other.cluster == member.cluster);
             kept += u64::from(other.cluster == member.cluster && other.removed.is_none());
+            by_reference |= other.cluster == member.cluster
+                && removed_for == Some(other.id.as_str())
+                && self.finished.is_reference(other.place);
         })?;
         let (mut pairs, mut count) = (Vec::new(), 0);
         self.finished.pairs(|pair| {
@@ -86,26 +95,31 @@ impl Why<'_> {
         })?;
         let id = one_line(&member.id);
         let mut lines = vec![match &member.removed {
+            None if self.finished.is_reference(member.place) => {
+                format!("{id} is of the reference, which stays")
+            }
             None => format!("{id} was kept"),
             Some((of, similarity, reason)) => {
-                let of = one_line(of);
+                let (of, stays) =
+                    (one_line(of), if by_reference { "is of the reference" } else { "was kept" });
                 let tie = match (reason.as_str(), similarity) {
-                    ("identical", _) => format!("it is identical to {of}, which was kept"),
+                    ("identical", _) => format!("it is identical to {of}, which {stays}"),
                     ("chain", _) => {
                         format!(
-                            "a chain of pairs ties it to {of}, which was kept; the two were not found to match"
+                            "a chain of pairs ties it to {of}, which {stays}; the two were not found to match"
                         )
                     }
-                    (_, None) => format!("its fingerprint matches that of {of}, which was kept"),
+                    (_, None) => format!("its fingerprint matches that of {of}, which {stays}"),
                     (_, Some(similarity)) => {
-                        format!("it is similar to {of}, which was kept: similarity {similarity}")
+                        format!("it is similar to {of}, which {stays}: similarity {similarity}")
                     }
                 };
                 format!("{id} was removed: {tie}")
             }
         }];
         lines.push(format!(
-            "its cluster: {size} documents, of which {kept} kept; the first is {}",
+            "its cluster: {size} documents, of which {kept} {}; the first is {}",
+            if self.finished.has_reference() { "stay" } else { "kept" },
             one_line(&member.cluster)
         ));
         lines.push(format!("its pairs: {count}"));
@@ -135,6 +149,12 @@ impl Why<'_> {
         let mut lines = vec![match (&row, compared.matches) {
             (Some(pair), _) => how_alike(pair),
             (None, false) => format!("{} and {} are no pair", one_line(&a.id), one_line(&b.id)),
+            (None, true) if !self.finished.compares(a.place, b.place) => format!(
+                "{} and {} match, but such pairs were not looked for: {}",
+                one_line(&a.id),
+                one_line(&b.id),
+                if self.finished.is_reference(b.place) { "both are of the reference" } else { "--within no" }
+            ),
             (None, true) => format!(
                 "{} and {} match, but have no row: one of them is identical to an earlier document, which has it, \
                  or was deleted before the two met",

@@ -84,7 +84,13 @@ pub(crate) struct InputOptions {
 impl InputOptions {
     /// Finds the input files and cuts them into splits.
     pub fn plan(&self, stores: &Stores, inputs: &[String]) -> Result<Plan> {
-        Plan::new(stores, inputs, self.format.as_deref(), self.split_size, &self.local_folder())
+        self.plan_against(stores, &[], inputs)
+    }
+
+    /// The same with the files of a reference, which is empty if there is none.
+    pub fn plan_against(&self, stores: &Stores, against: &[String], inputs: &[String]) -> Result<Plan> {
+        let (format, local) = (self.format.as_deref(), self.local_folder());
+        Plan::new(stores, against, inputs, format, self.split_size, &local)
     }
 
     /// Returns the folder for temporary files.

@@ -1,4 +1,4 @@
-//! The corpus: finds the files of the inputs, recognises their formats, plans their splits, and reads these.
+//! The corpus: finds the files of the inputs and of a reference, recognises their formats, plans their splits, and reads these.
 //!
 //! Outputs of this program inside an input are left out, for which the names in an output are here
 //! (`output_layout.rs`). The room also compares what several processes see, keeps the ids of documents,
@@ -6,6 +6,7 @@
 
 pub(crate) mod at_once;
 pub(crate) mod input;
+mod input_files;
 pub(crate) mod name_spool;
 pub(crate) mod output_layout;
 pub(crate) mod own_outputs;

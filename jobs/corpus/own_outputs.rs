@@ -73,6 +73,35 @@ pub(crate) fn leave_out(inputs: &[String], files: &mut Vec<InputFile>) -> Result
     Ok(())
 }
 
+/// Takes of each finished output that is itself named as a reference only the records that it has kept.
+///
+/// Cost: for each named folder with one of [`FOLDERS`], `_SUCCESS` is read in little memory and `_temporary` is
+/// listed.
+pub(crate) fn take_kept(files: &mut Vec<InputFile>) -> Result<()> {
+    let below = |file: &InputFile| FOLDERS.iter().any(|folder| is_below(&file.name, folder));
+    let mut outputs = BTreeSet::new();
+    for file in files.iter().filter(|file| below(file)) {
+        let (prefix, output) = (file.store.prefix().to_owned(), named(file).to_owned());
+        if !outputs.contains(&(prefix.clone(), output.clone())) && is_output(file.store.as_ref(), &output)? {
+            outputs.insert((prefix, output));
+        }
+    }
+    let of_output = |file: &InputFile| {
+        !outputs.is_empty() && outputs.contains(&(file.store.prefix().to_owned(), named(file).to_owned()))
+    };
+    files.retain(|file| is_below(&file.name, "kept") || !of_output(file));
+    Ok(())
+}
+
+/// Returns the named folder that a file was found below, with a slash at its end.
+fn named(file: &InputFile) -> &str {
+    &file.path[..file.path.len() - file.name.len()]
+}
+
+fn is_below(name: &str, folder: &str) -> bool {
+    name.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
+
 /// Returns an error if a file lies in an output that a run of this program has begun and not finished: it
 /// would be read as if it were whole.
 ///

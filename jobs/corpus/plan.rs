@@ -1,21 +1,19 @@
 //! The plan of a job: which bytes of which files make up each split.
 
-use std::collections::{BTreeSet, HashSet};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::Path;
 
 use anyhow::{Result, bail};
-use cluster::{InputFile, NameBelow, Stores, has_hidden_part, one_line, path_of_text};
+use cluster::{InputFile, Stores, has_hidden_part, path_of_text};
 use datasets::{Cuts, FORMATS, Format, UNKNOWN};
-use operators::{DocId, SpillBudget};
+use operators::{DocId, Sides, SpillBudget};
 use serde_json::Value;
 
 use super::at_once::each;
-use super::own_outputs;
+use super::input_files::{InputFiles, RealPaths, real_path};
 use super::sample::Sample;
 use super::unopened_piece::UnopenedPiece;
 use crate::cli::exit::WrongUse;
-use crate::cli::terminal::say;
 use crate::progress::{ProgressOptions, Watched};
 
 /// Version of the rule by which records get their places, which an output and its later readers must share.
@@ -52,9 +50,15 @@ const CONTENTS_BYTES: u64 = 32 << 30;
 ///
 /// A compressed file of text is cut by its decompressed contents, into pieces of a 64th of the input or more.
 /// Such contents are at most 32 GiB in all; the files behind stay whole.
+///
+/// The files and splits of a reference come before those of the input, and no split has files of both.
 pub(crate) struct Plan {
     pub splits: Vec<Split>,
     pub files: Vec<InputFile>,
+    /// Number of splits of the reference.
+    pub reference_splits: u32,
+    /// Number of files of the reference.
+    pub reference_files: usize,
     /// Expected number of bytes of the records of all files, once they are decompressed.
     pub text_bytes: u64,
     /// Number of the first split. It is 0, unless documents of earlier nights come before those of the plan.
@@ -95,27 +99,21 @@ impl Split {
 impl Plan {
     /// Finds the input files and cuts them into splits. Small files of one format share a split.
     ///
+    /// `against`: the reference; empty if there is none.
+    ///
     /// `split_bytes`: expected number of bytes of the records of a split, once they are decompressed. By
     /// default a 16th part of the input, but at least 8 MiB and at most 32 MiB, so that there are splits for
     /// many workers. `local`: folder for the contents of compressed files that are cut.
     pub fn new(
         stores: &Stores,
+        against: &[String],
         inputs: &[String],
         format: Option<&str>,
         split_bytes: Option<u64>,
         local: &Path,
     ) -> Result<Self> {
         let forced = format.map(named).transpose()?;
-        let mut files = stores.expand(inputs)?;
-        for (path, kind) in stores.passed_over() {
-            say(one_line(&format!("warning: \"{path}\" is {kind} and not a file: it is passed over")));
-        }
-        own_outputs::leave_out(inputs, &mut files)?;
-        own_outputs::refuse_unfinished(&files)?;
-        if files.is_empty() {
-            bail!(WrongUse("the input holds nothing but finished outputs: name one to read it".to_owned()));
-        }
-        name_apart(&mut files)?;
+        let InputFiles { files, reference: reference_files } = InputFiles::find(stores, against, inputs)?;
 
         let mut splits: Vec<Split> = Vec::new();
         let mut room = 0;
@@ -132,11 +130,17 @@ impl Plan {
         let contents_bytes = split_bytes.max(text_bytes / BUSY_SPLITS);
         let mut contents_left = CONTENTS_BYTES;
         let local = SpillBudget::new(local, None);
-        for (file, format) in files.iter().zip(formats) {
+        let mut reference_splits = 0;
+        for (number, (file, format)) in files.iter().zip(formats).enumerate() {
+            if number == reference_files {
+                (room, reference_splits) = (0, splits.len() as u32);
+            }
             let bytes = expected((file, &format));
             let whole = UnopenedPiece::whole(file);
             match splits.last_mut() {
-                Some(split) if bytes <= room && split.format.name() == format.name() => {
+                Some(split)
+                    if bytes <= room && number != reference_files && split.format.name() == format.name() =>
+                {
                     split.pieces.push(whole);
                     room -= bytes;
                     continue;
@@ -173,12 +177,19 @@ impl Plan {
             }));
             room = if count == 1 { split_bytes.saturating_sub(bytes) } else { 0 };
         }
-        Ok(Plan { splits, files, text_bytes, first_split: 0 })
+        Ok(Plan { splits, files, reference_splits, reference_files, text_bytes, first_split: 0 })
     }
 
     /// Makes the plan of an input without files.
     pub fn nothing() -> Self {
-        Plan { splits: Vec::new(), files: Vec::new(), text_bytes: 0, first_split: 0 }
+        Plan {
+            splits: Vec::new(),
+            files: Vec::new(),
+            reference_splits: 0,
+            reference_files: 0,
+            text_bytes: 0,
+            first_split: 0,
+        }
     }
 
     /// Returns the splits with their numbers.
@@ -201,20 +212,9 @@ impl Plan {
         if !prefix.is_empty() {
             return of_store.find(|file| Path::new(&file.path).starts_with(folder));
         }
-        let canonical = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let folder = canonical(&path_of_text(folder));
-        // Neighbours lie in one folder, and following each part of each path would take long.
-        let (mut above, mut above_itself) = (PathBuf::new(), PathBuf::new());
-        of_store.find(|file| {
-            let path = path_of_text(&file.path);
-            let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return false };
-            if parent != above {
-                above = parent.to_owned();
-                above_itself = canonical(parent);
-            }
-            let itself = if path.is_symlink() { canonical(&path) } else { above_itself.join(name) };
-            itself.starts_with(&folder)
-        })
+        let folder = real_path(&path_of_text(folder));
+        let mut paths = RealPaths::default();
+        of_store.find(|file| paths.of(&file.path).starts_with(&folder))
     }
 
     /// Returns the prefixes of the stores of the input.
@@ -222,9 +222,37 @@ impl Plan {
         self.files.iter().map(|file| file.store.prefix()).collect()
     }
 
+    /// Returns which side of the corpus a document is on. `within`: whether two documents of the input may be a pair.
+    pub fn sides(&self, within: bool) -> Sides {
+        Sides::new(self.reference_splits, within)
+    }
+
+    /// Returns the number of the first split of the input.
+    pub fn first_of_input(&self) -> u32 {
+        self.first_split + self.reference_splits
+    }
+
+    /// Whether the split of that number is of the reference.
+    pub fn is_reference(&self, split: u32) -> bool {
+        split < self.first_of_input()
+    }
+
+    /// Returns the name of the side of a file of this plan.
+    pub fn side_of(&self, file: &InputFile) -> &'static str {
+        let (reference, _) = self.files_by_side();
+        if reference.iter().any(|other| std::ptr::eq(other, file)) { "reference" } else { "input" }
+    }
+
+    /// Returns the files of the reference, and those of the input.
+    pub fn files_by_side(&self) -> (&[InputFile], &[InputFile]) {
+        self.files.split_at(self.reference_files)
+    }
+
     /// Returns the names of the input files that keep their names in the output.
     pub fn kept_names(&self) -> impl Iterator<Item = &str> {
-        let keep = self.splits.iter().filter(|split| split.format.file_is_record());
+        let keep = self.splits[self.reference_splits as usize..]
+            .iter()
+            .filter(|split| split.format.file_is_record());
         keep.flat_map(|split| split.pieces.iter().map(UnopenedPiece::name))
     }
 
@@ -269,40 +297,6 @@ impl Plan {
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }
-}
-
-/// Gives files of different inputs different names. If two would have one name, all files are named by their
-/// paths below the deepest folder that holds them all: ids and parts are named after these names.
-fn name_apart(files: &mut [InputFile]) -> Result<()> {
-    if first_meeting(files).is_none() {
-        return Ok(());
-    }
-    let paths: Vec<String> = files.iter().map(InputFile::full_path).collect();
-    // The paths are sorted, so all share what the first and the last share.
-    let (first, last) = (paths[0].split_inclusive('/'), paths[paths.len() - 1].split_inclusive('/'));
-    let shared = first.zip(last).take_while(|(one, other)| one == other).map(|(one, _)| one.len()).sum();
-    for (file, path) in files.iter_mut().zip(&paths) {
-        // The part after a scheme is empty.
-        let parts: Vec<_> = path[shared..].split('/').filter(|part| !part.is_empty()).collect();
-        file.name = NameBelow::new(&parts.join("/"))?;
-    }
-    match first_meeting(files) {
-        Some(name) => {
-            bail!(WrongUse(format!("two input files would both be called \"{name}\", or lie in it")))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Returns the first name that two files have, or that one file has and the folder of another.
-fn first_meeting(files: &[InputFile]) -> Option<&str> {
-    let mut names = HashSet::new();
-    if let Some(twice) = files.iter().find(|file| !names.insert(&*file.name)) {
-        return Some(&twice.name);
-    }
-    let mut folders =
-        files.iter().flat_map(|file| file.name.match_indices('/').map(|(at, _)| &file.name[..at]));
-    folders.find(|folder| names.contains(folder))
 }
 
 /// Returns the format of that name.
@@ -350,7 +344,7 @@ mod tests {
             File::create(folder.path().join(name)).unwrap().set_len(mebibytes << 20).unwrap();
         }
         let inputs = [folder.path().to_str().unwrap().to_owned()];
-        Plan::new(&Stores::new(), &inputs, None, split_bytes, folder.path()).unwrap().splits.len()
+        Plan::new(&Stores::new(), &[], &inputs, None, split_bytes, folder.path()).unwrap().splits.len()
     }
 
     #[test]

@@ -22,7 +22,8 @@ pub(crate) fn check_same_input(plan: &Plan, group: &Group) -> Result<()> {
     let named = |file: &&InputFile| (file.path.clone(), file.bytes);
     let remote_versions: Vec<_> = remote.iter().map(|file| file.version).collect();
     let seen = format!(
-        "{:?} {:?} {:?} {remote_versions:?}",
+        "{} {:?} {:?} {:?} {remote_versions:?}",
+        plan.reference_splits,
         formats.collect::<Vec<_>>(),
         local.iter().map(named).collect::<Vec<_>>(),
         remote.iter().map(named).collect::<Vec<_>>(),

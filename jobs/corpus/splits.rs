@@ -21,6 +21,24 @@ pub(crate) fn process_of(split: u32, group: &Group) -> usize {
     split as usize % group.all_workers() / group.workers()
 }
 
+/// Calls `work` for each split of this process that is not of the reference, as [`each_split`] does. Those of the
+/// reference count as read.
+pub(crate) fn each_input_split<T: Send>(
+    plan: &Plan,
+    group: &Group,
+    stage: (&Progress, Stage),
+    work: impl Fn(&StageTimer, u32, &Split) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let results = each_split(plan, group, stage, |at, number, split| {
+        if plan.is_reference(number) {
+            split.pieces.iter().for_each(|piece| at.done(piece.bytes()));
+            return Ok(None);
+        }
+        work(at, number, split).map(Some)
+    })?;
+    Ok(results.into_iter().flatten().collect())
+}
+
 /// Calls `work` for each split of this process, on as many threads as it has workers, and returns the results
 /// in the order of the splits. Each worker enters `stage`.
 ///

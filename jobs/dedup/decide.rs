@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use operators::flow::{ClusterBatch, GatheredClusters};
-use operators::{Member, Pair, Reason, Resolve, SpillBudget, survivors};
+use operators::{Member, Pair, Reason, Resolve, Sides, SpillBudget, survivors};
 use timely::worker::Worker;
 
 use super::options::{DedupOptions, Keep};
@@ -23,6 +23,7 @@ pub(crate) struct Decider {
     folder: Arc<OutputFolder>,
     resolve: Resolve,
     keep: Keep,
+    sides: Sides,
     pairs: PairsOf,
     /// Whether pairs have a distance; those of methods over sets have none.
     distances: bool,
@@ -52,12 +53,18 @@ impl Decided {
 
 impl Decider {
     /// Makes the rules of a run. With a budget in `spill`, removals are held on disk.
-    pub fn new(folder: &Arc<OutputFolder>, options: &DedupOptions, spill: &SpillBudget) -> Self {
+    pub fn new(
+        folder: &Arc<OutputFolder>,
+        options: &DedupOptions,
+        sides: Sides,
+        spill: &SpillBudget,
+    ) -> Self {
         let measured = options.threshold().is_some() || options.method.measures();
         Decider {
             folder: Arc::clone(folder),
             resolve: options.resolve,
             keep: options.keep,
+            sides,
             pairs: options.pairs,
             distances: options.method.fingerprints(),
             measured,
@@ -69,15 +76,18 @@ impl Decider {
     /// Decides the clusters of this worker, and writes their rows of `pairs/` and `clusters/`. Returns also
     /// the removals that all workers have decided about the documents of this one.
     pub fn decide(&self, worker: &mut Worker, clusters: GatheredClusters) -> Result<Decided> {
-        let mut pairs = PairTable::new(&self.folder, self.pairs);
+        let mut pairs = PairTable::new(&self.folder, self.pairs, self.sides);
         let mut rows = ClusterTable::new(&self.folder);
         let (mut tally, mut removal) = (Tally::default(), Vec::new());
         let removals = clusters.decide(worker, |batch, send| -> Result<()> {
             let members = self.survivors(batch);
+            if members.is_empty() {
+                return Ok(()); // Not within the input, identical documents of it are in no cluster.
+            }
             let distance = |pair: &Pair| self.distances.then_some(pair.distance);
             pairs.write(batch, self.measured, distance, |row| tally.sample(row))?;
             rows.write(batch, &members, self.measured)?;
-            tally.count(batch, &members, distance);
+            tally.count(batch, &members, self.sides, distance);
             for member in &members {
                 if let Some(removed) = member.removed {
                     removal.clear();
@@ -95,8 +105,10 @@ impl Decider {
     /// Resolves the pairs of clusters, of whose members some are removed.
     fn survivors(&self, batch: &ClusterBatch) -> Vec<Member> {
         let mut members = match self.keep {
-            Keep::First => survivors(batch.matches(), self.resolve, |doc| doc),
-            Keep::Longest => survivors(batch.matches(), self.resolve, |doc| (Reverse(batch.chars(doc)), doc)),
+            Keep::First => survivors(batch.matches(), self.resolve, self.sides, |doc| doc),
+            Keep::Longest => {
+                survivors(batch.matches(), self.resolve, self.sides, |doc| (Reverse(batch.chars(doc)), doc))
+            }
         };
         if self.approximate {
             for removed in members.iter_mut().filter_map(|member| member.removed.as_mut()) {

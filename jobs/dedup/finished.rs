@@ -14,7 +14,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::options::DedupOptions;
+use super::options::{DedupOptions, Within};
 use crate::cli::configuration::Configuration;
 use crate::cli::exit::WrongUse;
 use crate::corpus::input::Input;
@@ -36,6 +36,8 @@ pub(crate) struct Finished {
 pub(crate) struct Success {
     pub configuration: Configuration<DedupOptions>,
     pub counters: Counters,
+    #[serde(default)]
+    reference: Vec<InputEntry>,
     input: Vec<InputEntry>,
     /// The rule by which its records have their places.
     places: u32,
@@ -111,6 +113,23 @@ impl Finished {
         &self.success.configuration.options
     }
 
+    /// Whether the run had a reference.
+    pub fn has_reference(&self) -> bool {
+        self.success.counters.reference.is_some()
+    }
+
+    /// Whether the document at a place is of the reference, which stays as it is.
+    pub fn is_reference(&self, place: DocId) -> bool {
+        let splits = self.success.counters.reference.map_or(0, |reference| reference.splits);
+        u64::from(place.split()) < splits
+    }
+
+    /// Whether two documents, at these places in the order of the corpus, may be a pair.
+    pub fn compares(&self, low: DocId, high: DocId) -> bool {
+        let within = self.options().within != Some(Within::No);
+        !self.is_reference(high) && (within || self.is_reference(low))
+    }
+
     /// Reads the stop words and the user dictionary again.
     pub fn lexicon(&self) -> Result<Lexicon> {
         self.options().input.lexicon_below(&self.success.configuration.directory)
@@ -121,13 +140,18 @@ impl Finished {
     /// # Errors
     /// When the input now has other files, or files of other lengths.
     pub fn input(&self, workers: usize) -> Result<Input> {
-        let Configuration { options: DedupOptions { input, .. }, inputs, directory, .. } =
+        let Configuration { options: DedupOptions { input, against, .. }, inputs, directory, .. } =
             &self.success.configuration;
-        let plan = input.plan(&Stores::below(directory), inputs);
+        let plan = input.plan_against(&Stores::below(directory), against, inputs);
         let plan = plan.with_context(|| format!("could not find the input of \"{}\" again", self.uri))?;
-        let now: Vec<InputEntry> = plan.files.iter().map(InputEntry::of).collect();
-        if let Some(change) = change(&self.success.input, &now) {
-            bail!("the input of \"{}\" has changed since: {change}", self.uri);
+        let (reference, of_input) = plan.files_by_side();
+        let sides =
+            [("reference", &self.success.reference, reference), ("input", &self.success.input, of_input)];
+        for (side, then, now) in sides {
+            let now: Vec<InputEntry> = now.iter().map(InputEntry::of).collect();
+            if let Some(change) = change(then, &now) {
+                bail!("the {side} of \"{}\" has changed since: {change}", self.uri);
+            }
         }
         Ok(Input { plan, reading: input.reading()?, workers })
     }

@@ -198,31 +198,36 @@ impl SourceReading<'_> {
     fn counts(&self, field: &str, removals: &RemovedDocs) -> Result<BTreeMap<String, SourceCounts>> {
         let reading = Reading { id: Some(field.to_owned()), ..self.reading.clone() };
         let all = Mutex::new(BTreeMap::<String, SourceCounts>::new());
-        splits::each_split(self.plan, self.group, (self.progress, Stage::Resolve), |at, number, split| {
-            if !split.format.has_fields() {
-                return Ok(());
-            }
-            // This reading asks for another field, so it may accept records that the run has rejected.
-            let mut rejects = self.outputs.open_rejects(number)?;
-            let mut removals = removals.of_split(number)?;
-            let mut sources = BTreeMap::<String, SourceCounts>::new();
-            let mut reader = SplitReader::new(number, split, &reading, at);
-            while let Some(batch) = reader.next()? {
-                for doc in batch.docs() {
-                    if rejects.pass(doc.doc)? {
-                        continue;
-                    }
-                    if !sources.contains_key(doc.id) {
-                        sources.insert(doc.id.to_owned(), SourceCounts::default());
-                    }
-                    let Some(source) = sources.get_mut(doc.id) else { continue };
-                    source.docs += 1;
-                    source.removed += u64::from(removals.pass(doc.doc)?.is_some());
+        splits::each_input_split(
+            self.plan,
+            self.group,
+            (self.progress, Stage::Resolve),
+            |at, number, split| {
+                if !split.format.has_fields() {
+                    return Ok(());
                 }
-            }
-            add(&mut all.lock(), sources);
-            Ok(())
-        })?;
+                // This reading asks for another field, so it may accept records that the run has rejected.
+                let mut rejects = self.outputs.open_rejects(number)?;
+                let mut removals = removals.of_split(number)?;
+                let mut sources = BTreeMap::<String, SourceCounts>::new();
+                let mut reader = SplitReader::new(number, split, &reading, at);
+                while let Some(batch) = reader.next()? {
+                    for doc in batch.docs() {
+                        if rejects.pass(doc.doc)? {
+                            continue;
+                        }
+                        if !sources.contains_key(doc.id) {
+                            sources.insert(doc.id.to_owned(), SourceCounts::default());
+                        }
+                        let Some(source) = sources.get_mut(doc.id) else { continue };
+                        source.docs += 1;
+                        source.removed += u64::from(removals.pass(doc.doc)?.is_some());
+                    }
+                }
+                add(&mut all.lock(), sources);
+                Ok(())
+            },
+        )?;
         Ok(all.into_inner())
     }
 }

@@ -96,9 +96,9 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
     let earlier = options.statistics.as_deref();
     let earlier =
         earlier.map(|uri| corpus_counts::read(&stores, uri, &options.method, &lexicon)).transpose()?;
-    let plan = Arc::new(options.input.plan(&stores, inputs)?);
-    check_same_input(&plan, group)?;
     options.resolve()?;
+    let plan = Arc::new(options.input.plan_against(&stores, &options.against, inputs)?);
+    check_same_input(&plan, group)?;
     let reading = options.input.reading()?;
     let local = options.input.local_folder();
     let spill = memory.spill_budget(group, &options.method, &lexicon, plan.text_bytes, &local)?;
@@ -154,9 +154,11 @@ fn search_and_write(
         corpus_counts::write(folder, &run.options.method, lexicon, &statistics)?;
     }
     let outputs = folder.map_outputs().of_input(run.plan.text_bytes);
-    let decider = Decider::new(folder, run.options, &spill);
+    let sides = run.options.sides(&run.plan);
+    let decider = Decider::new(folder, run.options, sides, &spill);
     let search = CorpusSearch {
         plan: Arc::clone(&run.plan),
+        sides,
         reading: run.reading.clone(),
         group: Arc::clone(&run.group),
         progress: Arc::clone(&run.progress),

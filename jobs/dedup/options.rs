@@ -5,12 +5,14 @@ use std::str::FromStr;
 
 use anyhow::{Result, bail};
 use operators::method::Spec;
-use operators::{Resolve, Similarity};
+use operators::{Resolve, Sides, Similarity};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::configuration::{optional_text, text};
 use crate::cli::exit::WrongUse;
+use crate::cli::values::paths;
 use crate::corpus::input::InputOptions;
+use crate::corpus::plan::Plan;
 use crate::output::tables::PairsOf;
 
 /// Options that decide the result of a run, as they are parsed and as `_SUCCESS` records them.
@@ -41,6 +43,18 @@ pub(crate) struct DedupOptions {
     /// Pairs to write: firsts (one for each identical document, with the first of them) or all
     #[arg(long, value_name = "WHICH", default_value = "firsts")]
     pub pairs: PairsOf,
+    /// Reference: remove from the input what is in these files, folders, globs or comma lists of them, and leave
+    /// them as they are
+    ///
+    /// Every document of the reference stays, and none is written; they are not compared with each other. The
+    /// option may be given more than once. --format and the options for fields hold for the reference too.
+    #[arg(long, value_name = "REF", value_parser = paths())]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub against: Vec<String>,
+    /// Whether --against also removes from the input what the input itself has twice [default: yes]
+    #[arg(long, value_name = "WHETHER", requires = "against")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<Within>,
     #[command(flatten)]
     #[serde(flatten)]
     pub input: InputOptions,
@@ -66,6 +80,16 @@ pub(crate) enum Keep {
     First,
     /// The one with the most characters, and of equal ones the first.
     Longest,
+}
+
+/// Whether two documents of the input may be a pair, where there is a reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Within {
+    /// A document also goes if it matches one of the input that stays.
+    Yes,
+    /// A document goes only if it matches one of the reference.
+    No,
 }
 
 /// Verification of the pairs of an approximate method: the least Jaccard similarity of the features of a pair;
@@ -102,11 +126,23 @@ impl Verification {
 }
 
 impl DedupOptions {
+    /// Returns which pairs of documents of a plan are looked for.
+    pub fn sides(&self, plan: &Plan) -> Sides {
+        plan.sides(self.within != Some(Within::No))
+    }
+
     /// Fills in what the user left open.
     ///
     /// # Errors
-    /// [`WrongUse`] if verification is asked for and the method measures similarity itself.
+    /// [`WrongUse`] if verification is asked for and the method measures similarity itself, or if the method can let
+    /// no reference stay.
     pub fn resolve(&mut self) -> Result<()> {
+        if !self.against.is_empty() && self.method.deletes_as_it_compares() {
+            bail!(WrongUse(format!(
+                "{} deletes documents as it compares them, so it cannot compare against a reference: take another --method",
+                self.method.name()
+            )));
+        }
         if self.verify.is_some() && self.method.measures() {
             bail!(WrongUse(format!(
                 "{} compares the features of every pair itself: leave --verify out",

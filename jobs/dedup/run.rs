@@ -184,10 +184,11 @@ impl DedupRun<'_> {
         let keeps_none = group.all_reduce((found, decided.tally), |all| -> Result<_> {
             let (found, tallies): (Vec<_>, Vec<_>) = all.into_iter().unzip();
             let (found, tally) = (self.check(SearchResult::join(found))?, Tally::join(tallies));
-            self.guards.check(found.docs, &tally)?;
-            let docs = found.docs;
+            let docs = found.input.docs;
+            self.guards.check(docs, &tally)?;
+            let kept = docs - tally.to_remove();
             joined = Some((found, tally));
-            Ok(docs == 0)
+            Ok(kept == 0)
         })?;
         let outputs = folder.map_outputs();
         let input = SourceReading {
@@ -197,7 +198,7 @@ impl DedupRun<'_> {
             group,
             progress: &self.progress,
         };
-        let known = joined.as_ref().map(|(found, tally)| (found.docs, tally.to_remove()));
+        let known = joined.as_ref().map(|(found, tally)| (found.input.docs, tally.to_remove()));
         self.guards.check_sources(known, &decided.removals, &input)?;
         let mut summary = None;
         if let Some((found, tally)) = joined {
@@ -207,7 +208,7 @@ impl DedupRun<'_> {
             }
             summary = Some(tally.summary(&self.plan, self.configuration.clone(), &found, searched));
         }
-        let stands_for_all = keeps_none.then_some(self.plan.first_split);
+        let stands_for_all = keeps_none.then_some(self.plan.first_of_input());
         let verdicts = Verdicts { removals: decided.removals, stands_for_all };
         if folder.rehearsal {
             // The guards have passed, and the earlier run, which decided the same, has written the files.
@@ -228,18 +229,19 @@ impl DedupRun<'_> {
         let rejected = group.all_reduce(done, |all| -> Result<_> {
             others.extend(all[1..].iter().flat_map(|done| done.stages.clone()));
             let done = Done::join(all)?;
-            let rejected = done.written.rejected > 0;
             summary = decided.map(|decided| self.commit(decided, done, folder)).transpose()?;
-            Ok(rejected)
+            Ok(summary.as_ref().is_some_and(|summary| summary.counters.any_rejected()))
         })?;
         Ok(Outcome { summary, others, rejected })
     }
 
-    /// Returns an error if a file lacks a field that was asked for and no document was read, or if too many
-    /// records were rejected.
+    /// Returns an error if a file lacks a field that was asked for and no document of its side was read, or if too
+    /// many records were rejected.
     fn check(&self, mut found: SearchResult) -> Result<SearchResult> {
-        if let Some((_, missing)) = found.without_field.take().filter(|_| found.docs == 0) {
-            bail!(datasets::Error::Field(missing)); // a field that no file has is misspelt
+        for side in [&mut found.reference, &mut found.input] {
+            if let Some((_, missing)) = side.without_field.take().filter(|_| side.docs == 0) {
+                bail!(datasets::Error::Field(missing)); // a field that no file has is misspelt
+            }
         }
         found.rejects.check(self.max_rejects, &self.plan, &self.reading)?;
         Ok(found)
@@ -264,7 +266,7 @@ impl DedupRun<'_> {
                  {rejected} rejected"
             ));
         }
-        Ok(Outcome { rejected: counters.rejected > 0, ..Outcome::default() })
+        Ok(Outcome { rejected: counters.any_rejected(), ..Outcome::default() })
     }
 
     /// Writes the summary of a committed output to the file that the user named. A failure is only a warning,

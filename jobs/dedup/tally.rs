@@ -3,14 +3,15 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use cluster::InputFile;
 use operators::flow::ClusterBatch;
-use operators::{DocId, Member, Pair, Reason, Similarity, hash};
+use operators::{DocId, Member, Pair, Reason, Sides, Similarity, hash};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::search::SearchResult;
 use crate::corpus::plan::{PLACES, Plan};
-use crate::output::summary::{Counters, InputEntry, SamplePair, Summary, skew};
+use crate::output::summary::{Counters, InputEntry, ReferenceCounters, SamplePair, Summary, skew};
 use crate::output::tables::WrittenPair;
 use crate::progress::usage::ResourceUsage;
 
@@ -20,7 +21,7 @@ const SAMPLES: usize = 20;
 /// Counts of some clusters, of one worker or of all together.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Tally {
-    /// Documents that are identical to an earlier one.
+    /// Documents that are identical to an earlier one, with which they are a pair.
     copies: u64,
     /// Rows of `pairs/`.
     pub pairs: u64,
@@ -61,15 +62,17 @@ impl Tally {
         all
     }
 
-    /// Counts some clusters. `members`: all members of all of them, ordered by cluster. `distance`: the distance
-    /// of a pair, if the method has one.
+    /// Counts some clusters. `members`: all members of all of them, ordered by cluster. `sides`: the pairs that are
+    /// looked for. `distance`: the distance of a pair, if the method has one.
     pub fn count(
         &mut self,
         batch: &ClusterBatch,
         members: &[Member],
+        sides: Sides,
         distance: impl Fn(&Pair) -> Option<u32>,
     ) {
-        self.copies += batch.matches().copies.len() as u64;
+        let is_pair = |&&(doc, first): &&(DocId, DocId)| sides.compares(&Pair::new(first, doc, 0));
+        self.copies += batch.matches().copies.iter().filter(is_pair).count() as u64;
         for cluster in members.chunk_by(|a, b| a.cluster == b.cluster) {
             let (size, first) = (cluster.len() as u64, Reverse(cluster[0].cluster));
             *self.cluster_sizes.entry(size).or_default() += 1;
@@ -84,12 +87,16 @@ impl Tally {
                 Reason::Chain => &mut self.removed_chain,
             } += 1;
         }
-        for (pair, similarity) in &batch.matches().pairs {
+        let pairs = batch.clusters().flat_map(|(copies, pairs)| pairs.iter().map(move |pair| (copies, pair)));
+        for (copies, (pair, similarity)) in pairs {
+            // Not within the input, each of its identical documents is a pair of its own.
+            let alone = if sides.within() { 0 } else { ClusterBatch::copies_of(copies, pair.high).len() };
+            let count = 1 + alone as u64;
             if let Some(distance) = distance(pair) {
-                *self.pairs_by_distance.entry(distance).or_default() += 1;
+                *self.pairs_by_distance.entry(distance).or_default() += count;
             }
             if let Some(similarity) = similarity.map(Similarity::as_millionths) {
-                *self.pairs_by_similarity.entry(similarity / 10_000).or_default() += 1;
+                *self.pairs_by_similarity.entry(similarity / 10_000).or_default() += count;
             }
         }
     }
@@ -136,14 +143,27 @@ impl Tally {
     /// Returns the summary of a run as far as it is known before the records are written. `found`: the result
     /// of the search of all processes. `searched`: seconds until all was decided.
     pub fn summary(self, plan: &Plan, configuration: Value, found: &SearchResult, searched: f64) -> Summary {
+        let (reference_files, input_files) = plan.files_by_side();
+        let reference_rejected = found.rejects.count_before(plan.reference_splits);
+        let bytes = |files: &[InputFile]| files.iter().map(|file| file.bytes).sum();
+        let reference = (!reference_files.is_empty()).then(|| ReferenceCounters {
+            files: reference_files.len() as u64,
+            bytes: bytes(reference_files),
+            splits: plan.reference_splits.into(),
+            documents: found.reference.docs,
+            text_bytes: found.reference.text_bytes,
+            replaced: found.reference.replaced,
+            rejected: reference_rejected,
+        });
         let counters = Counters {
-            input_files: plan.files.len() as u64,
-            input_bytes: plan.bytes(),
-            splits: plan.splits.len() as u64,
-            records_read: found.docs + found.rejects.count(),
-            text_bytes: found.text_bytes,
-            replaced: found.replaced,
-            distinct: found.docs - self.copies,
+            input_files: input_files.len() as u64,
+            input_bytes: bytes(input_files),
+            splits: plan.splits.len() as u64 - u64::from(plan.reference_splits),
+            reference,
+            records_read: found.input.docs + found.rejects.count() - reference_rejected,
+            text_bytes: found.input.text_bytes,
+            replaced: found.input.replaced,
+            distinct: found.input.docs - self.copies,
             candidates: found.candidates,
             comparisons: found.comparisons.map(|comparisons| comparisons.of_words),
             block_comparisons: found.comparisons.map(|comparisons| comparisons.of_bits),
@@ -169,7 +189,8 @@ impl Tally {
             sample_pairs: samples.into_values().collect(),
             seconds: BTreeMap::from([("search", searched)]),
             stages: Vec::new(),
-            input: plan.files.iter().map(InputEntry::of).collect(),
+            reference: reference_files.iter().map(InputEntry::of).collect(),
+            input: input_files.iter().map(InputEntry::of).collect(),
             places: PLACES,
             state: None,
         }

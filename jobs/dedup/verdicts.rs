@@ -144,7 +144,7 @@ impl SplitRemovals<'_> {
 /// Verdicts about the splits of a process.
 pub(crate) struct Verdicts {
     pub removals: RemovedDocs,
-    /// The split that puts an empty part into `kept/`, because no record of the corpus is kept.
+    /// Number of the first split of the input, if no record of it is kept.
     pub stands_for_all: Option<u32>,
 }
 

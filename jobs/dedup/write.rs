@@ -24,7 +24,7 @@ pub(crate) fn write(
     progress: &Progress,
 ) -> Result<(Written, FileList)> {
     let outputs = folder.map_outputs();
-    let results = splits::each_split(plan, group, (progress, Stage::Write), |at, number, split| {
+    let results = splits::each_input_split(plan, group, (progress, Stage::Write), |at, number, split| {
         let verdicts = verdicts.of_split(number, outputs.open_rejects(number)?)?;
         let decided = verdicts.hash();
         if let Some(task) = folder.finished_task(number, decided)? {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use operators::flow::{ClusterBatch, GatheredClusters};
 use operators::incremental::{ChangedClusters, CorpusChange};
-use operators::{DocId, Matches, Member, Pair, SpillBudget};
+use operators::{DocId, Matches, Member, Pair, Sides, SpillBudget};
 use timely::worker::Worker;
 
 use super::options::{NightlyOptions, Policy, night_of};
@@ -76,7 +76,7 @@ impl NightDecider {
 
     /// Decides the clusters of this worker, and writes their rows of the tables and of the state.
     pub fn decide(&self, worker: &mut Worker, clusters: GatheredClusters) -> Result<NightDecided> {
-        let mut pairs = PairTable::new(&self.folder, self.pairs);
+        let mut pairs = PairTable::new(&self.folder, self.pairs, Sides::default());
         let mut members = ClusterTable::new(&self.folder);
         let mut corrections = CorrectionTable::new(&self.folder);
         let (mut tally, mut removal) = (Tally::default(), Vec::new());
@@ -100,7 +100,7 @@ impl NightDecider {
             // Decisions about earlier documents belong to earlier nights.
             let counted: Vec<Member> =
                 changed.members.iter().map(|&member| of_night(member, is_new(member.doc))).collect();
-            tally.count(&new, &counted, distance);
+            tally.count(&new, &counted, Sides::default(), distance);
             for member in &counted {
                 if let Some(removed) = member.removed {
                     removal.clear();

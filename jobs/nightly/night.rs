@@ -11,7 +11,7 @@ use operators::hash::Secret;
 use operators::method::Spec;
 use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
-use operators::{DocId, SpillBudget};
+use operators::{DocId, Sides, SpillBudget};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::NightArgs;
@@ -98,7 +98,20 @@ impl<'a> Night<'a> {
         let (name, input) = (args.name()?, hash_of_input(&plan, &withdrawn)?);
         let (store, path) = stores.locate(args.output()?)?;
         let output = format!("{}{}", store.prefix(), path.trim_end_matches('/'));
-        Ok(Night { common, group, start, stores, args, name, output, lexicon, of_dedup, withdrawn, plan, input })
+        Ok(Night {
+            common,
+            group,
+            start,
+            stores,
+            args,
+            name,
+            output,
+            lexicon,
+            of_dedup,
+            withdrawn,
+            plan,
+            input,
+        })
     }
 
     /// Runs the night. Returns the exit code: 0, or 3 if records were rejected.
@@ -281,6 +294,7 @@ impl NightWork<'_> {
             max_rejects: run.max_rejects,
             outputs,
             spill: spill.clone(),
+            sides: Sides::default(),
             night: Some(state.clone()),
         };
         let ready = method.method(lexicon, &statistics, run.options.threshold())?;

@@ -92,6 +92,8 @@ impl NightlyOptions {
             resolve: Resolve::Greedy,
             keep: Keep::First,
             pairs: self.pairs,
+            against: Vec::new(),
+            within: None,
             input: self.input.clone(),
             statistics: self.statistics.clone(),
         }

@@ -19,6 +19,7 @@ impl Key {
     /// input files.
     pub fn new(asked: &impl Serialize, plan: &Plan) -> Result<Self> {
         let mut text = format!("{:032x}\n{}\n", hash_of_program()?, serde_json::to_string(asked)?);
+        writeln!(text, "{}", plan.reference_files)?;
         for file in &plan.files {
             let modified = file.version.modified;
             // The tag of a local file holds the number of its device, which may change when the machine is

@@ -55,6 +55,11 @@ impl Rejects {
         self.by_split.values().sum()
     }
 
+    /// Returns the number of rejects in the splits before `split`.
+    pub fn count_before(&self, split: u32) -> u64 {
+        self.by_split.range(..split).map(|(_, count)| count).sum()
+    }
+
     /// Returns the first reject.
     pub fn first(&self) -> Option<&Reject> {
         self.first.as_ref()

@@ -33,6 +33,9 @@ pub(crate) struct Summary {
     pub seconds: BTreeMap<&'static str, f64>,
     /// Stages of the run, without the commit, which is not done when this is written.
     pub stages: Vec<StageRow>,
+    /// Files of the reference, if there is one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reference: Vec<InputEntry>,
     pub input: Vec<InputEntry>,
     /// The rule by which records have their places: [`PLACES`](crate::corpus::plan::PLACES).
     pub places: u32,
@@ -93,9 +96,26 @@ pub(crate) fn skew(loads: &[Vec<PassLoad>]) -> Vec<BlockSkew> {
     (0..blocks).map(block).collect()
 }
 
-/// Counters of a run.
+/// Counters of what was read of a reference.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct ReferenceCounters {
+    pub files: u64,
+    pub bytes: u64,
+    pub splits: u64,
+    /// Number of documents, without rejected records.
+    pub documents: u64,
+    pub text_bytes: u64,
+    /// Number of documents whose illegal bytes were read as U+FFFD.
+    pub replaced: u64,
+    pub rejected: u64,
+}
+
+/// Counters of a run. Those of records and documents are of the input alone.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Counters {
+    /// Counters of the reference, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<ReferenceCounters>,
     pub input_files: u64,
     pub input_bytes: u64,
     pub splits: u64,
@@ -125,12 +145,25 @@ impl Counters {
     pub fn to_remove(&self) -> u64 {
         self.removed_identical + self.removed_similar + self.removed_chain
     }
+
+    /// Whether records of either side were rejected.
+    pub fn any_rejected(&self) -> bool {
+        self.rejected > 0 || self.reference.is_some_and(|reference| reference.rejected > 0)
+    }
 }
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (counters, process) = (&self.counters, &self.process);
+        let reference = counters.reference.unwrap_or_default();
         let values = [
+            ("Reference", "Files", reference.files),
+            ("Reference", "Bytes", reference.bytes),
+            ("Reference", "Splits", reference.splits),
+            ("Reference", "Documents", reference.documents),
+            ("Reference", "Bytes of text", reference.text_bytes),
+            ("Reference", "Documents with illegal bytes replaced", reference.replaced),
+            ("Reference", "Rejected", reference.rejected),
             ("Input", "Files", counters.input_files),
             ("Input", "Bytes", counters.input_bytes),
             ("Input", "Splits", counters.splits),
@@ -155,7 +188,7 @@ impl fmt::Display for Summary {
             ("Process", "Bytes spilled to disk", process.spilled_bytes),
         ];
         f.write_str("Counters")?;
-        // Few methods count comparisons.
+        // Few methods count comparisons, and few runs have a reference.
         let groups = values.chunk_by(|a, b| a.0 == b.0);
         for group in groups.filter(|group| group.iter().any(|value| value.2 > 0)) {
             write!(f, "\n    {}", group[0].0)?;

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray
 use datasets::PartOutput;
 use operators::classify::Measure;
 use operators::flow::ClusterBatch;
-use operators::{DocId, Member, Pair, Reason, Similarity};
+use operators::{DocId, Member, Pair, Reason, Sides, Similarity};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
@@ -34,14 +34,15 @@ pub(crate) enum PairsOf {
 pub(crate) struct PairTable<'a> {
     table: OutputTable<'a>,
     of: PairsOf,
+    sides: Sides,
 }
 
 impl<'a> PairTable<'a> {
-    pub fn new(folder: &'a OutputFolder, of: PairsOf) -> Self {
-        PairTable { table: OutputTable::new(folder, "pairs"), of }
+    pub fn new(folder: &'a OutputFolder, of: PairsOf, sides: Sides) -> Self {
+        PairTable { table: OutputTable::new(folder, "pairs"), of, sides }
     }
 
-    /// Writes the pairs of some clusters, and calls `each` with every row. `distance`: the distance of a pair,
+    /// Writes the pairs of some clusters that are looked for, and calls `each` with every row. `distance`: the distance of a pair,
     /// if the method has one. `measured`: whether the similarity of each pair is known.
     pub fn write(
         &mut self,
@@ -50,10 +51,14 @@ impl<'a> PairTable<'a> {
         distance: impl Fn(&Pair) -> Option<u32>,
         mut each: impl FnMut(&WrittenPair),
     ) -> Result<()> {
+        let (all, sides) = (self.of == PairsOf::All, self.sides);
         let mut rows = self.table.rows(batch.split(), pair_columns);
         let same = measured.then_some(Similarity::ONE);
         let mut row = |pair: Pair, similarity: Option<Similarity>, identical: bool| {
             let (a, b) = (batch.id(pair.low), batch.id(pair.high));
+            if !sides.compares(&pair) {
+                return Ok(());
+            }
             let places = (pair.low, pair.high);
             let row = WrittenPair { a, b, hamming: distance(&pair), similarity, identical, places };
             each(&row);
@@ -61,13 +66,12 @@ impl<'a> PairTable<'a> {
         };
         for (copies, pairs) in batch.clusters() {
             let class = |first: DocId| {
-                let start = copies.partition_point(|copy| copy.1 < first);
-                let end = copies.partition_point(|copy| copy.1 <= first);
-                std::iter::once(first).chain(copies[start..end].iter().map(|copy| copy.0))
+                let copies = ClusterBatch::copies_of(copies, first);
+                std::iter::once(first).chain(copies.iter().map(|copy| copy.0))
             };
             for identical in copies.chunk_by(|a, b| a.1 == b.1) {
                 let members: Vec<DocId> = class(identical[0].1).collect();
-                let ones = if self.of == PairsOf::All { members.len() } else { 1 };
+                let ones = if all { members.len() } else { 1 };
                 for (i, &one) in members[..ones].iter().enumerate() {
                     for &other in &members[i + 1..] {
                         row(Pair::new(one, other, 0), same, true)?;
@@ -75,12 +79,10 @@ impl<'a> PairTable<'a> {
                 }
             }
             for &(pair, similarity) in pairs {
-                if self.of == PairsOf::Firsts {
-                    row(pair, similarity, false)?;
-                    continue;
-                }
-                for low in class(pair.low) {
-                    for high in class(pair.high) {
+                // Not within the input, no row says which of its documents are identical.
+                let (lows, highs) = (all, all || !sides.within());
+                for low in class(pair.low).take(if lows { usize::MAX } else { 1 }) {
+                    for high in class(pair.high).take(if highs { usize::MAX } else { 1 }) {
                         row(Pair::new(low, high, pair.distance), similarity, false)?;
                     }
                 }
@@ -162,7 +164,8 @@ impl<'a> ClusterTable<'a> {
 /// Writes `pairs/` and `clusters/` of an output without clusters: one part each, without rows.
 pub(crate) fn write_no_clusters(folder: &OutputFolder) -> Result<()> {
     let none = ClusterBatch::default();
-    let (mut pairs, mut clusters) = (PairTable::new(folder, PairsOf::Firsts), ClusterTable::new(folder));
+    let (mut pairs, mut clusters) =
+        (PairTable::new(folder, PairsOf::Firsts, Sides::default()), ClusterTable::new(folder));
     pairs.write(&none, false, |_| None, |_| ())?;
     clusters.write(&none, &[], false)?;
     pairs.finish()?;

@@ -14,6 +14,7 @@
 //! A *text* is named by the first document that ever had it, even after that document was withdrawn.
 
 use crate::record::{DocId, Pair};
+use crate::sides::Sides;
 use crate::survivors::{Matches, Member, NearPair, Removed, Resolve, survivors};
 
 /// Change of a corpus between two nights.
@@ -70,11 +71,11 @@ impl CorpusChange<'_> {
         let gone = |doc: DocId| is_in(self.gone_before, doc) || is_in(self.going, doc);
         let texts = TextClasses::new(matches, gone);
         let live = texts.live(matches);
-        let members = survivors(&live, Resolve::Greedy, &rank);
+        let members = survivors(&live, Resolve::Greedy, Sides::default(), &rank);
         let corrections = match self.reorders || !self.going.is_empty() {
             true => {
                 let before = TextClasses::new(&old, |doc| is_in(self.gone_before, doc)).live(&old);
-                let before = survivors(&before, Resolve::Greedy, &rank);
+                let before = survivors(&before, Resolve::Greedy, Sides::default(), &rank);
                 self.corrections(&before, &members)
             }
             false => Vec::new(),
@@ -178,7 +179,7 @@ impl<G: Fn(DocId) -> bool> TextClasses<G> {
 /// Returns each document and text of some matches with the label of its cluster, in order. The label is the
 /// first of them.
 fn labels(matches: &Matches) -> Vec<(DocId, DocId)> {
-    let members = survivors(matches, Resolve::Components, |doc| doc);
+    let members = survivors(matches, Resolve::Components, Sides::default(), |doc| doc);
     let mut labels: Vec<_> = members.into_iter().map(|member| (member.doc, member.cluster)).collect();
     labels.sort_unstable();
     labels
@@ -361,7 +362,7 @@ mod tests {
             let mut state = Nights::default();
             for (texts, withdrawn) in &nights {
                 state.night(texts, withdrawn, rank);
-                let batch = survivors(&state.matches(), Resolve::Greedy, rank);
+                let batch = survivors(&state.matches(), Resolve::Greedy, Sides::default(), rank);
                 let expected: BTreeSet<DocId> =
                     batch.iter().filter(|member| member.removed.is_some()).map(|member| member.doc).collect();
                 prop_assert_eq!(&state.removed, &expected);

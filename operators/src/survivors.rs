@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::{DocId, Pair};
 use crate::sets::similarity::Similarity;
+use crate::sides::Sides;
 
 /// Rule by which it is decided which documents of a cluster stay.
 ///
@@ -112,14 +113,33 @@ pub enum Reason {
 
 /// Decides which documents of `matches` stay. Returns all of them, ordered by cluster and then by document.
 ///
+/// `sides`: documents of the reference come first in keep order, and all of them stay. A document of the input that
+/// is identical to another one of the input goes only within the input. Clusters that have no document of the
+/// reference are left out where no two of the input are a pair.
+///
 /// `rank`: the keep order, in which the least rank comes first. Cost: sorting the documents and the pairs.
-pub fn survivors<K: Ord>(matches: &Matches, resolve: Resolve, rank: impl Fn(DocId) -> K) -> Vec<Member> {
-    let mut graph = Graph::new(matches, &rank);
+///
+/// Example with the documents r and s of the reference, and 3 and 4 of the input, which are identical:
+///
+/// ```text
+/// matches                    within               not within
+/// r-3 0.8, s-3 0.9, 4 = 3    3 and 4 go, by s     3 and 4 go, by s
+/// 4 = 3                      4 goes, by 3         both stay
+/// ```
+pub fn survivors<K: Ord>(
+    matches: &Matches,
+    resolve: Resolve,
+    sides: Sides,
+    rank: impl Fn(DocId) -> K,
+) -> Vec<Member> {
+    let mut graph = Graph::new(matches, sides, &|doc| (!sides.is_reference(doc), rank(doc)));
     match resolve {
         Resolve::Greedy => graph.greedy(),
         Resolve::Components => graph.components(),
     }
-    graph.members()
+    let mut members = graph.members();
+    members.retain(|member| sides.within() || sides.is_reference(member.cluster));
+    members
 }
 
 /// Documents by index, in corpus order. Identical documents form a class, which is named by its first
@@ -138,6 +158,7 @@ struct Graph {
     order: Vec<u32>,
     /// All pairs, sorted by `from`.
     edges: Vec<Edge>,
+    sides: Sides,
 }
 
 /// A pair of classes, seen from the class that comes first in keep order.
@@ -150,7 +171,7 @@ struct Edge {
 }
 
 impl Graph {
-    fn new<K: Ord>(matches: &Matches, rank: &impl Fn(DocId) -> K) -> Self {
+    fn new<K: Ord>(matches: &Matches, sides: Sides, rank: &impl Fn(DocId) -> K) -> Self {
         let docs = matches.docs();
         let index = |doc: DocId| docs.partition_point(|&other| other < doc) as u32;
         let all = || 0..docs.len() as u32;
@@ -183,7 +204,7 @@ impl Graph {
         all().for_each(|class| cluster[class as usize] = find(&mut cluster, class));
         drop(positions);
         let members = docs.iter().map(|&doc| Member { cluster: doc, doc, removed: None }).collect();
-        Graph { members, class, best, cluster, order, edges }
+        Graph { members, class, best, cluster, order, edges, sides }
     }
 
     fn greedy(&mut self) {
@@ -211,32 +232,49 @@ impl Graph {
         for (position, &class) in (0..).zip(&self.order) {
             let stays = &mut stays[self.cluster[class as usize] as usize];
             *stays = position.min(*stays);
-            if *stays < position {
+            if *stays < position && !self.sides.is_reference(self.members[class as usize].doc) {
                 let best = self.best[self.order[*stays as usize] as usize];
                 let duplicate_of = self.members[best as usize].doc;
                 self.members[class as usize].removed = Some(Removed { duplicate_of, tie: Reason::Chain });
             }
         }
         for edge in &self.edges {
-            let stays = stays[self.cluster[edge.to as usize] as usize];
-            let removed = self.members[edge.to as usize].removed.as_mut().filter(|_| edge.from == stays);
-            removed.into_iter().for_each(|removed| removed.tie = Reason::Similar(edge.similarity));
+            let from = self.order[edge.from as usize];
+            let is_first = edge.from == stays[self.cluster[edge.to as usize] as usize];
+            if !is_first && !self.is_reference(from) {
+                continue;
+            }
+            // A cluster may have several documents of the reference, which all stay. The most similar is named.
+            let tie = Reason::Similar(edge.similarity);
+            let duplicate_of = self.members[self.best[from as usize] as usize].doc;
+            let removed = self.members[edge.to as usize].removed.as_mut();
+            if let Some(removed) = removed.filter(|removed| removed.tie == Reason::Chain || removed.tie < tie)
+            {
+                *removed = Removed { duplicate_of, tie };
+            }
         }
+    }
+
+    /// Whether a class has a document of the reference, which is its first one then.
+    fn is_reference(&self, class: u32) -> bool {
+        self.sides.is_reference(self.members[class as usize].doc)
     }
 
     /// Copies the decision about each class to its documents, and sorts the result.
     fn members(self) -> Vec<Member> {
-        let Graph { mut members, class, best, cluster, .. } = self;
+        let Graph { mut members, class, best, cluster, sides, .. } = self;
         // Going backwards, the first document of a class is overwritten last, when no other one needs its
         // entry.
         for doc in (0..members.len()).rev() {
             let class = class[doc] as usize;
             let identical =
                 || Removed { duplicate_of: members[best[class] as usize].doc, tie: Reason::Identical };
-            let removed = members[class].removed.unwrap_or_else(identical);
+            let identical_go = sides.within() || sides.is_reference(members[class].doc);
+            let removed = members[class].removed.or_else(|| identical_go.then(identical));
             let cluster = members[cluster[class] as usize].doc;
             let doc = &mut members[doc];
-            doc.removed = Some(removed).filter(|removed| removed.duplicate_of != doc.doc);
+            let stays = |removed: &Removed| removed.duplicate_of == doc.doc || sides.is_reference(doc.doc);
+            doc.removed = removed.filter(|removed| !stays(removed));
             doc.cluster = cluster;
         }
         members.sort_unstable();
@@ -274,10 +312,10 @@ mod tests {
     fn a_chain_loses_its_middle_or_all_but_one() {
         let matches = Matches { copies: vec![], pairs: vec![pair(1, 2, 90), pair(2, 3, 80)] };
         let near = |hundredths| Reason::Similar(Some(Similarity::ratio(hundredths, 100)));
-        let greedy = survivors(&matches, Resolve::Greedy, |doc| doc);
+        let greedy = survivors(&matches, Resolve::Greedy, Sides::default(), |doc| doc);
         assert_eq!(removed(&greedy), [(2, 1, near(90))]);
         assert!(greedy.iter().all(|member| member.cluster == DocId(1)));
-        let components = survivors(&matches, Resolve::Components, |doc| doc);
+        let components = survivors(&matches, Resolve::Components, Sides::default(), |doc| doc);
         assert_eq!(removed(&components), [(2, 1, near(90)), (3, 1, Reason::Chain)]);
     }
 
@@ -286,9 +324,36 @@ mod tests {
         let copies = vec![(DocId(5), DocId(4)), (DocId(6), DocId(4))];
         let matches = Matches { copies, pairs: vec![pair(1, 9, 80), pair(4, 9, 95)] };
         let rank = |doc: DocId| (doc != DocId(6), doc);
-        let members = survivors(&matches, Resolve::Greedy, rank);
+        let members = survivors(&matches, Resolve::Greedy, Sides::default(), rank);
         let near = Reason::Similar(Some(Similarity::ratio(95, 100)));
         assert_eq!(removed(&members), [(4, 6, Reason::Identical), (5, 6, Reason::Identical), (9, 6, near)]);
+    }
+
+    #[test]
+    fn the_reference_stays_and_the_input_goes_only_by_what_is_looked_for() {
+        let (r, s, input) = (DocId(1), DocId(2), |number| DocId::new(1, number));
+        // Documents 3 and 4 are identical, and so are 5, 6 and r; 7 and 8 match each other alone.
+        let pair = |a, b, hundredths| (Pair::new(a, b, 0), Some(Similarity::ratio(hundredths, 100)));
+        let copies = vec![(input(4), input(3)), (input(5), r), (input(6), r)];
+        let pairs = vec![pair(r, input(3), 80), pair(s, input(3), 90), pair(input(7), input(8), 99)];
+        let gone = |within, resolve, longest: DocId| {
+            let mut matches = Matches { copies: copies.clone(), pairs: pairs.clone() };
+            matches.pairs.truncate(if within { 3 } else { 2 });
+            let sides = Sides::new(1, within);
+            let members = survivors(&matches, resolve, sides, |doc| (doc != longest, doc));
+            assert!(within || members.iter().all(|member| member.cluster == r), "{members:?}");
+            removed(&members)
+        };
+        let near = Reason::Similar(Some(Similarity::ratio(90, 100)));
+        let by_reference = [(3, 2, near), (4, 2, near), (5, 1, Reason::Identical), (6, 1, Reason::Identical)]
+            .map(|(doc, of, tie)| (input(doc).0, of, tie));
+        for resolve in [Resolve::Greedy, Resolve::Components] {
+            for longest in [r, input(4), input(8)] {
+                assert_eq!(gone(false, resolve, longest), by_reference);
+                assert_eq!(gone(true, resolve, longest)[..4], by_reference);
+                assert_eq!(gone(true, resolve, longest).len(), 5, "7 or 8 goes too");
+            }
+        }
     }
 
     proptest! {
@@ -297,7 +362,7 @@ mod tests {
             let edges: Vec<_> = edges.into_iter().filter(|(a, b)| a != b).collect();
             let matches = Matches { copies: vec![], pairs: edges.iter().map(|&(a, b)| pair(a, b, 90)).collect() };
             let rank = |doc: DocId| (crate::hash::spread(doc.0 ^ seed), doc);
-            let members = survivors(&matches, Resolve::Greedy, rank);
+            let members = survivors(&matches, Resolve::Greedy, Sides::default(), rank);
             // The definition: in keep order, a document stays unless a neighbour stays already.
             let mut order: Vec<u64> = members.iter().map(|member| member.doc.0).collect();
             order.sort_by_key(|&doc| rank(DocId(doc)));

@@ -9,12 +9,13 @@ use serde_json::Value;
 use crate::corpus::of_formats;
 use crate::support::{Folder, sorted};
 
-const METHODS: [&str; 7] = [
+const METHODS: [&str; 8] = [
     "auto",
     "simhash",
     "simhash:features=char:5",
     "exact",
     "jaccard:0.7,features=char:3",
+    "contained:0.8,features=char:3",
     "minhash",
     "zhou2017",
 ];
@@ -80,6 +81,29 @@ fn the_number_of_workers_changes_no_byte() {
             fs::remove_dir_all(here.path(workers)).unwrap();
         }
         fs::remove_dir_all(here.path("1")).unwrap();
+    }
+}
+
+#[test]
+fn the_number_of_workers_changes_no_byte_of_an_input_against_a_reference() {
+    let here = of_formats();
+    let line =
+        "dedup --against in/a.jsonl --against in/d.parquet,in/f.seq in/b.jsonl in/c.parquet in/e.parquet";
+    for method in METHODS.into_iter().filter(|method| *method != "zhou2017") {
+        for within in ["yes", "no"] {
+            for workers in [1, 2, 4] {
+                let options = format!("--within {within} --split-size 64K --quiet --method {method}");
+                here.run(&format!("{line} {workers} --workers {workers} {options}")).ends(3);
+            }
+            let one = here.output("1");
+            assert!(["2", "4"].iter().all(|more| here.output(more) == one), "{method}, {within}");
+            let counters = here.success("1")["counters"].clone();
+            assert_eq!(counters["records_read"], 1011, "{method}, {within}");
+            assert_eq!((&counters["rejected"], &counters["reference"]["rejected"]), (&11.into(), &11.into()));
+            assert_eq!(counters["reference"]["documents"], 1000);
+            assert!(counters["removed"].as_u64() > Some(20), "{method}, {within}: {counters}");
+            ["1", "2", "4"].iter().for_each(|output| fs::remove_dir_all(here.path(output)).unwrap());
+        }
     }
 }
 

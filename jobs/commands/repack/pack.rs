@@ -121,7 +121,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         ..Reading::default()
     };
     let stores = Stores::new();
-    let plan = Plan::new(&stores, inputs, Some(TEXTS), Some(options.part_size), &env::temp_dir())?;
+    let plan = Plan::new(&stores, &[], inputs, Some(TEXTS), Some(options.part_size), &env::temp_dir())?;
     let repack = Repack {
         common,
         output,
@@ -301,7 +301,8 @@ mod tests {
             fs::write(path(i), vec![b'x'; bytes]).unwrap();
         }
         let inputs = [folder.path().to_str().unwrap().to_owned()];
-        let plan = Plan::new(&Stores::new(), &inputs, Some(TEXTS), Some(1 << 30), folder.path()).unwrap();
+        let plan =
+            Plan::new(&Stores::new(), &[], &inputs, Some(TEXTS), Some(1 << 30), folder.path()).unwrap();
         let mut names = Vec::new();
         let mut read = || {
             names.clear();

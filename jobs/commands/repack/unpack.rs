@@ -66,7 +66,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     let (output, inputs) = output_and_inputs(&args.paths)?;
     let reading = Reading { max_record_bytes: args.options.max_record_bytes as usize, ..Reading::default() };
     let stores = Stores::new();
-    let plan = Plan::new(&stores, inputs, None, Some(args.options.split_size), &env::temp_dir())?;
+    let plan = Plan::new(&stores, &[], inputs, None, Some(args.options.split_size), &env::temp_dir())?;
     let repack = Repack {
         common,
         output,

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use cluster::{Group, Local, text_of_path};
 use datasets::{MissingField, Reading};
-use operators::SpillBudget;
 use operators::hash::Secret;
 use operators::method::zhou::copy_search::Comparisons;
 use operators::search::PassLoad;
+use operators::{Sides, SpillBudget};
 use serde::{Deserialize, Serialize};
 
 use crate::corpus::plan::Plan;
@@ -21,6 +21,8 @@ use crate::state::{NightState, RunEntry};
 /// A search of a planned corpus.
 pub(crate) struct CorpusSearch {
     pub plan: Arc<Plan>,
+    /// Pairs that are looked for.
+    pub sides: Sides,
     pub reading: Reading,
     pub group: Arc<Group>,
     pub progress: Arc<Progress>,
@@ -47,6 +49,7 @@ impl CorpusSearch {
     ) -> Self {
         CorpusSearch {
             plan: Arc::new(plan),
+            sides: Sides::default(),
             reading,
             group: Arc::clone(group),
             progress: Arc::clone(progress),
@@ -59,17 +62,34 @@ impl CorpusSearch {
     }
 }
 
-/// Result of a search, of one worker, of one process or of all together.
+/// Counts of the documents of one side of the corpus, without rejected ones.
 #[derive(Debug, Default, Deserialize, Serialize)]
-pub(crate) struct SearchResult {
-    pub rejects: Rejects,
-    /// The first file without the fields that were asked for, and its split.
-    pub without_field: Option<(u32, MissingField)>,
-    /// Documents read, without rejected ones.
+pub(crate) struct SideCounts {
     pub docs: u64,
     pub text_bytes: u64,
     /// Documents whose illegal bytes were read as U+FFFD.
     pub replaced: u64,
+    /// The first file without the fields that were asked for, and its split.
+    pub without_field: Option<(u32, MissingField)>,
+}
+
+impl SideCounts {
+    fn add(&mut self, other: SideCounts) {
+        self.docs += other.docs;
+        self.text_bytes += other.text_bytes;
+        self.replaced += other.replaced;
+        let both = self.without_field.take().into_iter().chain(other.without_field);
+        self.without_field = both.min_by_key(|(split, _)| *split);
+    }
+}
+
+/// Result of a search, of one worker, of one process or of all together.
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub(crate) struct SearchResult {
+    pub rejects: Rejects,
+    pub input: SideCounts,
+    /// Counts of the reference, if there is one.
+    pub reference: SideCounts,
     /// Pairs before verification.
     pub candidates: u64,
     /// Comparisons, if the method counts them.
@@ -88,11 +108,8 @@ impl SearchResult {
         let mut all = SearchResult::default();
         for mut part in parts {
             all.rejects.join(part.rejects);
-            let both = all.without_field.into_iter().chain(part.without_field.take());
-            all.without_field = both.min_by_key(|(split, _)| *split);
-            all.docs += part.docs;
-            all.text_bytes += part.text_bytes;
-            all.replaced += part.replaced;
+            all.input.add(part.input);
+            all.reference.add(part.reference);
             all.candidates += part.candidates;
             all.comparisons = all.comparisons.into_iter().chain(part.comparisons).reduce(|a, b| a + b);
             all.loads.append(&mut part.loads);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use operators::flow::{CandidateJoin, Candidates, PrefixJoin, RecordSink, Skew, sum};
+use operators::flow::{CandidateJoin, Candidates, LookupMarks, PrefixJoin, RecordSink, Skew, sum};
 use operators::method::map_records::records;
 use operators::method::{Method, Search};
 use operators::search::kept::KeptSearch;
@@ -20,9 +20,16 @@ use super::map::IdenticalDocs;
 /// anything else is held.
 const COUNTERS_SHARE: usize = 2;
 
-/// References to the counters of features that the workers of this process share, if the search counts any.
-/// Each worker takes one and drops it after its last use, to free the counters.
-pub(super) struct FeatureCounters(Mutex<Vec<Arc<FeatureCounts>>>);
+/// References to the counters that the workers of this process share, if the search counts any. Each worker takes
+/// its own and drops them after their last use, to free the counters.
+pub(super) struct FeatureCounters(Mutex<Vec<CountersOfWorker>>);
+
+/// Counters of features, and of the features that are looked up, if the rule needs marks of these.
+#[derive(Clone)]
+struct CountersOfWorker {
+    features: Arc<FeatureCounts>,
+    lookups: Option<Arc<FeatureCounts>>,
+}
 
 impl CorpusSearch {
     /// Finds candidates by the records in the map output. `earlier`: documents of earlier nights, with which those
@@ -61,13 +68,18 @@ impl CorpusSearch {
             Search::Prefix => self.group.workers(),
             _ => 0,
         };
-        let most = self.spill.budget().map(|bytes| workers * bytes / COUNTERS_SHARE);
-        let counts = (workers > 0).then(|| Arc::new(FeatureCounts::of_corpus(self.plan.text_bytes, most)));
-        FeatureCounters(Mutex::new(counts.map_or(Vec::new(), |counts| vec![counts; workers])))
+        let marks = method.rule.needs_lookup_marks();
+        let most =
+            self.spill.budget().map(|bytes| workers * bytes / COUNTERS_SHARE / (1 + usize::from(marks)));
+        let counts = || Arc::new(FeatureCounts::of_corpus(self.plan.text_bytes, most));
+        let counters =
+            (workers > 0).then(|| CountersOfWorker { features: counts(), lookups: marks.then(counts) });
+        FeatureCounters(Mutex::new(counters.map_or(Vec::new(), |counters| vec![counters; workers])))
     }
 
     /// Finds candidates by the prefixes of sets. The texts in the map output are read twice: to count the
-    /// features of the first documents, and to join these by their rarest features.
+    /// features of the first documents, and to join these by their rarest features. If the rule needs marks of the
+    /// features that are looked up, they are read once more in between.
     pub(super) fn join_prefixes(
         &self,
         worker: &mut Worker,
@@ -75,8 +87,9 @@ impl CorpusSearch {
         rule: &Rule,
         counters: &FeatureCounters,
     ) -> Result<Candidates> {
-        let counts = counters.0.lock().pop();
-        let counts = counts.context("there are more workers than there should be")?;
+        let counters = counters.0.lock().pop();
+        let CountersOfWorker { features: counts, lookups } =
+            counters.context("there are more workers than there should be")?;
         let mut sets = Sets::default();
         let mut counting = Counting::new(Arc::clone(&counts), &self.spill);
         self.texts(worker, |text| {
@@ -88,14 +101,29 @@ impl CorpusSearch {
         counting.finish();
         sum(worker, &counts, self.group.workers());
 
-        let mut join = PrefixJoin::new(rule.clone(), &self.spill);
+        let mut join = PrefixJoin::new(rule.clone(), self.sides, &self.spill);
+        let marks = match lookups {
+            None => None,
+            Some(lookups) => {
+                let mut counting = Counting::new(Arc::clone(&lookups), &self.spill);
+                self.texts(worker, |text| {
+                    if copies.is_first(text.doc) {
+                        rule.unsorted(text.text, &mut sets);
+                        join.lookups(&counts, text.doc, &sets, |mark| counting.add([mark].into_iter()));
+                    }
+                })?;
+                counting.finish();
+                sum(worker, &lookups, self.group.workers());
+                Some(LookupMarks::new(lookups, self.sides))
+            }
+        };
         self.texts(worker, |text| {
             if copies.is_first(text.doc) {
                 rule.unsorted(text.text, &mut sets);
-                join.add(&counts, text.doc, &sets);
+                join.add(&counts, marks.as_ref(), text.doc, &sets);
             }
         })?;
-        drop(counts);
+        drop((counts, marks));
         Ok(join.finish(worker, Skew::default())?)
     }
 }

@@ -1,16 +1,15 @@
 //! The map stage of a search, and the reading of its output by the later stages.
 
 use anyhow::{Result, bail};
-use datasets::MissingField;
 use operators::flow::{FoundMatches, collapse};
 use operators::hash::Identity;
 use operators::method::map_records::{Mapper, StoredText, Texts, records};
 use operators::text::Cleaner;
-use operators::{DocId, ExternalSort};
+use operators::{DocId, ExternalSort, Sides};
 use serde::{Deserialize, Serialize};
 use timely::worker::Worker;
 
-use super::corpus_search::{CorpusSearch, SearchResult};
+use super::corpus_search::{CorpusSearch, SearchResult, SideCounts};
 use crate::corpus::plan::Split;
 use crate::corpus::splits::{self, SplitReader};
 use crate::output::rejects::{RejectLimit, Rejects};
@@ -24,12 +23,8 @@ struct Head {
     secret: Identity,
     /// Checksums of the bytes that were read of each piece.
     sums: Vec<Vec<(u64, u64)>>,
-    docs: u64,
-    text_bytes: u64,
-    replaced: u64,
+    counts: SideCounts,
     rejects: Rejects,
-    /// File without the fields that were asked for, and the number of the split.
-    without_field: Option<(u32, MissingField)>,
 }
 
 /// Documents of a worker that are identical to an earlier one, each with the first of them, sorted.
@@ -46,6 +41,12 @@ impl IdenticalDocs {
         self.0.iter().map(|copy| copy.1).collect()
     }
 
+    /// Leaves out the documents of the reference. The first of those that are identical stands for all of them.
+    pub fn of_input(mut self, sides: Sides) -> Self {
+        self.0.retain(|copy| !sides.is_reference(copy.0));
+        self
+    }
+
     /// Adds all of them to the matches.
     pub fn add_to(self, worker: &mut Worker, matches: &mut FoundMatches) {
         self.0.into_iter().for_each(|(doc, first)| matches.add_copy(worker, doc, first));
@@ -60,28 +61,22 @@ impl CorpusSearch {
     /// Those of reading; [`Guarded`](crate::cli::exit::Guarded) when this process meets too many rejects.
     pub(super) fn map(&self, cleaner: Cleaner, mapper: &impl Mapper) -> Result<SearchResult> {
         let limit = RejectLimit::new(self.max_rejects, &self.plan, &self.reading);
-        let heads = splits::each_split(
+        let mapped = splits::each_split(
             &self.plan,
             &self.group,
             (&self.progress, Stage::Map),
             |at, number, split| {
-                let head = self.map_split(at, number, split, (cleaner.clone(), mapper.clone()), &limit)?;
-                Ok((number, head))
+                let Head { counts, rejects, .. } =
+                    self.map_split(at, number, split, (cleaner.clone(), mapper.clone()), &limit)?;
+                let records = [(number, counts.docs + rejects.count())].into();
+                let [input, reference] = match self.plan.is_reference(number) {
+                    true => [SideCounts::default(), counts],
+                    false => [counts, SideCounts::default()],
+                };
+                Ok(SearchResult { rejects, input, reference, records, ..SearchResult::default() })
             },
         )?;
-        Ok(SearchResult::join(heads.into_iter().map(|(number, head)| {
-            let Head { docs, text_bytes, replaced, rejects, without_field, .. } = head;
-            let records = [(number, docs + rejects.count())].into();
-            SearchResult {
-                docs,
-                text_bytes,
-                replaced,
-                rejects,
-                without_field,
-                records,
-                ..SearchResult::default()
-            }
-        })))
+        Ok(SearchResult::join(mapped))
     }
 
     fn map_split(
@@ -106,9 +101,9 @@ impl CorpusSearch {
         let mut writer = self.outputs.create(number, sections + usize::from(self.night.is_some()))?;
         let mut reader = SplitReader::new(number, split, &self.reading, at);
         while let Some(mut batch) = reader.next()? {
-            head.docs += batch.docs().len() as u64;
-            head.text_bytes += batch.text_bytes() as u64;
-            head.replaced += batch.replaced();
+            head.counts.docs += batch.docs().len() as u64;
+            head.counts.text_bytes += batch.text_bytes() as u64;
+            head.counts.replaced += batch.replaced();
             let mut rejects = Rejects::default();
             for reject in &batch.take_rejects() {
                 rejects.add(reject);
@@ -124,7 +119,7 @@ impl CorpusSearch {
             }
             writer.write()?;
         }
-        head.without_field = reader.without_field().map(|missing| (number, missing));
+        head.counts.without_field = reader.without_field().map(|missing| (number, missing));
         head.sums = split.sums();
         writer.finish(&head)?;
         Ok(head)
@@ -205,8 +200,8 @@ impl CorpusSearch {
             worker.step();
             Ok(())
         })?;
-        if docs != head.docs {
-            bail!("the map output of split {number} has {docs} of {} texts", head.docs);
+        if docs != head.counts.docs {
+            bail!("the map output of split {number} has {docs} of {} texts", head.counts.docs);
         }
         Ok(())
     }

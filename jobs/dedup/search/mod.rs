@@ -25,7 +25,7 @@ use operators::search::bands::BandSearch;
 use operators::search::blocks::BlockSearch;
 use timely::worker::Worker;
 
-pub(crate) use self::corpus_search::{CorpusSearch, SearchResult};
+pub(crate) use self::corpus_search::{CorpusSearch, SearchResult, SideCounts};
 use self::earlier_join::EarlierJoin;
 use self::join::FeatureCounters;
 use self::map::IdenticalDocs;
@@ -99,15 +99,15 @@ impl CorpusSearch {
         let verified = Some(&method.rule).filter(|_| method.verified);
         let Candidates { pairs, loads } = match &method.search {
             Search::SimHash64(simhash) => {
-                let search = BlockSearch::new(simhash.join.clone(), verified);
+                let search = BlockSearch::new(simhash.join.clone(), verified).between(self.sides);
                 self.join(worker, &copies, search, &mut earlier, |_| FINGERPRINTS)?
             }
             Search::SimHash128(simhash) => {
-                let search = BlockSearch::new(simhash.join.clone(), verified);
+                let search = BlockSearch::new(simhash.join.clone(), verified).between(self.sides);
                 self.join(worker, &copies, search, &mut earlier, |_| FINGERPRINTS)?
             }
             Search::Bands(minhash) => {
-                let search = BandSearch::new(*minhash, &method.rule);
+                let search = BandSearch::new(*minhash, &method.rule).between(self.sides);
                 self.join(worker, &copies, search, &mut earlier, |band| Bands::section(*band))?
             }
             Search::Prefix => self.join_prefixes(worker, &copies, &method.rule, counters)?,
@@ -116,7 +116,7 @@ impl CorpusSearch {
         found.loads = vec![loads];
         self.keep(worker, &copies, &method, found)?;
         at.enter(Stage::Verify);
-        self.verify(worker, at, method, pairs, copies, found)
+        self.verify(worker, at, method, pairs, copies.of_input(self.sides), found)
     }
 
     /// Writes what the state keeps of the documents of this worker, if the search has a state.

@@ -122,7 +122,8 @@ impl OutputFolder {
             by_rename::refuse_several_file_systems(&path)?;
         }
         if let Some(file) = plan.file_below(store.prefix(), &path) {
-            bail!(WrongUse(format!("the input \"{}\" lies in the output \"{uri}\"", file.path)));
+            let side = plan.side_of(file);
+            bail!(WrongUse(format!("the {side} \"{}\" lies in the output \"{uri}\"", file.path)));
         }
         let mut folder = OutputFolder::lock(store, path, uri, LockOwner::of_this_process())?;
         folder.set_plan(plan);
@@ -150,8 +151,10 @@ impl OutputFolder {
                 && lock.is_seen_by(file.store.as_ref())
             {
                 bail!(WrongUse(format!(
-                    "the input \"{prefix}{}\" lies in the output \"{}\"",
-                    file.path, self.run.uri
+                    "the {} \"{prefix}{}\" lies in the output \"{}\"",
+                    plan.side_of(file),
+                    file.path,
+                    self.run.uri
                 )));
             }
         }

@@ -1,10 +1,11 @@
 //! The block join: finds every pair of fingerprints within a Hamming distance, each once.
 
-use super::bit_positions::BitPositions;
 use super::bits::Bits;
 use super::block_tables::BlockTable;
 use super::hamming::Kernel;
+use super::split_level::SplitLevel;
 use crate::record::Row;
+use crate::sides::Sides;
 
 /// Greatest size of a bucket that is compared pair by pair, for each part that a split would have.
 const SMALL: usize = 128;
@@ -34,12 +35,16 @@ const STRIP: usize = 256;
 /// two equal fingerprints meet in both tables; table 1 drops the pair, because its low blocks are equal
 /// ```
 ///
+/// Where there is a reference (`Sides`), its rows come after those of the input, in every bucket too, so that a
+/// bucket without one of the input is left out, and two rows of the reference are not compared.
+///
 /// Memory: buffers that are kept between calls, with one copy of the rows (24 bytes each, 32 for 128 bits)
 /// and little else.
 #[derive(Clone, Debug)]
 pub struct BlockJoin<W> {
     kernel: Kernel,
     distance: u32,
+    sides: Sides,
     tables: Vec<BlockTable<W>>,
     levels: Vec<SplitLevel<W>>,
     differ: Vec<W>,
@@ -50,14 +55,6 @@ pub struct BlockJoin<W> {
 
 /// Takes the two rows of a pair that is within the distance.
 type Emit<'a, W> = &'a mut dyn FnMut(&Row<W>, &Row<W>);
-
-/// The buffers of one level of splitting.
-#[derive(Clone, Debug, Default)]
-struct SplitLevel<W> {
-    rows: Vec<Row<W>>,
-    /// For each group of bits, the ends of its buckets.
-    ends: Vec<Vec<usize>>,
-}
 
 /// Properties of every pair that is wanted from a bucket.
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +78,7 @@ impl<W: Bits> BlockJoin<W> {
         BlockJoin {
             kernel,
             distance,
+            sides: Sides::default(),
             tables: BlockTable::all(bits, distance, blocks),
             levels: Vec::new(),
             differ: Vec::new(),
@@ -88,6 +86,11 @@ impl<W: Bits> BlockJoin<W> {
             hits: Vec::new(),
             compared: 0,
         }
+    }
+
+    /// Looks for the pairs of these sides alone.
+    pub fn between(self, sides: Sides) -> Self {
+        BlockJoin { sides, ..self }
     }
 
     /// Returns the tables, in the order in which pairs belong to them.
@@ -103,6 +106,8 @@ impl<W: Bits> BlockJoin<W> {
     /// Emits every pair of rows that is within the distance and belongs to the table. Returns the number of
     /// pairs compared.
     ///
+    /// `rows`: in any order, but those of the reference last, which are not compared with each other.
+    ///
     /// Cost: close to linear in the rows where fingerprints are spread evenly, and in the pairs where there
     /// are many.
     pub fn join(&mut self, table: &BlockTable<W>, rows: &[Row<W>], emit: Emit<W>) -> u64 {
@@ -117,6 +122,10 @@ impl<W: Bits> BlockJoin<W> {
 
     fn split(&mut self, depth: usize, rows: &[Row<W>], bounds: PairBounds<W>, emit: Emit<W>) {
         let none = W::default();
+        let inputs = self.inputs(rows);
+        if inputs == 0 || inputs == rows.len() && !self.sides.within() {
+            return;
+        }
         let parts = bounds.budget as usize + 1;
         if rows.len() <= if bounds.equal == none { SMALL * parts } else { SMALL } {
             return self.compare(rows, bounds.equal, emit);
@@ -203,60 +212,47 @@ impl<W: Bits> BlockJoin<W> {
         }
     }
 
-    /// Compares all pairs of a bucket, and emits those that are within the distance and belong to it.
+    /// Returns the number of rows of the input, which come first.
+    fn inputs(&self, rows: &[Row<W>]) -> usize {
+        if !self.sides.has_reference() {
+            return rows.len();
+        }
+        rows.partition_point(|row| !self.sides.is_reference(row.doc))
+    }
+
+    /// Compares all pairs of a bucket that are looked for, and emits those that are within the distance and belong
+    /// to it.
     fn compare(&mut self, rows: &[Row<W>], equal: W, emit: Emit<W>) {
-        let none = W::default();
-        self.compared += (rows.len() * rows.len().saturating_sub(1) / 2) as u64;
+        let (none, within, inputs) = (W::default(), self.sides.within(), self.inputs(rows));
+        let of_input = if within { inputs * inputs.saturating_sub(1) / 2 } else { 0 };
+        self.compared += (of_input + inputs * (rows.len() - inputs)) as u64;
         self.fingerprints.clear();
         self.fingerprints.extend(rows.iter().map(|row| row.fingerprint));
         let mut start = 0;
-        while start < rows.len() {
-            let end = rows.len().min(start + STRIP);
-            self.kernel.pairs_within(&self.fingerprints, start..end, self.distance, &mut self.hits);
+        while start < inputs {
+            let end = inputs.min(start + STRIP);
+            // Not within the input, the rows of the reference follow those of the strip at once.
+            let ahead = if within { 0 } else { inputs - end };
+            let many = &mut self.fingerprints[ahead..];
+            if !within {
+                many[start..end]
+                    .iter_mut()
+                    .zip(&rows[start..end])
+                    .for_each(|(to, row)| *to = row.fingerprint);
+            }
+            self.kernel.pairs_within(many, start..end, self.distance, &mut self.hits);
             for &(one, other) in &self.hits {
-                let (one, other) = (&rows[one as usize], &rows[other as usize]);
+                let other = other as usize;
+                if !within && other < end {
+                    continue;
+                }
+                let (one, other) = (&rows[one as usize], &rows[other + ahead]);
                 let differing = one.fingerprint ^ other.fingerprint;
                 if differing & equal == none && self.differ.iter().all(|&bits| differing & bits != none) {
                     emit(one, other);
                 }
             }
             start = end;
-        }
-    }
-}
-
-impl<W: Bits> SplitLevel<W> {
-    /// Counts the rows of each bucket of each group.
-    fn count(&mut self, rows: &[Row<W>], groups: &[W]) {
-        self.ends.resize_with(self.ends.len().max(groups.len()), Vec::new);
-        for (ends, &group) in self.ends.iter_mut().zip(groups) {
-            ends.clear();
-            ends.resize(1 << group.count_ones(), 0);
-            let bits = BitPositions::new(group);
-            rows.iter().for_each(|row| ends[bits.of(row.fingerprint)] += 1);
-        }
-        self.ends[groups.len()..].iter_mut().for_each(Vec::clear);
-    }
-
-    /// Returns twice the number of pairs that share a bucket of a group, where each row also makes a pair
-    /// with itself.
-    fn pairs(&self) -> usize {
-        self.ends.iter().flatten().map(|count| count * count).sum()
-    }
-
-    /// Orders rows by their bits in a group. The counts of the group become the ends of its buckets.
-    fn scatter(&mut self, rows: &[Row<W>], part: usize, group: W) {
-        self.rows.resize(rows.len(), Row::default());
-        let (ends, to) = (&mut self.ends[part], &mut self.rows);
-        let mut start = 0;
-        for end in &mut *ends {
-            start += std::mem::replace(end, start);
-        }
-        let bits = BitPositions::new(group);
-        for row in rows {
-            let end = &mut ends[bits.of(row.fingerprint)];
-            to[*end] = *row;
-            *end += 1;
         }
     }
 }

@@ -76,9 +76,14 @@ pub struct JaccardSpec {
 }
 
 impl JaccardSpec {
-    /// Makes the method with this search.
-    fn with(&self, search: SetSearch, lexicon: &Lexicon) -> Result<Method, Error> {
-        let rule = Rule::new(Features::new(self.features, lexicon)?, Overlap::Jaccard, self.least);
+    /// Makes the method with this measure and search.
+    pub(super) fn with(
+        &self,
+        overlap: Overlap,
+        search: SetSearch,
+        lexicon: &Lexicon,
+    ) -> Result<Method, Error> {
+        let rule = Rule::new(Features::new(self.features, lexicon)?, overlap, self.least);
         Ok(Method { cleaner: Cleaner::new(self.clean), search: search.into(), rule, verified: true })
     }
 }
@@ -132,7 +137,7 @@ impl Parameters for JaccardSpec {
     }
 
     fn method(&self, lexicon: &Lexicon, _: &Statistics, _: Option<Similarity>) -> Result<Method, Error> {
-        self.with(SetSearch::Prefix, lexicon)
+        self.with(Overlap::Jaccard, SetSearch::Prefix, lexicon)
     }
 
     fn curve(&self) -> Curve {
@@ -210,7 +215,7 @@ impl Parameters for MinHashSpec {
     }
 
     fn method(&self, lexicon: &Lexicon, _: &Statistics, _: Option<Similarity>) -> Result<Method, Error> {
-        self.jaccard.with(SetSearch::Bands(self.minhash), lexicon)
+        self.jaccard.with(Overlap::Jaccard, SetSearch::Bands(self.minhash), lexicon)
     }
 
     fn curve(&self) -> Curve {

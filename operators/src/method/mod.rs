@@ -7,6 +7,7 @@
 //! (`curve.rs`). This room uses `text`, `fingerprint`, `sets` and `search`; `flow` and the jobs use it.
 
 mod auto;
+mod contained;
 pub(crate) mod curve;
 mod exact;
 mod jaccard;
@@ -18,6 +19,7 @@ mod spec;
 pub mod zhou;
 
 pub use auto::AutoSpec;
+pub use contained::ContainedSpec;
 pub use exact::ExactSpec;
 pub use jaccard::{JaccardSpec, MinHashSpec, SetSearch};
 pub use pair::{Classification, Keys, PairClassifier};
@@ -43,6 +45,7 @@ use crate::text::features::Features;
 /// simhash       SimHash    verification, unless the user wants none
 /// minhash       Bands      Jaccard similarity of the features
 /// jaccard       Prefix     Jaccard similarity of the features
+/// contained     Prefix     part of the smaller set of features that the other one has
 /// auto          Bands, or Prefix on request; short and long texts have features of their own
 /// zhou2017      Zhou, which decides as it compares
 /// ```

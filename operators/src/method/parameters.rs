@@ -59,6 +59,11 @@ pub trait Parameters: fmt::Display + DynClone + Send + Sync {
         false
     }
 
+    /// Whether the method deletes documents as it compares them, so that it cannot let a reference stay.
+    fn deletes_as_it_compares(&self) -> bool {
+        false
+    }
+
     /// Makes the method. `statistics`: of the features that [`Spec::counted`](super::Spec::counted) returns;
     /// not used if it returns `None`. `verify`: the least similarity of a pair of matching fingerprints, or
     /// `None` if their features are not compared; not used by methods that measure similarity themselves.

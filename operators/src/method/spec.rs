@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::parameters::{Parameters, set_all};
 use super::simhash::MANKU2007;
-use super::{AutoSpec, ExactSpec, JaccardSpec, MinHashSpec, SimHashSpec, ZhouSpec};
+use super::{AutoSpec, ContainedSpec, ExactSpec, JaccardSpec, MinHashSpec, SimHashSpec, ZhouSpec};
 use crate::Error;
 use crate::text::Clean;
 use crate::text::features::FeatureSpec;
@@ -21,9 +21,10 @@ pub struct Spec(Box<dyn Parameters>);
 type Named = (&'static str, fn() -> Box<dyn Parameters>, &'static str);
 
 /// Every method.
-const METHODS: [Named; 7] = [
+const METHODS: [Named; 8] = [
     ("auto", || Box::<AutoSpec>::default(), ""),
     ("jaccard", || Box::<JaccardSpec>::default(), ""),
+    ("contained", || Box::<ContainedSpec>::default(), ""),
     ("minhash", || Box::<MinHashSpec>::default(), ""),
     ("simhash", || Box::<SimHashSpec>::default(), ""),
     ("manku2007", || Box::<SimHashSpec>::default(), MANKU2007),
@@ -146,7 +147,7 @@ mod tests {
     #[test]
     fn a_bad_spec_says_what_was_expected() {
         for (text, expected) in [
-            ("simhsah", "there are auto, jaccard, minhash, simhash, manku2007, exact, zhou2017"),
+            ("simhsah", "there are auto, jaccard, contained, minhash, simhash, manku2007, exact, zhou2017"),
             ("simhash:bits=16", "32, 64 or 128"),
             ("simhash:blocks=0", "1 to 128"),
             ("simhash:blocks=3", "blocks must be more than hamming, which is 3"),
@@ -158,6 +159,7 @@ mod tests {
             ("simhash:features=char:0", "char:N"),
             ("simhash:clean", "none, nfkc, post or weibo"),
             ("jaccard:0.001", "0.001 is not a number from 0.01 to 1"),
+            ("contained:0.8,bands=3", "contained has no parameter \"bands\""),
             ("jaccard:most", "no parameter \"most\""),
             ("auto:search=minhash,revisions", "search=exact alone"),
             ("minhash:bands=256,rows=64", "no more than 1024"),

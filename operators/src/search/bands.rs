@@ -5,6 +5,7 @@ use crate::record::{DocId, Pair};
 use crate::sets::Rule;
 use crate::sets::minhash::MinHash;
 use crate::sets::small_sketch::{SketchSieve, SmallSketch};
+use crate::sides::Sides;
 
 /// Each two documents that agree on a band are a candidate, unless the sketches of their sets show that they
 /// cannot match. A document may have a record for each kind of its sets.
@@ -12,12 +13,18 @@ use crate::sets::small_sketch::{SketchSieve, SmallSketch};
 pub struct BandSearch {
     minhash: MinHash,
     pub(super) sieve: SketchSieve,
+    sides: Sides,
 }
 
 impl BandSearch {
     /// Makes a search for texts that match by `rule`.
     pub fn new(minhash: MinHash, rule: &Rule) -> Self {
-        BandSearch { minhash, sieve: SketchSieve::new(rule) }
+        BandSearch { minhash, sieve: SketchSieve::new(rule), sides: Sides::default() }
+    }
+
+    /// Looks for the pairs of these sides alone.
+    pub fn between(self, sides: Sides) -> Self {
+        BandSearch { sides, ..self }
     }
 }
 
@@ -51,9 +58,12 @@ impl CandidateSearch for BandSearch {
         let mut load = PassLoad { records: records.len() as u64, ..PassLoad::default() };
         for same in records.chunk_by(|a, b| a.0 == b.0) {
             load.largest_bucket = load.largest_bucket.max(same.len() as u64);
-            load.compared += (same.len() * (same.len() - 1) / 2) as u64;
+            // Those of one band are sorted by document, so the reference comes first.
+            let reference = same.partition_point(|record| self.sides.is_reference(Self::doc(record)));
             for (i, &(_, (one, sketch))) in same.iter().enumerate() {
-                for &(_, (other, other_sketch)) in &same[i + 1..] {
+                let partners = &same[self.sides.partners(i, reference, same.len())];
+                load.compared += partners.len() as u64;
+                for &(_, (other, other_sketch)) in partners {
                     if self.sieve.may_match(sketch, other_sketch) && one != other {
                         emit(Pair::new(one, other, 0));
                     }

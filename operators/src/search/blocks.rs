@@ -7,6 +7,7 @@ use crate::fingerprint::block_tables::BlockTable;
 use crate::record::{DocId, Pair, Row};
 use crate::sets::Rule;
 use crate::sets::small_sketch::{SketchSieve, SmallSketch};
+use crate::sides::Sides;
 
 /// A pass is a table of the block join, which emits a pair in the first table where it meets. A candidate is a
 /// pair within the distance, unless the sketches of its texts show that they cannot match.
@@ -17,13 +18,19 @@ use crate::sets::small_sketch::{SketchSieve, SmallSketch};
 pub struct BlockSearch<W> {
     pub(super) join: BlockJoin<W>,
     pub(super) sieve: Option<SketchSieve>,
+    sides: Sides,
 }
 
 impl<W: Bits> BlockSearch<W> {
     /// Makes a search. `rule`: the rule by which candidates are verified; `None` if they are not, so that every
     /// pair within the distance is one.
     pub fn new(join: BlockJoin<W>, rule: Option<&Rule>) -> Self {
-        BlockSearch { join, sieve: rule.map(SketchSieve::new) }
+        BlockSearch { join, sieve: rule.map(SketchSieve::new), sides: Sides::default() }
+    }
+
+    /// Looks for the pairs of these sides alone.
+    pub fn between(self, sides: Sides) -> Self {
+        BlockSearch { join: self.join.between(sides), sides, ..self }
     }
 }
 
@@ -54,7 +61,10 @@ impl<W: Bits> CandidateSearch for BlockSearch<W> {
         mut emit: impl FnMut(Pair),
     ) -> PassLoad {
         let largest_bucket = KeyCounters::largest_of(rows.iter().map(|row| Self::key(table, row)));
-        let BlockSearch { join, sieve } = self;
+        let BlockSearch { join, sieve, sides } = self;
+        if sides.has_reference() {
+            rows.sort_unstable_by_key(|row| sides.is_reference(row.doc));
+        }
         let compared = join.join(table, rows, &mut |one, other| {
             let sketches = [one, other].map(|row| SmallSketch::of_bits(row.sketch));
             if sieve.as_ref().is_none_or(|sieve| sieve.may_match(sketches[0], sketches[1])) {

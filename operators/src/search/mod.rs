@@ -2,7 +2,8 @@
 //!
 //! One trait, [`CandidateSearch`], and a file for each of its four implementations: equal texts
 //! (`identity.rs`), blocks of fingerprints (`blocks.rs`), bands of signatures (`bands.rs`) and prefixes of
-//! sets (`prefix.rs`). Those by blocks and bands have keys that a state can keep (`kept.rs`). This room uses `fingerprint`, `sets`, `hash`, `record` and `spill`; `method`, `flow`
+//! sets (`prefix.rs`, `prefix_index.rs`). Those by blocks and bands have keys that a state can keep (`kept.rs`). This room
+//! uses `fingerprint`, `sets`, `hash`, `record`, `sides` and `spill`; `method`, `flow`
 //! and the jobs use it.
 
 pub mod bands;
@@ -10,6 +11,7 @@ pub mod blocks;
 pub mod identity;
 pub mod kept;
 pub(crate) mod prefix;
+pub(crate) mod prefix_index;
 
 use serde::{Deserialize, Serialize};
 

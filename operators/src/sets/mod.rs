@@ -145,6 +145,12 @@ impl Rule {
         }
     }
 
+    /// Whether no measure of the rule bounds what the larger one of two sets must share, so that the exact join
+    /// needs [`LookupMarks`](crate::flow::LookupMarks).
+    pub fn needs_lookup_marks(&self) -> bool {
+        !self.overlap.bounds_larger()
+    }
+
     /// Returns the same rule with thresholds that every pair reaches, so that [`Rule::sets`] leaves out no
     /// set.
     pub fn without_threshold(&self) -> Self {

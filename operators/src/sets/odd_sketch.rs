@@ -145,7 +145,7 @@ mod tests {
             a in prop::collection::btree_set(0_u64..400, 1..300),
             flips in prop::collection::btree_set(0_u64..400, 0..200),
             words in prop::sample::select(vec![1_usize, 2, 16]),
-            overlap in prop::sample::select(vec![Overlap::Jaccard, Overlap::Corrected, Overlap::Revision]),
+            overlap in prop::sample::select(vec![Overlap::Jaccard, Overlap::Corrected, Overlap::Revision, Overlap::Contained]),
             least in prop::sample::select(vec!["0.1", "0.5", "0.8", "1"]),
         ) {
             let b = &a ^ &flips;

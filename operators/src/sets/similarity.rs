@@ -42,6 +42,7 @@ impl Similarity {
                 ((a + b) * part).div_ceil(1_000_000 + 1_000_000 * smaller + part)
             }
             Overlap::Revision => (least * (4 * a.min(b)).max(a.max(b))).div_ceil(4_000_000),
+            Overlap::Contained => (least * a.min(b)).div_ceil(1_000_000),
         };
         shared.max(1) as usize
     }
@@ -58,12 +59,17 @@ impl Similarity {
         match overlap {
             Overlap::Jaccard | Overlap::Corrected => self.least_shared(Overlap::Revision, size, size),
             Overlap::Revision => self.least_shared(Overlap::Revision, size, 0),
+            Overlap::Contained => 1,
         }
     }
 
     /// Returns the size of the largest set that can reach this similarity to a set of `size` elements.
     pub fn largest_partner(self, overlap: Overlap, size: usize) -> usize {
-        let times = if overlap == Overlap::Revision { 4 } else { 1 };
+        let times = match overlap {
+            Overlap::Jaccard | Overlap::Corrected => 1,
+            Overlap::Revision => 4,
+            Overlap::Contained => return usize::MAX,
+        };
         (times * size as u64 * 1_000_000).checked_div(self.0.into()).unwrap_or(u64::MAX) as usize
     }
 
@@ -103,9 +109,16 @@ pub enum Overlap {
     /// Number of elements of the smaller set, or a quarter of the larger one if that is more, so that a title
     /// page is no revision of the book. Source: docs/design/0036.
     Revision,
+    /// Number of elements of the smaller set, however much larger the other one is. Source: docs/design/0063.
+    Contained,
 }
 
 impl Overlap {
+    /// Whether the larger one of two similar sets must share the more elements the more it has.
+    pub fn bounds_larger(self) -> bool {
+        self != Overlap::Contained
+    }
+
     /// Returns the similarity of two sets of sizes `a` and `b` that share `shared` elements.
     pub fn similarity(self, shared: usize, a: usize, b: usize) -> Similarity {
         match self {
@@ -116,6 +129,7 @@ impl Overlap {
                 Similarity::ratio(whole.saturating_sub((a + b - 2 * shared) * (smaller + 1)), whole)
             }
             Overlap::Revision => Similarity::ratio(4 * shared, (4 * a.min(b)).max(a.max(b))),
+            Overlap::Contained => Similarity::ratio(shared, a.min(b)),
         }
     }
 }
@@ -161,7 +175,8 @@ const BETWEEN_LOOKS: usize = 64;
 mod tests {
     use super::*;
 
-    const OVERLAPS: [Overlap; 3] = [Overlap::Jaccard, Overlap::Corrected, Overlap::Revision];
+    const OVERLAPS: [Overlap; 4] =
+        [Overlap::Jaccard, Overlap::Corrected, Overlap::Revision, Overlap::Contained];
 
     #[test]
     fn jaccard_is_shared_over_all() {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use operators::flow::{CandidateJoin, Candidates, PrefixJoin, Skew, Verify, collapse, sum};
+use operators::flow::{CandidateJoin, Candidates, LookupMarks, PrefixJoin, Skew, Verify, collapse, sum};
 use operators::hash::Secret;
 use operators::method::map_records::{Bands, FINGERPRINTS, Fingerprints, Identities, Texts};
 use operators::method::{Method, Search};
@@ -10,15 +10,17 @@ use operators::search::CandidateSearch;
 use operators::search::bands::BandSearch;
 use operators::search::blocks::BlockSearch;
 use operators::sets::{PackedSets, Rule, Sets};
-use operators::{Counting, DocId, Error, ExternalSort, FeatureCounts, Pair, Sorted, SpillBudget};
+use operators::{Counting, DocId, Error, ExternalSort, FeatureCounts, Pair, Sides, Sorted, SpillBudget};
 use timely::worker::Worker;
 
 use super::mapped::Mapped;
-use super::{expand, joined, listed, on_workers, places, retrieve};
+use super::zhou::{places, retrieve};
+use super::{expand, joined, listed, on_workers};
 
 pub struct Dataflow<'a> {
     pub texts: &'a [String],
     pub workers: usize,
+    pub sides: Sides,
     pub skew: Skew,
     pub spill: SpillBudget,
 }
@@ -45,25 +47,33 @@ impl Dataflow<'_> {
             Search::Nothing => Mapped::of(self.texts, &cleaner, &Identities::new(secret)),
             Search::Prefix | Search::Zhou(_) => texts.clone(),
         };
-        let counts = Arc::new(FeatureCounts::of_corpus(1 << 20, None));
-        let (method, skew, spill) = (Mutex::new(method), self.skew, self.spill);
+        let counts = [(); 2].map(|()| Arc::new(FeatureCounts::of_corpus(1 << 20, None)));
+        let (method, sides, skew, spill) = (Mutex::new(method), self.sides, self.skew, self.spill);
         let found = on_workers(self.workers, move |worker| {
             let method = method.lock().unwrap().clone();
             let mut identities = ExternalSort::new(&spill);
             identities.extend(mapped.records(worker.index(), worker.peers(), 0));
             let copies = collapse(worker, identities, &spill, |_| Ok::<_, Error>(None)).unwrap();
-            let search =
-                SearchOfWorker { mapped: &mapped, texts: &texts, copies: &copies, skew, spill: &spill };
+            let search = SearchOfWorker {
+                mapped: &mapped,
+                texts: &texts,
+                copies: &copies,
+                sides,
+                skew,
+                spill: &spill,
+            };
             let blocks = Some(&method.rule).filter(|_| method.verified);
             let Candidates { pairs, .. } = match &method.search {
                 Search::SimHash64(simhash) => {
-                    search.join(worker, BlockSearch::new(simhash.join.clone(), blocks), |_| FINGERPRINTS)
+                    let of_blocks = BlockSearch::new(simhash.join.clone(), blocks).between(sides);
+                    search.join(worker, of_blocks, |_| FINGERPRINTS)
                 }
                 Search::SimHash128(simhash) => {
-                    search.join(worker, BlockSearch::new(simhash.join.clone(), blocks), |_| FINGERPRINTS)
+                    let of_blocks = BlockSearch::new(simhash.join.clone(), blocks).between(sides);
+                    search.join(worker, of_blocks, |_| FINGERPRINTS)
                 }
                 Search::Bands(minhash) => {
-                    let bands = BandSearch::new(*minhash, &method.rule);
+                    let bands = BandSearch::new(*minhash, &method.rule).between(sides);
                     search.join(worker, bands, |band| Bands::section(*band))
                 }
                 Search::Prefix => search.join_prefixes(worker, &method.rule, &counts),
@@ -75,7 +85,7 @@ impl Dataflow<'_> {
             };
             (near, copies)
         });
-        expand(&found)
+        expand(&found, sides)
     }
 }
 
@@ -83,6 +93,7 @@ struct SearchOfWorker<'a> {
     mapped: &'a Mapped,
     texts: &'a Mapped,
     copies: &'a [(DocId, DocId)],
+    sides: Sides,
     skew: Skew,
     spill: &'a SpillBudget,
 }
@@ -106,7 +117,12 @@ impl SearchOfWorker<'_> {
         })
     }
 
-    fn join_prefixes(&self, worker: &mut Worker, rule: &Rule, counts: &Arc<FeatureCounts>) -> Candidates {
+    fn join_prefixes(
+        &self,
+        worker: &mut Worker,
+        rule: &Rule,
+        [counts, marks]: &[Arc<FeatureCounts>; 2],
+    ) -> Candidates {
         let mut sets = Sets::default();
         let mut counting = Counting::new(Arc::clone(counts), self.spill);
         self.each_first(worker, |_, text| {
@@ -115,10 +131,20 @@ impl SearchOfWorker<'_> {
         });
         counting.finish();
         sum(worker, counts, worker.peers());
-        let mut join = PrefixJoin::new(rule.clone(), self.spill);
+        let mut join = PrefixJoin::new(rule.clone(), self.sides, self.spill);
+        let marks = rule.needs_lookup_marks().then(|| {
+            let mut counting = Counting::new(Arc::clone(marks), self.spill);
+            self.each_first(worker, |doc, text| {
+                rule.unsorted(text, &mut sets);
+                join.lookups(counts, doc, &sets, |mark| counting.add([mark].into_iter()));
+            });
+            counting.finish();
+            sum(worker, marks, worker.peers());
+            LookupMarks::new(Arc::clone(marks), self.sides)
+        });
         self.each_first(worker, |doc, text| {
             rule.unsorted(text, &mut sets);
-            join.add(counts, doc, &sets);
+            join.add(counts, marks.as_ref(), doc, &sets);
         });
         join.finish(worker, self.skew).unwrap()
     }

@@ -3,7 +3,7 @@
 use operators::flow::Skew;
 use operators::method::SimHashSpec;
 use operators::search::PassLoad;
-use operators::{Pair, hash};
+use operators::{Pair, Sides, hash};
 
 use crate::{compared, spill};
 
@@ -46,6 +46,7 @@ fn no_worker_makes_more_than_twice_the_mean_of_comparisons() {
                 &SimHashSpec::default(),
                 fingerprints.clone(),
                 workers,
+                Sides::default(),
                 Skew::default(),
                 spill(None),
             );

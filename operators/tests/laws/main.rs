@@ -5,12 +5,13 @@
 mod dataflow;
 mod even;
 mod mapped;
+mod zhou;
+
+use std::collections::BTreeMap;
 
 use operators::fingerprint::block_tables::tables;
-use operators::flow::{CandidateJoin, Candidates, RecordSink, Retrieve, Skew, Verify};
+use operators::flow::{CandidateJoin, Candidates, RecordSink, Skew, Verify};
 use operators::hash;
-use operators::method::map_records::Words;
-use operators::method::zhou::copy_search::{COPIES, Comparisons, Sizes};
 use operators::method::zhou::retrieval::Retrieval;
 use operators::method::{Method, Search, SimHash, SimHashSpec, Spec, Zhou, ZhouSpec};
 use operators::search::blocks::BlockSearch;
@@ -19,13 +20,13 @@ use operators::sets::PackedSets;
 use operators::text::document_frequencies::{Count, Statistics};
 use operators::text::features::{Features, Lexicon};
 use operators::text::{Clean, Cleaner};
-use operators::{Bits, DocBatch, DocId, Error, Pair, Row, Similarity, Sorted, SpillBudget, jaccard};
+use operators::{Bits, DocBatch, DocId, Error, Pair, Row, Sides, Similarity, Sorted, SpillBudget, jaccard};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use timely::worker::Worker;
 
 use dataflow::Dataflow;
-use mapped::Mapped;
+use zhou::{places, retrieve, retrieve_alone};
 
 const SPLITS: u32 = 5;
 
@@ -41,8 +42,9 @@ fn batch(texts: &[String], split: u32) -> DocBatch {
     batch
 }
 
-/// Returns the pairs of documents that match, identical ones included, by comparing every pair.
-fn brute_force(texts: &[String], mut method: Method) -> Vec<(DocId, DocId)> {
+/// Returns the pairs of documents that match, identical ones included, by comparing every pair of these sides. A
+/// document that is identical to one of the reference has no other pair with the reference.
+fn brute_force(texts: &[String], mut method: Method, sides: Sides) -> Vec<(DocId, DocId)> {
     if let Search::Zhou(zhou) = method.search {
         return places(retrieve_alone(texts, method.cleaner, zhou).0);
     }
@@ -51,11 +53,24 @@ fn brute_force(texts: &[String], mut method: Method) -> Vec<(DocId, DocId)> {
         (method.keys(&text), method.rule.packed(&text), text)
     };
     let mapped: Vec<_> = texts.iter().map(map).collect();
+    let class = |i: usize| match method.verified {
+        true => mapped[i].2.clone(),
+        false => format!("{:?}", mapped[i].0),
+    };
+    let mut firsts = BTreeMap::new();
+    for i in 0..texts.len() {
+        let first = firsts.entry(class(i)).or_insert(doc(i));
+        *first = doc(i).min(*first);
+    }
     let mut pairs = Vec::new();
     for (i, (keys_a, a, text_a)) in mapped.iter().enumerate() {
         for (j, (keys_b, b, text_b)) in mapped.iter().enumerate().skip(i + 1) {
             let near = || !method.verified || method.rule.matches(PackedSets(a), PackedSets(b)).is_some();
-            if text_a == text_b || method.are_candidates(keys_a, keys_b) && near() {
+            let same = text_a == text_b || class(i) == class(j);
+            let compared = || sides.compares(&Pair::new(firsts[&class(i)], firsts[&class(j)], 0));
+            if sides.compares(&Pair::new(doc(i), doc(j), 0))
+                && (same || compared() && method.are_candidates(keys_a, keys_b) && near())
+            {
                 pairs.push((doc(i).min(doc(j)), doc(i).max(doc(j))));
             }
         }
@@ -67,8 +82,8 @@ fn brute_force(texts: &[String], mut method: Method) -> Vec<(DocId, DocId)> {
 /// Result of one worker: the pairs of first documents, and their copies.
 type OfWorker = (Vec<Pair>, Vec<(DocId, DocId)>);
 
-/// Returns every pair of documents that pairs of first documents and their copies stand for.
-fn expand(found: &[OfWorker]) -> Vec<(DocId, DocId)> {
+/// Returns every pair of documents of these sides that pairs of first documents and their copies stand for.
+fn expand(found: &[OfWorker], sides: Sides) -> Vec<(DocId, DocId)> {
     let pairs: Vec<_> =
         found.iter().flat_map(|(pairs, _)| pairs.iter().map(|pair| (pair.low, pair.high))).collect();
     let copies: Vec<_> = found.iter().flat_map(|(_, copies)| copies.iter().copied()).collect();
@@ -84,60 +99,9 @@ fn expand(found: &[OfWorker]) -> Vec<(DocId, DocId)> {
             all.extend(members[i + 1..].iter().map(|&b| (a.min(b), a.max(b))));
         }
     }
+    all.retain(|&(a, b)| sides.compares(&Pair::new(a, b, 0)));
     all.sort_unstable();
     all
-}
-
-/// Returns what `zhou2017` deletes on one thread, in the order of the corpus, and its comparisons.
-fn retrieve_alone(
-    texts: &[String],
-    mut cleaner: Cleaner,
-    zhou: Zhou,
-) -> (Vec<(Pair, Similarity)>, Comparisons) {
-    let mut rows: Vec<_> =
-        texts.iter().enumerate().map(|(i, text)| zhou.row(doc(i), cleaner.clean(text))).collect();
-    let original = rows.len() as u64;
-    let (mut pairs, mut comparisons) = (Vec::new(), Comparisons::default());
-    for copy in 0..COPIES {
-        let sizes = Sizes { copy: rows.len() as u64, original };
-        let counted = zhou.retrieval.search(copy, sizes, &mut rows, |kept, row| {
-            let pair = zhou.duplicates(kept, row);
-            pairs.extend(pair);
-            pair.is_some()
-        });
-        comparisons = comparisons + counted;
-    }
-    pairs.sort_unstable();
-    (pairs, comparisons)
-}
-
-/// Returns the same from the dataflow.
-fn retrieve(
-    texts: &[String],
-    workers: usize,
-    cleaner: Cleaner,
-    zhou: Zhou,
-) -> (Vec<(Pair, Similarity)>, Comparisons) {
-    let mapped = Mapped::of(texts, &cleaner, &Words::new(zhou.clone()));
-    let shared = std::sync::Mutex::new(zhou);
-    let found = on_workers(workers, move |worker| {
-        let zhou = shared.lock().unwrap().clone();
-        let mut retrieve = Retrieve::new(worker, zhou);
-        mapped
-            .sections(worker.index(), worker.peers(), 0)
-            .into_iter()
-            .flat_map(Words::of)
-            .for_each(|row| retrieve.add(row));
-        retrieve.finish(worker)
-    });
-    assert!(found.iter().all(|found| found.loads.len() == COPIES));
-    let mut pairs: Vec<_> = found.iter().flat_map(|found| found.pairs.iter().copied()).collect();
-    pairs.sort_unstable();
-    (pairs, found.iter().fold(Comparisons::default(), |sum, found| sum + found.comparisons))
-}
-
-fn places(pairs: Vec<(Pair, Similarity)>) -> Vec<(DocId, DocId)> {
-    pairs.into_iter().map(|(pair, _)| (pair.low, pair.high)).collect()
 }
 
 /// Returns the statistics that the spec needs of a corpus.
@@ -187,6 +151,7 @@ fn compared<W: Bits>(
     spec: &SimHashSpec,
     fingerprints: Vec<W>,
     workers: usize,
+    sides: Sides,
     skew: Skew,
     spill: SpillBudget,
 ) -> Vec<(Vec<Pair>, Vec<PassLoad>)> {
@@ -194,7 +159,8 @@ fn compared<W: Bits>(
     let rows: Vec<_> = rows.map(|(i, fingerprint)| Row { fingerprint, doc: doc(i), sketch: 0 }).collect();
     let simhash = SimHash::new(spec, Features::Chars(5), &Statistics::default());
     on_workers(workers, move |worker| {
-        let join = CandidateJoin::new(BlockSearch::new(simhash.join.clone(), None), skew, &spill);
+        let search = BlockSearch::new(simhash.join.clone(), None).between(sides);
+        let join = CandidateJoin::new(search, skew, &spill);
         let mine: Vec<_> = rows.iter().skip(worker.index()).step_by(worker.peers()).copied().collect();
         let Candidates { pairs, loads } = joined(worker, join, |_| mine.clone());
         (listed(pairs), loads)
@@ -208,6 +174,12 @@ fn budgets() -> impl Strategy<Value = Option<usize>> {
 
 fn spill(budget: Option<usize>) -> SpillBudget {
     SpillBudget::new(&std::env::temp_dir(), budget)
+}
+
+/// No reference, or the first splits, with and without pairs within the input.
+fn sides() -> impl Strategy<Value = Sides> {
+    let sides = [(0, true), (2, true), (2, false), (1, true), (4, false)];
+    prop::sample::select(sides.map(|(splits, within)| Sides::new(splits, within)).to_vec())
 }
 
 /// Bounds by which every key that two documents share is too heavy for one worker, some are, or none.
@@ -232,15 +204,17 @@ proptest! {
         texts in vec("[ab中 ]{0,3}(今天天气很好，|大家都去公园散步。|北京上海广州){0,4}[ab]{0,2}", 0..60),
         workers in 1usize..=4,
         verify in prop::sample::select(vec![None, Some("0.5")]),
+        sides in sides(),
         skew in skews(),
         budget in budgets(),
     ) {
         for spec in Spec::examples() {
+            let sides = if spec.starts_with("zhou2017") { Sides::default() } else { sides };
             let spec: Spec = spec.parse().unwrap();
             let verify = verify.map(|least| least.parse().unwrap());
             let method = spec.method(&Lexicon::default(), &statistics(&spec, &texts), verify).unwrap();
-            let dataflow = Dataflow { texts: &texts, workers, skew, spill: spill(budget) };
-            prop_assert_eq!(dataflow.run(method.clone()), brute_force(&texts, method), "{}", spec);
+            let dataflow = Dataflow { texts: &texts, workers, sides, skew, spill: spill(budget) };
+            prop_assert_eq!(dataflow.run(method.clone()), brute_force(&texts, method, sides), "{}", spec);
         }
     }
 
@@ -249,6 +223,7 @@ proptest! {
         words in vec(0u32..60, 40..400),
         parts in vec((any::<prop::sample::Index>(), 1usize..300, vec((any::<prop::sample::Index>(), 0u32..60), 0..12)), 2..40),
         workers in 1usize..=4,
+        sides in sides(),
         skew in skews(),
         budget in budgets(),
     ) {
@@ -263,11 +238,12 @@ proptest! {
                 part.iter().filter_map(word).collect()
             })
             .collect();
-        for spec in ["auto", "auto:revisions", "auto:search=minhash", "auto:short=0.3,long=0.3", "jaccard:0.4,features=char:2"] {
+        for spec in ["auto", "auto:revisions", "auto:search=minhash", "auto:short=0.3,long=0.3", "jaccard:0.4,features=char:2",
+            "contained:0.4,features=char:2", "contained:0.9,features=char:5"] {
             let spec: Spec = spec.parse().unwrap();
             let method = spec.method(&Lexicon::default(), &Statistics::default(), None).unwrap();
-            let dataflow = Dataflow { texts: &texts, workers, skew, spill: spill(budget) };
-            prop_assert_eq!(dataflow.run(method.clone()), brute_force(&texts, method), "{}", spec);
+            let dataflow = Dataflow { texts: &texts, workers, sides, skew, spill: spill(budget) };
+            prop_assert_eq!(dataflow.run(method.clone()), brute_force(&texts, method, sides), "{}", spec);
         }
     }
 
@@ -277,6 +253,7 @@ proptest! {
         near in vec((any::<prop::sample::Index>(), vec(0u32..128, 0..9)), 0..300),
         workers in 1usize..=4,
         (distance, blocks) in designs(),
+        sides in sides(),
         skew in skews(),
         budget in prop::sample::select(vec![None, Some(5_000), Some(50_000)]),
         bits in prop::sample::select(vec![32u32, 64, 128]),
@@ -289,15 +266,15 @@ proptest! {
         for (i, a) in fingerprints.iter().enumerate() {
             let rest = fingerprints.iter().enumerate().skip(i + 1);
             let pairs = rest.map(|(j, b)| Pair::new(doc(i), doc(j), (a ^ b).count_ones()));
-            expected.extend(pairs.filter(|pair| pair.distance <= distance));
+            expected.extend(pairs.filter(|pair| pair.distance <= distance && sides.compares(pair)));
         }
         expected.sort_unstable();
         let spec = SimHashSpec { bits, hamming: distance, blocks: Some(blocks), ..SimHashSpec::default() };
         let found = match bits {
-            128 => compared(&spec, fingerprints, workers, skew, spill(budget)),
+            128 => compared(&spec, fingerprints, workers, sides, skew, spill(budget)),
             _ => {
                 let fingerprints = fingerprints.iter().map(|&f| f as u64).collect();
-                compared(&spec, fingerprints, workers, skew, spill(budget))
+                compared(&spec, fingerprints, workers, sides, skew, spill(budget))
             }
         };
         let found: Vec<_> = found.into_iter().map(|(pairs, _)| pairs).collect();

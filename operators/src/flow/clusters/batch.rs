@@ -117,6 +117,13 @@ impl ClusterBatch {
         batch
     }
 
+    /// Returns the documents that are identical to `first`. `copies`: those of its cluster.
+    pub fn copies_of(copies: &[(DocId, DocId)], first: DocId) -> &[(DocId, DocId)] {
+        let start = copies.partition_point(|copy| copy.1 < first);
+        let end = copies.partition_point(|copy| copy.1 <= first);
+        &copies[start..end]
+    }
+
     /// Returns all documents, in the order of the corpus.
     #[cfg(test)]
     pub(super) fn docs(&self) -> Vec<DocId> {

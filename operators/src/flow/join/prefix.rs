@@ -9,10 +9,12 @@ use crate::flow::skew::heavy::{Skew, add_up};
 use crate::flow::verify::Verify;
 use crate::record::{DocId, Pair};
 use crate::search::PassLoad;
-use crate::search::prefix::{FOLDED, PrefixIndex, PrefixSearch, SKETCH_WORDS, whole_sketches_may_match};
+use crate::search::prefix::{FOLDED, PrefixSearch, SKETCH_WORDS};
+use crate::search::prefix_index::{LookupMarks, PrefixIndex, whole_sketches_may_match};
 use crate::sets::feature_counts::FeatureCounts;
 use crate::sets::similarity::Similarity;
 use crate::sets::{Rule, Sets};
+use crate::sides::Sides;
 use crate::{Error, ExternalSort, Sorted, SpillBudget};
 
 /// Join of the sets of the documents of all workers, by a prefix filter.
@@ -35,20 +37,27 @@ use crate::{Error, ExternalSort, Sorted, SpillBudget};
 /// that half.
 pub struct PrefixJoin {
     rule: Rule,
+    sides: Sides,
     spill: SpillBudget,
     index: PrefixIndex,
 }
 
 impl PrefixJoin {
     /// Makes a join without documents.
-    pub fn new(rule: Rule, spill: &SpillBudget) -> Self {
-        PrefixJoin { rule, index: PrefixIndex::new(&spill.shared_by(HOLDERS)), spill: spill.clone() }
+    pub fn new(rule: Rule, sides: Sides, spill: &SpillBudget) -> Self {
+        PrefixJoin { rule, sides, index: PrefixIndex::new(&spill.shared_by(HOLDERS)), spill: spill.clone() }
+    }
+
+    /// Calls `each` with the features to be counted for [`LookupMarks`], which the documents of all workers need
+    /// before they are added if the rule needs marks. `counts`, `sets`: as in [`PrefixJoin::add`].
+    pub fn lookups(&mut self, counts: &FeatureCounts, doc: DocId, sets: &Sets, each: impl FnMut(u64)) {
+        self.index.lookups(&self.rule, counts, (self.sides, doc), sets, each);
     }
 
     /// Adds a document with its unsorted sets. `counts`: counts of the features of the first documents of all
-    /// workers.
-    pub fn add(&mut self, counts: &FeatureCounts, doc: DocId, sets: &Sets) {
-        self.index.add(&self.rule, counts, doc, sets);
+    /// workers. `marks`: if the rule needs them.
+    pub fn add(&mut self, counts: &FeatureCounts, marks: Option<&LookupMarks>, doc: DocId, sets: &Sets) {
+        self.index.add(&self.rule, counts, marks, doc, sets);
     }
 
     /// Returns all candidates, and one load for all features together. Features that very many documents
@@ -74,8 +83,9 @@ impl PrefixJoin {
 
     /// Joins the postings, each with `WORDS` words of the sketch of its set.
     fn join<const WORDS: usize>(self, worker: &mut Worker, skew: Skew) -> Result<Candidates, Error> {
-        let PrefixJoin { rule, index, spill } = self;
-        let mut join = CandidateJoin::new(PrefixSearch::<WORDS> { rule: rule.clone() }, skew, &spill);
+        let PrefixJoin { rule, sides, index, spill } = self;
+        let search = PrefixSearch::<WORDS> { rule: rule.clone(), sides };
+        let mut join = CandidateJoin::new(search, skew, &spill);
         for pass in join.passes() {
             join.pass(worker, &pass, &mut |worker, each| {
                 index.postings(pass, |posting| each(worker, posting))
@@ -158,9 +168,9 @@ mod tests {
             let spill = Twin::default().budget(budget);
             let work = move |worker: &mut Worker| {
                 let rule = Rule::new(Features::Chars(5), Overlap::Jaccard, "0.8".parse().unwrap());
-                let mut join = PrefixJoin::new(rule, &spill);
+                let mut join = PrefixJoin::new(rule, Sides::default(), &spill);
                 for doc in (worker.index() as u64..DOCS).step_by(worker.peers()) {
-                    join.add(&counts, DocId::new(doc as u32, 0), &set(doc, DOCS));
+                    join.add(&counts, None, DocId::new(doc as u32, 0), &set(doc, DOCS));
                 }
                 let Candidates { mut pairs, loads } = join.finish(worker, Skew::default()).unwrap();
                 let mut found = Vec::new();

@@ -124,6 +124,10 @@ impl Parameters for ZhouSpec {
         Some(self.features)
     }
 
+    fn deletes_as_it_compares(&self) -> bool {
+        true
+    }
+
     fn measures(&self) -> bool {
         true
     }

@@ -1,0 +1,65 @@
+//! What `zhou2017` deletes: on one thread, and from the dataflow.
+
+use std::sync::Mutex;
+
+use operators::flow::Retrieve;
+use operators::method::Zhou;
+use operators::method::map_records::Words;
+use operators::method::zhou::copy_search::{COPIES, Comparisons, Sizes};
+use operators::text::Cleaner;
+use operators::{DocId, Pair, Similarity};
+
+use super::mapped::Mapped;
+use super::{doc, on_workers};
+
+/// Returns what `zhou2017` deletes on one thread, in the order of the corpus, and its comparisons.
+pub fn retrieve_alone(
+    texts: &[String],
+    mut cleaner: Cleaner,
+    zhou: Zhou,
+) -> (Vec<(Pair, Similarity)>, Comparisons) {
+    let mut rows: Vec<_> =
+        texts.iter().enumerate().map(|(i, text)| zhou.row(doc(i), cleaner.clean(text))).collect();
+    let original = rows.len() as u64;
+    let (mut pairs, mut comparisons) = (Vec::new(), Comparisons::default());
+    for copy in 0..COPIES {
+        let sizes = Sizes { copy: rows.len() as u64, original };
+        let counted = zhou.retrieval.search(copy, sizes, &mut rows, |kept, row| {
+            let pair = zhou.duplicates(kept, row);
+            pairs.extend(pair);
+            pair.is_some()
+        });
+        comparisons = comparisons + counted;
+    }
+    pairs.sort_unstable();
+    (pairs, comparisons)
+}
+
+/// Returns the same from the dataflow.
+pub fn retrieve(
+    texts: &[String],
+    workers: usize,
+    cleaner: Cleaner,
+    zhou: Zhou,
+) -> (Vec<(Pair, Similarity)>, Comparisons) {
+    let mapped = Mapped::of(texts, &cleaner, &Words::new(zhou.clone()));
+    let shared = Mutex::new(zhou);
+    let found = on_workers(workers, move |worker| {
+        let zhou = shared.lock().unwrap().clone();
+        let mut retrieve = Retrieve::new(worker, zhou);
+        mapped
+            .sections(worker.index(), worker.peers(), 0)
+            .into_iter()
+            .flat_map(Words::of)
+            .for_each(|row| retrieve.add(row));
+        retrieve.finish(worker)
+    });
+    assert!(found.iter().all(|found| found.loads.len() == COPIES));
+    let mut pairs: Vec<_> = found.iter().flat_map(|found| found.pairs.iter().copied()).collect();
+    pairs.sort_unstable();
+    (pairs, found.iter().fold(Comparisons::default(), |sum, found| sum + found.comparisons))
+}
+
+pub fn places(pairs: Vec<(Pair, Similarity)>) -> Vec<(DocId, DocId)> {
+    pairs.into_iter().map(|(pair, _)| (pair.low, pair.high)).collect()
+}
