@@ -1,0 +1,6 @@
+//! Tests of `nightly`: whatever the order of nights, withdrawals, compactions and deaths, the outputs and the
+//! state say what one `dedup` over the documents that are left says.
+
+mod law;
+mod ledger;
+mod sequence;
