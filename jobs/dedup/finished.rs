@@ -12,6 +12,7 @@ use operators::text::features::Lexicon;
 use operators::{DocId, Reject, Similarity};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::options::DedupOptions;
 use crate::cli::configuration::Configuration;
@@ -38,6 +39,13 @@ pub(crate) struct Success {
     input: Vec<InputEntry>,
     /// The rule by which its records have their places.
     places: u32,
+}
+
+/// A `_SUCCESS` that belongs to a version of a state.
+#[derive(Deserialize)]
+struct OfNight {
+    #[serde(rename = "state")]
+    _state: IgnoredAny,
 }
 
 /// Row of `pairs/`.
@@ -81,6 +89,12 @@ impl Finished {
             bail!(WrongUse(format!("\"{uri}\" is no finished output: it has no _SUCCESS")));
         }
         let json = whole(store.as_ref(), &file)?;
+        if serde_json::from_slice::<OfNight>(&json).is_ok() {
+            bail!(WrongUse(format!(
+                "\"{uri}\" is the output of a night, whose pairs may name documents of other nights: read its tables, or \
+                 those that \"nightly export\" writes"
+            )));
+        }
         let success: Success = serde_json::from_slice(&json).map_err(|error| {
             WrongUse(format!("\"{uri}\" is no output of dedup of this version: _SUCCESS: {error}"))
         })?;

@@ -21,6 +21,7 @@ use crate::cli::configuration::Configuration;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
 use crate::cli::values::text_of_file;
+use crate::corpus::output_layout::SUCCESS;
 use crate::corpus::plan::Plan;
 use crate::corpus::same_input::check_same_input;
 use crate::dedup::corpus_counts;
@@ -52,6 +53,8 @@ pub(super) struct Night<'a> {
     stores: Stores,
     args: NightArgs,
     name: String,
+    /// Output folder with the prefix of its store and its whole path.
+    output: String,
     lexicon: Lexicon,
     of_dedup: DedupOptions,
     /// Ids of the documents that are withdrawn.
@@ -88,9 +91,14 @@ impl<'a> Night<'a> {
         if let Some(file) = plan.file_below(state.prefix(), &state.at("")) {
             bail!(WrongUse(format!("the input \"{}\" lies in the state \"{}\"", file.path, state.uri)));
         }
+        if state.holds(&stores, args.output()?)? {
+            bail!(WrongUse(format!("the output \"{}\" lies in the state \"{}\"", args.output()?, state.uri)));
+        }
         check_same_input(&plan, group)?;
         let (name, input) = (args.name()?, hash_of_input(&plan, &withdrawn)?);
-        Ok(Night { common, group, start, stores, args, name, lexicon, of_dedup, withdrawn, plan, input })
+        let (store, path) = stores.locate(args.output()?)?;
+        let output = format!("{}{}", store.prefix(), path.trim_end_matches('/'));
+        Ok(Night { common, group, start, stores, args, name, output, lexicon, of_dedup, withdrawn, plan, input })
     }
 
     /// Runs the night. Returns the exit code: 0, or 3 if records were rejected.
@@ -130,11 +138,19 @@ impl<'a> Night<'a> {
         let Some(night) = manifest.nights.iter().find(|night| night.name == self.name) else {
             return Ok(false);
         };
-        if (&*night.output, &night.input) != (self.args.output()?, &self.input) {
+        if (&night.output, &night.input) != (&self.output, &self.input) {
             bail!(WrongUse(format!(
                 "the state has a night \"{}\" already, with another input or output: give this one another name with \
                  --night, or roll back",
                 self.name
+            )));
+        }
+        let (store, path) = self.stores.locate(&self.output)?;
+        if !store.exists(&format!("{path}/{SUCCESS}"))? {
+            bail!(WrongUse(format!(
+                "the state has the night \"{}\" already, but its output \"{}\" is gone: roll back to the night before it, and \
+                 run it again",
+                self.name, self.output
             )));
         }
         if self.group.index() == 0 && !self.common.progress.quiet {
@@ -165,7 +181,7 @@ impl<'a> Night<'a> {
             0 => Some(Key::new(&(&self.input, manifest.version, &manifest.pinned, &self.name), &plan)?),
             _ => None,
         };
-        let commit = NightCommit::new(Arc::clone(folder), output);
+        let commit = NightCommit::new(Arc::clone(folder), &self.output);
         let run = DedupRun {
             common,
             stores: &self.stores,
@@ -191,7 +207,7 @@ impl<'a> Night<'a> {
         let state = NightState { folder: Arc::clone(folder), docs, version, numbering };
         let night = NightEntry {
             name: self.name.clone(),
-            output: output.to_owned(),
+            output: self.output.clone(),
             input: self.input.clone(),
             version,
             withdrawn: state.docs.going().len() as u64,

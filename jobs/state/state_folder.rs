@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use std::{process, thread};
 
 use anyhow::{Context, Result, bail};
-use cluster::{Blob, Group, Showing, Store, Stores, one_line};
+use cluster::{Blob, Group, Showing, Store, Stores, one_line, path_of_text};
 use serde::{Deserialize, Serialize};
 
 use super::manifest::{FORMAT, StateManifest};
@@ -257,6 +257,12 @@ impl StateFolder {
     /// Opens a file below the folder of the state.
     pub fn open_file(&self, name: &str) -> Result<Arc<dyn Blob>> {
         Ok(self.store.open(&self.at(name))?)
+    }
+
+    /// Whether a file or folder is, or lies in, the folder of the state.
+    pub fn holds(&self, stores: &Stores, uri: &str) -> Result<bool> {
+        let (store, path) = stores.locate(uri)?;
+        Ok(store.prefix() == self.store.prefix() && path_of_text(&path).starts_with(path_of_text(&self.path)))
     }
 
     /// Returns the prefix of the paths of its store.

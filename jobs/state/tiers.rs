@@ -16,6 +16,9 @@ use super::writer::RunsOfNight;
 const LEAST_MERGED: usize = 4;
 /// A version is merged with newer ones unless it has more than so many times their bytes.
 const FACTOR: u64 = 4;
+/// Number of files of a version from which on they are merged by themselves: each worker writes one, and a lookup
+/// holds all of them open.
+const MANY_FILES: usize = 8;
 /// Number of bytes below which runs count as equally large.
 const SMALL_BYTES: u64 = 1 << 20;
 
@@ -31,21 +34,26 @@ const SMALL_BYTES: u64 = 1 << 20;
 /// Cost: a row is rewritten once for each fourfold growth of its table.
 pub(crate) fn merge_tiers(state: &StateFolder, manifest: &mut StateManifest) -> Result<()> {
     for table in StateTable::ALL {
-        let mut versions: Vec<(u64, u64)> = Vec::new();
+        // Version, bytes and number of files.
+        let mut versions: Vec<(u64, u64, usize)> = Vec::new();
         for run in manifest.runs_of(table) {
             match versions.last_mut() {
-                Some((version, bytes)) if *version == run.version => *bytes += run.summary.bytes,
-                _ => versions.push((run.version, run.summary.bytes)),
+                Some((version, bytes, files)) if *version == run.version => {
+                    (*bytes, *files) = (*bytes + run.summary.bytes, *files + 1);
+                }
+                _ => versions.push((run.version, run.summary.bytes, 1)),
             }
         }
         let (mut count, mut bytes) = (0, 0);
-        for &(_, next) in versions.iter().rev() {
+        let many = versions.last().is_some_and(|&(_, _, files)| files >= MANY_FILES);
+        for &(_, next, _) in versions.iter().rev() {
             if count > 0 && next > FACTOR * bytes.max(SMALL_BYTES) {
                 break;
             }
             (count, bytes) = (count + 1, bytes + next);
         }
-        if count >= LEAST_MERGED {
+        if count >= LEAST_MERGED || many {
+            let count = if count >= LEAST_MERGED { count } else { 1 };
             let first = versions[versions.len() - count].0;
             merge(state, manifest, table, first, |_| true)?;
         }
