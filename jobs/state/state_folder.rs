@@ -332,14 +332,21 @@ impl StateFolder {
         self.remove_unknown()
     }
 
-    /// Removes the files that no version names: those of killed runs and of removed versions.
+    /// Removes the files that no version names: those of killed runs and of removed versions, and what a killed run
+    /// was writing under a hidden name.
     fn remove_unknown(&self) -> Result<()> {
         let manifests = self.versions()?.into_iter().map(|version| self.version(version));
         let manifests = manifests.collect::<Result<Vec<_>>>()?;
         let known: std::collections::BTreeSet<String> =
             manifests.iter().flat_map(StateManifest::files).map(|file| self.at(file)).collect();
-        let files = self.store.everything(&self.at("runs"))?;
-        let unknown = files.into_iter().map(|entry| entry.path).filter(|path| !known.contains(path));
+        let (runs, lock) = (self.at("runs/"), self.at("_temporary/"));
+        let is_hidden = |path: &str| path.rsplit('/').next().is_some_and(|name| name.starts_with('.'));
+        let is_unknown = |path: &String| match path.starts_with(&runs) {
+            true => !known.contains(path),
+            false => is_hidden(path) && !path.starts_with(&lock),
+        };
+        let files = self.store.everything(&self.path)?;
+        let unknown = files.into_iter().map(|entry| entry.path).filter(is_unknown);
         Ok(self.store.remove_files(&unknown.collect::<Vec<_>>())?)
     }
 }
