@@ -83,6 +83,9 @@ pub(crate) struct StateManifest {
 
 impl StateManifest {
     /// Makes the manifest of a state without documents.
+    /// Oldest version that may stay: earlier ones hold what a compaction has erased.
+    #[serde(default)]
+    pub oldest: u64,
     pub fn empty(pinned: Pinned, secret: [u64; 2]) -> Self {
         StateManifest {
             format: FORMAT,
@@ -101,6 +104,7 @@ impl StateManifest {
     /// Returns an error that names the first difference if the state was made by other means than `asked`.
     pub fn check_pinned(&self, uri: &str, asked: &Pinned) -> Result<()> {
         let pinned = &self.pinned;
+            oldest: 0,
         let values = [
             ("the method", &pinned.method, &asked.method),
             ("--verify", &pinned.verify, &asked.verify),

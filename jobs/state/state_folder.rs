@@ -254,7 +254,7 @@ impl StateFolder {
         Ok(put(self.store.as_ref(), &self.at(name), bytes)?)
     }
 
-    /// Opens a file below the folder of the state.
+    /// Opens a file below the folder of the state, which a version names.
     pub fn open_file(&self, name: &str) -> Result<Arc<dyn Blob>> {
         Ok(self.store.open(&self.at(name))?)
     }
@@ -323,13 +323,18 @@ impl StateFolder {
         Ok(stamped.and_then(|stamped| stamped.state).is_some_and(|state| state.stamp == night.stamp))
     }
 
-    /// Removes the versions that are too old for a rollback, and then the files that no version names.
+    /// Removes the versions that are too old for a rollback or hold what was erased, and then the files that no
+    /// version names.
     fn remove_old(&self) -> Result<()> {
         let versions = self.versions()?;
-        for version in &versions[..versions.len().saturating_sub(KEPT_VERSIONS)] {
-            self.store.remove(&self.at(&format!("versions/{version:08}.json")))?;
+        let oldest = self.newest()?.map_or(0, |newest| newest.oldest);
+        let too_old = versions.len().saturating_sub(KEPT_VERSIONS);
+        for (at, version) in versions.into_iter().enumerate() {
+            if at < too_old || version < oldest {
+                self.store.remove(&self.at(&format!("versions/{version:08}.json")))?;
+            }
         }
-        self.remove_unknown()
+        self.remove_old()
     }
 
     /// Removes the files that no version names: those of killed runs and of removed versions, and what a killed run

@@ -62,13 +62,16 @@ pub(crate) fn merge_tiers(state: &StateFolder, manifest: &mut StateManifest) -> 
 }
 
 /// Merges all runs of each table into one, and leaves out what belongs to withdrawn documents: afterwards the
-/// version holds nothing of them.
+/// version holds nothing of them. If any were withdrawn, earlier versions are removed once this one is committed.
 ///
 /// The number of a withdrawn document may go on naming a text that another document has. The withdrawn text
 /// itself and the id are gone.
 pub(crate) fn compact(state: &StateFolder, manifest: &mut StateManifest) -> Result<()> {
     let earlier = EarlierDocs::open(state, manifest)?;
     let gone: BTreeSet<DocId> = earlier.withdrawn().iter().copied().collect();
+    if !gone.is_empty() {
+        manifest.oldest = manifest.version;
+    }
     let is_gone = |number: u64| gone.contains(&doc_of(number));
     let is_dead = |number: u64| earlier.is_dead(doc_of(number));
     for table in StateTable::ALL {
