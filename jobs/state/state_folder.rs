@@ -23,11 +23,11 @@ use anyhow::{Context, Result, bail};
 use cluster::{Blob, Group, Showing, Store, Stores, one_line, path_of_text};
 use serde::{Deserialize, Serialize};
 
-use super::manifest::{FORMAT, StateManifest};
-use crate::cli::exit::{Locked, WrongUse, exit_code};
+use super::manifest::{FORMAT, StateManifest, StatisticsFile};
+use crate::cli::exit::{Locked, WrongUse, exit_code, while_running};
 use crate::cli::terminal::say;
 use crate::corpus::output_layout::SUCCESS;
-use crate::output::{Lock, LockOwner, OutputFolder, put, read};
+use crate::output::{Lock, LockOwner, OutputFolder, hash, put, read};
 
 /// Pause between two attempts to take the lock.
 const RETRY: Duration = Duration::from_secs(1);
@@ -256,7 +256,17 @@ impl StateFolder {
 
     /// Opens a file below the folder of the state, which a version names.
     pub fn open_file(&self, name: &str) -> Result<Arc<dyn Blob>> {
-        Ok(self.store.open(&self.at(name))?)
+        self.store.open(&self.at(name)).map_err(|error| while_running(error.into()))
+    }
+
+    /// Compares a file with its hash.
+    pub fn check_statistics(&self, of: &StatisticsFile) -> Result<()> {
+        let path = self.at(&of.file);
+        let hash = hash(self.store.as_ref(), &path).map_err(|error| while_running(error.into()))?;
+        if hash != of.blake3 {
+            bail!("\"{}{path}\" is damaged: its hash is wrong", self.store.prefix());
+        }
+        Ok(())
     }
 
     /// Whether a file or folder is, or lies in, the folder of the state.
@@ -312,7 +322,7 @@ impl StateFolder {
             }
             self.store.remove(&path)?;
         }
-        self.remove_unknown()
+        self.remove_old()
     }
 
     /// Whether the output of a night was committed with this version.
@@ -334,7 +344,7 @@ impl StateFolder {
                 self.store.remove(&self.at(&format!("versions/{version:08}.json")))?;
             }
         }
-        self.remove_old()
+        self.remove_unknown()
     }
 
     /// Removes the files that no version names: those of killed runs and of removed versions, and what a killed run

@@ -102,7 +102,7 @@ fn merge(
     let merged: Vec<RunEntry> = manifest.runs_of(table).filter(|run| run.version >= first).cloned().collect();
     let mut readers = Vec::new();
     for run in merged.iter().rev() {
-        readers.push(RunReader::open(state.store.open(&state.at(&run.file))?, &run.summary)?);
+        readers.push(RunReader::open(state.open_file(&run.file)?, &run.summary)?);
     }
     let mut rows = MergedRuns::new(&readers);
     let mut runs = RunsOfNight::new(state, manifest.version, "merged".to_owned());
