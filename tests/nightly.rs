@@ -1,6 +1,7 @@
 //! Tests of `nightly`: whatever the order of nights, withdrawals, compactions and deaths, the outputs and the
 //! state say what one `dedup` over the documents that are left says.
 
+mod kills;
 mod law;
 mod ledger;
 mod sequence;

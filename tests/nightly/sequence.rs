@@ -77,7 +77,7 @@ impl Sequence {
 
     /// Takes the steps of the sequence, and looks at everything after each of them.
     pub fn run(&mut self) {
-        for _ in 0..3 + self.random.below(6) {
+        for _ in 0..4 + self.random.below(6) {
             match self.random.below(12) {
                 0 | 1 if !self.done.is_empty() => self.compact(),
                 2 | 3 if !self.done.is_empty() => self.roll_back(),
@@ -169,7 +169,7 @@ impl Sequence {
 
     /// Returns ids of some documents, which may be withdrawn already, and sometimes one of no document.
     fn to_withdraw(&mut self) -> Vec<String> {
-        let count = [0, 0, 0, 1, 3][self.random.below(5)];
+        let count = [0, 0, 1, 1, 3][self.random.below(5)];
         let known = self.corpus.docs.len();
         let ids = (0..count).filter(|_| known > 0);
         let mut ids: Vec<String> =
@@ -220,6 +220,9 @@ impl Sequence {
             self.done.iter_mut().for_each(|done| done.is_kept = false);
         }
         self.look();
+        if self.random.below(3) == 0 {
+            self.roll_back();
+        }
     }
 
     fn roll_back(&mut self) {
