@@ -45,7 +45,7 @@ pub fn command(here: &Folder, line: &str) -> Command {
 /// Output as a reader sees it: its files with their contents, and the counters.
 #[derive(Debug, PartialEq)]
 pub struct Whole {
-    files: BTreeMap<String, Vec<u8>>,
+    pub files: BTreeMap<String, Vec<u8>>,
     counters: Value,
 }
 

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `answers` | nothing is removed without proof; the answer is the same for any workers, order and splits |
 //! | `records` | records come out as they went in; a bad record costs that record |
+//! | `nightly` | whatever came and was withdrawn in whichever order, the answer is that of one batch |
 //! | `faults` | a killed run goes on and loses nothing; an output is seen whole or not at all; a list decides |
 //! | `memory` | a run keeps to `--memory` |
 //! | `processes`, `stores` | several processes and hosts; HDFS, S3 and Azure |
@@ -32,6 +33,7 @@ mod golden;
 mod guide;
 mod layers;
 mod memory;
+mod nightly;
 mod processes;
 mod random;
 mod records;

@@ -33,7 +33,7 @@ use crate::output::{Key, OutputFolder};
 use crate::progress::Progress;
 use crate::state::{
     EarlierDocs, NightCommit, NightEntry, NightState, Numbering, RunEntry, StateFolder, StateManifest,
-    StateTable, number_of,
+    StateTable, StatisticsFile, number_of,
 };
 
 /// A night that is planned, as one process of the job sees it.
@@ -183,7 +183,10 @@ impl<'a> Night<'a> {
         let local = options.input.local_folder();
         let spill = args.memory.spill_budget(group, &options.method, &lexicon, plan.text_bytes, &local)?;
         let statistics = match (&manifest.statistics, options.statistics.as_deref()) {
-            (Some(file), _) => Some(format!("{}/{file}", folder.uri.trim_end_matches('/'))),
+            (Some(of), _) => {
+                folder.check_statistics(of)?;
+                Some(format!("{}/{}", folder.uri.trim_end_matches('/'), of.file))
+            }
             (None, given) => given.map(str::to_owned),
         };
         let read = |uri: String| corpus_counts::read(&self.stores, &uri, &options.method, &lexicon);
@@ -365,11 +368,11 @@ fn write_statistics(
     method: &Spec,
     lexicon: &Lexicon,
     statistics: &Statistics,
-) -> Result<Option<String>> {
+) -> Result<Option<StatisticsFile>> {
     let Some((bytes, _)) = corpus_counts::encode(method, lexicon, statistics)? else { return Ok(None) };
     let file = format!("runs/{:08}/statistics.parquet", state.version);
     state.folder.write_file(&file, &bytes)?;
-    Ok(Some(file))
+    Ok(Some(StatisticsFile { file, blake3: blake3::hash(&bytes).to_hex().to_string() }))
 }
 
 /// Returns an error if the search of a method has no keys that a state can keep.

@@ -210,7 +210,7 @@ impl StateOption {
         Ok(0)
     }
 
-    /// Checks the newest version, and that nothing is left in any version of the ids in a file.
+    /// Checks all versions, and that nothing is left in any of them of the ids in a file.
     fn check(&self, erased: Option<&str>) -> Result<u8> {
         let (folder, manifest) = self.open()?;
         let mut faults = check_state(&folder, &manifest)?;

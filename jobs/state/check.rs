@@ -1,10 +1,12 @@
 //! Checks a state: every checksum, and what its tables say about each other.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use cluster::runs::RunReader;
 use operators::DocId;
 
-use super::manifest::StateManifest;
+use super::manifest::{RunEntry, StateManifest};
 use super::reader::EarlierDocs;
 use super::state_folder::StateFolder;
 use super::table::{NO_LABEL, StateTable, doc_of};
@@ -12,27 +14,29 @@ use super::table::{NO_LABEL, StateTable, doc_of};
 /// Greatest number of faults that are listed.
 const MOST_FAULTS: usize = 20;
 
-/// Reads every byte of a version, compares it with its checksums, and checks that the tables agree. Returns
-/// the faults, the first 20 of them in words.
+/// Reads every byte of all versions, compares it with its checksums, and checks that the tables of the newest one
+/// agree. Returns the faults, the first 20 of them in words.
 ///
 /// # Errors
 /// Those of the store, if it is not that a file is damaged or absent.
-pub(crate) fn check_state(state: &StateFolder, manifest: &StateManifest) -> Result<Vec<String>> {
-    let mut faults = Vec::new();
-    for run in &manifest.runs {
-        let checked = state
-            .store
-            .open(&state.at(&run.file))
-            .and_then(|blob| RunReader::open(blob, &run.summary).and_then(|reader| reader.check()));
-        match checked {
-            Err(error @ (cluster::Error::Damaged { .. } | cluster::Error::NotFound { .. })) => {
-                faults.push(error.to_string());
+pub(crate) fn check_state(state: &StateFolder, newest: &StateManifest) -> Result<Vec<String>> {
+    let (mut faults, mut checked) = (Vec::new(), BTreeSet::new());
+    for version in state.versions()? {
+        match state.version(version) {
+            Ok(manifest) => {
+                for run in manifest.runs.iter().filter(|run| checked.insert(run.file.clone())) {
+                    faults.extend(fault_of(state, run)?);
+                }
+                if let Some(of) = manifest.statistics.filter(|of| checked.insert(of.file.clone())) {
+                    faults.extend(state.check_statistics(&of).err().map(|error| format!("{error:#}")));
+                }
             }
-            checked => checked?,
+            Err(error) if error.is::<cluster::Error>() => return Err(error),
+            Err(error) => faults.push(format!("{error:#}")),
         }
     }
     if faults.is_empty() {
-        check_tables(&EarlierDocs::open(state, manifest)?, &mut faults)?;
+        check_tables(&EarlierDocs::open(state, newest)?, &mut faults)?;
     }
     if faults.len() > MOST_FAULTS {
         let more = faults.len() - MOST_FAULTS;
@@ -40,6 +44,20 @@ pub(crate) fn check_state(state: &StateFolder, manifest: &StateManifest) -> Resu
         faults.push(format!("and {more} more"));
     }
     Ok(faults)
+}
+
+/// Reads a file, and returns what is wrong with it.
+fn fault_of(state: &StateFolder, run: &RunEntry) -> Result<Option<String>> {
+    let checked = state
+        .store
+        .open(&state.at(&run.file))
+        .and_then(|blob| RunReader::open(blob, &run.summary).and_then(|reader| reader.check()));
+    match checked {
+        Err(error @ (cluster::Error::Damaged { .. } | cluster::Error::NotFound { .. })) => {
+            Ok(Some(error.to_string()))
+        }
+        checked => Ok(checked.map(|()| None)?),
+    }
 }
 
 /// Checks that labels and clusters name each other, and that texts that searches can find exist.

@@ -60,6 +60,15 @@ pub(crate) struct RunEntry {
     pub summary: RunSummary,
 }
 
+/// A file with corpus statistics.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct StatisticsFile {
+    /// Path below the folder of the state.
+    pub file: String,
+    /// BLAKE3 hash of its bytes, in hexadecimal.
+    pub blake3: String,
+}
+
 /// A version of a state. It is written once and never changed.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct StateManifest {
@@ -70,10 +79,13 @@ pub(crate) struct StateManifest {
     pub pinned: Pinned,
     /// Secret by which texts are hashed to find equal ones.
     pub secret: [u64; 2],
-    /// File with the corpus statistics that the method weighs features by, below the folder of the state.
-    pub statistics: Option<String>,
+    /// Corpus statistics that the method weighs features by.
+    pub statistics: Option<StatisticsFile>,
     /// Night that has made the version, or the reason for it, such as `compact`.
     pub made_by: String,
+    /// Oldest version that may stay: earlier ones hold what a compaction has erased.
+    #[serde(default)]
+    pub oldest: u64,
     /// Number behind the last document, withdrawn and rejected ones included.
     pub end: u64,
     pub nights: Vec<NightEntry>,
@@ -92,6 +104,7 @@ impl StateManifest {
             secret,
             statistics: None,
             made_by: String::new(),
+            oldest: 0,
             end: 0,
             nights: Vec::new(),
             runs: Vec::new(),
@@ -128,6 +141,10 @@ impl StateManifest {
 
     /// Returns the paths of all files, below the folder of the state.
     pub fn files(&self) -> BTreeSet<&str> {
-        self.runs.iter().map(|run| run.file.as_str()).chain(self.statistics.as_deref()).collect()
+        self.runs
+            .iter()
+            .map(|run| run.file.as_str())
+            .chain(self.statistics.iter().map(|of| &*of.file))
+            .collect()
     }
 }

@@ -16,7 +16,7 @@ mod tiers;
 mod writer;
 
 pub(crate) use self::check::check_state;
-pub(crate) use self::manifest::{NightEntry, Pinned, RunEntry, StateManifest};
+pub(crate) use self::manifest::{NightEntry, Pinned, RunEntry, StateManifest, StatisticsFile};
 pub(crate) use self::night_commit::NightCommit;
 pub(crate) use self::night_state::NightState;
 pub(crate) use self::reader::{EarlierDocs, encode_cluster, found};

@@ -45,8 +45,8 @@ impl EarlierDocs {
         let mut tables = BTreeMap::<StateTable, Vec<RunReader>>::new();
         // The newest run comes first, as the merging cursor wants them.
         for run in manifest.runs.iter().rev() {
-            let blob = state.store.open(&format!("{}/{}", state.path, run.file))?;
-            tables.entry(run.table).or_default().push(RunReader::open(blob, &run.summary)?);
+            let reader = RunReader::open(state.open_file(&run.file)?, &run.summary)?;
+            tables.entry(run.table).or_default().push(reader);
         }
         let first_split = splits_below(manifest.end);
         let mut earlier =

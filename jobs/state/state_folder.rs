@@ -23,11 +23,11 @@ use anyhow::{Context, Result, bail};
 use cluster::{Blob, Group, Showing, Store, Stores, one_line, path_of_text};
 use serde::{Deserialize, Serialize};
 
-use super::manifest::{FORMAT, StateManifest};
-use crate::cli::exit::{Locked, WrongUse, exit_code};
+use super::manifest::{FORMAT, StateManifest, StatisticsFile};
+use crate::cli::exit::{Locked, WrongUse, exit_code, while_running};
 use crate::cli::terminal::say;
 use crate::corpus::output_layout::SUCCESS;
-use crate::output::{Lock, LockOwner, OutputFolder, put, read};
+use crate::output::{Lock, LockOwner, OutputFolder, hash, put, read};
 
 /// Pause between two attempts to take the lock.
 const RETRY: Duration = Duration::from_secs(1);
@@ -254,9 +254,19 @@ impl StateFolder {
         Ok(put(self.store.as_ref(), &self.at(name), bytes)?)
     }
 
-    /// Opens a file below the folder of the state.
+    /// Opens a file below the folder of the state, which a version names.
     pub fn open_file(&self, name: &str) -> Result<Arc<dyn Blob>> {
-        Ok(self.store.open(&self.at(name))?)
+        self.store.open(&self.at(name)).map_err(|error| while_running(error.into()))
+    }
+
+    /// Compares a file with its hash.
+    pub fn check_statistics(&self, of: &StatisticsFile) -> Result<()> {
+        let path = self.at(&of.file);
+        let hash = hash(self.store.as_ref(), &path).map_err(|error| while_running(error.into()))?;
+        if hash != of.blake3 {
+            bail!("\"{}{path}\" is damaged: its hash is wrong", self.store.prefix());
+        }
+        Ok(())
     }
 
     /// Whether a file or folder is, or lies in, the folder of the state.
@@ -312,7 +322,7 @@ impl StateFolder {
             }
             self.store.remove(&path)?;
         }
-        self.remove_unknown()
+        self.remove_old()
     }
 
     /// Whether the output of a night was committed with this version.
@@ -323,23 +333,35 @@ impl StateFolder {
         Ok(stamped.and_then(|stamped| stamped.state).is_some_and(|state| state.stamp == night.stamp))
     }
 
-    /// Removes the versions that are too old for a rollback, and then the files that no version names.
+    /// Removes the versions that are too old for a rollback or hold what was erased, and then the files that no
+    /// version names.
     fn remove_old(&self) -> Result<()> {
         let versions = self.versions()?;
-        for version in &versions[..versions.len().saturating_sub(KEPT_VERSIONS)] {
-            self.store.remove(&self.at(&format!("versions/{version:08}.json")))?;
+        let oldest = self.newest()?.map_or(0, |newest| newest.oldest);
+        let too_old = versions.len().saturating_sub(KEPT_VERSIONS);
+        for (at, version) in versions.into_iter().enumerate() {
+            if at < too_old || version < oldest {
+                self.store.remove(&self.at(&format!("versions/{version:08}.json")))?;
+            }
         }
         self.remove_unknown()
     }
 
-    /// Removes the files that no version names: those of killed runs and of removed versions.
+    /// Removes the files that no version names: those of killed runs and of removed versions, and what a killed run
+    /// was writing under a hidden name.
     fn remove_unknown(&self) -> Result<()> {
         let manifests = self.versions()?.into_iter().map(|version| self.version(version));
         let manifests = manifests.collect::<Result<Vec<_>>>()?;
         let known: std::collections::BTreeSet<String> =
             manifests.iter().flat_map(StateManifest::files).map(|file| self.at(file)).collect();
-        let files = self.store.everything(&self.at("runs"))?;
-        let unknown = files.into_iter().map(|entry| entry.path).filter(|path| !known.contains(path));
+        let (runs, lock) = (self.at("runs/"), self.at("_temporary/"));
+        let is_hidden = |path: &str| path.rsplit('/').next().is_some_and(|name| name.starts_with('.'));
+        let is_unknown = |path: &String| match path.starts_with(&runs) {
+            true => !known.contains(path),
+            false => is_hidden(path) && !path.starts_with(&lock),
+        };
+        let files = self.store.everything(&self.path)?;
+        let unknown = files.into_iter().map(|entry| entry.path).filter(is_unknown);
         Ok(self.store.remove_files(&unknown.collect::<Vec<_>>())?)
     }
 }

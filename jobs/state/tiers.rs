@@ -62,13 +62,16 @@ pub(crate) fn merge_tiers(state: &StateFolder, manifest: &mut StateManifest) -> 
 }
 
 /// Merges all runs of each table into one, and leaves out what belongs to withdrawn documents: afterwards the
-/// version holds nothing of them.
+/// version holds nothing of them. If any were withdrawn, earlier versions are removed once this one is committed.
 ///
 /// The number of a withdrawn document may go on naming a text that another document has. The withdrawn text
 /// itself and the id are gone.
 pub(crate) fn compact(state: &StateFolder, manifest: &mut StateManifest) -> Result<()> {
     let earlier = EarlierDocs::open(state, manifest)?;
     let gone: BTreeSet<DocId> = earlier.withdrawn().iter().copied().collect();
+    if !gone.is_empty() {
+        manifest.oldest = manifest.version;
+    }
     let is_gone = |number: u64| gone.contains(&doc_of(number));
     let is_dead = |number: u64| earlier.is_dead(doc_of(number));
     for table in StateTable::ALL {
@@ -99,7 +102,7 @@ fn merge(
     let merged: Vec<RunEntry> = manifest.runs_of(table).filter(|run| run.version >= first).cloned().collect();
     let mut readers = Vec::new();
     for run in merged.iter().rev() {
-        readers.push(RunReader::open(state.store.open(&state.at(&run.file))?, &run.summary)?);
+        readers.push(RunReader::open(state.open_file(&run.file)?, &run.summary)?);
     }
     let mut rows = MergedRuns::new(&readers);
     let mut runs = RunsOfNight::new(state, manifest.version, "merged".to_owned());

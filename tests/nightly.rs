@@ -1,0 +1,10 @@
+//! Tests of `nightly`: whatever the order of nights, withdrawals, compactions and deaths, the outputs and the
+//! state say what one `dedup` over the documents that are left says.
+
+mod damage;
+mod kills;
+mod law;
+mod ledger;
+mod refusals;
+mod sequence;
+mod since;

@@ -1,0 +1,251 @@
+//! Random sequences of nights, withdrawals, compactions, rollbacks and repeats, and the batch that each of them is
+//! compared with.
+
+use std::fmt::Write as _;
+
+use super::ledger::{Ledger, Removals, export, is_sound, removals, removed_in};
+use crate::corpus::{json_line, json_lines};
+use crate::support::{Folder, Random};
+
+/// Method as `nightly` and as `dedup` know it.
+#[derive(Clone, Copy)]
+pub struct Method {
+    pub nightly: &'static str,
+    pub batch: &'static str,
+}
+
+/// Documents of a state, and what is known about it without the state.
+#[derive(Clone, Default)]
+struct Corpus {
+    docs: Vec<Doc>,
+    ledger: Ledger,
+    /// What one batch says.
+    batch: Removals,
+}
+
+#[derive(Clone)]
+struct Doc {
+    id: String,
+    text: String,
+    /// Number of its night.
+    night: usize,
+    withdrawn: bool,
+}
+
+/// A night that is done and not rolled back.
+struct Done {
+    number: usize,
+    /// Arguments without the number of workers.
+    line: String,
+    after: Corpus,
+    /// Whether the version is kept for a rollback.
+    is_kept: bool,
+}
+
+pub struct Sequence {
+    here: Folder,
+    random: Random,
+    method: Method,
+    policy: &'static str,
+    templates: Vec<String>,
+    corpus: Corpus,
+    done: Vec<Done>,
+    nights: usize,
+    /// All that was done, for the message of a failure.
+    steps: String,
+}
+
+impl Sequence {
+    pub fn new(method: Method, seed: u64) -> Self {
+        let mut random = Random(seed);
+        let policy = ["old-first", "longest", "newest"][random.below(3)];
+        let count = [2, 4, 10][random.below(3)];
+        let lengths: Vec<usize> = (0..count).map(|_| [6, 12, 25, 60, 90][random.below(5)]).collect();
+        let templates = lengths.into_iter().map(|chars| random.text(chars)).collect();
+        Sequence {
+            here: Folder::new(),
+            random,
+            method,
+            policy,
+            templates,
+            corpus: Corpus::default(),
+            done: Vec::new(),
+            nights: 0,
+            steps: format!("seed {seed}, {}, {policy}", method.nightly),
+        }
+    }
+
+    /// Takes the steps of the sequence, and looks at everything after each of them.
+    pub fn run(&mut self) {
+        for _ in 0..4 + self.random.below(6) {
+            match self.random.below(12) {
+                0 | 1 if !self.done.is_empty() => self.compact(),
+                2 | 3 if !self.done.is_empty() => self.roll_back(),
+                4 if !self.done.is_empty() => self.repeat(),
+                _ => self.night(),
+            }
+        }
+    }
+
+    /// Runs the program, which must end with this code.
+    fn program(&mut self, line: &str, code: i32) {
+        let run = self.here.run(line);
+        assert_eq!(run.code, Some(code), "{}\n{line}\n{run:?}", self.steps);
+    }
+
+    fn workers(&mut self) -> usize {
+        1 + self.random.below(4)
+    }
+
+    fn night(&mut self) {
+        let (number, workers) = (self.nights, self.workers());
+        let (new, withdrawn) = (self.new_documents(), self.to_withdraw());
+        if new.is_empty() && withdrawn.is_empty() {
+            return;
+        }
+        self.nights += 1;
+        let split = ["", " --split-size 1K"][self.random.below(2)];
+        let (method, policy) = (self.method.nightly, self.policy);
+        let mut line = format!(
+            "nightly --quiet --state state --output out{number} --method {method} --policy {policy}{split}"
+        );
+        let mut code = 0;
+        if !withdrawn.is_empty() {
+            self.here.write(&format!("withdrawn{number}.txt"), withdrawn.join("\n"));
+            write!(line, " --retract withdrawn{number}.txt").unwrap();
+        }
+        if !new.is_empty() {
+            let mut lines = json_lines(new.iter().map(|doc| (&doc.id, &doc.text)));
+            if self.random.below(4) == 0 {
+                lines.insert_str(0, "bad\n");
+                code = 3;
+            }
+            self.here.write(&format!("in{number}.jsonl"), lines);
+            write!(line, " in{number}.jsonl").unwrap();
+        }
+        write!(self.steps, "\nnight {number}: {} new, withdrawn {withdrawn:?}", new.len()).unwrap();
+        self.program(&format!("{line} --workers {workers}"), code);
+
+        let is_withdrawn = |doc: &&mut Doc| withdrawn.contains(&doc.id);
+        self.corpus.docs.iter_mut().filter(is_withdrawn).for_each(|doc| doc.withdrawn = true);
+        self.corpus.docs.extend(new);
+        self.corpus.ledger.add(&self.here, &format!("out{number}"), &withdrawn);
+        self.corpus.batch = self.batch();
+        self.look();
+        self.done.push(Done { number, line, after: self.corpus.clone(), is_kept: true });
+    }
+
+    /// Returns edited templates, edited documents of before, and copies.
+    fn new_documents(&mut self) -> Vec<Doc> {
+        let count = [0, 1, 3, 10, 40][self.random.below(5)];
+        let mut docs: Vec<Doc> = Vec::new();
+        for number in 0..count {
+            let before = self.corpus.docs.iter().chain(&docs).map(|doc| &doc.text);
+            let before: Vec<&String> = before.collect();
+            let base = match self.random.below(4) {
+                0 if !before.is_empty() => before[self.random.below(before.len())],
+                _ => &self.templates[self.random.below(self.templates.len())],
+            };
+            let mut text: Vec<char> = base.chars().collect();
+            for _ in 0..[0, 0, 0, 1, 1, 2, 4][self.random.below(7)] {
+                let at = self.random.below(text.len());
+                text[at] = self.random.text(1).chars().next().unwrap();
+            }
+            // An id that was withdrawn may come again.
+            let is_free = |id: &String, docs: &[Doc]| {
+                docs.iter().chain(&self.corpus.docs).all(|doc| doc.id != *id || doc.withdrawn)
+            };
+            let withdrawn: Vec<&Doc> = self.corpus.docs.iter().filter(|doc| doc.withdrawn).collect();
+            let again = match self.random.below(8) {
+                0 if !withdrawn.is_empty() => Some(withdrawn[self.random.below(withdrawn.len())].id.clone()),
+                _ => None,
+            };
+            let id = again.filter(|id| is_free(id, &docs));
+            let id = id.unwrap_or_else(|| format!("d{}-{number}", self.nights));
+            docs.push(Doc { id, text: text.into_iter().collect(), night: self.nights, withdrawn: false });
+        }
+        docs
+    }
+
+    /// Returns ids of some documents, which may be withdrawn already, and sometimes one of no document.
+    fn to_withdraw(&mut self) -> Vec<String> {
+        let count = [0, 0, 1, 1, 3][self.random.below(5)];
+        let known = self.corpus.docs.len();
+        let ids = (0..count).filter(|_| known > 0);
+        let mut ids: Vec<String> =
+            ids.map(|_| self.corpus.docs[self.random.below(known)].id.clone()).collect();
+        if count > 0 && self.random.below(4) == 0 {
+            ids.push(format!("unknown{}", self.nights));
+        }
+        ids
+    }
+
+    /// Returns what one `dedup` over the documents that are not withdrawn removes.
+    fn batch(&mut self) -> Removals {
+        let mut docs: Vec<&Doc> = self.corpus.docs.iter().filter(|doc| !doc.withdrawn).collect();
+        if docs.is_empty() {
+            return Removals::new();
+        }
+        if self.policy == "newest" {
+            // Documents of one night stay in their order.
+            docs.sort_by_key(|doc| std::cmp::Reverse(doc.night));
+        }
+        let lines: String = docs.iter().map(|doc| json_line(&doc.id, &doc.text)).collect();
+        self.here.write("all.jsonl", lines);
+        let keep = if self.policy == "longest" { "longest" } else { "first" };
+        let method = self.method.batch;
+        let line = format!("dedup all.jsonl batch --overwrite --quiet --method {method} --keep {keep}");
+        self.program(&format!("{line} --resolve greedy --workers 2"), 0);
+        removed_in(&self.here, "batch")
+    }
+
+    /// Checks that the outputs and the state say what the batch says.
+    fn look(&mut self) {
+        let (steps, corpus) = (&self.steps, &self.corpus);
+        let expected: Vec<&String> = corpus.batch.keys().collect();
+        assert_eq!(corpus.ledger.0.iter().collect::<Vec<_>>(), expected, "the outputs: {steps}");
+        let documents = export(&self.here, "state");
+        assert_eq!(removals(&documents), corpus.batch, "the export: {steps}");
+        let live = corpus.docs.iter().filter(|doc| !doc.withdrawn);
+        let live: Vec<_> = live.map(|doc| (doc.id.clone(), format!("out{}", doc.night))).collect();
+        let documents: Vec<_> = documents.into_iter().map(|doc| (doc.id, doc.night)).collect();
+        assert_eq!(documents, live, "the documents of the export: {steps}");
+        is_sound(&self.here, "state");
+    }
+
+    fn compact(&mut self) {
+        self.steps += "\ncompact";
+        self.program("nightly compact --state state --quiet", 0);
+        if self.corpus.docs.iter().any(|doc| doc.withdrawn) {
+            self.done.iter_mut().for_each(|done| done.is_kept = false);
+        }
+        self.look();
+        if self.random.below(3) == 0 {
+            self.roll_back();
+        }
+    }
+
+    fn roll_back(&mut self) {
+        let at = self.random.below(self.done.len());
+        let (to, is_kept) = (self.done[at].number, self.done[at].is_kept);
+        write!(self.steps, "\nrollback to {to}").unwrap();
+        self.program(
+            &format!("nightly rollback --state state --to out{to} --quiet"),
+            if is_kept { 0 } else { 2 },
+        );
+        if is_kept {
+            self.done.truncate(at + 1);
+            self.corpus = self.done[at].after.clone();
+        }
+        self.look();
+    }
+
+    /// Runs the same night again, which changes nothing.
+    fn repeat(&mut self) {
+        let (at, workers) = (self.random.below(self.done.len()), self.workers());
+        write!(self.steps, "\nnight {} again", self.done[at].number).unwrap();
+        let before = self.here.contents("state");
+        self.program(&format!("{} --workers {workers}", self.done[at].line), 0);
+        assert!(self.here.contents("state") == before, "the state has changed: {}", self.steps);
+    }
+}

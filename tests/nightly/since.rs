@@ -1,0 +1,79 @@
+//! Tests of `nightly --since last`, which finds the nights by itself.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use super::ledger::export;
+use crate::corpus::json_lines;
+use crate::support::{Folder, signal, wait_until};
+
+const SINCE: &str = "nightly --since last --workers 1 --state state --output clean crawl";
+
+/// Makes a partition of one document. `is_complete`: whether it has a `_SUCCESS`.
+fn partition(here: &Folder, name: &str, is_complete: bool) {
+    here.write(&format!("crawl/{name}/part-0.jsonl"), json_lines([(name, "今天")]));
+    if is_complete {
+        here.write(&format!("crawl/{name}/_SUCCESS"), "");
+    }
+}
+
+/// Returns the nights of the state, in order. Each has one document.
+fn nights(here: &Folder) -> Vec<String> {
+    export(here, "state").into_iter().map(|doc| doc.night).collect()
+}
+
+#[test]
+fn complete_partitions_are_taken_in_the_order_of_their_names() {
+    let here = Folder::new();
+    for (name, is_complete) in [("dt=3", true), ("dt=1", true), ("dt=2", false), ("day=0", true)] {
+        partition(&here, name, is_complete);
+    }
+    here.run(SINCE).ends(0);
+    assert_eq!(nights(&here), ["dt=1", "dt=3"]);
+    assert_eq!(here.counter("clean/dt=1", "kept"), 1);
+    assert_eq!(here.counter("clean/dt=3", "removed"), 1);
+
+    let before = here.contents("");
+    let again = here.run(SINCE).ends(0);
+    assert!(again.stderr.contains("nothing is new"), "{again:?}");
+    let mut now = here.contents("");
+    now.remove("export.parquet");
+    assert!(now == before.into_iter().filter(|(name, _)| name != "export.parquet").collect());
+
+    here.write("crawl/dt=2/_SUCCESS", "");
+    here.write("crawl/dt=4/_SUCCESS", "");
+    here.run(SINCE).ends(0);
+    assert_eq!(nights(&here), ["dt=1", "dt=3", "dt=2"]);
+    // A partition without files is a night without documents.
+    assert_eq!(here.counter("clean/dt=4", "kept"), 0);
+    here.run(&format!("{SINCE} --partition day")).ends(0);
+    assert_eq!(nights(&here), ["dt=1", "dt=3", "dt=2", "day=0"]);
+}
+
+#[test]
+fn a_folder_without_partitions_is_refused() {
+    let here = Folder::new();
+    partition(&here, "day=0", true);
+    here.write("ids.txt", "a");
+    here.run(SINCE).fails(2, &["\"crawl\"", "dt=", "--partition"]);
+    for option in ["--night x", "--retract ids.txt"] {
+        here.run(&format!("{SINCE} --partition day {option}")).fails(2, &["--night", "--retract"]);
+    }
+    assert!(!here.path("state").exists());
+}
+
+#[test]
+fn one_that_follows_takes_what_comes_until_it_is_told_to_end() {
+    let here = Folder::new();
+    partition(&here, "dt=1", true);
+    let mut follows =
+        here.command(&format!("{SINCE} --follow --poll 1")).stderr(Stdio::null()).spawn().unwrap();
+    let limit = Duration::from_secs(60);
+    wait_until("the first night", limit, || here.path("clean/dt=1/_SUCCESS").exists());
+    partition(&here, "dt=2", true);
+    wait_until("the second night", limit, || here.path("clean/dt=2/_SUCCESS").exists());
+    signal(follows.id(), "TERM");
+    assert_eq!(follows.wait().unwrap().code(), Some(0));
+    assert_eq!(nights(&here), ["dt=1", "dt=2"]);
+    assert!(!here.path("state/_temporary").exists());
+}
