@@ -14,13 +14,12 @@ use operators::text::features::Lexicon;
 use operators::{DocId, Sides, SpillBudget};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::NightArgs;
+use super::args::{NightArgs, ids_of_file};
 use super::decide::{NightDecided, NightDecider};
 use crate::Common;
 use crate::cli::configuration::Configuration;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
-use crate::cli::values::text_of_file;
 use crate::corpus::output_layout::SUCCESS;
 use crate::corpus::plan::Plan;
 use crate::corpus::same_input::check_same_input;
@@ -383,15 +382,6 @@ fn refuse_method(method: &Spec) -> Result<()> {
         )));
     }
     Ok(())
-}
-
-/// Reads the ids of a file, one a line. Empty lines are left out.
-pub(super) fn ids_of_file(file: &str) -> Result<Vec<String>> {
-    let text = text_of_file(file)?;
-    let mut ids: Vec<String> = text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    Ok(ids)
 }
 
 /// Returns the hash of the names, lengths and times of the input files, and of the withdrawn ids.

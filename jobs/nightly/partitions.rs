@@ -49,7 +49,7 @@ impl Partitions {
     }
 
     /// Returns those that the state does not have.
-    pub fn todo(self, state: &str) -> Result<Vec<Partition>> {
+    pub fn missing_in(self, state: &str) -> Result<Vec<Partition>> {
         let manifest = StateFolder::open(&Stores::new(), state)?.newest()?;
         let known = |name: &str| {
             let mut nights = manifest.iter().flat_map(|manifest| &manifest.nights);

@@ -11,8 +11,8 @@ use cluster::{Group, Stores};
 use operators::hash;
 use serde::Serialize;
 
+use super::args::ids_of_file;
 use super::export::export;
-use super::night::ids_of_file;
 use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;

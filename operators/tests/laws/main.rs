@@ -4,6 +4,7 @@
 
 mod dataflow;
 mod even;
+mod incremental;
 mod mapped;
 mod zhou;
 

@@ -1,0 +1,120 @@
+//! The options of a night.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+use super::options::NightlyOptions;
+use super::partitions::Partition;
+use crate::cli::exit::WrongUse;
+use crate::cli::values::{paths, text_of_file};
+use crate::dedup::guards::Guards;
+use crate::dedup::memory::MemoryOptions;
+
+/// Options of a night.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct NightArgs {
+    /// Whether the night may have neither input nor withdrawals, because its partition is empty.
+    #[arg(skip)]
+    pub empty: bool,
+    /// Files, folders, globs or comma lists of them; with --since, the folder that holds the partitions
+    #[arg(value_name = "INPUT", value_parser = paths())]
+    pub inputs: Vec<String>,
+    /// Folder of the state, local, on HDFS or in an object store; the first night makes it
+    #[arg(long, value_name = "FOLDER", required = true, value_parser = paths())]
+    pub state: Option<String>,
+    /// Output folder of the night; with --since, the folder for the outputs of all partitions
+    #[arg(long, value_name = "FOLDER", required = true, value_parser = paths())]
+    pub output: Option<String>,
+    /// Name of the night; by default the last part of the output's name
+    #[arg(long, value_name = "NAME")]
+    pub night: Option<String>,
+    /// Take the partitions of the input that have a _SUCCESS and that the state does not have yet, in the order of
+    /// their names, each into an output of its own
+    #[arg(long, value_name = "WHEN")]
+    pub since: Option<Since>,
+    /// Name of the partitions' folders before the =, for --since
+    #[arg(long, value_name = "NAME", default_value = "dt", requires = "since")]
+    pub partition: String,
+    /// Stay, and take further partitions as they are completed; SIGTERM ends it after the night in hand
+    #[arg(long, requires = "since")]
+    pub follow: bool,
+    /// Seconds between two looks for further partitions, for --follow
+    #[arg(long, value_name = "SECONDS", default_value = "60", requires = "follow",
+        value_parser = clap::value_parser!(u64).range(1..))]
+    pub poll: u64,
+    /// Withdraw the documents whose ids are in this file, one a line, and give back what they had suppressed
+    #[arg(long, value_name = "FILE", value_parser = paths())]
+    pub retract: Option<String>,
+    /// Seconds to wait while another run is writing the state; 0 ends at once with exit code 11
+    #[arg(long, value_name = "SECONDS", default_value = "0")]
+    pub wait: u64,
+    #[command(flatten)]
+    pub options: NightlyOptions,
+    #[command(flatten)]
+    pub memory: MemoryOptions,
+    /// Stop with exit code 4 before anything is committed if more records than this are rejected
+    #[arg(long, value_name = "N")]
+    pub max_rejects: Option<u64>,
+    #[command(flatten)]
+    pub guards: Guards,
+    /// Replace an output that exists
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Write the numbers of the run to this file as JSON
+    #[arg(long, value_name = "FILE", value_parser = paths())]
+    pub summary_json: Option<String>,
+}
+
+/// First partition that is taken.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(super) enum Since {
+    /// The first that the state does not have.
+    Last,
+}
+
+impl NightArgs {
+    pub fn state(&self) -> Result<&str> {
+        self.state.as_deref().ok_or_else(|| WrongUse("--state is missing".to_owned()).into())
+    }
+
+    pub fn output(&self) -> Result<&str> {
+        self.output.as_deref().ok_or_else(|| WrongUse("--output is missing".to_owned()).into())
+    }
+
+    /// Returns the options of the night of a partition.
+    pub fn of_partition(&self, partition: Partition) -> Result<NightArgs> {
+        let output = format!("{}/{}", self.output()?.trim_end_matches('/'), partition.name);
+        Ok(NightArgs {
+            inputs: if partition.empty { Vec::new() } else { vec![partition.uri] },
+            night: Some(partition.name),
+            empty: partition.empty,
+            output: Some(output),
+            since: None,
+            ..self.clone()
+        })
+    }
+
+    /// Returns the name of the night.
+    pub fn name(&self) -> Result<String> {
+        let output = self.output()?.trim_end_matches('/');
+        let name = self.night.as_deref().unwrap_or(output.rsplit('/').next().unwrap_or_default());
+        if name.is_empty() {
+            bail!(WrongUse(format!("the output \"{output}\" gives the night no name: use --night")));
+        }
+        Ok(name.to_owned())
+    }
+
+    pub fn wait(&self) -> Duration {
+        Duration::from_secs(self.wait)
+    }
+}
+
+/// Reads the ids of a file, one a line. Empty lines are left out.
+pub(super) fn ids_of_file(file: &str) -> Result<Vec<String>> {
+    let text = text_of_file(file)?;
+    let mut ids: Vec<String> = text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(ids)
+}
