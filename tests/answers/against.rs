@@ -95,22 +95,21 @@ fn naive(method: &str, reference: &[Doc], input: &[Doc], within: bool) -> Answer
         let mut pair = |other: usize, identical| {
             answer.pairs.insert((docs[other].id.clone(), docs[doc].id.clone(), identical))
         };
-        let removal;
-        if is_reference(same) || within && same < doc {
+        let removal = if is_reference(same) || within && same < doc {
             pair(same, true);
-            removal = match decided.get(&same) {
+            match decided.get(&same) {
                 // The first of the identical documents goes itself, and so do all of them.
                 Some((_, of, reason, similarity)) => Some((of.clone(), *reason, *similarity)),
                 None => Some((docs[same].id.clone(), "identical", measured.then_some(Similarity::ONE))),
-            };
+            }
         } else {
             let others = (0..doc).filter(|&other| first(other) == other && (within || is_reference(other)));
             let near: Vec<_> = others.filter_map(|other| Some((other, similarity(other, doc)?))).collect();
             near.iter().for_each(|&(other, _)| _ = pair(other, false));
             let staying = near.into_iter().filter(|(other, _)| !decided.contains_key(other));
             let best = staying.max_by_key(|&(other, similarity)| (similarity, usize::MAX - other));
-            removal = best.map(|(other, alike)| (docs[other].id.clone(), "similar", Some(alike)));
-        }
+            best.map(|(other, alike)| (docs[other].id.clone(), "similar", Some(alike)))
+        };
         if let Some((of, reason, similarity)) = removal {
             decided.insert(doc, (docs[doc].id.clone(), of, reason, similarity));
         }
@@ -210,7 +209,7 @@ fn every_item_in_a_page_is_found_however_long_the_page_is() {
     let items: Vec<String> = (0..60).map(item).collect();
     let page = |number: usize| {
         let mut page = random.text(200 + 40 * number);
-        if number % 2 == 0 {
+        if number.is_multiple_of(2) {
             let mut item: Vec<char> = items[number].chars().collect();
             let changed = random.below(item.len());
             item[changed] = '某';
