@@ -71,12 +71,9 @@ fn check_tables(docs: &EarlierDocs, faults: &mut Vec<String>) -> Result<()> {
     }
     labelled.sort_unstable();
     let mut expected = labelled.into_iter().peekable();
-    loop {
-        let Some((label, stored)) =
-            clusters.peek_row()?.map(|row| (doc_of(row.words[0]), !row.bytes.is_empty()))
-        else {
-            break;
-        };
+    while let Some((label, stored)) =
+        clusters.peek_row()?.map(|row| (doc_of(row.words[0]), !row.bytes.is_empty()))
+    {
         if stored {
             let cluster = EarlierDocs::cluster(&mut clusters, label)?;
             let copies = cluster.copies.iter().flat_map(|&(doc, text)| [doc, text]);

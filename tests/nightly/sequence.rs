@@ -99,7 +99,7 @@ impl Sequence {
 
     fn night(&mut self) {
         let (number, workers) = (self.nights, self.workers());
-        let (new, withdrawn) = (self.new_documents(), self.to_withdraw());
+        let (new, withdrawn) = (self.new_documents(), self.draw_withdrawn());
         if new.is_empty() && withdrawn.is_empty() {
             return;
         }
@@ -168,7 +168,7 @@ impl Sequence {
     }
 
     /// Returns ids of some documents, which may be withdrawn already, and sometimes one of no document.
-    fn to_withdraw(&mut self) -> Vec<String> {
+    fn draw_withdrawn(&mut self) -> Vec<String> {
         let count = [0, 0, 1, 1, 3][self.random.below(5)];
         let known = self.corpus.docs.len();
         let ids = (0..count).filter(|_| known > 0);
