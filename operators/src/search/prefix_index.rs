@@ -31,7 +31,7 @@ pub struct LookupMarks {
 }
 
 impl LookupMarks {
-    /// Makes the marks of the features that [`PrefixIndex::lookups`] has given, once they are counted.
+    /// Makes the marks of the features that the index of prefixes looks up, once they are counted.
     pub fn new(counts: Arc<FeatureCounts>, sides: Sides) -> Self {
         LookupMarks { counts, sides }
     }
