@@ -41,6 +41,8 @@ pub(crate) struct NightDecided {
     pub runs: Vec<RunEntry>,
     /// Texts of which every document is withdrawn, in order.
     pub dead_texts: Vec<DocId>,
+    /// Documents that the night withdraws, that were in no cluster, and whose text a new document has.
+    pub succeeded: Vec<DocId>,
     /// Number of earlier decisions that have changed.
     pub corrections: u64,
 }
@@ -80,7 +82,7 @@ impl NightDecider {
         let mut members = ClusterTable::new(&self.folder);
         let mut corrections = CorrectionTable::new(&self.folder);
         let (mut tally, mut removal) = (Tally::default(), Vec::new());
-        let (mut rows, mut dead_texts) = (StateRows::default(), Vec::new());
+        let (mut rows, mut dead_texts, mut succeeded) = (StateRows::default(), Vec::new(), Vec::new());
         let docs = &self.night.docs;
         let change = CorpusChange {
             first_new: self.night.numbering.first_new(),
@@ -117,6 +119,8 @@ impl NightDecider {
             corrections.write(batch.split(), changed.corrections.iter().map(row))?;
             rows.add(&changed, &self.night)?;
             dead_texts.extend(changed.dead_texts);
+            let labelled = changed.labels.iter().filter(|(_, label)| label.is_some()).map(|&(doc, _)| doc);
+            succeeded.extend(labelled.filter(|doc| docs.going().binary_search(doc).is_ok()));
             Ok(())
         })?;
         tally.pairs = pairs.finish()?;
@@ -125,7 +129,7 @@ impl NightDecider {
         let runs = rows.write(&self.night, worker.index())?;
         let removals = RemovedDocs::collect(removals, &self.spill)?;
         dead_texts.sort_unstable();
-        Ok(NightDecided { decided: Decided { tally, removals }, runs, dead_texts, corrections })
+        Ok(NightDecided { decided: Decided { tally, removals }, runs, dead_texts, succeeded, corrections })
     }
 
     /// Returns the name of the night of an earlier document.

@@ -15,7 +15,7 @@ use operators::{DocId, Sides, SpillBudget};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::args::{NightArgs, ids_of_file};
-use super::decide::{NightDecided, NightDecider};
+use super::decide::NightDecider;
 use crate::Common;
 use crate::cli::configuration::Configuration;
 use crate::cli::exit::WrongUse;
@@ -312,22 +312,26 @@ impl NightWork<'_> {
             search.find(mapped, ready, move |worker, clusters| decider.decide(worker, clusters))?;
 
         let mut runs = std::mem::take(&mut found.runs);
-        let (mut parts, mut dead_texts, mut corrections) = (Vec::new(), Vec::new(), 0);
-        for NightDecided { decided, runs: of_worker, dead_texts: dead, corrections: changed } in decided {
-            parts.push(decided);
-            runs.extend(of_worker);
-            dead_texts.extend(dead);
-            corrections += changed;
+        let (mut parts, mut dead_texts, mut succeeded, mut corrections) =
+            (Vec::new(), Vec::new(), Vec::new(), 0);
+        for of_worker in decided {
+            parts.push(of_worker.decided);
+            runs.extend(of_worker.runs);
+            dead_texts.extend(of_worker.dead_texts);
+            succeeded.extend(of_worker.succeeded);
+            corrections += of_worker.corrections;
         }
-        let mine = (runs, dead_texts, corrections);
+        let mine = (runs, (dead_texts, succeeded), corrections);
         run.group.all_reduce(mine, |all| -> Result<()> {
-            let (mut runs, mut dead_texts): (Vec<RunEntry>, Vec<DocId>) = Default::default();
-            for (more, dead, changed) in all {
+            let mut runs: Vec<RunEntry> = Vec::new();
+            let (mut dead_texts, mut succeeded): (Vec<DocId>, Vec<DocId>) = Default::default();
+            for (more, (dead, living), changed) in all {
                 runs.extend(more);
                 dead_texts.extend(dead);
+                succeeded.extend(living);
                 night.corrections += changed;
             }
-            runs.extend(withdrawn_rows(&state, dead_texts)?);
+            runs.extend(withdrawn_rows(&state, dead_texts, succeeded)?);
             if manifest.version == 0 {
                 manifest.secret = secret.words();
                 manifest.statistics = write_statistics(&state, method, lexicon, &statistics)?;
@@ -343,13 +347,19 @@ impl NightWork<'_> {
     }
 }
 
-/// Writes the rows of the withdrawn documents, and of the texts that no document has any more.
-fn withdrawn_rows(state: &NightState, mut dead_texts: Vec<DocId>) -> Result<Vec<RunEntry>> {
+/// Writes the rows of the withdrawn documents, and of the texts that no document has any more. `succeeded`:
+/// withdrawn documents whose text a new document has.
+fn withdrawn_rows(
+    state: &NightState,
+    mut dead_texts: Vec<DocId>,
+    mut succeeded: Vec<DocId>,
+) -> Result<Vec<RunEntry>> {
+    succeeded.sort_unstable();
     let mut labels = state.docs.cursor(StateTable::Labels);
     let mut rows = BTreeMap::new();
     for &doc in state.docs.going() {
-        // A document that is in no cluster is the only one of its text.
-        let alone = EarlierDocs::label(&mut labels, doc)?.is_none();
+        // A document that was in no cluster, and is in none now, is the only one of its text.
+        let alone = EarlierDocs::label(&mut labels, doc)?.is_none() && succeeded.binary_search(&doc).is_err();
         rows.insert(number_of(doc), u64::from(alone));
     }
     dead_texts.sort_unstable();

@@ -144,6 +144,21 @@ fn of_two_nights_at_once_the_second_is_told_or_waits() {
 }
 
 #[test]
+fn a_night_that_a_guard_stops_commits_nothing() {
+    let here = one_night("");
+    here.write("b.jsonl", json_lines([("d", "后天"), ("e", "今天")]) + "bad\n");
+    let next = format!("{NIGHT} --output next b.jsonl");
+    let before = here.contents("state/versions");
+    for guard in ["--max-rejects 0", "--max-removed 10%"] {
+        here.run(&format!("{next} {guard}")).fails(4, &[&guard[..13]]);
+        assert!(here.contents("state/versions") == before && !here.path("next/_SUCCESS").exists());
+    }
+    here.run(&next).ends(3);
+    assert_eq!(export(&here, "state").len(), 5);
+    is_sound(&here, "state");
+}
+
+#[test]
 fn tools_name_a_state_that_is_not_there() {
     let here = small();
     for tool in ["stats", "check", "compact", "export x.parquet", "rollback --to out"] {

@@ -37,6 +37,7 @@ struct Done {
     number: usize,
     /// Arguments without the number of workers.
     line: String,
+    code: i32,
     after: Corpus,
     /// Whether the version is kept for a rollback.
     is_kept: bool,
@@ -99,7 +100,8 @@ impl Sequence {
 
     fn night(&mut self) {
         let (number, workers) = (self.nights, self.workers());
-        let (new, withdrawn) = (self.new_documents(), self.draw_withdrawn());
+        let withdrawn = self.draw_withdrawn();
+        let new = self.new_documents(&withdrawn);
         if new.is_empty() && withdrawn.is_empty() {
             return;
         }
@@ -132,18 +134,23 @@ impl Sequence {
         self.corpus.ledger.add(&self.here, &format!("out{number}"), &withdrawn);
         self.corpus.batch = self.batch();
         self.look();
-        self.done.push(Done { number, line, after: self.corpus.clone(), is_kept: true });
+        self.done.push(Done { number, line, code, after: self.corpus.clone(), is_kept: true });
     }
 
-    /// Returns edited templates, edited documents of before, and copies.
-    fn new_documents(&mut self) -> Vec<Doc> {
+    /// Returns edited templates, edited documents of before and of those that go, copies, and texts of their own.
+    fn new_documents(&mut self, withdrawn: &[String]) -> Vec<Doc> {
         let count = [0, 1, 3, 10, 40][self.random.below(5)];
         let mut docs: Vec<Doc> = Vec::new();
         for number in 0..count {
             let before = self.corpus.docs.iter().chain(&docs).map(|doc| &doc.text);
             let before: Vec<&String> = before.collect();
-            let base = match self.random.below(4) {
+            let going = self.corpus.docs.iter().filter(|doc| withdrawn.contains(&doc.id));
+            let going: Vec<&String> = going.map(|doc| &doc.text).collect();
+            let own = self.random.text(20);
+            let base = match self.random.below(6) {
                 0 if !before.is_empty() => before[self.random.below(before.len())],
+                1 if !going.is_empty() => going[self.random.below(going.len())],
+                2 => &own,
                 _ => &self.templates[self.random.below(self.templates.len())],
             };
             let mut text: Vec<char> = base.chars().collect();
@@ -233,11 +240,21 @@ impl Sequence {
             &format!("nightly rollback --state state --to out{to} --quiet"),
             if is_kept { 0 } else { 2 },
         );
-        if is_kept {
-            self.done.truncate(at + 1);
-            self.corpus = self.done[at].after.clone();
+        if !is_kept {
+            return self.look();
         }
+        let mut undone = self.done.split_off(at + 1).into_iter();
+        self.corpus = self.done[at].after.clone();
         self.look();
+        // The next night finds the state that it has found before.
+        if let Some(next) = undone.next().filter(|_| self.random.below(2) == 0) {
+            write!(self.steps, "\nnight {} once more", next.number).unwrap();
+            let workers = self.workers();
+            self.program(&format!("{} --overwrite --workers {workers}", next.line), next.code);
+            self.corpus = next.after.clone();
+            self.look();
+            self.done.push(Done { is_kept: true, ..next });
+        }
     }
 
     /// Runs the same night again, which changes nothing.
