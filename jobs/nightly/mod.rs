@@ -1,13 +1,14 @@
 //! The job `nightly`: cleans what is new against everything that earlier nights have brought, and gives back what
 //! withdrawn documents had suppressed.
 //!
-//! `args.rs` has its options, `night.rs` runs one night, `decide.rs` decides the clusters that it touches, `partitions.rs` finds the nights that
+//! `args.rs` has its options, `night.rs` plans and claims one night, `night_work.rs` does it, `decide.rs` decides the clusters that it touches, `partitions.rs` finds the nights that
 //! are not done yet, and `tools.rs` has the tools for a state. This room uses `dedup` and `state`.
 
 mod args;
 mod decide;
 mod export;
 mod night;
+mod night_work;
 mod options;
 mod partitions;
 mod tools;

@@ -1,21 +1,18 @@
 //! One night: from the plan of the new documents to the commit of the output and of the state.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
 use cluster::{Group, Stores};
-use operators::hash::Secret;
+use operators::DocId;
 use operators::method::Spec;
-use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
-use operators::{DocId, Sides, SpillBudget};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::args::{NightArgs, ids_of_file};
-use super::decide::NightDecider;
+use super::night_work::NightWork;
 use crate::Common;
 use crate::cli::configuration::Configuration;
 use crate::cli::exit::WrongUse;
@@ -24,16 +21,11 @@ use crate::corpus::output_layout::SUCCESS;
 use crate::corpus::plan::Plan;
 use crate::corpus::same_input::check_same_input;
 use crate::dedup::corpus_counts;
-use crate::dedup::decide::Decided;
 use crate::dedup::options::DedupOptions;
-use crate::dedup::run::{DedupRun, Outcome};
-use crate::dedup::search::CorpusSearch;
-use crate::output::{Key, OutputFolder};
+use crate::dedup::run::DedupRun;
+use crate::output::Key;
 use crate::progress::Progress;
-use crate::state::{
-    EarlierDocs, NightCommit, NightEntry, NightState, Numbering, RunEntry, StateFolder, StateManifest,
-    StateTable, StatisticsFile, number_of,
-};
+use crate::state::{EarlierDocs, NightCommit, NightEntry, NightState, Numbering, StateFolder, StateManifest};
 
 /// A night that is planned, as one process of the job sees it.
 ///
@@ -254,134 +246,6 @@ impl<'a> Night<'a> {
         going.dedup();
         Ok(going)
     }
-}
-
-/// What a claimed night works with.
-struct NightWork<'a> {
-    run: &'a DedupRun<'a>,
-    args: &'a NightArgs,
-    lexicon: &'a Lexicon,
-    state: NightState,
-    /// Version of the state before the night.
-    manifest: StateManifest,
-    night: NightEntry,
-    commit: &'a NightCommit,
-}
-
-impl NightWork<'_> {
-    /// Finds the pairs of the night, decides, and writes the output and the files of the state.
-    fn search_and_write(
-        self,
-        folder: &Arc<OutputFolder>,
-        statistics: Option<Statistics>,
-        spill: SpillBudget,
-    ) -> Result<Outcome> {
-        let NightWork { run, args, lexicon, mut state, mut manifest, mut night, commit } = self;
-        let method = &args.options.method;
-        let statistics = match statistics {
-            Some(statistics) => statistics,
-            None => {
-                corpus_counts::count(method, lexicon, &run.plan, &run.reading, &run.group, &run.progress)?
-            }
-        };
-        let outputs = folder.map_outputs().of_input(run.plan.text_bytes);
-        let of_run = outputs.secret(&run.group)?;
-        let secret = if manifest.version == 0 { of_run } else { Secret::of_words(manifest.secret) };
-        let search = CorpusSearch {
-            plan: Arc::clone(&run.plan),
-            reading: run.reading.clone(),
-            group: Arc::clone(&run.group),
-            progress: Arc::clone(&run.progress),
-            secret,
-            max_rejects: run.max_rejects,
-            outputs,
-            spill: spill.clone(),
-            sides: Sides::default(),
-            night: Some(state.clone()),
-        };
-        let ready = method.method(lexicon, &statistics, run.options.threshold())?;
-        let mapped = search.map_all(&ready)?;
-        let records = run.group.all_reduce(mapped.records.clone(), |all| -> Result<_> {
-            Ok(all.into_iter().flatten().collect::<BTreeMap<u32, u64>>())
-        })?;
-        state.numbering = Numbering::new(state.docs.first_split(), records.into_values());
-        let search = CorpusSearch { night: Some(state.clone()), ..search };
-        let before = manifest.clone();
-        let decider = NightDecider::new(folder, state.clone(), before, &args.options, run.options, &spill);
-        let (mut found, decided) =
-            search.find(mapped, ready, move |worker, clusters| decider.decide(worker, clusters))?;
-
-        let mut runs = std::mem::take(&mut found.runs);
-        let (mut parts, mut dead_texts, mut succeeded, mut corrections) =
-            (Vec::new(), Vec::new(), Vec::new(), 0);
-        for of_worker in decided {
-            parts.push(of_worker.decided);
-            runs.extend(of_worker.runs);
-            dead_texts.extend(of_worker.dead_texts);
-            succeeded.extend(of_worker.succeeded);
-            corrections += of_worker.corrections;
-        }
-        let mine = (runs, (dead_texts, succeeded), corrections);
-        run.group.all_reduce(mine, |all| -> Result<()> {
-            let mut runs: Vec<RunEntry> = Vec::new();
-            let (mut dead_texts, mut succeeded): (Vec<DocId>, Vec<DocId>) = Default::default();
-            for (more, (dead, living), changed) in all {
-                runs.extend(more);
-                dead_texts.extend(dead);
-                succeeded.extend(living);
-                night.corrections += changed;
-            }
-            runs.extend(withdrawn_rows(&state, dead_texts, succeeded)?);
-            if manifest.version == 0 {
-                manifest.secret = secret.words();
-                manifest.statistics = write_statistics(&state, method, lexicon, &statistics)?;
-            }
-            (night.first, night.end) = (number_of(state.numbering.first_new()), state.numbering.end());
-            manifest.version = state.version;
-            manifest.made_by.clone_from(&night.name);
-            manifest.end = night.end;
-            manifest.nights.push(night);
-            commit.set(manifest, runs)
-        })?;
-        run.write(folder, found, Decided::join(parts))
-    }
-}
-
-/// Writes the rows of the withdrawn documents, and of the texts that no document has any more. `succeeded`:
-/// withdrawn documents whose text a new document has.
-fn withdrawn_rows(
-    state: &NightState,
-    mut dead_texts: Vec<DocId>,
-    mut succeeded: Vec<DocId>,
-) -> Result<Vec<RunEntry>> {
-    succeeded.sort_unstable();
-    let mut labels = state.docs.cursor(StateTable::Labels);
-    let mut rows = BTreeMap::new();
-    for &doc in state.docs.going() {
-        // A document that was in no cluster, and is in none now, is the only one of its text.
-        let alone = EarlierDocs::label(&mut labels, doc)?.is_none() && succeeded.binary_search(&doc).is_err();
-        rows.insert(number_of(doc), u64::from(alone));
-    }
-    dead_texts.sort_unstable();
-    rows.extend(dead_texts.into_iter().map(|text| (number_of(text), 1)));
-    let mut runs = state.runs("00000");
-    let mut table = runs.table(StateTable::Withdrawn)?;
-    rows.into_iter().try_for_each(|(doc, dead)| table.push(&[doc, dead], b""))?;
-    runs.finish(table)?;
-    Ok(runs.entries())
-}
-
-/// Writes the statistics that the method needs into the state. Returns their file.
-fn write_statistics(
-    state: &NightState,
-    method: &Spec,
-    lexicon: &Lexicon,
-    statistics: &Statistics,
-) -> Result<Option<StatisticsFile>> {
-    let Some((bytes, _)) = corpus_counts::encode(method, lexicon, statistics)? else { return Ok(None) };
-    let file = format!("runs/{:08}/statistics.parquet", state.version);
-    state.folder.write_file(&file, &bytes)?;
-    Ok(Some(StatisticsFile { file, blake3: blake3::hash(&bytes).to_hex().to_string() }))
 }
 
 /// Returns an error if the search of a method has no keys that a state can keep.
