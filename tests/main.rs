@@ -14,13 +14,13 @@
 //!
 //! | tests | need |
 //! |---|---|
-//! | `stores`, `faults::stores` | `scripts/hadoop/build`, `scripts/s3/build`, `scripts/azurite/build` |
+//! | `stores`, `faults::stores`, `nightly::servers` | `scripts/hadoop/build`, `scripts/s3/build`, `scripts/azurite/build` |
 //! | `codecs`, one of `pack` | `scripts/hadoop/build` |
 //! | `launch::ssh` | `scripts/sshd/build` |
 //! | one of `parquet`, one of `seeing` | `scripts/peers/build` |
 //! | `text`, signals, `hosts` | `scripts/tools/build` |
 //! | `hosts` | root, and a kernel that lets it make network and mount namespaces |
-//! | `corpora`, `hostile`, two of `parquet` | the environment variable `DEDUP_TEST_DATA` |
+//! | `corpora`, `hostile`, two of `parquet`, one of `nightly::servers` | the environment variable `DEDUP_TEST_DATA` |
 //!
 //! Without `DEDUP_TEST_DATA` these tests say that they skip.
 #![allow(clippy::unwrap_used, reason = "a test whose files cannot be written or read should fail")]

@@ -7,4 +7,5 @@ mod law;
 mod ledger;
 mod refusals;
 mod sequence;
+mod servers;
 mod since;
