@@ -79,7 +79,8 @@ fn the_state_says_what_a_batch_says(both: &Both, left: &[&Doc]) {
 /// Takes a corpus in thirty nights, with a takedown and a rollback on the way.
 fn thirty_nights(both: &Both, docs: Vec<Doc>) {
     let nights = divided(docs);
-    let is_withdrawn = |number: usize, doc: &Doc| number < TAKEDOWN && hash_of(&doc.id, 1) % WITHDRAWN == 0;
+    let is_withdrawn =
+        |number: usize, doc: &Doc| number < TAKEDOWN && hash_of(&doc.id, 1).is_multiple_of(WITHDRAWN);
     let numbered =
         || nights.iter().enumerate().flat_map(|(number, docs)| docs.iter().map(move |doc| (number, doc)));
     let withdrawn = numbered().filter(|&(number, doc)| is_withdrawn(number, doc));
