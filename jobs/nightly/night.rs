@@ -85,6 +85,9 @@ impl<'a> Night<'a> {
         if state.holds(&stores, args.output()?)? {
             bail!(WrongUse(format!("the output \"{}\" lies in the state \"{}\"", args.output()?, state.uri)));
         }
+        if StateFolder::open(&stores, args.output()?)?.holds(&stores, &state.uri)? {
+            bail!(WrongUse(format!("the state \"{}\" lies in the output \"{}\"", state.uri, args.output()?)));
+        }
         check_same_input(&plan, group)?;
         let (name, input) = (args.name()?, hash_of_input(&plan, &withdrawn)?);
         let (store, path) = stores.locate(args.output()?)?;

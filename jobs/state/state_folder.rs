@@ -139,6 +139,9 @@ impl StateFolder {
         let known = ["versions", "runs", "_temporary", "history.jsonl"];
         let name = |path: &str| path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
         let children = self.store.children(&self.path)?;
+        if children.first().is_some_and(|file| file.path == self.path) {
+            bail!(WrongUse(format!("the state \"{}\" is a file", self.uri)));
+        }
         match children.iter().map(|child| name(&child.path)).find(|name| !known.contains(&name.as_str())) {
             Some(other) => bail!(WrongUse(format!(
                 "\"{}\" holds \"{other}\" and is no state: name a folder for the state alone",

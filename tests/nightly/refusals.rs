@@ -80,6 +80,12 @@ fn state_input_and_output_lie_apart() {
     refused(&here, &format!("{NIGHT} --output next state/runs/b.jsonl"), &["b.jsonl", "lies in the state"]);
     refused(&here, &format!("{NIGHT} --output state/next a.jsonl"), &["state/next", "lies in the state"]);
     refused(&here, &format!("{NIGHT} --output state a.jsonl"), &["\"state\"", "lies in the state"]);
+    refused(
+        &here,
+        "nightly --quiet --state next/state --output next a.jsonl",
+        &["next/state", "lies in the output"],
+    );
+    refused(&here, "nightly --quiet --state a.jsonl --output next a.jsonl", &["a.jsonl"]);
 }
 
 #[test]
