@@ -22,7 +22,7 @@ use crate::state::{
     StatisticsFile, number_of,
 };
 
-/// What a claimed night works with.
+/// Inputs of the work of a claimed night.
 pub(super) struct NightWork<'a> {
     pub run: &'a DedupRun<'a>,
     pub args: &'a NightArgs,

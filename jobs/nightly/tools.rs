@@ -128,7 +128,7 @@ fn roll_back(folder: &StateFolder, manifest: &mut StateManifest, to: &str) -> Re
     Ok(())
 }
 
-/// What `stats` prints.
+/// Numbers that `stats` prints.
 #[derive(Serialize)]
 struct Stats<'a> {
     version: u64,

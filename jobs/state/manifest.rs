@@ -12,7 +12,7 @@ use crate::cli::exit::WrongUse;
 /// Version of the format of a state.
 pub(crate) const FORMAT: u32 = 1;
 
-/// What all nights of a state must have in common.
+/// Settings that all nights of a state must have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Pinned {
     /// Method with all parameters.

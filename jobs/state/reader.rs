@@ -14,7 +14,7 @@ use super::state_folder::StateFolder;
 use super::table::{NO_LABEL, StateTable, doc_of, number_of, splits_below};
 use super::writer::Numbering;
 
-/// What a state remembers of the documents of earlier nights, opened for lookups.
+/// The documents of earlier nights as a state remembers them, opened for lookups.
 ///
 /// Lookups by one cursor must be made in the order of keys. Each reads the blocks that hold the keys it is
 /// asked for, and nothing else. Memory: the root block of each run, and 8 bytes for each document that was

@@ -116,7 +116,7 @@ struct HeldLock {
     store: Arc<dyn Store>,
     /// Path of the `_temporary` of the output.
     folder: String,
-    /// What is locked, for messages.
+    /// Name of the locked thing, for messages.
     name: String,
     number: u64,
     owner: LockOwner,
