@@ -39,7 +39,7 @@ pub(crate) struct NightDecided {
     pub decided: Decided,
     /// Files of the state with the labels and clusters of this worker.
     pub runs: Vec<RunEntry>,
-    /// Texts of which every document is withdrawn, in order.
+    /// Texts of which every document is withdrawn.
     pub dead_texts: Vec<DocId>,
     /// Documents that the night withdraws, that were in no cluster, and whose text a new document has.
     pub succeeded: Vec<DocId>,
@@ -128,7 +128,6 @@ impl NightDecider {
         let corrections = corrections.finish()?;
         let runs = rows.write(&self.night, worker.index())?;
         let removals = RemovedDocs::collect(removals, &self.spill)?;
-        dead_texts.sort_unstable();
         Ok(NightDecided { decided: Decided { tally, removals }, runs, dead_texts, succeeded, corrections })
     }
 

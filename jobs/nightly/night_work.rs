@@ -117,7 +117,7 @@ impl NightWork<'_> {
 /// withdrawn documents whose text a new document has.
 fn withdrawn_rows(
     state: &NightState,
-    mut dead_texts: Vec<DocId>,
+    dead_texts: Vec<DocId>,
     mut succeeded: Vec<DocId>,
 ) -> Result<Vec<RunEntry>> {
     succeeded.sort_unstable();
@@ -128,7 +128,6 @@ fn withdrawn_rows(
         let alone = EarlierDocs::label(&mut labels, doc)?.is_none() && succeeded.binary_search(&doc).is_err();
         rows.insert(number_of(doc), u64::from(alone));
     }
-    dead_texts.sort_unstable();
     rows.extend(dead_texts.into_iter().map(|text| (number_of(text), 1)));
     let mut runs = state.runs("00000");
     let mut table = runs.table(StateTable::Withdrawn)?;
