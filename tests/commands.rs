@@ -4,6 +4,7 @@ mod against;
 mod cli;
 mod compare;
 mod guards;
+mod keep;
 mod labels;
 mod pack;
 mod progress;

@@ -54,6 +54,9 @@ pub struct Reading {
     pub id: Option<String>,
     /// Field that holds the text. `None` means `text`.
     pub text: Option<String>,
+    /// Field that holds the priority: a finite number, without which a record is rejected. `None` if no keep order
+    /// asks for it.
+    pub priority: Option<String>,
     /// Encoding of formats that do not fix it. `None` means that it is recognised, file by file.
     pub encoding: Option<Encoding>,
     /// Treatment of a text with illegal bytes.
@@ -74,7 +77,8 @@ impl Default for Reading {
         let bad_text = BadText::default();
         let extractors = Arc::default();
         let (max_record_bytes, block_bytes) = (Reading::MAX_RECORD_BYTES, Reading::BLOCK_BYTES);
-        Reading { id: None, text: None, encoding: None, bad_text, max_record_bytes, block_bytes, extractors }
+        let (id, text, priority, encoding) = Default::default();
+        Reading { id, text, priority, encoding, bad_text, max_record_bytes, block_bytes, extractors }
     }
 }
 
@@ -112,6 +116,11 @@ impl Reading {
     pub fn text(&self) -> &str {
         self.text.as_deref().unwrap_or("text")
     }
+}
+
+/// Returns the reason for which a record without a priority is rejected.
+pub(crate) fn no_number(field: &str) -> String {
+    format!("no number in the field \"{field}\"")
 }
 
 /// A range of bytes of one file, which one reader reads.

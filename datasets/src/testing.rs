@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cluster::Blob;
-use operators::{DocBatch, SpillBudget};
+use operators::{DocBatch, Priority, SpillBudget};
 use parking_lot::Mutex;
 
 use crate::text::compression::{Compression, Encoder};
@@ -174,6 +174,20 @@ pub(crate) fn read(format: &dyn Format, pieces: &[Piece], reading: &Reading) -> 
         }
     }
     (records, failed)
+}
+
+/// Returns for each record of a file its priority by a field, or the reason why it is rejected.
+pub(crate) fn priorities(
+    format: &dyn Format,
+    blob: Arc<dyn Blob>,
+    field: &str,
+) -> Result<Vec<Result<Priority, String>>, Error> {
+    let reading = Reading { priority: Some(field.to_owned()), ..Reading::default() };
+    let mut batch = DocBatch::new(0, 0);
+    format.open(&Piece::whole(blob, String::new()), &reading)?.fill(&mut batch)?;
+    let rejects = batch.take_rejects().into_iter().map(|reject| (reject.doc, Err(reject.reason)));
+    let docs = batch.docs().map(|doc| (doc.doc, Ok(doc.priority)));
+    Ok(docs.chain(rejects).collect::<BTreeMap<_, _>>().into_values().collect())
 }
 
 /// Divides the pieces by the fates of `records`. `fate` decides those of documents.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use cluster::{Group, Stores};
 use operators::flow::FoundMatches;
-use operators::{DocId, Matches, Pair, Resolve, Similarity, SpillBudget};
+use operators::{DocId, Matches, Merit, Pair, Resolve, Similarity, SpillBudget};
 
 use crate::Common;
 use crate::cli::configuration::Configuration;
@@ -17,7 +17,8 @@ use crate::dedup::corpus_counts;
 use crate::dedup::decide::{Decided, Decider};
 use crate::dedup::finished::Finished;
 use crate::dedup::guards::Guards;
-use crate::dedup::options::{Keep, Verification};
+use crate::dedup::keep::Keep;
+use crate::dedup::options::Verification;
 use crate::dedup::run::{DedupRun, Outcome};
 use crate::dedup::search::{SearchResult, SideCounts};
 use crate::output::OutputFolder;
@@ -44,7 +45,9 @@ pub struct Args {
     /// Rule for the documents of a cluster that stay: greedy or components [default: as in the output]
     #[arg(long, value_name = "HOW")]
     resolve: Option<Resolve>,
-    /// Document that stays of two that match [default: as in the output]
+    /// Document that stays of two that match: first or longest [default: as in the output]
+    ///
+    /// Outputs of dedup --keep priority:FIELD are refused, because they do not hold the numbers of the field.
     #[arg(long, value_name = "WHICH")]
     keep: Option<Keep>,
     /// Pairs to write [default: as in the output]
@@ -67,6 +70,13 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     let stores = Stores::new();
     let finished = Finished::open(&stores, old)?;
     let mut options = finished.options().clone();
+    let keep = args.keep.unwrap_or_else(|| options.keep.clone());
+    if let Some(field) = options.keep.field().or(keep.field()) {
+        bail!(WrongUse(format!(
+            "an output does not hold the numbers by which priority:{field} decides: run dedup again with a higher \
+             threshold"
+        )));
+    }
     let mut verify = options.threshold();
     let mut thresholds: Vec<&mut Similarity> =
         options.method.thresholds().into_iter().chain(&mut verify).collect();
@@ -86,7 +96,7 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
     let input = finished.input(common.workers())?;
     options.verify = Some(Verification(verify));
     options.resolve = args.resolve.unwrap_or(options.resolve);
-    options.keep = args.keep.unwrap_or(options.keep);
+    options.keep = keep;
     options.pairs = args.pairs.unwrap_or(options.pairs);
     let configuration = Configuration {
         options: options.clone(),
@@ -157,9 +167,9 @@ fn write(
             matches.pairs.iter().for_each(|&(pair, similarity)| all.add_pair(worker, pair, similarity));
         }
         let mut docs = all.finish(worker)?;
-        for MemberName { doc, id, chars } in &names {
+        for MemberName { doc, id, merit } in &names {
             if doc.split() as usize % worker.peers() == worker.index() {
-                docs.name(worker, *doc, id, *chars)?;
+                docs.name(worker, *doc, id, *merit)?;
             }
         }
         let clusters = docs.finish(worker)?;
@@ -194,11 +204,11 @@ fn rejects(finished: &Finished, folder: &OutputFolder, splits: usize) -> Result<
     Ok(rejects)
 }
 
-/// Name of a document of a cluster, and the length of its text in characters.
+/// Name of a document of a cluster, and what keep orders compare; there is no priority.
 struct MemberName {
     doc: DocId,
     id: String,
-    chars: u64,
+    merit: Merit,
 }
 
 /// Returns the matches that the finished output was made from, without the pairs below the threshold, and the
@@ -222,7 +232,8 @@ fn matches(finished: &Finished, threshold: Similarity) -> Result<(Matches, Vec<M
     })?;
     let mut names = Vec::new();
     finished.members(|member| {
-        names.push(MemberName { doc: member.place, id: member.id, chars: member.characters });
+        let merit = Merit { chars: member.characters, ..Merit::default() };
+        names.push(MemberName { doc: member.place, id: member.id, merit });
     })?;
     names.sort_unstable_by_key(|name| name.doc);
     Ok((Matches { copies: firsts.into_iter().collect(), pairs: near }, names))

@@ -112,6 +112,7 @@ impl InputOptions {
         Ok(Reading {
             id: self.id_field.clone(),
             text: self.text_field.clone(),
+            priority: None,
             encoding: self.encoding,
             bad_text: self.on_bad_text.into(),
             max_record_bytes: self.max_record_bytes.map_or(Reading::MAX_RECORD_BYTES, |bytes| bytes as usize),

@@ -69,6 +69,8 @@ pub(crate) struct Plan {
 pub(crate) struct Split {
     pub format: &'static dyn Format,
     pub pieces: Vec<UnopenedPiece>,
+    /// Whether it is of the reference.
+    pub is_reference: bool,
     /// Sample of its documents to be read; `None` for all.
     pub sample: Option<Sample>,
 }
@@ -82,7 +84,7 @@ impl Split {
     /// Returns the same split, which notes sums of what is read of it.
     pub fn noting(&self) -> Self {
         let pieces = self.pieces.iter().map(UnopenedPiece::noting).collect();
-        Split { format: self.format, pieces, sample: self.sample.clone() }
+        Split { pieces, format: self.format, is_reference: self.is_reference, sample: self.sample.clone() }
     }
 
     /// Returns the sums that were noted, piece by piece.
@@ -173,6 +175,7 @@ impl Plan {
             splits.extend(pieces.into_iter().map(|piece| Split {
                 format,
                 pieces: vec![piece],
+                is_reference: number < reference_files,
                 sample: None,
             }));
             room = if count == 1 { split_bytes.saturating_sub(bytes) } else { 0 };
@@ -232,6 +235,11 @@ impl Plan {
         self.first_split + self.reference_splits
     }
 
+    /// Returns the splits of the input.
+    pub fn input_splits(&self) -> &[Split] {
+        &self.splits[self.reference_splits as usize..]
+    }
+
     /// Whether the split of that number is of the reference.
     pub fn is_reference(&self, split: u32) -> bool {
         split < self.first_of_input()
@@ -250,9 +258,7 @@ impl Plan {
 
     /// Returns the names of the input files that keep their names in the output.
     pub fn kept_names(&self) -> impl Iterator<Item = &str> {
-        let keep = self.splits[self.reference_splits as usize..]
-            .iter()
-            .filter(|split| split.format.file_is_record());
+        let keep = self.input_splits().iter().filter(|split| split.format.file_is_record());
         keep.flat_map(|split| split.pieces.iter().map(UnopenedPiece::name))
     }
 

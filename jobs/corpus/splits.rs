@@ -1,5 +1,7 @@
 //! Reads the splits of this worker, batch by batch, for every reading of the corpus.
 
+use std::borrow::Cow;
+
 use anyhow::Result;
 use cluster::Group;
 use datasets::{Error, MissingField, Reader, Reading};
@@ -72,7 +74,7 @@ pub(crate) fn each_split<T: Send>(
 pub(crate) struct SplitReader<'a> {
     number: u32,
     split: &'a Split,
-    reading: &'a Reading,
+    reading: Cow<'a, Reading>,
     at: &'a StageTimer<'a>,
     sample: Option<Sample>,
     /// Number of pieces that were opened.
@@ -88,6 +90,11 @@ impl<'a> SplitReader<'a> {
     /// Begins to read a split.
     pub fn new(number: u32, split: &'a Split, reading: &'a Reading, at: &'a StageTimer<'a>) -> Self {
         let sample = split.sample.clone();
+        // All documents of a reference stay, so none of them needs a priority.
+        let reading = match reading.priority.is_some() && split.is_reference {
+            true => Cow::Owned(Reading { priority: None, ..reading.clone() }),
+            false => Cow::Borrowed(reading),
+        };
         let (opened, reader, next_record, without_field) = (0, None, 0, None);
         SplitReader { number, split, reading, at, sample, opened, reader, next_record, without_field }
     }
@@ -136,7 +143,7 @@ impl<'a> SplitReader<'a> {
     fn open(&mut self, batch: &mut DocBatch) -> Result<bool> {
         let piece = &self.split.pieces[self.opened];
         self.opened += 1;
-        match self.split.format.open(&piece.open()?, self.reading) {
+        match self.split.format.open(&piece.open()?, &self.reading) {
             Ok(reader) => self.fill(reader, batch),
             Err(error) => {
                 let field = end(error, piece.speaks_for_file().then_some(batch))?;

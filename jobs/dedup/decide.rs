@@ -1,7 +1,6 @@
 //! The decision about the clusters of a worker: which documents stay, written to the tables and sent to those
 //! who write the records.
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -9,7 +8,8 @@ use operators::flow::{ClusterBatch, GatheredClusters};
 use operators::{Member, Pair, Reason, Resolve, Sides, SpillBudget, survivors};
 use timely::worker::Worker;
 
-use super::options::{DedupOptions, Keep};
+use super::keep::Keep;
+use super::options::DedupOptions;
 use super::tally::Tally;
 use super::verdicts::RemovedDocs;
 use crate::output::OutputFolder;
@@ -63,7 +63,7 @@ impl Decider {
         Decider {
             folder: Arc::clone(folder),
             resolve: options.resolve,
-            keep: options.keep,
+            keep: options.keep.clone(),
             sides,
             pairs: options.pairs,
             distances: options.method.fingerprints(),
@@ -104,12 +104,8 @@ impl Decider {
 
     /// Resolves the pairs of clusters, of whose members some are removed.
     fn survivors(&self, batch: &ClusterBatch) -> Vec<Member> {
-        let mut members = match self.keep {
-            Keep::First => survivors(batch.matches(), self.resolve, self.sides, |doc| doc),
-            Keep::Longest => {
-                survivors(batch.matches(), self.resolve, self.sides, |doc| (Reverse(batch.chars(doc)), doc))
-            }
-        };
+        let rank = |doc| self.keep.rank(doc, || batch.merit(doc));
+        let mut members = survivors(batch.matches(), self.resolve, self.sides, rank);
         if self.approximate {
             for removed in members.iter_mut().filter_map(|member| member.removed.as_mut()) {
                 removed.tie = removed.tie.max(Reason::Similar(None));

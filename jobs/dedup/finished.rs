@@ -140,9 +140,8 @@ impl Finished {
     /// # Errors
     /// When the input now has other files, or files of other lengths.
     pub fn input(&self, workers: usize) -> Result<Input> {
-        let Configuration { options: DedupOptions { input, against, .. }, inputs, directory, .. } =
-            &self.success.configuration;
-        let plan = input.plan_against(&Stores::below(directory), against, inputs);
+        let Configuration { options, inputs, directory, .. } = &self.success.configuration;
+        let plan = options.input.plan_against(&Stores::below(directory), &options.against, inputs);
         let plan = plan.with_context(|| format!("could not find the input of \"{}\" again", self.uri))?;
         let (reference, of_input) = plan.files_by_side();
         let sides =
@@ -153,7 +152,7 @@ impl Finished {
                 bail!("the {side} of \"{}\" has changed since: {change}", self.uri);
             }
         }
-        Ok(Input { plan, reading: input.reading()?, workers })
+        Ok(Input { reading: options.reading(&plan)?, plan, workers })
     }
 
     /// Calls `each` with every pair, cluster by cluster; in each, identical documents come before other pairs.

@@ -8,6 +8,7 @@ pub(crate) mod corpus_counts;
 pub(crate) mod decide;
 pub(crate) mod finished;
 pub(crate) mod guards;
+pub(crate) mod keep;
 pub(crate) mod memory;
 pub(crate) mod options;
 pub(crate) mod run;
@@ -99,7 +100,7 @@ fn run_with(common: &Common, group: &Arc<Group>, args: Args) -> Result<u8> {
     options.resolve()?;
     let plan = Arc::new(options.input.plan_against(&stores, &options.against, inputs)?);
     check_same_input(&plan, group)?;
-    let reading = options.input.reading()?;
+    let reading = options.reading(&plan)?;
     let local = options.input.local_folder();
     let spill = memory.spill_budget(group, &options.method, &lexicon, plan.text_bytes, &local)?;
     let configuration =

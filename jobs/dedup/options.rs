@@ -4,15 +4,17 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
+use datasets::{Format, Reading, UNKNOWN};
 use operators::method::Spec;
 use operators::{Resolve, Sides, Similarity};
 use serde::{Deserialize, Serialize};
 
+use super::keep::Keep;
 use crate::cli::configuration::{optional_text, text};
 use crate::cli::exit::WrongUse;
 use crate::cli::values::paths;
 use crate::corpus::input::InputOptions;
-use crate::corpus::plan::Plan;
+use crate::corpus::plan::{Plan, Split};
 use crate::output::tables::PairsOf;
 
 /// Options that decide the result of a run, as they are parsed and as `_SUCCESS` records them.
@@ -37,8 +39,14 @@ pub(crate) struct DedupOptions {
     #[arg(long, value_name = "HOW", default_value_t)]
     #[serde(with = "text")]
     pub resolve: Resolve,
-    /// Document that stays of two that match: the first of the corpus, or the longest
+    /// Document that stays of two that match: first, longest or priority:FIELD
+    ///
+    /// first is the first of the corpus, longest the one with the most characters, and priority:FIELD the one with
+    /// the greatest number in a field of its record. Of equal ones the first stays. With priority:FIELD, a record of
+    /// the input without a finite number in the field is rejected, and formats without fields are refused; a
+    /// reference needs no such field.
     #[arg(long, value_name = "WHICH", default_value = "first")]
+    #[serde(with = "text")]
     pub keep: Keep,
     /// Pairs to write: firsts (one for each identical document, with the first of them) or all
     #[arg(long, value_name = "WHICH", default_value = "firsts")]
@@ -70,16 +78,6 @@ pub(crate) struct DedupOptions {
 fn method_help() -> String {
     let first = "Method and parameters, such as auto, jaccard:0.8 or simhash:hamming=6,features=char:5";
     format!("{first}\n\n{}", Spec::help())
-}
-
-/// Rule for the document that stays of two that match.
-#[derive(Clone, Copy, Debug, clap::ValueEnum, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Keep {
-    /// The first of the corpus.
-    First,
-    /// The one with the most characters, and of equal ones the first.
-    Longest,
 }
 
 /// Whether two documents of the input may be a pair, where there is a reference.
@@ -126,6 +124,26 @@ impl Verification {
 }
 
 impl DedupOptions {
+    /// Returns how the records of a plan are read.
+    ///
+    /// # Errors
+    /// [`WrongUse`] if a field decides which documents stay, and the input has a file of a format without fields.
+    pub fn reading(&self, plan: &Plan) -> Result<Reading> {
+        let priority = self.keep.field().map(str::to_owned);
+        // A file of an unknown format is a reject in any case.
+        let lacks_fields =
+            |split: &&Split| !split.format.has_fields() && split.format.name() != UNKNOWN.name();
+        if let (Some(field), Some(split)) = (&priority, plan.input_splits().iter().find(lacks_fields)) {
+            bail!(WrongUse(format!(
+                "\"{}\" is of the format {}, whose records have no fields, so priority:{field} cannot decide which \
+                 of them stay",
+                split.uri(),
+                split.format.name()
+            )));
+        }
+        Ok(Reading { priority, ..self.input.reading()? })
+    }
+
     /// Returns which pairs of documents of a plan are looked for.
     pub fn sides(&self, plan: &Plan) -> Sides {
         plan.sides(self.within != Some(Within::No))

@@ -68,7 +68,7 @@ impl NightDecider {
             folder: Arc::clone(folder),
             night,
             manifest,
-            policy: options.policy,
+            policy: options.policy.clone(),
             pairs: options.pairs,
             distances: options.method.fingerprints(),
             measured: of_dedup.threshold().is_some() || options.method.measures(),
@@ -139,7 +139,7 @@ impl NightDecider {
 
     fn rank(&self, batch: &ClusterBatch, doc: DocId) -> (u64, DocId) {
         let night = || night_of(&self.manifest, self.night.numbering.number(doc));
-        self.policy.rank(doc, night, || batch.chars(doc))
+        self.policy.rank(doc, night, || batch.merit(doc))
     }
 }
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
 use operators::incremental::CorpusChange;
-use operators::{DocId, Matches, Member, Reason, Similarity};
+use operators::{DocId, Matches, Member, Merit, Reason, Similarity};
 use parquet::arrow::ArrowWriter;
 
 use super::options::{Policy, night_of};
 use crate::cli::exit::WrongUse;
 use crate::output::tables::reason;
-use crate::state::{EarlierDocs, StateFolder, StateManifest, StateTable, doc_of, found, number_of};
+use crate::state::{EarlierDocs, StateFolder, StateManifest, StateTable, doc_of, found, merit_of, number_of};
 
 /// Number of rows that are written at once.
 const BATCH_ROWS: usize = 1 << 13;
@@ -83,9 +83,8 @@ fn name_of(docs: &EarlierDocs, names: &mut cluster::runs::MergedRuns, doc: DocId
 
 /// Returns the decision about each document that matches another one, in order.
 fn decisions(docs: &EarlierDocs, manifest: &StateManifest) -> Result<Vec<Member>> {
-    let policy = [Policy::OldFirst, Policy::Newest, Policy::Longest];
-    let policy = policy.into_iter().find(|policy| policy.name() == manifest.pinned.policy);
-    let policy = policy.with_context(|| WrongUse(format!("unknown policy {}", manifest.pinned.policy)))?;
+    let policy = manifest.pinned.policy.parse::<Policy>();
+    let policy = policy.map_err(|_| WrongUse(format!("unknown policy {}", manifest.pinned.policy)))?;
     let mut clusters = docs.cursor(StateTable::Clusters);
     let mut members = Vec::new();
     while let Some(row) = clusters.peek_row()? {
@@ -93,10 +92,11 @@ fn decisions(docs: &EarlierDocs, manifest: &StateManifest) -> Result<Vec<Member>
         if !empty {
             let cluster = EarlierDocs::cluster(&mut clusters, label)?;
             let matches = Matches { copies: cluster.copies, pairs: cluster.pairs };
-            let chars = lengths(docs, &matches)?;
+            let merits = merits(docs, &matches)?;
             let rank = |doc: DocId| {
-                let chars = || chars.binary_search_by_key(&doc, |of| of.0).map_or(0, |at| chars[at].1);
-                policy.rank(doc, || night_of(manifest, number_of(doc)), chars)
+                let at = || merits.binary_search_by_key(&doc, |of| of.0);
+                let merit = || at().map_or(Merit::default(), |at| merits[at].1);
+                policy.rank(doc, || night_of(manifest, number_of(doc)), merit)
             };
             let change = CorpusChange {
                 first_new: DocId(u64::MAX),
@@ -112,18 +112,19 @@ fn decisions(docs: &EarlierDocs, manifest: &StateManifest) -> Result<Vec<Member>
     Ok(members)
 }
 
-/// Returns the lengths of the documents of some matches, in order.
-fn lengths(docs: &EarlierDocs, matches: &Matches) -> Result<Vec<(DocId, u64)>> {
+/// Returns the merits of the documents of some matches, in order.
+fn merits(docs: &EarlierDocs, matches: &Matches) -> Result<Vec<(DocId, Merit)>> {
     let copies = matches.copies.iter().flat_map(|&(doc, text)| [doc, text]);
     let pairs = matches.pairs.iter().flat_map(|(pair, _)| [pair.low, pair.high]);
     let mut members: Vec<DocId> = copies.chain(pairs).collect();
     members.sort_unstable();
     members.dedup();
     let mut documents = docs.cursor(StateTable::Documents);
-    let chars = members
-        .into_iter()
-        .map(|doc| Ok((doc, found(&mut documents, &[number_of(doc)])?.map_or(0, |row| row.words[1]))));
-    chars.collect()
+    let merit = |doc| {
+        let row = found(&mut documents, &[number_of(doc)])?;
+        Ok((doc, row.map_or(Merit::default(), |row| merit_of(&row))))
+    };
+    members.into_iter().map(merit).collect()
 }
 
 fn batch(rows: &[ExportedDoc]) -> Result<RecordBatch> {

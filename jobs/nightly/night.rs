@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use cluster::{Group, Stores};
+use datasets::Reading;
 use operators::DocId;
 use operators::method::Spec;
 use operators::text::features::Lexicon;
@@ -51,6 +52,7 @@ pub(super) struct Night<'a> {
     /// Ids of the documents that are withdrawn.
     withdrawn: Vec<String>,
     plan: Plan,
+    reading: Reading,
     /// Hash of the input files and the withdrawn ids.
     input: String,
 }
@@ -78,6 +80,7 @@ impl<'a> Night<'a> {
             true => Plan::nothing(),
             false => args.options.input.plan(&stores, &args.inputs)?,
         };
+        let reading = of_dedup.reading(&plan)?;
         let state = StateFolder::open(&stores, args.state()?)?;
         if let Some(file) = plan.file_below(state.prefix(), &state.at("")) {
             bail!(WrongUse(format!("the input \"{}\" lies in the state \"{}\"", file.path, state.uri)));
@@ -104,6 +107,7 @@ impl<'a> Night<'a> {
             of_dedup,
             withdrawn,
             plan,
+            reading,
             input,
         })
     }
@@ -169,11 +173,10 @@ impl<'a> Night<'a> {
     fn run_with(self, folder: &Arc<StateFolder>, manifest: StateManifest) -> Result<u8> {
         let mut docs = EarlierDocs::open(folder, &manifest)?;
         docs.withdraw(self.docs_to_withdraw(&docs)?);
-        let Night { common, group, args, lexicon, of_dedup, mut plan, .. } = self;
+        let Night { common, group, args, lexicon, of_dedup, mut plan, reading, .. } = self;
         plan.first_split = docs.first_split();
         let (options, output) = (&args.options, args.output()?);
         let plan = Arc::new(plan);
-        let reading = options.input.reading()?;
         let local = options.input.local_folder();
         let spill = args.memory.spill_budget(group, &options.method, &lexicon, plan.text_bytes, &local)?;
         let statistics = match (&manifest.statistics, options.statistics.as_deref()) {

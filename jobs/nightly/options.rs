@@ -1,12 +1,16 @@
 //! The options of `nightly` that decide its result.
 
+use std::fmt;
+use std::str::FromStr;
+
 use operators::method::Spec;
-use operators::{DocId, Resolve};
+use operators::{DocId, Merit, Resolve};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::configuration::{optional_text, text};
 use crate::corpus::input::InputOptions;
-use crate::dedup::options::{DedupOptions, Keep, Verification};
+use crate::dedup::keep::{Keep, KeepRank};
+use crate::dedup::options::{DedupOptions, Verification};
 use crate::output::tables::PairsOf;
 use crate::state::{Pinned, StateManifest};
 
@@ -24,10 +28,14 @@ pub(crate) struct NightlyOptions {
     #[arg(long, value_name = "HOW")]
     #[serde(with = "optional_text")]
     pub verify: Option<Verification>,
-    /// Document that stays of two that match
+    /// Document that stays of two that match: old-first, newest, longest or priority:FIELD
     ///
-    /// With old-first, an earlier decision changes only if a document is withdrawn.
+    /// old-first is the one that came first, newest the one of the latest night, longest the one with the most
+    /// characters, and priority:FIELD the one with the greatest number in a field of its record. Of equal ones the
+    /// first stays. With old-first, an earlier decision changes only if a document is withdrawn. With priority:FIELD,
+    /// a record without a finite number in the field is rejected, and formats without fields are refused.
     #[arg(long, value_name = "WHICH", default_value = "old-first")]
+    #[serde(with = "text")]
     pub policy: Policy,
     /// Pairs to write: firsts (one for each identical document) or all
     #[arg(long, value_name = "WHICH", default_value = "firsts")]
@@ -43,54 +51,67 @@ pub(crate) struct NightlyOptions {
 }
 
 /// Rule for the document that stays of two that match.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Policy {
-    /// The one that came first.
-    OldFirst,
     /// The one of the latest night, and of one night the first.
     Newest,
-    /// The one with the most characters, and of equal ones the first.
-    Longest,
+    /// The one that a keep order of `dedup` prefers, in the order of nights.
+    Keep(Keep),
 }
 
-/// Place of a document in keep order: the least comes first.
-pub(crate) type KeepRank = (u64, DocId);
+/// Name of the policy that prefers the document that came first.
+const OLD_FIRST: &str = "old-first";
 
 impl Policy {
-    /// Returns the name of the policy, as users write it.
-    pub fn name(self) -> &'static str {
+    /// Returns the place of a document in keep order. `night`: the ordinal of its night.
+    pub fn rank(&self, doc: DocId, night: impl FnOnce() -> u64, merit: impl FnOnce() -> Merit) -> KeepRank {
         match self {
-            Policy::OldFirst => "old-first",
-            Policy::Newest => "newest",
-            Policy::Longest => "longest",
-        }
-    }
-
-    /// Returns the place of a document in keep order. `night`: the ordinal of its night. `chars`: its length in
-    /// characters.
-    pub fn rank(self, doc: DocId, night: impl FnOnce() -> u64, chars: impl FnOnce() -> u64) -> KeepRank {
-        match self {
-            Policy::OldFirst => (0, doc),
             Policy::Newest => (u64::MAX - night(), doc),
-            Policy::Longest => (u64::MAX - chars(), doc),
+            Policy::Keep(keep) => keep.rank(doc, merit),
         }
     }
 
     /// Whether new documents can come before old ones in keep order.
-    pub fn reorders(self) -> bool {
-        self != Policy::OldFirst
+    pub fn reorders(&self) -> bool {
+        *self != Policy::Keep(Keep::First)
+    }
+}
+
+impl FromStr for Policy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.parse()) {
+            (OLD_FIRST, _) => Ok(Policy::Keep(Keep::First)),
+            ("newest", _) => Ok(Policy::Newest),
+            (_, Ok(keep)) if keep != Keep::First => Ok(Policy::Keep(keep)),
+            _ => Err(format!("expected {OLD_FIRST}, newest, longest or priority:FIELD")),
+        }
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Policy::Newest => f.write_str("newest"),
+            Policy::Keep(Keep::First) => f.write_str(OLD_FIRST),
+            Policy::Keep(keep) => keep.fmt(f),
+        }
     }
 }
 
 impl NightlyOptions {
-    /// Returns the options of `dedup` that find the same pairs.
+    /// Returns the options of `dedup` that read the same documents and find the same pairs.
     pub fn of_dedup(&self) -> DedupOptions {
+        let keep = match &self.policy {
+            Policy::Newest => Keep::First,
+            Policy::Keep(keep) => keep.clone(),
+        };
         DedupOptions {
             method: self.method.clone(),
             verify: self.verify,
             resolve: Resolve::Greedy,
-            keep: Keep::First,
+            keep,
             pairs: self.pairs,
             against: Vec::new(),
             within: None,
@@ -104,7 +125,7 @@ impl NightlyOptions {
         Pinned {
             method: self.method.to_string(),
             verify: self.verify.map_or(String::new(), |verify| verify.to_string()),
-            policy: self.policy.name().to_owned(),
+            policy: self.policy.to_string(),
             words: format!("{words:016x}"),
         }
     }

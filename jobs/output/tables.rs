@@ -135,7 +135,7 @@ impl<'a> ClusterTable<'a> {
             let removals = || rows.iter().map(|row| row.removed);
             let kept = removals().map(|removed| Some(removed.is_none()));
             let similarity = removals().map(|removed| similarity(removed?.tie, measured));
-            let characters = rows.iter().map(|row| batch.chars(row.doc));
+            let characters = rows.iter().map(|row| batch.merit(row.doc).chars);
             let name = |doc: fn(&Member) -> Option<DocId>| {
                 strings(rows.iter().map(move |row| doc(row).map(|doc| batch.id(doc))))
             };

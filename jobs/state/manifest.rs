@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::table::StateTable;
 use crate::cli::exit::WrongUse;
 
-/// Version of the format of a state.
-pub(crate) const FORMAT: u32 = 1;
+/// Version of the format of a state. Since 2, documents have a priority.
+pub(crate) const FORMAT: u32 = 2;
 
 /// Settings that all nights of a state must have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]

@@ -1,7 +1,7 @@
 //! The tables of a state.
 
-use cluster::runs::RunShape;
-use operators::DocId;
+use cluster::runs::{RunRow, RunShape};
+use operators::{DocId, Merit, Priority};
 use serde::{Deserialize, Serialize};
 
 /// Number of bits of a document's number that count the documents of a split of the state.
@@ -36,7 +36,7 @@ pub(crate) fn splits_below(end: u64) -> u32 {
 /// | keys | pass, kept key (2), text | | |
 /// | sketches | text | sketches of its short and of its long set (2) | |
 /// | texts | text | | the cleaned text |
-/// | documents | document | length in characters | id |
+/// | documents | document | length in characters, priority | id |
 /// | ids | hash of the id, document | | |
 /// | labels | document or text in a cluster | label of the cluster, or `NO_LABEL` | |
 /// | clusters | label | | the matches, or nothing |
@@ -94,13 +94,18 @@ impl StateTable {
             StateTable::Keys => (4, 0, false),
             StateTable::Sketches => (1, 2, false),
             StateTable::Texts => (1, 0, true),
-            StateTable::Documents => (1, 1, true),
+            StateTable::Documents => (1, 2, true),
             StateTable::Ids => (2, 0, false),
             StateTable::Labels | StateTable::Withdrawn => (1, 1, false),
             StateTable::Clusters => (1, 0, true),
         };
         RunShape { key_words, value_words, bytes }
     }
+}
+
+/// Returns the merit of a document. `row`: its row of the table of documents.
+pub(crate) fn merit_of(row: &RunRow) -> Merit {
+    Merit { chars: row.words[1], priority: Priority(row.words[2]) }
 }
 
 #[cfg(test)]

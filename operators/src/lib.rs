@@ -12,6 +12,7 @@ pub mod fingerprint;
 pub mod flow;
 pub mod hash;
 pub mod incremental;
+mod merit;
 pub mod method;
 mod record;
 pub mod search;
@@ -26,6 +27,7 @@ pub use evaluate::{
     Core2020, Point, RankedPair, Ranking, Removals, Score, TruthGroups, fleiss_kappa, intervals,
 };
 pub use fingerprint::Bits;
+pub use merit::{Merit, Priority};
 pub use method::curve::{Cost, Curve};
 pub use record::{Doc, DocBatch, DocId, Pair, Record, Reject, Row};
 pub use sets::feature_counts::{Counting, FeatureCounts};

@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::merit::{Merit, Priority};
+
 /// Position of a document in the corpus: the ordinal of its split (24 bits), then its ordinal in the split
 /// (40 bits).
 ///
@@ -79,6 +81,7 @@ struct TextEnds {
     record: u64,
     id: usize,
     text: usize,
+    priority: Priority,
 }
 
 /// One document of a [`DocBatch`].
@@ -90,6 +93,15 @@ pub struct Doc<'a> {
     pub id: &'a str,
     /// Text as it was read, not cleaned.
     pub text: &'a str,
+    /// Priority, if a keep order asks for it.
+    pub priority: Priority,
+}
+
+impl Doc<'_> {
+    /// Returns what keep orders compare. Cost: counts the characters.
+    pub fn merit(&self) -> Merit {
+        Merit { chars: self.text.chars().count() as u64, priority: self.priority }
+    }
 }
 
 impl DocBatch {
@@ -105,7 +117,8 @@ impl DocBatch {
     pub fn push(&mut self, id: &str, text: &str) {
         self.ids.push_str(id);
         self.text.push_str(text);
-        self.ends.push(TextEnds { record: self.next_record, id: self.ids.len(), text: self.text.len() });
+        let (record, priority) = (self.next_record, Priority::default());
+        self.ends.push(TextEnds { record, id: self.ids.len(), text: self.text.len(), priority });
         self.next_record += 1;
     }
 
@@ -114,6 +127,13 @@ impl DocBatch {
     pub fn push_decoded(&mut self, id: &str, text: &str, replaced: bool) {
         self.push(id, text);
         self.replaced += u64::from(replaced);
+    }
+
+    /// Gives the last document a priority.
+    pub fn set_priority(&mut self, priority: Priority) {
+        if let Some(last) = self.ends.last_mut() {
+            last.priority = priority;
+        }
     }
 
     /// Adds the next record of the input as one that could not be read. Too long a `reason` or `head` is cut.
@@ -166,6 +186,7 @@ impl DocBatch {
                 doc: DocId::new(self.split, ends.record),
                 id: &self.ids[start.0..ends.id],
                 text: &self.text[start.1..ends.text],
+                priority: ends.priority,
             };
             start = (ends.id, ends.text);
             doc
@@ -174,13 +195,14 @@ impl DocBatch {
 
     /// Drops the documents for which `keep` is false. The others keep their ids.
     pub fn retain(&mut self, mut keep: impl FnMut(&Doc) -> bool) {
-        let mut kept = DocBatch { split: self.split, next_record: self.next_record, ..DocBatch::default() };
+        let mut kept = DocBatch::new(self.split, 0);
         for doc in self.docs().filter(|doc| keep(doc)) {
-            kept.ids.push_str(doc.id);
-            kept.text.push_str(doc.text);
-            kept.ends.push(TextEnds { record: doc.doc.record(), id: kept.ids.len(), text: kept.text.len() });
+            kept.next_record = doc.doc.record();
+            kept.push(doc.id, doc.text);
+            kept.set_priority(doc.priority);
         }
-        *self = DocBatch { rejects: self.take_rejects(), replaced: self.replaced, ..kept };
+        let (next_record, replaced) = (self.next_record, self.replaced);
+        *self = DocBatch { next_record, rejects: self.take_rejects(), replaced, ..kept };
     }
 
     /// Takes the rejected records out of the batch, in order.
@@ -361,17 +383,18 @@ mod tests {
     }
 
     #[test]
-    fn documents_that_stay_in_a_batch_keep_their_places() {
+    fn documents_that_stay_in_a_batch_keep_their_places_and_priorities() {
         let mut batch = DocBatch::new(3, 7);
         batch.push("a", "one");
         batch.reject("file", 9, "bad", b"");
         batch.push("b", "two");
         batch.push("c", "three");
+        batch.set_priority(Priority(5));
         let place = |record| DocId::new(3, record);
         batch.retain(|doc| doc.doc != place(9));
         let docs: Vec<_> = batch.docs().collect();
-        let doc = |record, id, text| Doc { doc: place(record), id, text };
-        assert_eq!(docs, [doc(7, "a", "one"), doc(10, "c", "three")]);
+        let doc = |record, id, text, bits| Doc { doc: place(record), id, text, priority: Priority(bits) };
+        assert_eq!(docs, [doc(7, "a", "one", 0), doc(10, "c", "three", 5)]);
         assert_eq!((batch.text_bytes(), batch.next_record(), batch.take_rejects().len()), (8, 11, 1));
     }
 }

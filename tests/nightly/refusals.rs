@@ -43,6 +43,36 @@ fn a_night_of_another_configuration_is_refused_and_the_difference_named() {
 }
 
 #[test]
+fn the_field_of_a_policy_is_that_of_all_nights_and_every_format_has_it() {
+    let here = Folder::new();
+    here.write("a.jsonl", "{\"text\":\"今天\",\"n\":1}\n{\"text\":\"今天\",\"n\":2,\"m\":1}\n");
+    here.run(&format!("{NIGHT} --output out a.jsonl --policy priority:n")).ends(0);
+    assert_eq!(here.success("out")["configuration"]["policy"], "priority:n");
+    let next = format!("{NIGHT} --output next a.jsonl --policy");
+    refused(&here, &format!("{next} priority:m"), &["--policy", "\"priority:n\"", "\"priority:m\""]);
+    refused(&here, &format!("{next} first"), &["old-first, newest, longest or priority:FIELD"]);
+    let lines = format!("{next} priority:n --format lines");
+    refused(&here, &lines, &["a.jsonl", "lines", "no fields", "priority:n"]);
+    here.write("b.jsonl", json_lines([("d", "后天")]));
+    let run = here.run(&format!("{NIGHT} --output next b.jsonl --policy priority:n"));
+    run.fails(2, &["b.jsonl", "no field \"n\"", "id, text"]);
+    assert_eq!(export(&here, "state").len(), 2);
+}
+
+#[test]
+fn a_state_of_an_earlier_format_is_refused() {
+    let here = one_night("");
+    let file = "state/versions/00000001.json";
+    let manifest = std::fs::read_to_string(here.path(file)).unwrap();
+    let (body, _) = manifest.trim_end().rsplit_once('\n').unwrap();
+    let earlier = body.replace("\"format\":2", "\"format\":1").replace("\"format\": 2", "\"format\": 1");
+    assert_ne!(earlier, body);
+    here.write(file, format!("{earlier}\n{}\n", blake3::hash(earlier.as_bytes()).to_hex()));
+    let run = here.run(&format!("{NIGHT} --output next a.jsonl"));
+    run.fails(1, &[file, "has format 1", "this program knows 2"]);
+}
+
+#[test]
 fn a_name_of_a_night_stands_for_one_input() {
     let here = one_night("");
     here.write("b.jsonl", json_lines([("d", "后天")]));

@@ -4,7 +4,6 @@
 use std::fmt::Write as _;
 
 use super::ledger::{Ledger, Removals, export, is_sound, removals, removed_in};
-use crate::corpus::{json_line, json_lines};
 use crate::support::{Folder, Random};
 
 /// Method as `nightly` and as `dedup` know it.
@@ -27,9 +26,18 @@ struct Corpus {
 struct Doc {
     id: String,
     text: String,
+    /// Number by which the policy `priority:n` compares it.
+    number: i32,
     /// Number of its night.
     night: usize,
     withdrawn: bool,
+}
+
+impl Doc {
+    fn line(&self) -> String {
+        let Doc { id, text, number, .. } = self;
+        format!("{{\"id\":\"{id}\",\"n\":{number},\"text\":\"{text}\"}}\n")
+    }
 }
 
 /// A night that is done and not rolled back.
@@ -59,7 +67,7 @@ pub struct Sequence {
 impl Sequence {
     pub fn new(method: Method, seed: u64) -> Self {
         let mut random = Random(seed);
-        let policy = ["old-first", "longest", "newest"][random.below(3)];
+        let policy = ["old-first", "longest", "newest", "priority:n"][random.below(4)];
         let count = [2, 4, 10][random.below(3)];
         let lengths: Vec<usize> = (0..count).map(|_| [6, 12, 25, 60, 90][random.below(5)]).collect();
         let templates = lengths.into_iter().map(|chars| random.text(chars)).collect();
@@ -117,7 +125,7 @@ impl Sequence {
             write!(line, " --retract withdrawn{number}.txt").unwrap();
         }
         if !new.is_empty() {
-            let mut lines = json_lines(new.iter().map(|doc| (&doc.id, &doc.text)));
+            let mut lines: String = new.iter().map(Doc::line).collect();
             if self.random.below(4) == 0 {
                 lines.insert_str(0, "bad\n");
                 code = 3;
@@ -169,7 +177,8 @@ impl Sequence {
             };
             let id = again.filter(|id| is_free(id, &docs));
             let id = id.unwrap_or_else(|| format!("d{}-{number}", self.nights));
-            docs.push(Doc { id, text: text.into_iter().collect(), night: self.nights, withdrawn: false });
+            let (text, number) = (text.into_iter().collect(), self.random.below(5) as i32 - 2);
+            docs.push(Doc { id, text, number, night: self.nights, withdrawn: false });
         }
         docs
     }
@@ -197,9 +206,12 @@ impl Sequence {
             // Documents of one night stay in their order.
             docs.sort_by_key(|doc| std::cmp::Reverse(doc.night));
         }
-        let lines: String = docs.iter().map(|doc| json_line(&doc.id, &doc.text)).collect();
+        let lines: String = docs.into_iter().map(Doc::line).collect();
         self.here.write("all.jsonl", lines);
-        let keep = if self.policy == "longest" { "longest" } else { "first" };
+        let keep = match self.policy {
+            "old-first" | "newest" => "first",
+            policy => policy,
+        };
         let method = self.method.batch;
         let line = format!("dedup all.jsonl batch --overwrite --quiet --method {method} --keep {keep}");
         self.program(&format!("{line} --resolve greedy --workers 2"), 0);

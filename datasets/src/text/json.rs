@@ -1,18 +1,24 @@
-//! Extraction of the id and the text from a line of JSON, without building the rest of it.
+//! Extraction of the id, the text and the priority from a line of JSON, without building the rest of it.
 
 use std::borrow::Cow;
 use std::fmt;
 
+use operators::Priority;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::Reading;
+use crate::{Reading, no_number};
 
 /// Largest depth of objects and lists. Readers of our output have the same limit.
 const MAX_DEPTH: usize = 128;
 
-/// The id of a document, if it has one, and its text.
-pub(crate) type JsonDocument<'l> = (Option<Cow<'l, str>>, Cow<'l, str>);
+/// Document of a line.
+pub(crate) struct JsonDocument<'l> {
+    /// Id, if it has one.
+    pub id: Option<Cow<'l, str>>,
+    pub text: Cow<'l, str>,
+    pub priority: Priority,
+}
 
 /// Reason why a line holds no document.
 #[derive(Debug, PartialEq)]
@@ -50,26 +56,42 @@ pub(crate) fn document<'l>(line: &'l str, reading: &Reading) -> Result<JsonDocum
         return Err(format!("nested deeper than {MAX_DEPTH}").into());
     }
     let (id_field, id_required) = reading.id();
-    let wanted = Wanted { id: id_field, text: reading.text() };
+    let wanted = Wanted { id: id_field, text: reading.text(), priority: reading.priority.as_deref() };
     let mut json = serde_json::Deserializer::from_str(text);
     let found = json.deserialize_map(wanted).and_then(|found| json.end().map(|()| found));
     let found = found.map_err(|error| reason(&error))?;
     let text = found.text.ok_or_else(|| Refusal::NoField(reading.text().to_owned()))?;
-    let id = match found.id.map(RawValue::get) {
-        Some(id) if id.starts_with('"') && !id.contains('\\') => Some(Cow::Borrowed(&id[1..id.len() - 1])),
-        Some(id) if id.starts_with('"') => {
-            let mut json = serde_json::Deserializer::from_str(id);
-            Some(JsonText(id_field).deserialize(&mut json).map_err(|error| reason(&error))?)
+    // Returns the value of a field, which may be that of the text; `None` if it is neither a string nor a number.
+    let string_or_number = |field: &str, value: Option<&'l RawValue>| match value.map(RawValue::get) {
+        Some(value) if value.starts_with('"') && !value.contains('\\') => {
+            Ok(Some(Cow::Borrowed(&value[1..value.len() - 1])))
         }
-        Some(id) if id.starts_with(|c: char| c == '-' || c.is_ascii_digit()) => Some(Cow::Borrowed(id)),
-        None if id_required && id_field == reading.text() => Some(text.clone()),
-        None if id_required => return Err(Refusal::NoField(id_field.to_owned())),
-        _ if id_required => {
-            return Err(format!("no string or number in the field \"{id_field}\"").into());
+        Some(value) if value.starts_with('"') => {
+            let mut json = serde_json::Deserializer::from_str(value);
+            JsonText(field).deserialize(&mut json).map(Some).map_err(|error| reason(&error).into())
         }
-        _ => None,
+        Some(value) if value.starts_with(|c: char| c == '-' || c.is_ascii_digit()) => {
+            Ok(Some(Cow::Borrowed(value)))
+        }
+        Some(_) => Ok(None),
+        None if field == reading.text() => Ok(Some(text.clone())),
+        None => Err(Refusal::NoField(field.to_owned())),
     };
-    Ok((id, text))
+    let id = match (id_required, found.id) {
+        (false, None) => None,
+        (_, id) => string_or_number(id_field, id)?,
+    };
+    if id.is_none() && id_required {
+        return Err(format!("no string or number in the field \"{id_field}\"").into());
+    }
+    let priority = match &reading.priority {
+        None => Priority::default(),
+        Some(field) => {
+            let number = string_or_number(field, found.priority)?;
+            number.and_then(|number| Priority::of_text(&number)).ok_or_else(|| no_number(field))?
+        }
+    };
+    Ok(JsonDocument { id, text, priority })
 }
 
 /// Returns the names of an object's members that are `wanted`. If `object` is no object, there are none.
@@ -143,16 +165,18 @@ fn too_deep(json: &str) -> bool {
     false
 }
 
-/// Reader of an object, which takes two of its members.
+/// Reader of an object, which takes up to three of its members.
 struct Wanted<'f> {
     id: &'f str,
     text: &'f str,
+    priority: Option<&'f str>,
 }
 
 #[derive(Default)]
 struct JsonFound<'l> {
     id: Option<&'l RawValue>,
     text: Option<Cow<'l, str>>,
+    priority: Option<&'l RawValue>,
 }
 
 impl<'l> Visitor<'l> for Wanted<'_> {
@@ -169,6 +193,11 @@ impl<'l> Visitor<'l> for Wanted<'_> {
                 found.text = Some(members.next_value_seed(JsonText(self.text))?);
             } else if name == self.id {
                 found.id = Some(members.next_value()?);
+                if self.priority == Some(self.id) {
+                    found.priority = found.id;
+                }
+            } else if self.priority.is_some_and(|priority| name == priority) {
+                found.priority = Some(members.next_value()?);
             } else {
                 members.next_value::<IgnoredAny>()?;
             }

@@ -37,7 +37,7 @@ impl StratifiedDraw {
     /// Offers the pairs of clusters.
     pub fn offer(&mut self, batch: &ClusterBatch) {
         for &(pair, similarity) in &batch.matches().pairs {
-            let chars = batch.chars(pair.low).min(batch.chars(pair.high));
+            let chars = batch.merit(pair.low).chars.min(batch.merit(pair.high).chars);
             let class = CLASSES.iter().position(|&(_, below)| chars < below).unwrap_or(CLASSES.len() - 1);
             let above = similarity.map_or(0.0, Similarity::as_f64) - LEAST;
             let band = (above / (1.0 - LEAST) * f64::from(BANDS)).clamp(0.0, f64::from(BANDS - 1)) as u32;

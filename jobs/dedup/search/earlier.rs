@@ -2,12 +2,12 @@
 //! looked up, as far as new or withdrawn documents touch them.
 
 use anyhow::{Context, Result};
-use operators::DocId;
 use operators::flow::{FoundMatches, MatchedDocs, WantedDocs, shuffle};
+use operators::{DocId, Merit};
 use timely::worker::Worker;
 
 use super::corpus_search::CorpusSearch;
-use crate::state::{EarlierDocs, NightState, StateTable, found, number_of};
+use crate::state::{EarlierDocs, NightState, StateTable, found, merit_of, number_of};
 
 impl CorpusSearch {
     /// Gives the texts of earlier documents that this worker has to read, and that are wanted, to `each`, in
@@ -69,8 +69,8 @@ impl CorpusSearch {
             while let Some(doc) = matched.next_of(split)? {
                 // The name of a withdrawn document may be erased, and nobody asks for it.
                 let row = found(&mut documents, &[number_of(doc)])?;
-                let (chars, id) = row.map_or((0, &b""[..]), |row| (row.words[1], row.bytes));
-                matched.name(worker, doc, str::from_utf8(id)?, chars)?;
+                let (merit, id) = row.map_or((Merit::default(), &b""[..]), |row| (merit_of(&row), row.bytes));
+                matched.name(worker, doc, str::from_utf8(id)?, merit)?;
             }
         }
         Ok(())

@@ -6,7 +6,7 @@ use operators::hash::{self, Identity};
 use operators::method::map_records::records;
 use operators::search::kept::KeptSearch;
 use operators::sets::small_sketch::SmallSketch;
-use operators::{DocId, ExternalSort, Record};
+use operators::{DocId, ExternalSort, Merit, Record};
 use timely::worker::Worker;
 
 use super::corpus_search::CorpusSearch;
@@ -44,8 +44,8 @@ impl CorpusSearch {
         let (mut documents, mut texts) = (runs.table(StateTable::Documents)?, runs.table(StateTable::Texts)?);
         for (split, _) in splits::splits_of(&self.plan, worker.index(), worker.peers()) {
             self.stored_texts(worker, split, section, |worker, text| {
-                let document = number(text.doc);
-                documents.push(&[document, text.chars], text.id.as_bytes())?;
+                let (document, Merit { chars, priority }) = (number(text.doc), text.merit);
+                documents.push(&[document, chars, priority.0], text.id.as_bytes())?;
                 ids.send(worker, (hash::bytes(text.id.as_bytes()), document));
                 if verified && copies.is_first(text.doc) {
                     texts.push(&[document], text.text.as_bytes())?;

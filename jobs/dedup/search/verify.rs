@@ -72,7 +72,7 @@ impl CorpusSearch {
             let Some(first) = needs.next_of(number)? else { continue };
             let each = |worker: &mut Worker, text: StoredText| {
                 if let Some(parts) = needs.of(text.doc)? {
-                    names.add(text.doc, text.id, text.chars);
+                    names.add(text.doc, text.id, text.merit);
                     list.clear();
                     if !parts.is_empty() {
                         match source {
@@ -103,7 +103,7 @@ impl CorpusSearch {
         self.add_earlier_clusters(worker, touched, &mut matches)?;
         let mut docs = matches.finish(worker)?;
         self.name_earlier(worker, &mut docs)?;
-        names.scan(|doc, id, chars| Ok(docs.name(worker, doc, id, chars)?))?;
+        names.scan(|doc, id, merit| Ok(docs.name(worker, doc, id, merit)?))?;
         drop(names);
         Ok(docs.finish(worker)?)
     }
@@ -120,7 +120,7 @@ impl CorpusSearch {
         for (number, split) in splits::splits_of(&self.plan, worker.index(), worker.peers()) {
             let Some(first) = docs.next_of(number)? else { continue };
             self.input_of(worker, at, split, first, |worker, text| {
-                docs.name(worker, text.doc, text.id, text.chars)?;
+                docs.name(worker, text.doc, text.id, text.merit)?;
                 docs.note_read(worker, text.text.len());
                 Ok(docs.next_of(number)?)
             })?;
@@ -146,8 +146,8 @@ impl CorpusSearch {
                 reader.pass_files_before(doc);
                 let Some(batch) = reader.next()? else { break };
                 for doc in batch.docs() {
-                    let chars = doc.text.chars().count() as u64;
-                    needed = each(worker, StoredText { doc: doc.doc, id: doc.id, chars, text: doc.text })?;
+                    let merit = doc.merit();
+                    needed = each(worker, StoredText { doc: doc.doc, id: doc.id, merit, text: doc.text })?;
                 }
             }
             Ok(())

@@ -10,6 +10,7 @@ use super::zhou::copy_search::WordRow;
 use super::{SimHash, Zhou};
 use crate::fingerprint::Bits;
 use crate::hash::{Identity, Secret};
+use crate::merit::{Merit, Priority};
 use crate::record::{Doc, DocId, Record, Row};
 use crate::sets::minhash::MinHash;
 use crate::sets::small_sketch::SmallSketch;
@@ -110,8 +111,8 @@ pub struct StoredText<'a> {
     pub doc: DocId,
     /// Name that users know the document by.
     pub id: &'a str,
-    /// Number of characters of the text before it was cleaned.
-    pub chars: u64,
+    /// What keep orders compare.
+    pub merit: Merit,
     /// Cleaned text.
     pub text: &'a str,
 }
@@ -127,8 +128,8 @@ impl Texts {
 
     /// Appends a document with its cleaned text to a section of texts.
     pub fn put(doc: &Doc, text: &str, section: &mut Vec<u8>) {
-        let chars = doc.text.chars().count() as u64;
-        put(section, (doc.doc, (chars, (doc.id.len() as u64, text.len() as u64))));
+        let Merit { chars, priority } = doc.merit();
+        put(section, (doc.doc, ((chars, priority.0), (doc.id.len() as u64, text.len() as u64))));
         section.extend_from_slice(doc.id.as_bytes());
         section.extend_from_slice(text.as_bytes());
     }
@@ -136,10 +137,11 @@ impl Texts {
     /// Returns the documents of a piece of the section of texts, up to the first bytes that are no document.
     pub fn of(mut section: &[u8]) -> impl Iterator<Item = StoredText<'_>> {
         std::iter::from_fn(move || {
-            let (doc, (chars, (id, text))): (DocId, (u64, (u64, u64))) = take(&mut section)?;
+            let (doc, (merit, (id, text))): (DocId, ((u64, u64), (u64, u64))) = take(&mut section)?;
+            let merit = Merit { chars: merit.0, priority: Priority(merit.1) };
             let mut string =
                 |bytes: u64| simdutf8::basic::from_utf8(section.split_off(..bytes as usize)?).ok();
-            Some(StoredText { doc, id: string(id)?, chars, text: string(text)? })
+            Some(StoredText { doc, id: string(id)?, merit, text: string(text)? })
         })
     }
 }
@@ -245,10 +247,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_come_back_with_id_and_length_and_an_end_in_the_midst_ends_them() {
+    fn texts_come_back_with_id_and_merit_and_an_end_in_the_midst_ends_them() {
         let mut texts = Texts::new(Secret::random());
         let mut sections = vec![Vec::new(); texts.sections()];
-        let doc = |record, id, text| Doc { doc: DocId::new(3, record), id, text };
+        let doc = |record, id, text| Doc { doc: DocId::new(3, record), id, text, priority: Priority(record) };
         for (record, id, text, cleaned) in
             [(0, "a", "ＡＢ", "AB"), (7, "", "", ""), (8, "丙", "重复", "重复")]
         {
@@ -256,8 +258,11 @@ mod tests {
         }
         let read: Vec<_> = Texts::of(&sections[1]).collect();
         assert_eq!(read.len(), 3);
-        assert_eq!(read[0], StoredText { doc: DocId::new(3, 0), id: "a", chars: 2, text: "AB" });
-        assert_eq!(read[2], StoredText { doc: DocId::new(3, 8), id: "丙", chars: 2, text: "重复" });
+        let stored = |record, id, text| {
+            let merit = Merit { chars: 2, priority: Priority(record) };
+            StoredText { doc: DocId::new(3, record), id, merit, text }
+        };
+        assert_eq!((read[0], read[2]), (stored(0, "a", "AB"), stored(8, "丙", "重复")));
         assert_eq!(Texts::of(&sections[1][..sections[1].len() - 1]).count(), 2);
         assert_eq!(records::<(Identity, DocId)>(&sections[0]).count(), 3);
     }

@@ -1,7 +1,11 @@
 //! Tests of the options that say which documents stay and which pairs are written.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::sync::Arc;
 
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 
 use super::{METHOD, matching, pair_rows, sample};
@@ -94,6 +98,52 @@ fn the_longest_of_a_cluster_stays() {
     let decisions = greedy(docs.len(), &matching(&docs), longest);
     assert_ne!(decisions, greedy(docs.len(), &matching(&docs), |doc| doc));
     assert_eq!(removals(&here, "out"), expected(&docs, &decisions));
+}
+
+#[test]
+fn the_one_with_the_greatest_number_of_a_cluster_stays() {
+    let docs = sample();
+    // Many numbers are equal, so that the order of the corpus decides too.
+    let halves = |doc: usize| doc as i64 * 7919 % 7 - 3;
+    let decisions = greedy(docs.len(), &matching(&docs), |doc| (3 - halves(doc)) as usize);
+    assert_ne!(decisions, greedy(docs.len(), &matching(&docs), |doc| doc));
+    let here = Folder::new();
+    let numbered = || docs.iter().enumerate().map(|(at, doc)| (doc, halves(at) as f64 / 2.0));
+    let line = |(doc, number): (&Doc, f64)| match number {
+        0.0 => json!({ "id": doc.id, "text": doc.text, "n": "-0.0" }).to_string() + "\n",
+        _ => json!({ "id": doc.id, "text": doc.text, "n": number }).to_string() + "\n",
+    };
+    here.write("a.jsonl", numbered().map(line).collect::<String>());
+    let row = |(doc, number): (&Doc, f64)| format!("{},{number},\"{}\"\n", doc.id, doc.text);
+    here.write("a.csv", "id,n,text\n".to_owned() + &numbered().map(row).collect::<String>());
+    write_numbered(&here, "a.parquet", numbered().map(|(doc, number)| (&*doc.id, &*doc.text, number)));
+    for method in [METHOD, "jaccard:0.8,features=char:5", "minhash:features=char:5"] {
+        let tables = ["a.jsonl", "a.csv", "a.parquet"].map(|file| {
+            let options = format!("--method {method} --keep priority:n --workers 2 --quiet --overwrite");
+            here.run(&format!("dedup {file} out {options}")).ends(0);
+            if file == "a.jsonl" {
+                assert_eq!(removals(&here, "out"), expected(&docs, &decisions), "{method}");
+                assert_eq!(here.success("out")["configuration"]["keep"], "priority:n");
+            }
+            here.table("out/clusters")
+        });
+        assert!(tables[1] == tables[0] && tables[2] == tables[0], "{method}");
+    }
+}
+
+/// Writes documents with a column `n` of numbers.
+fn write_numbered<'d>(here: &Folder, name: &str, docs: impl Iterator<Item = (&'d str, &'d str, f64)>) {
+    let docs: Vec<_> = docs.collect();
+    let text = |of: fn(&(&'d str, &'d str, f64)) -> &'d str| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(docs.iter().map(of)))
+    };
+    let numbers: ArrayRef = Arc::new(Float64Array::from_iter_values(docs.iter().map(|doc| doc.2)));
+    let columns = [("id", text(|doc| doc.0)), ("text", text(|doc| doc.1)), ("n", numbers)];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let mut writer =
+        ArrowWriter::try_new(File::create(here.path(name)).unwrap(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod tests;
 
 use std::borrow::Cow;
 
-use operators::DocBatch;
+use operators::{DocBatch, Priority};
 
 use self::rows::{CsvRows, split_newline};
 use crate::parts::copy_writer::{CopySource, CopyWriter};
@@ -17,16 +17,16 @@ use crate::text::charset;
 use crate::text::compression::{Compression, has_suffix};
 use crate::text::line_numbers::{LineNumbers, place};
 use crate::text::line_reader::Lines;
-use crate::{Cuts, Error, Format, Parts, Piece, Reader, Reading, Removal, Writer};
+use crate::{Cuts, Error, Format, Parts, Piece, Reader, Reading, Removal, Writer, no_number};
 
 /// CSV by RFC 4180, in any encoding; also `.gz`, `.zst` and `.bz2`.
 ///
-/// The first record names the fields. The id is `path:byte` where a record has none. Quoted fields may hold
-/// commas, doubled quotes and newlines; blank lines are no records. A record must have as many fields as the
-/// first one. A record of one line with another number of fields, or with faulty quotes, is a reject. Kept
-/// records are copied byte for byte behind the header in each part. Removed ones get `duplicate_of`,
-/// `similarity`, `cluster` and `reason` as their last fields (with the suffix `_dedup` where the file has a
-/// field of that name).
+/// The first record names the fields. The id is `path:byte` where a record has none. The priority is a field
+/// that is a number. Quoted fields may hold commas, doubled quotes and newlines; blank lines are no records. A
+/// record must have as many fields as the first one. A record of one line with another number of fields, or
+/// with faulty quotes, is a reject. Kept records are copied byte for byte behind the header in each part.
+/// Removed ones get `duplicate_of`, `similarity`, `cluster` and `reason` as their last fields (with the suffix
+/// `_dedup` where the file has a field of that name).
 ///
 /// A file of [`CSV`] does not split, because whether a newline is quoted is known only from the beginning of
 /// the file. In [`WEIBO_CSV`] a record is one line, so plain files split at newlines, and a quoted newline is
@@ -76,8 +76,8 @@ impl Format for Csv {
 
     fn open(&self, piece: &Piece, reading: &Reading) -> Result<Box<dyn Reader>, Error> {
         let (rows, reading) = (CsvRows::open(piece, reading, self.one_line)?, reading.clone());
-        let (id, text) = (Vec::new(), Vec::new());
-        Ok(Box::new(CsvReader { rows, reading, id, text, place: String::new() }))
+        let (id, text, number) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Box::new(CsvReader { rows, reading, id, text, number, place: String::new() }))
     }
 
     fn writer<'a>(&self, parts: &'a dyn Parts, reading: &Reading) -> Box<dyn Writer + 'a> {
@@ -103,6 +103,7 @@ struct CsvReader {
     /// Buffers for fields that must be decoded.
     id: Vec<u8>,
     text: Vec<u8>,
+    number: Vec<u8>,
     /// Id of a record that has none.
     place: String,
 }
@@ -128,8 +129,21 @@ impl Reader for CsvReader {
                     batch.reject(path, line.offset, "the field of the id is empty", line.bytes);
                 }
                 Ok(((id, id_replaced), (text, text_replaced))) => {
+                    let priority = match header.priority {
+                        None => Some(Priority::default()),
+                        Some(field) => {
+                            let number = self.rows.value(field, bad, &mut self.number);
+                            number.ok().and_then(|(number, _)| Priority::of_text(&number))
+                        }
+                    };
+                    let Some(priority) = priority else {
+                        let field = self.reading.priority.as_deref().unwrap_or_default();
+                        batch.reject(path, line.offset, no_number(field), line.bytes);
+                        continue;
+                    };
                     let id = if id.is_empty() { place(path, line.offset, &mut self.place) } else { &id };
                     batch.push_decoded(id, &text, id_replaced || text_replaced);
+                    batch.set_priority(priority);
                 }
                 Err(illegal) => {
                     batch.reject(path, line.offset + illegal.offset as u64, illegal.reason, line.bytes);

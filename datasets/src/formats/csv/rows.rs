@@ -17,6 +17,8 @@ pub(super) struct CsvHeader {
     pub text: usize,
     /// Index of the field of the id, if there is one, and whether a record must have an id.
     pub id: Option<(usize, bool)>,
+    /// Index of the field of the priority, if it is asked for.
+    pub priority: Option<usize>,
     /// Offset behind the header.
     end: u64,
 }
@@ -107,12 +109,13 @@ impl CsvRows {
             (id, true) => Some((find(id)?, true)),
             (id, false) => find(id).ok().map(|id| (id, false)),
         };
+        let priority = reading.priority.as_deref().map(find).transpose()?;
         let charset = self.lines.charset;
         let line = self.lines.line();
         let mark: &[u8] = if charset.mark_bytes() == 3 { b"\xef\xbb\xbf" } else { b"" };
         let bytes = [mark, line.bytes, charset.missing_newline(line.bytes)].concat();
         let end = line.offset + line.bytes.len() as u64;
-        Ok(CsvHeader { bytes, names, text, id, end })
+        Ok(CsvHeader { bytes, names, text, id, priority, end })
     }
 
     /// Advances to the next record. Returns why it cannot be read, if so, and `None` when no more records

@@ -3,11 +3,13 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use operators::Priority;
+
 use super::*;
 use crate::Fate;
 use crate::testing::{
     MemoryBlob, MemoryParts, Record, check_damaged_contents, check_splits, corpus_file, divide, mutants,
-    pieces, read,
+    pieces, priorities, read,
 };
 
 const FILE: &str = "id,\"用户\",text\r\n1,u,\"转发, \"\"新\"\"\n第二行\"\r\n\r\n2,u,it is \"so\"\n,u,c";
@@ -205,6 +207,21 @@ fn a_quote_that_is_never_closed_holds_no_more_than_a_record_and_costs_one_line()
     assert!(matches!(records[0], Record::Reject { offset: 8, .. }));
     assert_eq!(records.len(), 100_001);
     assert!(records[1..].iter().all(|record| *record == doc("2", "line")));
+}
+
+#[test]
+fn a_priority_is_a_field_that_is_a_finite_number() {
+    let cells = ["7", "-2.5", "-0", "\"7\"", " 1e3 ", "", "seven", "\"1,5\"", "NaN", "inf", "1e999"];
+    let rows: String = cells.iter().map(|cell| format!("{cell},a\n")).collect();
+    let refused = Err("no number in the field \"用户\"".to_owned());
+    for file in encoded(&format!("用户,text\n{rows}")) {
+        let found = priorities(&CSV, MemoryBlob::shared("/a.csv", &file, 7), "用户").unwrap();
+        let numbers = [7.0, -2.5, 0.0, 7.0, 1000.0].map(|number| Ok(Priority::new(number).unwrap()));
+        assert_eq!(found[..5], numbers);
+        assert_eq!(found[5..], [(); 6].map(|()| refused.clone()));
+    }
+    let missing = priorities(&CSV, MemoryBlob::shared("/a.csv", b"id,text\n1,a\n", 7), "score");
+    assert_eq!(missing.unwrap_err().to_string(), "\"/a.csv\" has no field \"score\"; it has id, text");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use operators::DocBatch;
 use crate::parts::copy_writer::{CopySource, CopyWriter};
 use crate::parts::removal_log;
 use crate::text::compression::{Compression, has_suffix};
+use crate::text::json::JsonDocument;
 use crate::text::line_numbers::{LineNumbers, place};
 use crate::text::line_reader::Lines;
 use crate::text::{charset, json};
@@ -15,8 +16,8 @@ use crate::{BadText, Cuts, Error, Format, MissingField, Parts, Piece, Reader, Re
 /// Plain files split at newlines. The standard requires UTF-8, but the other encodings are read as well.
 /// Blank lines and a byte order mark are no records. If an object has a name twice, the last value counts.
 /// The text must be a string (null is not one). The id is a string, or a number as it is written; anything
-/// else counts as no id. A line that is not valid JSON, is nested deeper than 128, or is too long is a
-/// reject.
+/// else counts as no id. The priority is a number, or a string that is one. A line that is not valid JSON, is
+/// nested deeper than 128, or is too long is a reject.
 ///
 /// Kept lines are copied byte for byte. Removed ones get `duplicate_of`, `similarity`, `cluster` and `reason`
 /// as their last members (with the suffix `_dedup` where they already have one of that name). Both are
@@ -117,9 +118,10 @@ impl Reader for JsonlReader {
                     }
                 };
             match json::document(text, &self.reading) {
-                Ok((id, text)) => {
+                Ok(JsonDocument { id, text, priority }) => {
                     let id = id.as_deref().unwrap_or_else(|| place(path, line.offset, &mut self.place));
                     batch.push_decoded(id, &text, replaced);
+                    batch.set_priority(priority);
                 }
                 Err(refusal) => {
                     batch.reject(path, line.offset, &refusal, line.bytes);

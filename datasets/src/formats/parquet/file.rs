@@ -21,6 +21,8 @@ pub(super) struct File {
     pub(super) text: usize,
     /// Index of the column of the id, if there is one.
     pub(super) id: Option<usize>,
+    /// Index of the column of the priority, if it is asked for.
+    pub(super) priority: Option<usize>,
     pub(super) groups: Vec<PieceGroup>,
     /// Arrow fields of record batches.
     pub(super) fields: Fields,
@@ -60,12 +62,16 @@ impl File {
         if required && id.is_none() {
             return Err(missing(id_name));
         }
+        let priority = reading.priority.as_deref();
+        let priority = priority
+            .map(|name| usable(name, schema::holds_priority).ok_or_else(|| missing(name)))
+            .transpose()?;
         let natural = decode(|| parquet_to_arrow_schema(footer.bare_schema(), None))
             .map_err(|reason| Error::data(blob.path(), 0, format!("bad schema: {reason}")))?;
         let fields = natural.fields().iter().map(with_views).collect();
 
         let groups = rows_of_piece(&footer, piece);
-        Ok(File { blob, footer, text, id, groups, fields })
+        Ok(File { blob, footer, text, id, priority, groups, fields })
     }
 
     /// Returns the file's name for messages.

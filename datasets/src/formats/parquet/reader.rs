@@ -1,20 +1,20 @@
-//! Documents from two columns of a parquet file.
+//! Documents from two columns of a parquet file, and their priorities from a third.
 
 use std::fmt::Write;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::types::{Float32Type, Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
 use arrow_schema::DataType;
-use operators::DocBatch;
+use operators::{DocBatch, Priority};
 
 use super::batches::{BatchRows, Batches};
 use super::file::File;
 use super::schema;
 use crate::text::charset::Charset;
-use crate::{BadText, Error, Piece, Reader, Reading};
+use crate::{BadText, Error, Piece, Reader, Reading, no_number};
 
-/// Reader of the id and the text of every row.
+/// Reader of the id, the text and the priority of every row.
 pub(super) struct RowReader {
     batches: Batches,
     /// Encoding of the text column.
@@ -26,6 +26,8 @@ pub(super) struct RowReader {
     /// Path of the id's column. That of the text follows.
     id: Option<Vec<String>>,
     text: Vec<String>,
+    /// Field of the priority and path of its column, if it is asked for.
+    priority: Option<(String, Vec<String>)>,
     records: Option<ParquetRecords>,
     id_buffer: String,
     text_buffer: Vec<u8>,
@@ -37,6 +39,7 @@ struct ParquetRecords {
     count: usize,
     id: Option<Column>,
     text: Column,
+    priority: Option<Column>,
 }
 
 impl RowReader {
@@ -51,6 +54,7 @@ impl RowReader {
             id_field: reading.id.clone(),
             id: file.id.map(path),
             text: path(file.text),
+            priority: reading.priority.clone().zip(file.priority.map(path)),
             records: None,
             id_buffer: String::new(),
             text_buffer: Vec::new(),
@@ -64,7 +68,9 @@ impl RowReader {
                 .ok_or_else(|| Error::data(self.batches.file.path(), 0, "a column was not decoded"))
         };
         let id = self.id.as_deref().map(column).transpose()?;
-        Ok(ParquetRecords { first_row, next: 0, count: batch.num_rows(), id, text: column(&self.text)? })
+        let priority = self.priority.as_ref().map(|(_, path)| column(path)).transpose()?;
+        let (text, count) = (column(&self.text)?, batch.num_rows());
+        Ok(ParquetRecords { first_row, next: 0, count, id, text, priority })
     }
 }
 
@@ -85,6 +91,7 @@ impl Reader for RowReader {
             };
             let row = records.first_row + records.next as u64;
             let path = self.batches.file.path();
+            let priority = records.priority();
             let too_long = records.text.bytes(records.next).filter(|text| text.len() > self.max_record_bytes);
             if let Some(text) = too_long {
                 let reason = format!(
@@ -93,6 +100,9 @@ impl Reader for RowReader {
                     self.max_record_bytes
                 );
                 reject(batch, path, row, &reason, text);
+            } else if let (None, Some((field, _))) = (priority, &self.priority) {
+                let head = records.text.bytes(records.next).unwrap_or_default();
+                reject(batch, path, row, &no_number(field), head);
             } else {
                 let place = || match &self.id_field {
                     Some(field) => Err(format!("the field \"{field}\" is null")),
@@ -100,13 +110,24 @@ impl Reader for RowReader {
                 };
                 let buffers = (&mut self.id_buffer, &mut self.text_buffer);
                 match record(records, self.charset, self.bad_text, buffers, place) {
-                    Ok((id, text, replaced)) => batch.push_decoded(id, text, replaced),
+                    Ok((id, text, replaced)) => {
+                        batch.push_decoded(id, text, replaced);
+                        batch.set_priority(priority.unwrap_or_default());
+                    }
                     Err((reason, head)) => reject(batch, path, row, &reason, head),
                 }
             }
             records.next += 1;
         }
         Ok(true)
+    }
+}
+
+impl ParquetRecords {
+    /// Returns the priority of the next row; the default where none is asked for, `None` where it is no number.
+    fn priority(&self) -> Option<Priority> {
+        let Some(column) = &self.priority else { return Some(Priority::default()) };
+        column.number(self.next).and_then(Priority::new)
     }
 }
 
@@ -178,6 +199,21 @@ impl Column {
             _ if self.is_null(row) => None,
             DataType::BinaryView => Some(self.values.as_binary_view().value(row)),
             DataType::Binary => Some(self.values.as_binary::<i32>().value(row)),
+            _ => None,
+        }
+    }
+
+    /// Returns a value as a number, or `None` when it is null or of another type.
+    fn number(&self, row: usize) -> Option<f64> {
+        let values = &self.values;
+        match values.data_type() {
+            _ if self.is_null(row) => None,
+            DataType::Int32 => Some(values.as_primitive::<Int32Type>().value(row).into()),
+            DataType::Int64 => Some(values.as_primitive::<Int64Type>().value(row) as f64),
+            DataType::UInt32 => Some(values.as_primitive::<UInt32Type>().value(row).into()),
+            DataType::UInt64 => Some(values.as_primitive::<UInt64Type>().value(row) as f64),
+            DataType::Float32 => Some(values.as_primitive::<Float32Type>().value(row).into()),
+            DataType::Float64 => Some(values.as_primitive::<Float64Type>().value(row)),
             _ => None,
         }
     }

@@ -161,9 +161,20 @@ pub(super) fn is_binary(column: &ColumnDescriptor) -> bool {
 
 /// Returns whether each record has at most one value of the column, and that value may be an id.
 pub(super) fn holds_id(column: &ColumnDescriptor) -> bool {
-    let integer = matches!(column.physical_type(), PhysicalType::INT32 | PhysicalType::INT64)
-        && column.converted_type() != ConvertedType::DECIMAL;
-    holds_text(column) || (integer && column.max_rep_level() == 0)
+    holds_text(column) || holds_integer(column)
+}
+
+/// Returns whether each record has at most one value of the column, and that value is a priority. A time or a date
+/// counts as the integer that stands for it.
+pub(super) fn holds_priority(column: &ColumnDescriptor) -> bool {
+    let float = matches!(column.physical_type(), PhysicalType::FLOAT | PhysicalType::DOUBLE);
+    holds_integer(column) || (float && column.max_rep_level() == 0)
+}
+
+fn holds_integer(column: &ColumnDescriptor) -> bool {
+    column.max_rep_level() == 0
+        && matches!(column.physical_type(), PhysicalType::INT32 | PhysicalType::INT64)
+        && column.converted_type() != ConvertedType::DECIMAL
 }
 
 /// Returns the length of a value of a column, null or not, where all values have one length; otherwise 0.

@@ -4,6 +4,7 @@ use timely::worker::Worker;
 
 use super::values::{SortedValues, ValueShuffle, put_number, take_number};
 use crate::Error;
+use crate::merit::{Merit, Priority};
 use crate::record::{DocId, Pair};
 use crate::sets::similarity::Similarity;
 use crate::survivors::{Matches, NearPair};
@@ -79,7 +80,7 @@ pub struct ClusterBatch {
 #[derive(Clone, Copy, Debug)]
 struct ClusterDoc {
     doc: DocId,
-    chars: u64,
+    merit: Merit,
     start: usize,
     end: usize,
 }
@@ -139,12 +140,12 @@ impl ClusterBatch {
         &self.ids[start..end]
     }
 
-    /// Returns the length of the text of a document, in characters.
+    /// Returns what keep orders compare of a document.
     ///
     /// # Panics
     /// When the document is in no cluster of the batch.
-    pub fn chars(&self, doc: DocId) -> u64 {
-        self.find(doc).chars
+    pub fn merit(&self, doc: DocId) -> Merit {
+        self.find(doc).merit
     }
 
     fn find(&self, doc: DocId) -> ClusterDoc {
@@ -184,11 +185,12 @@ impl ClusterBatch {
     /// Adds a document by its encoded value.
     fn decode(&mut self, doc: DocId, value: &[u8]) {
         let rest = &mut &value[..];
-        let (chars, id_bytes) = (take_number(rest), take_number(rest) as usize);
+        let merit = Merit { chars: take_number(rest), priority: Priority(take_number(rest)) };
+        let id_bytes = take_number(rest) as usize;
         let (id, mut matches) = rest.split_at(id_bytes.min(rest.len()));
         let start = self.ids.len();
         self.ids.push_str(&String::from_utf8_lossy(id));
-        self.docs.push(ClusterDoc { doc, chars, start, end: self.ids.len() });
+        self.docs.push(ClusterDoc { doc, merit, start, end: self.ids.len() });
         while !matches.is_empty() {
             let high = DocId(doc.0 + take_number(&mut matches));
             match take_number(&mut matches) {
@@ -202,11 +204,12 @@ impl ClusterBatch {
     }
 }
 
-/// Replaces `to` by the value of a document of a cluster: the length of its text in characters, the length of
-/// its id, and the id. The matches with later documents follow, each by [`encode_match`].
-pub(super) fn encode(chars: u64, id: &str, to: &mut Vec<u8>) {
+/// Replaces `to` by the value of a document of a cluster: the length of its text in characters, its priority, the
+/// length of its id, and the id. The matches with later documents follow, each by [`encode_match`].
+pub(super) fn encode(merit: Merit, id: &str, to: &mut Vec<u8>) {
     to.clear();
-    put_number(chars, to);
+    put_number(merit.chars, to);
+    put_number(merit.priority.0, to);
     put_number(id.len() as u64, to);
     to.extend(id.as_bytes());
 }

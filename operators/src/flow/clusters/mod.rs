@@ -26,6 +26,7 @@ use super::exchange::channel::ROUND_BYTES;
 use super::exchange::shuffle::SortingShuffle;
 use super::exchange::sum::total;
 use super::owner;
+use crate::merit::Merit;
 use crate::record::{DocId, Pair};
 use crate::sets::similarity::Similarity;
 use crate::spill::merge::MergeCursor;
@@ -109,12 +110,11 @@ impl MatchedDocs {
         Ok(self.clusters.peek()?.map(|next| next.0).filter(|doc| doc.split() == split))
     }
 
-    /// Names a document by its id and the length of its text in characters. Nothing is done if the document
-    /// matches no other one.
-    pub fn name(&mut self, worker: &mut Worker, doc: DocId, id: &str, chars: u64) -> Result<(), Error> {
+    /// Names a document by its id, and says its merit. Nothing is done if the document matches no other one.
+    pub fn name(&mut self, worker: &mut Worker, doc: DocId, id: &str, merit: Merit) -> Result<(), Error> {
         self.skip_to(doc)?;
         let Some((_, cluster)) = self.clusters.next_if(|next| next.0 == doc)? else { return Ok(()) };
-        batch::encode(chars, id, &mut self.value);
+        batch::encode(merit, id, &mut self.value);
         while let Some((_, (high, kind))) = self.matches.next_if(|found| found.0 == doc)? {
             batch::encode_match(doc, high, kind, &mut self.value);
         }
@@ -166,6 +166,7 @@ mod tests {
 
     use super::*;
     use crate::hash;
+    use crate::merit::Priority;
     use crate::spill::budget::twins::Twin;
     use crate::survivors::find;
 
@@ -176,6 +177,11 @@ mod tests {
     fn doc(number: u64, docs: u64) -> DocId {
         let of_split = docs.div_ceil(SPLITS);
         DocId::new((number / of_split) as u32, number % of_split)
+    }
+
+    /// Returns the merit of a document of these corpora.
+    fn merit(doc: DocId) -> Merit {
+        Merit { chars: doc.0 + 7, priority: Priority(hash::spread(doc.0)) }
     }
 
     /// A cluster with the documents and the matches that came to its worker.
@@ -201,7 +207,7 @@ mod tests {
             let mut matched = found.finish(worker).unwrap();
             for doc in (0..docs).map(|number| doc(number, docs)) {
                 if doc.split() as usize % worker.peers() == worker.index() {
-                    matched.name(worker, doc, &format!("文{}", doc.0), doc.0 + 7).unwrap();
+                    matched.name(worker, doc, &format!("文{}", doc.0), merit(doc)).unwrap();
                     matched.note_read(worker, 100_000);
                 }
             }
@@ -218,7 +224,7 @@ mod tests {
                         of_cluster.sort_unstable();
                         of_cluster.dedup();
                         docs.retain(|doc| of_cluster.binary_search(doc).is_err());
-                        of_cluster.iter().for_each(|&doc| assert_eq!(batch.chars(doc), doc.0 + 7));
+                        of_cluster.iter().for_each(|&doc| assert_eq!(batch.merit(doc), merit(doc)));
                         of_cluster.iter().for_each(|&doc| send(doc, &of_cluster[0].0.to_le_bytes()));
                         let named = of_cluster.iter().map(|&doc| (doc, batch.id(doc).to_owned())).collect();
                         all.push((of_cluster[0], named, matches));
@@ -294,7 +300,7 @@ mod tests {
             let mut matched = found.finish(worker).unwrap();
             for doc in [first, last] {
                 if doc.split() as usize % 2 == worker.index() {
-                    matched.name(worker, doc, "", 1).unwrap();
+                    matched.name(worker, doc, "", Merit::default()).unwrap();
                 }
             }
             matched.finish(worker).err()

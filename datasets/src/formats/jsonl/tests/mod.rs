@@ -4,10 +4,13 @@ mod damage;
 
 use std::io::{Read as _, Write as _};
 
+use operators::Priority;
+
 use super::*;
 use crate::Fate;
 use crate::testing::{
-    MemoryBlob, MemoryParts, Random, Record, check_splits, corpus_file, divide, mutants, pieces, read,
+    MemoryBlob, MemoryParts, Random, Record, check_splits, corpus_file, divide, mutants, pieces, priorities,
+    read,
 };
 
 type Encode = fn(&str) -> Vec<u8>;
@@ -155,6 +158,47 @@ fn without_the_id_field_that_was_asked_for_a_line_is_a_reject() {
     let (records, _) = read(&JSONL, &pieces(&blob, &[]), &reading);
     assert!(matches!(&records[0], Record::Reject { reason, .. } if reason.contains("\"no\"")));
     assert_eq!(records[1], doc("2", "y"));
+}
+
+#[test]
+fn a_priority_is_a_finite_number_or_a_string_that_is_one() {
+    let priority = |members: &str, field: &str| {
+        let line = format!("{{\"text\":\"17\",\"id\":\"a\"{members}}}");
+        let blob = MemoryBlob::shared("/a.jsonl", line.as_bytes(), 9);
+        priorities(&JSONL, blob, field).unwrap().remove(0)
+    };
+    for (value, number) in [
+        ("7", 7.0),
+        ("-2.5", -2.5),
+        ("-0", 0.0),
+        ("1e3", 1000.0),
+        ("18446744073709551616", 2f64.powi(64)),
+        ("\"7\"", 7.0),
+        ("\" -2.5 \"", -2.5),
+        ("\"\\u0037\"", 7.0),
+        ("null,\"score\":7", 7.0),
+    ] {
+        let found = priority(&format!(",\"score\":{value}"), "score");
+        assert_eq!(found.ok(), Priority::new(number), "{value}");
+    }
+    for value in [
+        "null",
+        "true",
+        "[7]",
+        "{}",
+        "\"\"",
+        "\"seven\"",
+        "\"NaN\"",
+        "\"-Infinity\"",
+        "1e999",
+        "7,\"score\":null",
+    ] {
+        let found = priority(&format!(",\"score\":{value}"), "score");
+        assert_eq!(found, Err("no number in the field \"score\"".to_owned()), "{value}");
+    }
+    assert_eq!(priority(",\"id\":7", "score"), Err("no field \"score\"".to_owned()));
+    assert_eq!(priority(",\"id\":7", "id").ok(), Priority::new(7.0));
+    assert_eq!(priority("", "text").ok(), Priority::new(17.0));
 }
 
 #[test]

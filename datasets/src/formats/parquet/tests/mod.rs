@@ -25,6 +25,7 @@ use crate::{BadText, Fate, Removal};
 mod claims;
 mod cuts;
 mod damage;
+mod priority;
 
 type Part = (String, Vec<u8>);
 
