@@ -1,8 +1,9 @@
 //! The job `nightly`: cleans what is new against everything that earlier nights have brought, and gives back what
 //! withdrawn documents had suppressed.
 //!
-//! `args.rs` has its options, `night.rs` plans and claims one night, `night_work.rs` does it, `decide.rs` decides the clusters that it touches, `partitions.rs` finds the nights that
-//! are not done yet, and `tools.rs` has the tools for a state. This room uses `dedup` and `state`.
+//! `args.rs` has its options, `night.rs` plans and claims one night, `night_work.rs` does it, `decide.rs` decides the
+//! clusters that it touches, and `partitions.rs` finds the nights that are not done yet. `tools.rs` has the tools for
+//! a state, `export.rs` and `repair.rs` the two largest of them. This room uses `dedup` and `state`.
 
 mod args;
 mod decide;
@@ -11,6 +12,7 @@ mod night;
 mod night_work;
 mod options;
 mod partitions;
+mod repair;
 mod tools;
 
 use std::sync::Arc;
@@ -87,7 +89,7 @@ fn run_night(common: &Common, args: NightArgs) -> Result<u8> {
 
 /// Runs a night for each partition that the state does not have. One that fails ends the job.
 fn run_partitions(common: &Common, args: NightArgs) -> Result<u8> {
-    if args.night.is_some() || args.retract.is_some() {
+    if args.night.is_some() || args.options.retract.is_some() {
         bail!(WrongUse(
             "--since names the nights itself and withdraws nothing: leave --night and --retract out"
                 .to_owned()

@@ -5,6 +5,7 @@ use operators::{DocId, Resolve};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::configuration::{optional_text, text};
+use crate::cli::values::paths;
 use crate::corpus::input::InputOptions;
 use crate::dedup::options::{DedupOptions, Keep, Verification};
 use crate::output::tables::PairsOf;
@@ -32,6 +33,9 @@ pub(crate) struct NightlyOptions {
     /// Pairs to write: firsts (one for each identical document) or all
     #[arg(long, value_name = "WHICH", default_value = "firsts")]
     pub pairs: PairsOf,
+    /// Withdraw the documents whose ids are in this file, one a line, and give back what they had suppressed
+    #[arg(long, value_name = "FILE", value_parser = paths())]
+    pub retract: Option<String>,
     #[command(flatten)]
     #[serde(flatten)]
     pub input: InputOptions,
