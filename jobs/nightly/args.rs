@@ -1,5 +1,6 @@
 //! The options of a night.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -43,6 +44,11 @@ pub(super) struct NightArgs {
     /// Stay, and take further partitions as they are completed; SIGTERM ends it after the night in hand
     #[arg(long, requires = "since")]
     pub follow: bool,
+    /// Serve metrics for Prometheus as http://ADDRESS/metrics, such as 127.0.0.1:9400, while --follow stays
+    ///
+    /// Anyone who reaches the address can read them. They hold names of folders and numbers, and no documents.
+    #[arg(long, value_name = "ADDRESS", requires = "follow")]
+    pub metrics_address: Option<SocketAddr>,
     /// Seconds between two looks for further partitions, for --follow
     #[arg(long, value_name = "SECONDS", default_value = "60", requires = "follow",
         value_parser = clap::value_parser!(u64).range(1..))]
@@ -99,6 +105,7 @@ impl NightArgs {
             since: None,
             partition: String::new(),
             follow: false,
+            metrics_address: None,
             poll: 0,
             wait: 0,
             memory: MemoryOptions::default(),
