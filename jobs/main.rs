@@ -70,10 +70,13 @@ fn main() -> ExitCode {
     let mut command = match Command::try_parse() {
         Ok(command) => command,
         Err(error) if error.use_stderr() => {
-            // Only the first paragraph, which names the mistake, is shown; `--help` shows the usage.
+            // The paragraphs that name the mistake and a remedy are shown; `--help` shows the usage.
             let text = error.to_string();
-            let lines = text.lines().take_while(|line| !line.is_empty());
-            say(lines.map(str::trim).collect::<Vec<_>>().join(" "));
+            let mut paragraphs = text.split("\n\n");
+            let mistake = paragraphs.next().unwrap_or_default();
+            let mistake = mistake.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+            let similar = paragraphs.map(str::trim).find(|paragraph| paragraph.starts_with("tip: a similar"));
+            say(similar.map_or(mistake.clone(), |tip| format!("{mistake}; {tip}")));
             return ExitCode::from(2);
         }
         Err(help) => {

@@ -6,6 +6,7 @@ mod kills;
 mod law;
 mod ledger;
 mod refusals;
+mod repair;
 mod sequence;
 mod servers;
 mod since;

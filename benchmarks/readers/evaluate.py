@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Scores pairs that a program found by the labels of readers: precision, recall and average precision, weighted.
 
     evaluate.py LABELS PAIRS              PAIRS: two ids on each line, and perhaps a similarity, with tabs between
@@ -76,4 +77,7 @@ def main(labels, *found):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    given = sys.argv[1:]
+    if len(given) != (3 if "--clusters" in given else 2) or "--clusters" in given[:1]:
+        sys.exit(__doc__)
+    main(*given)

@@ -38,7 +38,7 @@ pub struct Args {
     /// File of labels
     #[arg(long, value_name = "FILE", value_parser = paths())]
     to: String,
-    /// Number of pairs to draw
+    /// Number of pairs to draw: with fewer than 18, the smallest of the 18 strata have none
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
     pairs: u64,
     /// Approximate number of documents in which pairs are looked for
@@ -55,7 +55,7 @@ pub struct Args {
 /// Runs the job; returns 0.
 pub fn run(common: &Common, args: &Args) -> Result<u8> {
     let file = ReportFile::check(&args.to)?;
-    let Some(output) = &args.output else { return merge(&args.merge, &file) };
+    let Some(output) = &args.output else { return merge(&args.merge, &args.to, &file) };
     let finished = Finished::open(&Stores::new(), output)?;
     let mut table = match Path::new(&path_of_text(&args.to)).exists() {
         true => LabelTable::parse(&args.to, &text_of_file(&args.to)?)?,
@@ -71,10 +71,13 @@ pub fn run(common: &Common, args: &Args) -> Result<u8> {
 }
 
 /// Merges files of labels into one.
-fn merge(names: &[String], file: &ReportFile) -> Result<u8> {
+fn merge(names: &[String], file_name: &str, file: &ReportFile) -> Result<u8> {
     let read = |name: &String| Ok((name.clone(), LabelTable::parse(name, &text_of_file(name)?)?));
     let named = names.iter().map(read).collect::<Result<Vec<_>>>()?;
     let (merged, kappa) = LabelTable::merge(&named)?;
+    if Path::new(&path_of_text(file_name)).exists() {
+        bail!(WrongUse(format!("\"{file_name}\" exists: name another file for the merged labels")));
+    }
     file.replace(merged.to_text())?;
     let kappa =
         kappa.map_or("not defined, since all labels are the same".to_owned(), |kappa| format!("{kappa:.3}"));

@@ -19,7 +19,7 @@ use crate::output::map_output::MapOutputs;
 use crate::progress::{Progress, Stage};
 
 /// Options of the guards.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Guards {
     /// Stop with exit code 4 before anything is committed if more documents than this would be removed: a
     /// number, or a share such as 30%

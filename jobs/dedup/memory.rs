@@ -37,7 +37,7 @@ const RECORD_SHARE: u64 = 16;
 const BLOCK_SHARE: u64 = 8;
 
 /// Options for the memory of a search.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct MemoryOptions {
     /// Approximate memory that each process may take, such as 500M or 4G; by default as much as there is
     ///

@@ -1,5 +1,6 @@
 //! The options of a night.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -10,6 +11,7 @@ use crate::cli::exit::WrongUse;
 use crate::cli::values::{paths, text_of_file};
 use crate::dedup::guards::Guards;
 use crate::dedup::memory::MemoryOptions;
+use crate::state::NightEntry;
 
 /// Options of a night.
 #[derive(Clone, Debug, clap::Args)]
@@ -17,6 +19,9 @@ pub(super) struct NightArgs {
     /// Whether the night may have neither input nor withdrawals, because its partition is empty.
     #[arg(skip)]
     pub empty: bool,
+    /// Hash that the input must have, for a night that is run again.
+    #[arg(skip)]
+    pub same_input: Option<String>,
     /// Files, folders, globs or comma lists of them; with --since, the folder that holds the partitions
     #[arg(value_name = "INPUT", value_parser = paths())]
     pub inputs: Vec<String>,
@@ -39,13 +44,15 @@ pub(super) struct NightArgs {
     /// Stay, and take further partitions as they are completed; SIGTERM ends it after the night in hand
     #[arg(long, requires = "since")]
     pub follow: bool,
+    /// Serve metrics for Prometheus as http://ADDRESS/metrics, such as 127.0.0.1:9400, while --follow stays
+    ///
+    /// Anyone who reaches the address can read them. They hold names of folders and numbers, and no documents.
+    #[arg(long, value_name = "ADDRESS", requires = "follow")]
+    pub metrics_address: Option<SocketAddr>,
     /// Seconds between two looks for further partitions, for --follow
     #[arg(long, value_name = "SECONDS", default_value = "60", requires = "follow",
         value_parser = clap::value_parser!(u64).range(1..))]
     pub poll: u64,
-    /// Withdraw the documents whose ids are in this file, one a line, and give back what they had suppressed
-    #[arg(long, value_name = "FILE", value_parser = paths())]
-    pub retract: Option<String>,
     /// Seconds to wait while another run is writing the state; 0 ends at once with exit code 11
     #[arg(long, value_name = "SECONDS", default_value = "0")]
     pub wait: u64,
@@ -80,6 +87,32 @@ impl NightArgs {
 
     pub fn output(&self) -> Result<&str> {
         self.output.as_deref().ok_or_else(|| WrongUse("--output is missing".to_owned()).into())
+    }
+
+    /// Returns the options of a night that is run again, with the options and the input that were recorded.
+    pub fn again(state: &str, night: &NightEntry, options: NightlyOptions, inputs: Vec<String>) -> NightArgs {
+        // Methods that measure similarity record that they are not verified, and take no such option.
+        let verify = options.verify.filter(|_| !options.method.measures());
+        NightArgs {
+            empty: inputs.is_empty(),
+            same_input: Some(night.input.clone()),
+            inputs,
+            state: Some(state.to_owned()),
+            output: Some(night.output.clone()),
+            night: Some(night.name.clone()),
+            options: NightlyOptions { verify, ..options },
+            overwrite: true,
+            since: None,
+            partition: String::new(),
+            follow: false,
+            metrics_address: None,
+            poll: 0,
+            wait: 0,
+            memory: MemoryOptions::default(),
+            max_rejects: None,
+            guards: Guards::default(),
+            summary_json: None,
+        }
     }
 
     /// Returns the options of the night of a partition.

@@ -1,8 +1,9 @@
 //! The job `nightly`: cleans what is new against everything that earlier nights have brought, and gives back what
 //! withdrawn documents had suppressed.
 //!
-//! `args.rs` has its options, `night.rs` plans and claims one night, `night_work.rs` does it, `decide.rs` decides the clusters that it touches, `partitions.rs` finds the nights that
-//! are not done yet, and `tools.rs` has the tools for a state. This room uses `dedup` and `state`.
+//! `args.rs` has its options, `night.rs` plans and claims one night, `night_work.rs` does it, `decide.rs` decides the
+//! clusters that it touches, and `partitions.rs` finds the nights that are not done yet. `tools.rs` has the tools for
+//! a state, `export.rs` and `repair.rs` the two largest of them. This room uses `dedup` and `state`.
 
 mod args;
 mod decide;
@@ -11,8 +12,10 @@ mod night;
 mod night_work;
 mod options;
 mod partitions;
+mod repair;
 mod tools;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -29,6 +32,7 @@ use self::tools::Tool;
 use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
+use crate::progress::{MetricsPage, ProgressOptions};
 
 /// Time between two looks for a signal.
 const LOOK: Duration = Duration::from_millis(200);
@@ -85,9 +89,21 @@ fn run_night(common: &Common, args: NightArgs) -> Result<u8> {
     result
 }
 
+/// Serves the metrics of the nights to come. Returns the options with which these nights are run.
+fn serve_metrics(common: &Common, address: SocketAddr) -> Result<Common> {
+    let page = MetricsPage::default();
+    page.set_runs(0);
+    let address = page.serve(address)?;
+    if !common.progress.quiet {
+        say(format_args!("metrics are at http://{address}/metrics"));
+    }
+    let progress = ProgressOptions { page: Some(page), ..common.progress.clone() };
+    Ok(Common { progress, ..common.clone() })
+}
+
 /// Runs a night for each partition that the state does not have. One that fails ends the job.
 fn run_partitions(common: &Common, args: NightArgs) -> Result<u8> {
-    if args.night.is_some() || args.retract.is_some() {
+    if args.night.is_some() || args.options.retract.is_some() {
         bail!(WrongUse(
             "--since names the nights itself and withdraws nothing: leave --night and --retract out"
                 .to_owned()
@@ -102,7 +118,11 @@ fn run_partitions(common: &Common, args: NightArgs) -> Result<u8> {
         signal_hook::flag::register_conditional_shutdown(SIGTERM, 128 + SIGTERM, Arc::clone(&stop))?;
         signal_hook::flag::register(SIGTERM, Arc::clone(&stop))?;
     }
-    let (mut code, mut first) = (0, true);
+    let common = &match args.metrics_address {
+        Some(address) => serve_metrics(common, address)?,
+        None => common.clone(),
+    };
+    let (mut code, mut first, mut nights) = (0, true, 0);
     loop {
         let missing = Partitions::new(&Stores::new(), root, &args.partition)?.missing_in(args.state()?)?;
         if missing.is_empty() && first && !common.progress.quiet {
@@ -117,6 +137,8 @@ fn run_partitions(common: &Common, args: NightArgs) -> Result<u8> {
                 return Ok(code);
             }
             code = code.max(run_night(common, args.of_partition(partition)?)?);
+            nights += 1;
+            common.progress.page.iter().for_each(|page| page.set_runs(nights));
         }
         let next = Instant::now() + Duration::from_secs(args.poll);
         while args.follow && !stop.load(Ordering::Relaxed) && Instant::now() < next {

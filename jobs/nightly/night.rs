@@ -70,9 +70,9 @@ impl<'a> Night<'a> {
         args.options.verify = of_dedup.verify;
         refuse_method(&args.options.method)?;
         let lexicon = args.options.input.lexicon(args.options.method.cuts_words())?;
-        let withdrawn = args.retract.as_deref().map(ids_of_file).transpose()?.unwrap_or_default();
+        let withdrawn = args.options.retract.as_deref().map(ids_of_file).transpose()?.unwrap_or_default();
         let plan = match args.inputs.is_empty() {
-            true if args.retract.is_none() && !args.empty => {
+            true if args.options.retract.is_none() && !args.empty => {
                 bail!(WrongUse(
                     "expected an INPUT, or --retract with the ids of documents to withdraw".to_owned()
                 ))
@@ -93,6 +93,9 @@ impl<'a> Night<'a> {
         }
         check_same_input(&plan, group)?;
         let (name, input) = (args.name()?, hash_of_input(&plan, &withdrawn)?);
+        if args.same_input.as_ref().is_some_and(|same| *same != input) {
+            bail!(WrongUse(format!("the input of the night \"{name}\" has changed since")));
+        }
         let (store, path) = stores.locate(args.output()?)?;
         let output = format!("{}{}", store.prefix(), path.trim_end_matches('/'));
         Ok(Night {
@@ -124,6 +127,7 @@ impl<'a> Night<'a> {
             let manifest = manifest?;
             if let Some(manifest) = &manifest {
                 manifest.check_pinned(uri, &pinned)?;
+                manifest.check_complete(uri, &self.name)?;
             }
             // A state that does not exist takes the secret of the run that makes it.
             Ok(manifest.unwrap_or_else(|| StateManifest::empty(pinned.clone(), [0; 2])))

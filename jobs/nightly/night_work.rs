@@ -52,7 +52,7 @@ impl NightWork<'_> {
         };
         let outputs = folder.map_outputs().of_input(run.plan.text_bytes);
         let of_run = outputs.secret(&run.group)?;
-        let secret = if manifest.version == 0 { of_run } else { Secret::of_words(manifest.secret) };
+        let secret = if manifest.nights.is_empty() { of_run } else { Secret::of_words(manifest.secret) };
         let search = CorpusSearch {
             plan: Arc::clone(&run.plan),
             reading: run.reading.clone(),
@@ -98,7 +98,7 @@ impl NightWork<'_> {
                 night.corrections += changed;
             }
             runs.extend(withdrawn_rows(&state, dead_texts, succeeded)?);
-            if manifest.version == 0 {
+            if manifest.nights.is_empty() {
                 manifest.secret = secret.words();
                 manifest.statistics = write_statistics(&state, method, lexicon, &statistics)?;
             }
@@ -106,6 +106,7 @@ impl NightWork<'_> {
             manifest.version = state.version;
             manifest.made_by.clone_from(&night.name);
             manifest.end = night.end;
+            manifest.lost.retain(|lost| lost.name != night.name);
             manifest.nights.push(night);
             commit.set(manifest, runs)
         })?;

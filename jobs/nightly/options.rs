@@ -8,6 +8,7 @@ use operators::{DocId, Merit, Resolve};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::configuration::{optional_text, text};
+use crate::cli::values::paths;
 use crate::corpus::input::InputOptions;
 use crate::dedup::keep::{Keep, KeepRank};
 use crate::dedup::options::{DedupOptions, Verification};
@@ -40,6 +41,9 @@ pub(crate) struct NightlyOptions {
     /// Pairs to write: firsts (one for each identical document) or all
     #[arg(long, value_name = "WHICH", default_value = "firsts")]
     pub pairs: PairsOf,
+    /// Withdraw the documents whose ids are in this file, one a line, and give back what they had suppressed
+    #[arg(long, value_name = "FILE", value_parser = paths())]
+    pub retract: Option<String>,
     #[command(flatten)]
     #[serde(flatten)]
     pub input: InputOptions,

@@ -1,7 +1,7 @@
 //! The tools for a state: `rollback`, `compact`, `stats`, `check` and `export`.
 
 use std::collections::BTreeSet;
-use std::io::Write as _;
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,11 +13,12 @@ use serde::Serialize;
 
 use super::args::ids_of_file;
 use super::export::export;
+use super::repair;
 use crate::Common;
 use crate::cli::exit::WrongUse;
-use crate::cli::terminal::say;
+use crate::cli::terminal::{print, say};
 use crate::cli::values::paths;
-use crate::state::{StateFolder, StateManifest, StateTable, check_state, compact};
+use crate::state::{StateCheck, StateFolder, StateManifest, StateTable, check_state, compact};
 
 /// A tool for a state.
 #[derive(Debug, clap::Subcommand)]
@@ -52,6 +53,11 @@ pub(super) enum Tool {
     Check {
         #[command(flatten)]
         state: StateOption,
+        /// Go back to the last version that is whole, and run the later nights again, if their input is still there
+        ///
+        /// These nights are run as their outputs say, and the outputs are written again.
+        #[arg(long)]
+        repair: bool,
         /// Check that nothing is left of the documents whose ids are in this file, in any version
         #[arg(long, value_name = "FILE", value_parser = paths())]
         erased: Option<String>,
@@ -100,7 +106,12 @@ impl Tool {
                 Ok(0)
             }
             Tool::Stats { state, json } => state.stats(json),
-            Tool::Check { state, erased } => state.check(erased.as_deref()),
+            Tool::Check { state, repair, erased } => {
+                if repair {
+                    repair::repair(common, &state.state, Duration::from_secs(state.wait))?;
+                }
+                state.check(erased.as_deref())
+            }
             Tool::Export { state, output } => {
                 let (folder, manifest) = state.open()?;
                 let rows = export(&folder, &manifest, &output)?;
@@ -124,6 +135,7 @@ fn roll_back(folder: &StateFolder, manifest: &mut StateManifest, to: &str) -> Re
     let version = manifest.version;
     *manifest = folder.version(night.version)?;
     manifest.version = version;
+    manifest.lost.clear();
     manifest.made_by = format!("rollback to {to}");
     Ok(())
 }
@@ -193,12 +205,11 @@ impl StateOption {
             last_night: manifest.nights.last().map(|night| &*night.name),
             tables: StateTable::ALL.map(table).into_iter().collect(),
         };
-        let mut out = std::io::stdout().lock();
         if json {
-            serde_json::to_writer_pretty(&mut out, &stats)?;
-            writeln!(out)?;
+            print(serde_json::to_string_pretty(&stats)? + "\n")?;
             return Ok(0);
         }
+        let mut out = String::new();
         writeln!(out, "version {} of the state, made by {}", stats.version, stats.made_by)?;
         writeln!(out, "method {}, policy {}", stats.method, stats.policy)?;
         writeln!(out, "{documents} documents of {} nights", stats.nights)?;
@@ -207,28 +218,27 @@ impl StateOption {
             let each = *bytes as f64 / documents.max(1) as f64;
             writeln!(out, "{:<12} {runs:>5} {rows:>12} {bytes:>14} {each:>9.1}", table.name())?;
         }
+        print(out)?;
         Ok(0)
     }
 
     /// Checks all versions, and that nothing is left in any of them of the ids in a file.
     fn check(&self, erased: Option<&str>) -> Result<u8> {
-        let (folder, manifest) = self.open()?;
-        let mut faults = check_state(&folder, &manifest)?;
+        let folder = StateFolder::open(&Stores::new(), &self.state)?;
+        if folder.versions()?.is_empty() {
+            bail!(WrongUse(format!("there is no state in \"{}\"", self.state)));
+        }
+        let StateCheck { mut faults, whole } = check_state(&folder)?;
         if let Some(file) = erased {
             faults.extend(left_of(&folder, &ids_of_file(file)?)?);
         }
-        let mut out = std::io::stdout().lock();
         for fault in &faults {
-            writeln!(out, "{}", cluster::one_line(fault))?;
+            print(cluster::one_line(fault) + "\n")?;
         }
-        if faults.is_empty() {
+        if let (true, Some(manifest)) = (faults.is_empty(), whole.last()) {
             let bytes: u64 = manifest.runs.iter().map(|run| run.summary.bytes).sum();
-            writeln!(
-                out,
-                "{}: {} files, {bytes} bytes, all as they were written",
-                self.state,
-                manifest.runs.len()
-            )?;
+            let files = manifest.runs.len();
+            print(format_args!("{}: {files} files, {bytes} bytes, all as they were written\n", self.state))?;
         }
         Ok(u8::from(!faults.is_empty()))
     }

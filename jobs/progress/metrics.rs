@@ -79,6 +79,22 @@ pub(super) fn text(job: &Watched, started: SystemTime, state: JobState, progress
     text.0
 }
 
+/// Returns the metrics of a job that stays and does one run after the other. `finished`: when the last run ended,
+/// if one has.
+pub(super) fn text_of_runs(runs: u64, finished: Option<SystemTime>) -> String {
+    let finished = finished.and_then(|at| at.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+    let mut text = MetricsText(String::new());
+    text.unlabelled(&[
+        ("dedup_job_runs_total", "Runs that have succeeded since the job started", runs as f64),
+        (
+            "dedup_job_last_run_time_seconds",
+            "When the last of them ended, since 1970, or 0",
+            finished.as_secs_f64(),
+        ),
+    ]);
+    text.0
+}
+
 /// Name, help and value of a metric that counts what a worker does in a stage.
 type OfCounts = (&'static str, &'static str, fn(&StageCounts) -> f64);
 

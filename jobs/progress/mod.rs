@@ -8,6 +8,7 @@
 mod counts;
 mod events;
 mod metrics;
+mod metrics_server;
 mod stage;
 mod stage_timer;
 mod stages;
@@ -17,6 +18,7 @@ mod watch;
 
 pub(crate) use self::counts::Progress;
 pub(crate) use self::events::Watched;
+pub(crate) use self::metrics_server::MetricsPage;
 pub(crate) use self::stage::Stage;
 pub(crate) use self::stage_timer::{StageTimer, thread_cpu};
 pub(crate) use self::stages::{StageRow, StageTable, StageTotals, merge, seconds};

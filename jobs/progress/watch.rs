@@ -11,6 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::counts::{Outlets, Progress};
 use super::events::{Event, Events, Watched};
 use super::metrics::{self, JobState};
+use super::metrics_server::MetricsPage;
 use super::stage::Stage;
 use super::stages::{StageCounts, seconds};
 use super::usage::ResourceUsage;
@@ -53,6 +54,9 @@ pub struct ProgressOptions {
     /// each warning. Each has its time.
     #[arg(long, global = true, value_name = "FILE", value_parser = paths())]
     pub events: Option<String>,
+    /// Page that shows the metrics, if the job serves one.
+    #[arg(skip)]
+    pub(crate) page: Option<MetricsPage>,
 }
 
 impl ProgressOptions {
@@ -82,6 +86,7 @@ struct Shown<'a> {
     job: &'a Watched<'a>,
     started: SystemTime,
     metrics_file: Option<String>,
+    page: Option<&'a MetricsPage>,
     bar: Option<&'a ProgressBar>,
     /// Whether a line is written every few seconds.
     plain: bool,
@@ -89,8 +94,14 @@ struct Shown<'a> {
 
 impl Shown<'_> {
     fn write_metrics(&self, outcome: JobState) -> Result<()> {
-        let Some(file) = &self.metrics_file else { return Ok(()) };
-        ReportFile::new(file).replace(metrics::text(self.job, self.started, outcome, self.progress))
+        if self.metrics_file.is_none() && self.page.is_none() {
+            return Ok(());
+        }
+        let text = metrics::text(self.job, self.started, outcome, self.progress);
+        if let Some(page) = self.page {
+            page.set_run(text.clone());
+        }
+        self.metrics_file.as_ref().map_or(Ok(()), |file| ReportFile::new(file).replace(text))
     }
 
     fn line(&self) -> String {
@@ -120,7 +131,8 @@ pub(crate) fn watch<T>(
     let outlets = progress.outlets.get_or_init(|| Outlets { quiet: options.quiet, bar, events });
     let (started, metrics_file, bar) = (SystemTime::now(), file(&options.metrics_file), outlets.bar.as_ref());
     let plain = bar.is_none() && show != Show::None;
-    let shown = &Shown { progress, job, started, metrics_file, bar, plain };
+    let page = options.page.as_ref();
+    let shown = &Shown { progress, job, started, metrics_file, page, bar, plain };
     shown.write_metrics(JobState::Running)?;
     progress.tell(&Event::JobStarted(job));
     let (running, end) = mpsc::channel();

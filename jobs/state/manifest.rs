@@ -89,6 +89,9 @@ pub(crate) struct StateManifest {
     /// Number behind the last document, withdrawn and rejected ones included.
     pub end: u64,
     pub nights: Vec<NightEntry>,
+    /// Nights that a repair has taken out, because their files were damaged, and that it has yet to run again.
+    #[serde(default)]
+    pub lost: Vec<NightEntry>,
     /// Files, the oldest first.
     pub runs: Vec<RunEntry>,
 }
@@ -107,6 +110,7 @@ impl StateManifest {
             oldest: 0,
             end: 0,
             nights: Vec::new(),
+            lost: Vec::new(),
             runs: Vec::new(),
         }
     }
@@ -123,6 +127,18 @@ impl StateManifest {
         match values.into_iter().find(|(_, ours, asked)| ours != asked) {
             Some((name, ours, asked)) => bail!(WrongUse(format!(
                 "the state \"{uri}\" was made with another configuration: {name} is \"{ours}\" there and \"{asked}\" here"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns an error if the state has lost nights to damage, unless `night` is the first of them.
+    pub fn check_complete(&self, uri: &str, night: &str) -> Result<()> {
+        match self.lost.first().filter(|lost| lost.name != night) {
+            Some(lost) => bail!(WrongUse(format!(
+                "the state \"{uri}\" has lost the night \"{}\" to damage: get it back with nightly check --repair, or give it \
+                 up with nightly rollback",
+                lost.name
             ))),
             None => Ok(()),
         }

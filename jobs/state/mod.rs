@@ -1,11 +1,13 @@
 //! The state of nightly runs: what is remembered of all documents so far, in sorted runs on any store.
 //!
 //! `table.rs` says what the tables hold, `manifest.rs` which files make up a version of the state, and
-//! `state_folder.rs` opens, locks and commits versions. `reader.rs` looks documents up, `writer.rs` writes the
+//! `state_folder.rs` opens and commits versions, and `claim.rs` locks the state and puts in order what a killed run
+//! has left. `reader.rs` looks documents up, `writer.rs` writes the
 //! rows of a night, `tiers.rs` merges runs, and `check.rs` compares everything with its checksums. This room
 //! uses `cluster::runs`, `corpus` and `output`; the search of `dedup` and the job `nightly` use it.
 
 mod check;
+mod claim;
 mod manifest;
 mod night_commit;
 mod night_state;
@@ -15,7 +17,7 @@ mod table;
 mod tiers;
 mod writer;
 
-pub(crate) use self::check::check_state;
+pub(crate) use self::check::{StateCheck, check_state, faults_of_tables};
 pub(crate) use self::manifest::{NightEntry, Pinned, RunEntry, StateManifest, StatisticsFile};
 pub(crate) use self::night_commit::NightCommit;
 pub(crate) use self::night_state::NightState;

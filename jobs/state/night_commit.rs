@@ -4,13 +4,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use parking_lot::Mutex;
-use serde::Serialize;
 use serde_json::Value;
 
-use super::manifest::{NightEntry, RunEntry, StateManifest};
+use super::manifest::{RunEntry, StateManifest};
 use super::state_folder::{PreparedNight, StateFolder};
 use super::tiers::merge_tiers;
-use crate::cli::terminal::say;
 use crate::output::summary::Counters;
 
 /// A version of a state that becomes visible with the output of its night.
@@ -19,14 +17,6 @@ pub(crate) struct NightCommit {
     /// Output folder as the user has named it.
     pub output: String,
     night: Mutex<Option<PreparedNight>>,
-}
-
-/// Line of `history.jsonl`.
-#[derive(Serialize)]
-struct HistoryLine<'a> {
-    finished: String,
-    #[serde(flatten)]
-    night: &'a NightEntry,
 }
 
 impl NightCommit {
@@ -67,13 +57,7 @@ impl NightCommit {
         let night = self.night.lock();
         let manifest = &night.as_ref().context("the night has written no state")?.manifest;
         self.folder.commit(manifest)?;
-        let finished = chrono::DateTime::<chrono::Utc>::from(std::time::SystemTime::now());
-        let finished = finished.format("%Y-%m-%dT%H:%M:%SZ").to_string();
-        let Some(night) = manifest.nights.last() else { return Ok(()) };
-        // The night is committed, so a history that cannot be written is no error.
-        if let Err(error) = self.folder.note_in_history(&HistoryLine { finished, night }) {
-            say(format_args!("warning: the history of the state was not written: {error:#}"));
-        }
+        self.folder.note_in_history(manifest);
         Ok(())
     }
 }

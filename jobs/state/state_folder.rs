@@ -1,38 +1,20 @@
-//! The folder of a state: its lock, its versions, and the commit of a night.
+//! The folder of a state: its versions, and the commit of one.
 //!
 //! A version is a manifest that names files. It comes into being when its manifest is created, which is one step
 //! in every store, and is never changed. The files of a version are written first, under names that only this
 //! version has.
-//!
-//! A night commits an output and a version of the state. Neither may exist without the other for long:
-//!
-//! ```text
-//! step                                          a run that finds this
-//! runs/00000007/... are written                 removes them
-//! versions/00000007.prepared names the output   asks the output: if its _SUCCESS has the stamp of the version, or its
-//!                                               commit is decided, it goes on with the next steps, else it removes the files
-//! the output is committed
-//! versions/00000007.json is created             removes the .prepared file
-//! ```
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use std::{process, thread};
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
-use cluster::{Blob, Group, Showing, Store, Stores, one_line, path_of_text};
+use cluster::{Blob, Showing, Store, Stores, one_line, path_of_text};
 use serde::{Deserialize, Serialize};
 
-use super::manifest::{FORMAT, StateManifest, StatisticsFile};
-use crate::cli::exit::{Locked, WrongUse, exit_code, while_running};
+use super::manifest::{FORMAT, NightEntry, StateManifest, StatisticsFile};
+use crate::cli::exit::{WrongUse, while_running};
 use crate::cli::terminal::say;
-use crate::corpus::output_layout::SUCCESS;
-use crate::output::{Lock, LockOwner, OutputFolder, hash, put, read};
-
-/// Pause between two attempts to take the lock.
-const RETRY: Duration = Duration::from_secs(1);
-/// Number of versions that stay for a rollback.
-const KEPT_VERSIONS: usize = 32;
+use crate::output::{Lock, hash, put, read};
 
 /// Folder of a state, which this process reads, and writes if it has claimed it.
 pub(crate) struct StateFolder {
@@ -40,7 +22,7 @@ pub(crate) struct StateFolder {
     /// Folder as the user has named it.
     pub uri: String,
     pub(super) path: String,
-    lock: Option<Lock>,
+    pub(super) lock: Option<Lock>,
 }
 
 /// A version whose files are written, and the output that must be committed with it.
@@ -53,12 +35,6 @@ pub(crate) struct PreparedNight {
     pub stamp: String,
 }
 
-/// The part of `_SUCCESS` that says which version of which state belongs to the output.
-#[derive(Deserialize)]
-struct Stamped {
-    state: Option<StateStamp>,
-}
-
 /// Version of a state, as `_SUCCESS` of a night's output names it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct StateStamp {
@@ -66,6 +42,14 @@ pub(crate) struct StateStamp {
     pub version: u64,
     pub night: String,
     pub stamp: String,
+}
+
+/// Line of `history.jsonl`.
+#[derive(Serialize)]
+struct HistoryLine<'a> {
+    finished: String,
+    #[serde(flatten)]
+    night: &'a NightEntry,
 }
 
 impl PreparedNight {
@@ -97,42 +81,8 @@ impl StateFolder {
         Ok(StateFolder { store, uri: uri.to_owned(), path, lock: None })
     }
 
-    /// Opens a state for writing, and repairs what a killed run has left. `wait`: how long to wait for another
-    /// run to end.
-    ///
-    /// # Errors
-    /// [`Locked`] when another run is writing; [`WrongUse`] when the folder holds anything else.
-    pub fn claim(stores: &Stores, uri: &str, group: &Arc<Group>, wait: Duration) -> Result<Self> {
-        let mut state = StateFolder::open(stores, uri)?;
-        state.refuse_others()?;
-        state.store.create_dir(&state.path)?;
-        let (temporary, began) = (state.at("_temporary"), Instant::now());
-        let lock = loop {
-            let name = format!("state \"{uri}\"");
-            match Lock::take(&state.store, &temporary, &name, LockOwner::of_this_process()) {
-                Err(error) if exit_code(&error) == 11 && began.elapsed() < wait => thread::sleep(RETRY),
-                Err(error) if exit_code(&error) == 11 && !wait.is_zero() => {
-                    bail!(Locked(format!("{error:#}; waited for {} s", wait.as_secs())))
-                }
-                lock => break lock?,
-            }
-        };
-        let group = Arc::clone(group);
-        lock.beat(move |taken: &anyhow::Error| {
-            group.fail(&format!("{taken:#}"));
-            say(one_line(&format!("error: {taken:#}")));
-            process::exit(1);
-        })?;
-        state.lock = Some(lock);
-        if let Err(error) = state.recover(stores) {
-            state.release()?;
-            return Err(error);
-        }
-        Ok(state)
-    }
-
     /// Returns an error if the folder has files that no state has.
-    fn refuse_others(&self) -> Result<()> {
+    pub(super) fn refuse_others(&self) -> Result<()> {
         if !self.store.exists(&self.path)? {
             return Ok(());
         }
@@ -174,7 +124,7 @@ impl StateFolder {
         self.numbers(".json")
     }
 
-    fn numbers(&self, extension: &str) -> Result<Vec<u64>> {
+    pub(super) fn numbers(&self, extension: &str) -> Result<Vec<u64>> {
         let children = match self.store.children(&self.at("versions")) {
             Err(cluster::Error::NotFound { .. }) => Vec::new(),
             children => children?,
@@ -283,13 +233,25 @@ impl StateFolder {
         self.store.prefix()
     }
 
-    /// Appends a line about a night to `history.jsonl`, which is for people and tools only.
-    pub fn note_in_history(&self, line: &impl Serialize) -> Result<()> {
-        let path = self.at("history.jsonl");
-        let mut history = read(self.store.as_ref(), &path)?.unwrap_or_default();
-        history.extend(serde_json::to_vec(line)?);
-        history.push(b'\n');
-        Ok(put(self.store.as_ref(), &path, &history)?)
+    /// Appends a line about the last night of a version that was committed to `history.jsonl`, which is for people
+    /// and tools only, so a failure is no error.
+    pub(super) fn note_in_history(&self, manifest: &StateManifest) {
+        let Some(night) = manifest.nights.last() else { return };
+        let finished = chrono::DateTime::<chrono::Utc>::from(SystemTime::now());
+        let line = HistoryLine { finished: finished.format("%Y-%m-%dT%H:%M:%SZ").to_string(), night };
+        let append = || -> Result<()> {
+            let path = self.at("history.jsonl");
+            let mut history = read(self.store.as_ref(), &path)?.unwrap_or_default();
+            history.extend(serde_json::to_vec(&line)?);
+            history.push(b'\n');
+            Ok(put(self.store.as_ref(), &path, &history)?)
+        };
+        if let Err(error) = append() {
+            say(one_line(&format!(
+                "warning: the history of the state \"{}\" was not written: {error:#}",
+                self.uri
+            )));
+        }
     }
 
     /// Returns an error if another run has taken over.
@@ -303,68 +265,5 @@ impl StateFolder {
             self.store.settle(&path)?;
         }
         Ok(())
-    }
-
-    /// Finishes or gives up the version that a killed run has prepared.
-    fn recover(&self, stores: &Stores) -> Result<()> {
-        for version in self.numbers(".prepared")? {
-            let path = self.at(&format!("versions/{version:08}.prepared"));
-            let text = read(self.store.as_ref(), &path)?.unwrap_or_default();
-            // A file that is cut short was written before anything was decided.
-            if let Ok(night) = serde_json::from_slice::<PreparedNight>(&text)
-                && !self.versions()?.contains(&version)
-            {
-                OutputFolder::finish_abandoned(stores, &night.output)?;
-                if self.is_stamped(stores, &night)? {
-                    self.commit(&night.manifest)?;
-                    say(format_args!(
-                        "finished the night \"{}\" of the state \"{}\", whose output an earlier run had committed",
-                        night.manifest.made_by, self.uri
-                    ));
-                }
-            }
-            self.store.remove(&path)?;
-        }
-        self.remove_old()
-    }
-
-    /// Whether the output of a night was committed with this version.
-    fn is_stamped(&self, stores: &Stores, night: &PreparedNight) -> Result<bool> {
-        let (store, path) = stores.locate(&night.output)?;
-        let success = read(store.as_ref(), &format!("{}/{SUCCESS}", path.trim_end_matches('/')))?;
-        let stamped = success.and_then(|text| serde_json::from_slice::<Stamped>(&text).ok());
-        Ok(stamped.and_then(|stamped| stamped.state).is_some_and(|state| state.stamp == night.stamp))
-    }
-
-    /// Removes the versions that are too old for a rollback or hold what was erased, and then the files that no
-    /// version names.
-    fn remove_old(&self) -> Result<()> {
-        let versions = self.versions()?;
-        let oldest = self.newest()?.map_or(0, |newest| newest.oldest);
-        let too_old = versions.len().saturating_sub(KEPT_VERSIONS);
-        for (at, version) in versions.into_iter().enumerate() {
-            if at < too_old || version < oldest {
-                self.store.remove(&self.at(&format!("versions/{version:08}.json")))?;
-            }
-        }
-        self.remove_unknown()
-    }
-
-    /// Removes the files that no version names: those of killed runs and of removed versions, and what a killed run
-    /// was writing under a hidden name.
-    fn remove_unknown(&self) -> Result<()> {
-        let manifests = self.versions()?.into_iter().map(|version| self.version(version));
-        let manifests = manifests.collect::<Result<Vec<_>>>()?;
-        let known: std::collections::BTreeSet<String> =
-            manifests.iter().flat_map(StateManifest::files).map(|file| self.at(file)).collect();
-        let (runs, lock) = (self.at("runs/"), self.at("_temporary/"));
-        let is_hidden = |path: &str| path.rsplit('/').next().is_some_and(|name| name.starts_with('.'));
-        let is_unknown = |path: &String| match path.starts_with(&runs) {
-            true => !known.contains(path),
-            false => is_hidden(path) && !path.starts_with(&lock),
-        };
-        let files = self.store.everything(&self.path)?;
-        let unknown = files.into_iter().map(|entry| entry.path).filter(is_unknown);
-        Ok(self.store.remove_files(&unknown.collect::<Vec<_>>())?)
     }
 }

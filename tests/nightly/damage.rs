@@ -15,7 +15,7 @@ const TABLES: [&str; 9] =
     ["identities", "keys", "sketches", "texts", "documents", "ids", "labels", "clusters", "withdrawn"];
 
 /// Makes a state of two nights, of which the second has withdrawn a document.
-fn two_nights() -> Folder {
+pub fn two_nights() -> Folder {
     let (here, mut random) = (Folder::new(), Random(3));
     let texts = [(); 8].map(|()| random.text(50));
     let edited = |text: &String| text.chars().take(48).chain("改了".chars()).collect::<String>();
@@ -37,7 +37,7 @@ fn two_nights() -> Folder {
 }
 
 /// Returns a file of each table, by its path in the folder of the state.
-fn file_of_each_table(state: &Tree) -> BTreeMap<&str, String> {
+pub fn file_of_each_table(state: &Tree) -> BTreeMap<&str, String> {
     let of = |table: &str| {
         let mut files = state.keys().filter(|name| name.starts_with("runs/"));
         files.find(|name| name.contains(&format!("/{table}-"))).cloned()

@@ -1,6 +1,9 @@
 //! Tests of `nightly --since last`, which finds the nights by itself.
 
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::Stdio;
+use std::thread;
 use std::time::Duration;
 
 use super::ledger::export;
@@ -20,6 +23,17 @@ fn partition(here: &Folder, name: &str, is_complete: bool) {
 /// Returns the nights of the state, in order. Each has one document.
 fn nights(here: &Folder) -> Vec<String> {
     export(here, "state").into_iter().map(|doc| doc.night).collect()
+}
+
+/// Asks a server for its metrics.
+fn metrics(address: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    assert!(answer.contains("content-type: text/plain; version=0.0.4"), "{answer}");
+    answer
 }
 
 #[test]
@@ -66,14 +80,27 @@ fn a_folder_without_partitions_is_refused() {
 fn one_that_follows_takes_what_comes_until_it_is_told_to_end() {
     let here = Folder::new();
     partition(&here, "dt=1", true);
-    let mut follows =
-        here.command(&format!("{SINCE} --follow --poll 1")).stderr(Stdio::null()).spawn().unwrap();
+    let follow = format!("{SINCE} --progress none --follow --poll 1 --metrics-address 127.0.0.1:0");
+    let mut follows = here.command(&follow).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(follows.stderr.take().unwrap());
+    let mut first = String::new();
+    said.read_line(&mut first).unwrap();
+    let address =
+        first.trim().strip_prefix("metrics are at http://").and_then(|at| at.strip_suffix("/metrics"));
+    let address = address.unwrap_or_else(|| panic!("{first}")).to_owned();
+    // What it says later must not fill the pipe.
+    let rest = thread::spawn(move || drop(io::copy(&mut said, &mut io::sink())));
     let limit = Duration::from_secs(60);
     wait_until("the first night", limit, || here.path("clean/dt=1/_SUCCESS").exists());
     partition(&here, "dt=2", true);
     wait_until("the second night", limit, || here.path("clean/dt=2/_SUCCESS").exists());
+    wait_until("the metrics of two nights", limit, || {
+        metrics(&address).contains("\ndedup_job_runs_total 2\n")
+    });
+    assert!(metrics(&address).contains("output=\"clean/dt=2\""), "{}", metrics(&address));
     signal(follows.id(), "TERM");
     assert_eq!(follows.wait().unwrap().code(), Some(0));
+    rest.join().unwrap();
     assert_eq!(nights(&here), ["dt=1", "dt=2"]);
     assert!(!here.path("state/_temporary").exists());
 }

@@ -66,11 +66,12 @@ impl StratifiedDraw {
     pub fn finish(self, stands_for: f64) -> LabelTable {
         let mut left = self.strata.len();
         let (mut wanted, mut used, mut rows) = (self.wanted, HashSet::new(), BTreeMap::new());
-        // Small strata first: what they lack is drawn from the others.
+        // Small strata first: what they lack is drawn from the others. With fewer pairs than strata, the largest
+        // strata have one each.
         let mut strata: Vec<_> = self.strata.into_iter().collect();
         strata.sort_by_key(|(key, stratum)| (stratum.offered, *key));
         for ((class, _), Stratum { offered, drawn }) in strata {
-            let most = wanted.div_ceil(left);
+            let most = wanted / left;
             let mut taken = Vec::new();
             for (place, ids) in drawn {
                 if taken.len() < most && ids.iter().all(|id| !used.contains(id)) {

@@ -9,6 +9,7 @@ use std::fmt;
 
 use anyhow::{Result, bail};
 
+use self::table::weight_of;
 use crate::cli::exit::WrongUse;
 
 /// Options by which a file of labels is read.
@@ -182,15 +183,17 @@ impl LabelLines<'_> {
                 continue;
             }
             words.insert(word);
-            let weight = columns.weight.map_or(Some(1.0), |at| fields.get(at)?.parse().ok());
-            let Some(weight) = weight.filter(|weight: &f64| *weight > 0.0 && weight.is_finite()) else {
+            let weight = columns.weight.map_or(Some(1.0), |at| weight_of(fields.get(at)?));
+            let Some(weight) = weight else {
                 return self.wrong(*line, "the weight is no number above 0");
             };
-            let class = columns.class.and_then(|at| fields.get(at).cloned());
+            let class =
+                columns.class.and_then(|at| fields.get(at).cloned()).filter(|class| !class.is_empty());
             let same = match word {
                 word if !positive.is_empty() => positive.iter().any(|one| one == word),
                 "1" => true,
                 "0" => false,
+                "" => return self.wrong(*line, "the pair is not labelled yet: go on with dedup-job label"),
                 _ => {
                     let reason = format_args!(
                         "the label is \"{word}\"; say with --positive which labels mean the same"
@@ -213,7 +216,10 @@ impl LabelLines<'_> {
             let there = words.join(", ");
             bail!(WrongUse(format!("no label of \"{}\" is \"{unknown}\"; there are {there}", self.name)));
         }
-        Ok(if !columns.header && pairs.iter().all(|pair| pair.same) {
+        if pairs.is_empty() {
+            bail!(WrongUse(format!("\"{}\" holds no pair that is labelled other than ?", self.name)));
+        }
+        Ok(if !columns.header && self.unsure == 0 && pairs.iter().all(|pair| pair.same) {
             Truth::Whole(pairs.into_iter().map(|pair| pair.docs).collect())
         } else {
             Truth::Judged(pairs)
@@ -251,6 +257,7 @@ mod tests {
             Truth::Judged(vec![judged(0, 1, true), judged(1, 2, false)])
         );
         assert_eq!(truth("a\tb\t1\n\nb\ta\t1", None, &[]), Truth::Whole(vec![(0, 1)]));
+        assert_eq!(truth("a\tb\t1\nb\tc\t?\n", None, &[]), Truth::Judged(vec![judged(0, 1, true)]));
         assert_eq!(truth("a\tx\nb\ty\nc\tx\n", None, &[]), Truth::Clusters(vec![(0, 0), (1, 1), (2, 0)]));
         assert_eq!(truth("a\tx\nb\ty\n", Some(LabelsAs::Pairs), &[]), Truth::Whole(vec![(0, 1), (2, 3)]));
         let graded = truth("a\tb\tcut\na\tc\tother\n", None, &["cut"]);
@@ -270,6 +277,8 @@ mod tests {
             ("a\tb\tlabel\tweight\nx\ty\t1\t-1\n", &[], "line 2: the weight is no number"),
             ("a\ta\t1\n", &[], "line 1: a document is paired with itself"),
             ("a\tb\tcut\n", &["cat"], "no label of \"labels.tsv\" is \"cat\"; there are cut"),
+            ("a\tb\tlabel\nx\ty\t\n", &[], "line 2: the pair is not labelled yet"),
+            ("a\tb\t?\n", &[], "holds no pair that is labelled"),
             ("\n", &[], "holds no labels"),
         ] {
             let error = parse(text, None, positive).unwrap_err().to_string();

@@ -1,6 +1,6 @@
 //! Tables of labelled pairs, which `label` makes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 use anyhow::{Result, bail};
@@ -43,7 +43,7 @@ impl LabelTable {
             bail!(wrong(1, "expected a header with the columns a, b and label"));
         };
         let (length, weight) = (place("length"), place("weight"));
-        let mut rows = Vec::new();
+        let (mut rows, mut known) = (Vec::<LabelledRow>::new(), HashSet::new());
         for (number, line) in lines.filter(|(_, line)| !line.is_empty()) {
             let fields: Vec<&str> = line.trim_end_matches('\r').split('\t').collect();
             let field = |at: Option<usize>| at.and_then(|at| fields.get(at)).unwrap_or(&"").to_string();
@@ -52,7 +52,7 @@ impl LabelTable {
                 label: field(Some(label)),
                 merged: Vec::new(),
                 length: field(length),
-                weight: field(weight),
+                weight: weight.map_or("1".to_owned(), |at| field(Some(at))),
             };
             if row.ids.iter().any(String::is_empty) {
                 bail!(wrong(number, "a pair has two ids"));
@@ -60,7 +60,16 @@ impl LabelTable {
             if !row.label.is_empty() && !LABELS.contains(&row.label.as_str()) {
                 bail!(wrong(number, "the label is none of 1, 0 and ?"));
             }
+            if !known.insert(sorted(&row.ids).map(str::to_owned)) {
+                bail!(wrong(number, "the pair is on an earlier line too"));
+            }
+            if weight_of(&row.weight).is_none() {
+                bail!(wrong(number, "the weight is no number above 0"));
+            }
             rows.push(row);
+        }
+        if rows.is_empty() {
+            bail!(WrongUse(format!("\"{name}\" holds no pairs")));
         }
         Ok(LabelTable { rows })
     }
@@ -113,6 +122,11 @@ impl LabelTable {
     }
 }
 
+/// Returns the weight that a field of a table says; `None` if it says none.
+pub(super) fn weight_of(field: &str) -> Option<f64> {
+    field.parse().ok().filter(|weight: &f64| *weight > 0.0 && weight.is_finite())
+}
+
 /// Returns the ids of a pair in an order that does not depend on which came first.
 fn sorted(ids: &[String; 2]) -> [&str; 2] {
     let [a, b] = [&ids[0], &ids[1]].map(String::as_str);
@@ -135,6 +149,9 @@ mod tests {
             ("", "line 1: expected a header"),
             ("a\tb\tlabel\nx\ty\t2\n", "line 2: the label is none of"),
             ("a\tb\tlabel\nx\n", "line 2: a pair has two ids"),
+            ("a\tb\tlabel\nx\ty\t1\ny\tx\t0\n", "line 3: the pair is on an earlier line too"),
+            ("a\tb\tlabel\tweight\nx\ty\t1\t-5\n", "line 2: the weight is no number above 0"),
+            ("a\tb\tlabel\n", "holds no pairs"),
         ] {
             let error = LabelTable::parse("t", text).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
@@ -153,7 +170,11 @@ mod tests {
             "a\tb\tlabel\tlabel1\tlabel2\tlength\tweight\nx\ty\t1\t1\t1\ts\t2\nx\tz\t?\t0\t?\ts\t1\n"
         );
         assert!(kappa.is_some_and(|kappa| (0.0..1.0).contains(&kappa)));
-        for rows in [["x\ty\t1\n", "x\tz\t1\n"], ["x\ty\t1\n", "x\ty\t\n"], ["x\ty\t1\n", ""]] {
+        for rows in [
+            ["x\ty\t1\t\t1\n", "x\tz\t1\t\t1\n"],
+            ["x\ty\t1\t\t1\n", "x\ty\t\t\t1\n"],
+            ["x\ty\t1\t\t1\n", "x\ty\t1\t\t1\na\tb\t1\t\t1\n"],
+        ] {
             assert!(LabelTable::merge(&named(&rows)).is_err());
         }
     }

@@ -1,0 +1,192 @@
+//! Claims a state for writing, and puts in order what a killed run has left.
+//!
+//! A night commits an output and a version of the state. Neither may exist without the other for long:
+//!
+//! ```text
+//! step                                          a run that finds this
+//! runs/00000007/... are written                 removes them
+//! versions/00000007.prepared names the output   asks the output: if its _SUCCESS has the stamp of the version, or its
+//!                                               commit is decided, it goes on with the next steps, else it removes the files
+//! the output is committed
+//! versions/00000007.json is created             removes the .prepared file
+//! ```
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use std::{process, thread};
+
+use anyhow::{Result, bail};
+use cluster::{Group, Stores, one_line};
+use serde::Deserialize;
+
+use super::manifest::StateManifest;
+use super::state_folder::{PreparedNight, StateFolder, StateStamp};
+use crate::cli::exit::{Locked, exit_code};
+use crate::cli::terminal::say;
+use crate::corpus::output_layout::SUCCESS;
+use crate::output::{Lock, LockOwner, OutputFolder, read};
+
+/// Pause between two attempts to take the lock.
+const RETRY: Duration = Duration::from_secs(1);
+/// Number of versions that stay for a rollback.
+const KEPT_VERSIONS: usize = 32;
+
+/// The part of `_SUCCESS` that says which version of which state belongs to the output.
+#[derive(Deserialize)]
+struct Stamped {
+    state: Option<StateStamp>,
+}
+
+impl StateFolder {
+    /// Opens a state for writing, and repairs what a killed run has left. `wait`: how long to wait for another
+    /// run to end.
+    ///
+    /// # Errors
+    /// [`Locked`] when another run is writing; [`WrongUse`] when the folder holds anything else.
+    pub fn claim(stores: &Stores, uri: &str, group: &Arc<Group>, wait: Duration) -> Result<Self> {
+        let state = StateFolder::lock(stores, uri, group, wait)?;
+        state.or_release(state.recover(stores))?;
+        Ok(state)
+    }
+
+    /// The same for a state whose manifests may be damaged: those that cannot be read are removed first. Returns
+    /// what was wrong with each of them.
+    pub fn claim_damaged(
+        stores: &Stores,
+        uri: &str,
+        group: &Arc<Group>,
+        wait: Duration,
+    ) -> Result<(Self, Vec<String>)> {
+        let state = StateFolder::lock(stores, uri, group, wait)?;
+        let removed = state.remove_unreadable();
+        let recovered = removed.and_then(|removed| state.recover(stores).map(|()| removed));
+        let removed = state.or_release(recovered)?;
+        Ok((state, removed))
+    }
+
+    /// Takes the lock of a state.
+    fn lock(stores: &Stores, uri: &str, group: &Arc<Group>, wait: Duration) -> Result<Self> {
+        let mut state = StateFolder::open(stores, uri)?;
+        state.refuse_others()?;
+        state.store.create_dir(&state.path)?;
+        let (temporary, began) = (state.at("_temporary"), Instant::now());
+        let lock = loop {
+            let name = format!("state \"{uri}\"");
+            match Lock::take(&state.store, &temporary, &name, LockOwner::of_this_process()) {
+                Err(error) if exit_code(&error) == 11 && began.elapsed() < wait => thread::sleep(RETRY),
+                Err(error) if exit_code(&error) == 11 && !wait.is_zero() => {
+                    bail!(Locked(format!("{error:#}; waited for {} s", wait.as_secs())))
+                }
+                lock => break lock?,
+            }
+        };
+        let group = Arc::clone(group);
+        lock.beat(move |taken: &anyhow::Error| {
+            group.fail(&format!("{taken:#}"));
+            say(one_line(&format!("error: {taken:#}")));
+            process::exit(1);
+        })?;
+        state.lock = Some(lock);
+        Ok(state)
+    }
+
+    /// Gives the lock back if `result` is an error.
+    pub fn or_release<T>(&self, result: Result<T>) -> Result<T> {
+        if result.is_err() {
+            self.release()?;
+        }
+        result
+    }
+
+    /// Removes the manifests that cannot be read, and returns what is wrong with each.
+    fn remove_unreadable(&self) -> Result<Vec<String>> {
+        let mut removed = Vec::new();
+        for version in self.versions()? {
+            match self.version(version) {
+                Ok(_) => {}
+                Err(error) if error.is::<cluster::Error>() => return Err(error),
+                Err(error) => {
+                    self.remove_version(version)?;
+                    removed.push(format!("{error:#}"));
+                }
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Removes the manifest of a version. Its files go with the next clean-up, unless another version names them.
+    fn remove_version(&self, version: u64) -> Result<()> {
+        Ok(self.store.remove(&self.at(&format!("versions/{version:08}.json")))?)
+    }
+
+    /// Finishes or gives up the version that a killed run has prepared.
+    fn recover(&self, stores: &Stores) -> Result<()> {
+        for version in self.numbers(".prepared")? {
+            let path = self.at(&format!("versions/{version:08}.prepared"));
+            let text = read(self.store.as_ref(), &path)?.unwrap_or_default();
+            // A file that is cut short was written before anything was decided.
+            if let Ok(night) = serde_json::from_slice::<PreparedNight>(&text)
+                && !self.versions()?.contains(&version)
+            {
+                OutputFolder::finish_abandoned(stores, &night.output)?;
+                if self.is_stamped(stores, &night)? {
+                    self.commit(&night.manifest)?;
+                    self.note_in_history(&night.manifest);
+                    say(format_args!(
+                        "finished the night \"{}\" of the state \"{}\", whose output an earlier run had committed",
+                        night.manifest.made_by, self.uri
+                    ));
+                }
+            }
+            self.store.remove(&path)?;
+        }
+        self.remove_old()
+    }
+
+    /// Whether the output of a night was committed with this version.
+    fn is_stamped(&self, stores: &Stores, night: &PreparedNight) -> Result<bool> {
+        let (store, path) = stores.locate(&night.output)?;
+        let success = read(store.as_ref(), &format!("{}/{SUCCESS}", path.trim_end_matches('/')))?;
+        let stamped = success.and_then(|text| serde_json::from_slice::<Stamped>(&text).ok());
+        Ok(stamped.and_then(|stamped| stamped.state).is_some_and(|state| state.stamp == night.stamp))
+    }
+
+    /// Removes versions that are damaged, and the files that no other version names.
+    pub fn remove_versions(&self, versions: &[u64]) -> Result<()> {
+        versions.iter().try_for_each(|&version| self.remove_version(version))?;
+        self.remove_old()
+    }
+
+    /// Removes the versions that are too old for a rollback or hold what was erased, and then the files that no
+    /// version names.
+    pub(super) fn remove_old(&self) -> Result<()> {
+        let versions = self.versions()?;
+        let oldest = self.newest()?.map_or(0, |newest| newest.oldest);
+        let too_old = versions.len().saturating_sub(KEPT_VERSIONS);
+        for (at, version) in versions.into_iter().enumerate() {
+            if at < too_old || version < oldest {
+                self.remove_version(version)?;
+            }
+        }
+        self.remove_unknown()
+    }
+
+    /// Removes the files that no version names: those of killed runs and of removed versions, and what a killed run
+    /// was writing under a hidden name.
+    fn remove_unknown(&self) -> Result<()> {
+        let manifests = self.versions()?.into_iter().map(|version| self.version(version));
+        let manifests = manifests.collect::<Result<Vec<_>>>()?;
+        let known: BTreeSet<String> =
+            manifests.iter().flat_map(StateManifest::files).map(|file| self.at(file)).collect();
+        let (runs, lock) = (self.at("runs/"), self.at("_temporary/"));
+        let is_hidden = |path: &str| path.rsplit('/').next().is_some_and(|name| name.starts_with('.'));
+        let is_unknown = |path: &String| match path.starts_with(&runs) {
+            true => !known.contains(path),
+            false => is_hidden(path) && !path.starts_with(&lock),
+        };
+        let files = self.store.everything(&self.path)?;
+        let unknown = files.into_iter().map(|entry| entry.path).filter(is_unknown);
+        Ok(self.store.remove_files(&unknown.collect::<Vec<_>>())?)
+    }
+}
