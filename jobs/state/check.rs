@@ -10,6 +10,7 @@ use super::manifest::{NightEntry, RunEntry, StateManifest};
 use super::reader::EarlierDocs;
 use super::state_folder::StateFolder;
 use super::table::{NO_LABEL, StateTable, doc_of};
+use crate::cli::exit::Failure;
 
 /// Greatest number of faults that are listed.
 const MOST_FAULTS: usize = 20;
@@ -43,7 +44,7 @@ pub(crate) fn check_state(state: &StateFolder) -> Result<StateCheck> {
                 }
                 whole.extend(is_whole.then_some(manifest));
             }
-            Err(error) if error.is::<cluster::Error>() => return Err(error),
+            Err(error) if error.is::<cluster::Error>() || error.is::<Failure>() => return Err(error),
             Err(error) => faults.push(format!("{error:#}")),
         }
     }

@@ -22,7 +22,7 @@ use serde::Deserialize;
 
 use super::manifest::StateManifest;
 use super::state_folder::{PreparedNight, StateFolder, StateStamp};
-use crate::cli::exit::{Locked, exit_code};
+use crate::cli::exit::{Failure, Locked, exit_code};
 use crate::cli::terminal::say;
 use crate::corpus::output_layout::SUCCESS;
 use crate::output::{Lock, LockOwner, OutputFolder, read};
@@ -105,7 +105,8 @@ impl StateFolder {
         for version in self.versions()? {
             match self.version(version) {
                 Ok(_) => {}
-                Err(error) if error.is::<cluster::Error>() => return Err(error),
+                // A version of another format is not damaged.
+                Err(error) if error.is::<cluster::Error>() || error.is::<Failure>() => return Err(error),
                 Err(error) => {
                     self.remove_version(version)?;
                     removed.push(format!("{error:#}"));

@@ -138,7 +138,7 @@ impl StateFolder {
     /// Reads the manifest of a version.
     ///
     /// # Errors
-    /// When the version does not exist, is damaged, or is of another format.
+    /// [`WrongUse`] when the version is of another format; others when it does not exist or is damaged.
     pub fn version(&self, version: u64) -> Result<StateManifest> {
         let path = self.at(&format!("versions/{version:08}.json"));
         let text = read(self.store.as_ref(), &path)?
@@ -150,15 +150,13 @@ impl StateFolder {
         if blake3::hash(body).to_hex().as_bytes() != hash {
             bail!("\"{}{path}\" is damaged: its hash is wrong", self.store.prefix());
         }
-        let manifest: StateManifest = serde_json::from_slice(body).with_context(|| {
-            format!("\"{}{path}\" is of another version of this program", self.store.prefix())
+        let path = format!("{}{path}", self.store.prefix());
+        let manifest: StateManifest = serde_json::from_slice(body).map_err(|error| {
+            WrongUse(format!("\"{path}\" is of another version of this program: {error}"))
         })?;
         if manifest.format != FORMAT {
-            bail!(
-                "\"{}{path}\" has format {}, and this program knows {FORMAT}",
-                self.store.prefix(),
-                manifest.format
-            );
+            let format = manifest.format;
+            bail!(WrongUse(format!("\"{path}\" has format {format}, and this program knows {FORMAT}")));
         }
         Ok(manifest)
     }

@@ -68,8 +68,11 @@ fn a_state_of_an_earlier_format_is_refused() {
     let earlier = body.replace("\"format\":2", "\"format\":1").replace("\"format\": 2", "\"format\": 1");
     assert_ne!(earlier, body);
     here.write(file, format!("{earlier}\n{}\n", blake3::hash(earlier.as_bytes()).to_hex()));
-    let run = here.run(&format!("{NIGHT} --output next a.jsonl"));
-    run.fails(1, &[file, "has format 1", "this program knows 2"]);
+    let before = here.contents("state");
+    for line in [&format!("{NIGHT} --output next a.jsonl"), "nightly check --state state --repair"] {
+        here.run(line).fails(2, &[file, "has format 1", "this program knows 2"]);
+        assert!(here.contents("state") == before, "{line}");
+    }
 }
 
 #[test]

@@ -129,7 +129,7 @@ impl Texts {
     /// Appends a document with its cleaned text to a section of texts.
     pub fn put(doc: &Doc, text: &str, section: &mut Vec<u8>) {
         let Merit { chars, priority } = doc.merit();
-        put(section, (doc.doc, ((chars, priority.0), (doc.id.len() as u64, text.len() as u64))));
+        put(section, (doc.doc, [chars, priority.0, doc.id.len() as u64, text.len() as u64]));
         section.extend_from_slice(doc.id.as_bytes());
         section.extend_from_slice(text.as_bytes());
     }
@@ -137,8 +137,8 @@ impl Texts {
     /// Returns the documents of a piece of the section of texts, up to the first bytes that are no document.
     pub fn of(mut section: &[u8]) -> impl Iterator<Item = StoredText<'_>> {
         std::iter::from_fn(move || {
-            let (doc, (merit, (id, text))): (DocId, ((u64, u64), (u64, u64))) = take(&mut section)?;
-            let merit = Merit { chars: merit.0, priority: Priority(merit.1) };
+            let (doc, [chars, priority, id, text]): (DocId, [u64; 4]) = take(&mut section)?;
+            let merit = Merit { chars, priority: Priority(priority) };
             let mut string =
                 |bytes: u64| simdutf8::basic::from_utf8(section.split_off(..bytes as usize)?).ok();
             Some(StoredText { doc, id: string(id)?, merit, text: string(text)? })
