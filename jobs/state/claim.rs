@@ -22,7 +22,7 @@ use serde::Deserialize;
 
 use super::manifest::StateManifest;
 use super::state_folder::{PreparedNight, StateFolder, StateStamp};
-use crate::cli::exit::{Locked, exit_code};
+use crate::cli::exit::{Locked, WrongUse, exit_code};
 use crate::cli::terminal::say;
 use crate::corpus::output_layout::SUCCESS;
 use crate::output::{Lock, LockOwner, OutputFolder, read};
@@ -46,7 +46,7 @@ impl StateFolder {
     /// [`Locked`] when another run is writing; [`WrongUse`] when the folder holds anything else.
     pub fn claim(stores: &Stores, uri: &str, group: &Arc<Group>, wait: Duration) -> Result<Self> {
         let state = StateFolder::lock(stores, uri, group, wait)?;
-        state.or_release(state.recover(stores))?;
+        state.or_release(state.recover(stores).and_then(|()| state.refuse_incomplete()))?;
         Ok(state)
     }
 
@@ -63,6 +63,21 @@ impl StateFolder {
         let recovered = removed.and_then(|removed| state.recover(stores).map(|()| removed));
         let removed = state.or_release(recovered)?;
         Ok((state, removed))
+    }
+
+    /// Returns an error if versions are missing that the history tells of, as after a copy that was cut short.
+    fn refuse_incomplete(&self) -> Result<()> {
+        let newest = self.versions()?.last().copied().unwrap_or(0);
+        let known = self.history()?.iter().map(|committed| committed.version).max().unwrap_or(0);
+        if known > newest {
+            bail!(WrongUse(format!(
+                "the state \"{}\" is incomplete: its history.jsonl tells of version {known}, and the newest that is there is \
+                 {newest}. Copy it again, or get it back with nightly check --repair, or remove history.jsonl to go on \
+                 without what is missing",
+                self.uri
+            )));
+        }
+        Ok(())
     }
 
     /// Takes the lock of a state.
@@ -146,10 +161,7 @@ impl StateFolder {
 
     /// Whether the output of a night was committed with this version.
     fn is_stamped(&self, stores: &Stores, night: &PreparedNight) -> Result<bool> {
-        let (store, path) = stores.locate(&night.output)?;
-        let success = read(store.as_ref(), &format!("{}/{SUCCESS}", path.trim_end_matches('/')))?;
-        let stamped = success.and_then(|text| serde_json::from_slice::<Stamped>(&text).ok());
-        Ok(stamped.and_then(|stamped| stamped.state).is_some_and(|state| state.stamp == night.stamp))
+        Ok(stamp_of(stores, &night.output)?.is_some_and(|state| state.stamp == night.stamp))
     }
 
     /// Removes versions that are damaged, and the files that no other version names.
@@ -189,4 +201,13 @@ impl StateFolder {
         let unknown = files.into_iter().map(|entry| entry.path).filter(is_unknown);
         Ok(self.store.remove_files(&unknown.collect::<Vec<_>>())?)
     }
+}
+
+/// Returns what the `_SUCCESS` of an output says of a state, if there is such an output and it says so.
+pub(crate) fn stamp_of(stores: &Stores, output: &str) -> Result<Option<StateStamp>> {
+    let (store, path) = stores.locate(output)?;
+    let success = read(store.as_ref(), &format!("{}/{SUCCESS}", path.trim_end_matches('/')))?;
+    Ok(success
+        .and_then(|text| serde_json::from_slice::<Stamped>(&text).ok())
+        .and_then(|stamped| stamped.state))
 }
