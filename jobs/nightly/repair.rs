@@ -4,7 +4,7 @@ use std::env;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use cluster::{Group, Stores, one_line, path_of_text};
 use serde::Deserialize;
 
@@ -13,7 +13,6 @@ use super::options::NightlyOptions;
 use super::run_night;
 use crate::Common;
 use crate::cli::configuration::Configuration;
-use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
 use crate::corpus::output_layout::SUCCESS;
 use crate::output::read;
@@ -38,8 +37,8 @@ pub(super) fn repair(common: &Common, uri: &str, wait: Duration) -> Result<()> {
     // Nights are run in the folders in which they were run, so the name of the state must be whole.
     let uri = format!("{}{}", store.prefix(), path.trim_end_matches('/'));
     let (folder, removed) = StateFolder::claim_damaged(&stores, &uri, &Arc::new(Group::alone(1)), wait)?;
-    for fault in removed {
-        say(one_line(&format!("{fault}; the version is removed")));
+    for version in removed {
+        say(format_args!("the manifest of version {version} was damaged and is removed"));
     }
     let taken_back = folder.or_release(take_back(&folder))?;
     folder.release()?;
@@ -65,12 +64,7 @@ pub(super) fn repair(common: &Common, uri: &str, wait: Duration) -> Result<()> {
 /// are not whole. Returns what was done, in words.
 fn take_back(folder: &StateFolder) -> Result<Option<String>> {
     let check = check_state(folder)?;
-    let Some(newest) = folder.newest()? else {
-        bail!(WrongUse(format!(
-            "no version of the state \"{}\" can be read: remove the folder, and run its nights again",
-            folder.uri
-        )));
-    };
+    let newest = folder.newest()?.context("the versions of the state are gone")?;
     let damaged: Vec<u64> = {
         let whole = |version: &u64| check.whole.iter().any(|manifest| manifest.version == *version);
         folder.versions()?.into_iter().filter(|version| !whole(version)).collect()

@@ -46,21 +46,26 @@ impl StateFolder {
     /// [`Locked`] when another run is writing; [`WrongUse`] when the folder holds anything else.
     pub fn claim(stores: &Stores, uri: &str, group: &Arc<Group>, wait: Duration) -> Result<Self> {
         let state = StateFolder::lock(stores, uri, group, wait)?;
-        state.or_release(state.recover(stores).and_then(|()| state.refuse_incomplete()))?;
+        let claimed = state.recover(stores).and_then(|()| state.refuse_incomplete());
+        state.or_release(claimed.and_then(|()| state.remove_old()))?;
         Ok(state)
     }
 
-    /// The same for a state whose manifests may be damaged: those that cannot be read are removed first. Returns
-    /// what was wrong with each of them.
+    /// The same for a state whose manifests may be damaged: those that are damaged are removed first. Returns the
+    /// numbers of their versions.
     pub fn claim_damaged(
         stores: &Stores,
         uri: &str,
         group: &Arc<Group>,
         wait: Duration,
-    ) -> Result<(Self, Vec<String>)> {
+    ) -> Result<(Self, Vec<u64>)> {
         let state = StateFolder::lock(stores, uri, group, wait)?;
-        let removed = state.remove_unreadable();
-        let recovered = removed.and_then(|removed| state.recover(stores).map(|()| removed));
+        let removed = state.remove_damaged();
+        let recovered = removed.and_then(|removed| {
+            state.recover(stores)?;
+            state.remove_old()?;
+            Ok(removed)
+        });
         let removed = state.or_release(recovered)?;
         Ok((state, removed))
     }
@@ -109,25 +114,28 @@ impl StateFolder {
     /// Gives the lock back if `result` is an error.
     pub fn or_release<T>(&self, result: Result<T>) -> Result<T> {
         if result.is_err() {
-            self.release()?;
+            // Only the first error is reported.
+            drop(self.release());
         }
         result
     }
 
-    /// Removes the manifests that cannot be read, and returns what is wrong with each.
-    fn remove_unreadable(&self) -> Result<Vec<String>> {
-        let mut removed = Vec::new();
-        for version in self.versions()? {
-            match self.version(version) {
-                Ok(_) => {}
-                Err(error) if error.is::<cluster::Error>() => return Err(error),
-                Err(error) => {
-                    self.remove_version(version)?;
-                    removed.push(format!("{error:#}"));
-                }
+    /// Removes the manifests that are damaged, and returns the numbers of their versions.
+    fn remove_damaged(&self) -> Result<Vec<u64>> {
+        let (versions, mut damaged) = (self.versions()?, Vec::new());
+        for &version in &versions {
+            if self.is_damaged(version)? {
+                damaged.push(version);
             }
         }
-        Ok(removed)
+        if damaged.len() == versions.len() {
+            bail!(WrongUse(format!(
+                "no version of the state \"{}\" can be read: put a copy in its place, or remove it and run its nights again",
+                self.uri
+            )));
+        }
+        damaged.iter().try_for_each(|&version| self.remove_version(version))?;
+        Ok(damaged)
     }
 
     /// Removes the manifest of a version. Its files go with the next clean-up, unless another version names them.
@@ -156,7 +164,7 @@ impl StateFolder {
             }
             self.store.remove(&path)?;
         }
-        self.remove_old()
+        Ok(())
     }
 
     /// Whether the output of a night was committed with this version.

@@ -163,18 +163,13 @@ impl StateFolder {
     /// When the version does not exist, is damaged, or is of another format.
     pub fn version(&self, version: u64) -> Result<StateManifest> {
         let path = self.at(&format!("versions/{version:08}.json"));
-        let text = read(self.store.as_ref(), &path)?
-            .with_context(|| format!("the state \"{}\" has no version {version}", self.uri))?;
-        // The last line is the hash of all before it.
-        let text = text.trim_ascii_end();
-        let end = text.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
-        let (body, hash) = (&text[..end], text[end..].trim_ascii());
-        if blake3::hash(body).to_hex().as_bytes() != hash {
+        let text = self.manifest_text(version)?;
+        let Some(body) = body_of_manifest(&text) else {
             bail!(
                 "\"{}{path}\" is damaged: its hash is wrong; see nightly check --repair",
                 self.store.prefix()
             );
-        }
+        };
         let manifest: StateManifest = serde_json::from_slice(body).with_context(|| {
             format!("\"{}{path}\" is of another version of this program", self.store.prefix())
         })?;
@@ -186,6 +181,16 @@ impl StateFolder {
             );
         }
         Ok(manifest)
+    }
+
+    /// Whether the hash of the manifest of a version is wrong.
+    pub(super) fn is_damaged(&self, version: u64) -> Result<bool> {
+        Ok(body_of_manifest(&self.manifest_text(version)?).is_none())
+    }
+
+    fn manifest_text(&self, version: u64) -> Result<Vec<u8>> {
+        let text = read(self.store.as_ref(), &self.at(&format!("versions/{version:08}.json")))?;
+        Ok(text.with_context(|| format!("the state \"{}\" has no version {version}", self.uri))?.to_vec())
     }
 
     /// Reads the manifest of the newest version, if there is any.
@@ -300,4 +305,13 @@ impl StateFolder {
         }
         Ok(())
     }
+}
+
+/// Returns the text of a manifest without its last line, which is the hash of all before it; `None` if the hash is
+/// wrong.
+fn body_of_manifest(text: &[u8]) -> Option<&[u8]> {
+    let text = text.trim_ascii_end();
+    let end = text.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
+    let (body, hash) = (&text[..end], text[end..].trim_ascii());
+    (blake3::hash(body).to_hex().as_bytes() == hash).then_some(body)
 }

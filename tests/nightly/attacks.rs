@@ -23,7 +23,7 @@ fn workers_do_not_wait_for_each_other_when_pairs_are_many() {
     let docs = |name: &str, count: usize| {
         json_lines((0..count).map(|number| (format!("{name}{number}"), format!("{text}{name}{number}"))))
     };
-    here.write("first.jsonl", docs("a", 1100));
+    here.write("first.jsonl", docs("a", 1000));
     here.write("second.jsonl", docs("b", 3));
     let night = format!("{NIGHT} --method auto:templates=same");
     here.run(&format!("{night} --output first first.jsonl")).ends(0);
