@@ -1,6 +1,7 @@
 //! Tests of `nightly`: whatever the order of nights, withdrawals, compactions and deaths, the outputs and the
 //! state say what one `dedup` over the documents that are left says.
 
+mod attacks;
 mod damage;
 mod kills;
 mod law;
@@ -10,3 +11,4 @@ mod repair;
 mod sequence;
 mod servers;
 mod since;
+mod takedown;

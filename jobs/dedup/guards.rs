@@ -108,16 +108,20 @@ impl Guards {
     /// Returns an error if the run would remove too many of its `docs` documents, or has too large a cluster.
     /// `tally`: the counts of all clusters.
     pub fn check(&self, docs: u64, tally: &Tally) -> Result<()> {
+        let earlier = match tally.removed_earlier {
+            0 => String::new(),
+            earlier => format!(" and {earlier} of earlier nights"),
+        };
         let Some((size, _, first)) = tally.largest() else { return Ok(()) };
         if let Some(most) = self.max_cluster.filter(|most| size > most) {
             bail!(Guarded(format!(
                 "the cluster of \"{first}\" has {size} documents, more than --max-cluster {most}"
             )));
         }
-        let removed = tally.to_remove();
-        if let Some(limit) = self.max_removed.as_ref().filter(|limit| !limit.allows(removed, docs)) {
+        let (removed, all) = (tally.to_remove(), tally.to_remove() + tally.removed_earlier);
+        if let Some(limit) = self.max_removed.as_ref().filter(|limit| !limit.allows(all, docs)) {
             bail!(Guarded(format!(
-                "{removed} of {docs} documents would be removed, more than --max-removed {}; the largest cluster \
+                "{removed} of {docs} documents{earlier} would be removed, more than --max-removed {}; the largest cluster \
                  is that of \"{first}\" with {size} documents",
                 limit.text
             )));

@@ -243,6 +243,9 @@ impl DedupRun<'_> {
                 bail!(datasets::Error::Field(missing)); // a field that no file has is misspelt
             }
         }
+        if self.plan.reference_files > 0 && found.reference.docs == 0 {
+            self.progress.warn("the reference has no document, so nothing is removed for its sake");
+        }
         found.rejects.check(self.max_rejects, &self.plan, &self.reading)?;
         Ok(found)
     }
@@ -290,6 +293,7 @@ impl DedupRun<'_> {
         let Written { kept, removed, rejected } = written;
         check_ledger(&summary.counters, written)?;
         summary.counters = Counters { kept, removed, rejected, ..summary.counters };
+        self.progress.set_outcomes([kept, removed, rejected]);
         summary.stages = stages.iter().map(StageRow::of).collect();
         summary.seconds.insert("whole", seconds(self.start.elapsed()));
         let at = self.progress.worker(0);
@@ -297,7 +301,7 @@ impl DedupRun<'_> {
         // The other processes have finished their work, so they may end from here on.
         self.group.settle();
         if let Some(night) = self.night {
-            summary.state = Some(night.prepare(&summary.counters)?);
+            summary.state = Some(night.prepare(&mut summary.counters)?);
         }
         let success = folder.commit(&summary, files, &self.limits)?;
         self.night.map_or(Ok(()), NightCommit::commit)?;

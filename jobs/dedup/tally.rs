@@ -28,6 +28,8 @@ pub(crate) struct Tally {
     removed_identical: u64,
     removed_similar: u64,
     removed_chain: u64,
+    /// Earlier documents that a night removes.
+    pub removed_earlier: u64,
     /// Number of clusters of each size, in documents.
     cluster_sizes: BTreeMap<u64, u64>,
     /// The largest cluster, of several the first one.
@@ -52,6 +54,7 @@ impl Tally {
             all.removed_identical += part.removed_identical;
             all.removed_similar += part.removed_similar;
             all.removed_chain += part.removed_chain;
+            all.removed_earlier += part.removed_earlier;
             all.largest = all.largest.max(part.largest);
             add(&mut all.cluster_sizes, part.cluster_sizes);
             add(&mut all.pairs_by_distance, part.pairs_by_distance);

@@ -68,7 +68,7 @@ pub(super) struct NightArgs {
     /// Replace an output that exists
     #[arg(long)]
     pub overwrite: bool,
-    /// Write the numbers of the run to this file as JSON
+    /// Write the numbers of the run to this file as JSON; with --since those of the last night
     #[arg(long, value_name = "FILE", value_parser = paths())]
     pub summary_json: Option<String>,
 }
@@ -143,10 +143,11 @@ impl NightArgs {
     }
 }
 
-/// Reads the ids of a file, one a line. Empty lines are left out.
+/// Reads the ids of a file, one a line. Blank lines are left out.
 pub(super) fn ids_of_file(file: &str) -> Result<Vec<String>> {
     let text = text_of_file(file)?;
-    let mut ids: Vec<String> = text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    let mut ids: Vec<String> =
+        text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect();
     ids.sort_unstable();
     ids.dedup();
     Ok(ids)

@@ -116,6 +116,8 @@ impl NightDecider {
                 night: self.night_name(doc).unwrap_or_default(),
                 removed: removed.map(|removed| (batch.id(removed.duplicate_of), removed.tie)),
             };
+            tally.removed_earlier +=
+                changed.corrections.iter().filter(|(_, removed)| removed.is_some()).count() as u64;
             corrections.write(batch.split(), changed.corrections.iter().map(row))?;
             rows.add(&changed, &self.night)?;
             dead_texts.extend(changed.dead_texts);

@@ -3,7 +3,7 @@
 //!
 //! `args.rs` has its options, `night.rs` plans and claims one night, `night_work.rs` does it, `decide.rs` decides the
 //! clusters that it touches, and `partitions.rs` finds the nights that are not done yet. `tools.rs` has the tools for
-//! a state, `export.rs` and `repair.rs` the two largest of them. This room uses `dedup` and `state`.
+//! a state, of which `export.rs`, `repair.rs` and `stats.rs` have the larger ones. This room uses `dedup` and `state`.
 
 mod args;
 mod decide;
@@ -13,27 +13,34 @@ mod night_work;
 mod options;
 mod partitions;
 mod repair;
+mod stats;
 mod tools;
 
 use std::net::SocketAddr;
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use cluster::Stores;
+use serde_json::Value;
 use signal_hook::consts::SIGTERM;
 
 use self::args::{NightArgs, Since};
-use self::night::Night;
-use self::partitions::Partitions;
+use self::night::{Night, hash_of_input};
+use self::partitions::{Partition, Partitions};
 use self::tools::Tool;
 use crate::Common;
-use crate::cli::exit::WrongUse;
+use crate::cli::exit::{WrongUse, exit_code};
 use crate::cli::terminal::say;
-use crate::progress::{MetricsPage, ProgressOptions};
+use crate::corpus::plan::Plan;
+use crate::progress::{MetricsPage, Progress, ProgressOptions, watch};
+use crate::state::{NightEntry, StateFolder};
 
+/// Number of partitions that are looked at for changes, the last ones.
+const LOOKED_AT: usize = 32;
 /// Time between two looks for a signal.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -101,6 +108,24 @@ fn serve_metrics(common: &Common, address: SocketAddr) -> Result<Common> {
     Ok(Common { progress, ..common.clone() })
 }
 
+/// Warns of partitions whose files have changed since the state has taken them: nobody reads these files any more.
+fn warn_of_changed(common: &Common, args: &NightArgs, taken: &[(Partition, &NightEntry)]) {
+    for (partition, night) in &taken[taken.len().saturating_sub(LOOKED_AT)..] {
+        let now = match partition.empty {
+            true => Ok(Plan::nothing()),
+            false => args.options.input.plan(&Stores::new(), slice::from_ref(&partition.uri)),
+        };
+        let now = now.and_then(|plan| hash_of_input(&plan, &[]));
+        if !now.is_ok_and(|now| now == night.input) {
+            common.warn(format_args!(
+                "the files of \"{}\" have changed since its night, which is not run again: take what is new as a night of \
+                 another name, or roll back",
+                partition.uri
+            ));
+        }
+    }
+}
+
 /// Runs a night for each partition that the state does not have. One that fails ends the job.
 fn run_partitions(common: &Common, args: NightArgs) -> Result<u8> {
     if args.night.is_some() || args.options.retract.is_some() {
@@ -122,23 +147,45 @@ fn run_partitions(common: &Common, args: NightArgs) -> Result<u8> {
         Some(address) => serve_metrics(common, address)?,
         None => common.clone(),
     };
-    let (mut code, mut first, mut nights) = (0, true, 0);
+    let (mut code, mut first, mut done) = (0, true, 0);
     loop {
-        let missing = Partitions::new(&Stores::new(), root, &args.partition)?.missing_in(args.state()?)?;
-        if missing.is_empty() && first && !common.progress.quiet {
-            say(format_args!(
-                "nothing is new: the state \"{}\" has every complete partition of \"{root}\"",
-                args.state()?
-            ));
+        let manifest = StateFolder::open(&Stores::new(), args.state()?)?.newest()?;
+        let nights = manifest.as_ref().map_or(&[][..], |manifest| &manifest.nights);
+        let (missing, taken) = Partitions::new(&Stores::new(), root, &args.partition)?.by_nights(nights);
+        if first {
+            warn_of_changed(common, &args, &taken);
+        }
+        if missing.is_empty() && first {
+            // Metrics and events tell that the job has run, although there was nothing to do.
+            let job =
+                Plan::nothing().watched(&common.progress, "nightly", args.output()?, &Value::Null, 0)?;
+            watch(&common.progress, &job, &Progress::default(), || Ok(()))?;
+            if !common.progress.quiet {
+                say(format_args!(
+                    "nothing is new: the state \"{}\" has every complete partition of \"{root}\"",
+                    args.state()?
+                ));
+            }
         }
         first = false;
         for partition in missing {
             if stop.load(Ordering::Relaxed) {
                 return Ok(code);
             }
-            code = code.max(run_night(common, args.of_partition(partition)?)?);
-            nights += 1;
-            common.progress.page.iter().for_each(|page| page.set_runs(nights));
+            if !common.progress.quiet {
+                say(format_args!("night {}", partition.name));
+            }
+            let failed = format!("the night \"{}\" failed", partition.name);
+            match run_night(common, args.of_partition(partition)?).context(failed) {
+                // Whoever writes the state now ends at some time, so one that follows looks again.
+                Err(error) if args.follow && exit_code(&error) == 11 => {
+                    common.warn(format_args!("{error:#}; looking again in {} s", args.poll));
+                    break;
+                }
+                ended => code = code.max(ended?),
+            }
+            done += 1;
+            common.progress.page.iter().for_each(|page| page.set_runs(done));
         }
         let next = Instant::now() + Duration::from_secs(args.poll);
         while args.follow && !stop.load(Ordering::Relaxed) && Instant::now() < next {

@@ -18,7 +18,6 @@ use crate::Common;
 use crate::cli::configuration::Configuration;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
-use crate::corpus::output_layout::SUCCESS;
 use crate::corpus::plan::Plan;
 use crate::corpus::same_input::check_same_input;
 use crate::dedup::corpus_counts;
@@ -26,7 +25,10 @@ use crate::dedup::options::DedupOptions;
 use crate::dedup::run::DedupRun;
 use crate::output::Key;
 use crate::progress::Progress;
-use crate::state::{EarlierDocs, NightCommit, NightEntry, NightState, Numbering, StateFolder, StateManifest};
+use crate::state::{
+    EarlierDocs, NightCommit, NightEntry, NightState, Numbering, StateFolder, StateManifest, number_of,
+    stamp_of,
+};
 
 /// A night that is planned, as one process of the job sees it.
 ///
@@ -137,7 +139,7 @@ impl<'a> Night<'a> {
             Some(folder) => folder,
             None => StateFolder::open(&self.stores, uri)?,
         });
-        let result = manifest.and_then(|manifest| match self.is_done(&manifest)? {
+        let result = manifest.and_then(|manifest| match self.is_done(&folder, &manifest)? {
             true => Ok(0),
             false => self.run_with(&folder, manifest),
         });
@@ -149,22 +151,39 @@ impl<'a> Night<'a> {
     }
 
     /// Whether the state has this night already, with the same input and output.
-    fn is_done(&self, manifest: &StateManifest) -> Result<bool> {
+    fn is_done(&self, folder: &StateFolder, manifest: &StateManifest) -> Result<bool> {
         let Some(night) = manifest.nights.iter().find(|night| night.name == self.name) else {
             return Ok(false);
         };
-        if (&night.output, &night.input) != (&self.output, &self.input) {
+        let other = match (night.output == self.output, night.input == self.input) {
+            (false, _) => Some("output"),
+            (_, false) => Some("input, or files of other times of change"),
+            _ => None,
+        };
+        if let Some(other) = other {
             bail!(WrongUse(format!(
-                "the state has a night \"{}\" already, with another input or output: give this one another name with \
-                 --night, or roll back",
+                "the state has a night \"{}\" already, with another {other}: give this one another name with --night, or \
+                 roll back",
                 self.name
             )));
         }
-        let (store, path) = self.stores.locate(&self.output)?;
-        if !store.exists(&format!("{path}/{SUCCESS}"))? {
+        let docs = EarlierDocs::open(folder, manifest)?;
+        let mut back = 0;
+        for id in &self.withdrawn {
+            back += usize::from(docs.docs_of_id(id)?.into_iter().any(|doc| number_of(doc) >= night.end));
+        }
+        if back > 0 {
             bail!(WrongUse(format!(
-                "the state has the night \"{}\" already, but its output \"{}\" is gone: roll back to the night before it, and \
-                 run it again",
+                "the state has the night \"{}\" already, and later nights have brought documents with {back} of its ids: \
+                 withdraw these under another name, with --night and another --output",
+                self.name
+            )));
+        }
+        let stamp = stamp_of(&self.stores, &self.output)?;
+        if stamp.is_none_or(|stamp| stamp.version != night.version) {
+            bail!(WrongUse(format!(
+                "the state has the night \"{}\" already, but its output \"{}\" is gone or of another run: roll back to the \
+                 night before it, and run it again",
                 self.name, self.output
             )));
         }
@@ -269,7 +288,7 @@ fn refuse_method(method: &Spec) -> Result<()> {
 }
 
 /// Returns the hash of the names, lengths and times of the input files, and of the withdrawn ids.
-fn hash_of_input(plan: &Plan, withdrawn: &[String]) -> Result<String> {
+pub(super) fn hash_of_input(plan: &Plan, withdrawn: &[String]) -> Result<String> {
     let mut text = String::new();
     for file in &plan.files {
         writeln!(text, "{}\0{}\0{:?}", file.full_path(), file.bytes, file.version.modified)?;

@@ -5,7 +5,7 @@ use cluster::Stores;
 
 use crate::cli::exit::WrongUse;
 use crate::corpus::output_layout::SUCCESS;
-use crate::state::StateFolder;
+use crate::state::NightEntry;
 
 /// Partitions that are complete: they have a `_SUCCESS`.
 pub(super) struct Partitions(Vec<Partition>);
@@ -48,13 +48,15 @@ impl Partitions {
         Ok(Partitions(partitions))
     }
 
-    /// Returns those that the state does not have.
-    pub fn missing_in(self, state: &str) -> Result<Vec<Partition>> {
-        let manifest = StateFolder::open(&Stores::new(), state)?.newest()?;
-        let known = |name: &str| {
-            let mut nights = manifest.iter().flat_map(|manifest| &manifest.nights);
-            nights.any(|night| night.name == name)
-        };
-        Ok(self.0.into_iter().filter(|partition| !known(&partition.name)).collect())
+    /// Returns those that the nights of a state have not taken, and those that they have, each with its night.
+    pub fn by_nights(self, nights: &[NightEntry]) -> (Vec<Partition>, Vec<(Partition, &NightEntry)>) {
+        let (mut missing, mut taken) = (Vec::new(), Vec::new());
+        for partition in self.0 {
+            match nights.iter().find(|night| night.name == partition.name) {
+                None => missing.push(partition),
+                Some(night) => taken.push((partition, night)),
+            }
+        }
+        (missing, taken)
     }
 }

@@ -4,7 +4,7 @@ use std::env;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use cluster::{Group, Stores, one_line, path_of_text};
 use serde::Deserialize;
 
@@ -13,11 +13,10 @@ use super::options::NightlyOptions;
 use super::run_night;
 use crate::Common;
 use crate::cli::configuration::Configuration;
-use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
 use crate::corpus::output_layout::SUCCESS;
 use crate::output::read;
-use crate::state::{NightEntry, StateFolder, StateManifest, check_state, faults_of_tables};
+use crate::state::{CommittedVersion, NightEntry, StateFolder, StateManifest, check_state, faults_of_tables};
 
 /// The part of `_SUCCESS` that says how a night was run.
 #[derive(Deserialize)]
@@ -38,10 +37,8 @@ pub(super) fn repair(common: &Common, uri: &str, wait: Duration) -> Result<()> {
     // Nights are run in the folders in which they were run, so the name of the state must be whole.
     let uri = format!("{}{}", store.prefix(), path.trim_end_matches('/'));
     let (folder, removed) = StateFolder::claim_damaged(&stores, &uri, &Arc::new(Group::alone(1)), wait)?;
-    for fault in removed {
-        say(one_line(&format!(
-            "{fault}; the version is removed, and if it was the newest, run its night again"
-        )));
+    for version in removed {
+        say(format_args!("the manifest of version {version} was damaged and is removed"));
     }
     let taken_back = folder.or_release(take_back(&folder))?;
     folder.release()?;
@@ -67,31 +64,29 @@ pub(super) fn repair(common: &Common, uri: &str, wait: Duration) -> Result<()> {
 /// are not whole. Returns what was done, in words.
 fn take_back(folder: &StateFolder) -> Result<Option<String>> {
     let check = check_state(folder)?;
-    let Some(newest) = folder.newest()? else {
-        bail!(WrongUse(format!(
-            "no version of the state \"{}\" can be read: remove the folder, and run its nights again",
-            folder.uri
-        )));
-    };
+    let newest = folder.newest()?.context("the versions of the state are gone")?;
     let damaged: Vec<u64> = {
         let whole = |version: &u64| check.whole.iter().any(|manifest| manifest.version == *version);
         folder.versions()?.into_iter().filter(|version| !whole(version)).collect()
     };
+    let history = folder.history()?;
+    let last = history.iter().map(|committed| committed.version).max().unwrap_or(0).max(newest.version);
     let mut done = None;
-    if damaged.contains(&newest.version) {
+    if last > newest.version || damaged.contains(&newest.version) {
+        let nights = nights_to_be(&newest, history);
         let mut base = StateManifest::empty(newest.pinned.clone(), newest.secret);
         for earlier in check.whole.into_iter().rev() {
-            if newest.nights.starts_with(&earlier.nights) && faults_of_tables(folder, &earlier)?.is_empty() {
+            if nights.starts_with(&earlier.nights) && faults_of_tables(folder, &earlier)?.is_empty() {
                 base = earlier;
                 break;
             }
         }
-        let lost = newest.nights[base.nights.len()..].iter().chain(&newest.lost).cloned();
-        base.lost = lost.collect();
-        base.version = newest.version + 1;
+        base.lost = nights[base.nights.len()..].to_vec();
+        base.version = last + 1;
         base.oldest = newest.oldest;
         "repair".clone_into(&mut base.made_by);
         folder.commit(&base)?;
+        folder.note_in_history(&base);
         done = Some(match base.nights.last() {
             Some(last) => format!("the state is that after the night \"{}\" again", last.name),
             None => "no version is whole: all nights are run again".to_owned(),
@@ -99,6 +94,20 @@ fn take_back(folder: &StateFolder) -> Result<Option<String>> {
     }
     folder.remove_versions(&damaged)?;
     Ok(done)
+}
+
+/// Returns the nights that a whole state would have. `history`: what tells of versions behind the newest one that
+/// can be read.
+fn nights_to_be(newest: &StateManifest, history: Vec<CommittedVersion>) -> Vec<NightEntry> {
+    let mut nights: Vec<NightEntry> = newest.nights.iter().chain(&newest.lost).cloned().collect();
+    for committed in history.into_iter().filter(|committed| committed.version > newest.version) {
+        if let Some(last) = committed.made_by.strip_prefix("rollback to ") {
+            let kept = nights.iter().position(|night| night.name == last);
+            nights.truncate(kept.map_or(0, |kept| kept + 1));
+        }
+        nights.extend(committed.night);
+    }
+    nights
 }
 
 /// Runs a night as its output says that it was run.

@@ -1,19 +1,19 @@
 //! The tools for a state: `rollback`, `compact`, `stats`, `check` and `export`.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use cluster::runs::RunReader;
-use cluster::{Group, Stores};
+use cluster::{Group, Stores, path_of_text};
 use operators::hash;
-use serde::Serialize;
 
 use super::args::ids_of_file;
 use super::export::export;
 use super::repair;
+use super::stats::print_stats;
 use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::{print, say};
@@ -69,6 +69,9 @@ pub(super) enum Tool {
         /// File to be written
         #[arg(value_name = "OUTPUT", value_parser = paths())]
         output: String,
+        /// Replace a file that exists
+        #[arg(long)]
+        overwrite: bool,
     },
 }
 
@@ -93,8 +96,11 @@ impl Tool {
         };
         match self {
             Tool::Rollback { state, to } => {
-                state.change(|folder, manifest| roll_back(folder, manifest, &to))?;
-                said(format_args!("the state \"{}\" is that after the night \"{to}\" again", state.state));
+                let undone = state.change(|folder, manifest| roll_back(folder, manifest, &to))?;
+                said(format_args!(
+                    "the state \"{}\" is that after the night \"{to}\" again{undone}",
+                    state.state
+                ));
                 Ok(0)
             }
             Tool::Compact { state } => {
@@ -105,15 +111,24 @@ impl Tool {
                 said(format_args!("the state \"{}\" is compacted", state.state));
                 Ok(0)
             }
-            Tool::Stats { state, json } => state.stats(json),
+            Tool::Stats { state, json } => {
+                print_stats(&state.open()?.1, json)?;
+                Ok(0)
+            }
             Tool::Check { state, repair, erased } => {
                 if repair {
                     repair::repair(common, &state.state, Duration::from_secs(state.wait))?;
                 }
                 state.check(erased.as_deref())
             }
-            Tool::Export { state, output } => {
+            Tool::Export { state, output, overwrite } => {
                 let (folder, manifest) = state.open()?;
+                if folder.holds(&Stores::new(), &output)? {
+                    bail!(WrongUse(format!("\"{output}\" lies in the state \"{}\"", folder.uri)));
+                }
+                if !overwrite && Path::new(&path_of_text(&output)).exists() {
+                    bail!(WrongUse(format!("\"{output}\" exists: --overwrite replaces it")));
+                }
                 let rows = export(&folder, &manifest, &output)?;
                 said(format_args!("{rows} documents written to \"{output}\""));
                 Ok(0)
@@ -122,43 +137,34 @@ impl Tool {
     }
 }
 
-/// Makes a manifest equal to that of the version after an earlier night.
-fn roll_back(folder: &StateFolder, manifest: &mut StateManifest, to: &str) -> Result<()> {
+/// Makes a manifest equal to that of the version after an earlier night. Returns which nights are undone, in words.
+fn roll_back(folder: &StateFolder, manifest: &mut StateManifest, to: &str) -> Result<String> {
     let names = || manifest.nights.iter().map(|night| night.name.as_str()).collect::<Vec<_>>().join(", ");
     let Some(night) = manifest.nights.iter().find(|night| night.name == to) else {
         bail!(WrongUse(format!("the state has no night \"{to}\"; it has {}", names())));
     };
     let kept = folder.versions()?;
     if !kept.contains(&night.version) {
-        bail!(WrongUse(format!("the version after the night \"{to}\" is no longer kept")));
+        let names =
+            || manifest.nights.iter().filter(|night| kept.contains(&night.version)).map(|night| &*night.name);
+        bail!(WrongUse(format!(
+            "the version after the night \"{to}\" is no longer kept; those after these nights are: {}",
+            names().collect::<Vec<_>>().join(", ")
+        )));
     }
+    let undone = manifest.nights.iter().skip_while(|other| other.name != to).skip(1).map(|night| match night
+        .withdrawn
+    {
+        0 => format!("\"{}\"", night.name),
+        count => format!("\"{}\", whose {count} withdrawn documents are back", night.name),
+    });
+    let undone: Vec<_> = undone.collect();
     let version = manifest.version;
     *manifest = folder.version(night.version)?;
     manifest.version = version;
     manifest.lost.clear();
     manifest.made_by = format!("rollback to {to}");
-    Ok(())
-}
-
-/// Numbers that `stats` prints.
-#[derive(Serialize)]
-struct Stats<'a> {
-    version: u64,
-    made_by: &'a str,
-    method: &'a str,
-    policy: &'a str,
-    documents: u64,
-    nights: usize,
-    last_night: Option<&'a str>,
-    tables: Vec<TableStats>,
-}
-
-#[derive(Serialize)]
-struct TableStats {
-    table: StateTable,
-    runs: usize,
-    rows: u64,
-    bytes: u64,
+    Ok(if undone.is_empty() { String::new() } else { format!(", without {}", undone.join(" and ")) })
 }
 
 impl StateOption {
@@ -170,56 +176,21 @@ impl StateOption {
     }
 
     /// Commits a version that `change` makes of the newest one.
-    fn change(&self, change: impl FnOnce(&StateFolder, &mut StateManifest) -> Result<()>) -> Result<()> {
+    fn change<T>(&self, change: impl FnOnce(&StateFolder, &mut StateManifest) -> Result<T>) -> Result<T> {
         self.open()?;
         let group = Arc::new(Group::alone(1));
         let folder = StateFolder::claim(&Stores::new(), &self.state, &group, Duration::from_secs(self.wait))?;
         let changed = folder.newest().and_then(|manifest| {
             let mut manifest = manifest.context("the state is gone")?;
             manifest.version += 1;
-            change(&folder, &mut manifest)?;
-            folder.commit(&manifest)
+            let changed = change(&folder, &mut manifest)?;
+            folder.commit(&manifest)?;
+            folder.note_in_history(&manifest);
+            Ok(changed)
         });
-        changed.and(folder.release())
-    }
-
-    fn stats(&self, json: bool) -> Result<u8> {
-        let (_, manifest) = self.open()?;
-        let table = |table| {
-            let runs = || manifest.runs_of(table);
-            TableStats {
-                table,
-                runs: runs().count(),
-                rows: runs().map(|run| run.summary.rows).sum(),
-                bytes: runs().map(|run| run.summary.bytes).sum(),
-            }
-        };
-        let documents = manifest.nights.iter().map(|night| night.documents).sum();
-        let stats = Stats {
-            version: manifest.version,
-            made_by: &manifest.made_by,
-            method: &manifest.pinned.method,
-            policy: &manifest.pinned.policy,
-            documents,
-            nights: manifest.nights.len(),
-            last_night: manifest.nights.last().map(|night| &*night.name),
-            tables: StateTable::ALL.map(table).into_iter().collect(),
-        };
-        if json {
-            print(serde_json::to_string_pretty(&stats)? + "\n")?;
-            return Ok(0);
-        }
-        let mut out = String::new();
-        writeln!(out, "version {} of the state, made by {}", stats.version, stats.made_by)?;
-        writeln!(out, "method {}, policy {}", stats.method, stats.policy)?;
-        writeln!(out, "{documents} documents of {} nights", stats.nights)?;
-        writeln!(out, "{:<12} {:>5} {:>12} {:>14} {:>9}", "table", "files", "rows", "bytes", "a document")?;
-        for TableStats { table, runs, rows, bytes } in &stats.tables {
-            let each = *bytes as f64 / documents.max(1) as f64;
-            writeln!(out, "{:<12} {runs:>5} {rows:>12} {bytes:>14} {each:>9.1}", table.name())?;
-        }
-        print(out)?;
-        Ok(0)
+        let changed = folder.or_release(changed)?;
+        folder.release()?;
+        Ok(changed)
     }
 
     /// Checks all versions, and that nothing is left in any of them of the ids in a file.
@@ -263,8 +234,14 @@ fn left_of(folder: &StateFolder, ids: &[String]) -> Result<Vec<String>> {
                     StateTable::Documents => wanted.contains(row.bytes),
                     _ => hashes.contains(&row.words[0]),
                 };
+                // Their hashes alone do not name the ids.
+                let id = String::from_utf8_lossy(row.bytes);
+                let id = if id.is_empty() { String::new() } else { format!(" \"{id}\"") };
                 if is_left && left.len() < 20 {
-                    left.push(format!("\"{}\" of version {version} still has a withdrawn id", run.file));
+                    left.push(format!(
+                        "\"{}\" of version {version} still has the id{id}: withdraw it, then run nightly compact",
+                        run.file
+                    ));
                 }
             }
         }

@@ -110,12 +110,24 @@ pub(crate) struct ReferenceCounters {
     pub rejected: u64,
 }
 
+/// Counters of what a night has done to earlier nights.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct NightCounters {
+    /// Number of documents that were withdrawn.
+    pub withdrawn: u64,
+    /// Number of earlier decisions that have changed.
+    pub corrections: u64,
+}
+
 /// Counters of a run. Those of records and documents are of the input alone.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Counters {
     /// Counters of the reference, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<ReferenceCounters>,
+    /// Counters of a night, if the run is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub night: Option<NightCounters>,
     pub input_files: u64,
     pub input_bytes: u64,
     pub splits: u64,
@@ -156,6 +168,7 @@ impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (counters, process) = (&self.counters, &self.process);
         let reference = counters.reference.unwrap_or_default();
+        let night = counters.night.unwrap_or_default();
         let values = [
             ("Reference", "Files", reference.files),
             ("Reference", "Bytes", reference.bytes),
@@ -183,6 +196,8 @@ impl fmt::Display for Summary {
             ("Output", "  similar to a kept one", counters.removed_similar),
             ("Output", "  tied by a chain", counters.removed_chain),
             ("Output", "Rejected", counters.rejected),
+            ("Earlier nights", "Documents withdrawn", night.withdrawn),
+            ("Earlier nights", "Decisions corrected", night.corrections),
             ("Process", "CPU milliseconds", process.cpu_milliseconds),
             ("Process", "Peak bytes of memory", process.peak_memory_bytes),
             ("Process", "Bytes spilled to disk", process.spilled_bytes),

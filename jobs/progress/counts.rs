@@ -24,6 +24,8 @@ pub(crate) struct Progress {
     pub(super) board: Mutex<Board>,
     /// Bytes written to local disks because memory is short; whoever spills adds them.
     pub spilled_bytes: AtomicU64,
+    /// Numbers of records that are kept, removed and rejected, once all are.
+    pub(super) outcomes: Mutex<[u64; 3]>,
     /// Number of times that a worker was named as slow.
     pub(super) slow: AtomicU64,
     pub(super) outlets: OnceLock<Outlets>,
@@ -76,6 +78,11 @@ impl Progress {
     pub fn totals(&self) -> Vec<StageTotals> {
         let board = self.board.lock();
         self.totals_of(&board)
+    }
+
+    /// Notes how many records are kept, removed and rejected.
+    pub fn set_outcomes(&self, outcomes: [u64; 3]) {
+        *self.outcomes.lock() = outcomes;
     }
 
     /// Returns the stages as a finished job shows them.

@@ -53,6 +53,10 @@ pub(super) fn text(job: &Watched, started: SystemTime, state: JobState, progress
         });
         text.metric(name, help, workers);
     }
+    let outcomes = ["kept", "removed", "rejected"].map(|outcome| labels(&[("outcome", outcome)]));
+    let counts = progress.outcomes.lock().map(|count| count as f64);
+    let help = "Records of the output by what became of them, once it is complete";
+    text.metric("dedup_job_outcomes", help, outcomes.into_iter().zip(counts));
     text.unlabelled(&[
         (
             "dedup_job_slow_workers_total",

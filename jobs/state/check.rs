@@ -8,9 +8,8 @@ use operators::DocId;
 
 use super::manifest::{NightEntry, RunEntry, StateManifest};
 use super::reader::EarlierDocs;
-use super::state_folder::StateFolder;
+use super::state_folder::{CommittedVersion, StateFolder};
 use super::table::{NO_LABEL, StateTable, doc_of};
-use crate::cli::exit::Failure;
 
 /// Greatest number of faults that are listed.
 const MOST_FAULTS: usize = 20;
@@ -44,7 +43,7 @@ pub(crate) fn check_state(state: &StateFolder) -> Result<StateCheck> {
                 }
                 whole.extend(is_whole.then_some(manifest));
             }
-            Err(error) if error.is::<cluster::Error>() || error.is::<Failure>() => return Err(error),
+            Err(error) if error.is::<cluster::Error>() => return Err(error),
             Err(error) => faults.push(format!("{error:#}")),
         }
     }
@@ -59,6 +58,11 @@ pub(crate) fn check_state(state: &StateFolder) -> Result<StateCheck> {
             whole.pop();
         }
     }
+    let newest = versions.last().copied().unwrap_or(0);
+    let missing = state.history()?.into_iter().filter(|committed| committed.version > newest);
+    faults.extend(missing.map(|CommittedVersion { version, made_by, .. }| {
+        format!("the version {version} is missing, which was made by {made_by}")
+    }));
     if faults.len() > MOST_FAULTS {
         let more = faults.len() - MOST_FAULTS;
         faults.truncate(MOST_FAULTS);

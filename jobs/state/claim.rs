@@ -22,7 +22,7 @@ use serde::Deserialize;
 
 use super::manifest::StateManifest;
 use super::state_folder::{PreparedNight, StateFolder, StateStamp};
-use crate::cli::exit::{Failure, Locked, exit_code};
+use crate::cli::exit::{Locked, WrongUse, exit_code};
 use crate::cli::terminal::say;
 use crate::corpus::output_layout::SUCCESS;
 use crate::output::{Lock, LockOwner, OutputFolder, read};
@@ -46,23 +46,43 @@ impl StateFolder {
     /// [`Locked`] when another run is writing; [`WrongUse`] when the folder holds anything else.
     pub fn claim(stores: &Stores, uri: &str, group: &Arc<Group>, wait: Duration) -> Result<Self> {
         let state = StateFolder::lock(stores, uri, group, wait)?;
-        state.or_release(state.recover(stores))?;
+        let claimed = state.recover(stores).and_then(|()| state.refuse_incomplete());
+        state.or_release(claimed.and_then(|()| state.remove_old()))?;
         Ok(state)
     }
 
-    /// The same for a state whose manifests may be damaged: those that cannot be read are removed first. Returns
-    /// what was wrong with each of them.
+    /// The same for a state whose manifests may be damaged: those that are damaged are removed first. Returns the
+    /// numbers of their versions.
     pub fn claim_damaged(
         stores: &Stores,
         uri: &str,
         group: &Arc<Group>,
         wait: Duration,
-    ) -> Result<(Self, Vec<String>)> {
+    ) -> Result<(Self, Vec<u64>)> {
         let state = StateFolder::lock(stores, uri, group, wait)?;
-        let removed = state.remove_unreadable();
-        let recovered = removed.and_then(|removed| state.recover(stores).map(|()| removed));
+        let removed = state.remove_damaged();
+        let recovered = removed.and_then(|removed| {
+            state.recover(stores)?;
+            state.remove_old()?;
+            Ok(removed)
+        });
         let removed = state.or_release(recovered)?;
         Ok((state, removed))
+    }
+
+    /// Returns an error if versions are missing that the history tells of, as after a copy that was cut short.
+    fn refuse_incomplete(&self) -> Result<()> {
+        let newest = self.versions()?.last().copied().unwrap_or(0);
+        let known = self.history()?.iter().map(|committed| committed.version).max().unwrap_or(0);
+        if known > newest {
+            bail!(WrongUse(format!(
+                "the state \"{}\" is incomplete: its history.jsonl tells of version {known}, and the newest that is there is \
+                 {newest}. Copy it again, or get it back with nightly check --repair, or remove history.jsonl to go on \
+                 without what is missing",
+                self.uri
+            )));
+        }
+        Ok(())
     }
 
     /// Takes the lock of a state.
@@ -94,26 +114,28 @@ impl StateFolder {
     /// Gives the lock back if `result` is an error.
     pub fn or_release<T>(&self, result: Result<T>) -> Result<T> {
         if result.is_err() {
-            self.release()?;
+            // Only the first error is reported.
+            drop(self.release());
         }
         result
     }
 
-    /// Removes the manifests that cannot be read, and returns what is wrong with each.
-    fn remove_unreadable(&self) -> Result<Vec<String>> {
-        let mut removed = Vec::new();
-        for version in self.versions()? {
-            match self.version(version) {
-                Ok(_) => {}
-                // A version of another format is not damaged.
-                Err(error) if error.is::<cluster::Error>() || error.is::<Failure>() => return Err(error),
-                Err(error) => {
-                    self.remove_version(version)?;
-                    removed.push(format!("{error:#}"));
-                }
+    /// Removes the manifests that are damaged, and returns the numbers of their versions.
+    fn remove_damaged(&self) -> Result<Vec<u64>> {
+        let (versions, mut damaged) = (self.versions()?, Vec::new());
+        for &version in &versions {
+            if self.is_damaged(version)? {
+                damaged.push(version);
             }
         }
-        Ok(removed)
+        if damaged.len() == versions.len() {
+            bail!(WrongUse(format!(
+                "no version of the state \"{}\" can be read: put a copy in its place, or remove it and run its nights again",
+                self.uri
+            )));
+        }
+        damaged.iter().try_for_each(|&version| self.remove_version(version))?;
+        Ok(damaged)
     }
 
     /// Removes the manifest of a version. Its files go with the next clean-up, unless another version names them.
@@ -142,15 +164,12 @@ impl StateFolder {
             }
             self.store.remove(&path)?;
         }
-        self.remove_old()
+        Ok(())
     }
 
     /// Whether the output of a night was committed with this version.
     fn is_stamped(&self, stores: &Stores, night: &PreparedNight) -> Result<bool> {
-        let (store, path) = stores.locate(&night.output)?;
-        let success = read(store.as_ref(), &format!("{}/{SUCCESS}", path.trim_end_matches('/')))?;
-        let stamped = success.and_then(|text| serde_json::from_slice::<Stamped>(&text).ok());
-        Ok(stamped.and_then(|stamped| stamped.state).is_some_and(|state| state.stamp == night.stamp))
+        Ok(stamp_of(stores, &night.output)?.is_some_and(|state| state.stamp == night.stamp))
     }
 
     /// Removes versions that are damaged, and the files that no other version names.
@@ -190,4 +209,13 @@ impl StateFolder {
         let unknown = files.into_iter().map(|entry| entry.path).filter(is_unknown);
         Ok(self.store.remove_files(&unknown.collect::<Vec<_>>())?)
     }
+}
+
+/// Returns what the `_SUCCESS` of an output says of a state, if there is such an output and it says so.
+pub(crate) fn stamp_of(stores: &Stores, output: &str) -> Result<Option<StateStamp>> {
+    let (store, path) = stores.locate(output)?;
+    let success = read(store.as_ref(), &format!("{}/{SUCCESS}", path.trim_end_matches('/')))?;
+    Ok(success
+        .and_then(|text| serde_json::from_slice::<Stamped>(&text).ok())
+        .and_then(|stamped| stamped.state))
 }

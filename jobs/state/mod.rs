@@ -18,11 +18,12 @@ mod tiers;
 mod writer;
 
 pub(crate) use self::check::{StateCheck, check_state, faults_of_tables};
+pub(crate) use self::claim::stamp_of;
 pub(crate) use self::manifest::{NightEntry, Pinned, RunEntry, StateManifest, StatisticsFile};
 pub(crate) use self::night_commit::NightCommit;
 pub(crate) use self::night_state::NightState;
 pub(crate) use self::reader::{EarlierDocs, encode_cluster, found};
-pub(crate) use self::state_folder::StateFolder;
+pub(crate) use self::state_folder::{CommittedVersion, StateFolder};
 pub(crate) use self::table::{NO_LABEL, StateTable, doc_of, merit_of, number_of};
 pub(crate) use self::tiers::compact;
 pub(crate) use self::writer::{Numbering, RunsOfNight, TableWriter};

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::manifest::{RunEntry, StateManifest};
 use super::state_folder::{PreparedNight, StateFolder};
 use super::tiers::merge_tiers;
-use crate::output::summary::Counters;
+use crate::output::summary::{Counters, NightCounters};
 
 /// A version of a state that becomes visible with the output of its night.
 pub(crate) struct NightCommit {
@@ -36,14 +36,16 @@ impl NightCommit {
     }
 
     /// Writes down that the version is about to be committed with the output, and returns what `_SUCCESS` says of
-    /// it. `counters`: of the night.
-    pub fn prepare(&self, counters: &Counters) -> Result<Value> {
+    /// it. `counters`: those of the run, to which those of the night are added.
+    pub fn prepare(&self, counters: &mut Counters) -> Result<Value> {
         let mut night = self.night.lock();
         let mut manifest = night.take().context("the night has written no state")?.manifest;
         if let Some(entry) = manifest.nights.last_mut() {
             let Counters { kept, removed, rejected, .. } = *counters;
             (entry.kept, entry.removed, entry.rejected) = (kept, removed, rejected);
             entry.documents = kept + removed;
+            counters.night =
+                Some(NightCounters { withdrawn: entry.withdrawn, corrections: entry.corrections });
         }
         let prepared = PreparedNight::new(manifest, &self.output)?;
         self.folder.prepare(&prepared)?;

@@ -10,6 +10,7 @@ use std::time::SystemTime;
 use anyhow::{Context, Result, bail};
 use cluster::{Blob, Showing, Store, Stores, one_line, path_of_text};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::manifest::{FORMAT, NightEntry, StateManifest, StatisticsFile};
 use crate::cli::exit::{WrongUse, while_running};
@@ -48,8 +49,29 @@ pub(crate) struct StateStamp {
 #[derive(Serialize)]
 struct HistoryLine<'a> {
     finished: String,
+    made_by: &'a str,
+    /// Version that was made, if no night has made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u64>,
+    /// Members of the night, if a night has made the version.
     #[serde(flatten)]
-    night: &'a NightEntry,
+    night: Option<&'a NightEntry>,
+}
+
+/// A version that `history.jsonl` tells of.
+pub(crate) struct CommittedVersion {
+    pub version: u64,
+    pub made_by: String,
+    /// The night, if one has made the version.
+    pub night: Option<NightEntry>,
+}
+
+impl CommittedVersion {
+    fn of_line(line: &[u8]) -> Option<Self> {
+        let line: Value = serde_json::from_slice(line).ok()?;
+        let (version, made_by) = (line.get("version")?.as_u64()?, line.get("made_by")?.as_str()?.to_owned());
+        Some(CommittedVersion { version, made_by, night: serde_json::from_value(line).ok() })
+    }
 }
 
 impl PreparedNight {
@@ -138,27 +160,37 @@ impl StateFolder {
     /// Reads the manifest of a version.
     ///
     /// # Errors
-    /// [`WrongUse`] when the version is of another format; others when it does not exist or is damaged.
+    /// When the version does not exist, is damaged, or is of another format.
     pub fn version(&self, version: u64) -> Result<StateManifest> {
         let path = self.at(&format!("versions/{version:08}.json"));
-        let text = read(self.store.as_ref(), &path)?
-            .with_context(|| format!("the state \"{}\" has no version {version}", self.uri))?;
-        // The last line is the hash of all before it.
-        let text = text.trim_ascii_end();
-        let end = text.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
-        let (body, hash) = (&text[..end], text[end..].trim_ascii());
-        if blake3::hash(body).to_hex().as_bytes() != hash {
-            bail!("\"{}{path}\" is damaged: its hash is wrong", self.store.prefix());
-        }
-        let path = format!("{}{path}", self.store.prefix());
-        let manifest: StateManifest = serde_json::from_slice(body).map_err(|error| {
-            WrongUse(format!("\"{path}\" is of another version of this program: {error}"))
+        let text = self.manifest_text(version)?;
+        let Some(body) = body_of_manifest(&text) else {
+            bail!(
+                "\"{}{path}\" is damaged: its hash is wrong; see nightly check --repair",
+                self.store.prefix()
+            );
+        };
+        let manifest: StateManifest = serde_json::from_slice(body).with_context(|| {
+            format!("\"{}{path}\" is of another version of this program", self.store.prefix())
         })?;
         if manifest.format != FORMAT {
-            let format = manifest.format;
-            bail!(WrongUse(format!("\"{path}\" has format {format}, and this program knows {FORMAT}")));
+            bail!(
+                "\"{}{path}\" has format {}, and this program knows {FORMAT}",
+                self.store.prefix(),
+                manifest.format
+            );
         }
         Ok(manifest)
+    }
+
+    /// Whether the hash of the manifest of a version is wrong.
+    pub(super) fn is_damaged(&self, version: u64) -> Result<bool> {
+        Ok(body_of_manifest(&self.manifest_text(version)?).is_none())
+    }
+
+    fn manifest_text(&self, version: u64) -> Result<Vec<u8>> {
+        let text = read(self.store.as_ref(), &self.at(&format!("versions/{version:08}.json")))?;
+        Ok(text.with_context(|| format!("the state \"{}\" has no version {version}", self.uri))?.to_vec())
     }
 
     /// Reads the manifest of the newest version, if there is any.
@@ -231,12 +263,15 @@ impl StateFolder {
         self.store.prefix()
     }
 
-    /// Appends a line about the last night of a version that was committed to `history.jsonl`, which is for people
-    /// and tools only, so a failure is no error.
-    pub(super) fn note_in_history(&self, manifest: &StateManifest) {
-        let Some(night) = manifest.nights.last() else { return };
+    /// Appends a line about a version that was committed to `history.jsonl`, which is for people and tools only, so a
+    /// failure is no error.
+    pub fn note_in_history(&self, manifest: &StateManifest) {
+        let StateManifest { version, made_by, nights, .. } = manifest;
+        // Other versions repeat the nights of earlier ones.
+        let night = nights.last().filter(|night| night.version == *version);
         let finished = chrono::DateTime::<chrono::Utc>::from(SystemTime::now());
-        let line = HistoryLine { finished: finished.format("%Y-%m-%dT%H:%M:%SZ").to_string(), night };
+        let finished = finished.format("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let line = HistoryLine { finished, made_by, version: night.is_none().then_some(*version), night };
         let append = || -> Result<()> {
             let path = self.at("history.jsonl");
             let mut history = read(self.store.as_ref(), &path)?.unwrap_or_default();
@@ -252,6 +287,12 @@ impl StateFolder {
         }
     }
 
+    /// Returns what `history.jsonl` tells of versions, in order. Lines that cannot be read are left out.
+    pub fn history(&self) -> Result<Vec<CommittedVersion>> {
+        let history = read(self.store.as_ref(), &self.at("history.jsonl"))?.unwrap_or_default();
+        Ok(history.split(|&byte| byte == b'\n').filter_map(CommittedVersion::of_line).collect())
+    }
+
     /// Returns an error if another run has taken over.
     pub fn check(&self) -> Result<()> {
         self.lock.as_ref().map_or(Ok(()), Lock::check)
@@ -264,4 +305,13 @@ impl StateFolder {
         }
         Ok(())
     }
+}
+
+/// Returns the text of a manifest without its last line, which is the hash of all before it; `None` if the hash is
+/// wrong.
+fn body_of_manifest(text: &[u8]) -> Option<&[u8]> {
+    let text = text.trim_ascii_end();
+    let end = text.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
+    let (body, hash) = (&text[..end], text[end..].trim_ascii());
+    (blake3::hash(body).to_hex().as_bytes() == hash).then_some(body)
 }

@@ -69,7 +69,9 @@ pub(crate) fn merge_tiers(state: &StateFolder, manifest: &mut StateManifest) -> 
 pub(crate) fn compact(state: &StateFolder, manifest: &mut StateManifest) -> Result<()> {
     let earlier = EarlierDocs::open(state, manifest)?;
     let gone: BTreeSet<DocId> = earlier.withdrawn().iter().copied().collect();
-    if !gone.is_empty() {
+    // Documents that an earlier compaction has erased are in no version that is left.
+    let oldest = manifest.oldest;
+    if manifest.nights.iter().any(|night| night.withdrawn > 0 && night.version > oldest) {
         manifest.oldest = manifest.version;
     }
     let is_gone = |number: u64| gone.contains(&doc_of(number));

@@ -52,7 +52,7 @@ pub fn removed_in(here: &Folder, output: &str) -> Removals {
 /// Returns all documents of a state, in the order of nights.
 #[track_caller]
 pub fn export(here: &Folder, state: &str) -> Vec<Exported> {
-    here.run(&format!("nightly export --state {state} export.parquet --quiet")).ends(0);
+    here.run(&format!("nightly export --state {state} export.parquet --overwrite --quiet")).ends(0);
     exported(&here.path("export.parquet"))
 }
 

@@ -70,10 +70,16 @@ fn damage_in_earlier_versions_or_in_a_manifest_is_taken_out() {
     here.run("nightly check --state state").ends(1);
     here.run(REPAIR).ends(0);
     is_repaired(&here, &before, "an earlier manifest");
-    let newest = here.contents("state").keys().rfind(|name| name.starts_with("versions/")).cloned().unwrap();
-    flip(&here, &format!("state/{newest}"));
-    let run = here.run(REPAIR);
-    assert!(run.stderr.contains(&newest), "{run:?}");
+    let only = here.contents("state").keys().rfind(|name| name.starts_with("versions/")).cloned().unwrap();
+    flip(&here, &format!("state/{only}"));
+    here.run(REPAIR).fails(2, &["no version of the state"]);
+    assert!(here.path(&format!("state/{only}")).exists());
+
+    let here = two_nights();
+    flip(&here, "state/versions/00000002.json");
+    let run = here.run(REPAIR).ends(0);
+    assert!(run.stderr.contains("version 2 was damaged and is removed"), "{run:?}");
+    is_repaired(&here, &before, "the newest manifest");
 }
 
 #[test]

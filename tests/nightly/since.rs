@@ -1,5 +1,6 @@
 //! Tests of `nightly --since last`, which finds the nights by itself.
 
+use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::Stdio;
@@ -50,7 +51,11 @@ fn complete_partitions_are_taken_in_the_order_of_their_names() {
     let before = here.contents("");
     let again = here.run(SINCE).ends(0);
     assert!(again.stderr.contains("nothing is new"), "{again:?}");
+    here.run(&format!("{SINCE} --metrics-file nothing.prom")).ends(0);
+    let said = fs::read_to_string(here.path("nothing.prom")).unwrap();
+    assert!(said.contains("dedup_job_running 0") && said.contains("dedup_job_failures_total 0"), "{said}");
     let mut now = here.contents("");
+    now.remove("nothing.prom");
     now.remove("export.parquet");
     assert!(now == before.into_iter().filter(|(name, _)| name != "export.parquet").collect());
 

@@ -31,6 +31,20 @@ impl CorpusSearch {
         Ok(())
     }
 
+    /// Returns a holder of the matches to be found. With a state it opens no exchange yet, since there are others
+    /// until the clusters are known that the matches touch.
+    pub(super) fn open_matches(&self, worker: &mut Worker) -> FoundMatches {
+        match self.night {
+            Some(_) => FoundMatches::held(&self.spill),
+            None => FoundMatches::new(worker, &self.spill),
+        }
+    }
+
+    /// Whether a document is of an earlier night.
+    pub(super) fn is_earlier(&self, doc: DocId) -> bool {
+        self.earlier_docs().is_some_and(|docs| doc.split() < docs.first_split())
+    }
+
     /// Adds all matches of the clusters of some earlier documents, and of those that are withdrawn. `touched`: the
     /// documents, on any worker.
     pub(super) fn add_earlier_clusters(
@@ -41,7 +55,7 @@ impl CorpusSearch {
     ) -> Result<()> {
         let Some(docs) = self.earlier_docs() else { return Ok(()) };
         let (index, peers) = (worker.index(), worker.peers());
-        touched.retain(|doc| doc.split() < docs.first_split());
+        touched.retain(|&doc| self.is_earlier(doc));
         let withdrawn = docs.going().iter().copied();
         touched.extend(withdrawn.filter(|doc| doc.split() as usize % peers == index));
         let mut labels = docs.cursor(StateTable::Labels);
@@ -50,7 +64,9 @@ impl CorpusSearch {
             named.extend(EarlierDocs::label(&mut labels, doc)?);
         }
         let mut clusters = docs.cursor(StateTable::Clusters);
-        for label in met(worker, "Labels", named) {
+        let labels = met(worker, "Labels", named);
+        matches.open(worker)?;
+        for label in labels {
             let cluster = EarlierDocs::cluster(&mut clusters, label)?;
             cluster.copies.into_iter().for_each(|(doc, text)| matches.add_copy(worker, doc, text));
             cluster

@@ -38,11 +38,13 @@ impl CorpusSearch {
     ) -> Result<GatheredClusters> {
         let Method { mut cleaner, search, rule, verified } = method;
         if !verified {
-            let mut matches = FoundMatches::new(worker, &self.spill);
+            let mut matches = self.open_matches(worker);
             let mut touched = copies.firsts();
             pairs.each(|pair| {
                 found.candidates += 1;
-                touched.push(pair.low);
+                if self.is_earlier(pair.low) {
+                    touched.push(pair.low);
+                }
                 matches.add_pair(worker, pair, None);
             })?;
             drop(pairs);
@@ -92,10 +94,12 @@ impl CorpusSearch {
             }
         }
         drop(needs);
-        let mut matches = FoundMatches::new(worker, &self.spill);
+        let mut matches = self.open_matches(worker);
         let mut touched = copies.firsts();
         found.candidates += verify.finish(worker, |worker, pair, similarity| {
-            touched.push(pair.low);
+            if self.is_earlier(pair.low) {
+                touched.push(pair.low);
+            }
             matches.add_pair(worker, pair, Some(similarity));
         })?;
         copies.add_to(worker, &mut matches);

@@ -1,0 +1,51 @@
+//! Tests of what users are told of documents that are withdrawn, and that come back.
+
+use std::fs;
+
+use crate::corpus::json_lines;
+use crate::support::Folder;
+
+const NIGHT: &str = "nightly --progress none --workers 1 --state state";
+
+/// Makes a state of two nights, of which the second withdraws `a` and gives back `b`.
+fn after_a_takedown() -> Folder {
+    let here = Folder::new();
+    here.write("first.jsonl", json_lines([("a", "同一个句子"), ("b", "同一个句子"), ("c", "另一个")]));
+    here.write("ids.txt", "a\r\n\r\n   \n");
+    here.run(&format!("{NIGHT} --output first first.jsonl")).ends(0);
+    let run = here.run(&format!("{NIGHT} --output takedown --retract ids.txt")).ends(0);
+    assert!(
+        run.stderr.contains("Documents withdrawn=1") && run.stderr.contains("Decisions corrected=1"),
+        "{run:?}"
+    );
+    assert_eq!(here.success("takedown")["counters"]["night"]["corrections"], 1);
+    here
+}
+
+#[test]
+fn a_rollback_names_the_nights_and_withdrawals_that_it_undoes() {
+    let here = after_a_takedown();
+    let run = here.run("nightly rollback --state state --to first").ends(0);
+    assert!(run.stderr.contains("without \"takedown\", whose 1 withdrawn documents are back"), "{run:?}");
+    let history = fs::read_to_string(here.path("state/history.jsonl")).unwrap();
+    let made_by = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["made_by"].clone();
+    assert_eq!(history.lines().map(made_by).collect::<Vec<_>>(), ["first", "takedown", "rollback to first"]);
+}
+
+#[test]
+fn an_id_that_comes_back_after_its_takedown_is_named() {
+    let here = after_a_takedown();
+    let again = format!("{NIGHT} --output takedown --retract ids.txt");
+    let run = here.run(&again).ends(0);
+    assert!(run.stderr.contains("nothing was done"), "{run:?}");
+    here.write("again.jsonl", json_lines([("a", "同一个句子")]));
+    here.run(&format!("{NIGHT} --output again again.jsonl")).ends(0);
+    here.run(&again).fails(2, &["\"takedown\"", "1 of its ids", "--night"]);
+    here.run(&format!("{NIGHT} --output takedown-2 --retract ids.txt")).ends(0);
+    let run = here.run("nightly stats --state state").ends(0);
+    assert!(run.stdout.contains("4 documents of 4 nights, 2 of them withdrawn"), "{run:?}");
+    let run = here.run("nightly check --state state --erased ids.txt").ends(1);
+    assert!(run.stdout.contains("still has the id \"a\"") && run.stdout.contains("compact"), "{run:?}");
+    here.run("nightly compact --state state").ends(0);
+    here.run("nightly check --state state --erased ids.txt").ends(0);
+}
