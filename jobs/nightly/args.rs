@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-use super::options::NightlyOptions;
+use super::options::{NightlyOptions, PinnedOptions};
 use super::partitions::Partition;
 use crate::cli::exit::WrongUse;
 use crate::cli::values::{paths, text_of_file};
 use crate::dedup::guards::Guards;
 use crate::dedup::memory::MemoryOptions;
-use crate::state::NightEntry;
+use crate::state::{NightEntry, StateManifest};
 
 /// Options of a night.
 #[derive(Clone, Debug, clap::Args)]
@@ -57,6 +57,8 @@ pub(super) struct NightArgs {
     #[arg(long, value_name = "SECONDS", default_value = "0")]
     pub wait: u64,
     #[command(flatten)]
+    pub given: PinnedOptions,
+    #[command(flatten)]
     pub options: NightlyOptions,
     #[command(flatten)]
     pub memory: MemoryOptions,
@@ -91,8 +93,6 @@ impl NightArgs {
 
     /// Returns the options of a night that is run again, with the options and the input that were recorded.
     pub fn again(state: &str, night: &NightEntry, options: NightlyOptions, inputs: Vec<String>) -> NightArgs {
-        // Methods that measure similarity record that they are not verified, and take no such option.
-        let verify = options.verify.filter(|_| !options.method.measures());
         NightArgs {
             empty: inputs.is_empty(),
             same_input: Some(night.input.clone()),
@@ -100,7 +100,9 @@ impl NightArgs {
             state: Some(state.to_owned()),
             output: Some(night.output.clone()),
             night: Some(night.name.clone()),
-            options: NightlyOptions { verify, ..options },
+            // The state has the method and the rest.
+            given: PinnedOptions::default(),
+            options,
             overwrite: true,
             since: None,
             partition: String::new(),
@@ -126,6 +128,14 @@ impl NightArgs {
             since: None,
             ..self.clone()
         })
+    }
+
+    /// Returns an error if the state was made with other options than those that are given.
+    pub fn check_pinned(&self, manifest: &StateManifest) -> Result<()> {
+        let mut options = self.options.clone();
+        options.resolve(&self.given, Some(&manifest.pinned))?;
+        let lexicon = options.input.lexicon(options.method.cuts_words())?;
+        manifest.check_pinned(self.state()?, &options.pinned(&lexicon))
     }
 
     /// Returns the name of the night.

@@ -29,7 +29,7 @@ use serde_json::Value;
 use signal_hook::consts::SIGTERM;
 
 use self::args::{NightArgs, Since};
-use self::night::{Night, hash_of_input};
+use self::night::{hash_of_input, run_night};
 use self::partitions::{Partition, Partitions};
 use self::tools::Tool;
 use crate::Common;
@@ -80,20 +80,6 @@ pub fn run(common: &Common, args: Args) -> Result<u8> {
         None => run_night(common, args),
         Some(Since::Last) => run_partitions(common, args),
     }
-}
-
-fn run_night(common: &Common, args: NightArgs) -> Result<u8> {
-    let group = Arc::new(common.join(&args)?);
-    let result = Night::new(common, &group, args).and_then(Night::run).and_then(|code| {
-        for gone in group.leave()? {
-            common.warn(format_args!("{gone}; the night was complete by then"));
-        }
-        Ok(code)
-    });
-    if let Err(error) = &result {
-        group.fail(&format!("{error:#}"));
-    }
-    result
 }
 
 /// Serves the metrics of the nights to come. Returns the options with which these nights are run.
@@ -153,6 +139,9 @@ fn run_partitions(common: &Common, args: NightArgs) -> Result<u8> {
         let nights = manifest.as_ref().map_or(&[][..], |manifest| &manifest.nights);
         let (missing, taken) = Partitions::new(&Stores::new(), root, &args.partition)?.by_nights(nights);
         if first {
+            if let Some(manifest) = &manifest {
+                args.check_pinned(manifest)?;
+            }
             warn_of_changed(common, &args, &taken);
         }
         if missing.is_empty() && first {

@@ -30,6 +30,21 @@ use crate::state::{
     stamp_of,
 };
 
+/// Runs a night as one of its processes. Returns the exit code: 0, or 3 if records were rejected.
+pub(super) fn run_night(common: &Common, args: NightArgs) -> Result<u8> {
+    let group = Arc::new(common.join(&args)?);
+    let result = Night::new(common, &group, args).and_then(Night::run).and_then(|code| {
+        for gone in group.leave()? {
+            common.warn(format_args!("{gone}; the night was complete by then"));
+        }
+        Ok(code)
+    });
+    if let Err(error) = &result {
+        group.fail(&format!("{error:#}"));
+    }
+    result
+}
+
 /// A night that is planned, as one process of the job sees it.
 ///
 /// ```text
@@ -67,9 +82,11 @@ impl<'a> Night<'a> {
     pub fn new(common: &'a Common, group: &'a Arc<Group>, mut args: NightArgs) -> Result<Self> {
         let (start, stores) = (Instant::now(), Stores::new());
         args.options.input.limit_records(args.memory.of_records(group.workers()));
-        let mut of_dedup = args.options.of_dedup();
-        of_dedup.resolve()?;
-        args.options.verify = of_dedup.verify;
+        let state = StateFolder::open(&stores, args.state()?)?;
+        state.refuse_others()?;
+        let pinned = state.newest()?.map(|manifest| manifest.pinned);
+        args.options.resolve(&args.given, pinned.as_ref())?;
+        let of_dedup = args.options.of_dedup();
         refuse_method(&args.options.method)?;
         let lexicon = args.options.input.lexicon(args.options.method.cuts_words())?;
         let withdrawn = args.options.retract.as_deref().map(ids_of_file).transpose()?.unwrap_or_default();
@@ -83,7 +100,6 @@ impl<'a> Night<'a> {
             false => args.options.input.plan(&stores, &args.inputs)?,
         };
         let reading = of_dedup.reading(&plan)?;
-        let state = StateFolder::open(&stores, args.state()?)?;
         if let Some(file) = plan.file_below(state.prefix(), &state.at("")) {
             bail!(WrongUse(format!("the input \"{}\" lies in the state \"{}\"", file.path, state.uri)));
         }
@@ -120,8 +136,7 @@ impl<'a> Night<'a> {
     /// Runs the night. Returns the exit code: 0, or 3 if records were rejected.
     pub fn run(self) -> Result<u8> {
         let (uri, wait, mut claimed) = (self.args.state()?, self.args.wait(), None);
-        let words = xxh3_128(format!("{}\0{}", self.lexicon.stop_words, self.lexicon.user_words).as_bytes());
-        let pinned = self.args.options.pinned(words as u64);
+        let pinned = self.args.options.pinned(&self.lexicon);
         let claim = |_| -> Result<_> {
             let folder = StateFolder::claim(&self.stores, uri, self.group, wait)?;
             let manifest = folder.newest();

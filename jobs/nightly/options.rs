@@ -3,11 +3,15 @@
 use std::fmt;
 use std::str::FromStr;
 
+use anyhow::Result;
 use operators::method::Spec;
+use operators::text::features::Lexicon;
 use operators::{DocId, Merit, Resolve};
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_128;
 
 use crate::cli::configuration::{optional_text, text};
+use crate::cli::exit::WrongUse;
 use crate::cli::values::paths;
 use crate::corpus::input::InputOptions;
 use crate::dedup::keep::{Keep, KeepRank};
@@ -19,23 +23,13 @@ use crate::state::{Pinned, StateManifest};
 #[derive(Clone, Debug, clap::Args, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct NightlyOptions {
-    /// Method and parameters, such as auto, minhash or simhash:hamming=6
-    ///
-    /// Only methods whose search has keys can be used: auto, minhash, simhash, manku2007 and exact.
-    #[arg(long, value_name = "SPEC", default_value = "auto")]
+    #[arg(skip)]
     #[serde(with = "text")]
     pub method: Spec,
-    /// Compare the features of every candidate pair: jaccard:T, or none
-    #[arg(long, value_name = "HOW")]
+    #[arg(skip)]
     #[serde(with = "optional_text")]
     pub verify: Option<Verification>,
-    /// Document that stays of two that match: old-first, newest, longest or priority:FIELD
-    ///
-    /// old-first is the one that came first, newest the one of the latest night, longest the one with the most
-    /// characters, and priority:FIELD the one with the greatest number in a field of its record. Of equal ones the
-    /// first stays. With old-first, an earlier decision changes only if a document is withdrawn. With priority:FIELD,
-    /// a record without a finite number in the field is rejected, and formats without fields are refused.
-    #[arg(long, value_name = "WHICH", default_value = "old-first")]
+    #[arg(skip)]
     #[serde(with = "text")]
     pub policy: Policy,
     /// Pairs to write: firsts (one for each identical document) or all
@@ -52,6 +46,28 @@ pub(crate) struct NightlyOptions {
     /// By default the first night counts them. The state keeps them, and all nights use the same.
     #[arg(long, value_name = "PATH")]
     pub statistics: Option<String>,
+}
+
+/// Options that all nights of a state have in common, so that the state answers for what is not given.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct PinnedOptions {
+    /// Method and parameters, such as auto, minhash or simhash:hamming=6 [default: that of the state; auto for a new one]
+    ///
+    /// Only methods whose search has keys can be used: auto, minhash, simhash, manku2007 and exact.
+    #[arg(long, value_name = "SPEC")]
+    method: Option<Spec>,
+    /// Compare the features of every candidate pair: jaccard:T, or none [default: as in the state]
+    #[arg(long, value_name = "HOW")]
+    verify: Option<Verification>,
+    /// Document that stays of two that match: old-first, newest, longest or priority:FIELD [default: that of the state;
+    /// old-first for a new one]
+    ///
+    /// old-first is the one that came first, newest the one of the latest night, longest the one with the most
+    /// characters, and priority:FIELD the one with the greatest number in a field of its record. Of equal ones the
+    /// first stays. With old-first, an earlier decision changes only if a document is withdrawn. With priority:FIELD,
+    /// a record without a finite number in the field is rejected, and formats without fields are refused.
+    #[arg(long, value_name = "WHICH")]
+    policy: Option<Policy>,
 }
 
 /// Rule for the document that stays of two that match.
@@ -81,6 +97,12 @@ impl Policy {
     }
 }
 
+impl Default for Policy {
+    fn default() -> Self {
+        Policy::Keep(Keep::First)
+    }
+}
+
 impl FromStr for Policy {
     type Err = String;
 
@@ -105,6 +127,39 @@ impl fmt::Display for Policy {
 }
 
 impl NightlyOptions {
+    /// Takes what the user has given, and what a state says of the rest. `state`: what its nights have in common, if
+    /// there is one.
+    ///
+    /// # Errors
+    /// [`WrongUse`] when the method measures similarity itself and verification is asked for, or when a state of
+    /// another version names what is not known.
+    pub fn resolve(&mut self, given: &PinnedOptions, state: Option<&Pinned>) -> Result<()> {
+        let unknown =
+            |error: String| WrongUse(format!("the state is of another version of this program: {error}"));
+        self.method = match (&given.method, state) {
+            (Some(given), _) => given.clone(),
+            (None, Some(state)) => {
+                state.method.parse().map_err(|error: operators::Error| unknown(error.to_string()))?
+            }
+            (None, None) => Spec::default(),
+        };
+        self.policy = match (&given.policy, state) {
+            (Some(given), _) => given.clone(),
+            (None, Some(state)) => state.policy.parse().map_err(unknown)?,
+            (None, None) => Policy::default(),
+        };
+        // A method that measures similarity takes no such option.
+        let of_state = state.filter(|state| !state.verify.is_empty() && !self.method.measures());
+        self.verify = match (given.verify, of_state) {
+            (None, Some(state)) => Some(state.verify.parse().map_err(unknown)?),
+            (given, _) => given,
+        };
+        let mut of_dedup = self.of_dedup();
+        of_dedup.resolve()?;
+        self.verify = of_dedup.verify;
+        Ok(())
+    }
+
     /// Returns the options of `dedup` that read the same documents and find the same pairs.
     pub fn of_dedup(&self) -> DedupOptions {
         let keep = match &self.policy {
@@ -124,8 +179,9 @@ impl NightlyOptions {
         }
     }
 
-    /// Returns what all nights of a state must have in common. `words`: the hash of the user's words.
-    pub fn pinned(&self, words: u64) -> Pinned {
+    /// Returns what all nights of a state must have in common. `lexicon`: the user's words.
+    pub fn pinned(&self, lexicon: &Lexicon) -> Pinned {
+        let words = xxh3_128(format!("{}\0{}", lexicon.stop_words, lexicon.user_words).as_bytes()) as u64;
         Pinned {
             method: self.method.to_string(),
             verify: self.verify.map_or(String::new(), |verify| verify.to_string()),

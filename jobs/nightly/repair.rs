@@ -9,8 +9,8 @@ use cluster::{Group, Stores, one_line, path_of_text};
 use serde::Deserialize;
 
 use super::args::NightArgs;
+use super::night::run_night;
 use super::options::NightlyOptions;
-use super::run_night;
 use crate::Common;
 use crate::cli::configuration::Configuration;
 use crate::cli::terminal::say;

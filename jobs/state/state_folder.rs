@@ -104,7 +104,7 @@ impl StateFolder {
     }
 
     /// Returns an error if the folder has files that no state has.
-    pub(super) fn refuse_others(&self) -> Result<()> {
+    pub fn refuse_others(&self) -> Result<()> {
         if !self.store.exists(&self.path)? {
             return Ok(());
         }

@@ -29,9 +29,9 @@ fn refused(here: &Folder, line: &str, words: &[&str]) {
 fn a_night_of_another_configuration_is_refused_and_the_difference_named() {
     let here = one_night("--method simhash:features=char:2 --policy longest");
     for (options, words) in [
-        ("--policy longest", ["the method", "features=char:2", "auto"]),
-        ("--method simhash:features=char:2", ["--policy", "longest", "old-first"]),
-        ("--method simhash:features=char:2 --policy longest --verify none", ["--verify", "jaccard", "none"]),
+        ("--method auto", ["the method", "features=char:2", "auto"]),
+        ("--policy old-first", ["--policy", "longest", "old-first"]),
+        ("--verify none", ["--verify", "jaccard", "none"]),
     ] {
         refused(&here, &format!("{NIGHT} --output next {options} a.jsonl"), &words);
     }

@@ -51,6 +51,7 @@ fn complete_partitions_are_taken_in_the_order_of_their_names() {
     let before = here.contents("");
     let again = here.run(SINCE).ends(0);
     assert!(again.stderr.contains("nothing is new"), "{again:?}");
+    here.run(&format!("{SINCE} --method minhash")).fails(2, &["the method", "minhash"]);
     here.run(&format!("{SINCE} --metrics-file nothing.prom")).ends(0);
     let said = fs::read_to_string(here.path("nothing.prom")).unwrap();
     assert!(said.contains("dedup_job_running 0") && said.contains("dedup_job_failures_total 0"), "{said}");

@@ -32,6 +32,24 @@ fn a_rollback_names_the_nights_and_withdrawals_that_it_undoes() {
     assert_eq!(history.lines().map(made_by).collect::<Vec<_>>(), ["first", "takedown", "rollback to first"]);
 }
 
+/// A takedown is urgent, and whoever makes it need not know how the state was made.
+#[test]
+fn the_state_answers_for_options_that_are_not_given() {
+    let here = Folder::new();
+    here.write("first.jsonl", json_lines([("a", "同一个句子"), ("b", "同一个句子")]));
+    here.write("ids.txt", "b");
+    let options = "--method simhash:features=char:2 --verify jaccard:0.9 --policy newest";
+    here.run(&format!("{NIGHT} --output first {options} first.jsonl")).ends(0);
+    here.run(&format!("{NIGHT} --output takedown --retract ids.txt")).ends(0);
+    let configuration = &here.success("takedown")["configuration"];
+    assert_eq!(
+        (&configuration["policy"], &configuration["verify"]),
+        (&"newest".into(), &"jaccard:0.9".into())
+    );
+    let policy = format!("{NIGHT} --output other --policy longest --retract ids.txt");
+    here.run(&policy).fails(2, &["--policy", "newest", "longest"]);
+}
+
 #[test]
 fn an_id_that_comes_back_after_its_takedown_is_named() {
     let here = after_a_takedown();

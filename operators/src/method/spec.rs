@@ -62,6 +62,13 @@ impl Spec {
     }
 }
 
+impl Default for Spec {
+    /// Returns `auto` with its default parameters.
+    fn default() -> Self {
+        Spec(Box::<AutoSpec>::default())
+    }
+}
+
 impl Deref for Spec {
     type Target = dyn Parameters;
 
