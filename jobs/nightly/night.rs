@@ -8,7 +8,6 @@ use anyhow::{Result, bail};
 use cluster::{Group, Stores};
 use datasets::Reading;
 use operators::DocId;
-use operators::method::Spec;
 use operators::text::features::Lexicon;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -87,7 +86,6 @@ impl<'a> Night<'a> {
         let pinned = state.newest()?.map(|manifest| manifest.pinned);
         args.options.resolve(&args.given, pinned.as_ref())?;
         let of_dedup = args.options.of_dedup();
-        refuse_method(&args.options.method)?;
         let lexicon = args.options.input.lexicon(args.options.method.cuts_words())?;
         let withdrawn = args.options.retract.as_deref().map(ids_of_file).transpose()?.unwrap_or_default();
         let plan = match args.inputs.is_empty() {
@@ -290,16 +288,6 @@ impl<'a> Night<'a> {
         going.dedup();
         Ok(going)
     }
-}
-
-/// Returns an error if the search of a method has no keys that a state can keep.
-fn refuse_method(method: &Spec) -> Result<()> {
-    if matches!(method.name(), "jaccard" | "zhou2017") || method.cost().feature > 0 {
-        bail!(WrongUse(format!(
-            "the method {method} has no keys that a state can keep: use auto, minhash, simhash, manku2007 or exact"
-        )));
-    }
-    Ok(())
 }
 
 /// Returns the hash of the names, lengths and times of the input files, and of the withdrawn ids.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use operators::method::Spec;
 use operators::text::features::Lexicon;
 use operators::{DocId, Merit, Resolve};
@@ -131,8 +131,8 @@ impl NightlyOptions {
     /// there is one.
     ///
     /// # Errors
-    /// [`WrongUse`] when the method measures similarity itself and verification is asked for, or when a state of
-    /// another version names what is not known.
+    /// [`WrongUse`] when the method keeps no keys, when it measures similarity itself and verification is asked for, or
+    /// when a state of another version names what is not known.
     pub fn resolve(&mut self, given: &PinnedOptions, state: Option<&Pinned>) -> Result<()> {
         let unknown =
             |error: String| WrongUse(format!("the state is of another version of this program: {error}"));
@@ -157,7 +157,7 @@ impl NightlyOptions {
         let mut of_dedup = self.of_dedup();
         of_dedup.resolve()?;
         self.verify = of_dedup.verify;
-        Ok(())
+        refuse_method(&self.method)
     }
 
     /// Returns the options of `dedup` that read the same documents and find the same pairs.
@@ -194,4 +194,14 @@ impl NightlyOptions {
 /// Returns the ordinal of the night of a document; that of the night that is being made for new documents.
 pub(crate) fn night_of(manifest: &StateManifest, number: u64) -> u64 {
     manifest.nights.partition_point(|night| night.end <= number) as u64
+}
+
+/// Returns an error if the search of a method has no keys that a state can keep.
+fn refuse_method(method: &Spec) -> Result<()> {
+    if matches!(method.name(), "jaccard" | "zhou2017") || method.cost().feature > 0 {
+        bail!(WrongUse(format!(
+            "the method {method} has no keys that a state can keep: use auto, minhash, simhash, manku2007 or exact"
+        )));
+    }
+    Ok(())
 }
