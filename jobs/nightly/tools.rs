@@ -8,7 +8,6 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use cluster::runs::RunReader;
 use cluster::{Group, Stores, path_of_text};
-use operators::hash;
 
 use super::args::ids_of_file;
 use super::export::export;
@@ -18,7 +17,7 @@ use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::{print, say};
 use crate::cli::values::paths;
-use crate::state::{StateCheck, StateFolder, StateManifest, StateTable, check_state, compact};
+use crate::state::{StateCheck, StateFolder, StateManifest, StateTable, check_state, compact, key_of_id};
 
 /// A tool for a state.
 #[derive(Debug, clap::Subcommand)]
@@ -218,7 +217,7 @@ impl StateOption {
 /// Returns a line for each id that a file of any version still has.
 fn left_of(folder: &StateFolder, ids: &[String]) -> Result<Vec<String>> {
     let wanted: BTreeSet<&[u8]> = ids.iter().map(|id| id.as_bytes()).collect();
-    let hashes: BTreeSet<u64> = wanted.iter().map(|id| hash::bytes(id)).collect();
+    let hashes: BTreeSet<u64> = wanted.iter().map(|id| key_of_id(id)).collect();
     let (mut seen, mut left) = (BTreeSet::new(), Vec::new());
     for version in folder.versions()? {
         let manifest = folder.version(version)?;

@@ -24,6 +24,6 @@ pub(crate) use self::night_commit::NightCommit;
 pub(crate) use self::night_state::NightState;
 pub(crate) use self::reader::{EarlierDocs, encode_cluster, found};
 pub(crate) use self::state_folder::{CommittedVersion, StateFolder};
-pub(crate) use self::table::{NO_LABEL, StateTable, doc_of, merit_of, number_of};
+pub(crate) use self::table::{NO_LABEL, StateTable, doc_of, key_of_id, merit_of, number_of};
 pub(crate) use self::tiers::compact;
 pub(crate) use self::writer::{Numbering, RunsOfNight, TableWriter};

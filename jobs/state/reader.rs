@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
-use cluster::runs::{MergedRuns, RunReader};
-use operators::hash::{self, Identity};
+use cluster::runs::{MergedRuns, RunCursor, RunReader};
+use operators::hash::Identity;
 use operators::incremental::StoredCluster;
 use operators::{DocId, Pair, Similarity};
 use serde::{Deserialize, Serialize};
 
 use super::manifest::StateManifest;
 use super::state_folder::StateFolder;
-use super::table::{NO_LABEL, StateTable, doc_of, number_of, splits_below};
+use super::table::{NO_LABEL, StateTable, doc_of, key_of_id, number_of, splits_below};
 use super::writer::Numbering;
 
 /// The documents of earlier nights as a state remembers them, opened for lookups.
@@ -92,6 +92,11 @@ impl EarlierDocs {
         MergedRuns::new(self.tables.get(&table).into_iter().flatten())
     }
 
+    /// Makes a cursor for each run of a table, for tables of which no row replaces another one.
+    pub fn cursors(&self, table: StateTable) -> Vec<RunCursor> {
+        self.tables.get(&table).into_iter().flatten().map(RunReader::cursor).collect()
+    }
+
     /// Returns the text of an identity that a document has which was not withdrawn.
     pub fn text_of(&self, identities: &mut MergedRuns, identity: Identity) -> Result<Option<DocId>> {
         let key = [identity.0, identity.1];
@@ -123,7 +128,7 @@ impl EarlierDocs {
 
     /// Returns the documents with an id, withdrawn ones left out.
     pub fn docs_of_id(&self, id: &str) -> Result<Vec<DocId>> {
-        let hash = hash::bytes(id.as_bytes());
+        let hash = key_of_id(id.as_bytes());
         let (mut ids, mut documents) = (self.cursor(StateTable::Ids), self.cursor(StateTable::Documents));
         let mut docs = Vec::new();
         ids.seek(&[hash])?;

@@ -1,7 +1,7 @@
 //! The tables of a state.
 
 use cluster::runs::{RunRow, RunShape};
-use operators::{DocId, Merit, Priority};
+use operators::{DocId, Merit, Priority, hash};
 use serde::{Deserialize, Serialize};
 
 /// Number of bits of a document's number that count the documents of a split of the state.
@@ -20,6 +20,12 @@ pub(crate) fn doc_of(number: u64) -> DocId {
     DocId::new((number >> SPLIT_BITS) as u32, number & ((1 << SPLIT_BITS) - 1))
 }
 
+/// Returns the key of an id in the table of ids: a hash whose last 16 bits are zero and so take no room. Two ids in
+/// 2^48 share a key, so what is found by it must be compared with the id.
+pub(crate) fn key_of_id(id: &[u8]) -> u64 {
+    hash::bytes(id) & !0xFFFF
+}
+
 /// Returns the number of splits of a state that has documents up to number `end`.
 pub(crate) fn splits_below(end: u64) -> u32 {
     end.div_ceil(1 << SPLIT_BITS) as u32
@@ -34,7 +40,7 @@ pub(crate) fn splits_below(end: u64) -> u32 {
 /// |---|---|---|---|
 /// | identities | identity of a text (2) | text | |
 /// | keys | pass, kept key (2), text | | |
-/// | sketches | text | sketches of its short and of its long set (2) | |
+/// | sketches | text | sketches of its short and of its long set (2), for bands alone | |
 /// | texts | text | | the cleaned text |
 /// | documents | document | length in characters, priority | id |
 /// | ids | hash of the id, document | | |

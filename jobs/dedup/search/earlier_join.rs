@@ -1,7 +1,7 @@
 //! The join of new documents with those that a state remembers: each new key is looked up among the kept ones.
 
 use anyhow::Result;
-use cluster::runs::MergedRuns;
+use cluster::runs::{MergedRuns, RunCursor};
 use operators::flow::{RecordScan, RecordSink};
 use operators::search::kept::KeptSearch;
 use operators::sets::small_sketch::SmallSketch;
@@ -33,7 +33,8 @@ type NewKey = (u128, (DocId, u64));
 /// sketches. Memory: 32 bytes a key of a pass and a pair, or the budget.
 pub(super) struct EarlierJoin<'a> {
     docs: &'a EarlierDocs,
-    keys: MergedRuns,
+    /// A cursor in each run of kept keys. They are not merged, since a key leads to many rows of large states.
+    keys: Vec<RunCursor>,
     pairs: ExternalSort<KeptPair>,
     of_holder: SpillBudget,
 }
@@ -43,7 +44,7 @@ impl<'a> EarlierJoin<'a> {
     pub fn new(docs: &'a EarlierDocs, spill: &SpillBudget) -> Self {
         let of_holder = spill.shared_by(HOLDERS);
         let pairs = ExternalSort::new(&of_holder).once();
-        EarlierJoin { docs, keys: docs.cursor(StateTable::Keys), pairs, of_holder }
+        EarlierJoin { docs, keys: docs.cursors(StateTable::Keys), pairs, of_holder }
     }
 
     /// Finds the kept keys that meet the keys of new records in one pass. Passes must be made in order. `number`:
@@ -102,21 +103,23 @@ impl<'a> EarlierJoin<'a> {
 
 /// Replaces `met` by the kept keys of a pass that begin with the same bits as `first`, each with its text.
 fn meet(
-    keys: &mut MergedRuns,
+    keys: &mut [RunCursor],
     pass: u64,
     first: u128,
     meets: impl Fn(u128) -> bool,
     met: &mut Vec<(u128, DocId)>,
 ) -> Result<()> {
     met.clear();
-    keys.seek(&[pass, (first >> 64) as u64, first as u64, 0])?;
-    while let Some(row) = keys.peek_row()? {
-        let key = u128::from(row.words[1]) << 64 | u128::from(row.words[2]);
-        if row.words[0] != pass || !meets(key) {
-            break;
+    for run in keys {
+        run.seek(&[pass, (first >> 64) as u64, first as u64, 0])?;
+        while let Some(&[of, high, low, text]) = run.peek_row()?.map(|row| row.words) {
+            let key = u128::from(high) << 64 | u128::from(low);
+            if of != pass || !meets(key) {
+                break;
+            }
+            met.push((key, doc_of(text)));
+            run.next_row()?;
         }
-        met.push((key, doc_of(row.words[3])));
-        keys.next_row()?;
     }
     Ok(())
 }

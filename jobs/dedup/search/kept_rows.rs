@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use operators::flow::{RecordSink, SortingShuffle};
-use operators::hash::{self, Identity};
+use operators::hash::Identity;
 use operators::method::map_records::records;
 use operators::search::kept::KeptSearch;
 use operators::sets::small_sketch::SmallSketch;
@@ -12,7 +12,7 @@ use timely::worker::Worker;
 use super::corpus_search::CorpusSearch;
 use super::map::IdenticalDocs;
 use crate::corpus::splits;
-use crate::state::{NightState, RunsOfNight, StateTable, TableWriter};
+use crate::state::{NightState, RunsOfNight, StateTable, TableWriter, key_of_id};
 
 /// Number of holders that share the budget: records that are sent, and those that arrive.
 const HOLDERS: usize = 2;
@@ -46,7 +46,7 @@ impl CorpusSearch {
             self.stored_texts(worker, split, section, |worker, text| {
                 let (document, Merit { chars, priority }) = (number(text.doc), text.merit);
                 documents.push(&[document, chars, priority.0], text.id.as_bytes())?;
-                ids.send(worker, (hash::bytes(text.id.as_bytes()), document));
+                ids.send(worker, (key_of_id(text.id.as_bytes()), document));
                 if verified && copies.is_first(text.doc) {
                     texts.push(&[document], text.text.as_bytes())?;
                 }
