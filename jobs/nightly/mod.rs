@@ -112,6 +112,17 @@ fn warn_of_changed(common: &Common, args: &NightArgs, taken: &[(Partition, &Nigh
     }
 }
 
+/// Says that nothing is new, in metrics and events too, which tell that the job has run.
+fn do_nothing(common: &Common, args: &NightArgs, root: &str) -> Result<()> {
+    let job = Plan::nothing().watched(&common.progress, "nightly", args.output()?, &Value::Null, 0)?;
+    watch(&common.progress, &job, &Progress::default(), || Ok(()))?;
+    if !common.progress.quiet {
+        let state = args.state()?;
+        say(format_args!("nothing is new: the state \"{state}\" has every complete partition of \"{root}\""));
+    }
+    Ok(())
+}
+
 /// Runs a night for each partition that the state does not have. One that fails ends the job.
 fn run_partitions(common: &Common, args: NightArgs) -> Result<u8> {
     if args.night.is_some() || args.options.retract.is_some() {
@@ -145,16 +156,7 @@ fn run_partitions(common: &Common, args: NightArgs) -> Result<u8> {
             warn_of_changed(common, &args, &taken);
         }
         if missing.is_empty() && first {
-            // Metrics and events tell that the job has run, although there was nothing to do.
-            let job =
-                Plan::nothing().watched(&common.progress, "nightly", args.output()?, &Value::Null, 0)?;
-            watch(&common.progress, &job, &Progress::default(), || Ok(()))?;
-            if !common.progress.quiet {
-                say(format_args!(
-                    "nothing is new: the state \"{}\" has every complete partition of \"{root}\"",
-                    args.state()?
-                ));
-            }
+            do_nothing(common, &args, root)?;
         }
         first = false;
         for partition in missing {
