@@ -119,7 +119,9 @@ impl Guards {
             )));
         }
         let (removed, all) = (tally.to_remove(), tally.to_remove() + tally.removed_earlier);
-        if let Some(limit) = self.max_removed.as_ref().filter(|limit| !limit.allows(all, docs)) {
+        // A night that brings nothing removes earlier documents only for the sake of those that it gives back.
+        let of = docs + tally.removed_earlier;
+        if let Some(limit) = self.max_removed.as_ref().filter(|limit| docs > 0 && !limit.allows(all, of)) {
             bail!(Guarded(format!(
                 "{removed} of {docs} documents{earlier} would be removed, more than --max-removed {}; the largest cluster \
                  is that of \"{first}\" with {size} documents",

@@ -11,7 +11,7 @@ use crate::cli::exit::WrongUse;
 use crate::cli::values::{paths, text_of_file};
 use crate::dedup::guards::Guards;
 use crate::dedup::memory::MemoryOptions;
-use crate::state::{NightEntry, StateManifest};
+use crate::state::{NightEntry, Pinned, StateManifest};
 
 /// Options of a night.
 #[derive(Clone, Debug, clap::Args)]
@@ -19,9 +19,9 @@ pub(super) struct NightArgs {
     /// Whether the night may have neither input nor withdrawals, because its partition is empty.
     #[arg(skip)]
     pub empty: bool,
-    /// Hash that the input must have, for a night that is run again.
+    /// What is known of a night that is run again.
     #[arg(skip)]
-    pub same_input: Option<String>,
+    pub again: Option<NightAgain>,
     /// Files, folders, globs or comma lists of them; with --since, the folder that holds the partitions
     #[arg(value_name = "INPUT", value_parser = paths())]
     pub inputs: Vec<String>,
@@ -75,6 +75,15 @@ pub(super) struct NightArgs {
     pub summary_json: Option<String>,
 }
 
+/// A night that is run again.
+#[derive(Clone, Debug)]
+pub(super) struct NightAgain {
+    /// Hash that its input must have.
+    pub input: String,
+    /// What all nights of its state have in common.
+    pub pinned: Pinned,
+}
+
 /// First partition that is taken.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(super) enum Since {
@@ -92,10 +101,15 @@ impl NightArgs {
     }
 
     /// Returns the options of a night that is run again, with the options and the input that were recorded.
-    pub fn again(state: &str, night: &NightEntry, options: NightlyOptions, inputs: Vec<String>) -> NightArgs {
+    pub fn again(
+        (state, pinned): (&str, &Pinned),
+        night: &NightEntry,
+        options: NightlyOptions,
+        inputs: Vec<String>,
+    ) -> NightArgs {
         NightArgs {
             empty: inputs.is_empty(),
-            same_input: Some(night.input.clone()),
+            again: Some(NightAgain { input: night.input.clone(), pinned: pinned.clone() }),
             inputs,
             state: Some(state.to_owned()),
             output: Some(night.output.clone()),

@@ -1,5 +1,6 @@
 //! One night: from the plan of the new documents to the commit of the output and of the state.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
@@ -83,7 +84,10 @@ impl<'a> Night<'a> {
         args.options.input.limit_records(args.memory.of_records(group.workers()));
         let state = StateFolder::open(&stores, args.state()?)?;
         state.refuse_others()?;
-        let pinned = state.newest()?.map(|manifest| manifest.pinned);
+        let pinned = match &args.again {
+            Some(again) => Some(again.pinned.clone()),
+            None => state.newest()?.map(|manifest| manifest.pinned),
+        };
         args.options.resolve(&args.given, pinned.as_ref())?;
         let of_dedup = args.options.of_dedup();
         let lexicon = args.options.input.lexicon(args.options.method.cuts_words())?;
@@ -109,7 +113,7 @@ impl<'a> Night<'a> {
         }
         check_same_input(&plan, group)?;
         let (name, input) = (args.name()?, hash_of_input(&plan, &withdrawn)?);
-        if args.same_input.as_ref().is_some_and(|same| *same != input) {
+        if args.again.as_ref().is_some_and(|again| again.input != input) {
             bail!(WrongUse(format!("the input of the night \"{name}\" has changed since")));
         }
         let (store, path) = stores.locate(args.output()?)?;
@@ -142,7 +146,7 @@ impl<'a> Night<'a> {
             let manifest = manifest?;
             if let Some(manifest) = &manifest {
                 manifest.check_pinned(uri, &pinned)?;
-                manifest.check_complete(uri, &self.name)?;
+                manifest.check_complete(uri, &self.name, &self.input)?;
             }
             // A state that does not exist takes the secret of the run that makes it.
             Ok(manifest.unwrap_or_else(|| StateManifest::empty(pinned.clone(), [0; 2])))
@@ -227,7 +231,13 @@ impl<'a> Night<'a> {
         let configuration =
             serde_json::to_value(Configuration::here(options.clone(), group.all_workers(), &args.inputs)?)?;
         let key = match group.index() {
-            0 => Some(Key::new(&(&self.input, manifest.version, &manifest.pinned, &self.name), &plan)?),
+            0 => {
+                // Everything that the work of a killed night may depend on, but for the number of workers.
+                let asked = configuration.as_object().into_iter().flatten();
+                let asked: BTreeMap<_, _> = asked.filter(|(name, _)| *name != "workers").collect();
+                let of_state = (manifest.version, &manifest.pinned, &self.name);
+                Some(Key::new(&(&self.input, of_state, asked), &plan)?)
+            }
             _ => None,
         };
         let commit = NightCommit::new(Arc::clone(folder), &self.output);

@@ -1,22 +1,27 @@
 //! `check --repair`: takes a state back to the last version that is whole, and runs the nights behind it again.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use cluster::{Group, Stores, one_line, path_of_text};
 use serde::Deserialize;
 
 use super::args::NightArgs;
-use super::night::run_night;
+use super::night::{Night, run_night};
 use super::options::NightlyOptions;
 use crate::Common;
 use crate::cli::configuration::Configuration;
+use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
 use crate::corpus::output_layout::SUCCESS;
 use crate::output::read;
-use crate::state::{CommittedVersion, NightEntry, StateFolder, StateManifest, check_state, faults_of_tables};
+use crate::state::{
+    CommittedVersion, NightEntry, Pinned, StateFolder, StateManifest, check_state, compact, faults_of_tables,
+    stamp_of,
+};
 
 /// The part of `_SUCCESS` that says how a night was run.
 #[derive(Deserialize)]
@@ -24,56 +29,69 @@ struct RecordedNight {
     configuration: Configuration<NightlyOptions>,
 }
 
-/// Repairs a state whose files are damaged or missing. Does nothing to one that is whole.
+/// Repairs a state whose files are damaged or missing. Does nothing to one that is whole. `wait`: seconds to wait for
+/// another run.
 ///
-/// The nights that it runs again have the options that their outputs record, and write these outputs again.
+/// The nights that it runs again have the options that their outputs record, and write these outputs again. If the
+/// state had erased withdrawn documents, they are erased again.
 ///
 /// # Errors
-/// When the input of a lost night is gone or has changed. The state ends with the night before it then, and
-/// remembers which nights are lost.
-pub(super) fn repair(common: &Common, uri: &str, wait: Duration) -> Result<()> {
-    let stores = Stores::new();
-    let (store, path) = stores.locate(uri)?;
+/// When the output or the input of a lost night is gone, has changed or is of another state: nothing is changed then.
+pub(super) fn repair(common: &Common, uri: &str, wait: u64) -> Result<()> {
+    let (stores, here) = (Stores::new(), env::current_dir()?);
+    let folder = StateFolder::open(&stores, uri)?;
+    if folder.versions()?.is_empty() {
+        bail!(WrongUse(format!("there is no state in \"{uri}\"")));
+    }
     // Nights are run in the folders in which they were run, so the name of the state must be whole.
-    let uri = format!("{}{}", store.prefix(), path.trim_end_matches('/'));
-    let (folder, removed) = StateFolder::claim_damaged(&stores, &uri, &Arc::new(Group::alone(1)), wait)?;
-    for version in removed {
-        say(format_args!("the manifest of version {version} was damaged and is removed"));
-    }
-    let taken_back = folder.or_release(take_back(&folder))?;
+    let uri = folder.address();
+    let group = Arc::new(Group::alone(1));
+    let (folder, damaged) = StateFolder::claim_damaged(&stores, &uri, &group, Duration::from_secs(wait))?;
+    let repair = Repair { common, uri, wait, group };
+    let taken_back = folder.or_release(repair.take_back(&folder, damaged))?;
     folder.release()?;
-    if let Some(line) = taken_back {
-        say(one_line(&line));
-    }
-    while let Some(night) =
-        StateFolder::open(&stores, &uri)?.newest()?.and_then(|state| state.lost.into_iter().next())
-    {
-        say(format_args!("running the night \"{}\" again", night.name));
-        run_again(common, &uri, &night).with_context(|| {
-            format!(
-                "the night \"{}\" was lost to damage and could not be run again: put its input back and repair once more, or \
-                 give it and all later nights up with nightly rollback",
-                night.name
-            )
-        })?;
-    }
-    Ok(())
+    let repaired = taken_back.map_or(Ok(()), |line| {
+        repair.say(&line);
+        repair.run_lost()
+    });
+    env::set_current_dir(here)?;
+    repaired
 }
 
-/// Commits a version without the nights whose files are damaged, if there are any, and removes the versions that
-/// are not whole. Returns what was done, in words.
-fn take_back(folder: &StateFolder) -> Result<Option<String>> {
-    let check = check_state(folder)?;
-    let newest = folder.newest()?.context("the versions of the state are gone")?;
-    let damaged: Vec<u64> = {
-        let whole = |version: &u64| check.whole.iter().any(|manifest| manifest.version == *version);
-        folder.versions()?.into_iter().filter(|version| !whole(version)).collect()
-    };
-    let history = folder.history()?;
-    let last = history.iter().map(|committed| committed.version).max().unwrap_or(0).max(newest.version);
-    let mut done = None;
-    if last > newest.version || damaged.contains(&newest.version) {
-        let nights = nights_to_be(&newest, history);
+/// A repair of a state.
+struct Repair<'a> {
+    common: &'a Common,
+    /// Whole name of the state.
+    uri: String,
+    wait: u64,
+    group: Arc<Group>,
+}
+
+impl Repair<'_> {
+    fn say(&self, line: &str) {
+        if !self.common.progress.quiet {
+            say(one_line(line));
+        }
+    }
+
+    /// Commits a version without the nights whose files are damaged, if there are any, and removes the versions that
+    /// are not whole. `damaged`: versions whose manifests are. Returns what was done, in words; `None` if no night is
+    /// lost.
+    fn take_back(&self, folder: &StateFolder, damaged: Vec<u64>) -> Result<Option<String>> {
+        let check = check_state(folder)?;
+        let versions = folder.versions()?;
+        let newest = versions.iter().rev().find(|version| !damaged.contains(version));
+        let newest = folder.version(*newest.context("no manifest of the state can be read")?)?;
+        let (nights, last) = nights_to_be(&newest, &damaged, folder.history()?)?;
+        let is_whole = |version: &u64| check.whole.iter().any(|manifest| manifest.version == *version);
+        let not_whole: Vec<u64> = versions.into_iter().filter(|version| !is_whole(version)).collect();
+        if last == newest.version && is_whole(&last) {
+            folder.remove_versions(&not_whole)?;
+            return Ok(newest
+                .lost
+                .first()
+                .map(|night| format!("the night \"{}\" is not back yet", night.name)));
+        }
         let mut base = StateManifest::empty(newest.pinned.clone(), newest.secret);
         for earlier in check.whole.into_iter().rev() {
             if nights.starts_with(&earlier.nights) && faults_of_tables(folder, &earlier)?.is_empty() {
@@ -82,43 +100,126 @@ fn take_back(folder: &StateFolder) -> Result<Option<String>> {
             }
         }
         base.lost = nights[base.nights.len()..].to_vec();
+        for night in &base.lost {
+            let args = self.args_again(night, &newest.pinned).with_context(|| cannot_run(night))?;
+            Night::new(self.common, &self.group, args).with_context(|| cannot_run(night))?;
+        }
         base.version = last + 1;
         base.oldest = newest.oldest;
         "repair".clone_into(&mut base.made_by);
         folder.commit(&base)?;
         folder.note_in_history(&base);
-        done = Some(match base.nights.last() {
+        folder.remove_versions(&not_whole)?;
+        Ok(Some(match base.nights.last() {
             Some(last) => format!("the state is that after the night \"{}\" again", last.name),
             None => "no version is whole: all nights are run again".to_owned(),
-        });
+        }))
     }
-    folder.remove_versions(&damaged)?;
-    Ok(done)
-}
 
-/// Returns the nights that a whole state would have. `history`: what tells of versions behind the newest one that
-/// can be read.
-fn nights_to_be(newest: &StateManifest, history: Vec<CommittedVersion>) -> Vec<NightEntry> {
-    let mut nights: Vec<NightEntry> = newest.nights.iter().chain(&newest.lost).cloned().collect();
-    for committed in history.into_iter().filter(|committed| committed.version > newest.version) {
-        if let Some(last) = committed.made_by.strip_prefix("rollback to ") {
-            let kept = nights.iter().position(|night| night.name == last);
-            nights.truncate(kept.map_or(0, |kept| kept + 1));
+    /// Runs the nights that the state has lost, and erases again what it had erased.
+    fn run_lost(&self) -> Result<()> {
+        let stores = Stores::new();
+        let newest = || StateFolder::open(&stores, &self.uri)?.newest()?.context("the state is gone");
+        let mut manifest = newest()?;
+        let erased = manifest.oldest > 0;
+        while let Some(night) = manifest.lost.first() {
+            self.say(&format!("running the night \"{}\" again", night.name));
+            let run = self.args_again(night, &manifest.pinned).and_then(|args| run_night(self.common, args));
+            run.with_context(|| cannot_run(night))?;
+            let before = manifest.lost.len();
+            manifest = newest()?;
+            if manifest.lost.len() >= before {
+                bail!("the state lists a night as lost that it has: put a copy of the state in its place");
+            }
         }
-        nights.extend(committed.night);
+        if erased {
+            let wait = Duration::from_secs(self.wait);
+            let folder = StateFolder::claim(&stores, &self.uri, &self.group, wait)?;
+            folder.or_release(compact_state(&folder))?;
+            folder.release()?;
+        }
+        Ok(())
     }
-    nights
+
+    /// Returns the options of a night as its output records them, in the folder where it was run.
+    fn args_again(&self, night: &NightEntry, pinned: &Pinned) -> Result<NightArgs> {
+        let (stores, output) = (Stores::new(), &night.output);
+        let stamp = stamp_of(&stores, output)?;
+        let is_ours = stamp
+            .is_some_and(|stamp| (stamp.uri.as_str(), stamp.version) == (self.uri.as_str(), night.version));
+        if !is_ours {
+            bail!(WrongUse(format!("its output \"{output}\" is gone, or of another state or run")));
+        }
+        let (store, path) = stores.locate(output)?;
+        let success = read(store.as_ref(), &format!("{path}/{SUCCESS}"))?.context("its output is gone")?;
+        let RecordedNight { configuration } = serde_json::from_slice(&success)
+            .with_context(|| format!("the output \"{output}\" is of another version of this program"))?;
+        let Configuration { options, inputs, directory, .. } = configuration;
+        env::set_current_dir(path_of_text(&directory))
+            .with_context(|| format!("could not go to \"{directory}\", where it was run"))?;
+        Ok(NightArgs { wait: self.wait, ..NightArgs::again((&self.uri, pinned), night, options, inputs) })
+    }
 }
 
-/// Runs a night as its output says that it was run.
-fn run_again(common: &Common, state: &str, night: &NightEntry) -> Result<u8> {
-    let (store, path) = Stores::new().locate(&night.output)?;
-    let success = read(store.as_ref(), &format!("{path}/{SUCCESS}"))?
-        .with_context(|| format!("the output \"{}\" is gone, which says how it was made", night.output))?;
-    let RecordedNight { configuration } = serde_json::from_slice(&success)
-        .with_context(|| format!("the output \"{}\" is of another job or version", night.output))?;
-    let Configuration { options, inputs, directory, .. } = configuration;
-    env::set_current_dir(path_of_text(&directory))
-        .with_context(|| format!("could not go to \"{directory}\", where it was run"))?;
-    run_night(common, NightArgs::again(state, night, options, inputs))
+fn cannot_run(night: &NightEntry) -> String {
+    format!(
+        "the night \"{}\" is lost to damage and cannot be run again: put back what it needs and repair once more, or give it \
+         and all later nights up with nightly rollback",
+        night.name
+    )
+}
+
+/// Commits a compacted version.
+fn compact_state(folder: &StateFolder) -> Result<()> {
+    let mut manifest = folder.newest()?.context("the state is gone")?;
+    manifest.version += 1;
+    "compact".clone_into(&mut manifest.made_by);
+    compact(folder, &mut manifest)?;
+    folder.commit(&manifest)?;
+    folder.note_in_history(&manifest);
+    Ok(())
+}
+
+/// Returns the nights that a whole state would have, and the number of its last version. `newest`: the last version
+/// that can be read. `damaged`: versions that cannot. `history`: what tells of versions behind it.
+///
+/// # Errors
+/// [`WrongUse`] when the history does not tell what made a version that cannot be read.
+fn nights_to_be(
+    newest: &StateManifest,
+    damaged: &[u64],
+    history: Vec<CommittedVersion>,
+) -> Result<(Vec<NightEntry>, u64)> {
+    let mut nights: Vec<NightEntry> = newest.nights.iter().chain(&newest.lost).cloned().collect();
+    let mut told: BTreeMap<u64, CommittedVersion> = history
+        .into_iter()
+        .filter(|committed| committed.version > newest.version)
+        .map(|committed| (committed.version, committed))
+        .collect();
+    let last = told.keys().chain(damaged).copied().max().unwrap_or(0).max(newest.version);
+    for version in newest.version..last {
+        let known = |name: &str, nights: &[NightEntry]| nights.iter().position(|night| night.name == name);
+        let committed = told.remove(&(version + 1)).filter(|committed| {
+            // Each night comes once, and a rollback leads to a night that there is.
+            match (&committed.night, committed.made_by.strip_prefix("rollback to ")) {
+                (Some(night), _) => known(&night.name, &nights).is_none(),
+                (None, Some(to)) => known(to, &nights).is_some(),
+                (None, None) => true,
+            }
+        });
+        let Some(CommittedVersion { made_by, night, .. }) = committed else {
+            bail!(WrongUse(format!(
+                "version {} cannot be read, and history.jsonl does not tell what made it, so later nights are unknown: put a \
+                 copy of the state in its place, or remove history.jsonl and the manifests behind version {} to go on from \
+                 there",
+                version + 1,
+                newest.version
+            )));
+        };
+        if let (None, Some(to)) = (&night, made_by.strip_prefix("rollback to ")) {
+            nights.truncate(known(to, &nights).map_or(0, |kept| kept + 1));
+        }
+        nights.extend(night);
+    }
+    Ok((nights, last))
 }

@@ -20,6 +20,8 @@ struct Stats<'a> {
     withdrawn: u64,
     nights: usize,
     last_night: Option<&'a str>,
+    /// Nights that were lost to damage and are not back yet.
+    lost: Vec<&'a str>,
     tables: Vec<TableStats>,
 }
 
@@ -52,6 +54,7 @@ pub(super) fn print_stats(manifest: &StateManifest, json: bool) -> Result<()> {
         withdrawn: manifest.nights.iter().map(|night| night.withdrawn).sum(),
         nights: manifest.nights.len(),
         last_night: manifest.nights.last().map(|night| &*night.name),
+        lost: manifest.lost.iter().map(|night| &*night.name).collect(),
         tables: StateTable::ALL.map(table).into_iter().collect(),
     };
     if json {
@@ -62,6 +65,9 @@ pub(super) fn print_stats(manifest: &StateManifest, json: bool) -> Result<()> {
     writeln!(out, "method {}, policy {}", stats.method, stats.policy)?;
     let (nights, withdrawn) = (stats.nights, stats.withdrawn);
     writeln!(out, "{documents} documents of {nights} nights, {withdrawn} of them withdrawn")?;
+    if !stats.lost.is_empty() {
+        writeln!(out, "lost to damage: {}", stats.lost.join(", "))?;
+    }
     writeln!(out, "{:<12} {:>5} {:>12} {:>14} {:>9}", "table", "files", "rows", "bytes", "a document")?;
     for TableStats { table, runs, rows, bytes } in &stats.tables {
         let each = *bytes as f64 / documents.max(1) as f64;

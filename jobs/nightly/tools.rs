@@ -116,7 +116,7 @@ impl Tool {
             }
             Tool::Check { state, repair, erased } => {
                 if repair {
-                    repair::repair(common, &state.state, Duration::from_secs(state.wait))?;
+                    repair::repair(common, &state.state, state.wait)?;
                 }
                 state.check(erased.as_deref())
             }
@@ -127,6 +127,12 @@ impl Tool {
                 }
                 if !overwrite && Path::new(&path_of_text(&output)).exists() {
                     bail!(WrongUse(format!("\"{output}\" exists: --overwrite replaces it")));
+                }
+                if let Some(lost) = manifest.lost.first() {
+                    common.warn(format_args!(
+                        "the state has lost the night \"{}\" to damage: its documents and those of later nights are missing",
+                        lost.name
+                    ));
                 }
                 let rows = export(&folder, &manifest, &output)?;
                 said(format_args!("{rows} documents written to \"{output}\""));
@@ -151,9 +157,8 @@ fn roll_back(folder: &StateFolder, manifest: &mut StateManifest, to: &str) -> Re
             names().collect::<Vec<_>>().join(", ")
         )));
     }
-    let undone = manifest.nights.iter().skip_while(|other| other.name != to).skip(1).map(|night| match night
-        .withdrawn
-    {
+    let later = manifest.nights.iter().skip_while(|other| other.name != to).skip(1);
+    let undone = later.chain(&manifest.lost).map(|night| match night.withdrawn {
         0 => format!("\"{}\"", night.name),
         count => format!("\"{}\", whose {count} withdrawn documents are back", night.name),
     });

@@ -46,13 +46,13 @@ impl StateFolder {
     /// [`Locked`] when another run is writing; [`WrongUse`] when the folder holds anything else.
     pub fn claim(stores: &Stores, uri: &str, group: &Arc<Group>, wait: Duration) -> Result<Self> {
         let state = StateFolder::lock(stores, uri, group, wait)?;
-        let claimed = state.recover(stores).and_then(|()| state.refuse_incomplete());
+        let claimed = state.recover(stores).and_then(|()| state.compare_with_history());
         state.or_release(claimed.and_then(|()| state.remove_old()))?;
         Ok(state)
     }
 
-    /// The same for a state whose manifests may be damaged: those that are damaged are removed first. Returns the
-    /// numbers of their versions.
+    /// The same for a state whose manifests may be damaged. Returns the numbers of their versions. Nothing is cleaned
+    /// up yet.
     pub fn claim_damaged(
         stores: &Stores,
         uri: &str,
@@ -60,18 +60,17 @@ impl StateFolder {
         wait: Duration,
     ) -> Result<(Self, Vec<u64>)> {
         let state = StateFolder::lock(stores, uri, group, wait)?;
-        let removed = state.remove_damaged();
-        let recovered = removed.and_then(|removed| {
+        let damaged = state.damaged_manifests();
+        let damaged = state.or_release(damaged.and_then(|damaged| {
             state.recover(stores)?;
-            state.remove_old()?;
-            Ok(removed)
-        });
-        let removed = state.or_release(recovered)?;
-        Ok((state, removed))
+            Ok(damaged)
+        }))?;
+        Ok((state, damaged))
     }
 
-    /// Returns an error if versions are missing that the history tells of, as after a copy that was cut short.
-    fn refuse_incomplete(&self) -> Result<()> {
+    /// Returns an error if versions are missing that the history tells of, as after a copy that was cut short. Adds the
+    /// line of the newest version if a killed run has not written it.
+    fn compare_with_history(&self) -> Result<()> {
         let newest = self.versions()?.last().copied().unwrap_or(0);
         let known = self.history()?.iter().map(|committed| committed.version).max().unwrap_or(0);
         if known > newest {
@@ -81,6 +80,9 @@ impl StateFolder {
                  without what is missing",
                 self.uri
             )));
+        }
+        if known < newest {
+            self.note_in_history(&self.version(newest)?);
         }
         Ok(())
     }
@@ -120,8 +122,8 @@ impl StateFolder {
         result
     }
 
-    /// Removes the manifests that are damaged, and returns the numbers of their versions.
-    fn remove_damaged(&self) -> Result<Vec<u64>> {
+    /// Returns the numbers of the versions whose manifests are damaged.
+    fn damaged_manifests(&self) -> Result<Vec<u64>> {
         let (versions, mut damaged) = (self.versions()?, Vec::new());
         for &version in &versions {
             if self.is_damaged(version)? {
@@ -134,7 +136,6 @@ impl StateFolder {
                 self.uri
             )));
         }
-        damaged.iter().try_for_each(|&version| self.remove_version(version))?;
         Ok(damaged)
     }
 

@@ -132,9 +132,10 @@ impl StateManifest {
         }
     }
 
-    /// Returns an error if the state has lost nights to damage, unless `night` is the first of them.
-    pub fn check_complete(&self, uri: &str, night: &str) -> Result<()> {
-        match self.lost.first().filter(|lost| lost.name != night) {
+    /// Returns an error if the state has lost nights to damage, unless `night` is the first of them, with the input
+    /// that it had.
+    pub fn check_complete(&self, uri: &str, night: &str, input: &str) -> Result<()> {
+        match self.lost.first().filter(|lost| (&*lost.name, &*lost.input) != (night, input)) {
             Some(lost) => bail!(WrongUse(format!(
                 "the state \"{uri}\" has lost the night \"{}\" to damage: get it back with nightly check --repair, or give it \
                  up with nightly rollback",

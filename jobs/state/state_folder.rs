@@ -4,6 +4,7 @@
 //! in every store, and is never changed. The files of a version are written first, under names that only this
 //! version has.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -84,7 +85,7 @@ impl PreparedNight {
     /// Returns what `_SUCCESS` of the output says about the state.
     pub fn stamp(&self, state: &StateFolder) -> StateStamp {
         StateStamp {
-            uri: state.uri.clone(),
+            uri: state.address(),
             version: self.manifest.version,
             night: self.manifest.made_by.clone(),
             stamp: self.stamp.clone(),
@@ -252,10 +253,17 @@ impl StateFolder {
         Ok(())
     }
 
-    /// Whether a file or folder is, or lies in, the folder of the state.
+    /// Returns the whole name of the folder, which means the same wherever the program runs.
+    pub fn address(&self) -> String {
+        format!("{}{}", self.store.prefix(), self.path)
+    }
+
+    /// Whether a file or folder is, or lies in, the folder of the state, perhaps by a link.
     pub fn holds(&self, stores: &Stores, uri: &str) -> Result<bool> {
         let (store, path) = stores.locate(uri)?;
-        Ok(store.prefix() == self.store.prefix() && path_of_text(&path).starts_with(path_of_text(&self.path)))
+        let is_local = store.prefix().is_empty();
+        let real = |path: &str| if is_local { real_path(&path_of_text(path)) } else { path_of_text(path) };
+        Ok(store.prefix() == self.store.prefix() && real(&path).starts_with(real(&self.path)))
     }
 
     /// Returns the prefix of the paths of its store.
@@ -275,6 +283,10 @@ impl StateFolder {
         let append = || -> Result<()> {
             let path = self.at("history.jsonl");
             let mut history = read(self.store.as_ref(), &path)?.unwrap_or_default();
+            // A line that was cut short takes no other line with it.
+            if history.last().is_some_and(|&last| last != b'\n') {
+                history.push(b'\n');
+            }
             history.extend(serde_json::to_vec(&line)?);
             history.push(b'\n');
             Ok(put(self.store.as_ref(), &path, &history)?)
@@ -314,4 +326,13 @@ fn body_of_manifest(text: &[u8]) -> Option<&[u8]> {
     let end = text.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
     let (body, hash) = (&text[..end], text[end..].trim_ascii());
     (blake3::hash(body).to_hex().as_bytes() == hash).then_some(body)
+}
+
+/// Returns a local path without links in the part of it that exists.
+fn real_path(path: &Path) -> PathBuf {
+    let existing = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    match existing {
+        Some((above, real)) => real.join(path.strip_prefix(above).unwrap_or(path)),
+        None => path.to_owned(),
+    }
 }

@@ -20,7 +20,7 @@ const FACTOR: u64 = 4;
 /// holds all of them open.
 const MANY_FILES: usize = 8;
 /// Number of bytes below which runs count as equally large.
-const SMALL_BYTES: u64 = 1 << 20;
+const SMALL_BYTES: u64 = 1 << 16;
 
 /// Merges the newest runs of each table where four or more versions are about equally large, and replaces them
 /// in the manifest.

@@ -26,6 +26,15 @@ fn is_repaired(here: &Folder, before: &(Vec<Exported>, Tree), what: &str) {
     assert!(outputs(here) == before.1, "{what}");
 }
 
+/// Puts the state and the outputs back as they were.
+fn restore(here: &Folder, whole: &Tree) {
+    for folder in ["state", "first", "second"] {
+        fs::remove_dir_all(here.path(folder)).unwrap();
+    }
+    let folders = |name: &str| ["state/", "first/", "second/"].iter().any(|folder| name.starts_with(folder));
+    whole.iter().filter(|(name, _)| folders(name)).for_each(|(name, bytes)| here.write(name, bytes));
+}
+
 fn flip(here: &Folder, file: &str) {
     let mut bytes = fs::read(here.path(file)).unwrap();
     let middle = bytes.len() / 2;
@@ -37,11 +46,10 @@ fn flip(here: &Folder, file: &str) {
 fn nights_with_a_damaged_or_missing_file_are_run_again() {
     let here = two_nights();
     let before = (export(&here, "state"), outputs(&here));
-    let whole = here.contents("state");
+    let (whole, all) = (here.contents("state"), here.contents(""));
     let of_second = whole.keys().find(|name| name.starts_with("runs/00000002/labels")).cloned();
     for file in file_of_each_table(&whole).into_values().chain(of_second) {
-        fs::remove_dir_all(here.path("state")).unwrap();
-        whole.iter().for_each(|(name, bytes)| here.write(&format!("state/{name}"), bytes));
+        restore(&here, &all);
         let lost = format!("state/{file}");
         flip(&here, &lost);
         let run = here.run(REPAIR).ends(0);
@@ -78,39 +86,81 @@ fn damage_in_earlier_versions_or_in_a_manifest_is_taken_out() {
     let here = two_nights();
     flip(&here, "state/versions/00000002.json");
     let run = here.run(REPAIR).ends(0);
-    assert!(run.stderr.contains("version 2 was damaged and is removed"), "{run:?}");
+    assert!(run.stderr.contains("running the night \"second\" again"), "{run:?}");
     is_repaired(&here, &before, "the newest manifest");
 }
 
+/// Returns the path of a file of the second night.
+fn of_second(here: &Folder) -> String {
+    let state = here.contents("state");
+    format!("state/{}", state.keys().find(|name| name.starts_with("runs/00000002/")).unwrap())
+}
+
 #[test]
-fn lost_nights_are_remembered_until_their_input_is_there() {
+fn nothing_is_taken_back_before_every_lost_night_can_be_run_again() {
     let here = two_nights();
     let before = (export(&here, "state"), outputs(&here));
-    let of_second = here.contents("state").keys().find(|name| name.starts_with("runs/00000002/")).cloned();
-    flip(&here, &format!("state/{}", of_second.unwrap()));
+    flip(&here, &of_second(&here));
+    let damaged = here.contents("state");
     fs::rename(here.path("second.jsonl"), here.path("away")).unwrap();
-    let run = here.run(REPAIR);
-    assert!(run.code != Some(0) && run.stderr.contains("the night \"second\" was lost"), "{run:?}");
-    let run = here.run("nightly --state state --output next next.jsonl").ends(2);
-    assert!(run.stderr.contains("has lost the night \"second\""), "{run:?}");
-    let run = here.run("nightly check --state state").ends(1);
-    assert!(run.stdout.contains("the night \"second\" was lost"), "{run:?}");
+    let unchanged = |words: &[&str]| {
+        here.run(REPAIR).fails(2, words);
+        assert!(here.contents("state") == damaged, "{words:?}");
+    };
+    unchanged(&["the night \"second\" is lost", "second.jsonl"]);
     here.write("second.jsonl", "{\"id\": \"other\", \"text\": \"另外的\"}\n");
-    let run = here.run(REPAIR);
-    assert!(run.code != Some(0) && run.stderr.contains("has changed since"), "{run:?}");
+    unchanged(&["the night \"second\" is lost", "has changed since"]);
     fs::rename(here.path("away"), here.path("second.jsonl")).unwrap();
+    fs::rename(here.path("second"), here.path("elsewhere")).unwrap();
+    unchanged(&["its output", "is gone, or of another state"]);
+    fs::rename(here.path("elsewhere"), here.path("second")).unwrap();
+    let history = here.contents("state")["history.jsonl"].clone();
+    here.write("state/history.jsonl", b"");
+    flip(&here, "state/versions/00000002.json");
+    let run = here.run(REPAIR);
+    run.fails(2, &["version 2 cannot be read", "history.jsonl does not tell"]);
+    here.write("state/history.jsonl", history);
     here.run(REPAIR).ends(0);
-    is_repaired(&here, &before, "with its input again");
+    is_repaired(&here, &before, "with all that it needs");
+}
+
+/// Its nights have outputs that belong to the state it was copied from.
+#[test]
+fn a_copied_state_leaves_the_outputs_of_the_other_one_alone() {
+    let here = two_nights();
+    let outputs = outputs(&here);
+    for (name, bytes) in here.contents("state") {
+        here.write(&format!("copy/{name}"), bytes);
+    }
+    flip(&here, &of_second(&here).replace("state/", "copy/"));
+    here.run("nightly check --state copy --repair").fails(2, &["of another state"]);
+    assert!(self::outputs(&here) == outputs);
+    here.run("nightly --quiet --workers 1 --state state --output second --retract first.txt second.jsonl")
+        .ends(0);
+}
+
+#[test]
+fn what_was_erased_is_erased_again() {
+    let here = two_nights();
+    let erased = "nightly check --state state --erased first.txt";
+    here.run("nightly compact --state state --quiet").ends(0);
+    here.run(erased).ends(0);
+    here.run("nightly --quiet --workers 1 --state state --output next next.jsonl").ends(0);
+    let state = here.contents("state");
+    flip(&here, &format!("state/{}", state.keys().find(|name| name.starts_with("runs/00000003/")).unwrap()));
+    here.run(REPAIR).ends(0);
+    here.run(erased).ends(0);
+    is_sound(&here, "state");
 }
 
 #[test]
 fn nights_whose_input_is_gone_are_given_up_by_a_rollback() {
     let here = two_nights();
-    let of_second = here.contents("state").keys().find(|name| name.starts_with("runs/00000002/")).cloned();
-    flip(&here, &format!("state/{}", of_second.unwrap()));
+    flip(&here, &of_second(&here));
     fs::remove_file(here.path("second.jsonl")).unwrap();
-    here.run(REPAIR);
+    here.run(REPAIR).fails(2, &["rollback"]);
     here.run("nightly rollback --state state --to first").ends(0);
+    here.run(REPAIR).ends(0);
     is_sound(&here, "state");
     here.run("nightly --quiet --state state --output next next.jsonl").ends(0);
 }
@@ -119,12 +169,11 @@ fn nights_whose_input_is_gone_are_given_up_by_a_rollback() {
 fn a_killed_repair_goes_on() {
     let here = two_nights();
     let before = (export(&here, "state"), outputs(&here));
-    let whole = here.contents("state");
+    let (whole, all) = (here.contents("state"), here.contents(""));
     let file = whole.keys().find(|name| name.starts_with("runs/00000001/keys")).cloned().unwrap();
     for step in ["rename", "remove"] {
         for number in 1.. {
-            fs::remove_dir_all(here.path("state")).unwrap();
-            whole.iter().for_each(|(name, bytes)| here.write(&format!("state/{name}"), bytes));
+            restore(&here, &all);
             flip(&here, &format!("state/{file}"));
             let killed = run(here.command(REPAIR).env("DEDUP_FAULT", format!("0 {step} {number} kill")));
             assert!(matches!(killed.code, None | Some(0)), "{step} {number}: {killed:?}");

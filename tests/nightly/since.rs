@@ -33,7 +33,7 @@ fn metrics(address: &str) -> String {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-    assert!(answer.contains("content-type: text/plain; version=0.0.4"), "{answer}");
+    assert!(answer.contains("Content-Type: text/plain; version=0.0.4"), "{answer}");
     answer
 }
 

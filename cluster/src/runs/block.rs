@@ -177,8 +177,13 @@ impl RunBlock {
     /// Compares the key of a row with `key`. Words that `key` lacks count as zero.
     #[inline]
     pub fn compare(&self, row: usize, key: &[u64]) -> Ordering {
-        let words = (0..self.key_words).map(|column| self.word(row, column));
-        words.cmp((0..self.key_words).map(|column| key.get(column).copied().unwrap_or_default()))
+        for column in 0..self.key_words {
+            match self.word(row, column).cmp(&key.get(column).copied().unwrap_or_default()) {
+                Ordering::Equal => {}
+                other => return other,
+            }
+        }
+        Ordering::Equal
     }
 
     /// Returns the first row from `from` on whose key is not less than `key`, or greater if `greater`. The
