@@ -4,7 +4,7 @@ use std::fs;
 
 use super::ledger::{export, is_sound};
 use crate::corpus::json_lines;
-use crate::support::{Folder, Random};
+use crate::support::{Folder, Random, run};
 
 const NIGHT: &str = "nightly --progress none --workers 2 --state state";
 
@@ -131,4 +131,25 @@ fn a_reference_without_documents_is_named() {
     here.write("empty.jsonl", "");
     let run = here.run("dedup --progress none --against empty.jsonl first.jsonl clean").ends(0);
     assert!(run.stderr.contains("the reference has no document"), "{run:?}");
+}
+
+#[test]
+fn a_killed_night_is_not_gone_on_with_under_other_options() {
+    let here = Folder::new();
+    let line = |number: usize| {
+        format!("{{\"id\":\"{number}\",\"text\":\"第{}种\",\"other\":\"文{number}\"}}\n", number % 4)
+    };
+    here.write("docs.jsonl", (0..40).map(line).collect::<String>());
+    let night = "nightly --quiet --workers 1 --method exact --state state --output out docs.jsonl";
+    for number in 1.. {
+        let other = format!("{night} --text-field other");
+        let killed = run(here.command(&other).env("DEDUP_FAULT", format!("0 rename {number} kill")));
+        if killed.code.is_some() || here.path("out/_SUCCESS").exists() {
+            assert!(number > 3, "{killed:?}");
+            break;
+        }
+        here.run(night).ends(0);
+        assert_eq!(here.counter("out", "kept"), 4, "rename {number}");
+        ["state", "out"].map(|folder| fs::remove_dir_all(here.path(folder)).unwrap());
+    }
 }
