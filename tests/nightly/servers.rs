@@ -64,7 +64,7 @@ fn night(both: &Both, number: usize, options: &str) {
 /// Checks that what the state says is what one batch over the documents that are left says.
 fn the_state_says_what_a_batch_says(both: &Both, left: &[&Doc]) {
     nightly(both, "check --state @/state").ends(0);
-    nightly(both, "export --state @/state export.parquet").ends(0);
+    nightly(both, "export --state @/state export.parquet --overwrite").ends(0);
     let here = &both.here;
     let documents = exported(&here.path("export.parquet"));
     let ids: Vec<&String> = documents.iter().map(|doc| &doc.id).collect();
