@@ -150,7 +150,7 @@ fn a_killed_night_is_not_gone_on_with_under_other_options() {
             let (field, kept) =
                 (here.success("out")["configuration"]["text-field"].clone(), here.counter("out", "kept"));
             assert_eq!(kept, if field == "other" { 40 } else { 4 }, "{step} {number}");
-            ["state", "out"].map(|folder| fs::remove_dir_all(here.path(folder)).unwrap());
+            ["state", "out"].iter().for_each(|folder| fs::remove_dir_all(here.path(folder)).unwrap());
             if killed.code.is_some() {
                 assert!(number > 3, "{killed:?}");
                 break;
