@@ -1,10 +1,12 @@
 //! The configuration of a run: the options that decide its result, as `_SUCCESS` records them.
 
+use std::collections::BTreeMap;
 use std::env;
 
 use anyhow::Result;
 use cluster::text_of_path;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Configuration of a run. The options are the same type that the command line is parsed into, so what is
 /// recorded is what was parsed; null stands for an option that was not given.
@@ -25,6 +27,11 @@ impl<T> Configuration<T> {
         let directory = text_of_path(env::current_dir()?.as_os_str());
         Ok(Configuration { options, workers, inputs: inputs.to_vec(), directory })
     }
+}
+
+/// Returns the members of a recorded configuration that decide the result: all but the number of workers.
+pub(crate) fn deciding(configuration: &Value) -> BTreeMap<&String, &Value> {
+    configuration.as_object().into_iter().flatten().filter(|(name, _)| *name != "workers").collect()
 }
 
 /// Values that are recorded as users write them.

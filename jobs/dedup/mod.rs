@@ -17,7 +17,6 @@ pub(crate) mod tally;
 pub(crate) mod verdicts;
 pub(crate) mod write;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -35,7 +34,7 @@ use self::options::DedupOptions;
 use self::run::{DedupRun, Outcome};
 use self::search::CorpusSearch;
 use crate::Common;
-use crate::cli::configuration::Configuration;
+use crate::cli::configuration::{Configuration, deciding};
 use crate::cli::values::{output_and_inputs, paths};
 use crate::corpus::plan::Plan;
 use crate::corpus::same_input::check_same_input;
@@ -188,7 +187,5 @@ fn key(
         let counts: Vec<u8> = statistics.counts.iter().flat_map(|count| count.to_le_bytes()).collect();
         (statistics.documents, hash::bytes(&counts))
     });
-    let asked = configuration.as_object().into_iter().flatten();
-    let asked: BTreeMap<_, _> = asked.filter(|(name, _)| *name != "workers").collect();
-    Key::new(&(asked, words, counts), plan)
+    Key::new(&(deciding(configuration), words, counts), plan)
 }

@@ -19,7 +19,7 @@ pub(super) struct NightArgs {
     /// Whether the night may have neither input nor withdrawals, because its partition is empty.
     #[arg(skip)]
     pub empty: bool,
-    /// What is known of a night that is run again.
+    /// The recorded input and options, for a night that is run again.
     #[arg(skip)]
     pub again: Option<NightAgain>,
     /// Files, folders, globs or comma lists of them; with --since, the folder that holds the partitions
@@ -80,7 +80,7 @@ pub(super) struct NightArgs {
 pub(super) struct NightAgain {
     /// Hash that its input must have.
     pub input: String,
-    /// What all nights of its state have in common.
+    /// Settings that all nights of its state have in common.
     pub pinned: Pinned,
 }
 

@@ -1,6 +1,5 @@
 //! One night: from the plan of the new documents to the commit of the output and of the state.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::args::{NightArgs, ids_of_file};
 use super::night_work::NightWork;
 use crate::Common;
-use crate::cli::configuration::Configuration;
+use crate::cli::configuration::{Configuration, deciding};
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
 use crate::corpus::plan::Plan;
@@ -184,11 +183,10 @@ impl<'a> Night<'a> {
                 self.name
             )));
         }
-        let docs = EarlierDocs::open(folder, manifest)?;
-        let mut back = 0;
-        for id in &self.withdrawn {
-            back += usize::from(docs.docs_of_id(id)?.into_iter().any(|doc| number_of(doc) >= night.end));
-        }
+        let back = match self.withdrawn.is_empty() {
+            true => 0,
+            false => self.ids_that_are_back(&EarlierDocs::open(folder, manifest)?, night)?,
+        };
         if back > 0 {
             bail!(WrongUse(format!(
                 "the state has the night \"{}\" already, and later nights have brought documents with {back} of its ids: \
@@ -208,6 +206,15 @@ impl<'a> Night<'a> {
             say(format_args!("the state has the night \"{}\" already: nothing was done", self.name));
         }
         Ok(true)
+    }
+
+    /// Returns how many of the withdrawn ids are of documents that later nights have brought.
+    fn ids_that_are_back(&self, docs: &EarlierDocs, night: &NightEntry) -> Result<usize> {
+        let mut back = 0;
+        for id in &self.withdrawn {
+            back += usize::from(docs.docs_of_id(id)?.into_iter().any(|doc| number_of(doc) >= night.end));
+        }
+        Ok(back)
     }
 
     fn run_with(self, folder: &Arc<StateFolder>, manifest: StateManifest) -> Result<u8> {
@@ -232,11 +239,8 @@ impl<'a> Night<'a> {
             serde_json::to_value(Configuration::here(options.clone(), group.all_workers(), &args.inputs)?)?;
         let key = match group.index() {
             0 => {
-                // Everything that the work of a killed night may depend on, but for the number of workers.
-                let asked = configuration.as_object().into_iter().flatten();
-                let asked: BTreeMap<_, _> = asked.filter(|(name, _)| *name != "workers").collect();
                 let of_state = (manifest.version, &manifest.pinned, &self.name);
-                Some(Key::new(&(&self.input, of_state, asked), &plan)?)
+                Some(Key::new(&(&self.input, of_state, deciding(&configuration)), &plan)?)
             }
             _ => None,
         };

@@ -39,12 +39,8 @@ struct RecordedNight {
 /// When the output or the input of a lost night is gone, has changed or is of another state: nothing is changed then.
 pub(super) fn repair(common: &Common, uri: &str, wait: u64) -> Result<()> {
     let (stores, here) = (Stores::new(), env::current_dir()?);
-    let folder = StateFolder::open(&stores, uri)?;
-    if folder.versions()?.is_empty() {
-        bail!(WrongUse(format!("there is no state in \"{uri}\"")));
-    }
     // Nights are run in the folders in which they were run, so the name of the state must be whole.
-    let uri = folder.address();
+    let uri = StateFolder::open_existing(&stores, uri)?.address();
     let group = Arc::new(Group::alone(1));
     let (folder, damaged) = StateFolder::claim_damaged(&stores, &uri, &group, Duration::from_secs(wait))?;
     let repair = Repair { common, uri, wait, group };
@@ -108,7 +104,6 @@ impl Repair<'_> {
         base.oldest = newest.oldest;
         "repair".clone_into(&mut base.made_by);
         folder.commit(&base)?;
-        folder.note_in_history(&base);
         folder.remove_versions(&not_whole)?;
         Ok(Some(match base.nights.last() {
             Some(last) => format!("the state is that after the night \"{}\" again", last.name),
@@ -133,10 +128,7 @@ impl Repair<'_> {
             }
         }
         if erased {
-            let wait = Duration::from_secs(self.wait);
-            let folder = StateFolder::claim(&stores, &self.uri, &self.group, wait)?;
-            folder.or_release(compact_state(&folder))?;
-            folder.release()?;
+            StateFolder::change(&self.uri, self.wait, compact)?;
         }
         Ok(())
     }
@@ -169,17 +161,6 @@ fn cannot_run(night: &NightEntry) -> String {
     )
 }
 
-/// Commits a compacted version.
-fn compact_state(folder: &StateFolder) -> Result<()> {
-    let mut manifest = folder.newest()?.context("the state is gone")?;
-    manifest.version += 1;
-    "compact".clone_into(&mut manifest.made_by);
-    compact(folder, &mut manifest)?;
-    folder.commit(&manifest)?;
-    folder.note_in_history(&manifest);
-    Ok(())
-}
-
 /// Returns the nights that a whole state would have, and the number of its last version. `newest`: the last version
 /// that can be read. `damaged`: versions that cannot. `history`: what tells of versions behind it.
 ///
@@ -201,13 +182,13 @@ fn nights_to_be(
         let known = |name: &str, nights: &[NightEntry]| nights.iter().position(|night| night.name == name);
         let committed = told.remove(&(version + 1)).filter(|committed| {
             // Each night comes once, and a rollback leads to a night that there is.
-            match (&committed.night, committed.made_by.strip_prefix("rollback to ")) {
+            match (&committed.night, committed.rolled_back_to()) {
                 (Some(night), _) => known(&night.name, &nights).is_none(),
                 (None, Some(to)) => known(to, &nights).is_some(),
                 (None, None) => true,
             }
         });
-        let Some(CommittedVersion { made_by, night, .. }) = committed else {
+        let Some(committed) = committed else {
             bail!(WrongUse(format!(
                 "version {} cannot be read, and history.jsonl does not tell what made it, so later nights are unknown: put a \
                  copy of the state in its place, or remove history.jsonl and the manifests behind version {} to go on from \
@@ -216,10 +197,10 @@ fn nights_to_be(
                 newest.version
             )));
         };
-        if let (None, Some(to)) = (&night, made_by.strip_prefix("rollback to ")) {
+        if let Some(to) = committed.rolled_back_to() {
             nights.truncate(known(to, &nights).map_or(0, |kept| kept + 1));
         }
-        nights.extend(night);
+        nights.extend(committed.night);
     }
     Ok((nights, last))
 }

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use cluster::runs::RunReader;
-use cluster::{Group, Stores, path_of_text};
+use cluster::{Stores, path_of_text};
 
 use super::args::ids_of_file;
 use super::export::export;
@@ -17,7 +15,9 @@ use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::{print, say};
 use crate::cli::values::paths;
-use crate::state::{StateCheck, StateFolder, StateManifest, StateTable, check_state, compact, key_of_id};
+use crate::state::{
+    CommittedVersion, StateCheck, StateFolder, StateManifest, StateTable, check_state, compact, key_of_id,
+};
 
 /// A tool for a state.
 #[derive(Debug, clap::Subcommand)]
@@ -103,10 +103,7 @@ impl Tool {
                 Ok(0)
             }
             Tool::Compact { state } => {
-                state.change(|folder, manifest| {
-                    manifest.made_by = "compact".to_owned();
-                    compact(folder, manifest)
-                })?;
+                state.change(compact)?;
                 said(format_args!("the state \"{}\" is compacted", state.state));
                 Ok(0)
             }
@@ -167,42 +164,26 @@ fn roll_back(folder: &StateFolder, manifest: &mut StateManifest, to: &str) -> Re
     *manifest = folder.version(night.version)?;
     manifest.version = version;
     manifest.lost.clear();
-    manifest.made_by = format!("rollback to {to}");
+    manifest.made_by = CommittedVersion::rollback(to);
     Ok(if undone.is_empty() { String::new() } else { format!(", without {}", undone.join(" and ")) })
 }
 
 impl StateOption {
     fn open(&self) -> Result<(StateFolder, StateManifest)> {
-        let folder = StateFolder::open(&Stores::new(), &self.state)?;
-        let manifest = folder.newest()?;
-        let none = || WrongUse(format!("there is no state in \"{}\"", self.state));
-        Ok((folder, manifest.with_context(none)?))
+        let folder = StateFolder::open_existing(&Stores::new(), &self.state)?;
+        let manifest = folder.newest()?.context("the state is gone")?;
+        Ok((folder, manifest))
     }
 
     /// Commits a version that `change` makes of the newest one.
     fn change<T>(&self, change: impl FnOnce(&StateFolder, &mut StateManifest) -> Result<T>) -> Result<T> {
-        self.open()?;
-        let group = Arc::new(Group::alone(1));
-        let folder = StateFolder::claim(&Stores::new(), &self.state, &group, Duration::from_secs(self.wait))?;
-        let changed = folder.newest().and_then(|manifest| {
-            let mut manifest = manifest.context("the state is gone")?;
-            manifest.version += 1;
-            let changed = change(&folder, &mut manifest)?;
-            folder.commit(&manifest)?;
-            folder.note_in_history(&manifest);
-            Ok(changed)
-        });
-        let changed = folder.or_release(changed)?;
-        folder.release()?;
-        Ok(changed)
+        StateFolder::open_existing(&Stores::new(), &self.state)?;
+        StateFolder::change(&self.state, self.wait, change)
     }
 
     /// Checks all versions, and that nothing is left in any of them of the ids in a file.
     fn check(&self, erased: Option<&str>) -> Result<u8> {
-        let folder = StateFolder::open(&Stores::new(), &self.state)?;
-        if folder.versions()?.is_empty() {
-            bail!(WrongUse(format!("there is no state in \"{}\"", self.state)));
-        }
+        let folder = StateFolder::open_existing(&Stores::new(), &self.state)?;
         let StateCheck { mut faults, whole } = check_state(&folder)?;
         if let Some(file) = erased {
             faults.extend(left_of(&folder, &ids_of_file(file)?)?);

@@ -14,7 +14,7 @@ use super::table::{NO_LABEL, StateTable, doc_of};
 /// Greatest number of faults that are listed.
 const MOST_FAULTS: usize = 20;
 
-/// What a check of a state has found.
+/// Result of a check of a state.
 pub(crate) struct StateCheck {
     /// Faults in words: the first 20, and the number of the others.
     pub faults: Vec<String>,

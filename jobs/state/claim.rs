@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{process, thread};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use cluster::{Group, Stores, one_line};
 use serde::Deserialize;
 
@@ -51,7 +51,31 @@ impl StateFolder {
         Ok(state)
     }
 
-    /// The same for a state whose manifests may be damaged. Returns the numbers of their versions. Nothing is cleaned
+    /// Claims a state, commits a version that `change` makes of the newest one, and gives the lock back. `wait`: seconds
+    /// to wait for another run.
+    ///
+    /// # Errors
+    /// Those of [`StateFolder::claim`] and of `change`.
+    pub fn change<T>(
+        uri: &str,
+        wait: u64,
+        change: impl FnOnce(&StateFolder, &mut StateManifest) -> Result<T>,
+    ) -> Result<T> {
+        let group = Arc::new(Group::alone(1));
+        let state = StateFolder::claim(&Stores::new(), uri, &group, Duration::from_secs(wait))?;
+        let changed = state.newest().and_then(|manifest| {
+            let mut manifest = manifest.context("the state is gone")?;
+            manifest.version += 1;
+            let changed = change(&state, &mut manifest)?;
+            state.commit(&manifest)?;
+            Ok(changed)
+        });
+        let changed = state.or_release(changed)?;
+        state.release()?;
+        Ok(changed)
+    }
+
+    /// The same as [`StateFolder::claim`] for a state whose manifests may be damaged. Returns the numbers of their versions. Nothing is cleaned
     /// up yet.
     pub fn claim_damaged(
         stores: &Stores,
@@ -156,7 +180,6 @@ impl StateFolder {
                 OutputFolder::finish_abandoned(stores, &night.output)?;
                 if self.is_stamped(stores, &night)? {
                     self.commit(&night.manifest)?;
-                    self.note_in_history(&night.manifest);
                     say(format_args!(
                         "finished the night \"{}\" of the state \"{}\", whose output an earlier run had committed",
                         night.manifest.made_by, self.uri

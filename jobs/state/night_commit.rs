@@ -58,8 +58,6 @@ impl NightCommit {
     pub fn commit(&self) -> Result<()> {
         let night = self.night.lock();
         let manifest = &night.as_ref().context("the night has written no state")?.manifest;
-        self.folder.commit(manifest)?;
-        self.folder.note_in_history(manifest);
-        Ok(())
+        self.folder.commit(manifest)
     }
 }

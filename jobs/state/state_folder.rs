@@ -67,7 +67,20 @@ pub(crate) struct CommittedVersion {
     pub night: Option<NightEntry>,
 }
 
+/// Beginning of what has made a version that is equal to an earlier one; the name of the night follows.
+const ROLLBACK: &str = "rollback to ";
+
 impl CommittedVersion {
+    /// Returns what makes a version that is equal to the one after a night.
+    pub fn rollback(night: &str) -> String {
+        format!("{ROLLBACK}{night}")
+    }
+
+    /// Returns the night that a rollback has led to, if one has made the version.
+    pub fn rolled_back_to(&self) -> Option<&str> {
+        self.made_by.strip_prefix(ROLLBACK).filter(|_| self.night.is_none())
+    }
+
     fn of_line(line: &[u8]) -> Option<Self> {
         let line: Value = serde_json::from_slice(line).ok()?;
         let (version, made_by) = (line.get("version")?.as_u64()?, line.get("made_by")?.as_str()?.to_owned());
@@ -102,6 +115,18 @@ impl StateFolder {
             bail!(WrongUse(format!("the state \"{uri}\" is the root of a file system: name a folder in it")));
         }
         Ok(StateFolder { store, uri: uri.to_owned(), path, lock: None })
+    }
+
+    /// Opens a state for reading that must be there.
+    ///
+    /// # Errors
+    /// [`WrongUse`] when the folder has no version.
+    pub fn open_existing(stores: &Stores, uri: &str) -> Result<Self> {
+        let state = StateFolder::open(stores, uri)?;
+        if state.versions()?.is_empty() {
+            bail!(WrongUse(format!("there is no state in \"{uri}\"")));
+        }
+        Ok(state)
     }
 
     /// Returns an error if the folder has files that no state has.
@@ -208,7 +233,8 @@ impl StateFolder {
         self.settle("versions")
     }
 
-    /// Commits a version, removes the versions that are too old for a rollback, and their files.
+    /// Commits a version, removes the versions that are too old for a rollback, and their files, and notes the version
+    /// in the history.
     pub fn commit(&self, manifest: &StateManifest) -> Result<()> {
         self.check()?;
         self.settle("runs")?;
@@ -230,6 +256,7 @@ impl StateFolder {
         if let Err(error) = self.remove_old() {
             say(one_line(&format!("warning: old files of the state \"{}\" stay: {error:#}", self.uri)));
         }
+        self.note_in_history(manifest);
         Ok(())
     }
 
@@ -273,7 +300,7 @@ impl StateFolder {
 
     /// Appends a line about a version that was committed to `history.jsonl`, which is for people and tools only, so a
     /// failure is no error.
-    pub fn note_in_history(&self, manifest: &StateManifest) {
+    pub(super) fn note_in_history(&self, manifest: &StateManifest) {
         let StateManifest { version, made_by, nights, .. } = manifest;
         // Other versions repeat the nights of earlier ones.
         let night = nights.last().filter(|night| night.version == *version);

@@ -67,6 +67,7 @@ pub(crate) fn merge_tiers(state: &StateFolder, manifest: &mut StateManifest) -> 
 /// The number of a withdrawn document may go on naming a text that another document has. The withdrawn text
 /// itself and the id are gone.
 pub(crate) fn compact(state: &StateFolder, manifest: &mut StateManifest) -> Result<()> {
+    "compact".clone_into(&mut manifest.made_by);
     let earlier = EarlierDocs::open(state, manifest)?;
     let gone: BTreeSet<DocId> = earlier.withdrawn().iter().copied().collect();
     // Documents that an earlier compaction has erased are in no version that is left.

@@ -183,8 +183,7 @@ impl LabelLines<'_> {
                 continue;
             }
             words.insert(word);
-            let weight = columns.weight.map_or(Some(1.0), |at| weight_of(fields.get(at)?));
-            let Some(weight) = weight else {
+            let Some(weight) = columns.weight.map_or(Some(1.0), |at| weight_of(fields.get(at)?)) else {
                 return self.wrong(*line, "the weight is no number above 0");
             };
             let class =

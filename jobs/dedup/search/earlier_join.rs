@@ -21,7 +21,7 @@ type NewKey = (u128, (DocId, u64));
 
 /// Candidate pairs of new documents of this worker and texts of a state.
 ///
-/// In each pass the new keys are sorted, and one cursor goes through the kept keys, so a night reads only the blocks
+/// In each pass the new keys are sorted, and a cursor goes through the kept keys of each run, so a night reads only the blocks
 /// that its keys fall into. Two new documents are no matter of this join.
 ///
 /// ```text

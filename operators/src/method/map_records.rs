@@ -111,7 +111,7 @@ pub struct StoredText<'a> {
     pub doc: DocId,
     /// Name that users know the document by.
     pub id: &'a str,
-    /// What keep orders compare.
+    /// Numbers that keep orders compare.
     pub merit: Merit,
     /// Cleaned text.
     pub text: &'a str,

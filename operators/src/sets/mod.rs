@@ -50,7 +50,7 @@ pub struct Short {
     pub least: Similarity,
 }
 
-/// What a text is compared by. Each set of features is sorted, and is empty if the text is not compared by it.
+/// Features that a text is compared by. Each set of features is sorted, and is empty if the text is not compared by it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sets {
     /// Features of [`Rule::short`].
