@@ -7,6 +7,7 @@ mod panics;
 mod processes;
 pub mod runs;
 mod stores;
+pub mod write_ahead_log;
 
 pub use panics::{catch, exit_on_panic};
 pub use processes::{Group, Limits, Membership};

@@ -16,7 +16,7 @@ const HEADER_BYTES: usize = 3;
 /// Largest number of bytes that the rows of a leaf have together.
 pub(super) const MAX_BYTES: usize = 1 << 30;
 /// Magic of the format, behind the columns of the root.
-pub(super) const MAGIC: &[u8; 8] = b"DDJRUN01";
+pub(super) const MAGIC: &[u8; 8] = b"DDJRUN02";
 
 /// Returns the shape of the rows of an index block.
 pub(super) fn index_shape(shape: RunShape) -> RunShape {
@@ -99,7 +99,7 @@ impl BlockBuilder {
 }
 
 /// A block in memory, of which single words are unpacked when they are wanted.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct RunBlock {
     pub data: Vec<u8>,
     key_words: usize,
@@ -149,8 +149,9 @@ impl RunBlock {
         &self.data[self.end..]
     }
 
+    /// Returns a word of a row.
     #[inline]
-    fn word(&self, row: usize, column: usize) -> u64 {
+    pub fn word(&self, row: usize, column: usize) -> u64 {
         let (packing, start) = self.columns[column];
         packing.word(&self.data, start, row)
     }

@@ -3,8 +3,9 @@
 use std::cmp::Ordering;
 
 use super::block::RunBlock;
+use super::leaf_bytes::{Dictionary, LeafBytes};
 use super::reader::RunReader;
-use super::source::{LeafBytes, LeafReads, RunSource};
+use super::source::{LeafReads, RunSource};
 use crate::Error;
 
 impl RunReader {
@@ -72,7 +73,8 @@ impl Walk<'_> {
                 return damage("a block does not begin with the key that its index has");
             }
             if level == 1 {
-                self.rows(&child).map_err(|reason| self.source.damage(place.offset, &reason))?;
+                let dictionary = self.source.dictionary_at(place.offset)?;
+                self.rows(&child, dictionary).map_err(|reason| self.source.damage(place.offset, &reason))?;
             }
             self.end += place.bytes;
         }
@@ -83,7 +85,7 @@ impl Walk<'_> {
     ///
     /// # Errors
     /// The damage, in words.
-    fn rows(&mut self, leaf: &RunBlock) -> Result<(), String> {
+    fn rows(&mut self, leaf: &RunBlock, dictionary: Option<&Dictionary>) -> Result<(), String> {
         let shape = self.source.summary.shape;
         for row in 0..leaf.rows() {
             let ascends = leaf.compare(row, &self.last_key) == Ordering::Greater;
@@ -97,6 +99,6 @@ impl Walk<'_> {
             }
             self.rows += 1;
         }
-        if shape.bytes { self.bytes.load(leaf) } else { Ok(()) }
+        if shape.bytes { self.bytes.load(leaf, dictionary) } else { Ok(()) }
     }
 }

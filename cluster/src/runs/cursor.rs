@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::block::RunBlock;
-use super::source::{LeafBytes, LeafReads, RunSource};
+use super::leaf_bytes::LeafBytes;
+use super::source::{LeafReads, RunSource};
 use crate::Error;
 
 /// A row, as a cursor shows it.
@@ -33,8 +34,8 @@ pub struct RunRow<'a> {
 /// Memory: a block of each level, a leaf decompressed, and up to 1 MiB that is read ahead.
 pub struct RunCursor {
     source: Arc<RunSource>,
-    /// The blocks below the root on the way to the leaf, which is the last.
-    path: Vec<RunBlock>,
+    /// The blocks below the root on the way to the leaf, which is the last. Index blocks may be those of the source.
+    path: Vec<Arc<RunBlock>>,
     /// The child that the way takes from the root and from each index block of the path.
     children: Vec<usize>,
     /// Number of blocks of the path that are loaded.
@@ -56,7 +57,7 @@ impl RunCursor {
     pub(super) fn new(source: Arc<RunSource>) -> Self {
         let height = usize::from(source.height);
         RunCursor {
-            path: (0..height).map(|_| RunBlock::default()).collect(),
+            path: (0..height).map(|_| Arc::default()).collect(),
             children: vec![0; height],
             loaded: 0,
             row: 0,
@@ -69,6 +70,14 @@ impl RunCursor {
             leaf_offset: 0,
             source,
         }
+    }
+
+    /// Goes back in front of the first row. This reads nothing.
+    pub fn rewind(&mut self) {
+        self.children.fill(0);
+        (self.loaded, self.row) = (0, 0);
+        (self.unpacked, self.bytes_loaded) = (false, false);
+        self.ended = self.source.root.rows() == 0;
     }
 
     /// Moves to the first row whose key is not less than `key`. Words that `key` lacks count as zero. If the
@@ -130,6 +139,37 @@ impl RunCursor {
         Ok(found.then(|| self.row_at(row)))
     }
 
+    /// Gives some words of each row from the current one on to `each`, until it returns false, and moves behind these
+    /// rows. `last`: the greatest key that counts. `columns`: which words of a row are given; the key's come first.
+    ///
+    /// Cost: two comparisons of keys and a search for each leaf, and no more than the words that are given for a row.
+    ///
+    /// # Errors
+    /// Those of the store, and [`Error::Damaged`].
+    ///
+    /// # Panics
+    /// When a row has no such word.
+    pub fn read_to<const COLUMNS: usize>(
+        &mut self,
+        last: &[u64],
+        columns: [usize; COLUMNS],
+        mut each: impl FnMut([u64; COLUMNS]) -> bool,
+    ) -> Result<(), Error> {
+        while self.prepare()? {
+            let leaf = self.leaf();
+            let end = leaf.search(last, self.row, true);
+            let mut rows = self.row..end;
+            let stopped = !rows.all(|row| each(columns.map(|column| leaf.word(row, column))));
+            let ends_here = end < leaf.rows() || self.reaches_beyond(self.path.len(), last);
+            self.unpacked &= rows.start == self.row;
+            self.row = rows.start;
+            if stopped || ends_here {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Loads the leaf of the current row and unpacks its words. Returns false at the end.
     #[inline]
     pub(super) fn prepare(&mut self) -> Result<bool, Error> {
@@ -140,7 +180,7 @@ impl RunCursor {
             while self.loaded < self.path.len() {
                 self.load(self.loaded)?;
             }
-            let leaf = self.path.last().unwrap_or(&self.source.root);
+            let leaf = self.path.last().map_or(&self.source.root, |leaf| leaf);
             if self.row < leaf.rows() {
                 leaf.read_words(self.row, &mut self.words);
                 self.unpacked = true;
@@ -169,8 +209,9 @@ impl RunCursor {
         if !self.source.summary.shape.bytes || self.bytes_loaded || self.ended {
             return Ok(());
         }
-        let leaf = self.path.last().unwrap_or(&self.source.root);
-        let loaded = self.bytes.load(leaf);
+        let leaf = self.path.last().map_or(&self.source.root, |leaf| leaf);
+        let dictionary = self.source.dictionary_at(self.leaf_offset)?;
+        let loaded = self.bytes.load(leaf, dictionary);
         loaded.map_err(|reason| self.source.damage(self.leaf_offset, &reason))?;
         self.bytes_loaded = true;
         Ok(())
@@ -185,7 +226,7 @@ impl RunCursor {
     /// Returns the leaf. The path is never empty, because the root is an index block.
     #[inline]
     fn leaf(&self) -> &RunBlock {
-        self.path.last().unwrap_or(&self.source.root)
+        self.path.last().map_or(&self.source.root, |leaf| leaf)
     }
 
     /// Returns the block above the one of the path at `depth`.
@@ -215,8 +256,13 @@ impl RunCursor {
         let level = (self.path.len() - 1 - depth) as u8;
         let place = self.parent(depth).place(self.children[depth]);
         (self.loaded, self.unpacked) = (depth, false);
-        let leaves = (level == 0).then_some(&mut self.leaves);
-        self.source.read_block(place, level, leaves, &mut self.path[depth])?;
+        match level {
+            0 => {
+                let leaf = Arc::make_mut(&mut self.path[depth]);
+                self.source.read_block(place, 0, Some(&mut self.leaves), leaf)?;
+            }
+            _ => self.source.index_block(place, level, &mut self.path[depth])?,
+        }
         self.loaded = depth + 1;
         match self.children.get_mut(depth + 1) {
             Some(child) => *child = 0,

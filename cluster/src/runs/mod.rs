@@ -8,6 +8,7 @@
 mod block;
 mod check;
 mod cursor;
+mod leaf_bytes;
 mod merged;
 mod packed;
 mod reader;

@@ -20,7 +20,17 @@ impl RunReader {
     /// Those of the store, and [`Error::Damaged`] when the file does not have the length of the summary, or
     /// not its root.
     pub fn open(blob: Arc<dyn Blob>, summary: &RunSummary) -> Result<Self, Error> {
-        Ok(RunReader { source: Arc::new(RunSource::open(blob, summary)?) })
+        Ok(RunReader { source: Arc::new(RunSource::open(blob, summary, false)?) })
+    }
+
+    /// Opens a run for many lookups by any number of cursors, which share the index blocks that they have read.
+    ///
+    /// Memory: in the end all index blocks, which are 2 to 4 % of the run.
+    ///
+    /// # Errors
+    /// Those of [`RunReader::open`].
+    pub fn open_for_lookups(blob: Arc<dyn Blob>, summary: &RunSummary) -> Result<Self, Error> {
+        Ok(RunReader { source: Arc::new(RunSource::open(blob, summary, true)?) })
     }
 
     /// Returns the summary by which the run was opened.

@@ -1,18 +1,18 @@
 //! Reads the blocks of a run and compares their checksums.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::RwLock;
 use xxhash_rust::xxh3::xxh3_64;
-use zstd::bulk::Decompressor;
 
-use super::block::{MAGIC, MAX_BYTES, RunBlock, clear, index_shape};
+use super::block::{MAGIC, RunBlock, clear, index_shape};
+use super::leaf_bytes::{Dictionary, LeafBytes};
 use super::summary::{BlockPlace, RunSummary};
 use crate::{Blob, Error};
 
 /// Largest number of bytes that are read at once for leaves that follow each other.
 const AHEAD_BYTES: u64 = 1 << 20;
-/// Largest number of bytes that zstd makes of one. A block of its format has up to 128 KiB and takes 4 bytes.
-const MOST_EXPANSION: usize = 1 << 15;
 
 /// An open run: its file, and its root in memory.
 pub(super) struct RunSource {
@@ -21,13 +21,17 @@ pub(super) struct RunSource {
     pub root: RunBlock,
     /// Level of the root. Leaves have level 0.
     pub height: u8,
+    dictionary: OnceLock<Dictionary>,
+    /// Index blocks that were read, by their offsets, if they are kept.
+    kept: Option<RwLock<HashMap<u64, Arc<RunBlock>>>>,
 }
 
 impl RunSource {
-    pub fn open(blob: Arc<dyn Blob>, summary: &RunSummary) -> Result<Self, Error> {
+    pub fn open(blob: Arc<dyn Blob>, summary: &RunSummary, keeps_index: bool) -> Result<Self, Error> {
         let RunSummary { shape, bytes, root: place, .. } = *summary;
         let root = RunBlock::default();
-        let mut source = RunSource { blob, summary: summary.clone(), root, height: 0 };
+        let (dictionary, kept) = (OnceLock::new(), keeps_index.then(RwLock::default));
+        let mut source = RunSource { blob, summary: summary.clone(), root, height: 0, dictionary, kept };
         if source.blob.bytes() != bytes {
             let reason = format!("it has {} bytes instead of {bytes}", source.blob.bytes());
             return Err(source.damage(bytes.min(source.blob.bytes()), &reason));
@@ -81,6 +85,44 @@ impl RunSource {
             return Err(self.damage(place.offset, "a block is too long"));
         }
         Ok(())
+    }
+
+    /// Puts an index block into `block`: the one that is kept, or the one that is read.
+    pub fn index_block(&self, place: BlockPlace, level: u8, block: &mut Arc<RunBlock>) -> Result<(), Error> {
+        let Some(kept) = &self.kept else {
+            return self.read_block(place, level, None, Arc::make_mut(block));
+        };
+        if let Some(found) = kept.read().get(&place.offset) {
+            block.clone_from(found);
+            return Ok(());
+        }
+        let mut read = RunBlock::default();
+        self.read_block(place, level, None, &mut read)?;
+        *block = Arc::new(read);
+        kept.write().insert(place.offset, Arc::clone(block));
+        Ok(())
+    }
+
+    /// Returns the dictionary of all leaves but the first, whose rows it is made of. The first call reads that leaf.
+    fn dictionary(&self) -> Result<&Dictionary, Error> {
+        if let Some(dictionary) = self.dictionary.get() {
+            return Ok(dictionary);
+        }
+        let (mut place, mut leaf) = (self.root.place(0), RunBlock::default());
+        for level in (1..self.height).rev() {
+            self.read_block(place, level, None, &mut leaf)?;
+            place = leaf.place(0);
+        }
+        self.read_block(place, 0, None, &mut leaf)?;
+        let mut bytes = LeafBytes::default();
+        let loaded = bytes.load(&leaf, None);
+        loaded.map_err(|reason| self.damage(place.offset, &reason))?;
+        Ok(self.dictionary.get_or_init(|| Dictionary::of(bytes.all(&leaf))))
+    }
+
+    /// Returns the dictionary of the leaf at `offset`. The first leaf has none, nor has a run without bytes.
+    pub fn dictionary_at(&self, offset: u64) -> Result<Option<&Dictionary>, Error> {
+        if offset == 0 || !self.summary.shape.bytes { Ok(None) } else { self.dictionary().map(Some) }
     }
 
     /// Reads the bytes at a place and compares their checksum.
@@ -154,57 +196,5 @@ impl LeafReads {
         clear(to);
         to.extend_from_slice(&self.held[start..end]);
         source.compare(place, to)
-    }
-}
-
-/// The bytes of the rows of one leaf.
-#[derive(Default)]
-pub(super) struct LeafBytes {
-    /// Decompressed bytes. They are empty if the leaf has its bytes as they are.
-    decompressed: Vec<u8>,
-    is_compressed: bool,
-    /// The end of the bytes of each row.
-    ends: Vec<usize>,
-    decompressor: Option<Decompressor<'static>>,
-}
-
-impl LeafBytes {
-    /// Decompresses the bytes of a leaf.
-    ///
-    /// # Errors
-    /// The damage, in words. No more memory is taken than the leaf can decompress to.
-    pub fn load(&mut self, leaf: &RunBlock) -> Result<(), String> {
-        let mut end = 0usize;
-        self.ends.clear();
-        for row in 0..leaf.rows() {
-            end = end.saturating_add(usize::try_from(leaf.byte_length(row)).unwrap_or(usize::MAX));
-            self.ends.push(end);
-        }
-        let stored = leaf.tail();
-        self.is_compressed = stored.len() != end;
-        clear(&mut self.decompressed);
-        if !self.is_compressed {
-            return Ok(());
-        }
-        if stored.len() > end || end > MAX_BYTES || end / MOST_EXPANSION > stored.len() {
-            return Err("the lengths of rows do not fit their block".to_owned());
-        }
-        let decompressor = match &mut self.decompressor {
-            Some(decompressor) => decompressor,
-            none => none.insert(Decompressor::new().map_err(|error| error.to_string())?),
-        };
-        self.decompressed.reserve(end);
-        let read = decompressor.decompress_to_buffer(stored, &mut self.decompressed);
-        match read.map_err(|error| error.to_string())? {
-            read if read == end => Ok(()),
-            read => Err(format!("a block has {read} bytes of rows instead of {end}")),
-        }
-    }
-
-    /// Returns the bytes of a row of the leaf that was loaded last.
-    pub fn row<'a>(&'a self, leaf: &'a RunBlock, row: usize) -> &'a [u8] {
-        let bytes = if self.is_compressed { &self.decompressed } else { leaf.tail() };
-        let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &bytes[start..self.ends[row]]
     }
 }

@@ -6,14 +6,16 @@ use xxhash_rust::xxh3::xxh3_64;
 use zstd::bulk::Compressor;
 
 use super::block::{BlockBuilder, MAGIC, MAX_BYTES, clear, index_shape};
+use super::leaf_bytes::{DICTIONARY_BYTES, Dictionary};
 use super::summary::{BlockPlace, RunShape, RunSummary};
 use crate::{Error, Output};
 
 /// Number of bytes of a leaf whose rows have only words. A probe reads one leaf, and the description of a leaf
 /// and its entry in the index take 40 bytes.
 const LEAF_BYTES: usize = 1 << 10;
-/// Number of bytes of a leaf whose rows have bytes, before they are compressed.
-const BYTES_LEAF_BYTES: usize = 1 << 14;
+/// Number of bytes of a leaf whose rows have bytes, before they are compressed. The first of them is as large as the
+/// dictionary that it becomes.
+const BYTES_LEAF_BYTES: usize = 1 << 12;
 /// Number of bytes of an index block.
 const INDEX_BYTES: usize = 1 << 12;
 /// Compression level of zstd.
@@ -39,6 +41,8 @@ pub struct RunWriter {
     /// The block that is being written, and the compressed bytes of its rows.
     encoded: Vec<u8>,
     compressed: Vec<u8>,
+    /// Number of bytes of the leaf that is being filled, and of those behind it.
+    pub(super) this_leaf_bytes: usize,
     pub(super) leaf_bytes: usize,
     pub(super) index_bytes: usize,
     summary: RunSummary,
@@ -64,6 +68,7 @@ impl RunWriter {
             compressor: compressor.map_err(|source| Error::io(path, "write", source))?,
             encoded: Vec::new(),
             compressed: Vec::new(),
+            this_leaf_bytes: if shape.bytes { DICTIONARY_BYTES } else { LEAF_BYTES },
             leaf_bytes: if shape.bytes { BYTES_LEAF_BYTES } else { LEAF_BYTES },
             index_bytes: INDEX_BYTES,
             summary: RunSummary { shape, rows: 0, bytes: 0, root, first_key, last_key },
@@ -88,7 +93,7 @@ impl RunWriter {
             return Err(Error::io(&self.path, "write", source));
         }
         // A row that does not fit begins another leaf, so that a large row has one of its own.
-        if !bytes.is_empty() && self.blocks[0].bytes.len() + bytes.len() > self.leaf_bytes {
+        if !bytes.is_empty() && self.blocks[0].bytes.len() + bytes.len() > self.this_leaf_bytes {
             self.close(0)?;
         }
         self.blocks[0].push(words, bytes);
@@ -98,7 +103,7 @@ impl RunWriter {
         self.summary.last_key.clear();
         self.summary.last_key.extend_from_slice(key);
         self.summary.rows += 1;
-        if self.blocks[0].is_full(self.leaf_bytes) { self.close(0) } else { Ok(()) }
+        if self.blocks[0].is_full(self.this_leaf_bytes) { self.close(0) } else { Ok(()) }
     }
 
     /// Writes what is left and finishes the file.
@@ -132,10 +137,18 @@ impl RunWriter {
             compressed.map_err(|source| Error::io(&self.path, "write", source))?;
             let shorter = self.compressed.len() < bytes.len();
             self.encoded.extend_from_slice(if shorter { &self.compressed } else { bytes });
+            if self.summary.bytes == 0 {
+                let Dictionary(dictionary) = Dictionary::of(bytes);
+                let set = compressor.set_dictionary(LEVEL, &dictionary);
+                set.map_err(|source| Error::io(&self.path, "write", source))?;
+            }
             clear(bytes);
             clear(&mut self.compressed);
         }
         let place = self.write_block()?;
+        if level == 0 {
+            self.this_leaf_bytes = self.leaf_bytes;
+        }
         entry.extend([place.offset, place.bytes, place.checksum]);
         if self.blocks.len() == level + 1 {
             self.blocks.push(BlockBuilder::new(index_shape(self.summary.shape)));

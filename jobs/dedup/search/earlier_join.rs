@@ -62,16 +62,18 @@ impl<'a> EarlierJoin<'a> {
         };
         let sink: RecordSink<S::Record> = &mut sink;
         scan(worker, sink)?;
-        let first_bits = |key: u128| key >> (u128::BITS - S::key_bits(pass));
+        let rest = u128::MAX.checked_shr(S::key_bits(pass)).unwrap_or(0);
         // Kept keys that meet the new keys with the same first bits.
         let (mut met, mut of): (Vec<(u128, DocId)>, Option<u128>) = (Vec::new(), None);
         let mut new = MergeCursor::new(new.finish()?);
         while let Some((key, (doc, sketch))) = new.next_if(|_: &NewKey| true)? {
-            if of != Some(first_bits(key)) {
-                of = Some(first_bits(key));
-                let first = first_bits(key) << (u128::BITS - S::key_bits(pass));
-                let meets = |other| first_bits(other) == first_bits(key);
-                meet(&mut self.keys, number, first, meets, &mut met)?;
+            let first = key & !rest;
+            if of != Some(first) {
+                of = Some(first);
+                met.clear();
+                for run in &mut self.keys {
+                    meet(run, number, (first, first | rest), &mut met)?;
+                }
             }
             for &(other, text) in met.iter().filter(|(_, text)| !self.docs.is_dead(*text)) {
                 if let Some(distance) = search.distance(key, other) {
@@ -101,26 +103,16 @@ impl<'a> EarlierJoin<'a> {
     }
 }
 
-/// Replaces `met` by the kept keys of a pass that begin with the same bits as `first`, each with its text.
-fn meet(
-    keys: &mut [RunCursor],
-    pass: u64,
-    first: u128,
-    meets: impl Fn(u128) -> bool,
-    met: &mut Vec<(u128, DocId)>,
-) -> Result<()> {
-    met.clear();
-    for run in keys {
-        run.seek(&[pass, (first >> 64) as u64, first as u64, 0])?;
-        while let Some(&[of, high, low, text]) = run.peek_row()?.map(|row| row.words) {
-            let key = u128::from(high) << 64 | u128::from(low);
-            if of != pass || !meets(key) {
-                break;
-            }
-            met.push((key, doc_of(text)));
-            run.next_row()?;
-        }
-    }
+/// Adds the kept keys of a pass from the first to the last to `met`, each with its text.
+fn meet(run: &mut RunCursor, pass: u64, keys: (u128, u128), met: &mut Vec<(u128, DocId)>) -> Result<()> {
+    let [first, last] = [keys.0, keys.1].map(|key| [pass, (key >> 64) as u64, key as u64]);
+    run.seek(&first)?;
+    let last = [last[0], last[1], last[2], u64::MAX];
+    let (high, low, text) = (1, 2, 3);
+    run.read_to(&last, [high, low, text], |[high, low, text]| {
+        met.push((u128::from(high) << 64 | u128::from(low), doc_of(text)));
+        true
+    })?;
     Ok(())
 }
 

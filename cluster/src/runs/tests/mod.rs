@@ -85,6 +85,7 @@ fn write(shape: RunShape, sizes: (usize, usize), rows: &Rows) -> (Vec<u8>, RunSu
     let mut writer = RunWriter::new(Box::new(file.clone()), "/runs/a", shape).unwrap();
     if sizes != NORMAL {
         (writer.leaf_bytes, writer.index_bytes) = sizes;
+        writer.this_leaf_bytes = writer.leaf_bytes;
     }
     for (key, (value, bytes)) in rows {
         writer.push(&[&key[..], value].concat(), bytes).unwrap();
@@ -197,6 +198,87 @@ fn a_row_of_five_megabytes_has_a_leaf_of_its_own() {
     }
     let read: usize = blob.reads.lock().iter().map(|(_, bytes)| bytes).sum();
     assert!(read < 1000, "{read}");
+}
+
+#[test]
+fn bytes_that_the_first_leaf_has_take_little_room_in_others() {
+    let page = noise(3000);
+    let row = |at: u64| (vec![at], (vec![], [&page[..], &at.to_le_bytes()].concat()));
+    let rows: Rows = (0..100).map(row).collect();
+    let (contents, summary) = write(shape(1, 0, true), NORMAL, &rows);
+    assert!(contents.len() < 15_000, "{}", contents.len());
+    let reader = RunReader::open(blob(&contents), &summary).unwrap();
+    let mut cursor = reader.cursor();
+    cursor.seek(&[99]).unwrap();
+    assert_eq!(cursor.next_row().unwrap().unwrap().bytes, rows[&[99][..]].1);
+    assert_eq!(scan(&reader).unwrap(), listed(&rows));
+}
+
+#[test]
+fn a_dictionary_that_begins_like_one_of_zstd_is_contents() {
+    let row = |at: u64| {
+        (
+            vec![at],
+            (
+                vec![],
+                [&zstd::zstd_safe::zstd_sys::ZSTD_MAGIC_DICTIONARY.to_le_bytes()[..], &noise(3000)].concat(),
+            ),
+        )
+    };
+    let rows: Rows = (0..30).map(row).collect();
+    assert_eq!(scan(&open(shape(1, 0, true), NORMAL, &rows)).unwrap(), listed(&rows));
+}
+
+#[test]
+fn rows_up_to_a_key_give_the_words_that_are_asked_for() {
+    let rows: Rows = (0..1000u64).map(|at| (vec![at / 100, at], (vec![at * at], vec![]))).collect();
+    for sizes in [TINY, NORMAL] {
+        let reader = open(shape(2, 1, false), sizes, &rows);
+        let mut cursor = reader.cursor();
+        for group in [0, 3, 4, 9] {
+            cursor.seek(&[group]).unwrap();
+            let mut squares = Vec::new();
+            let mut read = |most: usize, cursor: &mut RunCursor| {
+                let each = |[square]: [u64; 1]| {
+                    squares.push(square);
+                    squares.len() < most
+                };
+                cursor.read_to(&[group, u64::MAX], [2], each).unwrap();
+            };
+            read(30, &mut cursor);
+            read(usize::MAX, &mut cursor);
+            let expected: Vec<u64> = (group * 100..group * 100 + 100).map(|at| at * at).collect();
+            assert_eq!(squares, expected);
+            let next = cursor.peek_row().unwrap().map(|row| row.words[1]);
+            assert_eq!(next, Some(group * 100 + 100).filter(|next| *next < 1000));
+        }
+    }
+}
+
+#[test]
+fn lookups_go_back_and_read_each_index_block_once() {
+    let rows: Rows =
+        (0..60_000u64).map(|at| (vec![at * 3], (vec![xxh3_64(&at.to_le_bytes())], vec![]))).collect();
+    let (contents, summary) = write(shape(1, 1, false), NORMAL, &rows);
+    let blob = blob(&contents);
+    let reader = RunReader::open_for_lookups(blob.clone(), &summary).unwrap();
+    let mut cursor = reader.cursor();
+    let mut found = |key: u64| {
+        cursor.rewind();
+        cursor.seek(&[key]).unwrap();
+        owned(cursor.next_row().unwrap())
+    };
+    let keys: Vec<u64> = (0..60_000u32).rev().step_by(97).map(|at| u64::from(at) * 3).collect();
+    for _ in 0..2 {
+        blob.reads.lock().clear();
+        for &key in &keys {
+            let expected = (vec![key, rows[&[key][..]].0[0]], vec![]);
+            assert_eq!(found(key), Some(expected.clone()));
+            assert_eq!(found(key.saturating_sub(1)).unwrap(), expected);
+        }
+    }
+    let index_blocks = blob.reads.lock().iter().filter(|(_, bytes)| *bytes > 3000).count();
+    assert_eq!((index_blocks, found(u64::MAX)), (0, None));
 }
 
 #[test]

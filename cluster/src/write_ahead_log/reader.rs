@@ -1,0 +1,126 @@
+//! Reads a log.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::group::{Group, MAGIC, first_of_file};
+use crate::{Error, text_of_path};
+
+/// Files and numbers of a log that was read.
+#[derive(Debug, Default)]
+pub struct LogContents {
+    /// Number of the next record.
+    pub next: u64,
+    /// The last bytes, if a crash has torn them.
+    pub torn: Option<TornTail>,
+    /// Each file with the number of its first record.
+    pub(super) files: Vec<(PathBuf, u64)>,
+    /// Length of the whole groups of the last file.
+    pub(super) last_bytes: u64,
+}
+
+/// Bytes of a group at the end of a log that was not written whole. Nobody was told that its records are durable.
+#[derive(Debug, PartialEq, Eq)]
+pub struct TornTail {
+    /// File of the log.
+    pub path: String,
+    /// Offset of the first byte of the group.
+    pub offset: u64,
+    /// Number of bytes that are there.
+    pub bytes: u64,
+}
+
+/// Reads the records of the log in `folder` from number `from` on, and gives each with its number to `each`. Files
+/// that end before that record are not read. A folder that does not exist is an empty log.
+///
+/// Bytes at the end that are no whole group count as torn by a crash if no whole group follows them. The log is not
+/// changed. Memory: one file, of some 64 MiB.
+///
+/// # Errors
+/// [`Error::Damaged`] where a group is damaged and another one follows, where a file does not begin with the record
+/// behind the last one of the file before, and where the log begins behind `from`; [`Error::Io`]; those of `each`.
+pub fn read_log<E: From<Error>>(
+    folder: &Path,
+    from: u64,
+    mut each: impl FnMut(u64, &[u8]) -> Result<(), E>,
+) -> Result<LogContents, E> {
+    let mut files = files_of(folder)?;
+    let needed = files.iter().skip(1).take_while(|(_, first)| *first <= from).count();
+    files.drain(..needed);
+    let mut contents = LogContents { next: from, ..LogContents::default() };
+    if let Some((path, first)) = files.first() {
+        if *first > from {
+            return Err(damage(
+                path,
+                0,
+                &format!("the log begins with record {first}, but {from} is wanted"),
+            )
+            .into());
+        }
+        contents.next = *first;
+    }
+    for (at, (path, first)) in files.iter().enumerate() {
+        if *first != contents.next {
+            let reason = format!("the file begins with record {first} instead of {}", contents.next);
+            return Err(damage(path, 0, &reason).into());
+        }
+        let bytes = fs::read(path).map_err(|source| Error::io(&text(path), "read", source))?;
+        let mut end = if bytes.starts_with(MAGIC) { MAGIC.len() } else { 0 };
+        while let Some(group) =
+            Group::read(&bytes[end..]).filter(|group| end > 0 && group.first == contents.next)
+        {
+            for record in group.records() {
+                if contents.next >= from {
+                    each(contents.next, record)?;
+                }
+                contents.next += 1;
+            }
+            end += group.bytes();
+        }
+        if end < bytes.len() {
+            let is_last = at + 1 == files.len();
+            let follows = (end + 1..bytes.len()).any(|start| Group::read(&bytes[start..]).is_some());
+            if !is_last || follows {
+                return Err(damage(path, end as u64, "the checksum or the number of a group is wrong").into());
+            }
+            let bytes = (bytes.len() - end) as u64;
+            contents.torn = Some(TornTail { path: text(path), offset: end as u64, bytes });
+        }
+        contents.last_bytes = end as u64;
+    }
+    contents.files = files;
+    Ok(contents)
+}
+
+/// Returns the number of the first record that the log in `folder` has; `None` if it has no file.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn first_record(folder: &Path) -> Result<Option<u64>, Error> {
+    Ok(files_of(folder)?.first().map(|(_, first)| *first))
+}
+
+/// Returns the files of a log in order, each with the number of its first record.
+fn files_of(folder: &Path) -> Result<Vec<(PathBuf, u64)>, Error> {
+    let failed = |source| Error::io(&text(folder), "list", source);
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(failed)?,
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(failed)?.path();
+        let first = path.file_name().and_then(|name| first_of_file(&name.to_string_lossy()));
+        files.extend(first.map(|first| (path, first)));
+    }
+    files.sort_unstable_by_key(|(_, first)| *first);
+    Ok(files)
+}
+
+fn damage(path: &Path, offset: u64, reason: &str) -> Error {
+    Error::Damaged { path: text(path), offset, reason: reason.to_owned() }
+}
+
+pub(super) fn text(path: &Path) -> String {
+    text_of_path(path.as_os_str())
+}

@@ -1,0 +1,152 @@
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::*;
+use crate::Error;
+
+fn open(folder: &Path, from: u64) -> (LogWriter, Vec<(u64, Vec<u8>)>, Option<TornTail>) {
+    let mut records = Vec::new();
+    let each = |number, record: &[u8]| {
+        records.push((number, record.to_vec()));
+        Ok::<_, Error>(())
+    };
+    let (log, torn) = LogWriter::open(folder, from, each).unwrap();
+    (log, records, torn)
+}
+
+fn file(folder: &Path) -> PathBuf {
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files.pop().unwrap()
+}
+
+/// Writes groups of records, whose contents are their numbers.
+fn write(folder: &Path, groups: &[usize]) -> Vec<(u64, Vec<u8>)> {
+    let (mut log, mut records, _) = open(folder, 0);
+    for records_of_group in groups {
+        for _ in 0..*records_of_group {
+            let number = log.next();
+            log.append(&number.to_le_bytes()).unwrap();
+            records.push((number, number.to_le_bytes().to_vec()));
+        }
+        log.commit().unwrap();
+    }
+    records
+}
+
+proptest! {
+    #[test]
+    fn committed_records_come_back_whatever_is_torn_behind_them(
+        groups in proptest::collection::vec(0..4usize, 0..6),
+        uncommitted in 0..3usize,
+        torn in proptest::collection::vec(any::<u8>(), 0..60),
+        from in 0..8u64,
+    ) {
+        let folder = TempDir::new().unwrap();
+        let written = write(folder.path(), &groups);
+        let (mut log, ..) = open(folder.path(), 0);
+        for _ in 0..uncommitted {
+            log.append(b"lost").unwrap();
+        }
+        drop(log);
+        if !written.is_empty() {
+            let path = file(folder.path());
+            let bytes = fs::read(&path).unwrap();
+            fs::write(&path, [&bytes[..], &torn].concat()).unwrap();
+        }
+        let from = from.min(written.len() as u64);
+        let (mut log, read, found) = open(folder.path(), from);
+        prop_assert_eq!(&read[..], &written[from as usize..]);
+        prop_assert_eq!(found.map_or(0, |torn| torn.bytes), if written.is_empty() { 0 } else { torn.len() as u64 });
+        prop_assert_eq!(log.append(b"next").unwrap(), written.len() as u64);
+        log.commit().unwrap();
+        let (_, read, torn) = open(folder.path(), 0);
+        prop_assert_eq!((read.len(), torn), (written.len() + 1, None));
+    }
+}
+
+#[test]
+fn every_flipped_bit_before_the_last_group_is_found() {
+    let folder = TempDir::new().unwrap();
+    write(folder.path(), &[2, 3, 1]);
+    let path = file(folder.path());
+    let whole = fs::read(&path).unwrap();
+    let last = whole.len() - (24 + 4 + 8);
+    for bit in 0..whole.len() * 8 {
+        let mut bytes = whole.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        fs::write(&path, bytes).unwrap();
+        match read_log(folder.path(), 0, |_, _| Ok::<_, Error>(())) {
+            Err(Error::Damaged { .. }) => assert!(bit / 8 < last, "bit {bit}"),
+            Ok(contents) => {
+                // The last group cannot be told from one that a crash has torn.
+                assert!(bit / 8 >= last, "bit {bit}");
+                assert_eq!((contents.next, contents.torn.map(|torn| torn.offset)), (5, Some(last as u64)));
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_torn_group_is_cut_off_wherever_it_ends() {
+    let folder = TempDir::new().unwrap();
+    write(folder.path(), &[2, 3]);
+    let path = file(folder.path());
+    let whole = fs::read(&path).unwrap();
+    for length in 0..whole.len() {
+        fs::write(&path, &whole[..length]).unwrap();
+        let (_, read, torn) = open(folder.path(), 0);
+        assert!([0, 2].contains(&read.len()), "{length}");
+        assert_eq!(
+            torn.map_or(0, |torn| torn.bytes + torn.offset),
+            if [0, 8, 56].contains(&length) { 0 } else { length as u64 }
+        );
+        fs::write(&path, &whole).unwrap();
+    }
+}
+
+#[test]
+fn nothing_is_written_after_a_sync_that_failed() {
+    let folder = TempDir::new().unwrap();
+    write(folder.path(), &[2]);
+    let (mut log, ..) = open(folder.path(), 0);
+    log.append(b"never acknowledged").unwrap();
+    log.sync = |_| Err(io::Error::other("no"));
+    assert!(log.commit().is_err());
+    log.sync = |_| Ok(());
+    assert!(log.commit().is_err() && log.append(b"more").is_err());
+    let (mut log, read, _) = open(folder.path(), 0);
+    assert_eq!(read[..2].iter().map(|(number, _)| *number).collect::<Vec<_>>(), [0, 1]);
+    log.append(b"again").unwrap();
+    log.commit().unwrap();
+}
+
+#[test]
+fn files_before_a_record_are_removed_and_gaps_are_found() {
+    let folder = TempDir::new().unwrap();
+    let (mut log, ..) = open(folder.path(), 0);
+    for _ in 0..3 {
+        log.begin_file();
+        log.append(b"a").unwrap();
+        log.append(b"b").unwrap();
+        log.commit().unwrap();
+    }
+    let files = || fs::read_dir(folder.path()).unwrap().count();
+    log.remove_before(3).unwrap();
+    assert_eq!(files(), 2);
+    assert_eq!(open(folder.path(), 5).1, [(5, b"b".to_vec())]);
+    let early = read_log(folder.path(), 1, |_, _| Ok::<_, Error>(()));
+    assert!(matches!(early, Err(Error::Damaged { .. })));
+    log.begin_file();
+    log.remove_before(6).unwrap();
+    assert_eq!(files(), 0);
+    assert_eq!(log.append(b"c").unwrap(), 6);
+    log.commit().unwrap();
+    assert_eq!(open(folder.path(), 6).1, [(6, b"c".to_vec())]);
+    assert_eq!(open(&folder.path().join("none"), 4).0.next(), 4);
+}

@@ -1,0 +1,175 @@
+//! Appends to a log.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use log::trace;
+
+use super::group::{self, HEADER_BYTES, MAGIC, file_name};
+use super::reader::{LogContents, TornTail, read_log, text};
+use crate::Error;
+
+/// Number of bytes of a file from which on another one is begun.
+const FILE_BYTES: u64 = 1 << 26;
+/// Largest number of bytes of the records of a group.
+const GROUP_BYTES: usize = 1 << 30;
+
+/// The one writer of a log. Its owner keeps other writers away by a lock.
+///
+/// ```text
+/// append a, append b, commit      one write and one sync: record 0 is a, record 1 is b
+/// append c, crash                 c is gone, and nobody was told that it is durable
+/// ```
+///
+/// After a failed write or sync nobody knows what the disk holds. The writer then refuses everything until the log is
+/// opened again.
+///
+/// Memory: the records of a group.
+pub struct LogWriter {
+    folder: PathBuf,
+    /// Each file with the number of its first record.
+    files: Vec<(PathBuf, u64)>,
+    /// The last of them, if records go on there.
+    file: Option<File>,
+    file_bytes: u64,
+    next: u64,
+    group: Vec<u8>,
+    group_first: u64,
+    failed: bool,
+    /// Makes the bytes of a file durable. Tests replace it.
+    pub(super) sync: fn(&File) -> io::Result<()>,
+}
+
+impl LogWriter {
+    /// Opens the log in `folder`, which is made if there is none. Gives the records from number `from` on to `each`, and
+    /// cuts off a torn group, which is returned.
+    ///
+    /// # Errors
+    /// Those of [`read_log`].
+    pub fn open<E: From<Error>>(
+        folder: &Path,
+        from: u64,
+        each: impl FnMut(u64, &[u8]) -> Result<(), E>,
+    ) -> Result<(Self, Option<TornTail>), E> {
+        fs::create_dir_all(folder).map_err(|source| Error::io(&text(folder), "create", source))?;
+        let LogContents { next, torn, mut files, last_bytes } = read_log(folder, from, each)?;
+        let mut file = None;
+        if let Some((path, _)) = files.last() {
+            let failed = |source| Error::io(&text(path), "write", source);
+            let last = OpenOptions::new().append(true).open(path).map_err(failed)?;
+            if torn.is_some() {
+                last.set_len(last_bytes).and_then(|()| last.sync_data()).map_err(failed)?;
+            }
+            if last_bytes < MAGIC.len() as u64 {
+                // A crash has left a file without records, which the next commit makes again.
+                fs::remove_file(path).map_err(failed)?;
+                files.pop();
+            } else {
+                file = Some(last);
+            }
+        }
+        let mut group = Vec::new();
+        group::begin(&mut group);
+        let writer = LogWriter {
+            folder: folder.to_owned(),
+            files,
+            file,
+            file_bytes: last_bytes,
+            next,
+            group,
+            group_first: next,
+            failed: false,
+            sync: File::sync_data,
+        };
+        Ok((writer, torn))
+    }
+
+    /// Returns the number that the next record gets.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Adds a record to the group of the next commit, and returns its number.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when an earlier commit has failed, and when the records of the group are more than 1 GiB.
+    pub fn append(&mut self, record: &[u8]) -> Result<u64, Error> {
+        self.check_whole()?;
+        if self.group.len() + record.len() > GROUP_BYTES {
+            let source = io::Error::other("the records of one commit are more than 1 GiB");
+            return Err(Error::io(&text(&self.folder), "write", source));
+        }
+        group::push(&mut self.group, record);
+        self.next += 1;
+        Ok(self.next - 1)
+    }
+
+    /// Makes all records durable that were appended. Costs one write and one sync, or nothing without new records.
+    ///
+    /// # Errors
+    /// [`Error::Io`] now and at every later call.
+    pub fn commit(&mut self) -> Result<(), Error> {
+        self.check_whole()?;
+        if self.group.len() == HEADER_BYTES {
+            return Ok(());
+        }
+        let written = self.write_group();
+        self.failed = written.is_err();
+        written
+    }
+
+    /// Begins another file with the next commit, so that all earlier ones can be removed.
+    pub fn begin_file(&mut self) {
+        let has_records = self.files.last().is_some_and(|(_, first)| *first < self.group_first);
+        self.file = self.file.take().filter(|_| !has_records);
+    }
+
+    /// Removes the files all of whose records have numbers less than `from`.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn remove_before(&mut self, from: u64) -> Result<(), Error> {
+        let end = if self.file.is_some() { u64::MAX } else { self.group_first };
+        let ends = self.files.iter().skip(1).map(|(_, first)| *first).chain([end]);
+        let gone = ends.take_while(|end| *end <= from).count();
+        for (path, _) in self.files.drain(..gone) {
+            fs::remove_file(&path).map_err(|source| Error::io(&text(&path), "remove", source))?;
+        }
+        Ok(())
+    }
+
+    fn write_group(&mut self) -> Result<(), Error> {
+        group::seal(&mut self.group, self.group_first);
+        if self.file.is_none() || self.file_bytes >= FILE_BYTES {
+            let path = self.folder.join(file_name(self.group_first));
+            let created = File::create_new(&path).and_then(|mut file| {
+                file.write_all(MAGIC)?;
+                File::open(&self.folder)?.sync_all()?;
+                Ok(file)
+            });
+            self.file = Some(created.map_err(|source| Error::io(&text(&path), "create", source))?);
+            self.file_bytes = MAGIC.len() as u64;
+            self.files.push((path, self.group_first));
+        }
+        let (Some(file), Some((path, _))) = (&mut self.file, self.files.last()) else { return Ok(()) };
+        let path = text(path);
+        trace!(target: "write", "{path}");
+        file.write_all(&self.group).map_err(|source| Error::io(&path, "write", source))?;
+        trace!(target: "sync", "{path}");
+        (self.sync)(file).map_err(|source| Error::io(&path, "sync", source))?;
+        trace!(target: "synced", "{path}");
+        self.file_bytes += self.group.len() as u64;
+        self.group_first = self.next;
+        group::begin(&mut self.group);
+        Ok(())
+    }
+
+    fn check_whole(&self) -> Result<(), Error> {
+        if self.failed {
+            let source = io::Error::other("an earlier write has failed, so the log must be opened again");
+            return Err(Error::io(&text(&self.folder), "write", source));
+        }
+        Ok(())
+    }
+}
