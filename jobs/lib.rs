@@ -8,6 +8,7 @@ mod cli;
 pub mod commands;
 mod corpus;
 pub mod dedup;
+pub mod index;
 pub mod launch;
 pub mod nightly;
 mod output;

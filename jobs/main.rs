@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use jobs::commands::repack::{pack, unpack};
 use jobs::commands::{check, compare, demo, eval, explain, label, rethreshold, show, tune, why};
-use jobs::{BOUND, Common, become_bound, dedup, exit_code, nightly, say};
+use jobs::{BOUND, Common, become_bound, dedup, exit_code, index, nightly, say};
 
 /// Finds near-duplicate documents in a corpus of any size and leaves a clean corpus behind
 #[derive(Parser)]
@@ -27,6 +27,7 @@ enum Job {
     Demo(demo::Args),
     Eval(eval::Args),
     Explain(explain::Args),
+    Index(Box<index::Args>),
     Label(label::Args),
     Nightly(Box<nightly::Args>),
     Pack(pack::Args),
@@ -107,6 +108,7 @@ fn main() -> ExitCode {
         Job::Eval(args) => eval::run(args),
         Job::Label(args) => label::run(&command.common, &args),
         Job::Explain(args) => explain::run(&command.common, args),
+        Job::Index(args) => index::run(&command.common, *args),
         Job::Nightly(args) => nightly::run(&command.common, *args),
         Job::Pack(args) => pack::run(&command.common, args),
         Job::Rethreshold(args) => rethreshold::run(&command.common, args),

@@ -76,3 +76,13 @@ pub(crate) fn text_of_file(file: &str) -> Result<String> {
         }
     }
 }
+
+/// Reads the ids of a file, one a line. Blank lines are left out.
+pub(crate) fn ids_of_file(file: &str) -> Result<Vec<String>> {
+    let text = text_of_file(file)?;
+    let mut ids: Vec<String> =
+        text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(ids)
+}

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use super::options::{NightlyOptions, PinnedOptions};
 use super::partitions::Partition;
 use crate::cli::exit::WrongUse;
-use crate::cli::values::{paths, text_of_file};
+use crate::cli::values::paths;
 use crate::dedup::guards::Guards;
 use crate::dedup::memory::MemoryOptions;
 use crate::state::{NightEntry, Pinned, StateManifest};
@@ -165,14 +165,4 @@ impl NightArgs {
     pub fn wait(&self) -> Duration {
         Duration::from_secs(self.wait)
     }
-}
-
-/// Reads the ids of a file, one a line. Blank lines are left out.
-pub(super) fn ids_of_file(file: &str) -> Result<Vec<String>> {
-    let text = text_of_file(file)?;
-    let mut ids: Vec<String> =
-        text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    Ok(ids)
 }

@@ -11,12 +11,13 @@ use operators::DocId;
 use operators::text::features::Lexicon;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::args::{NightArgs, ids_of_file};
+use super::args::NightArgs;
 use super::night_work::NightWork;
 use crate::Common;
 use crate::cli::configuration::{Configuration, deciding};
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::say;
+use crate::cli::values::ids_of_file;
 use crate::corpus::plan::Plan;
 use crate::corpus::same_input::check_same_input;
 use crate::dedup::corpus_counts;

@@ -7,14 +7,13 @@ use anyhow::{Context, Result, bail};
 use cluster::runs::RunReader;
 use cluster::{Stores, path_of_text};
 
-use super::args::ids_of_file;
 use super::export::export;
 use super::repair;
 use super::stats::print_stats;
 use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::{print, say};
-use crate::cli::values::paths;
+use crate::cli::values::{ids_of_file, paths};
 use crate::state::{
     CommittedVersion, StateCheck, StateFolder, StateManifest, StateTable, check_state, compact, key_of_id,
 };

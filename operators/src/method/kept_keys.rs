@@ -116,6 +116,11 @@ impl KeptKeys {
         sieve.may_match(of.sketch, of.sketch.of_the_same_kind(sketches))
     }
 
+    /// Whether texts have keys beside their identity.
+    pub fn has_keys(&self) -> bool {
+        !self.key_bits.is_empty()
+    }
+
     /// Whether sketches of texts are kept.
     pub fn has_sketches(&self) -> bool {
         self.sieve.is_some()

@@ -1,0 +1,166 @@
+//! The command line of `index`.
+
+use std::time::Duration;
+
+use clap::builder::RangedU64ValueParser;
+use operators::method::Spec;
+
+use crate::cli::values::paths;
+use crate::corpus::input::InputOptions;
+use crate::dedup::options::Verification;
+
+/// Keep an index of documents, and ask whether near-duplicates of a document are in it
+///
+/// An index is a local folder. One process may change it at a time, and any number may read it.
+#[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Args {
+    #[command(subcommand)]
+    pub(super) tool: Tool,
+}
+
+/// A tool for an index.
+#[derive(clap::Subcommand)]
+pub(super) enum Tool {
+    /// Make an index of the documents of a corpus, which may be the kept/ of a finished output
+    Build {
+        /// Folder of the new index
+        #[arg(value_name = "INDEX", value_parser = paths())]
+        index: String,
+        #[command(flatten)]
+        corpus: CorpusArgs,
+        /// Method and parameters: auto, minhash, simhash, manku2007 or exact
+        ///
+        /// The index keeps it, written out, and every document is searched by it.
+        #[arg(long, value_name = "SPEC", default_value = "auto")]
+        method: Spec,
+        /// Compare the features of every candidate: jaccard:T, or none [default: as for dedup]
+        #[arg(long, value_name = "HOW")]
+        verify: Option<Verification>,
+        /// Keep no texts: answers are candidates then, and say that they are unverified
+        #[arg(long, conflicts_with = "verify")]
+        no_text: bool,
+    },
+    /// Add the documents of a corpus
+    ///
+    /// Documents with the same id stay beside each other. Every thousandth document at the latest, all that were added
+    /// are made durable together.
+    Insert {
+        #[command(flatten)]
+        index: IndexArgs,
+        #[command(flatten)]
+        corpus: CorpusArgs,
+    },
+    /// Ask which documents of the index match those of a corpus, and print one JSON line for each of them
+    Query {
+        #[command(flatten)]
+        index: IndexArgs,
+        #[command(flatten)]
+        corpus: CorpusArgs,
+        /// Add each document that nothing in the index matches, so that of two new twins one is new
+        #[arg(long)]
+        insert: bool,
+        /// Largest number of matches in an answer; "more" counts the others
+        #[arg(long, value_name = "N", default_value_t = 10)]
+        limit: usize,
+        /// Largest number of bits in which fingerprints may differ, if less than that of the method
+        #[arg(long, value_name = "BITS")]
+        within: Option<u32>,
+    },
+    /// Delete the documents whose ids are in a file, one a line
+    Delete {
+        #[command(flatten)]
+        index: IndexArgs,
+        /// File of ids
+        #[arg(value_name = "IDS", value_parser = paths())]
+        ids: String,
+        /// Topic that the documents are in
+        #[arg(long, value_name = "NAME", default_value = DEFAULT_TOPIC, value_parser = topic)]
+        topic: String,
+    },
+    /// Delete the documents that were added longer ago than some time
+    Expire {
+        #[command(flatten)]
+        index: IndexArgs,
+        /// Age from which on documents go, such as 90s, 30m, 12h or 30d
+        #[arg(long, value_name = "AGE", value_parser = humantime::parse_duration)]
+        older_than: Duration,
+        /// Topic that the documents are in; by default all topics
+        #[arg(long, value_name = "NAME", value_parser = topic)]
+        topic: Option<String>,
+    },
+    /// Print the documents and bytes of each topic
+    Stats {
+        #[command(flatten)]
+        index: IndexArgs,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Read every byte of the index, and compare it with its checksums
+    Check {
+        #[command(flatten)]
+        index: IndexArgs,
+    },
+    /// Merge the files of each topic, and leave out what was deleted or has expired
+    Compact {
+        #[command(flatten)]
+        index: IndexArgs,
+    },
+    /// Print the documents of a topic as JSON lines: id, age, and the cleaned text if the index keeps texts
+    Export {
+        #[command(flatten)]
+        index: IndexArgs,
+        /// Topic that the documents are in
+        #[arg(long, value_name = "NAME", default_value = DEFAULT_TOPIC, value_parser = topic)]
+        topic: String,
+    },
+    /// Remove a topic with all of its documents
+    Drop {
+        #[command(flatten)]
+        index: IndexArgs,
+        /// Topic to be removed
+        #[arg(long, value_name = "NAME", value_parser = topic)]
+        topic: String,
+    },
+}
+
+/// Topic of documents for which none is named.
+const DEFAULT_TOPIC: &str = "default";
+
+/// The index that a tool is for.
+#[derive(clap::Args)]
+pub(super) struct IndexArgs {
+    /// Folder of the index
+    #[arg(value_name = "INDEX", value_parser = paths())]
+    pub index: String,
+    /// Seconds to wait while another process is changing the index
+    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = RangedU64ValueParser::<u64>::new())]
+    pub wait: u64,
+}
+
+/// Documents that come to an index.
+#[derive(clap::Args)]
+pub(super) struct CorpusArgs {
+    /// Files, folders, globs or comma lists of them, local, on HDFS or in an object store
+    #[arg(value_name = "CORPUS", required = true, value_parser = paths())]
+    pub inputs: Vec<String>,
+    /// Topic of the documents, which are compared with others of the same topic alone
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_TOPIC, value_parser = topic)]
+    pub topic: String,
+    #[command(flatten)]
+    pub input: InputOptions,
+}
+
+/// Reads the name of a topic, which is also that of a folder.
+fn topic(name: &str) -> Result<String, String> {
+    let fits = |name: &&str| {
+        (1..=100).contains(&name.len())
+            && !name.starts_with(['_', '.'])
+            && !name.contains(|c: char| c == '/' || c.is_control())
+    };
+    let name = Some(name).filter(fits);
+    name.map(str::to_owned).ok_or_else(|| {
+        "expected 1 to 100 bytes without / and control characters, not beginning with _ or .".to_owned()
+    })
+}

@@ -1,0 +1,68 @@
+//! Changes of an index, as its log has them.
+
+use operators::method::TextKeys;
+use serde::{Deserialize, Serialize};
+
+/// A document that comes into an index, prepared by the method of the index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct PreparedDoc {
+    pub id: String,
+    pub keys: TextKeys,
+    /// Cleaned text; empty if the index keeps no texts.
+    pub text: String,
+}
+
+/// A change of one topic. It holds all that is needed to make it again, whatever the segments have become since.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(super) struct Change {
+    pub topic: String,
+    pub what: ChangeKind,
+}
+
+/// Kind of a change.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(super) enum ChangeKind {
+    /// A document was added.
+    Insert(NewDoc),
+    /// Documents were deleted.
+    Delete(Vec<u64>),
+    /// Documents with lower numbers have expired.
+    Expire(u64),
+}
+
+/// A document that was added.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(super) struct NewDoc {
+    pub number: u64,
+    /// Time of the insertion, in seconds since 1970.
+    pub time: u64,
+    pub id: String,
+    /// Number of the first document with the same text.
+    pub text: u64,
+    /// The text, if this document is the first that has it.
+    pub kept: Option<KeptText>,
+}
+
+/// All that is kept of a text.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(super) struct KeptText {
+    pub identity: (u64, u64),
+    /// Pass and kept key, whose high and low 64 bits stand apart because the low ones are often 0.
+    pub keys: Vec<(u32, u64, u64)>,
+    pub sketches: [u64; 2],
+    /// Cleaned text; empty if the index keeps no texts.
+    pub text: String,
+}
+
+impl KeptText {
+    /// Takes what is kept of a document.
+    pub fn of(doc: &PreparedDoc) -> Self {
+        let TextKeys { identity, keys, sketches } = &doc.keys;
+        KeptText {
+            identity: (identity.0, identity.1),
+            keys: keys.iter().map(|of| (of.pass, (of.key >> 64) as u64, of.key as u64)).collect(),
+            sketches: *sketches,
+            text: doc.text.clone(),
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! An index on disk: opening, changing and closing it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{File, TryLockError};
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use cluster::write_ahead_log::{LogWriter, TornTail, first_record, read_log};
+use cluster::{Local, Store, path_of_text};
+use operators::hash::Secret;
+use operators::method::{KeptKeys, Method, Spec};
+use operators::text::document_frequencies::Statistics;
+use operators::text::features::Lexicon;
+
+use super::change::{Change, ChangeKind, PreparedDoc};
+use super::manifest::{IndexSettings, read_settings, write_sealed};
+use super::merge::{merge, tier};
+use super::query::{Answer, QueryLimits};
+use super::topic::{Topic, flushed_now};
+use crate::cli::exit::{Locked, WrongUse};
+use crate::dedup::options::Verification;
+
+/// Number of bytes of documents in memory from which on they are written as segments.
+const MEMORY_BYTES: usize = 1 << 28;
+/// Number of times that a reader begins anew because a writer has moved documents from the log to segments meanwhile.
+const ATTEMPTS: usize = 20;
+
+/// An open index.
+///
+/// One process may write it; the lock is that of the operating system, so it ends with its process. Any number of
+/// processes may read it meanwhile, each as it was when it was opened.
+pub(super) struct IndexFolder {
+    store: Arc<dyn Store>,
+    path: String,
+    pub settings: IndexSettings,
+    pub method: Method,
+    pub keys: KeptKeys,
+    pub topics: BTreeMap<String, Topic>,
+    writer: Option<IndexWriter>,
+}
+
+struct IndexWriter {
+    log: LogWriter,
+    /// Holds the lock.
+    _lock: File,
+}
+
+impl IndexFolder {
+    /// Makes an empty index.
+    ///
+    /// # Errors
+    /// [`WrongUse`] when the folder has files.
+    pub fn create(path: &str, settings: &IndexSettings) -> Result<()> {
+        let (store, path) = (Local, absolute(path)?);
+        if !store.children(&path).or_else(nothing_there)?.is_empty() {
+            bail!(WrongUse(format!(
+                "\"{path}\" is no empty folder: index insert adds documents to an index"
+            )));
+        }
+        store.create_dir(&path)?;
+        write_sealed(&store, &format!("{path}/index.json"), &path, settings)
+    }
+
+    /// Opens an index to change it. `wait`: how long to wait for the process that is changing it. `warn`: gets what a
+    /// crash has left.
+    ///
+    /// # Errors
+    /// [`WrongUse`] when there is no index; [`Locked`] when another process is changing it.
+    pub fn open(path: &str, lexicon: &Lexicon, wait: Duration, warn: impl FnOnce(TornTail)) -> Result<Self> {
+        let mut index = IndexFolder::without_topics(path, lexicon)?;
+        let lock = lock(&index.path, wait)?;
+        index.open_topics()?;
+        index.topics.values().try_for_each(Topic::remove_strangers)?;
+        let (log, torn) = index.replay(|folder, from, replay| {
+            LogWriter::open(folder, from, |number, record| replay.change(number, record))
+        })?;
+        if let Some(torn) = torn {
+            warn(torn);
+        }
+        index.writer = Some(IndexWriter { log, _lock: lock });
+        Ok(index)
+    }
+
+    /// Opens an index to read it, as it is now, while another process may change it.
+    ///
+    /// # Errors
+    /// [`WrongUse`] when there is no index.
+    pub fn open_to_read(path: &str, lexicon: &Lexicon) -> Result<Self> {
+        let mut failed = None;
+        for _ in 0..ATTEMPTS {
+            let mut index = IndexFolder::without_topics(path, lexicon)?;
+            match index.read_all() {
+                Ok(()) => return Ok(index),
+                // A writer may have removed what a manifest has just named, or the log that it has not named.
+                Err(error) => failed = Some(error),
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        Err(failed.context("the index cannot be read")?)
+    }
+
+    fn read_all(&mut self) -> Result<()> {
+        self.open_topics()?;
+        self.replay(|folder, from, replay| {
+            Ok(read_log(folder, from, |number, record| replay.change(number, record)).map(|_| ())?)
+        })?;
+        for topic in self.topics.values() {
+            let flushed = flushed_now(self.store.as_ref(), &topic.folder)?;
+            if flushed.is_some_and(|flushed| flushed != topic.flushed()) {
+                bail!("the index has changed while it was read");
+            }
+        }
+        Ok(())
+    }
+
+    fn without_topics(path: &str, lexicon: &Lexicon) -> Result<Self> {
+        let (store, path) = (Arc::new(Local) as Arc<dyn Store>, absolute(path)?);
+        let settings = read_settings(store.as_ref(), &format!("{path}/index.json"))?;
+        let settings =
+            settings.with_context(|| WrongUse(format!("\"{path}\" is no index: index build makes one")))?;
+        let verify: Option<Verification> = match &*settings.verify {
+            "" => None,
+            verify => Some(verify.parse().map_err(anyhow::Error::msg)?),
+        };
+        let spec: Spec = settings.method.parse()?;
+        let least = verify.and_then(|verify| verify.0);
+        let method = spec.method(lexicon, &Statistics::default(), least)?;
+        let keys = KeptKeys::new(&method, Secret::of_words(settings.secret));
+        let keys =
+            keys.with_context(|| WrongUse(format!("the method {spec} has no keys that an index can keep")))?;
+        Ok(IndexFolder { store, path, settings, method, keys, topics: BTreeMap::new(), writer: None })
+    }
+
+    fn open_topics(&mut self) -> Result<()> {
+        for entry in self.store.children(&format!("{}/topics", self.path)).or_else(nothing_there)? {
+            let name = entry.path.rsplit('/').next().unwrap_or_default().to_owned();
+            let topic = Topic::open(&self.store, &name, entry.path.clone(), 0)?;
+            self.topics.insert(name, topic);
+        }
+        Ok(())
+    }
+
+    /// Calls `read` with the folder of the log, the number of its first record that may be wanted, and what makes the
+    /// changes again.
+    ///
+    /// A log is removed once all topics that it has changes of are flushed. So it begins with a record that a topic
+    /// lacks, or with one that the topic flushed last has had for its next.
+    fn replay<T>(&mut self, read: impl FnOnce(&Path, u64, &mut Replay) -> Result<T>) -> Result<T> {
+        let folder = path_of_text(&self.path).join("log");
+        let flushed = self.topics.values().map(Topic::flushed).max().unwrap_or(0);
+        let from = first_record(&folder)?.map_or(flushed, |first| first.min(flushed));
+        let IndexFolder { store, path, topics, keys, .. } = self;
+        read(&folder, from, &mut Replay { store, path, topics, keys })
+    }
+}
+
+/// Makes the changes of a log again.
+struct Replay<'a> {
+    store: &'a Arc<dyn Store>,
+    path: &'a str,
+    topics: &'a mut BTreeMap<String, Topic>,
+    keys: &'a KeptKeys,
+}
+
+impl Replay<'_> {
+    fn change(&mut self, number: u64, record: &[u8]) -> Result<()> {
+        let change: Change =
+            postcard::from_bytes(record).context("the log is of another version of this program")?;
+        let topic = topic_of(self.topics, self.store, self.path, &change.topic, number)?;
+        if number >= topic.flushed() {
+            topic.apply(change.what, self.keys);
+        }
+        Ok(())
+    }
+}
+
+/// Returns a topic, which is begun if there is none. `next_change`: the number of the next change in the log.
+fn topic_of<'a>(
+    topics: &'a mut BTreeMap<String, Topic>,
+    store: &Arc<dyn Store>,
+    path: &str,
+    name: &str,
+    next_change: u64,
+) -> Result<&'a mut Topic> {
+    if !topics.contains_key(name) {
+        let topic = Topic::open(store, name, format!("{path}/topics/{name}"), next_change)?;
+        topics.insert(name.to_owned(), topic);
+    }
+    topics.get_mut(name).context("a topic that was opened is open")
+}
+
+fn absolute(path: &str) -> Result<String> {
+    let absolute = std::path::absolute(path_of_text(path))?;
+    Ok(cluster::text_of_path(absolute.as_os_str()))
+}
+
+fn nothing_there<T: Default>(error: cluster::Error) -> Result<T, cluster::Error> {
+    match error {
+        cluster::Error::NotFound { .. } => Ok(T::default()),
+        error => Err(error),
+    }
+}
+
+/// Takes the lock of an index.
+fn lock(path: &str, wait: Duration) -> Result<File> {
+    let file = Path::new(&path_of_text(path)).join("lock");
+    let open = File::options().create(true).truncate(false).write(true).open(&file);
+    let open = open.with_context(|| format!("could not open \"{path}/lock\""))?;
+    let end = Instant::now() + wait;
+    loop {
+        match open.try_lock() {
+            Ok(()) => return Ok(open),
+            Err(TryLockError::Error(error)) => {
+                return Err(error).context(format!("could not lock \"{path}\""));
+            }
+            Err(TryLockError::WouldBlock) if Instant::now() >= end => {
+                bail!(Locked(format!("another process is changing the index \"{path}\"")))
+            }
+            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(50)),
+        }
+    }
+}
+
+impl IndexFolder {
+    /// Returns a topic; `None` if no document has ever come to it.
+    pub fn topic(&self, name: &str) -> Option<&Topic> {
+        self.topics.get(name)
+    }
+
+    /// Adds a document to a topic. It is durable after [`IndexFolder::commit`]. `now`: seconds since 1970.
+    pub fn insert(&mut self, topic: &str, doc: &PreparedDoc, now: u64) -> Result<()> {
+        let next_change = self.log()?.next();
+        let topic = topic_of(&mut self.topics, &self.store, &self.path, topic, next_change)?;
+        let change = topic.insertion(doc, now);
+        self.change(change)
+    }
+
+    /// Adds a document to a topic if nothing in the topic matches it. Returns the answer to the query before that.
+    pub fn query_and_insert(
+        &mut self,
+        topic: &str,
+        doc: &PreparedDoc,
+        limits: QueryLimits,
+        now: u64,
+    ) -> Result<Answer> {
+        let mut answer = self.query(topic, doc, limits, now)?;
+        let is_new = answer.matches.is_empty() && answer.more == 0;
+        answer.new = Some(is_new);
+        if is_new {
+            self.insert(topic, doc, now)?;
+        }
+        Ok(answer)
+    }
+
+    /// Deletes the documents of a topic with some ids. Returns how many there were.
+    pub fn delete(&mut self, topic: &str, ids: &BTreeSet<String>) -> Result<usize> {
+        let Some(topic) = self.topics.get(topic) else { return Ok(0) };
+        let in_memory = topic.memory.docs().filter(|(_, doc)| ids.contains(&*doc.id));
+        let mut numbers: Vec<u64> = in_memory.map(|(number, _)| number).collect();
+        let mut reader = topic.reader();
+        for id in ids {
+            numbers.extend(reader.docs_with_id(id)?);
+        }
+        let count = numbers.len();
+        if count > 0 {
+            let topic = topic.name.clone();
+            self.change(Change { topic, what: ChangeKind::Delete(numbers) })?;
+        }
+        Ok(count)
+    }
+
+    /// Lets the documents of a topic expire that were added before a time, in seconds since 1970.
+    pub fn expire(&mut self, topic: &str, before: u64) -> Result<()> {
+        let Some(topic) = self.topics.get(topic) else { return Ok(()) };
+        let mut reader = topic.reader();
+        // Documents are in the order of their times.
+        let (mut oldest, mut end) = (topic.oldest, topic.next());
+        while oldest < end {
+            let middle = oldest.midpoint(end);
+            match reader.doc_from(middle)? {
+                Some(doc) if doc.time < before => oldest = doc.number + 1,
+                _ => end = middle,
+            }
+        }
+        if oldest > topic.oldest {
+            let topic = topic.name.clone();
+            self.change(Change { topic, what: ChangeKind::Expire(oldest) })?;
+        }
+        Ok(())
+    }
+
+    /// Merges all segments of each topic into one, without what is deleted or expired.
+    pub fn compact(&mut self) -> Result<()> {
+        self.flush()?;
+        for topic in self.topics.values_mut() {
+            let segments = topic.segments.len();
+            if segments > 1 || topic.has_dead_rows() {
+                merge(topic, 0..segments)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a topic and all of its documents.
+    pub fn drop_topic(&mut self, name: &str) -> Result<bool> {
+        // Nothing of the topic may be left in the log.
+        self.flush()?;
+        match self.topics.remove(name) {
+            Some(topic) => topic.remove().map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Notes a change in the log, and makes it.
+    fn change(&mut self, change: Change) -> Result<()> {
+        let record = postcard::to_allocvec(&change)?;
+        let number = self.log()?.append(&record)?;
+        let topic = topic_of(&mut self.topics, &self.store, &self.path, &change.topic, number)?;
+        topic.apply(change.what, &self.keys);
+        Ok(())
+    }
+
+    /// Makes all changes durable. If much is in memory, it is written as segments, and segments are merged.
+    pub fn commit(&mut self) -> Result<()> {
+        self.log()?.commit()?;
+        let bytes: usize = self.topics.values().map(|topic| topic.memory.bytes()).sum();
+        if bytes >= MEMORY_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes all that is in memory as segments, merges segments, and removes the log.
+    pub fn flush(&mut self) -> Result<()> {
+        let next_change = self.log()?.next();
+        for topic in self.topics.values_mut().filter(|topic| topic.is_changed()) {
+            topic.flush(next_change)?;
+            let documents: Vec<u64> = topic.segments.iter().map(|segment| segment.entry.documents).collect();
+            if let Some(merged) = tier(&documents) {
+                merge(topic, merged)?;
+            }
+        }
+        let log = self.log()?;
+        log.begin_file();
+        Ok(log.remove_before(next_change)?)
+    }
+
+    fn log(&mut self) -> Result<&mut LogWriter> {
+        let writer = self.writer.as_mut().context("the index is open to be read")?;
+        Ok(&mut writer.log)
+    }
+}

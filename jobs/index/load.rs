@@ -1,0 +1,101 @@
+//! Reads the documents of a corpus in order, and prepares them on all workers.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use anyhow::{Context, Result};
+use operators::DocBatch;
+
+use crate::corpus::input::Input;
+use crate::corpus::splits::SplitReader;
+use crate::progress::{Progress, Stage};
+
+/// Number of batches that wait for a worker, and of results that wait for the caller, for each worker.
+const WAITING: usize = 2;
+
+/// Reads the documents of an input, calls `prepare` with each batch on one of the workers, and `each` with what it
+/// returns, in the order of the documents. Returns the number of rejected records.
+///
+/// ```text
+/// reader    batch 0   batch 1   batch 2   batch 3
+/// worker    0         1         0         1
+/// caller    0         1         2         3
+/// ```
+///
+/// Each worker begins with a clone of `worker`. Memory: four batches a worker.
+///
+/// # Errors
+/// Those of reading, of `prepare` and of `each`.
+pub(super) fn each_batch<W: Clone + Send, T: Send>(
+    input: &Input,
+    progress: &Progress,
+    worker: &W,
+    prepare: impl Fn(&mut W, DocBatch) -> Result<T> + Sync,
+    mut each: impl FnMut(T) -> Result<()>,
+) -> Result<u64> {
+    thread::scope(|scope| {
+        let (mut batches, mut results) = (Vec::new(), Vec::new());
+        for _ in 0..input.workers.max(1) {
+            let (to_worker, of_reader) = sync_channel(WAITING);
+            let (to_caller, of_worker) = sync_channel(WAITING);
+            let (prepare, worker) = (&prepare, worker.clone());
+            scope.spawn(move || run_worker(worker, of_reader, to_caller, prepare));
+            batches.push(to_worker);
+            results.push(of_worker);
+        }
+        let reader = scope.spawn(|| read(input, progress, batches));
+        let mut failed = None;
+        for result in results.iter().cycle() {
+            // The worker whose turn it is ends when there are no more batches.
+            let Ok(result) = result.recv() else { break };
+            if let Err(error) = result.and_then(&mut each) {
+                failed = Some(error);
+                break;
+            }
+        }
+        // Workers and reader end when nobody takes what they send.
+        drop(results);
+        let read = reader.join().ok().context("the thread that reads the input has ended");
+        match failed {
+            Some(error) => Err(error),
+            None => read?,
+        }
+    })
+}
+
+fn run_worker<W, T>(
+    mut worker: W,
+    batches: Receiver<DocBatch>,
+    results: SyncSender<Result<T>>,
+    prepare: impl Fn(&mut W, DocBatch) -> Result<T>,
+) {
+    for batch in batches {
+        if results.send(prepare(&mut worker, batch)).is_err() {
+            return;
+        }
+    }
+}
+
+/// Reads all splits, and sends the batches to the workers in turn. Returns the number of rejected records.
+fn read(input: &Input, progress: &Progress, batches: Vec<SyncSender<DocBatch>>) -> Result<u64> {
+    let at = progress.worker(0);
+    at.enter(Stage::Read);
+    let (mut rejected, mut turn) = (0, 0);
+    for (number, split) in input.plan.numbered() {
+        let read = at.split(number, split.uri(), || {
+            let mut reader = SplitReader::new(number, split, &input.reading, &at);
+            while let Some(mut batch) = reader.next()? {
+                rejected += batch.take_rejects().len() as u64;
+                if batches[turn].send(batch).is_err() {
+                    return Ok(false);
+                }
+                turn = (turn + 1) % batches.len();
+            }
+            Ok(true)
+        })?;
+        if !read {
+            break;
+        }
+    }
+    Ok(rejected)
+}

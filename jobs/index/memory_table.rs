@@ -1,0 +1,146 @@
+//! The newest documents of a topic, which are in the log and in no segment yet.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use operators::hash;
+use operators::method::KeptKeys;
+
+use super::change::{KeptText, NewDoc};
+
+/// End of a chain.
+const NONE: u32 = u32::MAX;
+/// Number of bytes that a document takes besides its id, its text and its keys.
+const DOC_BYTES: usize = 200;
+
+/// Documents in memory, with the same tables as a segment.
+///
+/// Keys of one pass whose chosen bits are equal lie in one chain, newest first. Memory: some 48 bytes a key, and 200
+/// bytes, the id and the text of a document.
+#[derive(Default)]
+pub(super) struct MemoryTable {
+    docs: BTreeMap<u64, MemoryDoc>,
+    texts: BTreeMap<u64, KeptText>,
+    identities: HashMap<(u64, u64), u64>,
+    /// Documents of each text but the first one, of texts in memory or in segments.
+    copies: BTreeSet<(u64, u64)>,
+    /// The newest entry of each chain, by the hash of pass and chosen bits.
+    heads: HashMap<u64, u32>,
+    entries: Vec<ChainEntry>,
+    bytes: usize,
+}
+
+/// A document.
+pub(super) struct MemoryDoc {
+    pub time: u64,
+    pub id: Box<str>,
+    pub text: u64,
+}
+
+#[derive(Clone, Copy)]
+struct ChainEntry {
+    key: u128,
+    text: u64,
+    pass: u32,
+    next: u32,
+}
+
+impl MemoryTable {
+    /// Adds a document. `keys`: says which keys meet.
+    pub fn insert(&mut self, doc: NewDoc, keys: &KeptKeys) {
+        let NewDoc { number, time, id, text, kept } = doc;
+        self.bytes += DOC_BYTES + id.len();
+        self.docs.insert(number, MemoryDoc { time, id: id.into(), text });
+        let Some(kept) = kept else {
+            self.copies.insert((text, number));
+            return;
+        };
+        for &(pass, high, low) in &kept.keys {
+            let key = u128::from(high) << 64 | u128::from(low);
+            let head = self.heads.entry(chain_of(pass, keys.range(pass, key).0)).or_insert(NONE);
+            let next = std::mem::replace(head, self.entries.len() as u32);
+            self.entries.push(ChainEntry { key, text, pass, next });
+        }
+        self.bytes += kept.text.len() + 48 * kept.keys.len();
+        self.identities.insert(kept.identity, text);
+        self.texts.insert(text, kept);
+    }
+
+    /// Removes a document. Its text stays, as in a segment.
+    pub fn remove(&mut self, number: u64) {
+        if let Some(doc) = self.docs.remove(&number) {
+            self.copies.remove(&(doc.text, number));
+        }
+    }
+
+    /// Removes all documents with numbers less than `oldest`.
+    pub fn expire(&mut self, oldest: u64) {
+        let gone: Vec<u64> = self.docs.range(..oldest).map(|(&number, _)| number).collect();
+        gone.into_iter().for_each(|number| self.remove(number));
+    }
+
+    /// Returns the number of documents.
+    pub fn len(&self) -> usize {
+        self.docs.len()
+    }
+
+    /// Whether no document is in the table.
+    pub fn is_empty(&self) -> bool {
+        self.docs.is_empty()
+    }
+
+    /// Returns about how many bytes the table takes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Returns the text of an identity.
+    pub fn text_of(&self, identity: (u64, u64)) -> Option<u64> {
+        self.identities.get(&identity).copied()
+    }
+
+    /// Calls `each` with the keys of a pass from `first` to `last`, and their texts.
+    pub fn meet(&self, pass: u32, (first, last): (u128, u128), mut each: impl FnMut(u128, u64)) {
+        let mut at = self.heads.get(&chain_of(pass, first)).copied().unwrap_or(NONE);
+        while let Some(entry) = self.entries.get(at as usize) {
+            if entry.pass == pass && (first..=last).contains(&entry.key) {
+                each(entry.key, entry.text);
+            }
+            at = entry.next;
+        }
+    }
+
+    /// Returns what is kept of a text.
+    pub fn kept(&self, text: u64) -> Option<&KeptText> {
+        self.texts.get(&text)
+    }
+
+    /// Returns a document.
+    pub fn doc(&self, number: u64) -> Option<&MemoryDoc> {
+        self.docs.get(&number)
+    }
+
+    /// Returns the documents in order.
+    pub fn docs(&self) -> impl Iterator<Item = (u64, &MemoryDoc)> {
+        self.docs.iter().map(|(&number, doc)| (number, doc))
+    }
+
+    /// Returns the texts of documents in the table, in order.
+    pub fn texts(&self) -> impl Iterator<Item = (u64, &KeptText)> {
+        let has_docs = |text: &u64| self.docs.contains_key(text) || self.copies_of(*text).next().is_some();
+        self.texts.iter().map(|(&text, kept)| (text, kept)).filter(move |(text, _)| has_docs(text))
+    }
+
+    /// Returns all copies, by text and document.
+    pub fn copies(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.copies.iter().copied()
+    }
+
+    /// Returns the documents of a text but the first one.
+    pub fn copies_of(&self, text: u64) -> impl Iterator<Item = u64> {
+        self.copies.range((text, 0)..=(text, u64::MAX)).map(|&(_, number)| number)
+    }
+}
+
+fn chain_of(pass: u32, first: u128) -> u64 {
+    hash::spread(hash::spread((first >> 64) as u64 ^ u64::from(pass)) ^ first as u64)
+}

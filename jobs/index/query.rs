@@ -1,0 +1,145 @@
+//! Answers queries: which documents of a topic match a document.
+
+use anyhow::Result;
+use operators::Similarity;
+use operators::sets::PackedSets;
+use serde::Serialize;
+
+use super::change::PreparedDoc;
+use super::index_folder::IndexFolder;
+use super::topic_reader::{IndexedDoc, TopicReader};
+
+/// Largest number of documents of matching texts that are counted for one query.
+const MOST_COUNTED: usize = 10_000;
+
+/// Limits of the answers to queries.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QueryLimits {
+    /// Largest number of matches in an answer.
+    pub matches: usize,
+    /// Largest number of bits in which fingerprints may differ; `None` for that of the method.
+    pub within: Option<u32>,
+}
+
+/// Answer to a query.
+#[derive(Debug, PartialEq, Serialize)]
+pub(super) struct Answer {
+    /// Id of the document that was asked about.
+    pub id: String,
+    /// Documents that match it, the most similar first, and of equally similar ones the oldest.
+    pub matches: Vec<AnsweredMatch>,
+    /// Number of further matches.
+    pub more: usize,
+    /// Whether there may be matches that were not looked at, because too many documents resemble this one.
+    #[serde(skip_serializing_if = "is_false")]
+    pub cut: bool,
+    /// Whether matches are candidates whose texts were not compared, because the index keeps none.
+    #[serde(skip_serializing_if = "is_false")]
+    pub unverified: bool,
+    /// Whether the document was added to the index because nothing in it matches; `None` if it was only asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new: Option<bool>,
+}
+
+/// A document that matches.
+#[derive(Debug, PartialEq, Serialize)]
+pub(super) struct AnsweredMatch {
+    pub id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub similarity: Option<f64>,
+    /// Number of bits in which the fingerprints differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distance: Option<u32>,
+    /// Time since the document was added, in seconds.
+    pub age: u64,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// A text that matches, in the order of answers.
+struct MatchingText {
+    similarity: Option<Similarity>,
+    distance: u32,
+    text: u64,
+}
+
+impl IndexFolder {
+    /// Finds the documents of a topic that match a document. `now`: seconds since 1970.
+    ///
+    /// Cost: see [`TopicReader::candidates`]; for each candidate the reading of its text, and a pass over its features.
+    ///
+    /// # Errors
+    /// Those of the store, and [`cluster::Error::Damaged`].
+    pub fn query(&self, topic: &str, doc: &PreparedDoc, limits: QueryLimits, now: u64) -> Result<Answer> {
+        let mut answer = Answer {
+            id: doc.id.clone(),
+            matches: Vec::new(),
+            more: 0,
+            cut: false,
+            unverified: !self.settings.texts && self.keys.has_keys(),
+            new: None,
+        };
+        let Some(topic) = self.topic(topic) else { return Ok(answer) };
+        let mut reader = topic.reader();
+        let (candidates, is_cut) = reader.candidates(&doc.keys, &self.keys, limits.within)?;
+        answer.cut = is_cut;
+        let compares = self.settings.texts && self.method.verified;
+        let sets = if compares { self.method.rule.packed(&doc.text) } else { Vec::new() };
+        let mut texts = Vec::new();
+        for candidate in candidates {
+            let similarity = match candidate.is_equal {
+                true => self.method.verified.then_some(Similarity::ONE),
+                false if compares => {
+                    let other = self.method.rule.packed(&reader.text(candidate.text)?);
+                    let Some(similarity) = self.method.rule.matches(PackedSets(&sets), PackedSets(&other))
+                    else {
+                        continue;
+                    };
+                    Some(similarity)
+                }
+                false => None,
+            };
+            texts.push(MatchingText { similarity, distance: candidate.distance, text: candidate.text });
+        }
+        texts.sort_unstable_by_key(|of| (std::cmp::Reverse(of.similarity), of.distance, of.text));
+        self.answer(&mut answer, &mut reader, texts, limits, now)?;
+        Ok(answer)
+    }
+
+    /// Fills in the matches of an answer. `texts`: the texts that match, in the order of the answer.
+    fn answer(
+        &self,
+        answer: &mut Answer,
+        reader: &mut TopicReader,
+        texts: Vec<MatchingText>,
+        limits: QueryLimits,
+        now: u64,
+    ) -> Result<()> {
+        let mut counted = 0;
+        for of in texts {
+            let mut numbers = Vec::new();
+            reader.docs_of(of.text, MOST_COUNTED - counted, &mut numbers)?;
+            counted += numbers.len();
+            for number in numbers {
+                if answer.matches.len() == limits.matches {
+                    answer.more += 1;
+                    continue;
+                }
+                let Some(IndexedDoc { id, time, .. }) = reader.doc(number)? else { continue };
+                answer.matches.push(AnsweredMatch {
+                    id,
+                    similarity: of.similarity.map(Similarity::as_f64),
+                    distance: self.keys.distance().map(|_| of.distance),
+                    age: now.saturating_sub(time),
+                });
+            }
+            if counted == MOST_COUNTED {
+                answer.cut = true;
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,179 @@
+//! Segments: the files of some documents of a topic, which never change.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use cluster::Store;
+use cluster::runs::{RunCursor, RunReader, RunSummary, RunWriter};
+use operators::hash;
+
+use super::manifest::SegmentEntry;
+use super::memory_table::MemoryTable;
+use super::table::IndexTable;
+
+/// Returns the hash of an id in the table of ids. Its last 16 bits are zero and take no room, so what is found by it
+/// must be compared with the id.
+pub(super) fn hash_of_id(id: &[u8]) -> u64 {
+    hash::bytes(id) & !0xFFFF
+}
+
+/// An open segment.
+pub(super) struct Segment {
+    pub entry: SegmentEntry,
+    readers: BTreeMap<IndexTable, RunReader>,
+}
+
+impl Segment {
+    /// Opens the segment of a topic in `folder`.
+    ///
+    /// # Errors
+    /// Those of the store, and [`cluster::Error::Damaged`].
+    pub fn open(store: &dyn Store, folder: &str, entry: SegmentEntry) -> Result<Self> {
+        let mut readers = BTreeMap::new();
+        for (&table, summary) in &entry.tables {
+            let blob = store.open(&path(folder, entry.number, table))?;
+            readers.insert(table, RunReader::open_for_lookups(blob, summary)?);
+        }
+        Ok(Segment { entry, readers })
+    }
+
+    /// Returns the run of a table; `None` if the segment has no rows of it.
+    pub fn run(&self, table: IndexTable) -> Option<&RunReader> {
+        self.readers.get(&table)
+    }
+
+    /// Makes a cursor for each table.
+    pub fn cursors(&self) -> SegmentCursors {
+        SegmentCursors(IndexTable::ALL.map(|table| self.run(table).map(RunReader::cursor)))
+    }
+
+    /// Compares every byte with its checksum.
+    pub fn check(&self) -> Result<()> {
+        Ok(self.readers.values().try_for_each(RunReader::check)?)
+    }
+}
+
+/// Cursors of a segment, one for each table that has rows.
+pub(super) struct SegmentCursors([Option<RunCursor>; IndexTable::ALL.len()]);
+
+impl SegmentCursors {
+    /// Returns the cursor of a table at the first row whose key is not less than `key`.
+    pub fn at(&mut self, table: IndexTable, key: &[u64]) -> Result<Option<&mut RunCursor>> {
+        let Some(cursor) = &mut self.0[table as usize] else { return Ok(None) };
+        cursor.rewind();
+        cursor.seek(key)?;
+        Ok(Some(cursor))
+    }
+
+    /// Calls `each` with the words of the rows of a table whose keys begin with `prefix`, until it returns false.
+    pub fn rows(
+        &mut self,
+        table: IndexTable,
+        prefix: &[u64],
+        mut each: impl FnMut(&[u64]) -> bool,
+    ) -> Result<()> {
+        let Some(cursor) = self.at(table, prefix)? else { return Ok(()) };
+        while let Some(row) = cursor.next_row()?.filter(|row| row.words.starts_with(prefix)) {
+            if !each(row.words) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Files of a segment that is being written.
+pub(super) struct SegmentWriter<'a> {
+    store: &'a dyn Store,
+    folder: &'a str,
+    number: u64,
+    tables: BTreeMap<IndexTable, RunSummary>,
+}
+
+impl<'a> SegmentWriter<'a> {
+    /// Begins a segment of the topic in `folder`.
+    pub fn new(store: &'a dyn Store, folder: &'a str, number: u64) -> Self {
+        SegmentWriter { store, folder, number, tables: BTreeMap::new() }
+    }
+
+    /// Writes a table. `rows` pushes its rows in the order of their keys. A table without rows leaves no file.
+    pub fn table(
+        &mut self,
+        table: IndexTable,
+        rows: impl FnOnce(&mut dyn FnMut(&[u64], &[u8]) -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
+        let path = path(self.folder, self.number, table);
+        let mut run = RunWriter::new(self.store.create(&path)?, &path, table.shape())?;
+        let mut has_rows = false;
+        rows(&mut |words, bytes| {
+            has_rows = true;
+            Ok(run.push(words, bytes)?)
+        })?;
+        if has_rows {
+            self.tables.insert(table, run.finish()?);
+        }
+        Ok(())
+    }
+
+    /// Makes the files durable. `documents`: the first document, and that behind the last one.
+    pub fn finish(self, (first, end): (u64, u64)) -> Result<SegmentEntry> {
+        let documents = self.tables.get(&IndexTable::Documents).map_or(0, |summary| summary.rows);
+        if !self.tables.is_empty() {
+            self.store.settle(&format!("{}/{:08}", self.folder, self.number))?;
+        }
+        Ok(SegmentEntry { number: self.number, first, end, documents, tables: self.tables })
+    }
+}
+
+/// Writes what is in memory as a segment. `documents`: as for [`SegmentWriter::finish`].
+pub(super) fn write_memory(
+    mut writer: SegmentWriter,
+    memory: &MemoryTable,
+    documents: (u64, u64),
+) -> Result<SegmentEntry> {
+    let sorted = |mut rows: Vec<Vec<u64>>| {
+        rows.sort_unstable();
+        rows
+    };
+    let texts = || memory.texts();
+    let identities =
+        sorted(texts().map(|(text, kept)| vec![kept.identity.0, kept.identity.1, text]).collect());
+    writer.table(IndexTable::Identities, |push| identities.iter().try_for_each(|row| push(row, b"")))?;
+    drop(identities);
+    let mut keys: Vec<[u64; 4]> = texts()
+        .flat_map(|(text, kept)| {
+            kept.keys.iter().map(move |&(pass, high, low)| [pass.into(), high, low, text])
+        })
+        .collect();
+    keys.sort_unstable();
+    // A text whose two sets have one key has it once.
+    keys.dedup();
+    writer.table(IndexTable::Keys, |push| keys.iter().try_for_each(|row| push(row, b"")))?;
+    drop(keys);
+    let with_sketches = texts().filter(|(_, kept)| kept.sketches != [0; 2]);
+    writer.table(IndexTable::Sketches, |push| {
+        with_sketches
+            .into_iter()
+            .try_for_each(|(text, kept)| push(&[text, kept.sketches[0], kept.sketches[1]], b""))
+    })?;
+    writer.table(IndexTable::Texts, |push| {
+        let mut with_text = texts().filter(|(_, kept)| !kept.text.is_empty());
+        with_text.try_for_each(|(text, kept)| push(&[text], kept.text.as_bytes()))
+    })?;
+    writer.table(IndexTable::Documents, |push| {
+        memory
+            .docs()
+            .try_for_each(|(number, doc)| push(&[number, doc.time, number - doc.text], doc.id.as_bytes()))
+    })?;
+    writer.table(IndexTable::Copies, |push| {
+        memory.copies().try_for_each(|(text, number)| push(&[text, number], b""))
+    })?;
+    let ids =
+        sorted(memory.docs().map(|(number, doc)| vec![hash_of_id(doc.id.as_bytes()), number]).collect());
+    writer.table(IndexTable::Ids, |push| ids.iter().try_for_each(|row| push(row, b"")))?;
+    writer.finish(documents)
+}
+
+fn path(folder: &str, number: u64, table: IndexTable) -> String {
+    format!("{folder}/{number:08}/{}.run", table.name())
+}

@@ -1,0 +1,69 @@
+//! The tables of a segment.
+
+use cluster::runs::RunShape;
+use serde::{Deserialize, Serialize};
+
+/// A table of a segment, which is a run of `cluster::runs`.
+///
+/// Documents of a topic are numbered one after the other. A *text* is named by the number of the first document that
+/// had it, and everything that a query searches is kept once for each text.
+///
+/// | table | key | value | bytes |
+/// |---|---|---|---|
+/// | identities | identity of a text (2), text | | |
+/// | keys | pass, kept key (2), text | | |
+/// | sketches | text | sketches of its short and of its long set (2), for bands alone | |
+/// | texts | text | | the cleaned text, if texts are kept |
+/// | documents | document | seconds since 1970, document less text | id |
+/// | copies | text, document, for documents that are not the first of their text | | |
+/// | ids | hash of the id, document | | |
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum IndexTable {
+    Identities,
+    Keys,
+    Sketches,
+    Texts,
+    Documents,
+    Copies,
+    Ids,
+}
+
+impl IndexTable {
+    /// All tables.
+    pub const ALL: [IndexTable; 7] = [
+        IndexTable::Identities,
+        IndexTable::Keys,
+        IndexTable::Sketches,
+        IndexTable::Texts,
+        IndexTable::Documents,
+        IndexTable::Copies,
+        IndexTable::Ids,
+    ];
+
+    /// Returns the name of the table, as files have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            IndexTable::Identities => "identities",
+            IndexTable::Keys => "keys",
+            IndexTable::Sketches => "sketches",
+            IndexTable::Texts => "texts",
+            IndexTable::Documents => "documents",
+            IndexTable::Copies => "copies",
+            IndexTable::Ids => "ids",
+        }
+    }
+
+    /// Returns the shape of its rows.
+    pub fn shape(self) -> RunShape {
+        let (key_words, value_words, bytes) = match self {
+            IndexTable::Identities => (3, 0, false),
+            IndexTable::Keys => (4, 0, false),
+            IndexTable::Sketches => (1, 2, false),
+            IndexTable::Texts => (1, 0, true),
+            IndexTable::Documents => (1, 2, true),
+            IndexTable::Copies | IndexTable::Ids => (2, 0, false),
+        };
+        RunShape { key_words, value_words, bytes }
+    }
+}

@@ -1,0 +1,262 @@
+//! Runs the tools for an index.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::Result;
+use operators::DocBatch;
+use operators::hash::Secret;
+use operators::method::{KeptKeys, Method};
+use operators::text::features::Lexicon;
+use serde::Serialize;
+use serde_json::json;
+
+use super::args::{CorpusArgs, IndexArgs, Tool};
+use super::change::PreparedDoc;
+use super::index_folder::IndexFolder;
+use super::load::each_batch;
+use super::query::{Answer, QueryLimits};
+use super::settings;
+use super::stats::print_stats;
+use crate::Common;
+use crate::cli::terminal::{print, say};
+use crate::cli::values::ids_of_file;
+
+/// Number of documents after which changes are made durable.
+const GROUP: usize = 1000;
+
+/// Prepares documents as the index does that they come to.
+#[derive(Clone)]
+struct Preparer {
+    method: Method,
+    keys: KeptKeys,
+    keeps_texts: bool,
+}
+
+impl Preparer {
+    fn of(index: &IndexFolder) -> Self {
+        let (method, keys) = (index.method.clone(), index.keys.clone());
+        Preparer { method, keys, keeps_texts: index.settings.texts }
+    }
+
+    fn prepare(&mut self, batch: &DocBatch) -> Vec<PreparedDoc> {
+        let doc = |doc: operators::Doc| {
+            let text = self.method.cleaner.clean(doc.text);
+            let keys = self.keys.of(text);
+            let text = if self.keeps_texts { text.to_owned() } else { String::new() };
+            PreparedDoc { id: doc.id.to_owned(), keys, text }
+        };
+        batch.docs().map(doc).collect()
+    }
+}
+
+impl Tool {
+    /// Runs the tool. Returns the exit code: 0; 3 if records were rejected; 1 if a check has found faults.
+    pub fn run(self, common: &Common) -> Result<u8> {
+        match self {
+            Tool::Build { index, corpus, method, verify, no_text } => {
+                let lexicon = corpus.input.lexicon(method.cuts_words())?;
+                let secret = Secret::random();
+                let settings = settings::new(&method, verify, no_text, &lexicon, secret)?;
+                IndexFolder::create(&index, &settings)?;
+                let args = IndexArgs { index, wait: 0 };
+                insert(common, &args, corpus)
+            }
+            Tool::Insert { index, corpus } => insert(common, &index, corpus),
+            Tool::Query { index, corpus, insert: false, limit, within } => {
+                query(common, &index, corpus, QueryLimits { matches: limit, within })
+            }
+            Tool::Query { index, corpus, insert: true, limit, within } => {
+                query_and_insert(common, &index, corpus, QueryLimits { matches: limit, within })
+            }
+            Tool::Delete { index, ids, topic } => {
+                let ids = ids_of_file(&ids)?.into_iter().collect();
+                let mut folder = index.open(common, &Lexicon::default())?;
+                let deleted = folder.delete(&topic, &ids)?;
+                folder.commit()?;
+                said(common, format_args!("{deleted} documents of {} ids deleted", ids.len()));
+                Ok(0)
+            }
+            Tool::Expire { index, older_than, topic } => {
+                let mut folder = index.open(common, &Lexicon::default())?;
+                let before = now().saturating_sub(older_than.as_secs());
+                let topics =
+                    topic.map_or_else(|| folder.topics.keys().cloned().collect(), |topic| vec![topic]);
+                topics.iter().try_for_each(|topic| folder.expire(topic, before))?;
+                folder.commit()?;
+                Ok(0)
+            }
+            Tool::Stats { index, json } => {
+                print_stats(&IndexFolder::open_to_read(&index.index, &Lexicon::default())?, json)?;
+                Ok(0)
+            }
+            Tool::Check { index } => check(&index),
+            Tool::Compact { index } => {
+                index.open(common, &Lexicon::default())?.compact()?;
+                Ok(0)
+            }
+            Tool::Export { index, topic } => export(&index, &topic),
+            Tool::Drop { index, topic } => {
+                if !index.open(common, &Lexicon::default())?.drop_topic(&topic)? {
+                    common.warn(format_args!("the index has no topic \"{topic}\""));
+                }
+                Ok(0)
+            }
+        }
+    }
+}
+
+impl IndexArgs {
+    /// Opens the index to change it.
+    fn open(&self, common: &Common, lexicon: &Lexicon) -> Result<IndexFolder> {
+        IndexFolder::open(&self.index, lexicon, Duration::from_secs(self.wait), |torn| {
+            common.warn(format_args!(
+                "\"{}\": the last {} bytes, from {} on, were not written whole and are cut off; nothing acknowledged is lost",
+                torn.path, torn.bytes, torn.offset
+            ));
+        })
+    }
+}
+
+fn insert(common: &Common, args: &IndexArgs, corpus: CorpusArgs) -> Result<u8> {
+    change(common, args, corpus, |index, topic, doc, now| index.insert(topic, doc, now).map(|()| None))
+}
+
+fn query_and_insert(
+    common: &Common,
+    args: &IndexArgs,
+    corpus: CorpusArgs,
+    limits: QueryLimits,
+) -> Result<u8> {
+    change(common, args, corpus, |index, topic, doc, now| {
+        index.query_and_insert(topic, doc, limits, now).map(Some)
+    })
+}
+
+/// Calls `each` with every document of a corpus in order, makes the changes durable group by group, and prints the
+/// answers of a group once they are.
+fn change(
+    common: &Common,
+    args: &IndexArgs,
+    corpus: CorpusArgs,
+    mut each: impl FnMut(&mut IndexFolder, &str, &PreparedDoc, u64) -> Result<Option<Answer>>,
+) -> Result<u8> {
+    let input = corpus.input.open(&corpus.inputs, common.workers())?;
+    let lexicon = corpus.input.lexicon_below("")?;
+    let mut index = args.open(common, &lexicon)?;
+    settings::check_words(&index, &args.index, &lexicon)?;
+    let preparer = Preparer::of(&index);
+    let asked = json!({ "index": args.index, "inputs": corpus.inputs, "topic": corpus.topic });
+    let rejected = input.watch(&common.progress, "index", &asked, |input, progress| {
+        let mut answers: Vec<Answer> = Vec::new();
+        let mut in_group = 0;
+        let rejected = each_batch(
+            &input,
+            progress,
+            &preparer,
+            |preparer, batch| Ok(preparer.prepare(&batch)),
+            |docs| {
+                for doc in &docs {
+                    answers.extend(each(&mut index, &corpus.topic, doc, now())?);
+                    in_group += 1;
+                    if in_group == GROUP {
+                        in_group = 0;
+                        index.commit()?;
+                        answers.drain(..).try_for_each(print_line)?;
+                    }
+                }
+                Ok(())
+            },
+        )?;
+        index.commit()?;
+        answers.drain(..).try_for_each(print_line)?;
+        Ok(rejected)
+    })?;
+    Ok(code(common, rejected))
+}
+
+fn query(common: &Common, args: &IndexArgs, corpus: CorpusArgs, limits: QueryLimits) -> Result<u8> {
+    let input = corpus.input.open(&corpus.inputs, common.workers())?;
+    let lexicon = corpus.input.lexicon_below("")?;
+    let index = IndexFolder::open_to_read(&args.index, &lexicon)?;
+    settings::check_words(&index, &args.index, &lexicon)?;
+    let preparer = Preparer::of(&index);
+    let asked = json!({ "index": args.index, "inputs": corpus.inputs, "topic": corpus.topic });
+    let rejected = input.watch(&common.progress, "index", &asked, |input, progress| {
+        each_batch(
+            &input,
+            progress,
+            &preparer,
+            |preparer, batch| {
+                let docs = preparer.prepare(&batch);
+                docs.iter()
+                    .map(|doc| index.query(&corpus.topic, doc, limits, now()))
+                    .collect::<Result<Vec<_>>>()
+            },
+            |answers| answers.into_iter().try_for_each(print_line),
+        )
+    })?;
+    Ok(code(common, rejected))
+}
+
+fn check(args: &IndexArgs) -> Result<u8> {
+    let index = IndexFolder::open_to_read(&args.index, &Lexicon::default())?;
+    let (mut faults, mut files, mut bytes) = (0, 0, 0);
+    for topic in index.topics.values() {
+        for segment in &topic.segments {
+            (files, bytes) = (files + segment.entry.tables.len(), bytes + segment.entry.bytes());
+            if let Err(error) = segment.check() {
+                faults += 1;
+                print(cluster::one_line(&format!("{error:#}")) + "\n")?;
+            }
+        }
+    }
+    if faults == 0 {
+        print(format_args!("{}: {files} files, {bytes} bytes, all as they were written\n", args.index))?;
+    }
+    Ok(u8::from(faults > 0))
+}
+
+/// A document of an export.
+#[derive(Serialize)]
+struct ExportedDoc {
+    id: String,
+    /// Time since the document was added, in seconds.
+    age: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+fn export(args: &IndexArgs, topic: &str) -> Result<u8> {
+    let index = IndexFolder::open_to_read(&args.index, &Lexicon::default())?;
+    let Some(topic) = index.topic(topic) else { return Ok(0) };
+    let (mut texts, now) = (topic.reader(), now());
+    topic.reader().each_doc(|doc| {
+        let text = index.settings.texts.then(|| texts.text(doc.text)).transpose()?;
+        print_line(ExportedDoc { id: doc.id, age: now.saturating_sub(doc.time), text })
+    })?;
+    Ok(0)
+}
+
+fn print_line(line: impl Serialize) -> Result<()> {
+    print(serde_json::to_string(&line)? + "\n")
+}
+
+/// Says how many records were rejected, and returns the exit code.
+fn code(common: &Common, rejected: u64) -> u8 {
+    if rejected == 0 {
+        return 0;
+    }
+    common.warn(format_args!("{rejected} records were rejected"));
+    3
+}
+
+fn said(common: &Common, line: std::fmt::Arguments) {
+    if !common.progress.quiet {
+        say(line);
+    }
+}
+
+/// Returns the time in seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

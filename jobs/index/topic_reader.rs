@@ -1,0 +1,274 @@
+//! Looks up the documents of a topic, in memory and in all segments.
+
+use anyhow::{Context, Result};
+use operators::method::{KeptKeys, TextKeys};
+
+use super::segment::{SegmentCursors, hash_of_id};
+use super::table::IndexTable;
+use super::topic::Topic;
+
+/// Largest number of texts that are candidates of one query.
+pub(super) const MOST_CANDIDATES: usize = 10_000;
+/// Largest number of keys that a query looks at in one pass of one segment.
+const MOST_MET: usize = 1 << 17;
+
+/// A reader of a topic, with a cursor for each table of each segment.
+pub(super) struct TopicReader<'a> {
+    topic: &'a Topic,
+    /// Cursors of each segment, in the order of the segments.
+    cursors: Vec<SegmentCursors>,
+}
+
+/// A text that may match a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct IndexCandidate {
+    /// Number of the text.
+    pub text: u64,
+    /// Number of bits in which the fingerprints differ; 0 without fingerprints.
+    pub distance: u32,
+    /// Whether it is known to be the text of the query.
+    pub is_equal: bool,
+}
+
+/// A document of a topic.
+pub(super) struct IndexedDoc {
+    pub number: u64,
+    pub id: String,
+    /// Time of the insertion, in seconds since 1970.
+    pub time: u64,
+    pub text: u64,
+}
+
+impl<'a> TopicReader<'a> {
+    /// Begins to read.
+    pub fn new(topic: &'a Topic) -> Self {
+        let cursors = topic.segments.iter().map(|segment| segment.cursors()).collect();
+        TopicReader { topic, cursors }
+    }
+
+    /// Finds the texts that may match a text with these keys. Returns whether some were left out, because there are
+    /// more than [`MOST_CANDIDATES`]. `within`: the largest number of bits in which fingerprints may differ.
+    ///
+    /// Cost: for each key and segment a seek, and the keys that it meets; for each candidate a seek among the sketches.
+    pub fn candidates(
+        &mut self,
+        of: &TextKeys,
+        kept: &KeptKeys,
+        within: Option<u32>,
+    ) -> Result<(Vec<IndexCandidate>, bool)> {
+        let mut equal = self.equal_texts((of.identity.0, of.identity.1))?;
+        equal.sort_unstable();
+        let most_bits = kept.distance().map(|most| within.map_or(most, |within| within.min(most)));
+        // Text, distance, and the place of the key that has met it.
+        let (mut met, mut is_cut): (Vec<(u64, u32, usize)>, bool) = (Vec::new(), false);
+        for (at, key) in of.keys.iter().enumerate() {
+            let range = kept.range(key.pass, key.key);
+            let mut meet = |other: u128, text: u64| {
+                let distance = most_bits.map_or(0, |_| (key.key ^ other).count_ones());
+                if most_bits.is_none_or(|most| distance <= most) {
+                    met.push((text, distance, at));
+                }
+            };
+            self.topic.memory.meet(key.pass, range, &mut meet);
+            for cursors in &mut self.cursors {
+                is_cut |= meet_segment(cursors, key.pass.into(), range, &mut meet)?;
+            }
+        }
+        met.sort_unstable();
+        let mut found = Vec::new();
+        for same in met.chunk_by(|a, b| a.0 == b.0) {
+            let (text, distance, _) = same[0];
+            if equal.binary_search(&text).is_ok() {
+                continue;
+            }
+            if found.len() == MOST_CANDIDATES {
+                is_cut = true;
+                break;
+            }
+            if kept.has_sketches() {
+                let sketches = self.sketches(text)?;
+                if !same.iter().any(|&(_, _, at)| kept.may_match(&of.keys[at], sketches)) {
+                    continue;
+                }
+            }
+            found.push(IndexCandidate { text, distance, is_equal: false });
+        }
+        found.extend(equal.into_iter().map(|text| IndexCandidate { text, distance: 0, is_equal: true }));
+        Ok((found, is_cut))
+    }
+
+    /// Returns the texts with an identity. There may be several, since a document does not look for its text in the
+    /// segments when it comes.
+    fn equal_texts(&mut self, (high, low): (u64, u64)) -> Result<Vec<u64>> {
+        let mut texts: Vec<u64> = self.topic.memory.text_of((high, low)).into_iter().collect();
+        for cursors in &mut self.cursors {
+            cursors.rows(IndexTable::Identities, &[high, low], |words| {
+                texts.push(words[2]);
+                true
+            })?;
+        }
+        Ok(texts)
+    }
+
+    fn sketches(&mut self, text: u64) -> Result<[u64; 2]> {
+        if let Some(kept) = self.topic.memory.kept(text) {
+            return Ok(kept.sketches);
+        }
+        let mut sketches = [0; 2];
+        if let Some(cursors) = self.of_number(text) {
+            cursors.rows(IndexTable::Sketches, &[text], |words| {
+                sketches = [words[1], words[2]];
+                false
+            })?;
+        }
+        Ok(sketches)
+    }
+
+    /// Returns the cleaned text of a text. It is empty if the index keeps no texts.
+    pub fn text(&mut self, text: u64) -> Result<String> {
+        if let Some(kept) = self.topic.memory.kept(text) {
+            return Ok(kept.text.clone());
+        }
+        let Some(cursors) = self.of_number(text) else { return Ok(String::new()) };
+        let Some(cursor) = cursors.at(IndexTable::Texts, &[text])? else { return Ok(String::new()) };
+        match cursor.peek_row()?.filter(|row| row.words[0] == text) {
+            Some(row) => {
+                Ok(str::from_utf8(row.bytes).context("a text of the index is not UTF-8")?.to_owned())
+            }
+            None => Ok(String::new()),
+        }
+    }
+
+    /// Returns a document that is neither deleted nor expired.
+    pub fn doc(&mut self, number: u64) -> Result<Option<IndexedDoc>> {
+        if !self.topic.is_alive(number) {
+            return Ok(None);
+        }
+        if let Some(doc) = self.topic.memory.doc(number) {
+            return Ok(Some(IndexedDoc { number, id: doc.id.to_string(), time: doc.time, text: doc.text }));
+        }
+        let Some(cursors) = self.of_number(number) else { return Ok(None) };
+        let Some(cursor) = cursors.at(IndexTable::Documents, &[number])? else { return Ok(None) };
+        let row = cursor.peek_row()?.filter(|row| row.words[0] == number);
+        row.map(|row| {
+            let id = str::from_utf8(row.bytes).context("an id of the index is not UTF-8")?.to_owned();
+            Ok(IndexedDoc { number, id, time: row.words[1], text: number - row.words[2] })
+        })
+        .transpose()
+    }
+
+    /// Adds the numbers of documents with a text that are neither deleted nor expired to `numbers`, oldest first, up to
+    /// `most` of them.
+    pub fn docs_of(&mut self, text: u64, most: usize, numbers: &mut Vec<u64>) -> Result<()> {
+        let end = numbers.len() + most;
+        if self.doc(text)?.is_some() && numbers.len() < end {
+            numbers.push(text);
+        }
+        for cursors in &mut self.cursors {
+            cursors.rows(IndexTable::Copies, &[text], |words| {
+                if self.topic.is_alive(words[1]) && numbers.len() < end {
+                    numbers.push(words[1]);
+                }
+                numbers.len() < end
+            })?;
+        }
+        let room = end - numbers.len();
+        numbers.extend(self.topic.memory.copies_of(text).take(room));
+        Ok(())
+    }
+
+    /// Whether a document with the text is neither deleted nor expired, other than the first of them.
+    pub fn has_copies(&mut self, text: u64) -> Result<bool> {
+        let mut found = self.topic.memory.copies_of(text).next().is_some();
+        for cursors in &mut self.cursors {
+            cursors.rows(IndexTable::Copies, &[text], |words| {
+                found |= self.topic.is_alive(words[1]);
+                !found
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// Returns the documents of segments with an id.
+    pub fn docs_with_id(&mut self, id: &str) -> Result<Vec<u64>> {
+        let hash = hash_of_id(id.as_bytes());
+        let mut numbers = Vec::new();
+        for cursors in &mut self.cursors {
+            cursors.rows(IndexTable::Ids, &[hash], |words| {
+                numbers.push(words[1]);
+                true
+            })?;
+        }
+        let mut found = Vec::new();
+        for number in numbers {
+            found.extend(self.doc(number)?.filter(|doc| doc.id == id).map(|doc| doc.number));
+        }
+        Ok(found)
+    }
+
+    /// Returns the first document, if any, from a number on.
+    pub fn doc_from(&mut self, number: u64) -> Result<Option<IndexedDoc>> {
+        for (segment, cursors) in self.topic.segments.iter().zip(&mut self.cursors) {
+            if segment.entry.end <= number {
+                continue;
+            }
+            let Some(cursor) = cursors.at(IndexTable::Documents, &[number])? else { continue };
+            if let Some(row) = cursor.peek_row()? {
+                let id = str::from_utf8(row.bytes).context("an id of the index is not UTF-8")?.to_owned();
+                let (number, time) = (row.words[0], row.words[1]);
+                return Ok(Some(IndexedDoc { number, id, time, text: number - row.words[2] }));
+            }
+        }
+        let in_memory = self.topic.memory.docs().find(|(at, _)| *at >= number);
+        Ok(in_memory.map(|(number, doc)| IndexedDoc {
+            number,
+            id: doc.id.to_string(),
+            time: doc.time,
+            text: doc.text,
+        }))
+    }
+
+    /// Calls `each` with every document that is neither deleted nor expired, in order.
+    pub fn each_doc(&mut self, mut each: impl FnMut(IndexedDoc) -> Result<()>) -> Result<()> {
+        for cursors in &mut self.cursors {
+            let Some(cursor) = cursors.at(IndexTable::Documents, &[self.topic.oldest])? else { continue };
+            while let Some(row) = cursor.next_row()? {
+                let (number, time) = (row.words[0], row.words[1]);
+                if self.topic.is_alive(number) {
+                    let id = str::from_utf8(row.bytes).context("an id of the index is not UTF-8")?.to_owned();
+                    each(IndexedDoc { number, id, time, text: number - row.words[2] })?;
+                }
+            }
+        }
+        for (number, doc) in self.topic.memory.docs() {
+            each(IndexedDoc { number, id: doc.id.to_string(), time: doc.time, text: doc.text })?;
+        }
+        Ok(())
+    }
+
+    /// Returns the cursors of the segment that a document or text is in.
+    fn of_number(&mut self, number: u64) -> Option<&mut SegmentCursors> {
+        let at = self.topic.segments.partition_point(|segment| segment.entry.end <= number);
+        self.cursors.get_mut(at)
+    }
+}
+
+/// Calls `meet` with the keys of a segment from the first to the last, and their texts. Returns whether there are more
+/// than are looked at.
+fn meet_segment(
+    cursors: &mut SegmentCursors,
+    pass: u64,
+    (first, last): (u128, u128),
+    mut meet: impl FnMut(u128, u64),
+) -> Result<bool> {
+    let words = |key: u128| [pass, (key >> 64) as u64, key as u64];
+    let Some(cursor) = cursors.at(IndexTable::Keys, &words(first))? else { return Ok(false) };
+    let [pass, high, low] = words(last);
+    let mut left = MOST_MET;
+    cursor.read_to(&[pass, high, low, u64::MAX], [1, 2, 3], |[high, low, text]| {
+        meet(u128::from(high) << 64 | u128::from(low), text);
+        left -= 1;
+        left > 0
+    })?;
+    Ok(left == 0)
+}
