@@ -95,7 +95,10 @@ fn the_arrows_between_the_packages_hold() {
 
 /// Rooms of a package, from low to high: a room uses only those before it.
 const ROOMS: [(&str, &[&str]); 2] = [
-    ("jobs", &["cli", "launch", "progress", "corpus", "output", "state", "dedup", "nightly", "commands"]),
+    (
+        "jobs",
+        &["cli", "launch", "progress", "corpus", "output", "state", "dedup", "nightly", "index", "commands"],
+    ),
     ("operators/src", &["spill", "text", "fingerprint", "sets", "search", "method", "evaluate", "flow"]),
 ];
 

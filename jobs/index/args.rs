@@ -13,7 +13,6 @@ use crate::dedup::options::Verification;
 ///
 /// An index is a local folder. One process may change it at a time, and any number may read it.
 #[derive(clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
     #[command(subcommand)]
     pub(super) tool: Tool,

@@ -28,6 +28,8 @@ pub(super) enum ChangeKind {
     Delete(Vec<u64>),
     /// Documents with lower numbers have expired.
     Expire(u64),
+    /// The topic was dropped with all of its documents.
+    Drop,
 }
 
 /// A document that was added.

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, TryLockError};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use cluster::write_ahead_log::{LogWriter, TornTail, first_record, read_log};
+use cluster::write_ahead_log::{LogWriter, TornTail, read_log};
 use cluster::{Local, Store, path_of_text};
 use operators::hash::Secret;
 use operators::method::{KeptKeys, Method, Spec};
@@ -16,10 +16,10 @@ use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
 
 use super::change::{Change, ChangeKind, PreparedDoc};
-use super::manifest::{IndexSettings, read_settings, write_sealed};
+use super::manifest::{IndexSettings, LogFloor, read_sealed, read_settings, write_sealed};
 use super::merge::{merge, tier};
 use super::query::{Answer, QueryLimits};
-use super::topic::{Topic, flushed_now};
+use super::topic::Topic;
 use crate::cli::exit::{Locked, WrongUse};
 use crate::dedup::options::Verification;
 
@@ -74,8 +74,11 @@ impl IndexFolder {
         let lock = lock(&index.path, wait)?;
         index.open_topics()?;
         index.topics.values().try_for_each(Topic::remove_strangers)?;
-        let (log, torn) = index.replay(|folder, from, replay| {
-            LogWriter::open(folder, from, |number, record| replay.change(number, record))
+        let floor = index.log_floor()?;
+        let (folder, mut replay) = index.replay();
+        let (log, torn) = LogWriter::open(&folder, floor.from, |number, record| {
+            // A crash may have left the files of a topic that was dropped.
+            replay.change(number, record)?.map_or(Ok(()), Topic::remove)
         })?;
         if let Some(torn) = torn {
             warn(torn);
@@ -103,15 +106,12 @@ impl IndexFolder {
     }
 
     fn read_all(&mut self) -> Result<()> {
+        let floor = self.log_floor()?;
         self.open_topics()?;
-        self.replay(|folder, from, replay| {
-            Ok(read_log(folder, from, |number, record| replay.change(number, record)).map(|_| ())?)
-        })?;
-        for topic in self.topics.values() {
-            let flushed = flushed_now(self.store.as_ref(), &topic.folder)?;
-            if flushed.is_some_and(|flushed| flushed != topic.flushed()) {
-                bail!("the index has changed while it was read");
-            }
+        let (folder, mut replay) = self.replay();
+        read_log(&folder, floor.from, |number, record| replay.change(number, record).map(|_| ()))?;
+        if self.log_floor()? != floor {
+            bail!("the index has changed while it was read");
         }
         Ok(())
     }
@@ -143,17 +143,14 @@ impl IndexFolder {
         Ok(())
     }
 
-    /// Calls `read` with the folder of the log, the number of its first record that may be wanted, and what makes the
-    /// changes again.
-    ///
-    /// A log is removed once all topics that it has changes of are flushed. So it begins with a record that a topic
-    /// lacks, or with one that the topic flushed last has had for its next.
-    fn replay<T>(&mut self, read: impl FnOnce(&Path, u64, &mut Replay) -> Result<T>) -> Result<T> {
-        let folder = path_of_text(&self.path).join("log");
-        let flushed = self.topics.values().map(Topic::flushed).max().unwrap_or(0);
-        let from = first_record(&folder)?.map_or(flushed, |first| first.min(flushed));
+    fn log_floor(&self) -> Result<LogFloor> {
+        Ok(read_sealed(self.store.as_ref(), &format!("{}/log.json", self.path))?.unwrap_or_default())
+    }
+
+    /// Returns the folder of the log, and what makes its changes again.
+    fn replay(&mut self) -> (PathBuf, Replay<'_>) {
         let IndexFolder { store, path, topics, keys, .. } = self;
-        read(&folder, from, &mut Replay { store, path, topics, keys })
+        (path_of_text(path).join("log"), Replay { store, path, topics, keys })
     }
 }
 
@@ -166,14 +163,19 @@ struct Replay<'a> {
 }
 
 impl Replay<'_> {
-    fn change(&mut self, number: u64, record: &[u8]) -> Result<()> {
-        let change: Change =
+    /// Makes a change again. Returns the topic that it has dropped.
+    fn change(&mut self, number: u64, record: &[u8]) -> Result<Option<Topic>> {
+        let Change { topic: name, what } =
             postcard::from_bytes(record).context("the log is of another version of this program")?;
-        let topic = topic_of(self.topics, self.store, self.path, &change.topic, number)?;
-        if number >= topic.flushed() {
-            topic.apply(change.what, self.keys);
+        let topic = topic_of(self.topics, self.store, self.path, &name, number)?;
+        if number < topic.flushed() {
+            return Ok(None);
         }
-        Ok(())
+        if what == ChangeKind::Drop {
+            return Ok(self.topics.remove(&name));
+        }
+        topic.apply(what, self.keys);
+        Ok(None)
     }
 }
 
@@ -304,14 +306,15 @@ impl IndexFolder {
         Ok(())
     }
 
-    /// Removes a topic and all of its documents.
+    /// Drops a topic with all of its documents. Returns whether there was one.
     pub fn drop_topic(&mut self, name: &str) -> Result<bool> {
-        // Nothing of the topic may be left in the log.
-        self.flush()?;
-        match self.topics.remove(name) {
-            Some(topic) => topic.remove().map(|()| true),
-            None => Ok(false),
+        if !self.topics.contains_key(name) {
+            return Ok(false);
         }
+        self.change(Change { topic: name.to_owned(), what: ChangeKind::Drop })?;
+        self.log()?.commit()?;
+        self.topics.remove(name).map_or(Ok(()), Topic::remove)?;
+        Ok(true)
     }
 
     /// Notes a change in the log, and makes it.
@@ -332,14 +335,18 @@ impl IndexFolder {
 
     /// Writes all that is in memory as segments, merges segments, and removes the log.
     pub fn flush(&mut self) -> Result<()> {
-        let next_change = self.log()?.next();
+        let log = self.log()?;
+        log.commit()?;
+        let next_change = log.next();
         for topic in self.topics.values_mut().filter(|topic| topic.is_changed()) {
-            topic.flush(next_change)?;
+            topic.flush(&self.keys, next_change)?;
             let documents: Vec<u64> = topic.segments.iter().map(|segment| segment.entry.documents).collect();
             if let Some(merged) = tier(&documents) {
                 merge(topic, merged)?;
             }
         }
+        let floor = LogFloor { from: next_change };
+        write_sealed(self.store.as_ref(), &format!("{}/log.json", self.path), &self.path, &floor)?;
         let log = self.log()?;
         log.begin_file();
         Ok(log.remove_before(next_change)?)

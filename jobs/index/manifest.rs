@@ -80,6 +80,13 @@ impl SegmentEntry {
     }
 }
 
+/// Beginning of the log that is still wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(super) struct LogFloor {
+    /// Changes with lower numbers are in the segments of all topics.
+    pub from: u64,
+}
+
 /// Writes `value` as JSON with its hash on the last line, in one step, and makes it durable. `settle`: the folder of the
 /// file.
 pub(super) fn write_sealed(

@@ -18,6 +18,8 @@ mod segment;
 mod settings;
 mod stats;
 mod table;
+#[cfg(test)]
+mod tests;
 mod tools;
 mod topic;
 mod topic_reader;

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::change::PreparedDoc;
 use super::index_folder::IndexFolder;
+use super::topic::Topic;
 use super::topic_reader::{IndexedDoc, TopicReader};
 
 /// Largest number of documents of matching texts that are counted for one query.
@@ -73,6 +74,28 @@ impl IndexFolder {
     /// # Errors
     /// Those of the store, and [`cluster::Error::Damaged`].
     pub fn query(&self, topic: &str, doc: &PreparedDoc, limits: QueryLimits, now: u64) -> Result<Answer> {
+        self.query_all(topic, std::slice::from_ref(doc), limits, now).map(|mut answers| answers.remove(0))
+    }
+
+    /// Answers for several documents, which costs less for each of them.
+    pub fn query_all(
+        &self,
+        topic: &str,
+        docs: &[PreparedDoc],
+        limits: QueryLimits,
+        now: u64,
+    ) -> Result<Vec<Answer>> {
+        let mut reader = self.topic(topic).map(Topic::reader);
+        docs.iter().map(|doc| self.query_by(reader.as_mut(), doc, limits, now)).collect()
+    }
+
+    fn query_by(
+        &self,
+        reader: Option<&mut TopicReader>,
+        doc: &PreparedDoc,
+        limits: QueryLimits,
+        now: u64,
+    ) -> Result<Answer> {
         let mut answer = Answer {
             id: doc.id.clone(),
             matches: Vec::new(),
@@ -81,8 +104,7 @@ impl IndexFolder {
             unverified: !self.settings.texts && self.keys.has_keys(),
             new: None,
         };
-        let Some(topic) = self.topic(topic) else { return Ok(answer) };
-        let mut reader = topic.reader();
+        let Some(reader) = reader else { return Ok(answer) };
         let (candidates, is_cut) = reader.candidates(&doc.keys, &self.keys, limits.within)?;
         answer.cut = is_cut;
         let compares = self.settings.texts && self.method.verified;
@@ -104,7 +126,7 @@ impl IndexFolder {
             texts.push(MatchingText { similarity, distance: candidate.distance, text: candidate.text });
         }
         texts.sort_unstable_by_key(|of| (std::cmp::Reverse(of.similarity), of.distance, of.text));
-        self.answer(&mut answer, &mut reader, texts, limits, now)?;
+        self.answer(&mut answer, reader, texts, limits, now)?;
         Ok(answer)
     }
 

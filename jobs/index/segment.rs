@@ -6,9 +6,11 @@ use anyhow::Result;
 use cluster::Store;
 use cluster::runs::{RunCursor, RunReader, RunSummary, RunWriter};
 use operators::hash;
+use operators::method::KeptKeys;
 
+use super::change::KeptText;
 use super::manifest::SegmentEntry;
-use super::memory_table::MemoryTable;
+use super::memory_table::{MemoryDoc, MemoryTable};
 use super::table::IndexTable;
 
 /// Returns the hash of an id in the table of ids. Its last 16 bits are zero and take no room, so what is found by it
@@ -125,31 +127,23 @@ impl<'a> SegmentWriter<'a> {
     }
 }
 
-/// Writes what is in memory as a segment. `documents`: as for [`SegmentWriter::finish`].
+/// Writes what is in memory as a segment. `keys`: those of the index. `documents`: as for [`SegmentWriter::finish`].
 pub(super) fn write_memory(
     mut writer: SegmentWriter,
     memory: &MemoryTable,
+    keys: &KeptKeys,
     documents: (u64, u64),
 ) -> Result<SegmentEntry> {
-    let sorted = |mut rows: Vec<Vec<u64>>| {
-        rows.sort_unstable();
-        rows
-    };
     let texts = || memory.texts();
-    let identities =
-        sorted(texts().map(|(text, kept)| vec![kept.identity.0, kept.identity.1, text]).collect());
-    writer.table(IndexTable::Identities, |push| identities.iter().try_for_each(|row| push(row, b"")))?;
-    drop(identities);
-    let mut keys: Vec<[u64; 4]> = texts()
-        .flat_map(|(text, kept)| {
-            kept.keys.iter().map(move |&(pass, high, low)| [pass.into(), high, low, text])
-        })
-        .collect();
-    keys.sort_unstable();
-    // A text whose two sets have one key has it once.
-    keys.dedup();
-    writer.table(IndexTable::Keys, |push| keys.iter().try_for_each(|row| push(row, b"")))?;
-    drop(keys);
+    if keys.need_identities() {
+        let identity = |(text, kept): (u64, &KeptText)| [kept.identity.0, kept.identity.1, text];
+        write_sorted(&mut writer, IndexTable::Identities, texts().map(identity).collect())?;
+    }
+    let keys_of = |(text, kept): (u64, &KeptText)| {
+        let row = move |&(pass, high, low): &(u32, u64, u64)| [pass.into(), high, low, text];
+        kept.keys.iter().map(row).collect::<Vec<_>>()
+    };
+    write_sorted(&mut writer, IndexTable::Keys, texts().flat_map(keys_of).collect::<Vec<[u64; 4]>>())?;
     let with_sketches = texts().filter(|(_, kept)| kept.sketches != [0; 2]);
     writer.table(IndexTable::Sketches, |push| {
         with_sketches
@@ -168,10 +162,20 @@ pub(super) fn write_memory(
     writer.table(IndexTable::Copies, |push| {
         memory.copies().try_for_each(|(text, number)| push(&[text, number], b""))
     })?;
-    let ids =
-        sorted(memory.docs().map(|(number, doc)| vec![hash_of_id(doc.id.as_bytes()), number]).collect());
-    writer.table(IndexTable::Ids, |push| ids.iter().try_for_each(|row| push(row, b"")))?;
+    let id = |(number, doc): (u64, &MemoryDoc)| [hash_of_id(doc.id.as_bytes()), number];
+    write_sorted(&mut writer, IndexTable::Ids, memory.docs().map(id).collect())?;
     writer.finish(documents)
+}
+
+/// Sorts the rows of a table, and writes each once: a text whose two sets have one key has it once.
+fn write_sorted<const WORDS: usize>(
+    writer: &mut SegmentWriter,
+    table: IndexTable,
+    mut rows: Vec<[u64; WORDS]>,
+) -> Result<()> {
+    rows.sort_unstable();
+    rows.dedup();
+    writer.table(table, |push| rows.iter().try_for_each(|row| push(row, b"")))
 }
 
 fn path(folder: &str, number: u64, table: IndexTable) -> String {

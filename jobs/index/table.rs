@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// | table | key | value | bytes |
 /// |---|---|---|---|
-/// | identities | identity of a text (2), text | | |
+/// | identities | identity of a text (2), text; none where equal fingerprints are enough | | |
 /// | keys | pass, kept key (2), text | | |
 /// | sketches | text | sketches of its short and of its long set (2), for bands alone | |
 /// | texts | text | | the cleaned text, if texts are kept |

@@ -26,19 +26,19 @@ const GROUP: usize = 1000;
 
 /// Prepares documents as the index does that they come to.
 #[derive(Clone)]
-struct Preparer {
+pub(super) struct Preparer {
     method: Method,
     keys: KeptKeys,
     keeps_texts: bool,
 }
 
 impl Preparer {
-    fn of(index: &IndexFolder) -> Self {
+    pub fn of(index: &IndexFolder) -> Self {
         let (method, keys) = (index.method.clone(), index.keys.clone());
         Preparer { method, keys, keeps_texts: index.settings.texts }
     }
 
-    fn prepare(&mut self, batch: &DocBatch) -> Vec<PreparedDoc> {
+    pub fn prepare(&mut self, batch: &DocBatch) -> Vec<PreparedDoc> {
         let doc = |doc: operators::Doc| {
             let text = self.method.cleaner.clean(doc.text);
             let keys = self.keys.of(text);
@@ -188,9 +188,7 @@ fn query(common: &Common, args: &IndexArgs, corpus: CorpusArgs, limits: QueryLim
             &preparer,
             |preparer, batch| {
                 let docs = preparer.prepare(&batch);
-                docs.iter()
-                    .map(|doc| index.query(&corpus.topic, doc, limits, now()))
-                    .collect::<Result<Vec<_>>>()
+                index.query_all(&corpus.topic, &docs, limits, now())
             },
             |answers| answers.into_iter().try_for_each(print_line),
         )

@@ -116,6 +116,8 @@ impl Topic {
                 self.memory.expire(oldest);
                 self.deleted = self.deleted.split_off(&oldest);
             }
+            // Whoever holds the topics drops it.
+            ChangeKind::Drop => {}
         }
     }
 
@@ -139,8 +141,9 @@ impl Topic {
         TopicReader::new(self)
     }
 
-    /// Writes what is in memory as a segment, and the manifest. `next_change`: the number of the next change in the log.
-    pub fn flush(&mut self, next_change: u64) -> Result<()> {
+    /// Writes what is in memory as a segment, and the manifest. `keys`: those of the index. `next_change`: the number
+    /// of the next change in the log.
+    pub fn flush(&mut self, keys: &KeptKeys, next_change: u64) -> Result<()> {
         // Their documents are gone, but they have copies.
         self.deleted.extend(
             self.memory.texts().map(|(text, _)| text).filter(|text| self.memory.doc(*text).is_none()),
@@ -148,11 +151,11 @@ impl Topic {
         if !self.memory.is_empty() {
             let first = self.end_of_segments();
             let writer = SegmentWriter::new(self.store.as_ref(), &self.folder, self.next_segment);
-            let entry = write_memory(writer, &self.memory, (first, self.next))?;
+            let entry = write_memory(writer, &self.memory, keys, (first, self.next))?;
             self.next_segment += 1;
             self.segments.push(Segment::open(self.store.as_ref(), &self.folder, entry)?);
-            self.memory = MemoryTable::default();
         }
+        self.memory = MemoryTable::default();
         self.flushed = next_change;
         self.write_manifest()?;
         self.changed = false;
@@ -184,8 +187,11 @@ impl Topic {
             || self.segments.first().is_some_and(|segment| segment.entry.first < self.oldest)
     }
 
-    /// Removes all files of the topic.
+    /// Removes all files of the topic, once the log has its end.
     pub fn remove(self) -> Result<()> {
+        if !self.store.exists(&self.folder)? {
+            return Ok(());
+        }
         // Without its manifest, a topic that a crash leaves half removed has no documents.
         self.store.remove(&manifest_path(&self.folder))?;
         self.store.settle(&self.folder)?;
@@ -220,12 +226,6 @@ impl Topic {
         };
         write_sealed(self.store.as_ref(), &manifest_path(&self.folder), &self.folder, &manifest)
     }
-}
-
-/// Returns the number from which on changes of the topic in `folder` are in the log alone, as its manifest says now.
-pub(super) fn flushed_now(store: &dyn Store, folder: &str) -> Result<Option<u64>> {
-    let manifest: Option<TopicManifest> = read_sealed(store, &manifest_path(folder))?;
-    Ok(manifest.map(|manifest| manifest.flushed))
 }
 
 fn manifest_path(folder: &str) -> String {

@@ -2,12 +2,11 @@
 //! consistent order of nights, whatever it does.
 
 use std::fs;
-use std::path::Path;
 
 use super::ledger::{Exported, Ledger, export, is_sound, removals};
 use crate::corpus::json_lines;
 use crate::faults::Whole;
-use crate::support::{Folder, Random, Tree, run};
+use crate::support::{Folder, Random, Tree, copy_folder, run};
 
 /// Steps of the local store.
 const STEPS: [&str; 6] = ["create", "write", "settle", "finish", "rename", "remove"];
@@ -63,7 +62,7 @@ impl Trials {
                 fs::remove_dir_all(self.here.path(name)).unwrap();
             }
         }
-        copy(&self.here.path("base"), &self.here.path("state"));
+        copy_folder(&self.here.path("base"), &self.here.path("state"));
     }
 
     /// Kills a run at a step that comes for the `number`th time. Returns `false` if the run ends before.
@@ -123,17 +122,6 @@ impl Trials {
 /// Returns the ids that a night withdraws.
 fn ids(here: &Folder, night: &str) -> Vec<String> {
     fs::read_to_string(here.path(&format!("{night}.txt"))).unwrap().lines().map(str::to_owned).collect()
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let (path, to) = (entry.as_ref().unwrap().path(), to.join(entry.unwrap().file_name()));
-        match path.is_dir() {
-            true => copy(&path, &to),
-            false => drop(fs::copy(&path, &to).unwrap()),
-        }
-    }
 }
 
 #[test]

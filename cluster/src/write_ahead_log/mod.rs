@@ -10,5 +10,5 @@ mod reader;
 mod tests;
 mod writer;
 
-pub use reader::{LogContents, TornTail, first_record, read_log};
+pub use reader::{LogContents, TornTail, read_log};
 pub use writer::LogWriter;

@@ -92,14 +92,6 @@ pub fn read_log<E: From<Error>>(
     Ok(contents)
 }
 
-/// Returns the number of the first record that the log in `folder` has; `None` if it has no file.
-///
-/// # Errors
-/// [`Error::Io`].
-pub fn first_record(folder: &Path) -> Result<Option<u64>, Error> {
-    Ok(files_of(folder)?.first().map(|(_, first)| *first))
-}
-
 /// Returns the files of a log in order, each with the number of its first record.
 fn files_of(folder: &Path) -> Result<Vec<(PathBuf, u64)>, Error> {
     let failed = |source| Error::io(&text(folder), "list", source);

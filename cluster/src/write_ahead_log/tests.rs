@@ -130,6 +130,7 @@ fn nothing_is_written_after_a_sync_that_failed() {
 fn files_before_a_record_are_removed_and_gaps_are_found() {
     let folder = TempDir::new().unwrap();
     let (mut log, ..) = open(folder.path(), 0);
+    log.remove_before(9).unwrap();
     for _ in 0..3 {
         log.begin_file();
         log.append(b"a").unwrap();

@@ -132,7 +132,7 @@ impl LogWriter {
     pub fn remove_before(&mut self, from: u64) -> Result<(), Error> {
         let end = if self.file.is_some() { u64::MAX } else { self.group_first };
         let ends = self.files.iter().skip(1).map(|(_, first)| *first).chain([end]);
-        let gone = ends.take_while(|end| *end <= from).count();
+        let gone = self.files.iter().zip(ends).take_while(|(_, end)| *end <= from).count();
         for (path, _) in self.files.drain(..gone) {
             fs::remove_file(&path).map_err(|source| Error::io(&text(&path), "remove", source))?;
         }

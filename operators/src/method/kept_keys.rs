@@ -121,6 +121,11 @@ impl KeptKeys {
         !self.key_bits.is_empty()
     }
 
+    /// Whether identities find equal texts that keys do not. Equal fingerprints have equal keys.
+    pub fn need_identities(&self) -> bool {
+        !matches!(self.maker, KeyMaker::Fingerprint64(_, _, None) | KeyMaker::Fingerprint128(_, _, None))
+    }
+
     /// Whether sketches of texts are kept.
     pub fn has_sketches(&self) -> bool {
         self.sieve.is_some()

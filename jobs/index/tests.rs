@@ -1,0 +1,279 @@
+//! An index against a list of documents that compares each query with all of them.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use operators::hash::Secret;
+use operators::method::{Keys, Method, Spec};
+use operators::sets::PackedSets;
+use operators::text::features::Lexicon;
+use operators::{DocBatch, Similarity};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::index_folder::IndexFolder;
+use super::query::{Answer, QueryLimits};
+use super::settings;
+use super::tools::Preparer;
+
+const LIMITS: QueryLimits = QueryLimits { matches: 3, within: None };
+
+/// A step of a law. Numbers choose among the ids and topics that there are.
+#[derive(Clone, Debug)]
+enum Step {
+    Insert {
+        topic: u8,
+        id: u8,
+        text: String,
+    },
+    QueryAndInsert {
+        topic: u8,
+        id: u8,
+        text: String,
+    },
+    Query {
+        topic: u8,
+        text: String,
+    },
+    Delete {
+        topic: u8,
+        ids: Vec<u8>,
+    },
+    /// Lets everything expire that is older than some of the last steps.
+    Expire {
+        topic: u8,
+        steps: u64,
+    },
+    Flush,
+    Compact,
+    Drop {
+        topic: u8,
+    },
+    /// Closes the index and opens it again.
+    Reopen,
+}
+
+fn text() -> impl Strategy<Value = String> {
+    // Texts that are equal, that share most of their letters, and that share few.
+    let letters = vec(prop::sample::select(vec!["春", "眠", "不", "觉", "晓", "处"]), 4..14);
+    let edited = (letters, 0..4u8)
+        .prop_map(|(letters, edit)| format!("{}{}", letters.concat(), "，夜来风雨声".repeat(edit.into())));
+    prop_oneof![edited, Just("花落知多少，夜来风雨声。".to_owned()), Just(String::new())]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let (topic, id) = (0..2u8, 0..6u8);
+    prop_oneof![
+        6 => (topic.clone(), id.clone(), text()).prop_map(|(topic, id, text)| Step::Insert { topic, id, text }),
+        3 => (topic.clone(), id.clone(), text()).prop_map(|(topic, id, text)| Step::QueryAndInsert { topic, id, text }),
+        5 => (topic.clone(), text()).prop_map(|(topic, text)| Step::Query { topic, text }),
+        2 => (topic.clone(), vec(id, 1..3)).prop_map(|(topic, ids)| Step::Delete { topic, ids }),
+        1 => (topic.clone(), 0..20u64).prop_map(|(topic, steps)| Step::Expire { topic, steps }),
+        3 => Just(Step::Flush),
+        1 => Just(Step::Compact),
+        1 => topic.prop_map(|topic| Step::Drop { topic }),
+        2 => Just(Step::Reopen),
+    ]
+}
+
+/// Documents in the order in which they came, each compared with every query.
+struct NaiveList {
+    method: Method,
+    docs: Vec<NaiveDoc>,
+    /// Whether answers are verified.
+    texts: bool,
+}
+
+struct NaiveDoc {
+    topic: u8,
+    id: u8,
+    time: u64,
+    text: String,
+}
+
+impl NaiveList {
+    /// Returns the answer to a query: similarity, distance, id and time of each match, in order.
+    fn query(&mut self, topic: u8, text: &str) -> Vec<(Option<Similarity>, u32, u8, u64)> {
+        let text = self.method.cleaner.clean(text).to_owned();
+        let keys = self.method.keys(&text);
+        let sets = self.method.rule.packed(&text);
+        let mut found = Vec::new();
+        // The first document of a text tells the order of texts that are equally near.
+        for (at, doc) in self.docs.iter().enumerate().filter(|(_, doc)| doc.topic == topic) {
+            let other = self.method.clone().cleaner.clean(&doc.text).to_owned();
+            let other_keys = self.method.clone().keys(&other);
+            let distance = keys.distance(&other_keys).unwrap_or(0);
+            let is_equal = match (&keys, self.method.verified) {
+                (Keys::Fingerprint(_), false) => distance == 0,
+                _ => text == other,
+            };
+            let similarity = match is_equal {
+                true => self.method.verified.then_some(Similarity::ONE),
+                false
+                    if !matches!(keys, Keys::Identity(_))
+                        && self.method.are_candidates(&keys, &other_keys) =>
+                {
+                    let others = self.method.rule.packed(&other);
+                    match self.method.rule.matches(PackedSets(&sets), PackedSets(&others)) {
+                        _ if !self.texts => None,
+                        None => continue,
+                        some => some,
+                    }
+                }
+                false => continue,
+            };
+            found.push((similarity, distance, doc.id, doc.time, at));
+        }
+        found.sort_by_key(|&(similarity, distance, _, _, at)| (std::cmp::Reverse(similarity), distance, at));
+        found
+            .into_iter()
+            .map(|(similarity, distance, id, time, _)| (similarity, distance, id, time))
+            .collect()
+    }
+}
+
+/// Compares an answer with what a list says. Matches that are equally near may come in another order, since copies of a
+/// text stand together.
+fn assert_answer(
+    answer: &Answer,
+    mut expected: Vec<(Option<Similarity>, u32, u8, u64)>,
+    now: u64,
+    has_distance: bool,
+) {
+    assert_eq!(answer.matches.len() + answer.more, expected.len(), "{answer:?} {expected:?}");
+    assert_eq!(answer.matches.len(), expected.len().min(LIMITS.matches));
+    let mut last = None;
+    for found in &answer.matches {
+        let place = expected.iter().position(|(similarity, distance, id, time)| {
+            (
+                similarity.map(Similarity::as_f64),
+                has_distance.then_some(*distance),
+                id.to_string(),
+                now - time,
+            ) == (found.similarity, found.distance, found.id.clone(), found.age)
+        });
+        let (similarity, distance, ..) =
+            expected.remove(place.unwrap_or_else(|| panic!("{found:?} {expected:?}")));
+        let rank = (std::cmp::Reverse(similarity), distance);
+        assert!(last.is_none_or(|last| last <= rank));
+        last = Some(rank);
+    }
+    let best = expected.first().map(|(similarity, distance, ..)| (std::cmp::Reverse(*similarity), *distance));
+    assert!(best.zip(last).is_none_or(|(best, last)| last <= best), "{answer:?} {expected:?}");
+}
+
+fn run(spec: &str, no_text: bool, steps: &[Step]) {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("index").to_string_lossy().into_owned();
+    let (spec, lexicon): (Spec, _) = (spec.parse().unwrap(), Lexicon::default());
+    let settings = settings::new(&spec, None, no_text, &lexicon, Secret::random()).unwrap();
+    IndexFolder::create(&path, &settings).unwrap();
+    let open = || IndexFolder::open(&path, &lexicon, Duration::ZERO, |torn| panic!("{torn:?}")).unwrap();
+    let mut index = open();
+    let mut list = NaiveList { method: index.method.clone(), docs: Vec::new(), texts: settings.texts };
+    let mut preparer = Preparer::of(&index);
+    let has_distance = index.keys.distance().is_some();
+    let mut prepare = |id: u8, text: &str| {
+        let mut batch = DocBatch::new(0, 0);
+        batch.push(&id.to_string(), text);
+        preparer.prepare(&batch).remove(0)
+    };
+    let name = |topic: &u8| format!("topic-{topic}");
+    for (now, step) in (1000..).zip(steps) {
+        match step {
+            Step::Insert { topic, id, text } => {
+                index.insert(&name(topic), &prepare(*id, text), now).unwrap();
+                list.docs.push(NaiveDoc { topic: *topic, id: *id, time: now, text: text.clone() });
+            }
+            Step::QueryAndInsert { topic, id, text } => {
+                let expected = list.query(*topic, text);
+                let answer = index.query_and_insert(&name(topic), &prepare(*id, text), LIMITS, now).unwrap();
+                assert_eq!(answer.new, Some(expected.is_empty()));
+                if expected.is_empty() {
+                    list.docs.push(NaiveDoc { topic: *topic, id: *id, time: now, text: text.clone() });
+                }
+                assert_answer(&answer, expected, now, has_distance);
+            }
+            Step::Query { topic, text } => {
+                let answer = index.query(&name(topic), &prepare(9, text), LIMITS, now).unwrap();
+                assert_answer(&answer, list.query(*topic, text), now, has_distance);
+            }
+            Step::Delete { topic, ids } => {
+                let names: BTreeSet<String> = ids.iter().map(u8::to_string).collect();
+                let before = list.docs.len();
+                list.docs.retain(|doc| doc.topic != *topic || !ids.contains(&doc.id));
+                assert_eq!(index.delete(&name(topic), &names).unwrap(), before - list.docs.len());
+            }
+            Step::Expire { topic, steps } => {
+                let before = now - steps;
+                index.expire(&name(topic), before).unwrap();
+                list.docs.retain(|doc| doc.topic != *topic || doc.time >= before);
+            }
+            Step::Flush => {
+                index.commit().unwrap();
+                index.flush().unwrap();
+            }
+            Step::Compact => index.compact().unwrap(),
+            Step::Drop { topic } => {
+                index.drop_topic(&name(topic)).unwrap();
+                list.docs.retain(|doc| doc.topic != *topic);
+            }
+            Step::Reopen => {
+                index.commit().unwrap();
+                drop(index);
+                index = open();
+            }
+        }
+    }
+    index.commit().unwrap();
+    let read = IndexFolder::open_to_read(&path, &lexicon).unwrap();
+    for topic in 0..2 {
+        for text in list.docs.iter().map(|doc| doc.text.clone()).collect::<Vec<_>>() {
+            let answer = read.query(&name(&topic), &prepare(9, &text), LIMITS, 5000).unwrap();
+            assert_answer(&answer, list.query(topic, &text), 5000, has_distance);
+        }
+        let docs = list.docs.iter().filter(|doc| doc.topic == topic).count();
+        let mut exported = 0;
+        if let Some(topic) = read.topic(&name(&topic)) {
+            topic
+                .reader()
+                .each_doc(|_| {
+                    exported += 1;
+                    Ok(())
+                })
+                .unwrap();
+        }
+        assert_eq!(exported, docs);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn steps_leave_what_a_list_has_by_auto(steps in vec(step(), 1..50)) {
+        run("auto", false, &steps);
+    }
+
+    #[test]
+    fn steps_leave_what_a_list_has_by_minhash(steps in vec(step(), 1..50)) {
+        run("minhash:jaccard=0.6,features=char:2", false, &steps);
+    }
+
+    #[test]
+    fn steps_leave_what_a_list_has_by_simhash(steps in vec(step(), 1..50)) {
+        run("simhash:features=char:1,hamming=8", false, &steps);
+    }
+
+    #[test]
+    fn steps_leave_what_a_list_has_by_fingerprints_alone(steps in vec(step(), 1..50)) {
+        run("simhash:features=char:1,hamming=8", true, &steps);
+        run("simhash:features=char:1,bits=128,hamming=12", true, &steps);
+    }
+
+    #[test]
+    fn steps_leave_what_a_list_has_by_equal_texts(steps in vec(step(), 1..50)) {
+        run("exact", false, &steps);
+    }
+}
