@@ -4,6 +4,7 @@ mod against;
 mod cli;
 mod compare;
 mod guards;
+mod index;
 mod keep;
 mod labels;
 mod pack;

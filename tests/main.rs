@@ -6,7 +6,6 @@
 //! | `answers` | nothing is removed without proof; the answer is the same for any workers, order and splits |
 //! | `records` | records come out as they went in; a bad record costs that record |
 //! | `nightly` | whatever came and was withdrawn in whichever order, the answer is that of one batch |
-//! | `index` | the online index answers as the batch job, and keeps what it has acknowledged |
 //! | `faults` | a killed run goes on and loses nothing; an output is seen whole or not at all; a list decides |
 //! | `memory` | a run keeps to `--memory` |
 //! | `processes`, `stores` | several processes and hosts; HDFS, S3 and Azure |
@@ -32,7 +31,6 @@ mod corpus;
 mod faults;
 mod golden;
 mod guide;
-mod index;
 mod layers;
 mod memory;
 mod nightly;

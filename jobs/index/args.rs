@@ -15,12 +15,12 @@ use crate::dedup::options::Verification;
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    pub(super) tool: Tool,
+    pub(super) tool: IndexTool,
 }
 
 /// A tool for an index.
 #[derive(clap::Subcommand)]
-pub(super) enum Tool {
+pub(super) enum IndexTool {
     /// Make an index of the documents of a corpus, which may be the kept/ of a finished output
     Build {
         /// Folder of the new index

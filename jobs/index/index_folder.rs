@@ -14,12 +14,11 @@ use operators::hash::Secret;
 use operators::method::{KeptKeys, Method, Spec};
 use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
+use serde::{Deserialize, Serialize};
 
-use super::change::{Change, ChangeKind, PreparedDoc};
-use super::manifest::{IndexSettings, LogFloor, read_sealed, read_settings, write_sealed};
-use super::merge::{merge, tier};
-use super::query::{Answer, QueryLimits};
-use super::topic::Topic;
+use super::sealed_file::{read_sealed, write_sealed};
+use super::settings::{IndexSettings, read_settings};
+use super::topics::{Change, ChangeKind, PreparedDoc, Topic, TopicReader, merge, tier};
 use crate::cli::exit::{Locked, WrongUse};
 use crate::dedup::options::Verification;
 
@@ -40,6 +39,13 @@ pub(super) struct IndexFolder {
     pub keys: KeptKeys,
     pub topics: BTreeMap<String, Topic>,
     writer: Option<IndexWriter>,
+}
+
+/// Beginning of the log that is still wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+struct LogFloor {
+    /// Changes with lower numbers are in the segments of all topics.
+    from: u64,
 }
 
 struct IndexWriter {
@@ -240,29 +246,12 @@ impl IndexFolder {
         self.change(change)
     }
 
-    /// Adds a document to a topic if nothing in the topic matches it. Returns the answer to the query before that.
-    pub fn query_and_insert(
-        &mut self,
-        topic: &str,
-        doc: &PreparedDoc,
-        limits: QueryLimits,
-        now: u64,
-    ) -> Result<Answer> {
-        let mut answer = self.query(topic, doc, limits, now)?;
-        let is_new = answer.matches.is_empty() && answer.more == 0;
-        answer.new = Some(is_new);
-        if is_new {
-            self.insert(topic, doc, now)?;
-        }
-        Ok(answer)
-    }
-
     /// Deletes the documents of a topic with some ids. Returns how many there were.
     pub fn delete(&mut self, topic: &str, ids: &BTreeSet<String>) -> Result<usize> {
         let Some(topic) = self.topics.get(topic) else { return Ok(0) };
         let in_memory = topic.memory.docs().filter(|(_, doc)| ids.contains(&*doc.id));
         let mut numbers: Vec<u64> = in_memory.map(|(number, _)| number).collect();
-        let mut reader = topic.reader();
+        let mut reader = TopicReader::new(topic);
         for id in ids {
             numbers.extend(reader.docs_with_id(id)?);
         }
@@ -277,7 +266,7 @@ impl IndexFolder {
     /// Lets the documents of a topic expire that were added before a time, in seconds since 1970.
     pub fn expire(&mut self, topic: &str, before: u64) -> Result<()> {
         let Some(topic) = self.topics.get(topic) else { return Ok(()) };
-        let mut reader = topic.reader();
+        let mut reader = TopicReader::new(topic);
         // Documents are in the order of their times.
         let (mut oldest, mut end) = (topic.oldest, topic.next());
         while oldest < end {

@@ -1,28 +1,21 @@
 //! The job `index`: an online index that answers whether a near-duplicate of a document is known.
 //!
-//! A document is first a record of the write-ahead log (`change.rs`) and a part of a table in memory
-//! (`memory_table.rs`). Once many are there, they become a segment (`segment.rs`, `table.rs`), and segments are merged
-//! (`merge.rs`). A topic (`topic.rs`, `topic_reader.rs`) has its own segments, and `manifest.rs` names them.
-//! `index_folder.rs` opens and changes all of it, and `query.rs` answers. `tools.rs` runs what `args.rs` declares. This
-//! room uses `cluster::runs`, `cluster::write_ahead_log` and `corpus`, and of `dedup` the options.
+//! A document is first a record of the write-ahead log and a part of a table in memory, and later a row of the tables
+//! of a segment; `topics` has all of this for each topic. `index_folder.rs` opens and changes an index, with the settings
+//! that `settings.rs` and `sealed_file.rs` keep, and `query.rs` answers. `load.rs` reads documents, and `tools.rs` runs
+//! what `args.rs` declares. This room uses `cluster::write_ahead_log` and `corpus`, and of `dedup` the options.
 
 mod args;
-mod change;
 mod index_folder;
 mod load;
-mod manifest;
-mod memory_table;
-mod merge;
 mod query;
-mod segment;
+mod sealed_file;
 mod settings;
 mod stats;
-mod table;
 #[cfg(test)]
 mod tests;
 mod tools;
-mod topic;
-mod topic_reader;
+mod topics;
 
 use anyhow::Result;
 

@@ -5,10 +5,8 @@ use operators::Similarity;
 use operators::sets::PackedSets;
 use serde::Serialize;
 
-use super::change::PreparedDoc;
 use super::index_folder::IndexFolder;
-use super::topic::Topic;
-use super::topic_reader::{IndexedDoc, TopicReader};
+use super::topics::{IndexedDoc, PreparedDoc, TopicReader};
 
 /// Largest number of documents of matching texts that are counted for one query.
 const MOST_COUNTED: usize = 10_000;
@@ -22,9 +20,9 @@ pub(super) struct QueryLimits {
     pub within: Option<u32>,
 }
 
-/// Answer to a query.
+/// QueryAnswer to a query.
 #[derive(Debug, PartialEq, Serialize)]
-pub(super) struct Answer {
+pub(super) struct QueryAnswer {
     /// Id of the document that was asked about.
     pub id: String,
     /// Documents that match it, the most similar first, and of equally similar ones the oldest.
@@ -73,7 +71,13 @@ impl IndexFolder {
     ///
     /// # Errors
     /// Those of the store, and [`cluster::Error::Damaged`].
-    pub fn query(&self, topic: &str, doc: &PreparedDoc, limits: QueryLimits, now: u64) -> Result<Answer> {
+    pub fn query(
+        &self,
+        topic: &str,
+        doc: &PreparedDoc,
+        limits: QueryLimits,
+        now: u64,
+    ) -> Result<QueryAnswer> {
         self.query_all(topic, std::slice::from_ref(doc), limits, now).map(|mut answers| answers.remove(0))
     }
 
@@ -84,9 +88,26 @@ impl IndexFolder {
         docs: &[PreparedDoc],
         limits: QueryLimits,
         now: u64,
-    ) -> Result<Vec<Answer>> {
-        let mut reader = self.topic(topic).map(Topic::reader);
+    ) -> Result<Vec<QueryAnswer>> {
+        let mut reader = self.topic(topic).map(TopicReader::new);
         docs.iter().map(|doc| self.query_by(reader.as_mut(), doc, limits, now)).collect()
+    }
+
+    /// Adds a document to a topic if nothing in the topic matches it. Returns the answer to the query before that.
+    pub fn query_and_insert(
+        &mut self,
+        topic: &str,
+        doc: &PreparedDoc,
+        limits: QueryLimits,
+        now: u64,
+    ) -> Result<QueryAnswer> {
+        let mut answer = self.query(topic, doc, limits, now)?;
+        let is_new = answer.matches.is_empty() && answer.more == 0;
+        answer.new = Some(is_new);
+        if is_new {
+            self.insert(topic, doc, now)?;
+        }
+        Ok(answer)
     }
 
     fn query_by(
@@ -95,8 +116,8 @@ impl IndexFolder {
         doc: &PreparedDoc,
         limits: QueryLimits,
         now: u64,
-    ) -> Result<Answer> {
-        let mut answer = Answer {
+    ) -> Result<QueryAnswer> {
+        let mut answer = QueryAnswer {
             id: doc.id.clone(),
             matches: Vec::new(),
             more: 0,
@@ -133,7 +154,7 @@ impl IndexFolder {
     /// Fills in the matches of an answer. `texts`: the texts that match, in the order of the answer.
     fn answer(
         &self,
-        answer: &mut Answer,
+        answer: &mut QueryAnswer,
         reader: &mut TopicReader,
         texts: Vec<MatchingText>,
         limits: QueryLimits,

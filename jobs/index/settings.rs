@@ -1,16 +1,59 @@
 //! The settings that an index is made with.
 
 use anyhow::{Context, Result, bail};
+use cluster::Store;
 use operators::hash::Secret;
 use operators::method::{KeptKeys, Spec};
 use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::index_folder::IndexFolder;
-use super::manifest::IndexSettings;
+use super::sealed_file::read_sealed;
 use crate::cli::exit::WrongUse;
 use crate::dedup::options::Verification;
+
+/// Version of the format of an index.
+const FORMAT: u32 = 1;
+
+/// Settings that an index is made with and that never change.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(super) struct IndexSettings {
+    format: u32,
+    /// Version of the program that made the index.
+    program: String,
+    /// Method with all parameters.
+    pub method: String,
+    /// Verification of matching fingerprints; empty if the method measures similarity itself.
+    pub verify: String,
+    /// Hash of the user's stop words and dictionary.
+    pub words: String,
+    /// Whether cleaned texts are kept, so that answers are verified.
+    pub texts: bool,
+    /// Secret by which texts are hashed to find equal ones.
+    pub secret: [u64; 2],
+}
+
+impl IndexSettings {
+    /// Makes the settings of a new index.
+    pub fn new(method: String, verify: String, words: String, texts: bool, secret: [u64; 2]) -> Self {
+        let program = env!("CARGO_PKG_VERSION").to_owned();
+        IndexSettings { format: FORMAT, program, method, verify, words, texts, secret }
+    }
+
+    /// Returns an error if texts would be cut by other words than those of the index at `path`.
+    ///
+    /// # Errors
+    /// [`WrongUse`].
+    pub fn check_words(&self, path: &str, lexicon: &Lexicon) -> Result<()> {
+        if self.words != hash_of(lexicon) {
+            bail!(WrongUse(format!(
+                "the index \"{path}\" was made with other --stop-words or another --user-dict"
+            )));
+        }
+        Ok(())
+    }
+}
 
 /// Makes the settings of a new index.
 ///
@@ -48,17 +91,14 @@ pub(super) fn new(
     Ok(IndexSettings::new(method.to_string(), verify, hash_of(lexicon), texts, secret.words()))
 }
 
-/// Returns an error if texts would be cut by other words than those of the index.
-///
-/// # Errors
-/// [`WrongUse`].
-pub(super) fn check_words(index: &IndexFolder, path: &str, lexicon: &Lexicon) -> Result<()> {
-    if index.settings.words != hash_of(lexicon) {
-        bail!(WrongUse(format!(
-            "the index \"{path}\" was made with other --stop-words or another --user-dict"
-        )));
+/// Reads the settings of an index; `None` if there is none.
+pub(super) fn read_settings(store: &dyn Store, path: &str) -> Result<Option<IndexSettings>> {
+    let settings: Option<IndexSettings> = read_sealed(store, path)?;
+    if let Some(IndexSettings { format, .. }) = settings.as_ref().filter(|settings| settings.format != FORMAT)
+    {
+        bail!("\"{path}\" has format {format}, and this program knows {FORMAT}");
     }
-    Ok(())
+    Ok(settings)
 }
 
 fn hash_of(lexicon: &Lexicon) -> String {

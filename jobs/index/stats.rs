@@ -7,8 +7,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::index_folder::IndexFolder;
-use super::table::IndexTable;
-use super::topic::Topic;
+use super::topics::{IndexTable, Topic, TopicReader};
 use crate::cli::terminal::print;
 
 /// Numbers that `stats` prints.
@@ -59,7 +58,7 @@ pub(super) fn print_stats(index: &IndexFolder, json: bool) -> Result<()> {
 
 fn numbers(topic: &Topic) -> Result<TopicStats> {
     let mut documents = 0;
-    topic.reader().each_doc(|_| {
+    TopicReader::new(topic).each_doc(|_| {
         documents += 1;
         Ok(())
     })?;

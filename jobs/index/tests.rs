@@ -13,9 +13,10 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::index_folder::IndexFolder;
-use super::query::{Answer, QueryLimits};
+use super::query::{QueryAnswer, QueryLimits};
 use super::settings;
 use super::tools::Preparer;
+use super::topics::TopicReader;
 
 const LIMITS: QueryLimits = QueryLimits { matches: 3, within: None };
 
@@ -136,7 +137,7 @@ impl NaiveList {
 /// Compares an answer with what a list says. Matches that are equally near may come in another order, since copies of a
 /// text stand together.
 fn assert_answer(
-    answer: &Answer,
+    answer: &QueryAnswer,
     mut expected: Vec<(Option<Similarity>, u32, u8, u64)>,
     now: u64,
     has_distance: bool,
@@ -236,8 +237,7 @@ fn run(spec: &str, no_text: bool, steps: &[Step]) {
         let docs = list.docs.iter().filter(|doc| doc.topic == topic).count();
         let mut exported = 0;
         if let Some(topic) = read.topic(&name(&topic)) {
-            topic
-                .reader()
+            TopicReader::new(topic)
                 .each_doc(|_| {
                     exported += 1;
                     Ok(())

@@ -10,13 +10,13 @@ use operators::text::features::Lexicon;
 use serde::Serialize;
 use serde_json::json;
 
-use super::args::{CorpusArgs, IndexArgs, Tool};
-use super::change::PreparedDoc;
+use super::args::{CorpusArgs, IndexArgs, IndexTool};
 use super::index_folder::IndexFolder;
 use super::load::each_batch;
-use super::query::{Answer, QueryLimits};
+use super::query::{QueryAnswer, QueryLimits};
 use super::settings;
 use super::stats::print_stats;
+use super::topics::{PreparedDoc, TopicReader};
 use crate::Common;
 use crate::cli::terminal::{print, say};
 use crate::cli::values::ids_of_file;
@@ -49,11 +49,11 @@ impl Preparer {
     }
 }
 
-impl Tool {
+impl IndexTool {
     /// Runs the tool. Returns the exit code: 0; 3 if records were rejected; 1 if a check has found faults.
     pub fn run(self, common: &Common) -> Result<u8> {
         match self {
-            Tool::Build { index, corpus, method, verify, no_text } => {
+            IndexTool::Build { index, corpus, method, verify, no_text } => {
                 let lexicon = corpus.input.lexicon(method.cuts_words())?;
                 let secret = Secret::random();
                 let settings = settings::new(&method, verify, no_text, &lexicon, secret)?;
@@ -61,14 +61,14 @@ impl Tool {
                 let args = IndexArgs { index, wait: 0 };
                 insert(common, &args, corpus)
             }
-            Tool::Insert { index, corpus } => insert(common, &index, corpus),
-            Tool::Query { index, corpus, insert: false, limit, within } => {
+            IndexTool::Insert { index, corpus } => insert(common, &index, corpus),
+            IndexTool::Query { index, corpus, insert: false, limit, within } => {
                 query(common, &index, corpus, QueryLimits { matches: limit, within })
             }
-            Tool::Query { index, corpus, insert: true, limit, within } => {
+            IndexTool::Query { index, corpus, insert: true, limit, within } => {
                 query_and_insert(common, &index, corpus, QueryLimits { matches: limit, within })
             }
-            Tool::Delete { index, ids, topic } => {
+            IndexTool::Delete { index, ids, topic } => {
                 let ids = ids_of_file(&ids)?.into_iter().collect();
                 let mut folder = index.open(common, &Lexicon::default())?;
                 let deleted = folder.delete(&topic, &ids)?;
@@ -76,7 +76,7 @@ impl Tool {
                 said(common, format_args!("{deleted} documents of {} ids deleted", ids.len()));
                 Ok(0)
             }
-            Tool::Expire { index, older_than, topic } => {
+            IndexTool::Expire { index, older_than, topic } => {
                 let mut folder = index.open(common, &Lexicon::default())?;
                 let before = now().saturating_sub(older_than.as_secs());
                 let topics =
@@ -85,17 +85,17 @@ impl Tool {
                 folder.commit()?;
                 Ok(0)
             }
-            Tool::Stats { index, json } => {
+            IndexTool::Stats { index, json } => {
                 print_stats(&IndexFolder::open_to_read(&index.index, &Lexicon::default())?, json)?;
                 Ok(0)
             }
-            Tool::Check { index } => check(&index),
-            Tool::Compact { index } => {
+            IndexTool::Check { index } => check(&index),
+            IndexTool::Compact { index } => {
                 index.open(common, &Lexicon::default())?.compact()?;
                 Ok(0)
             }
-            Tool::Export { index, topic } => export(&index, &topic),
-            Tool::Drop { index, topic } => {
+            IndexTool::Export { index, topic } => export(&index, &topic),
+            IndexTool::Drop { index, topic } => {
                 if !index.open(common, &Lexicon::default())?.drop_topic(&topic)? {
                     common.warn(format_args!("the index has no topic \"{topic}\""));
                 }
@@ -138,16 +138,16 @@ fn change(
     common: &Common,
     args: &IndexArgs,
     corpus: CorpusArgs,
-    mut each: impl FnMut(&mut IndexFolder, &str, &PreparedDoc, u64) -> Result<Option<Answer>>,
+    mut each: impl FnMut(&mut IndexFolder, &str, &PreparedDoc, u64) -> Result<Option<QueryAnswer>>,
 ) -> Result<u8> {
     let input = corpus.input.open(&corpus.inputs, common.workers())?;
     let lexicon = corpus.input.lexicon_below("")?;
     let mut index = args.open(common, &lexicon)?;
-    settings::check_words(&index, &args.index, &lexicon)?;
+    index.settings.check_words(&args.index, &lexicon)?;
     let preparer = Preparer::of(&index);
     let asked = json!({ "index": args.index, "inputs": corpus.inputs, "topic": corpus.topic });
     let rejected = input.watch(&common.progress, "index", &asked, |input, progress| {
-        let mut answers: Vec<Answer> = Vec::new();
+        let mut answers: Vec<QueryAnswer> = Vec::new();
         let mut in_group = 0;
         let rejected = each_batch(
             &input,
@@ -178,7 +178,7 @@ fn query(common: &Common, args: &IndexArgs, corpus: CorpusArgs, limits: QueryLim
     let input = corpus.input.open(&corpus.inputs, common.workers())?;
     let lexicon = corpus.input.lexicon_below("")?;
     let index = IndexFolder::open_to_read(&args.index, &lexicon)?;
-    settings::check_words(&index, &args.index, &lexicon)?;
+    index.settings.check_words(&args.index, &lexicon)?;
     let preparer = Preparer::of(&index);
     let asked = json!({ "index": args.index, "inputs": corpus.inputs, "topic": corpus.topic });
     let rejected = input.watch(&common.progress, "index", &asked, |input, progress| {
@@ -216,7 +216,7 @@ fn check(args: &IndexArgs) -> Result<u8> {
 
 /// A document of an export.
 #[derive(Serialize)]
-struct ExportedDoc {
+struct DocLine {
     id: String,
     /// Time since the document was added, in seconds.
     age: u64,
@@ -227,10 +227,10 @@ struct ExportedDoc {
 fn export(args: &IndexArgs, topic: &str) -> Result<u8> {
     let index = IndexFolder::open_to_read(&args.index, &Lexicon::default())?;
     let Some(topic) = index.topic(topic) else { return Ok(0) };
-    let (mut texts, now) = (topic.reader(), now());
-    topic.reader().each_doc(|doc| {
+    let (mut texts, now) = (TopicReader::new(topic), now());
+    TopicReader::new(topic).each_doc(|doc| {
         let text = index.settings.texts.then(|| texts.text(doc.text)).transpose()?;
-        print_line(ExportedDoc { id: doc.id, age: now.saturating_sub(doc.time), text })
+        print_line(DocLine { id: doc.id, age: now.saturating_sub(doc.time), text })
     })?;
     Ok(0)
 }

@@ -4,8 +4,8 @@
 //! written at once and has a checksum. `writer.rs` appends, `reader.rs` reads what is there and finds the group that a
 //! crash has torn. docs/formats.md describes the files.
 
-mod group;
 mod reader;
+mod record_group;
 #[cfg(test)]
 mod tests;
 mod writer;

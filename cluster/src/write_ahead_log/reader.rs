@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::group::{Group, MAGIC, first_of_file};
+use super::record_group::{MAGIC, RecordGroup, first_of_file};
 use crate::{Error, text_of_path};
 
 /// Files and numbers of a log that was read.
@@ -67,7 +67,7 @@ pub fn read_log<E: From<Error>>(
         let bytes = fs::read(path).map_err(|source| Error::io(&text(path), "read", source))?;
         let mut end = if bytes.starts_with(MAGIC) { MAGIC.len() } else { 0 };
         while let Some(group) =
-            Group::read(&bytes[end..]).filter(|group| end > 0 && group.first == contents.next)
+            RecordGroup::read(&bytes[end..]).filter(|group| end > 0 && group.first == contents.next)
         {
             for record in group.records() {
                 if contents.next >= from {
@@ -79,7 +79,7 @@ pub fn read_log<E: From<Error>>(
         }
         if end < bytes.len() {
             let is_last = at + 1 == files.len();
-            let follows = (end + 1..bytes.len()).any(|start| Group::read(&bytes[start..]).is_some());
+            let follows = (end + 1..bytes.len()).any(|start| RecordGroup::read(&bytes[start..]).is_some());
             if !is_last || follows {
                 return Err(damage(path, end as u64, "the checksum or the number of a group is wrong").into());
             }

@@ -8,7 +8,9 @@ use tempfile::TempDir;
 use super::*;
 use crate::Error;
 
-fn open(folder: &Path, from: u64) -> (LogWriter, Vec<(u64, Vec<u8>)>, Option<TornTail>) {
+type Records = Vec<(u64, Vec<u8>)>;
+
+fn open(folder: &Path, from: u64) -> (LogWriter, Records, Option<TornTail>) {
     let mut records = Vec::new();
     let each = |number, record: &[u8]| {
         records.push((number, record.to_vec()));
@@ -25,7 +27,7 @@ fn file(folder: &Path) -> PathBuf {
 }
 
 /// Writes groups of records, whose contents are their numbers.
-fn write(folder: &Path, groups: &[usize]) -> Vec<(u64, Vec<u8>)> {
+fn write(folder: &Path, groups: &[usize]) -> Records {
     let (mut log, mut records, _) = open(folder, 0);
     for records_of_group in groups {
         for _ in 0..*records_of_group {

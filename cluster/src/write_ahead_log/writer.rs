@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use log::trace;
 
-use super::group::{self, HEADER_BYTES, MAGIC, file_name};
 use super::reader::{LogContents, TornTail, read_log, text};
+use super::record_group::{self, HEADER_BYTES, MAGIC, file_name};
 use crate::Error;
 
 /// Number of bytes of a file from which on another one is begun.
@@ -70,7 +70,7 @@ impl LogWriter {
             }
         }
         let mut group = Vec::new();
-        group::begin(&mut group);
+        record_group::begin(&mut group);
         let writer = LogWriter {
             folder: folder.to_owned(),
             files,
@@ -100,7 +100,7 @@ impl LogWriter {
             let source = io::Error::other("the records of one commit are more than 1 GiB");
             return Err(Error::io(&text(&self.folder), "write", source));
         }
-        group::push(&mut self.group, record);
+        record_group::push(&mut self.group, record);
         self.next += 1;
         Ok(self.next - 1)
     }
@@ -140,7 +140,7 @@ impl LogWriter {
     }
 
     fn write_group(&mut self) -> Result<(), Error> {
-        group::seal(&mut self.group, self.group_first);
+        record_group::seal(&mut self.group, self.group_first);
         if self.file.is_none() || self.file_bytes >= FILE_BYTES {
             let path = self.folder.join(file_name(self.group_first));
             let created = File::create_new(&path).and_then(|mut file| {
@@ -161,7 +161,7 @@ impl LogWriter {
         trace!(target: "synced", "{path}");
         self.file_bytes += self.group.len() as u64;
         self.group_first = self.next;
-        group::begin(&mut self.group);
+        record_group::begin(&mut self.group);
         Ok(())
     }
 

@@ -45,13 +45,13 @@ pub(super) fn seal(group: &mut [u8], first: u64) {
 }
 
 /// A whole group at the start of some bytes.
-pub(super) struct Group<'a> {
+pub(super) struct RecordGroup<'a> {
     /// Number of its first record.
     pub first: u64,
     records: &'a [u8],
 }
 
-impl<'a> Group<'a> {
+impl<'a> RecordGroup<'a> {
     /// Reads the group at the start of `bytes`; `None` if there is no whole one with the right checksum.
     pub fn read(bytes: &'a [u8]) -> Option<Self> {
         let header = bytes.first_chunk::<HEADER_BYTES>()?;
@@ -59,7 +59,7 @@ impl<'a> Group<'a> {
         let records = word(12) as u32 as usize;
         let group = bytes.get(..HEADER_BYTES + records)?;
         let whole = header[..4] == MARKER && word(4) == xxh3_64(&group[12..]);
-        whole.then(|| Group { first: word(16), records: &group[HEADER_BYTES..] })
+        whole.then(|| RecordGroup { first: word(16), records: &group[HEADER_BYTES..] })
     }
 
     /// Returns the number of bytes of the group.

@@ -17,7 +17,7 @@ const DOC_BYTES: usize = 200;
 /// Keys of one pass whose chosen bits are equal lie in one chain, newest first. Memory: some 48 bytes a key, and 200
 /// bytes, the id and the text of a document.
 #[derive(Default)]
-pub(super) struct MemoryTable {
+pub(in crate::index) struct MemoryTable {
     docs: BTreeMap<u64, MemoryDoc>,
     texts: BTreeMap<u64, KeptText>,
     identities: HashMap<(u64, u64), u64>,
@@ -30,7 +30,7 @@ pub(super) struct MemoryTable {
 }
 
 /// A document.
-pub(super) struct MemoryDoc {
+pub(in crate::index) struct MemoryDoc {
     pub time: u64,
     pub id: Box<str>,
     pub text: u64,

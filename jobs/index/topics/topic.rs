@@ -9,10 +9,10 @@ use cluster::Store;
 use operators::method::KeptKeys;
 
 use super::change::{Change, ChangeKind, KeptText, NewDoc, PreparedDoc};
-use super::manifest::{SegmentEntry, TopicManifest, read_sealed, write_sealed};
+use super::manifest::{SegmentEntry, TopicManifest};
 use super::memory_table::MemoryTable;
 use super::segment::{Segment, SegmentWriter, write_memory};
-use super::topic_reader::TopicReader;
+use crate::index::sealed_file::{read_sealed, write_sealed};
 
 /// A topic of an index: its segments, and the newest documents in memory.
 ///
@@ -23,7 +23,7 @@ use super::topic_reader::TopicReader;
 ///
 /// Memory: the index blocks of the segments, 8 bytes for each deleted document whose rows are not gone yet, and the
 /// [`MemoryTable`].
-pub(super) struct Topic {
+pub(in crate::index) struct Topic {
     store: Arc<dyn Store>,
     pub name: String,
     /// Folder of the topic.
@@ -134,11 +134,6 @@ impl Topic {
     /// Whether a document that has a row is neither deleted nor expired.
     pub fn is_alive(&self, number: u64) -> bool {
         number >= self.oldest && !self.deleted.contains(&number)
-    }
-
-    /// Begins to read the topic.
-    pub fn reader(&self) -> TopicReader<'_> {
-        TopicReader::new(self)
     }
 
     /// Writes what is in memory as a segment, and the manifest. `keys`: those of the index. `next_change`: the number

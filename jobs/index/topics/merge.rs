@@ -24,7 +24,7 @@ const SMALL_DOCUMENTS: u64 = 1 << 12;
 /// 4000  900  200  60  50  50                  4000  900  200  60  50  50    three of one size
 /// 4000  900  200  60  50  50  40              4000  900  400                200 is not more than 4 x (60 + 50 + 50 + 40)
 /// ```
-pub(super) fn tier(documents: &[u64]) -> Option<Range<usize>> {
+pub(in crate::index) fn tier(documents: &[u64]) -> Option<Range<usize>> {
     let (mut first, mut sum) = (documents.len(), 0);
     for (at, &next) in documents.iter().enumerate().rev() {
         if at + 1 < documents.len() && next > FACTOR * sum.max(SMALL_DOCUMENTS) {
@@ -39,14 +39,14 @@ pub(super) fn tier(documents: &[u64]) -> Option<Range<usize>> {
 ///
 /// A text goes once its first document and all others are deleted or expired. Cost: reads and writes all rows of the
 /// segments once; memory: the texts whose first document is gone.
-pub(super) fn merge(topic: &mut Topic, merged: Range<usize>) -> Result<()> {
+pub(in crate::index) fn merge(topic: &mut Topic, merged: Range<usize>) -> Result<()> {
     let segments = &topic.segments[merged.clone()];
     let bounds = match segments {
         [first, .., last] => (first.entry.first, last.entry.end),
         [only] => (only.entry.first, only.entry.end),
         [] => return Ok(()),
     };
-    let mut dead = DeadTexts { topic, reader: topic.reader(), known: BTreeMap::new() };
+    let mut dead = DeadTexts { topic, reader: TopicReader::new(topic), known: BTreeMap::new() };
     let mut writer = topic.segment_writer();
     for table in IndexTable::ALL {
         let runs: Vec<&RunReader> = segments.iter().rev().filter_map(|segment| segment.run(table)).collect();

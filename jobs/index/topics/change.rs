@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A document that comes into an index, prepared by the method of the index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct PreparedDoc {
+pub(in crate::index) struct PreparedDoc {
     pub id: String,
     pub keys: TextKeys,
     /// Cleaned text; empty if the index keeps no texts.
@@ -14,14 +14,14 @@ pub(super) struct PreparedDoc {
 
 /// A change of one topic. It holds all that is needed to make it again, whatever the segments have become since.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(super) struct Change {
+pub(in crate::index) struct Change {
     pub topic: String,
     pub what: ChangeKind,
 }
 
 /// Kind of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(super) enum ChangeKind {
+pub(in crate::index) enum ChangeKind {
     /// A document was added.
     Insert(NewDoc),
     /// Documents were deleted.
@@ -34,7 +34,7 @@ pub(super) enum ChangeKind {
 
 /// A document that was added.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(super) struct NewDoc {
+pub(in crate::index) struct NewDoc {
     pub number: u64,
     /// Time of the insertion, in seconds since 1970.
     pub time: u64,
@@ -47,7 +47,7 @@ pub(super) struct NewDoc {
 
 /// All that is kept of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(super) struct KeptText {
+pub(in crate::index) struct KeptText {
     pub identity: (u64, u64),
     /// Pass and kept key, whose high and low 64 bits stand apart because the low ones are often 0.
     pub keys: Vec<(u32, u64, u64)>,

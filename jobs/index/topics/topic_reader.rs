@@ -8,12 +8,12 @@ use super::table::IndexTable;
 use super::topic::Topic;
 
 /// Largest number of texts that are candidates of one query.
-pub(super) const MOST_CANDIDATES: usize = 10_000;
+pub(in crate::index) const MOST_CANDIDATES: usize = 10_000;
 /// Largest number of keys that a query looks at in one pass of one segment.
 const MOST_MET: usize = 1 << 17;
 
 /// A reader of a topic, with a cursor for each table of each segment.
-pub(super) struct TopicReader<'a> {
+pub(in crate::index) struct TopicReader<'a> {
     topic: &'a Topic,
     /// Cursors of each segment, in the order of the segments.
     cursors: Vec<SegmentCursors>,
@@ -21,7 +21,7 @@ pub(super) struct TopicReader<'a> {
 
 /// A text that may match a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct IndexCandidate {
+pub(in crate::index) struct IndexCandidate {
     /// Number of the text.
     pub text: u64,
     /// Number of bits in which the fingerprints differ; 0 without fingerprints.
@@ -31,7 +31,7 @@ pub(super) struct IndexCandidate {
 }
 
 /// A document of a topic.
-pub(super) struct IndexedDoc {
+pub(in crate::index) struct IndexedDoc {
     pub number: u64,
     pub id: String,
     /// Time of the insertion, in seconds since 1970.

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 /// | ids | hash of the id, document | | |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum IndexTable {
+pub(in crate::index) enum IndexTable {
     Identities,
     Keys,
     Sketches,

@@ -15,12 +15,12 @@ use super::table::IndexTable;
 
 /// Returns the hash of an id in the table of ids. Its last 16 bits are zero and take no room, so what is found by it
 /// must be compared with the id.
-pub(super) fn hash_of_id(id: &[u8]) -> u64 {
+pub(in crate::index) fn hash_of_id(id: &[u8]) -> u64 {
     hash::bytes(id) & !0xFFFF
 }
 
 /// An open segment.
-pub(super) struct Segment {
+pub(in crate::index) struct Segment {
     pub entry: SegmentEntry,
     readers: BTreeMap<IndexTable, RunReader>,
 }
@@ -56,7 +56,7 @@ impl Segment {
 }
 
 /// Cursors of a segment, one for each table that has rows.
-pub(super) struct SegmentCursors([Option<RunCursor>; IndexTable::ALL.len()]);
+pub(in crate::index) struct SegmentCursors([Option<RunCursor>; IndexTable::ALL.len()]);
 
 impl SegmentCursors {
     /// Returns the cursor of a table at the first row whose key is not less than `key`.
@@ -85,7 +85,7 @@ impl SegmentCursors {
 }
 
 /// Files of a segment that is being written.
-pub(super) struct SegmentWriter<'a> {
+pub(in crate::index) struct SegmentWriter<'a> {
     store: &'a dyn Store,
     folder: &'a str,
     number: u64,
@@ -128,7 +128,7 @@ impl<'a> SegmentWriter<'a> {
 }
 
 /// Writes what is in memory as a segment. `keys`: those of the index. `documents`: as for [`SegmentWriter::finish`].
-pub(super) fn write_memory(
+pub(in crate::index) fn write_memory(
     mut writer: SegmentWriter,
     memory: &MemoryTable,
     keys: &KeptKeys,

@@ -1,0 +1,47 @@
+//! The manifest of a topic: its segments, and where they end.
+
+use std::collections::BTreeMap;
+
+use cluster::runs::RunSummary;
+use serde::{Deserialize, Serialize};
+
+use super::table::IndexTable;
+
+/// The state of a topic on disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(in crate::index) struct TopicManifest {
+    /// Number behind the last document that is in a segment.
+    pub end: u64,
+    /// Documents with lower numbers have expired.
+    pub oldest: u64,
+    /// Changes of the topic with lower numbers in the log are in the segments.
+    pub flushed: u64,
+    /// Time of the last document, in seconds since 1970.
+    pub last_time: u64,
+    /// Number of the next segment.
+    pub next_segment: u64,
+    /// Segments in the order of their documents.
+    pub segments: Vec<SegmentEntry>,
+    /// Documents of segments that were deleted and whose rows are not gone yet, sorted.
+    pub deleted: Vec<u64>,
+}
+
+/// Files of a segment: some documents of a topic that follow each other.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(in crate::index) struct SegmentEntry {
+    /// Number of the segment, which is the name of its folder.
+    pub number: u64,
+    /// Number of its first document, and that behind its last one.
+    pub first: u64,
+    pub end: u64,
+    /// Number of documents that it has.
+    pub documents: u64,
+    pub tables: BTreeMap<IndexTable, RunSummary>,
+}
+
+impl SegmentEntry {
+    /// Returns the number of bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        self.tables.values().map(|summary| summary.bytes).sum()
+    }
+}

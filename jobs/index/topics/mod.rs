@@ -1,0 +1,20 @@
+//! The topics of an index, which know of each other nothing.
+//!
+//! `change.rs` has what the log says of a topic, `memory_table.rs` the documents that are in the log alone, `segment.rs`
+//! and `table.rs` the files of the others, and `manifest.rs` names these. `topic.rs` holds all of it, `topic_reader.rs`
+//! looks documents up, and `merge.rs` merges segments. This room uses `cluster::runs`; the index uses it.
+
+mod change;
+mod manifest;
+mod memory_table;
+mod merge;
+mod segment;
+mod table;
+mod topic;
+mod topic_reader;
+
+pub(super) use change::{Change, ChangeKind, PreparedDoc};
+pub(super) use merge::{merge, tier};
+pub(super) use table::IndexTable;
+pub(super) use topic::Topic;
+pub(super) use topic_reader::{IndexedDoc, TopicReader};
