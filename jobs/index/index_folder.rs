@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use cluster::write_ahead_log::{LogWriter, TornTail, read_log};
-use cluster::{Local, Store, path_of_text};
+use cluster::{Local, Showing, Store, path_of_text};
 use operators::hash::Secret;
 use operators::method::{KeptKeys, Method, Spec};
 use operators::text::document_frequencies::Statistics;
@@ -24,6 +24,8 @@ use crate::dedup::options::Verification;
 
 /// Number of bytes of documents in memory from which on they are written as segments.
 const MEMORY_BYTES: usize = 1 << 28;
+/// Folder that a topic is moved to before its files are removed, so that none is half there.
+const DROPPED: &str = "_dropped";
 /// Number of times that a reader begins anew because a writer has moved documents from the log to segments meanwhile.
 const ATTEMPTS: usize = 20;
 
@@ -67,6 +69,7 @@ impl IndexFolder {
             )));
         }
         store.create_dir(&path)?;
+        LogWriter::create(&path_of_text(&path).join("log"))?;
         write_sealed(&store, &format!("{path}/index.json"), &path, settings)
     }
 
@@ -81,10 +84,13 @@ impl IndexFolder {
         index.open_topics()?;
         index.topics.values().try_for_each(Topic::remove_strangers)?;
         let floor = index.log_floor()?;
+        let (store, path) = (Arc::clone(&index.store), index.path.clone());
+        store.remove(&format!("{path}/{DROPPED}"))?;
         let (folder, mut replay) = index.replay();
         let (log, torn) = LogWriter::open(&folder, floor.from, |number, record| {
             // A crash may have left the files of a topic that was dropped.
-            replay.change(number, record)?.map_or(Ok(()), Topic::remove)
+            let dropped = replay.change(number, record)?;
+            dropped.map_or(Ok(()), |name| remove_topic(store.as_ref(), &path, &name))
         })?;
         if let Some(torn) = torn {
             warn(torn);
@@ -169,8 +175,8 @@ struct Replay<'a> {
 }
 
 impl Replay<'_> {
-    /// Makes a change again. Returns the topic that it has dropped.
-    fn change(&mut self, number: u64, record: &[u8]) -> Result<Option<Topic>> {
+    /// Makes a change again. Returns the name of the topic that it has dropped.
+    fn change(&mut self, number: u64, record: &[u8]) -> Result<Option<String>> {
         let Change { topic: name, what } =
             postcard::from_bytes(record).context("the log is of another version of this program")?;
         let topic = topic_of(self.topics, self.store, self.path, &name, number)?;
@@ -178,7 +184,8 @@ impl Replay<'_> {
             return Ok(None);
         }
         if what == ChangeKind::Drop {
-            return Ok(self.topics.remove(&name));
+            self.topics.remove(&name);
+            return Ok(Some(name));
         }
         topic.apply(what, self.keys);
         Ok(None)
@@ -198,6 +205,17 @@ fn topic_of<'a>(
         topics.insert(name.to_owned(), topic);
     }
     topics.get_mut(name).context("a topic that was opened is open")
+}
+
+/// Removes the files of a topic, once the log has its end.
+fn remove_topic(store: &dyn Store, path: &str, name: &str) -> Result<()> {
+    let (folder, dropped) = (format!("{path}/topics/{name}"), format!("{path}/{DROPPED}"));
+    if let (true, Showing::Rename(renames)) = (store.exists(&folder)?, store.showing()) {
+        store.remove(&dropped)?;
+        renames.rename(&folder, &dropped)?;
+        store.remove(&dropped)?;
+    }
+    Ok(())
 }
 
 fn absolute(path: &str) -> Result<String> {
@@ -302,7 +320,8 @@ impl IndexFolder {
         }
         self.change(Change { topic: name.to_owned(), what: ChangeKind::Drop })?;
         self.log()?.commit()?;
-        self.topics.remove(name).map_or(Ok(()), Topic::remove)?;
+        self.topics.remove(name);
+        remove_topic(self.store.as_ref(), &self.path, name)?;
         Ok(true)
     }
 
@@ -337,7 +356,7 @@ impl IndexFolder {
         let floor = LogFloor { from: next_change };
         write_sealed(self.store.as_ref(), &format!("{}/log.json", self.path), &self.path, &floor)?;
         let log = self.log()?;
-        log.begin_file();
+        log.begin_file()?;
         Ok(log.remove_before(next_change)?)
     }
 

@@ -191,3 +191,33 @@ fn what_an_index_cannot_do_is_refused() {
     here.run("index insert ix missing.jsonl").fails(2, &["missing.jsonl"]);
     assert_eq!(ids(&here, "ix").len(), 20);
 }
+
+#[test]
+fn a_missing_file_is_an_error_and_loses_nothing_else() {
+    let here = demo(60, 4);
+    here.run("--quiet index build ix demo/corpus.jsonl").ends(0);
+    here.run("--quiet index compact ix").ends(0);
+    here.run("--quiet index insert ix demo/corpus.jsonl").ends(0);
+    let log = here.files("ix/log").remove(0);
+    let log = format!("log/{}", log.file_name().unwrap().to_str().unwrap());
+    let segment = "topics/default/00000000";
+    for file in [
+        &log,
+        "log.json",
+        "topics/default/manifest.json",
+        &format!("{segment}/keys.run"),
+        &format!("{segment}/ids.run"),
+    ] {
+        let (path, aside) = (here.path(&format!("ix/{file}")), here.path("aside"));
+        fs::rename(&path, &aside).unwrap();
+        for line in
+            ["index insert ix demo/corpus.jsonl", "index query ix demo/corpus.jsonl", "index check ix"]
+        {
+            let run = here.run(line);
+            assert!(run.code == Some(1) && run.stderr.contains("ix/"), "{file}: {line}: {run:?}");
+        }
+        fs::rename(&aside, &path).unwrap();
+    }
+    assert_eq!(ids(&here, "ix").len(), 120);
+    here.run("index check ix").ends(0);
+}

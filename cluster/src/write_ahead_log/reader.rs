@@ -31,14 +31,15 @@ pub struct TornTail {
 }
 
 /// Reads the records of the log in `folder` from number `from` on, and gives each with its number to `each`. Files
-/// that end before that record are not read. A folder that does not exist is an empty log.
+/// that end before that record are not read.
 ///
 /// Bytes at the end that are no whole group count as torn by a crash if no whole group follows them. The log is not
 /// changed. Memory: one file, of some 64 MiB.
 ///
 /// # Errors
-/// [`Error::Damaged`] where a group is damaged and another one follows, where a file does not begin with the record
-/// behind the last one of the file before, and where the log begins behind `from`; [`Error::Io`]; those of `each`.
+/// [`Error::Damaged`] where there is no file, where a group is damaged and another one follows, where a file does not
+/// begin with the record behind the last one of the file before, and where the log begins or ends without `from`;
+/// [`Error::Io`]; those of `each`.
 pub fn read_log<E: From<Error>>(
     folder: &Path,
     from: u64,
@@ -47,18 +48,14 @@ pub fn read_log<E: From<Error>>(
     let mut files = files_of(folder)?;
     let needed = files.iter().skip(1).take_while(|(_, first)| *first <= from).count();
     files.drain(..needed);
-    let mut contents = LogContents { next: from, ..LogContents::default() };
-    if let Some((path, first)) = files.first() {
-        if *first > from {
-            return Err(damage(
-                path,
-                0,
-                &format!("the log begins with record {first}, but {from} is wanted"),
-            )
-            .into());
-        }
-        contents.next = *first;
+    let Some((path, first)) = files.first() else {
+        return Err(damage(folder, 0, "the log has no file").into());
+    };
+    if *first > from {
+        let reason = format!("the log begins with record {first}, but {from} is wanted");
+        return Err(damage(path, 0, &reason).into());
     }
+    let mut contents = LogContents { next: *first, ..LogContents::default() };
     for (at, (path, first)) in files.iter().enumerate() {
         if *first != contents.next {
             let reason = format!("the file begins with record {first} instead of {}", contents.next);
@@ -87,6 +84,10 @@ pub fn read_log<E: From<Error>>(
             contents.torn = Some(TornTail { path: text(path), offset: end as u64, bytes });
         }
         contents.last_bytes = end as u64;
+    }
+    if contents.next < from {
+        let reason = format!("the log ends before record {}, but {from} is wanted", contents.next);
+        return Err(damage(folder, 0, &reason).into());
     }
     contents.files = files;
     Ok(contents)

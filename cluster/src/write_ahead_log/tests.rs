@@ -28,6 +28,7 @@ fn file(folder: &Path) -> PathBuf {
 
 /// Writes groups of records, whose contents are their numbers.
 fn write(folder: &Path, groups: &[usize]) -> Records {
+    LogWriter::create(folder).unwrap();
     let (mut log, mut records, _) = open(folder, 0);
     for records_of_group in groups {
         for _ in 0..*records_of_group {
@@ -55,15 +56,13 @@ proptest! {
             log.append(b"lost").unwrap();
         }
         drop(log);
-        if !written.is_empty() {
-            let path = file(folder.path());
-            let bytes = fs::read(&path).unwrap();
-            fs::write(&path, [&bytes[..], &torn].concat()).unwrap();
-        }
+        let path = file(folder.path());
+        let bytes = fs::read(&path).unwrap();
+        fs::write(&path, [&bytes[..], &torn].concat()).unwrap();
         let from = from.min(written.len() as u64);
         let (mut log, read, found) = open(folder.path(), from);
         prop_assert_eq!(&read[..], &written[from as usize..]);
-        prop_assert_eq!(found.map_or(0, |torn| torn.bytes), if written.is_empty() { 0 } else { torn.len() as u64 });
+        prop_assert_eq!(found.map_or(0, |torn| torn.bytes), torn.len() as u64);
         prop_assert_eq!(log.append(b"next").unwrap(), written.len() as u64);
         log.commit().unwrap();
         let (_, read, torn) = open(folder.path(), 0);
@@ -131,10 +130,11 @@ fn nothing_is_written_after_a_sync_that_failed() {
 #[test]
 fn files_before_a_record_are_removed_and_gaps_are_found() {
     let folder = TempDir::new().unwrap();
+    LogWriter::create(folder.path()).unwrap();
     let (mut log, ..) = open(folder.path(), 0);
     log.remove_before(9).unwrap();
     for _ in 0..3 {
-        log.begin_file();
+        log.begin_file().unwrap();
         log.append(b"a").unwrap();
         log.append(b"b").unwrap();
         log.commit().unwrap();
@@ -145,11 +145,16 @@ fn files_before_a_record_are_removed_and_gaps_are_found() {
     assert_eq!(open(folder.path(), 5).1, [(5, b"b".to_vec())]);
     let early = read_log(folder.path(), 1, |_, _| Ok::<_, Error>(()));
     assert!(matches!(early, Err(Error::Damaged { .. })));
-    log.begin_file();
+    log.begin_file().unwrap();
     log.remove_before(6).unwrap();
-    assert_eq!(files(), 0);
+    assert_eq!(files(), 1);
+    assert_eq!(open(folder.path(), 6).0.next(), 6);
     assert_eq!(log.append(b"c").unwrap(), 6);
     log.commit().unwrap();
     assert_eq!(open(folder.path(), 6).1, [(6, b"c".to_vec())]);
-    assert_eq!(open(&folder.path().join("none"), 4).0.next(), 4);
+    let late = read_log(folder.path(), 8, |_, _| Ok::<_, Error>(()));
+    assert!(matches!(late, Err(Error::Damaged { .. })));
+    fs::remove_file(file(folder.path())).unwrap();
+    let none = read_log(folder.path(), 7, |_, _| Ok::<_, Error>(()));
+    assert!(matches!(none, Err(Error::Damaged { .. })));
 }

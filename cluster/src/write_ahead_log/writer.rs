@@ -30,8 +30,8 @@ pub struct LogWriter {
     folder: PathBuf,
     /// Each file with the number of its first record.
     files: Vec<(PathBuf, u64)>,
-    /// The last of them, if records go on there.
-    file: Option<File>,
+    /// The last of them.
+    file: File,
     file_bytes: u64,
     next: u64,
     group: Vec<u8>,
@@ -42,7 +42,16 @@ pub struct LogWriter {
 }
 
 impl LogWriter {
-    /// Opens the log in `folder`, which is made if there is none. Gives the records from number `from` on to `each`, and
+    /// Makes an empty log in `folder`, with a file.
+    ///
+    /// # Errors
+    /// [`Error::Io`], also when the log exists.
+    pub fn create(folder: &Path) -> Result<(), Error> {
+        fs::create_dir_all(folder).map_err(|source| Error::io(&text(folder), "create", source))?;
+        create_file(folder, 0).map(|_| ())
+    }
+
+    /// Opens the log in `folder`. Gives the records from number `from` on to `each`, and
     /// cuts off a torn group, which is returned.
     ///
     /// # Errors
@@ -52,22 +61,18 @@ impl LogWriter {
         from: u64,
         each: impl FnMut(u64, &[u8]) -> Result<(), E>,
     ) -> Result<(Self, Option<TornTail>), E> {
-        fs::create_dir_all(folder).map_err(|source| Error::io(&text(folder), "create", source))?;
-        let LogContents { next, torn, mut files, last_bytes } = read_log(folder, from, each)?;
-        let mut file = None;
-        if let Some((path, _)) = files.last() {
-            let failed = |source| Error::io(&text(path), "write", source);
-            let last = OpenOptions::new().append(true).open(path).map_err(failed)?;
-            if torn.is_some() {
-                last.set_len(last_bytes).and_then(|()| last.sync_data()).map_err(failed)?;
+        let LogContents { next, torn, files, last_bytes } = read_log(folder, from, each)?;
+        let path = files.last().map(|(path, _)| path.clone()).unwrap_or_default();
+        let failed = |source| Error::io(&text(&path), "write", source);
+        let mut file = OpenOptions::new().append(true).open(&path).map_err(failed)?;
+        let mut file_bytes = last_bytes;
+        if torn.is_some() || last_bytes == 0 {
+            file.set_len(last_bytes).map_err(failed)?;
+            if last_bytes == 0 {
+                file.write_all(MAGIC).map_err(failed)?;
+                file_bytes = MAGIC.len() as u64;
             }
-            if last_bytes < MAGIC.len() as u64 {
-                // A crash has left a file without records, which the next commit makes again.
-                fs::remove_file(path).map_err(failed)?;
-                files.pop();
-            } else {
-                file = Some(last);
-            }
+            file.sync_data().map_err(failed)?;
         }
         let mut group = Vec::new();
         record_group::begin(&mut group);
@@ -75,7 +80,7 @@ impl LogWriter {
             folder: folder.to_owned(),
             files,
             file,
-            file_bytes: last_bytes,
+            file_bytes,
             next,
             group,
             group_first: next,
@@ -120,9 +125,20 @@ impl LogWriter {
     }
 
     /// Begins another file with the next commit, so that all earlier ones can be removed.
-    pub fn begin_file(&mut self) {
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn begin_file(&mut self) -> Result<(), Error> {
+        self.check_whole()?;
         let has_records = self.files.last().is_some_and(|(_, first)| *first < self.group_first);
-        self.file = self.file.take().filter(|_| !has_records);
+        if has_records { self.next_file() } else { Ok(()) }
+    }
+
+    fn next_file(&mut self) -> Result<(), Error> {
+        let (path, file) = create_file(&self.folder, self.group_first)?;
+        (self.file, self.file_bytes) = (file, MAGIC.len() as u64);
+        self.files.push((path, self.group_first));
+        Ok(())
     }
 
     /// Removes the files all of whose records have numbers less than `from`.
@@ -130,9 +146,8 @@ impl LogWriter {
     /// # Errors
     /// [`Error::Io`].
     pub fn remove_before(&mut self, from: u64) -> Result<(), Error> {
-        let end = if self.file.is_some() { u64::MAX } else { self.group_first };
-        let ends = self.files.iter().skip(1).map(|(_, first)| *first).chain([end]);
-        let gone = self.files.iter().zip(ends).take_while(|(_, end)| *end <= from).count();
+        // The last file stays, since its name tells the number of the next record.
+        let gone = self.files.iter().skip(1).take_while(|(_, first)| *first <= from).count();
         for (path, _) in self.files.drain(..gone) {
             fs::remove_file(&path).map_err(|source| Error::io(&text(&path), "remove", source))?;
         }
@@ -141,23 +156,14 @@ impl LogWriter {
 
     fn write_group(&mut self) -> Result<(), Error> {
         record_group::seal(&mut self.group, self.group_first);
-        if self.file.is_none() || self.file_bytes >= FILE_BYTES {
-            let path = self.folder.join(file_name(self.group_first));
-            let created = File::create_new(&path).and_then(|mut file| {
-                file.write_all(MAGIC)?;
-                File::open(&self.folder)?.sync_all()?;
-                Ok(file)
-            });
-            self.file = Some(created.map_err(|source| Error::io(&text(&path), "create", source))?);
-            self.file_bytes = MAGIC.len() as u64;
-            self.files.push((path, self.group_first));
+        if self.file_bytes >= FILE_BYTES {
+            self.next_file()?;
         }
-        let (Some(file), Some((path, _))) = (&mut self.file, self.files.last()) else { return Ok(()) };
-        let path = text(path);
+        let path = self.files.last().map(|(path, _)| text(path)).unwrap_or_default();
         trace!(target: "write", "{path}");
-        file.write_all(&self.group).map_err(|source| Error::io(&path, "write", source))?;
+        self.file.write_all(&self.group).map_err(|source| Error::io(&path, "write", source))?;
         trace!(target: "sync", "{path}");
-        (self.sync)(file).map_err(|source| Error::io(&path, "sync", source))?;
+        (self.sync)(&self.file).map_err(|source| Error::io(&path, "sync", source))?;
         trace!(target: "synced", "{path}");
         self.file_bytes += self.group.len() as u64;
         self.group_first = self.next;
@@ -172,4 +178,17 @@ impl LogWriter {
         }
         Ok(())
     }
+}
+
+/// Makes the file of a log that begins with record `first`, and makes it durable.
+fn create_file(folder: &Path, first: u64) -> Result<(PathBuf, File), Error> {
+    let path = folder.join(file_name(first));
+    let created = File::create_new(&path).and_then(|mut file| {
+        file.write_all(MAGIC)?;
+        file.sync_data()?;
+        File::open(folder)?.sync_all()?;
+        Ok(file)
+    });
+    let file = created.map_err(|source| Error::io(&text(&path), "create", source))?;
+    Ok((path, file))
 }

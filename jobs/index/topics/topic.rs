@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use cluster::Store;
 use operators::method::KeptKeys;
 
@@ -49,6 +49,9 @@ impl Topic {
     /// new topic.
     pub fn open(store: &Arc<dyn Store>, name: &str, folder: String, flushed: u64) -> Result<Self> {
         let manifest: Option<TopicManifest> = read_sealed(store.as_ref(), &manifest_path(&folder))?;
+        if manifest.is_none() && has_segments(store.as_ref(), &folder)? {
+            bail!("\"{folder}\" is damaged: it has segments and no manifest.json");
+        }
         let manifest = manifest.unwrap_or(TopicManifest { flushed, ..TopicManifest::default() });
         let segments =
             manifest.segments.into_iter().map(|entry| Segment::open(store.as_ref(), &folder, entry));
@@ -143,6 +146,10 @@ impl Topic {
         self.deleted.extend(
             self.memory.texts().map(|(text, _)| text).filter(|text| self.memory.doc(*text).is_none()),
         );
+        if self.next_segment == 0 {
+            // From now on a topic without a manifest is damaged.
+            self.write_manifest()?;
+        }
         if !self.memory.is_empty() {
             let first = self.end_of_segments();
             let writer = SegmentWriter::new(self.store.as_ref(), &self.folder, self.next_segment);
@@ -182,17 +189,6 @@ impl Topic {
             || self.segments.first().is_some_and(|segment| segment.entry.first < self.oldest)
     }
 
-    /// Removes all files of the topic, once the log has its end.
-    pub fn remove(self) -> Result<()> {
-        if !self.store.exists(&self.folder)? {
-            return Ok(());
-        }
-        // Without its manifest, a topic that a crash leaves half removed has no documents.
-        self.store.remove(&manifest_path(&self.folder))?;
-        self.store.settle(&self.folder)?;
-        Ok(self.store.remove(&self.folder)?)
-    }
-
     /// Removes the files of segments that a crash has left, which the manifest does not name.
     pub fn remove_strangers(&self) -> Result<()> {
         let named = |number| self.segments.iter().any(|segment| segment.entry.number == number);
@@ -220,6 +216,14 @@ impl Topic {
             deleted: self.deleted.iter().copied().collect(),
         };
         write_sealed(self.store.as_ref(), &manifest_path(&self.folder), &self.folder, &manifest)
+    }
+}
+
+/// Whether a topic's folder has folders of segments.
+fn has_segments(store: &dyn Store, folder: &str) -> Result<bool> {
+    match store.children(folder) {
+        Err(cluster::Error::NotFound { .. }) => Ok(false),
+        entries => Ok(entries?.iter().any(|entry| entry.directory)),
     }
 }
 
