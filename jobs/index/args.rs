@@ -28,7 +28,7 @@ pub(super) enum IndexTool {
         index: String,
         #[command(flatten)]
         corpus: CorpusArgs,
-        /// Method and parameters: auto, minhash, simhash, manku2007 or exact
+        /// Method and parameters: auto, minhash, simhash or exact, without weights by rarity
         ///
         /// The index keeps it, written out, and every document is searched by it.
         #[arg(long, value_name = "SPEC", default_value = "auto")]

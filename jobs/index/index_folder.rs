@@ -16,18 +16,22 @@ use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
 use serde::{Deserialize, Serialize};
 
+use super::replay::{DROPPED, Replay, remove_topic, topic_of};
 use super::sealed_file::{read_sealed, write_sealed};
 use super::settings::{IndexSettings, read_settings};
 use super::topics::{Change, ChangeKind, PreparedDoc, Topic, TopicReader, merge, tier};
-use crate::cli::exit::{Locked, WrongUse};
+use crate::cli::exit::{Locked, WrongUse, while_running};
 use crate::dedup::options::Verification;
 
 /// Number of bytes of documents in memory from which on they are written as segments.
 const MEMORY_BYTES: usize = 1 << 28;
-/// Folder that a topic is moved to before its files are removed, so that none is half there.
-const DROPPED: &str = "_dropped";
+/// Number of bytes of documents in memory up to which they are left to the log when a command ends.
+const LEFT_BYTES: usize = 1 << 24;
+/// File with the settings of an index, and its name while the index is being built.
+const SETTINGS: &str = "index.json";
+const BUILDING: &str = "building.json";
 /// Number of times that a reader begins anew because a writer has moved documents from the log to segments meanwhile.
-const ATTEMPTS: usize = 20;
+const ATTEMPTS: usize = 10;
 
 /// An open index.
 ///
@@ -40,6 +44,8 @@ pub(super) struct IndexFolder {
     pub method: Method,
     pub keys: KeptKeys,
     pub topics: BTreeMap<String, Topic>,
+    /// Bytes at the end of the log that are no whole group, if the index is open to be read.
+    pub torn: Option<TornTail>,
     writer: Option<IndexWriter>,
 }
 
@@ -57,20 +63,41 @@ struct IndexWriter {
 }
 
 impl IndexFolder {
-    /// Makes an empty index.
+    /// Makes an empty index, which is none before [`IndexFolder::finish_build`]. It takes the place of one that was never
+    /// finished.
     ///
     /// # Errors
-    /// [`WrongUse`] when the folder has files.
-    pub fn create(path: &str, settings: &IndexSettings) -> Result<()> {
+    /// [`WrongUse`] when the folder has other files; [`Locked`] when another process is building there.
+    pub fn build(path: &str, settings: &IndexSettings, lexicon: &Lexicon) -> Result<Self> {
         let (store, path) = (Local, absolute(path)?);
-        if !store.children(&path).or_else(nothing_there)?.is_empty() {
-            bail!(WrongUse(format!(
-                "\"{path}\" is no empty folder: index insert adds documents to an index"
-            )));
-        }
         store.create_dir(&path)?;
+        let lock = lock(&path, Duration::ZERO)?;
+        let unfinished = store.exists(&format!("{path}/{BUILDING}"))?;
+        for entry in store.children(&path)? {
+            let name = entry.path.rsplit('/').next().unwrap_or_default();
+            if name != "lock" && (!unfinished || name == SETTINGS) {
+                bail!(WrongUse(format!(
+                    "\"{path}\" is no empty folder: index insert adds documents to an index"
+                )));
+            }
+        }
+        write_sealed(&store, &format!("{path}/{BUILDING}"), &path, settings)?;
+        for name in ["log", "topics", "log.json"] {
+            store.remove(&format!("{path}/{name}"))?;
+        }
         LogWriter::create(&path_of_text(&path).join("log"))?;
-        write_sealed(&store, &format!("{path}/index.json"), &path, settings)
+        let mut index = IndexFolder::without_topics(&path, BUILDING, lexicon)?;
+        index.claim(lock)?;
+        Ok(index)
+    }
+
+    /// Writes all that is in memory as segments, and makes the index one that others see.
+    pub fn finish_build(&mut self) -> Result<()> {
+        self.flush()?;
+        if let Showing::Rename(renames) = self.store.showing() {
+            renames.rename(&format!("{}/{BUILDING}", self.path), &format!("{}/{SETTINGS}", self.path))?;
+        }
+        Ok(self.store.settle(&self.path)?)
     }
 
     /// Opens an index to change it. `wait`: how long to wait for the process that is changing it. `warn`: gets what a
@@ -79,24 +106,30 @@ impl IndexFolder {
     /// # Errors
     /// [`WrongUse`] when there is no index; [`Locked`] when another process is changing it.
     pub fn open(path: &str, lexicon: &Lexicon, wait: Duration, warn: impl FnOnce(TornTail)) -> Result<Self> {
-        let mut index = IndexFolder::without_topics(path, lexicon)?;
+        let mut index = IndexFolder::without_topics(path, SETTINGS, lexicon)?;
         let lock = lock(&index.path, wait)?;
-        index.open_topics()?;
-        index.topics.values().try_for_each(Topic::remove_strangers)?;
-        let floor = index.log_floor()?;
-        let (store, path) = (Arc::clone(&index.store), index.path.clone());
+        let torn = index.claim(lock).map_err(while_running)?;
+        if let Some(torn) = torn {
+            warn(torn);
+        }
+        Ok(index)
+    }
+
+    /// Reads everything, puts in order what a crash has left, and begins to write. Returns what is cut off the log.
+    fn claim(&mut self, lock: File) -> Result<Option<TornTail>> {
+        self.open_topics()?;
+        self.topics.values().try_for_each(Topic::remove_strangers)?;
+        let floor = self.log_floor()?;
+        let (store, path) = (Arc::clone(&self.store), self.path.clone());
         store.remove(&format!("{path}/{DROPPED}"))?;
-        let (folder, mut replay) = index.replay();
+        let (folder, mut replay) = self.replay();
         let (log, torn) = LogWriter::open(&folder, floor.from, |number, record| {
             // A crash may have left the files of a topic that was dropped.
             let dropped = replay.change(number, record)?;
             dropped.map_or(Ok(()), |name| remove_topic(store.as_ref(), &path, &name))
         })?;
-        if let Some(torn) = torn {
-            warn(torn);
-        }
-        index.writer = Some(IndexWriter { log, _lock: lock });
-        Ok(index)
+        self.writer = Some(IndexWriter { log, _lock: lock });
+        Ok(torn)
     }
 
     /// Opens an index to read it, as it is now, while another process may change it.
@@ -104,33 +137,40 @@ impl IndexFolder {
     /// # Errors
     /// [`WrongUse`] when there is no index.
     pub fn open_to_read(path: &str, lexicon: &Lexicon) -> Result<Self> {
-        let mut failed = None;
-        for _ in 0..ATTEMPTS {
-            let mut index = IndexFolder::without_topics(path, lexicon)?;
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let mut index = IndexFolder::without_topics(path, SETTINGS, lexicon)?;
             match index.read_all() {
-                Ok(()) => return Ok(index),
-                // A writer may have removed what a manifest has just named, or the log that it has not named.
-                Err(error) => failed = Some(error),
+                Ok(true) => return Ok(index),
+                Ok(false) if attempts == ATTEMPTS => {
+                    bail!("the index \"{path}\" changes faster than it can be read")
+                }
+                // A writer may have removed what a manifest has just named.
+                Err(error) if attempts == ATTEMPTS || !is_missing(&error) => {
+                    return Err(while_running(error));
+                }
+                _ => thread::sleep(Duration::from_millis(50)),
             }
-            thread::sleep(Duration::from_millis(20));
         }
-        Err(failed.context("the index cannot be read")?)
     }
 
-    fn read_all(&mut self) -> Result<()> {
+    /// Reads topics and log. Returns whether they belong together.
+    fn read_all(&mut self) -> Result<bool> {
         let floor = self.log_floor()?;
         self.open_topics()?;
         let (folder, mut replay) = self.replay();
-        read_log(&folder, floor.from, |number, record| replay.change(number, record).map(|_| ()))?;
+        let read = read_log(&folder, floor.from, |number, record| replay.change(number, record).map(|_| ()));
         if self.log_floor()? != floor {
-            bail!("the index has changed while it was read");
+            return Ok(false);
         }
-        Ok(())
+        self.torn = read?.torn;
+        Ok(true)
     }
 
-    fn without_topics(path: &str, lexicon: &Lexicon) -> Result<Self> {
+    fn without_topics(path: &str, settings: &str, lexicon: &Lexicon) -> Result<Self> {
         let (store, path) = (Arc::new(Local) as Arc<dyn Store>, absolute(path)?);
-        let settings = read_settings(store.as_ref(), &format!("{path}/index.json"))?;
+        let settings = read_settings(store.as_ref(), &format!("{path}/{settings}"))?;
         let settings =
             settings.with_context(|| WrongUse(format!("\"{path}\" is no index: index build makes one")))?;
         let verify: Option<Verification> = match &*settings.verify {
@@ -143,11 +183,23 @@ impl IndexFolder {
         let keys = KeptKeys::new(&method, Secret::of_words(settings.secret));
         let keys =
             keys.with_context(|| WrongUse(format!("the method {spec} has no keys that an index can keep")))?;
-        Ok(IndexFolder { store, path, settings, method, keys, topics: BTreeMap::new(), writer: None })
+        Ok(IndexFolder {
+            store,
+            path,
+            settings,
+            method,
+            keys,
+            topics: BTreeMap::new(),
+            torn: None,
+            writer: None,
+        })
     }
 
     fn open_topics(&mut self) -> Result<()> {
         for entry in self.store.children(&format!("{}/topics", self.path)).or_else(nothing_there)? {
+            if !entry.directory {
+                continue;
+            }
             let name = entry.path.rsplit('/').next().unwrap_or_default().to_owned();
             let topic = Topic::open(&self.store, &name, entry.path.clone(), 0)?;
             self.topics.insert(name, topic);
@@ -166,59 +218,15 @@ impl IndexFolder {
     }
 }
 
-/// Makes the changes of a log again.
-struct Replay<'a> {
-    store: &'a Arc<dyn Store>,
-    path: &'a str,
-    topics: &'a mut BTreeMap<String, Topic>,
-    keys: &'a KeptKeys,
-}
-
-impl Replay<'_> {
-    /// Makes a change again. Returns the name of the topic that it has dropped.
-    fn change(&mut self, number: u64, record: &[u8]) -> Result<Option<String>> {
-        let Change { topic: name, what } =
-            postcard::from_bytes(record).context("the log is of another version of this program")?;
-        let topic = topic_of(self.topics, self.store, self.path, &name, number)?;
-        if number < topic.flushed() {
-            return Ok(None);
-        }
-        if what == ChangeKind::Drop {
-            self.topics.remove(&name);
-            return Ok(Some(name));
-        }
-        topic.apply(what, self.keys);
-        Ok(None)
-    }
-}
-
-/// Returns a topic, which is begun if there is none. `next_change`: the number of the next change in the log.
-fn topic_of<'a>(
-    topics: &'a mut BTreeMap<String, Topic>,
-    store: &Arc<dyn Store>,
-    path: &str,
-    name: &str,
-    next_change: u64,
-) -> Result<&'a mut Topic> {
-    if !topics.contains_key(name) {
-        let topic = Topic::open(store, name, format!("{path}/topics/{name}"), next_change)?;
-        topics.insert(name.to_owned(), topic);
-    }
-    topics.get_mut(name).context("a topic that was opened is open")
-}
-
-/// Removes the files of a topic, once the log has its end.
-fn remove_topic(store: &dyn Store, path: &str, name: &str) -> Result<()> {
-    let (folder, dropped) = (format!("{path}/topics/{name}"), format!("{path}/{DROPPED}"));
-    if let (true, Showing::Rename(renames)) = (store.exists(&folder)?, store.showing()) {
-        store.remove(&dropped)?;
-        renames.rename(&folder, &dropped)?;
-        store.remove(&dropped)?;
-    }
-    Ok(())
+/// Whether a file was missing.
+fn is_missing(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(cluster::Error::NotFound { .. }))
 }
 
 fn absolute(path: &str) -> Result<String> {
+    if path.contains("://") {
+        bail!(WrongUse(format!("\"{path}\" is no local folder: an index is one")));
+    }
     let absolute = std::path::absolute(path_of_text(path))?;
     Ok(cluster::text_of_path(absolute.as_os_str()))
 }
@@ -235,14 +243,14 @@ fn lock(path: &str, wait: Duration) -> Result<File> {
     let file = Path::new(&path_of_text(path)).join("lock");
     let open = File::options().create(true).truncate(false).write(true).open(&file);
     let open = open.with_context(|| format!("could not open \"{path}/lock\""))?;
-    let end = Instant::now() + wait;
+    let start = Instant::now();
     loop {
         match open.try_lock() {
             Ok(()) => return Ok(open),
             Err(TryLockError::Error(error)) => {
                 return Err(error).context(format!("could not lock \"{path}\""));
             }
-            Err(TryLockError::WouldBlock) if Instant::now() >= end => {
+            Err(TryLockError::WouldBlock) if start.elapsed() >= wait => {
                 bail!(Locked(format!("another process is changing the index \"{path}\"")))
             }
             Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(50)),
@@ -339,6 +347,13 @@ impl IndexFolder {
         self.log()?.commit()?;
         let bytes: usize = self.topics.values().map(|topic| topic.memory.bytes()).sum();
         if bytes >= MEMORY_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    /// Ends a change of many documents: makes it durable, and leaves no long log for others to read.
+    pub fn finish(&mut self) -> Result<()> {
+        self.commit()?;
+        let bytes: usize = self.topics.values().map(|topic| topic.memory.bytes()).sum();
+        if bytes >= LEFT_BYTES { self.flush() } else { Ok(()) }
     }
 
     /// Writes all that is in memory as segments, merges segments, and removes the log.

@@ -2,13 +2,15 @@
 //!
 //! A document is first a record of the write-ahead log and a part of a table in memory, and later a row of the tables
 //! of a segment; `topics` has all of this for each topic. `index_folder.rs` opens and changes an index, with the settings
-//! that `settings.rs` and `sealed_file.rs` keep, and `query.rs` answers. `load.rs` reads documents, and `tools.rs` runs
+//! that `settings.rs` and `sealed_file.rs` keep, `replay.rs` makes the changes of the log
+//! again, and `query.rs` answers. `load.rs` reads documents, and `tools.rs` runs
 //! what `args.rs` declares. This room uses `cluster::write_ahead_log` and `corpus`, and of `dedup` the options.
 
 mod args;
 mod index_folder;
 mod load;
 mod query;
+mod replay;
 mod sealed_file;
 mod settings;
 mod stats;

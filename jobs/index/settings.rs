@@ -69,7 +69,7 @@ pub(super) fn new(
 ) -> Result<IndexSettings> {
     if method.counted().is_some() {
         bail!(WrongUse(format!(
-            "the method {method} weighs features by a whole corpus, which an index does not have"
+            "the method {method} weighs features by a whole corpus, which an index does not have: take weights=tf"
         )));
     }
     if verify.is_some() && method.measures() {
@@ -83,7 +83,7 @@ pub(super) fn new(
     let keys = KeptKeys::new(&ready, secret);
     let keys = keys.with_context(|| {
         WrongUse(format!(
-            "the method {method} has no keys that an index can keep: use auto, minhash, simhash, manku2007 or exact"
+            "the method {method} has no keys that an index can keep: use auto, minhash, simhash or exact"
         ))
     })?;
     let texts = !no_text && ready.verified && keys.has_keys();

@@ -169,7 +169,7 @@ fn run(spec: &str, no_text: bool, steps: &[Step]) {
     let path = folder.path().join("index").to_string_lossy().into_owned();
     let (spec, lexicon): (Spec, _) = (spec.parse().unwrap(), Lexicon::default());
     let settings = settings::new(&spec, None, no_text, &lexicon, Secret::random()).unwrap();
-    IndexFolder::create(&path, &settings).unwrap();
+    IndexFolder::build(&path, &settings, &lexicon).unwrap().finish_build().unwrap();
     let open = || IndexFolder::open(&path, &lexicon, Duration::ZERO, |torn| panic!("{torn:?}")).unwrap();
     let mut index = open();
     let mut list = NaiveList { method: index.method.clone(), docs: Vec::new(), texts: settings.texts };

@@ -1,8 +1,9 @@
 //! Runs the tools for an index.
 
+use std::io::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 use operators::DocBatch;
 use operators::hash::Secret;
 use operators::method::{KeptKeys, Method};
@@ -18,11 +19,15 @@ use super::settings;
 use super::stats::print_stats;
 use super::topics::{PreparedDoc, TopicReader};
 use crate::Common;
+use crate::cli::exit::WrongUse;
 use crate::cli::terminal::{print, say};
 use crate::cli::values::ids_of_file;
+use crate::corpus::input::Input;
 
 /// Number of documents after which changes are made durable.
 const GROUP: usize = 1000;
+/// Number of bytes of ids and texts after which they are, too.
+const GROUP_BYTES: usize = 1 << 26;
 
 /// Prepares documents as the index does that they come to.
 #[derive(Clone)]
@@ -54,12 +59,13 @@ impl IndexTool {
     pub fn run(self, common: &Common) -> Result<u8> {
         match self {
             IndexTool::Build { index, corpus, method, verify, no_text } => {
+                let input = corpus.input.open(&corpus.inputs, common.workers())?;
                 let lexicon = corpus.input.lexicon(method.cuts_words())?;
-                let secret = Secret::random();
-                let settings = settings::new(&method, verify, no_text, &lexicon, secret)?;
-                IndexFolder::create(&index, &settings)?;
-                let args = IndexArgs { index, wait: 0 };
-                insert(common, &args, corpus)
+                let settings = settings::new(&method, verify, no_text, &lexicon, Secret::random())?;
+                let mut folder = IndexFolder::build(&index, &settings, &lexicon)?;
+                let code = change(common, (&index, &mut folder), input, &corpus, insert_one)?;
+                folder.finish_build()?;
+                Ok(code)
             }
             IndexTool::Insert { index, corpus } => insert(common, &index, corpus),
             IndexTool::Query { index, corpus, insert: false, limit, within } => {
@@ -94,7 +100,7 @@ impl IndexTool {
                 index.open(common, &Lexicon::default())?.compact()?;
                 Ok(0)
             }
-            IndexTool::Export { index, topic } => export(&index, &topic),
+            IndexTool::Export { index, topic } => export(common, &index, &topic),
             IndexTool::Drop { index, topic } => {
                 if !index.open(common, &Lexicon::default())?.drop_topic(&topic)? {
                     common.warn(format_args!("the index has no topic \"{topic}\""));
@@ -110,15 +116,39 @@ impl IndexArgs {
     fn open(&self, common: &Common, lexicon: &Lexicon) -> Result<IndexFolder> {
         IndexFolder::open(&self.index, lexicon, Duration::from_secs(self.wait), |torn| {
             common.warn(format_args!(
-                "\"{}\": the last {} bytes, from {} on, were not written whole and are cut off; nothing acknowledged is lost",
+                "\"{}\": the last {} bytes, from {} on, are no whole group and are cut off: a crash has torn them, or they are damaged",
                 torn.path, torn.bytes, torn.offset
             ));
         })
     }
 }
 
+impl IndexArgs {
+    /// Opens the index to read it.
+    fn open_to_read(&self, common: &Common, lexicon: &Lexicon) -> Result<IndexFolder> {
+        let index = IndexFolder::open_to_read(&self.index, lexicon)?;
+        if let Some(torn) = &index.torn {
+            common.warn(format_args!(
+                "\"{}\": the last {} bytes, from {} on, are no whole group and are passed over: they are being written, a \
+                 crash has torn them, or they are damaged",
+                torn.path, torn.bytes, torn.offset
+            ));
+        }
+        Ok(index)
+    }
+}
+
+fn insert_one(
+    index: &mut IndexFolder,
+    topic: &str,
+    doc: &PreparedDoc,
+    now: u64,
+) -> Result<Option<QueryAnswer>> {
+    index.insert(topic, doc, now).map(|()| None)
+}
+
 fn insert(common: &Common, args: &IndexArgs, corpus: CorpusArgs) -> Result<u8> {
-    change(common, args, corpus, |index, topic, doc, now| index.insert(topic, doc, now).map(|()| None))
+    change_index(common, args, corpus, insert_one)
 }
 
 fn query_and_insert(
@@ -127,28 +157,42 @@ fn query_and_insert(
     corpus: CorpusArgs,
     limits: QueryLimits,
 ) -> Result<u8> {
-    change(common, args, corpus, |index, topic, doc, now| {
+    change_index(common, args, corpus, |index, topic, doc, now| {
+        check_within(index, limits)?;
         index.query_and_insert(topic, doc, limits, now).map(Some)
     })
+}
+
+/// Opens an index, and changes it by every document of a corpus as [`change`] does.
+fn change_index(
+    common: &Common,
+    args: &IndexArgs,
+    corpus: CorpusArgs,
+    each: impl FnMut(&mut IndexFolder, &str, &PreparedDoc, u64) -> Result<Option<QueryAnswer>>,
+) -> Result<u8> {
+    let input = corpus.input.open(&corpus.inputs, common.workers())?;
+    let lexicon = corpus.input.lexicon_below("")?;
+    let mut index = args.open(common, &lexicon)?;
+    index.settings.check_words(&args.index, &lexicon)?;
+    let code = change(common, (&args.index, &mut index), input, &corpus, each)?;
+    index.finish()?;
+    Ok(code)
 }
 
 /// Calls `each` with every document of a corpus in order, makes the changes durable group by group, and prints the
 /// answers of a group once they are.
 fn change(
     common: &Common,
-    args: &IndexArgs,
-    corpus: CorpusArgs,
+    (path, index): (&str, &mut IndexFolder),
+    input: Input,
+    corpus: &CorpusArgs,
     mut each: impl FnMut(&mut IndexFolder, &str, &PreparedDoc, u64) -> Result<Option<QueryAnswer>>,
 ) -> Result<u8> {
-    let input = corpus.input.open(&corpus.inputs, common.workers())?;
-    let lexicon = corpus.input.lexicon_below("")?;
-    let mut index = args.open(common, &lexicon)?;
-    index.settings.check_words(&args.index, &lexicon)?;
-    let preparer = Preparer::of(&index);
-    let asked = json!({ "index": args.index, "inputs": corpus.inputs, "topic": corpus.topic });
+    let preparer = Preparer::of(index);
+    let asked = json!({ "index": path, "inputs": corpus.inputs, "topic": corpus.topic });
     let rejected = input.watch(&common.progress, "index", &asked, |input, progress| {
         let mut answers: Vec<QueryAnswer> = Vec::new();
-        let mut in_group = 0;
+        let (mut docs_of_group, mut bytes_of_group) = (0, 0);
         let rejected = each_batch(
             &input,
             progress,
@@ -156,19 +200,20 @@ fn change(
             |preparer, batch| Ok(preparer.prepare(&batch)),
             |docs| {
                 for doc in &docs {
-                    answers.extend(each(&mut index, &corpus.topic, doc, now())?);
-                    in_group += 1;
-                    if in_group == GROUP {
-                        in_group = 0;
+                    answers.extend(each(index, &corpus.topic, doc, now())?);
+                    docs_of_group += 1;
+                    bytes_of_group += doc.id.len() + doc.text.len();
+                    if docs_of_group == GROUP || bytes_of_group >= GROUP_BYTES {
+                        (docs_of_group, bytes_of_group) = (0, 0);
                         index.commit()?;
-                        answers.drain(..).try_for_each(print_line)?;
+                        answers.drain(..).try_for_each(acknowledge)?;
                     }
                 }
                 Ok(())
             },
         )?;
         index.commit()?;
-        answers.drain(..).try_for_each(print_line)?;
+        answers.drain(..).try_for_each(acknowledge)?;
         Ok(rejected)
     })?;
     Ok(code(common, rejected))
@@ -177,8 +222,10 @@ fn change(
 fn query(common: &Common, args: &IndexArgs, corpus: CorpusArgs, limits: QueryLimits) -> Result<u8> {
     let input = corpus.input.open(&corpus.inputs, common.workers())?;
     let lexicon = corpus.input.lexicon_below("")?;
-    let index = IndexFolder::open_to_read(&args.index, &lexicon)?;
+    let index = args.open_to_read(common, &lexicon)?;
     index.settings.check_words(&args.index, &lexicon)?;
+    check_within(&index, limits)?;
+    warn_of_topic(common, &index, &corpus.topic);
     let preparer = Preparer::of(&index);
     let asked = json!({ "index": args.index, "inputs": corpus.inputs, "topic": corpus.topic });
     let rejected = input.watch(&common.progress, "index", &asked, |input, progress| {
@@ -196,9 +243,36 @@ fn query(common: &Common, args: &IndexArgs, corpus: CorpusArgs, limits: QueryLim
     Ok(code(common, rejected))
 }
 
+/// Returns an error if the fingerprints of a method that has none are to be near.
+///
+/// # Errors
+/// [`WrongUse`].
+fn check_within(index: &IndexFolder, limits: QueryLimits) -> Result<()> {
+    if limits.within.is_some() && index.keys.distance().is_none() {
+        bail!(WrongUse(format!(
+            "--within is for fingerprints, which {} does not have",
+            index.settings.method
+        )));
+    }
+    Ok(())
+}
+
+fn warn_of_topic(common: &Common, index: &IndexFolder, topic: &str) {
+    if index.topic(topic).is_none() {
+        common.warn(format_args!("the index has no topic \"{topic}\""));
+    }
+}
+
 fn check(args: &IndexArgs) -> Result<u8> {
     let index = IndexFolder::open_to_read(&args.index, &Lexicon::default())?;
     let (mut faults, mut files, mut bytes) = (0, 0, 0);
+    if let Some(torn) = &index.torn {
+        faults += 1;
+        print(format_args!(
+            "\"{}\": the last {} bytes, from {} on, are no whole group: a crash has torn them, or they are damaged\n",
+            torn.path, torn.bytes, torn.offset
+        ))?;
+    }
     for topic in index.topics.values() {
         for segment in &topic.segments {
             (files, bytes) = (files + segment.entry.tables.len(), bytes + segment.entry.bytes());
@@ -224,8 +298,9 @@ struct DocLine {
     text: Option<String>,
 }
 
-fn export(args: &IndexArgs, topic: &str) -> Result<u8> {
-    let index = IndexFolder::open_to_read(&args.index, &Lexicon::default())?;
+fn export(common: &Common, args: &IndexArgs, topic: &str) -> Result<u8> {
+    let index = args.open_to_read(common, &Lexicon::default())?;
+    warn_of_topic(common, &index, topic);
     let Some(topic) = index.topic(topic) else { return Ok(0) };
     let (mut texts, now) = (TopicReader::new(topic), now());
     TopicReader::new(topic).each_doc(|doc| {
@@ -237,6 +312,14 @@ fn export(args: &IndexArgs, topic: &str) -> Result<u8> {
 
 fn print_line(line: impl Serialize) -> Result<()> {
     print(serde_json::to_string(&line)? + "\n")
+}
+
+/// Prints the answer about a document that may have been added. Whoever reads the answers must not go before the end.
+fn acknowledge(answer: QueryAnswer) -> Result<()> {
+    let mut line = serde_json::to_string(&answer)?;
+    line.push('\n');
+    let written = std::io::stdout().write_all(line.as_bytes());
+    written.context("could not write an answer, though its document may have been added")
 }
 
 /// Says how many records were rejected, and returns the exit code.

@@ -42,7 +42,9 @@ fn the_index_answers_as_the_batch_job() {
     for method in ["auto", "simhash:features=char:3,hamming=10", "minhash", "exact"] {
         here.run(&format!("--quiet dedup --overwrite --pairs all --method {method} demo/corpus.jsonl out"))
             .ends(0);
-        here.run(&format!("--quiet index build ix --method {method} demo/corpus.jsonl")).ends(0);
+        here.write("none.jsonl", "");
+        here.run(&format!("--quiet index build ix --method {method} none.jsonl")).ends(0);
+        here.run("--quiet index insert ix demo/corpus.jsonl").ends(0);
         let mut expected = BTreeMap::<String, BTreeSet<String>>::new();
         for row in here.rows("out/pairs") {
             for (a, b) in [(0, 1), (1, 0)] {
@@ -220,4 +222,30 @@ fn a_missing_file_is_an_error_and_loses_nothing_else() {
     }
     assert_eq!(ids(&here, "ix").len(), 120);
     here.run("index check ix").ends(0);
+}
+
+#[test]
+fn a_build_that_fails_or_is_killed_is_begun_anew() {
+    let here = demo(60, 4);
+    here.run("index build ix missing.jsonl").fails(2, &["missing.jsonl"]);
+    assert!(!here.path("ix").exists());
+    for point in ["create 2", "sync 1", "settle 2"] {
+        let mut command = here.command("--quiet index build ix demo/corpus.jsonl");
+        assert_eq!(run(command.env("DEDUP_FAULT", format!("0 {point} kill"))).code, None, "{point}");
+        here.run("index query ix demo/corpus.jsonl").fails(2, &["ix", "no index"]);
+    }
+    here.run("--quiet index build ix demo/corpus.jsonl").ends(0);
+    assert_eq!(ids(&here, "ix").len(), 60);
+}
+
+#[test]
+fn answers_that_nobody_reads_end_the_insertion() {
+    let here = demo(3000, 4);
+    here.write("none.jsonl", "");
+    here.run("--quiet index build ix none.jsonl").ends(0);
+    let line = "{ dedup-job --quiet index query --insert ix demo/corpus.jsonl; echo $? > code; } | head -n 1";
+    let run = run(&mut here.shell(line));
+    assert!(run.stderr.contains("could not write an answer"), "{run:?}");
+    assert_eq!(fs::read_to_string(here.path("code")).unwrap(), "1\n");
+    assert!(ids(&here, "ix").len() < 2500);
 }

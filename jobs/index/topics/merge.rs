@@ -67,7 +67,8 @@ pub(in crate::index) fn merge(topic: &mut Topic, merged: Range<usize>) -> Result
             Ok(())
         })?;
     }
-    let entry = writer.finish(bounds)?;
+    // Expired documents are gone, so the segment begins behind them.
+    let entry = writer.finish((bounds.0.max(topic.oldest.min(bounds.1)), bounds.1))?;
     // The number of a text that has copies goes on being that of a deleted document.
     let known = dead.known;
     let stays = |number: &u64| known.get(number) == Some(&false);

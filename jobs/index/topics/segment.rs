@@ -12,7 +12,6 @@ use super::change::KeptText;
 use super::manifest::SegmentEntry;
 use super::memory_table::{MemoryDoc, MemoryTable};
 use super::table::IndexTable;
-use crate::cli::exit::while_running;
 
 /// Returns the hash of an id in the table of ids. Its last 16 bits are zero and take no room, so what is found by it
 /// must be compared with the id.
@@ -34,9 +33,7 @@ impl Segment {
     pub fn open(store: &dyn Store, folder: &str, entry: SegmentEntry) -> Result<Self> {
         let mut readers = BTreeMap::new();
         for (&table, summary) in &entry.tables {
-            let blob = store
-                .open(&path(folder, entry.number, table))
-                .map_err(|error| while_running(error.into()))?;
+            let blob = store.open(&path(folder, entry.number, table))?;
             readers.insert(table, RunReader::open_for_lookups(blob, summary)?);
         }
         Ok(Segment { entry, readers })

@@ -78,7 +78,7 @@ impl<'a> TopicReader<'a> {
         let mut found = Vec::new();
         for same in met.chunk_by(|a, b| a.0 == b.0) {
             let (text, distance, _) = same[0];
-            if equal.binary_search(&text).is_ok() {
+            if equal.binary_search(&text).is_ok() || !self.has_docs(text)? {
                 continue;
             }
             if found.len() == MOST_CANDIDATES {
@@ -175,6 +175,14 @@ impl<'a> TopicReader<'a> {
         let room = end - numbers.len();
         numbers.extend(self.topic.memory.copies_of(text).take(room));
         Ok(())
+    }
+
+    /// Whether any document with the text is neither deleted nor expired. The first of them may be in a segment.
+    fn has_docs(&mut self, text: u64) -> Result<bool> {
+        let in_memory = text >= self.topic.end_of_segments();
+        let has_first =
+            if in_memory { self.topic.memory.doc(text).is_some() } else { self.topic.is_alive(text) };
+        Ok(has_first || self.has_copies(text)?)
     }
 
     /// Whether a document with the text is neither deleted nor expired, other than the first of them.
