@@ -168,10 +168,13 @@ fn a_flipped_bit_is_found_by_check() {
 fn one_process_changes_an_index_and_others_read_it_meanwhile() {
     let here = demo(60, 4);
     here.run("--quiet index build ix demo/corpus.jsonl").ends(0);
-    let mut command = here.command("--quiet index insert ix demo/corpus.jsonl");
+    here.write("none.txt", "");
+    // Whoever asks for the lock may have it for a moment, so the writer waits.
+    let mut command = here.command("--quiet index insert --wait 20 ix demo/corpus.jsonl");
     let writer = Running(command.env("DEDUP_FAULT", "0 write 1 wait").spawn().unwrap());
-    let mut refused = || here.run("index insert ix demo/corpus.jsonl").code == Some(11);
+    let mut refused = || here.run("index delete ix none.txt").code == Some(11);
     wait_until("the index is locked", Duration::from_secs(20), &mut refused);
+    here.run("index insert ix demo/corpus.jsonl").fails(11, &["ix", "another process"]);
     assert_eq!(ids(&here, "ix").len(), 60);
     signal(writer.0.id(), "KILL");
     drop(writer);
