@@ -114,8 +114,13 @@ impl Common {
 
     /// Says a warning, unless the user wants only errors.
     fn warn(&self, line: impl fmt::Display) {
+        self.tell(cluster::one_line(&format!("warning: {line}")));
+    }
+
+    /// Says what was done, unless the user wants only errors.
+    fn tell(&self, line: impl fmt::Display) {
         if !self.progress.quiet {
-            say(cluster::one_line(&format!("warning: {line}")));
+            say(line);
         }
     }
 }

@@ -12,6 +12,7 @@ use operators::DocId;
 use operators::text::features::Lexicon;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::plan::Plan;
 use super::splits::{self, SplitReader};
@@ -148,6 +149,12 @@ impl InputOptions {
         };
         Ok(Lexicon { stop_words: words(&self.stop_words)?, user_words: words(&self.user_dict)? })
     }
+}
+
+/// Returns the hash of the user's stop words and dictionary, by which later runs are told to have the same.
+pub(crate) fn hash_of_words(lexicon: &Lexicon) -> String {
+    let words = xxh3_128(format!("{}\0{}", lexicon.stop_words, lexicon.user_words).as_bytes()) as u64;
+    format!("{words:016x}")
 }
 
 /// Number of documents, bytes and rejected records of an input.

@@ -23,10 +23,7 @@ pub(crate) const FOLDERS: [&str; 10] = [
 /// Whether a run of this program has begun an output in that folder and not finished it: `_temporary` holds a
 /// lock, a beat or the folder of a run.
 pub(crate) fn is_begun(store: &dyn Store, output: &str) -> Result<bool, cluster::Error> {
-    let children = match store.children(&format!("{output}/_temporary")) {
-        Err(cluster::Error::NotFound { .. }) => Vec::new(),
-        children => children?,
-    };
+    let children = store.children_if_any(&format!("{output}/_temporary"))?;
     let is_number = |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit());
     let is_ours = |path: &str| {
         let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();

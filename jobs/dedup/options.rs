@@ -121,6 +121,19 @@ impl Verification {
     pub fn default_of(method: &Spec) -> Self {
         Verification(method.approximate().then(|| Similarity::millionths(800_000)))
     }
+
+    /// Returns what the user has given, or the default of the method.
+    ///
+    /// # Errors
+    /// [`WrongUse`] if verification is asked for and the method measures similarity itself.
+    pub fn of(method: &Spec, given: Option<Self>) -> Result<Self> {
+        if given.is_some() && method.measures() {
+            bail!(WrongUse(format!(
+                "{method} compares the features of every pair itself: leave --verify out"
+            )));
+        }
+        Ok(given.unwrap_or_else(|| Verification::default_of(method)))
+    }
 }
 
 impl DedupOptions {
@@ -161,13 +174,7 @@ impl DedupOptions {
                 self.method.name()
             )));
         }
-        if self.verify.is_some() && self.method.measures() {
-            bail!(WrongUse(format!(
-                "{} compares the features of every pair itself: leave --verify out",
-                self.method
-            )));
-        }
-        self.verify.get_or_insert(Verification::default_of(&self.method));
+        self.verify = Some(Verification::of(&self.method, self.verify)?);
         Ok(())
     }
 

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::replay::{DROPPED, Replay, remove_topic, topic_of};
 use super::sealed_file::{read_sealed, write_sealed};
 use super::settings::{IndexSettings, read_settings};
-use super::topics::{Change, ChangeKind, PreparedDoc, Topic, TopicReader, merge, tier};
+use super::topics::{Change, ChangeKind, PreparedDoc, Topic, TopicReader, merge, merge_tier};
 use crate::cli::exit::{Locked, WrongUse, while_running};
 use crate::dedup::options::Verification;
 
@@ -44,7 +44,7 @@ pub(super) struct IndexFolder {
     pub method: Method,
     pub keys: KeptKeys,
     pub topics: BTreeMap<String, Topic>,
-    /// Bytes at the end of the log that are no whole group, if the index is open to be read.
+    /// Bytes at the end of the log that were no whole group when the index was opened. A writer has cut them off.
     pub torn: Option<TornTail>,
     writer: Option<IndexWriter>,
 }
@@ -100,23 +100,19 @@ impl IndexFolder {
         Ok(self.store.settle(&self.path)?)
     }
 
-    /// Opens an index to change it. `wait`: how long to wait for the process that is changing it. `warn`: gets what a
-    /// crash has left.
+    /// Opens an index to change it. `wait`: how long to wait for the process that is changing it.
     ///
     /// # Errors
     /// [`WrongUse`] when there is no index; [`Locked`] when another process is changing it.
-    pub fn open(path: &str, lexicon: &Lexicon, wait: Duration, warn: impl FnOnce(TornTail)) -> Result<Self> {
+    pub fn open(path: &str, lexicon: &Lexicon, wait: Duration) -> Result<Self> {
         let mut index = IndexFolder::without_topics(path, SETTINGS, lexicon)?;
         let lock = lock(&index.path, wait)?;
-        let torn = index.claim(lock).map_err(while_running)?;
-        if let Some(torn) = torn {
-            warn(torn);
-        }
+        index.claim(lock).map_err(while_running)?;
         Ok(index)
     }
 
-    /// Reads everything, puts in order what a crash has left, and begins to write. Returns what is cut off the log.
-    fn claim(&mut self, lock: File) -> Result<Option<TornTail>> {
+    /// Reads everything, puts in order what a crash has left, and begins to write.
+    fn claim(&mut self, lock: File) -> Result<()> {
         self.open_topics()?;
         self.topics.values().try_for_each(Topic::remove_strangers)?;
         let floor = self.log_floor()?;
@@ -128,8 +124,9 @@ impl IndexFolder {
             let dropped = replay.change(number, record)?;
             dropped.map_or(Ok(()), |name| remove_topic(store.as_ref(), &path, &name))
         })?;
+        self.torn = torn;
         self.writer = Some(IndexWriter { log, _lock: lock });
-        Ok(torn)
+        Ok(())
     }
 
     /// Opens an index to read it, as it is now, while another process may change it.
@@ -196,7 +193,7 @@ impl IndexFolder {
     }
 
     fn open_topics(&mut self) -> Result<()> {
-        for entry in self.store.children(&format!("{}/topics", self.path)).or_else(nothing_there)? {
+        for entry in self.store.children_if_any(&format!("{}/topics", self.path))? {
             if !entry.directory {
                 continue;
             }
@@ -229,13 +226,6 @@ fn absolute(path: &str) -> Result<String> {
     }
     let absolute = std::path::absolute(path_of_text(path))?;
     Ok(cluster::text_of_path(absolute.as_os_str()))
-}
-
-fn nothing_there<T: Default>(error: cluster::Error) -> Result<T, cluster::Error> {
-    match error {
-        cluster::Error::NotFound { .. } => Ok(T::default()),
-        error => Err(error),
-    }
 }
 
 /// Takes the lock of an index.
@@ -345,15 +335,18 @@ impl IndexFolder {
     /// Makes all changes durable. If much is in memory, it is written as segments, and segments are merged.
     pub fn commit(&mut self) -> Result<()> {
         self.log()?.commit()?;
-        let bytes: usize = self.topics.values().map(|topic| topic.memory.bytes()).sum();
-        if bytes >= MEMORY_BYTES { self.flush() } else { Ok(()) }
+        self.flush_beyond(MEMORY_BYTES)
     }
 
     /// Ends a change of many documents: makes it durable, and leaves no long log for others to read.
     pub fn finish(&mut self) -> Result<()> {
-        self.commit()?;
-        let bytes: usize = self.topics.values().map(|topic| topic.memory.bytes()).sum();
-        if bytes >= LEFT_BYTES { self.flush() } else { Ok(()) }
+        self.log()?.commit()?;
+        self.flush_beyond(LEFT_BYTES)
+    }
+
+    fn flush_beyond(&mut self, bytes: usize) -> Result<()> {
+        let in_memory: usize = self.topics.values().map(|topic| topic.memory.bytes()).sum();
+        if in_memory >= bytes { self.flush() } else { Ok(()) }
     }
 
     /// Writes all that is in memory as segments, merges segments, and removes the log.
@@ -363,10 +356,7 @@ impl IndexFolder {
         let next_change = log.next();
         for topic in self.topics.values_mut().filter(|topic| topic.is_changed()) {
             topic.flush(&self.keys, next_change)?;
-            let documents: Vec<u64> = topic.segments.iter().map(|segment| segment.entry.documents).collect();
-            if let Some(merged) = tier(&documents) {
-                merge(topic, merged)?;
-            }
+            merge_tier(topic)?;
         }
         let floor = LogFloor { from: next_change };
         write_sealed(self.store.as_ref(), &format!("{}/log.json", self.path), &self.path, &floor)?;

@@ -7,10 +7,10 @@ use operators::method::{KeptKeys, Spec};
 use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_128;
 
 use super::sealed_file::read_sealed;
 use crate::cli::exit::WrongUse;
+use crate::corpus::input::hash_of_words;
 use crate::dedup::options::Verification;
 
 /// Version of the format of an index.
@@ -46,7 +46,7 @@ impl IndexSettings {
     /// # Errors
     /// [`WrongUse`].
     pub fn check_words(&self, path: &str, lexicon: &Lexicon) -> Result<()> {
-        if self.words != hash_of(lexicon) {
+        if self.words != hash_of_words(lexicon) {
             bail!(WrongUse(format!(
                 "the index \"{path}\" was made with other --stop-words or another --user-dict"
             )));
@@ -72,12 +72,9 @@ pub(super) fn new(
             "the method {method} weighs features by a whole corpus, which an index does not have: take weights=tf"
         )));
     }
-    if verify.is_some() && method.measures() {
-        bail!(WrongUse(format!("{method} compares the features of every pair itself: leave --verify out")));
-    }
     let verify = match no_text {
         true => Verification(None),
-        false => verify.unwrap_or_else(|| Verification::default_of(method)),
+        false => Verification::of(method, verify)?,
     };
     let ready = method.method(lexicon, &Statistics::default(), verify.0)?;
     let keys = KeptKeys::new(&ready, secret);
@@ -88,7 +85,7 @@ pub(super) fn new(
     })?;
     let texts = !no_text && ready.verified && keys.has_keys();
     let verify = if method.measures() { String::new() } else { verify.to_string() };
-    Ok(IndexSettings::new(method.to_string(), verify, hash_of(lexicon), texts, secret.words()))
+    Ok(IndexSettings::new(method.to_string(), verify, hash_of_words(lexicon), texts, secret.words()))
 }
 
 /// Reads the settings of an index; `None` if there is none.
@@ -99,9 +96,4 @@ pub(super) fn read_settings(store: &dyn Store, path: &str) -> Result<Option<Inde
         bail!("\"{path}\" has format {format}, and this program knows {FORMAT}");
     }
     Ok(settings)
-}
-
-fn hash_of(lexicon: &Lexicon) -> String {
-    let words = xxh3_128(format!("{}\0{}", lexicon.stop_words, lexicon.user_words).as_bytes()) as u64;
-    format!("{words:016x}")
 }

@@ -170,7 +170,11 @@ fn run(spec: &str, no_text: bool, steps: &[Step]) {
     let (spec, lexicon): (Spec, _) = (spec.parse().unwrap(), Lexicon::default());
     let settings = settings::new(&spec, None, no_text, &lexicon, Secret::random()).unwrap();
     IndexFolder::build(&path, &settings, &lexicon).unwrap().finish_build().unwrap();
-    let open = || IndexFolder::open(&path, &lexicon, Duration::ZERO, |torn| panic!("{torn:?}")).unwrap();
+    let open = || {
+        let index = IndexFolder::open(&path, &lexicon, Duration::ZERO).unwrap();
+        assert_eq!(index.torn, None);
+        index
+    };
     let mut index = open();
     let mut list = NaiveList { method: index.method.clone(), docs: Vec::new(), texts: settings.texts };
     let mut preparer = Preparer::of(&index);

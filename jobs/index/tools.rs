@@ -20,7 +20,7 @@ use super::stats::print_stats;
 use super::topics::{PreparedDoc, TopicReader};
 use crate::Common;
 use crate::cli::exit::WrongUse;
-use crate::cli::terminal::{print, say};
+use crate::cli::terminal::print;
 use crate::cli::values::ids_of_file;
 use crate::corpus::input::Input;
 
@@ -67,19 +67,19 @@ impl IndexTool {
                 folder.finish_build()?;
                 Ok(code)
             }
-            IndexTool::Insert { index, corpus } => insert(common, &index, corpus),
+            IndexTool::Insert { index, corpus } => insert(common, &index, &corpus),
             IndexTool::Query { index, corpus, insert: false, limit, within } => {
-                query(common, &index, corpus, QueryLimits { matches: limit, within })
+                query(common, &index, &corpus, QueryLimits { matches: limit, within })
             }
             IndexTool::Query { index, corpus, insert: true, limit, within } => {
-                query_and_insert(common, &index, corpus, QueryLimits { matches: limit, within })
+                query_and_insert(common, &index, &corpus, QueryLimits { matches: limit, within })
             }
             IndexTool::Delete { index, ids, topic } => {
                 let ids = ids_of_file(&ids)?.into_iter().collect();
                 let mut folder = index.open(common, &Lexicon::default())?;
                 let deleted = folder.delete(&topic, &ids)?;
                 folder.commit()?;
-                said(common, format_args!("{deleted} documents of {} ids deleted", ids.len()));
+                common.tell(format_args!("{deleted} documents of {} ids deleted", ids.len()));
                 Ok(0)
             }
             IndexTool::Expire { index, older_than, topic } => {
@@ -114,27 +114,36 @@ impl IndexTool {
 impl IndexArgs {
     /// Opens the index to change it.
     fn open(&self, common: &Common, lexicon: &Lexicon) -> Result<IndexFolder> {
-        IndexFolder::open(&self.index, lexicon, Duration::from_secs(self.wait), |torn| {
-            common.warn(format_args!(
-                "\"{}\": the last {} bytes, from {} on, are no whole group and are cut off: a crash has torn them, or they are damaged",
-                torn.path, torn.bytes, torn.offset
-            ));
-        })
+        let index = IndexFolder::open(&self.index, lexicon, Duration::from_secs(self.wait))?;
+        if let Some(torn) = &index.torn {
+            common.warn(format_args!("{torn} and are cut off: a crash has torn them, or they are damaged"));
+        }
+        Ok(index)
     }
-}
 
-impl IndexArgs {
     /// Opens the index to read it.
     fn open_to_read(&self, common: &Common, lexicon: &Lexicon) -> Result<IndexFolder> {
         let index = IndexFolder::open_to_read(&self.index, lexicon)?;
         if let Some(torn) = &index.torn {
             common.warn(format_args!(
-                "\"{}\": the last {} bytes, from {} on, are no whole group and are passed over: they are being written, a \
-                 crash has torn them, or they are damaged",
-                torn.path, torn.bytes, torn.offset
+                "{torn} and are passed over: they are being written, a crash has torn them, or they are damaged"
             ));
         }
         Ok(index)
+    }
+
+    /// Opens a corpus, and the index by the words that its texts are cut by. `open`: opens the index.
+    fn open_both(
+        &self,
+        common: &Common,
+        corpus: &CorpusArgs,
+        open: impl FnOnce(&Self, &Common, &Lexicon) -> Result<IndexFolder>,
+    ) -> Result<(Input, IndexFolder)> {
+        let input = corpus.input.open(&corpus.inputs, common.workers())?;
+        let lexicon = corpus.input.lexicon_below("")?;
+        let index = open(self, common, &lexicon)?;
+        index.settings.check_words(&self.index, &lexicon)?;
+        Ok((input, index))
     }
 }
 
@@ -147,34 +156,24 @@ fn insert_one(
     index.insert(topic, doc, now).map(|()| None)
 }
 
-fn insert(common: &Common, args: &IndexArgs, corpus: CorpusArgs) -> Result<u8> {
-    change_index(common, args, corpus, insert_one)
+fn insert(common: &Common, args: &IndexArgs, corpus: &CorpusArgs) -> Result<u8> {
+    let (input, mut index) = args.open_both(common, corpus, IndexArgs::open)?;
+    let code = change(common, (&args.index, &mut index), input, corpus, insert_one)?;
+    index.finish()?;
+    Ok(code)
 }
 
 fn query_and_insert(
     common: &Common,
     args: &IndexArgs,
-    corpus: CorpusArgs,
+    corpus: &CorpusArgs,
     limits: QueryLimits,
 ) -> Result<u8> {
-    change_index(common, args, corpus, |index, topic, doc, now| {
-        check_within(index, limits)?;
+    let (input, mut index) = args.open_both(common, corpus, IndexArgs::open)?;
+    check_within(&index, limits)?;
+    let code = change(common, (&args.index, &mut index), input, corpus, |index, topic, doc, now| {
         index.query_and_insert(topic, doc, limits, now).map(Some)
-    })
-}
-
-/// Opens an index, and changes it by every document of a corpus as [`change`] does.
-fn change_index(
-    common: &Common,
-    args: &IndexArgs,
-    corpus: CorpusArgs,
-    each: impl FnMut(&mut IndexFolder, &str, &PreparedDoc, u64) -> Result<Option<QueryAnswer>>,
-) -> Result<u8> {
-    let input = corpus.input.open(&corpus.inputs, common.workers())?;
-    let lexicon = corpus.input.lexicon_below("")?;
-    let mut index = args.open(common, &lexicon)?;
-    index.settings.check_words(&args.index, &lexicon)?;
-    let code = change(common, (&args.index, &mut index), input, &corpus, each)?;
+    })?;
     index.finish()?;
     Ok(code)
 }
@@ -219,11 +218,8 @@ fn change(
     Ok(code(common, rejected))
 }
 
-fn query(common: &Common, args: &IndexArgs, corpus: CorpusArgs, limits: QueryLimits) -> Result<u8> {
-    let input = corpus.input.open(&corpus.inputs, common.workers())?;
-    let lexicon = corpus.input.lexicon_below("")?;
-    let index = args.open_to_read(common, &lexicon)?;
-    index.settings.check_words(&args.index, &lexicon)?;
+fn query(common: &Common, args: &IndexArgs, corpus: &CorpusArgs, limits: QueryLimits) -> Result<u8> {
+    let (input, index) = args.open_both(common, corpus, IndexArgs::open_to_read)?;
     check_within(&index, limits)?;
     warn_of_topic(common, &index, &corpus.topic);
     let preparer = Preparer::of(&index);
@@ -268,10 +264,7 @@ fn check(args: &IndexArgs) -> Result<u8> {
     let (mut faults, mut files, mut bytes) = (0, 0, 0);
     if let Some(torn) = &index.torn {
         faults += 1;
-        print(format_args!(
-            "\"{}\": the last {} bytes, from {} on, are no whole group: a crash has torn them, or they are damaged\n",
-            torn.path, torn.bytes, torn.offset
-        ))?;
+        print(format_args!("{torn}: a crash has torn them, or they are damaged\n"))?;
     }
     for topic in index.topics.values() {
         for segment in &topic.segments {
@@ -329,12 +322,6 @@ fn code(common: &Common, rejected: u64) -> u8 {
     }
     common.warn(format_args!("{rejected} records were rejected"));
     3
-}
-
-fn said(common: &Common, line: std::fmt::Arguments) {
-    if !common.progress.quiet {
-        say(line);
-    }
 }
 
 /// Returns the time in seconds since 1970.

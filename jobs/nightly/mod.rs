@@ -34,7 +34,6 @@ use self::partitions::{Partition, Partitions};
 use self::tools::Tool;
 use crate::Common;
 use crate::cli::exit::{WrongUse, exit_code};
-use crate::cli::terminal::say;
 use crate::corpus::plan::Plan;
 use crate::progress::{MetricsPage, Progress, ProgressOptions, watch};
 use crate::state::{NightEntry, StateFolder};
@@ -87,9 +86,7 @@ fn serve_metrics(common: &Common, address: SocketAddr) -> Result<Common> {
     let page = MetricsPage::default();
     page.set_runs(0);
     let address = page.serve(address)?;
-    if !common.progress.quiet {
-        say(format_args!("metrics are at http://{address}/metrics"));
-    }
+    common.tell(format_args!("metrics are at http://{address}/metrics"));
     let progress = ProgressOptions { page: Some(page), ..common.progress.clone() };
     Ok(Common { progress, ..common.clone() })
 }
@@ -116,10 +113,10 @@ fn warn_of_changed(common: &Common, args: &NightArgs, taken: &[(Partition, &Nigh
 fn do_nothing(common: &Common, args: &NightArgs, root: &str) -> Result<()> {
     let job = Plan::nothing().watched(&common.progress, "nightly", args.output()?, &Value::Null, 0)?;
     watch(&common.progress, &job, &Progress::default(), || Ok(()))?;
-    if !common.progress.quiet {
-        let state = args.state()?;
-        say(format_args!("nothing is new: the state \"{state}\" has every complete partition of \"{root}\""));
-    }
+    let state = args.state()?;
+    common.tell(format_args!(
+        "nothing is new: the state \"{state}\" has every complete partition of \"{root}\""
+    ));
     Ok(())
 }
 
@@ -163,9 +160,7 @@ fn run_partitions(common: &Common, args: NightArgs) -> Result<u8> {
             if stop.load(Ordering::Relaxed) {
                 return Ok(code);
             }
-            if !common.progress.quiet {
-                say(format_args!("night {}", partition.name));
-            }
+            common.tell(format_args!("night {}", partition.name));
             let failed = format!("the night \"{}\" failed", partition.name);
             match run_night(common, args.of_partition(partition)?).context(failed) {
                 // Whoever writes the state now ends at some time, so one that follows looks again.

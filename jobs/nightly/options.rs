@@ -8,12 +8,11 @@ use operators::method::Spec;
 use operators::text::features::Lexicon;
 use operators::{DocId, Merit, Resolve};
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_128;
 
 use crate::cli::configuration::{optional_text, text};
 use crate::cli::exit::WrongUse;
 use crate::cli::values::paths;
-use crate::corpus::input::InputOptions;
+use crate::corpus::input::{InputOptions, hash_of_words};
 use crate::dedup::keep::{Keep, KeepRank};
 use crate::dedup::options::{DedupOptions, Verification};
 use crate::output::tables::PairsOf;
@@ -181,12 +180,11 @@ impl NightlyOptions {
 
     /// Returns what all nights of a state must have in common. `lexicon`: the user's words.
     pub fn pinned(&self, lexicon: &Lexicon) -> Pinned {
-        let words = xxh3_128(format!("{}\0{}", lexicon.stop_words, lexicon.user_words).as_bytes()) as u64;
         Pinned {
             method: self.method.to_string(),
             verify: self.verify.map_or(String::new(), |verify| verify.to_string()),
             policy: self.policy.to_string(),
-            words: format!("{words:016x}"),
+            words: hash_of_words(lexicon),
         }
     }
 }

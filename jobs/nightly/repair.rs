@@ -15,7 +15,6 @@ use super::options::NightlyOptions;
 use crate::Common;
 use crate::cli::configuration::Configuration;
 use crate::cli::exit::WrongUse;
-use crate::cli::terminal::say;
 use crate::corpus::output_layout::SUCCESS;
 use crate::output::read;
 use crate::state::{
@@ -65,9 +64,7 @@ struct Repair<'a> {
 
 impl Repair<'_> {
     fn say(&self, line: &str) {
-        if !self.common.progress.quiet {
-            say(one_line(line));
-        }
+        self.common.tell(one_line(line));
     }
 
     /// Commits a version without the nights whose files are damaged, if there are any, and removes the versions that

@@ -12,7 +12,7 @@ use super::repair;
 use super::stats::print_stats;
 use crate::Common;
 use crate::cli::exit::WrongUse;
-use crate::cli::terminal::{print, say};
+use crate::cli::terminal::print;
 use crate::cli::values::{ids_of_file, paths};
 use crate::state::{
     CommittedVersion, StateCheck, StateFolder, StateManifest, StateTable, check_state, compact, key_of_id,
@@ -87,15 +87,10 @@ pub(super) struct StateOption {
 impl Tool {
     /// Runs the tool. Returns the exit code: 0, or 1 if a check has found faults.
     pub fn run(self, common: &Common) -> Result<u8> {
-        let said = |line: std::fmt::Arguments| {
-            if !common.progress.quiet {
-                say(line)
-            }
-        };
         match self {
             Tool::Rollback { state, to } => {
                 let undone = state.change(|folder, manifest| roll_back(folder, manifest, &to))?;
-                said(format_args!(
+                common.tell(format_args!(
                     "the state \"{}\" is that after the night \"{to}\" again{undone}",
                     state.state
                 ));
@@ -103,7 +98,7 @@ impl Tool {
             }
             Tool::Compact { state } => {
                 state.change(compact)?;
-                said(format_args!("the state \"{}\" is compacted", state.state));
+                common.tell(format_args!("the state \"{}\" is compacted", state.state));
                 Ok(0)
             }
             Tool::Stats { state, json } => {
@@ -131,7 +126,7 @@ impl Tool {
                     ));
                 }
                 let rows = export(&folder, &manifest, &output)?;
-                said(format_args!("{rows} documents written to \"{output}\""));
+                common.tell(format_args!("{rows} documents written to \"{output}\""));
                 Ok(0)
             }
         }

@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::manifest::{FORMAT, NightEntry, StateManifest, StatisticsFile};
 use crate::cli::exit::{WrongUse, while_running};
 use crate::cli::terminal::say;
-use crate::output::{Lock, hash, put, read};
+use crate::output::{Lock, hash, put, read, seal, unsealed};
 
 /// Folder of a state, which this process reads, and writes if it has claimed it.
 pub(crate) struct StateFolder {
@@ -173,10 +173,7 @@ impl StateFolder {
     }
 
     pub(super) fn numbers(&self, extension: &str) -> Result<Vec<u64>> {
-        let children = match self.store.children(&self.at("versions")) {
-            Err(cluster::Error::NotFound { .. }) => Vec::new(),
-            children => children?,
-        };
+        let children = self.store.children_if_any(&self.at("versions"))?;
         let number = |path: &str| path.rsplit('/').next()?.strip_suffix(extension)?.parse().ok();
         let mut numbers: Vec<u64> = children.iter().filter_map(|child| number(&child.path)).collect();
         numbers.sort_unstable();
@@ -190,7 +187,7 @@ impl StateFolder {
     pub fn version(&self, version: u64) -> Result<StateManifest> {
         let path = self.at(&format!("versions/{version:08}.json"));
         let text = self.manifest_text(version)?;
-        let Some(body) = body_of_manifest(&text) else {
+        let Some(body) = unsealed(&text) else {
             bail!(
                 "\"{}{path}\" is damaged: its hash is wrong; see nightly check --repair",
                 self.store.prefix()
@@ -211,7 +208,7 @@ impl StateFolder {
 
     /// Whether the hash of the manifest of a version is wrong.
     pub(super) fn is_damaged(&self, version: u64) -> Result<bool> {
-        Ok(body_of_manifest(&self.manifest_text(version)?).is_none())
+        Ok(unsealed(&self.manifest_text(version)?).is_none())
     }
 
     fn manifest_text(&self, version: u64) -> Result<Vec<u8>> {
@@ -238,11 +235,7 @@ impl StateFolder {
     pub fn commit(&self, manifest: &StateManifest) -> Result<()> {
         self.check()?;
         self.settle("runs")?;
-        let mut text = serde_json::to_vec_pretty(manifest)?;
-        let hash = blake3::hash(&text).to_hex();
-        text.push(b'\n');
-        text.extend(hash.as_bytes());
-        text.push(b'\n');
+        let text = seal(serde_json::to_vec_pretty(manifest)?);
         let path = self.at(&format!("versions/{:08}.json", manifest.version));
         // A version that exists is one whose creation was not answered.
         if !self.store.create_new(&path, &text)?
@@ -344,15 +337,6 @@ impl StateFolder {
         }
         Ok(())
     }
-}
-
-/// Returns the text of a manifest without its last line, which is the hash of all before it; `None` if the hash is
-/// wrong.
-fn body_of_manifest(text: &[u8]) -> Option<&[u8]> {
-    let text = text.trim_ascii_end();
-    let end = text.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
-    let (body, hash) = (&text[..end], text[end..].trim_ascii());
-    (blake3::hash(body).to_hex().as_bytes() == hash).then_some(body)
 }
 
 /// Returns a local path without links in the part of it that exists.

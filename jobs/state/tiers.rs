@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use cluster::runs::{MergedRuns, RunReader, RunRow};
+use cluster::runs::{MergedRuns, RunReader, RunRow, newest_tier};
 use operators::DocId;
 
 use super::manifest::{RunEntry, StateManifest};
@@ -12,26 +12,14 @@ use super::state_folder::StateFolder;
 use super::table::{NO_LABEL, StateTable, doc_of};
 use super::writer::RunsOfNight;
 
-/// Number of versions whose runs are merged at the least.
-const LEAST_MERGED: usize = 4;
-/// A version is merged with newer ones unless it has more than so many times their bytes.
-const FACTOR: u64 = 4;
 /// Number of files of a version from which on they are merged by themselves: each worker writes one, and a lookup
 /// holds all of them open.
 const MANY_FILES: usize = 8;
 /// Number of bytes below which runs count as equally large.
 const SMALL_BYTES: u64 = 1 << 16;
 
-/// Merges the newest runs of each table where four or more versions are about equally large, and replaces them
-/// in the manifest.
-///
-/// ```text
-/// megabytes by version, the oldest first    then
-/// 400  90  20  6  5  5                      400  90  20  6  5  5     three of one size
-/// 400  90  20  6  5  5  4                   400  90  40              20 is not more than 4 x (6 + 5 + 5 + 4)
-/// ```
-///
-/// Cost: a row is rewritten once for each fourfold growth of its table.
+/// Merges the newest runs of each table where those of four or more versions are about equally large
+/// ([`newest_tier`]), and replaces them in the manifest.
 pub(crate) fn merge_tiers(state: &StateFolder, manifest: &mut StateManifest) -> Result<()> {
     for table in StateTable::ALL {
         // Version, bytes and number of files.
@@ -44,16 +32,10 @@ pub(crate) fn merge_tiers(state: &StateFolder, manifest: &mut StateManifest) -> 
                 _ => versions.push((run.version, run.summary.bytes, 1)),
             }
         }
-        let (mut count, mut bytes) = (0, 0);
         let many = versions.last().is_some_and(|&(_, _, files)| files >= MANY_FILES);
-        for &(_, next, _) in versions.iter().rev() {
-            if count > 0 && next > FACTOR * bytes.max(SMALL_BYTES) {
-                break;
-            }
-            (count, bytes) = (count + 1, bytes + next);
-        }
-        if count >= LEAST_MERGED || many {
-            let count = if count >= LEAST_MERGED { count } else { 1 };
+        let sizes: Vec<u64> = versions.iter().map(|&(_, bytes, _)| bytes).collect();
+        let count = newest_tier(&sizes, SMALL_BYTES).max(usize::from(many));
+        if count > 0 {
             let first = versions[versions.len() - count].0;
             merge(state, manifest, table, first, |_| true)?;
         }

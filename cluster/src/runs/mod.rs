@@ -16,10 +16,12 @@ mod source;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod tier;
 mod writer;
 
 pub use cursor::{RunCursor, RunRow};
 pub use merged::MergedRuns;
 pub use reader::RunReader;
 pub use summary::{BlockPlace, RunShape, RunSummary};
+pub use tier::newest_tier;
 pub use writer::RunWriter;

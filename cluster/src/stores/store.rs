@@ -19,6 +19,13 @@ pub trait Store: Send + Sync {
     /// the file alone. Local entries that are neither file nor directory, such as a FIFO, are listed as files
     /// of 0 bytes.
     fn children(&self, path: &str) -> Result<Vec<Entry>, Error>;
+    /// Does the same as [`Store::children`], but a directory that does not exist has no entries.
+    fn children_if_any(&self, path: &str) -> Result<Vec<Entry>, Error> {
+        match self.children(path) {
+            Err(Error::NotFound { .. }) => Ok(Vec::new()),
+            children => children,
+        }
+    }
     /// Creates a file, and the directories above it. The file is whole only after [`Output::finish`]. Some
     /// stores show it before that, so callers write under a name that nobody reads and rename it afterwards.
     fn create(&self, path: &str) -> Result<Box<dyn Output>, Error>;

@@ -1,7 +1,7 @@
 //! Reads a log.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
 use super::record_group::{MAGIC, RecordGroup, first_of_file};
 use crate::{Error, text_of_path};
@@ -28,6 +28,13 @@ pub struct TornTail {
     pub offset: u64,
     /// Number of bytes that are there.
     pub bytes: u64,
+}
+
+impl fmt::Display for TornTail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TornTail { path, offset, bytes } = self;
+        write!(f, "\"{path}\": the last {bytes} bytes, from {offset} on, are no whole group")
+    }
 }
 
 /// Reads the records of the log in `folder` from number `from` on, and gives each with its number to `each`. Files

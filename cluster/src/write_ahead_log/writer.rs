@@ -51,8 +51,8 @@ impl LogWriter {
         create_file(folder, 0).map(|_| ())
     }
 
-    /// Opens the log in `folder`. Gives the records from number `from` on to `each`, and
-    /// cuts off a torn group, which is returned.
+    /// Opens the log in `folder`. Gives the records from number `from` on to `each`, and cuts off a torn group, which is
+    /// returned.
     ///
     /// # Errors
     /// Those of [`read_log`].
@@ -124,7 +124,7 @@ impl LogWriter {
         written
     }
 
-    /// Begins another file with the next commit, so that all earlier ones can be removed.
+    /// Begins another file, so that all earlier ones can be removed. A file without records goes on.
     ///
     /// # Errors
     /// [`Error::Io`].

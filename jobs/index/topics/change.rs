@@ -1,5 +1,6 @@
 //! Changes of an index, as its log has them.
 
+use operators::hash::Identity;
 use operators::method::TextKeys;
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +49,7 @@ pub(in crate::index) struct NewDoc {
 /// All that is kept of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(in crate::index) struct KeptText {
-    pub identity: (u64, u64),
+    pub identity: Identity,
     /// Pass and kept key, whose high and low 64 bits stand apart because the low ones are often 0.
     pub keys: Vec<(u32, u64, u64)>,
     pub sketches: [u64; 2],
@@ -61,7 +62,7 @@ impl KeptText {
     pub fn of(doc: &PreparedDoc) -> Self {
         let TextKeys { identity, keys, sketches } = &doc.keys;
         KeptText {
-            identity: (identity.0, identity.1),
+            identity: *identity,
             keys: keys.iter().map(|of| (of.pass, (of.key >> 64) as u64, of.key as u64)).collect(),
             sketches: *sketches,
             text: doc.text.clone(),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use operators::hash;
+use operators::hash::{self, Identity};
 use operators::method::KeptKeys;
 
 use super::change::{KeptText, NewDoc};
@@ -11,6 +11,8 @@ use super::change::{KeptText, NewDoc};
 const NONE: u32 = u32::MAX;
 /// Number of bytes that a document takes besides its id, its text and its keys.
 const DOC_BYTES: usize = 200;
+/// Number of bytes that a key takes.
+const KEY_BYTES: usize = 48;
 
 /// Documents in memory, with the same tables as a segment.
 ///
@@ -20,7 +22,7 @@ const DOC_BYTES: usize = 200;
 pub(in crate::index) struct MemoryTable {
     docs: BTreeMap<u64, MemoryDoc>,
     texts: BTreeMap<u64, KeptText>,
-    identities: HashMap<(u64, u64), u64>,
+    identities: HashMap<Identity, u64>,
     /// Documents of each text but the first one, of texts in memory or in segments.
     copies: BTreeSet<(u64, u64)>,
     /// The newest entry of each chain, by the hash of pass and chosen bits.
@@ -60,7 +62,7 @@ impl MemoryTable {
             let next = std::mem::replace(head, self.entries.len() as u32);
             self.entries.push(ChainEntry { key, text, pass, next });
         }
-        self.bytes += kept.text.len() + 48 * kept.keys.len();
+        self.bytes += kept.text.len() + KEY_BYTES * kept.keys.len();
         self.identities.insert(kept.identity, text);
         self.texts.insert(text, kept);
     }
@@ -94,7 +96,7 @@ impl MemoryTable {
     }
 
     /// Returns the text of an identity.
-    pub fn text_of(&self, identity: (u64, u64)) -> Option<u64> {
+    pub fn text_of(&self, identity: Identity) -> Option<u64> {
         self.identities.get(&identity).copied()
     }
 

@@ -4,35 +4,20 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use anyhow::Result;
-use cluster::runs::{MergedRuns, RunReader};
+use cluster::runs::{MergedRuns, RunReader, newest_tier};
 
 use super::table::IndexTable;
 use super::topic::Topic;
 use super::topic_reader::TopicReader;
 
-/// Number of segments that are merged at the least.
-const LEAST_MERGED: usize = 4;
-/// A segment is merged with newer ones unless it has more than so many times their documents.
-const FACTOR: u64 = 4;
 /// Number of documents below which segments count as equally large.
 const SMALL_DOCUMENTS: u64 = 1 << 12;
 
-/// Returns which segments are to be merged: the newest ones, if four or more are about equally large.
-///
-/// ```text
-/// thousands of documents, the oldest first    then
-/// 4000  900  200  60  50  50                  4000  900  200  60  50  50    three of one size
-/// 4000  900  200  60  50  50  40              4000  900  400                200 is not more than 4 x (60 + 50 + 50 + 40)
-/// ```
-pub(in crate::index) fn tier(documents: &[u64]) -> Option<Range<usize>> {
-    let (mut first, mut sum) = (documents.len(), 0);
-    for (at, &next) in documents.iter().enumerate().rev() {
-        if at + 1 < documents.len() && next > FACTOR * sum.max(SMALL_DOCUMENTS) {
-            break;
-        }
-        (first, sum) = (at, sum + next);
-    }
-    (documents.len() - first >= LEAST_MERGED).then_some(first..documents.len())
+/// Merges the newest segments of a topic, if four or more are about equally large ([`newest_tier`]).
+pub(in crate::index) fn merge_tier(topic: &mut Topic) -> Result<()> {
+    let documents: Vec<u64> = topic.segments.iter().map(|segment| segment.entry.documents).collect();
+    let end = documents.len();
+    merge(topic, end - newest_tier(&documents, SMALL_DOCUMENTS)..end)
 }
 
 /// Merges segments of a topic that follow each other into one.
@@ -41,11 +26,8 @@ pub(in crate::index) fn tier(documents: &[u64]) -> Option<Range<usize>> {
 /// segments once; memory: the texts whose first document is gone.
 pub(in crate::index) fn merge(topic: &mut Topic, merged: Range<usize>) -> Result<()> {
     let segments = &topic.segments[merged.clone()];
-    let bounds = match segments {
-        [first, .., last] => (first.entry.first, last.entry.end),
-        [only] => (only.entry.first, only.entry.end),
-        [] => return Ok(()),
-    };
+    let (Some(first), Some(last)) = (segments.first(), segments.last()) else { return Ok(()) };
+    let bounds = (first.entry.first, last.entry.end);
     let mut dead = DeadTexts { topic, reader: TopicReader::new(topic), known: BTreeMap::new() };
     let mut writer = topic.segment_writer();
     for table in IndexTable::ALL {

@@ -14,7 +14,7 @@ mod topic;
 mod topic_reader;
 
 pub(super) use change::{Change, ChangeKind, PreparedDoc};
-pub(super) use merge::{merge, tier};
+pub(super) use merge::{merge, merge_tier};
 pub(super) use table::IndexTable;
 pub(super) use topic::Topic;
 pub(super) use topic_reader::{IndexedDoc, TopicReader};

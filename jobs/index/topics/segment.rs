@@ -5,19 +5,13 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use cluster::Store;
 use cluster::runs::{RunCursor, RunReader, RunSummary, RunWriter};
-use operators::hash;
 use operators::method::KeptKeys;
 
 use super::change::KeptText;
 use super::manifest::SegmentEntry;
 use super::memory_table::{MemoryDoc, MemoryTable};
 use super::table::IndexTable;
-
-/// Returns the hash of an id in the table of ids. Its last 16 bits are zero and take no room, so what is found by it
-/// must be compared with the id.
-pub(in crate::index) fn hash_of_id(id: &[u8]) -> u64 {
-    hash::bytes(id) & !0xFFFF
-}
+use crate::state::key_of_id;
 
 /// An open segment.
 pub(in crate::index) struct Segment {
@@ -139,11 +133,10 @@ pub(in crate::index) fn write_memory(
         let identity = |(text, kept): (u64, &KeptText)| [kept.identity.0, kept.identity.1, text];
         write_sorted(&mut writer, IndexTable::Identities, texts().map(identity).collect())?;
     }
-    let keys_of = |(text, kept): (u64, &KeptText)| {
-        let row = move |&(pass, high, low): &(u32, u64, u64)| [pass.into(), high, low, text];
-        kept.keys.iter().map(row).collect::<Vec<_>>()
-    };
-    write_sorted(&mut writer, IndexTable::Keys, texts().flat_map(keys_of).collect::<Vec<[u64; 4]>>())?;
+    let keys = texts().flat_map(|(text, kept)| {
+        kept.keys.iter().map(move |&(pass, high, low)| [pass.into(), high, low, text])
+    });
+    write_sorted(&mut writer, IndexTable::Keys, keys.collect())?;
     let with_sketches = texts().filter(|(_, kept)| kept.sketches != [0; 2]);
     writer.table(IndexTable::Sketches, |push| {
         with_sketches
@@ -162,7 +155,7 @@ pub(in crate::index) fn write_memory(
     writer.table(IndexTable::Copies, |push| {
         memory.copies().try_for_each(|(text, number)| push(&[text, number], b""))
     })?;
-    let id = |(number, doc): (u64, &MemoryDoc)| [hash_of_id(doc.id.as_bytes()), number];
+    let id = |(number, doc): (u64, &MemoryDoc)| [key_of_id(doc.id.as_bytes()), number];
     write_sorted(&mut writer, IndexTable::Ids, memory.docs().map(id).collect())?;
     writer.finish(documents)
 }

@@ -84,8 +84,7 @@ impl Topic {
     /// Makes the change that adds a document. `now`: seconds since 1970; the time of a document is never before that of
     /// an earlier one.
     pub fn insertion(&self, doc: &PreparedDoc, now: u64) -> Change {
-        let identity = (doc.keys.identity.0, doc.keys.identity.1);
-        let known = self.memory.text_of(identity);
+        let known = self.memory.text_of(doc.keys.identity);
         let new = NewDoc {
             number: self.next,
             time: now.max(self.last_time),
@@ -192,11 +191,7 @@ impl Topic {
     /// Removes the files of segments that a crash has left, which the manifest does not name.
     pub fn remove_strangers(&self) -> Result<()> {
         let named = |number| self.segments.iter().any(|segment| segment.entry.number == number);
-        let entries = match self.store.children(&self.folder) {
-            Err(cluster::Error::NotFound { .. }) => return Ok(()),
-            entries => entries?,
-        };
-        for entry in entries {
+        for entry in self.store.children_if_any(&self.folder)? {
             let name = entry.path.rsplit('/').next().unwrap_or_default();
             if entry.directory && name.parse().is_ok_and(|number: u64| !named(number)) {
                 self.store.remove(&entry.path)?;
@@ -221,10 +216,7 @@ impl Topic {
 
 /// Whether a topic's folder has folders of segments.
 fn has_segments(store: &dyn Store, folder: &str) -> Result<bool> {
-    match store.children(folder) {
-        Err(cluster::Error::NotFound { .. }) => Ok(false),
-        entries => Ok(entries?.iter().any(|entry| entry.directory)),
-    }
+    Ok(store.children_if_any(folder)?.iter().any(|entry| entry.directory))
 }
 
 fn manifest_path(folder: &str) -> String {

@@ -1,14 +1,18 @@
 //! Looks up the documents of a topic, in memory and in all segments.
 
 use anyhow::{Context, Result};
+use cluster::runs::RunRow;
+use operators::hash::Identity;
 use operators::method::{KeptKeys, TextKeys};
 
-use super::segment::{SegmentCursors, hash_of_id};
+use super::memory_table::MemoryDoc;
+use super::segment::SegmentCursors;
 use super::table::IndexTable;
 use super::topic::Topic;
+use crate::state::key_of_id;
 
 /// Largest number of texts that are candidates of one query.
-pub(in crate::index) const MOST_CANDIDATES: usize = 10_000;
+const MOST_CANDIDATES: usize = 10_000;
 /// Largest number of keys that a query looks at in one pass of one segment.
 const MOST_MET: usize = 1 << 17;
 
@@ -39,6 +43,19 @@ pub(in crate::index) struct IndexedDoc {
     pub text: u64,
 }
 
+impl IndexedDoc {
+    /// Takes a document from its row of the table of documents.
+    fn of_row(row: &RunRow) -> Result<Self> {
+        let id = str::from_utf8(row.bytes).context("an id of the index is not UTF-8")?.to_owned();
+        let number = row.words[0];
+        Ok(IndexedDoc { number, id, time: row.words[1], text: number - row.words[2] })
+    }
+
+    fn of_memory((number, doc): (u64, &MemoryDoc)) -> Self {
+        IndexedDoc { number, id: doc.id.to_string(), time: doc.time, text: doc.text }
+    }
+}
+
 impl<'a> TopicReader<'a> {
     /// Begins to read.
     pub fn new(topic: &'a Topic) -> Self {
@@ -56,7 +73,7 @@ impl<'a> TopicReader<'a> {
         kept: &KeptKeys,
         within: Option<u32>,
     ) -> Result<(Vec<IndexCandidate>, bool)> {
-        let mut equal = self.equal_texts((of.identity.0, of.identity.1))?;
+        let mut equal = self.equal_texts(of.identity)?;
         equal.sort_unstable();
         let most_bits = kept.distance().map(|most| within.map_or(most, |within| within.min(most)));
         // Text, distance, and the place of the key that has met it.
@@ -99,10 +116,10 @@ impl<'a> TopicReader<'a> {
 
     /// Returns the texts with an identity. There may be several, since a document does not look for its text in the
     /// segments when it comes.
-    fn equal_texts(&mut self, (high, low): (u64, u64)) -> Result<Vec<u64>> {
-        let mut texts: Vec<u64> = self.topic.memory.text_of((high, low)).into_iter().collect();
+    fn equal_texts(&mut self, identity: Identity) -> Result<Vec<u64>> {
+        let mut texts: Vec<u64> = self.topic.memory.text_of(identity).into_iter().collect();
         for cursors in &mut self.cursors {
-            cursors.rows(IndexTable::Identities, &[high, low], |words| {
+            cursors.rows(IndexTable::Identities, &[identity.0, identity.1], |words| {
                 texts.push(words[2]);
                 true
             })?;
@@ -145,16 +162,12 @@ impl<'a> TopicReader<'a> {
             return Ok(None);
         }
         if let Some(doc) = self.topic.memory.doc(number) {
-            return Ok(Some(IndexedDoc { number, id: doc.id.to_string(), time: doc.time, text: doc.text }));
+            return Ok(Some(IndexedDoc::of_memory((number, doc))));
         }
         let Some(cursors) = self.of_number(number) else { return Ok(None) };
         let Some(cursor) = cursors.at(IndexTable::Documents, &[number])? else { return Ok(None) };
         let row = cursor.peek_row()?.filter(|row| row.words[0] == number);
-        row.map(|row| {
-            let id = str::from_utf8(row.bytes).context("an id of the index is not UTF-8")?.to_owned();
-            Ok(IndexedDoc { number, id, time: row.words[1], text: number - row.words[2] })
-        })
-        .transpose()
+        row.map(|row| IndexedDoc::of_row(&row)).transpose()
     }
 
     /// Adds the numbers of documents with a text that are neither deleted nor expired to `numbers`, oldest first, up to
@@ -199,7 +212,7 @@ impl<'a> TopicReader<'a> {
 
     /// Returns the documents of segments with an id.
     pub fn docs_with_id(&mut self, id: &str) -> Result<Vec<u64>> {
-        let hash = hash_of_id(id.as_bytes());
+        let hash = key_of_id(id.as_bytes());
         let mut numbers = Vec::new();
         for cursors in &mut self.cursors {
             cursors.rows(IndexTable::Ids, &[hash], |words| {
@@ -222,18 +235,10 @@ impl<'a> TopicReader<'a> {
             }
             let Some(cursor) = cursors.at(IndexTable::Documents, &[number])? else { continue };
             if let Some(row) = cursor.peek_row()? {
-                let id = str::from_utf8(row.bytes).context("an id of the index is not UTF-8")?.to_owned();
-                let (number, time) = (row.words[0], row.words[1]);
-                return Ok(Some(IndexedDoc { number, id, time, text: number - row.words[2] }));
+                return IndexedDoc::of_row(&row).map(Some);
             }
         }
-        let in_memory = self.topic.memory.docs().find(|(at, _)| *at >= number);
-        Ok(in_memory.map(|(number, doc)| IndexedDoc {
-            number,
-            id: doc.id.to_string(),
-            time: doc.time,
-            text: doc.text,
-        }))
+        Ok(self.topic.memory.docs().find(|(at, _)| *at >= number).map(IndexedDoc::of_memory))
     }
 
     /// Calls `each` with every document that is neither deleted nor expired, in order.
@@ -241,17 +246,12 @@ impl<'a> TopicReader<'a> {
         for cursors in &mut self.cursors {
             let Some(cursor) = cursors.at(IndexTable::Documents, &[self.topic.oldest])? else { continue };
             while let Some(row) = cursor.next_row()? {
-                let (number, time) = (row.words[0], row.words[1]);
-                if self.topic.is_alive(number) {
-                    let id = str::from_utf8(row.bytes).context("an id of the index is not UTF-8")?.to_owned();
-                    each(IndexedDoc { number, id, time, text: number - row.words[2] })?;
+                if self.topic.is_alive(row.words[0]) {
+                    each(IndexedDoc::of_row(&row)?)?;
                 }
             }
         }
-        for (number, doc) in self.topic.memory.docs() {
-            each(IndexedDoc { number, id: doc.id.to_string(), time: doc.time, text: doc.text })?;
-        }
-        Ok(())
+        self.topic.memory.docs().map(IndexedDoc::of_memory).try_for_each(each)
     }
 
     /// Returns the cursors of the segment that a document or text is in.

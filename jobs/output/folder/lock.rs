@@ -307,10 +307,7 @@ fn paths(folder: &str, number: u64) -> [String; 2] {
 
 /// Returns the numbers of all locks in `folder`.
 fn numbers(store: &dyn Store, folder: &str) -> Result<Vec<u64>, cluster::Error> {
-    let children = match store.children(folder) {
-        Err(cluster::Error::NotFound { .. }) => Vec::new(),
-        children => children?,
-    };
+    let children = store.children_if_any(folder)?;
     let number = |path: &str| path.rsplit('/').next()?.strip_prefix(LOCK)?.parse().ok();
     Ok(children.iter().filter_map(|child| number(&child.path)).collect())
 }
