@@ -98,6 +98,23 @@ impl BlockBuilder {
     }
 }
 
+/// A column of a block in memory.
+#[derive(Clone, Copy)]
+pub(super) struct BlockColumn<'a> {
+    data: &'a [u8],
+    packing: BitPacking,
+    /// Offset of the first byte.
+    start: usize,
+}
+
+impl BlockColumn<'_> {
+    /// Returns the word of a row.
+    #[inline]
+    pub fn word(&self, row: usize) -> u64 {
+        self.packing.word(self.data, self.start, row)
+    }
+}
+
 /// A block in memory, of which single words are unpacked when they are wanted.
 #[derive(Clone, Default)]
 pub(super) struct RunBlock {
@@ -152,8 +169,14 @@ impl RunBlock {
     /// Returns a word of a row.
     #[inline]
     pub fn word(&self, row: usize, column: usize) -> u64 {
+        self.column(column).word(row)
+    }
+
+    /// Returns a column, for the words of many rows.
+    #[inline]
+    pub fn column(&self, column: usize) -> BlockColumn<'_> {
         let (packing, start) = self.columns[column];
-        packing.word(&self.data, start, row)
+        BlockColumn { data: &self.data, packing, start }
     }
 
     /// Unpacks the words of a row.

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::block::RunBlock;
+use super::block::{BlockColumn, RunBlock};
 use super::leaf_bytes::LeafBytes;
 use super::source::{LeafReads, RunSource};
 use crate::Error;
@@ -17,7 +17,25 @@ pub struct RunRow<'a> {
     pub bytes: &'a [u8],
 }
 
-/// A cursor in a run, which goes forward only.
+/// Some words of a row, each of which is unpacked when it is taken.
+#[derive(Clone, Copy)]
+pub struct PackedRow<'a, const COLUMNS: usize> {
+    columns: &'a [BlockColumn<'a>; COLUMNS],
+    row: usize,
+}
+
+impl<const COLUMNS: usize> PackedRow<'_, COLUMNS> {
+    /// Returns the word of the column that was named as number `at`.
+    ///
+    /// # Panics
+    /// When there are not so many.
+    #[inline]
+    pub fn word(&self, at: usize) -> u64 {
+        self.columns[at].word(self.row)
+    }
+}
+
+/// A cursor in a run. It reads little when it goes forward.
 ///
 /// It holds one block of each level. A seek reads the blocks on the way to its row that it does not hold:
 ///
@@ -72,12 +90,22 @@ impl RunCursor {
         }
     }
 
-    /// Goes back in front of the first row. This reads nothing.
-    pub fn rewind(&mut self) {
+    /// Moves to the first row whose key is not less than `key`, be it ahead or behind. Words that `key` lacks count as
+    /// zero. A key in the leaf of the cursor reads nothing.
+    ///
+    /// # Errors
+    /// Those of the store, and [`Error::Damaged`].
+    pub fn look_up(&mut self, key: &[u64]) -> Result<(), Error> {
+        let height = self.path.len();
+        if self.loaded == height && !self.ended && self.leaf().compare(0, key) != Ordering::Greater {
+            (self.row, self.unpacked) = (0, false);
+            return self.seek(key);
+        }
         self.children.fill(0);
         (self.loaded, self.row) = (0, 0);
         (self.unpacked, self.bytes_loaded) = (false, false);
         self.ended = self.source.root.rows() == 0;
+        self.seek(key)
     }
 
     /// Moves to the first row whose key is not less than `key`. Words that `key` lacks count as zero. If the
@@ -139,10 +167,10 @@ impl RunCursor {
         Ok(found.then(|| self.row_at(row)))
     }
 
-    /// Gives some words of each row from the current one on to `each`, until it returns false, and moves behind these
-    /// rows. `last`: the greatest key that counts. `columns`: which words of a row are given; the key's come first.
+    /// Gives each row from the current one on to `each`, until it returns false, and moves behind these rows. `last`:
+    /// the greatest key that counts. `columns`: which words of a row are wanted; the key's come first.
     ///
-    /// Cost: two comparisons of keys and a search for each leaf, and no more than the words that are given for a row.
+    /// Cost: two comparisons of keys and a search for each leaf, and no more than the words that are taken from a row.
     ///
     /// # Errors
     /// Those of the store, and [`Error::Damaged`].
@@ -153,13 +181,14 @@ impl RunCursor {
         &mut self,
         last: &[u64],
         columns: [usize; COLUMNS],
-        mut each: impl FnMut([u64; COLUMNS]) -> bool,
+        mut each: impl FnMut(PackedRow<'_, COLUMNS>) -> bool,
     ) -> Result<(), Error> {
         while self.prepare()? {
             let leaf = self.leaf();
             let end = leaf.search(last, self.row, true);
+            let columns = &columns.map(|column| leaf.column(column));
             let mut rows = self.row..end;
-            let stopped = !rows.all(|row| each(columns.map(|column| leaf.word(row, column))));
+            let stopped = !rows.all(|row| each(PackedRow { columns, row }));
             let ends_here = end < leaf.rows() || self.reaches_beyond(self.path.len(), last);
             self.unpacked &= rows.start == self.row;
             self.row = rows.start;

@@ -19,7 +19,7 @@ mod tests;
 mod tier;
 mod writer;
 
-pub use cursor::{RunCursor, RunRow};
+pub use cursor::{PackedRow, RunCursor, RunRow};
 pub use merged::MergedRuns;
 pub use reader::RunReader;
 pub use summary::{BlockPlace, RunShape, RunSummary};

@@ -104,6 +104,9 @@ impl BitPacking {
     /// count as zero. The cost is two reads of memory and a few shifts.
     #[inline]
     pub fn word(&self, block: &[u8], start: usize, row: usize) -> u64 {
+        if self.width == 0 {
+            return self.base << self.shift;
+        }
         let bit = row * self.width as usize;
         let (at, skipped) = (start + bit / 8, (bit % 8) as u32);
         let mut offset = eight_bytes(block, at) >> skipped;

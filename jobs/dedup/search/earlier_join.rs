@@ -109,8 +109,8 @@ fn meet(run: &mut RunCursor, pass: u64, keys: (u128, u128), met: &mut Vec<(u128,
     run.seek(&first)?;
     let last = [last[0], last[1], last[2], u64::MAX];
     let (high, low, text) = (1, 2, 3);
-    run.read_to(&last, [high, low, text], |[high, low, text]| {
-        met.push((u128::from(high) << 64 | u128::from(low), doc_of(text)));
+    run.read_to(&last, [high, low, text], |row| {
+        met.push((u128::from(row.word(0)) << 64 | u128::from(row.word(1)), doc_of(row.word(2))));
         true
     })?;
     Ok(())

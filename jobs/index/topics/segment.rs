@@ -56,8 +56,7 @@ impl SegmentCursors {
     /// Returns the cursor of a table at the first row whose key is not less than `key`.
     pub fn at(&mut self, table: IndexTable, key: &[u64]) -> Result<Option<&mut RunCursor>> {
         let Some(cursor) = &mut self.0[table as usize] else { return Ok(None) };
-        cursor.rewind();
-        cursor.seek(key)?;
+        cursor.look_up(key)?;
         Ok(Some(cursor))
     }
 

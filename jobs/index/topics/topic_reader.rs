@@ -80,15 +80,17 @@ impl<'a> TopicReader<'a> {
         let (mut met, mut is_cut): (Vec<(u64, u32, usize)>, bool) = (Vec::new(), false);
         for (at, key) in of.keys.iter().enumerate() {
             let range = kept.range(key.pass, key.key);
-            let mut meet = |other: u128, text: u64| {
+            let distance = |other: u128| {
                 let distance = most_bits.map_or(0, |_| (key.key ^ other).count_ones());
-                if most_bits.is_none_or(|most| distance <= most) {
-                    met.push((text, distance, at));
-                }
+                Some(distance).filter(|distance| most_bits.is_none_or(|most| *distance <= most))
             };
-            self.topic.memory.meet(key.pass, range, &mut meet);
+            self.topic.memory.meet(key.pass, range, |other, text| {
+                met.extend(distance(other).map(|distance| (text, distance, at)));
+            });
             for cursors in &mut self.cursors {
-                is_cut |= meet_segment(cursors, key.pass.into(), range, &mut meet)?;
+                is_cut |= meet_segment(cursors, key.pass.into(), range, distance, |distance, text| {
+                    met.push((text, distance, at));
+                })?;
             }
         }
         met.sort_unstable();
@@ -174,7 +176,7 @@ impl<'a> TopicReader<'a> {
     /// `most` of them.
     pub fn docs_of(&mut self, text: u64, most: usize, numbers: &mut Vec<u64>) -> Result<()> {
         let end = numbers.len() + most;
-        if self.doc(text)?.is_some() && numbers.len() < end {
+        if self.has_first(text) && numbers.len() < end {
             numbers.push(text);
         }
         for cursors in &mut self.cursors {
@@ -190,12 +192,15 @@ impl<'a> TopicReader<'a> {
         Ok(())
     }
 
-    /// Whether any document with the text is neither deleted nor expired. The first of them may be in a segment.
+    /// Whether any document with the text is neither deleted nor expired.
     fn has_docs(&mut self, text: u64) -> Result<bool> {
+        Ok(self.has_first(text) || self.has_copies(text)?)
+    }
+
+    /// Whether the first document with the text is neither deleted nor expired.
+    fn has_first(&self, text: u64) -> bool {
         let in_memory = text >= self.topic.end_of_segments();
-        let has_first =
-            if in_memory { self.topic.memory.doc(text).is_some() } else { self.topic.is_alive(text) };
-        Ok(has_first || self.has_copies(text)?)
+        if in_memory { self.topic.memory.doc(text).is_some() } else { self.topic.is_alive(text) }
     }
 
     /// Whether a document with the text is neither deleted nor expired, other than the first of them.
@@ -261,20 +266,23 @@ impl<'a> TopicReader<'a> {
     }
 }
 
-/// Calls `meet` with the keys of a segment from the first to the last, and their texts. Returns whether there are more
-/// than are looked at.
+/// Calls `meet` with the keys of a segment from the first to the last whose distance is one that counts, and their texts.
+/// Returns whether there are more keys than are looked at.
 fn meet_segment(
     cursors: &mut SegmentCursors,
     pass: u64,
     (first, last): (u128, u128),
-    mut meet: impl FnMut(u128, u64),
+    distance: impl Fn(u128) -> Option<u32>,
+    mut meet: impl FnMut(u32, u64),
 ) -> Result<bool> {
     let words = |key: u128| [pass, (key >> 64) as u64, key as u64];
     let Some(cursor) = cursors.at(IndexTable::Keys, &words(first))? else { return Ok(false) };
     let [pass, high, low] = words(last);
     let mut left = MOST_MET;
-    cursor.read_to(&[pass, high, low, u64::MAX], [1, 2, 3], |[high, low, text]| {
-        meet(u128::from(high) << 64 | u128::from(low), text);
+    cursor.read_to(&[pass, high, low, u64::MAX], [1, 2, 3], |row| {
+        if let Some(distance) = distance(u128::from(row.word(0)) << 64 | u128::from(row.word(1))) {
+            meet(distance, row.word(2));
+        }
         left -= 1;
         left > 0
     })?;

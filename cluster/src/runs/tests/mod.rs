@@ -238,15 +238,14 @@ fn rows_up_to_a_key_give_the_words_that_are_asked_for() {
         for group in [0, 3, 4, 9] {
             cursor.seek(&[group]).unwrap();
             let mut squares = Vec::new();
-            let mut read = |most: usize, cursor: &mut RunCursor| {
-                let each = |[square]: [u64; 1]| {
-                    squares.push(square);
+            for most in [30, usize::MAX] {
+                let read = cursor.read_to(&[group, u64::MAX], [2], |row| {
+                    squares.push(row.word(0));
                     squares.len() < most
-                };
-                cursor.read_to(&[group, u64::MAX], [2], each).unwrap();
-            };
-            read(30, &mut cursor);
-            read(usize::MAX, &mut cursor);
+                });
+                read.unwrap();
+                assert_eq!(squares.len(), most.min(100));
+            }
             let expected: Vec<u64> = (group * 100..group * 100 + 100).map(|at| at * at).collect();
             assert_eq!(squares, expected);
             let next = cursor.peek_row().unwrap().map(|row| row.words[1]);
@@ -264,8 +263,7 @@ fn lookups_go_back_and_read_each_index_block_once() {
     let reader = RunReader::open_for_lookups(blob.clone(), &summary).unwrap();
     let mut cursor = reader.cursor();
     let mut found = |key: u64| {
-        cursor.rewind();
-        cursor.seek(&[key]).unwrap();
+        cursor.look_up(&[key]).unwrap();
         owned(cursor.next_row().unwrap())
     };
     let keys: Vec<u64> = (0..60_000u32).rev().step_by(97).map(|at| u64::from(at) * 3).collect();
@@ -279,6 +277,26 @@ fn lookups_go_back_and_read_each_index_block_once() {
     }
     let index_blocks = blob.reads.lock().iter().filter(|(_, bytes)| *bytes > 3000).count();
     assert_eq!((index_blocks, found(u64::MAX)), (0, None));
+}
+
+#[test]
+fn lookups_find_their_row_from_wherever_the_cursor_is() {
+    let rows: Rows = (0..500u64).map(|at| (vec![at * 2], (vec![at], at.to_le_bytes().to_vec()))).collect();
+    for sizes in [TINY, NORMAL] {
+        let reader = open(shape(1, 1, true), sizes, &rows);
+        let mut cursor = reader.cursor();
+        for at in 0..5000u64 {
+            // Half of the lookups are near the last one.
+            let random = xxh3_64(&(at / 2).to_le_bytes());
+            let key =
+                if at % 2 == 0 { random % 1010 } else { (random % 1010 + 3).saturating_sub(random / 7 % 7) };
+            cursor.look_up(&[key]).unwrap();
+            let from = rows.range(vec![key]..).next().map(|(key, row)| (key.clone(), row.clone()));
+            let from = from.map(|(key, (words, bytes))| ([key, words].concat(), bytes));
+            let found = if at % 3 == 0 { cursor.peek_row() } else { cursor.next_row() };
+            assert_eq!(owned(found.unwrap()), from, "key {key} of lookup {at}");
+        }
+    }
 }
 
 #[test]
