@@ -1,6 +1,6 @@
-//! An index on disk: opening, changing and closing it.
+//! An index on disk, and the opening of it. `changes.rs` changes it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,19 +14,16 @@ use operators::hash::Secret;
 use operators::method::{KeptKeys, Method, Spec};
 use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use super::replay::{DROPPED, Replay, remove_topic, topic_of};
+use super::replay::{DROPPED, Replay, remove_topic};
 use super::sealed_file::{read_sealed, write_sealed};
 use super::settings::{IndexSettings, read_settings};
-use super::topics::{Change, ChangeKind, PreparedDoc, Topic, TopicReader, merge, merge_tier};
+use super::topics::Topic;
 use crate::cli::exit::{Locked, WrongUse, while_running};
 use crate::dedup::options::Verification;
 
-/// Number of bytes of documents in memory from which on they are written as segments.
-const MEMORY_BYTES: usize = 1 << 28;
-/// Number of bytes of documents in memory up to which they are left to the log when a command ends.
-const LEFT_BYTES: usize = 1 << 24;
 /// File with the settings of an index, and its name while the index is being built.
 const SETTINGS: &str = "index.json";
 const BUILDING: &str = "building.json";
@@ -38,28 +35,27 @@ const ATTEMPTS: usize = 10;
 /// One process may write it; the lock is that of the operating system, so it ends with its process. Any number of
 /// processes may read it meanwhile, each as it was when it was opened.
 pub(super) struct IndexFolder {
-    store: Arc<dyn Store>,
-    path: String,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) path: String,
     pub settings: IndexSettings,
     pub method: Method,
     pub keys: KeptKeys,
     pub topics: BTreeMap<String, Topic>,
     /// Bytes at the end of the log that were no whole group when the index was opened. A writer has cut them off.
     pub torn: Option<TornTail>,
-    writer: Option<IndexWriter>,
+    /// Beginning of the log, as it was when the index was opened or flushed.
+    pub(super) floor: LogFloor,
+    /// The log; `None` if the index is open to be read. Whoever makes changes durable holds it, and not the topics.
+    pub(super) log: Option<Arc<Mutex<LogWriter>>>,
+    /// Holds the lock.
+    lock: Option<File>,
 }
 
 /// Beginning of the log that is still wanted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-struct LogFloor {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+pub(super) struct LogFloor {
     /// Changes with lower numbers are in the segments of all topics.
-    from: u64,
-}
-
-struct IndexWriter {
-    log: LogWriter,
-    /// Holds the lock.
-    _lock: File,
+    pub from: u64,
 }
 
 impl IndexFolder {
@@ -116,6 +112,7 @@ impl IndexFolder {
         self.open_topics()?;
         self.topics.values().try_for_each(Topic::remove_strangers)?;
         let floor = self.log_floor()?;
+        self.floor = floor;
         let (store, path) = (Arc::clone(&self.store), self.path.clone());
         store.remove(&format!("{path}/{DROPPED}"))?;
         let (folder, mut replay) = self.replay();
@@ -125,7 +122,7 @@ impl IndexFolder {
             dropped.map_or(Ok(()), |name| remove_topic(store.as_ref(), &path, &name))
         })?;
         self.torn = torn;
-        self.writer = Some(IndexWriter { log, _lock: lock });
+        (self.log, self.lock) = (Some(Arc::new(Mutex::new(log))), Some(lock));
         Ok(())
     }
 
@@ -188,7 +185,9 @@ impl IndexFolder {
             keys,
             topics: BTreeMap::new(),
             torn: None,
-            writer: None,
+            floor: LogFloor::default(),
+            log: None,
+            lock: None,
         })
     }
 
@@ -245,128 +244,5 @@ fn lock(path: &str, wait: Duration) -> Result<File> {
             }
             Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(50)),
         }
-    }
-}
-
-impl IndexFolder {
-    /// Returns a topic; `None` if no document has ever come to it.
-    pub fn topic(&self, name: &str) -> Option<&Topic> {
-        self.topics.get(name)
-    }
-
-    /// Adds a document to a topic. It is durable after [`IndexFolder::commit`]. `now`: seconds since 1970.
-    pub fn insert(&mut self, topic: &str, doc: &PreparedDoc, now: u64) -> Result<()> {
-        let next_change = self.log()?.next();
-        let topic = topic_of(&mut self.topics, &self.store, &self.path, topic, next_change)?;
-        let change = topic.insertion(doc, now);
-        self.change(change)
-    }
-
-    /// Deletes the documents of a topic with some ids. Returns how many there were.
-    pub fn delete(&mut self, topic: &str, ids: &BTreeSet<String>) -> Result<usize> {
-        let Some(topic) = self.topics.get(topic) else { return Ok(0) };
-        let in_memory = topic.memory.docs().filter(|(_, doc)| ids.contains(&*doc.id));
-        let mut numbers: Vec<u64> = in_memory.map(|(number, _)| number).collect();
-        let mut reader = TopicReader::new(topic);
-        for id in ids {
-            numbers.extend(reader.docs_with_id(id)?);
-        }
-        let count = numbers.len();
-        if count > 0 {
-            let topic = topic.name.clone();
-            self.change(Change { topic, what: ChangeKind::Delete(numbers) })?;
-        }
-        Ok(count)
-    }
-
-    /// Lets the documents of a topic expire that were added before a time, in seconds since 1970.
-    pub fn expire(&mut self, topic: &str, before: u64) -> Result<()> {
-        let Some(topic) = self.topics.get(topic) else { return Ok(()) };
-        let mut reader = TopicReader::new(topic);
-        // Documents are in the order of their times.
-        let (mut oldest, mut end) = (topic.oldest, topic.next());
-        while oldest < end {
-            let middle = oldest.midpoint(end);
-            match reader.doc_from(middle)? {
-                Some(doc) if doc.time < before => oldest = doc.number + 1,
-                _ => end = middle,
-            }
-        }
-        if oldest > topic.oldest {
-            let topic = topic.name.clone();
-            self.change(Change { topic, what: ChangeKind::Expire(oldest) })?;
-        }
-        Ok(())
-    }
-
-    /// Merges all segments of each topic into one, without what is deleted or expired.
-    pub fn compact(&mut self) -> Result<()> {
-        self.flush()?;
-        for topic in self.topics.values_mut() {
-            let segments = topic.segments.len();
-            if segments > 1 || topic.has_dead_rows() {
-                merge(topic, 0..segments)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Drops a topic with all of its documents. Returns whether there was one.
-    pub fn drop_topic(&mut self, name: &str) -> Result<bool> {
-        if !self.topics.contains_key(name) {
-            return Ok(false);
-        }
-        self.change(Change { topic: name.to_owned(), what: ChangeKind::Drop })?;
-        self.log()?.commit()?;
-        self.topics.remove(name);
-        remove_topic(self.store.as_ref(), &self.path, name)?;
-        Ok(true)
-    }
-
-    /// Notes a change in the log, and makes it.
-    fn change(&mut self, change: Change) -> Result<()> {
-        let record = postcard::to_allocvec(&change)?;
-        let number = self.log()?.append(&record)?;
-        let topic = topic_of(&mut self.topics, &self.store, &self.path, &change.topic, number)?;
-        topic.apply(change.what, &self.keys);
-        Ok(())
-    }
-
-    /// Makes all changes durable. If much is in memory, it is written as segments, and segments are merged.
-    pub fn commit(&mut self) -> Result<()> {
-        self.log()?.commit()?;
-        self.flush_beyond(MEMORY_BYTES)
-    }
-
-    /// Ends a change of many documents: makes it durable, and leaves no long log for others to read.
-    pub fn finish(&mut self) -> Result<()> {
-        self.log()?.commit()?;
-        self.flush_beyond(LEFT_BYTES)
-    }
-
-    fn flush_beyond(&mut self, bytes: usize) -> Result<()> {
-        let in_memory: usize = self.topics.values().map(|topic| topic.memory.bytes()).sum();
-        if in_memory >= bytes { self.flush() } else { Ok(()) }
-    }
-
-    /// Writes all that is in memory as segments, merges segments, and removes the log.
-    pub fn flush(&mut self) -> Result<()> {
-        let log = self.log()?;
-        log.commit()?;
-        let next_change = log.next();
-        for topic in self.topics.values_mut().filter(|topic| topic.is_changed()) {
-            topic.flush(&self.keys, next_change)?;
-            merge_tier(topic)?;
-        }
-        let floor = LogFloor { from: next_change };
-        write_sealed(self.store.as_ref(), &format!("{}/log.json", self.path), &self.path, &floor)?;
-        let log = self.log()?;
-        log.begin_file()?;
-        Ok(log.remove_before(next_change)?)
-    }
-
-    fn log(&mut self) -> Result<&mut LogWriter> {
-        let writer = self.writer.as_mut().context("the index is open to be read")?;
-        Ok(&mut writer.log)
     }
 }

@@ -1,14 +1,17 @@
 //! The job `index`: an online index that answers whether a near-duplicate of a document is known.
 //!
 //! A document is first a record of the write-ahead log and a part of a table in memory, and later a row of the tables
-//! of a segment; `topics` has all of this for each topic. `index_folder.rs` opens and changes an index, with the settings
+//! of a segment; `topics` has all of this for each topic. `index_folder.rs` opens an index, `changes.rs` changes it,
+//! and `maintenance.rs` writes and merges its segments; with the settings
 //! that `settings.rs` and `sealed_file.rs` keep, `replay.rs` makes the changes of the log
 //! again, and `query.rs` answers. `load.rs` reads documents, and `tools.rs` runs
 //! what `args.rs` declares. This room uses `cluster::write_ahead_log` and `corpus`, and of `dedup` the options.
 
 mod args;
+mod changes;
 mod index_folder;
 mod load;
+mod maintenance;
 mod query;
 mod replay;
 mod sealed_file;

@@ -63,7 +63,7 @@ fn numbers(topic: &Topic) -> Result<TopicStats> {
         Ok(())
     })?;
     let rows: u64 = topic.segments.iter().map(|segment| segment.entry.documents).sum();
-    let in_log = topic.memory.len() as u64;
+    let in_log = topic.docs_in_memory().count() as u64;
     let mut bytes_by_table = BTreeMap::new();
     for (&table, summary) in topic.segments.iter().flat_map(|segment| &segment.entry.tables) {
         *bytes_by_table.entry(table).or_default() += summary.bytes;

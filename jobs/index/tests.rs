@@ -13,10 +13,11 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::index_folder::IndexFolder;
+use super::maintenance::Flush;
 use super::query::{QueryAnswer, QueryLimits};
 use super::settings;
 use super::tools::Preparer;
-use super::topics::TopicReader;
+use super::topics::{MergeJob, MergedSegment, SegmentEntry, TopicReader};
 
 const LIMITS: QueryLimits = QueryLimits { matches: 3, within: None };
 
@@ -48,6 +49,12 @@ enum Step {
     },
     Flush,
     Compact,
+    /// Begins to flush, or to merge all segments of a topic, and leaves what was written until it is taken over. What
+    /// has begun before is given up, as after a crash.
+    Begin {
+        merged: Option<u8>,
+    },
+    End,
     Drop {
         topic: u8,
     },
@@ -73,9 +80,17 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (topic.clone(), 0..20u64).prop_map(|(topic, steps)| Step::Expire { topic, steps }),
         3 => Just(Step::Flush),
         1 => Just(Step::Compact),
+        3 => prop::option::of(topic.clone()).prop_map(|merged| Step::Begin { merged }),
+        3 => Just(Step::End),
         1 => topic.prop_map(|topic| Step::Drop { topic }),
         2 => Just(Step::Reopen),
     ]
+}
+
+/// A job whose files are written and that the index does not know of yet.
+enum WrittenJob {
+    Flush(Flush, Vec<Option<SegmentEntry>>),
+    Merge(MergeJob, MergedSegment),
 }
 
 /// Documents in the order in which they came, each compared with every query.
@@ -185,6 +200,7 @@ fn run(spec: &str, no_text: bool, steps: &[Step]) {
         preparer.prepare(&batch).remove(0)
     };
     let name = |topic: &u8| format!("topic-{topic}");
+    let mut begun = None;
     for (now, step) in (1000..).zip(steps) {
         match step {
             Step::Insert { topic, id, text } => {
@@ -220,12 +236,36 @@ fn run(spec: &str, no_text: bool, steps: &[Step]) {
                 index.flush().unwrap();
             }
             Step::Compact => index.compact().unwrap(),
+            Step::Begin { merged: None } => {
+                let flush = index.begin_flush().unwrap();
+                let entries = flush.jobs.iter().map(|job| job.write(&index.keys).unwrap()).collect();
+                begun = Some(WrittenJob::Flush(flush, entries));
+            }
+            Step::Begin { merged: Some(topic) } => {
+                let topic = index.topics.get_mut(&name(topic));
+                let job = topic.and_then(|topic| topic.merge_job(0..topic.segments.len()));
+                begun = job.map(|job| {
+                    let merged = job.run(|_| ()).unwrap();
+                    WrittenJob::Merge(job, merged)
+                });
+            }
+            Step::End => match begun.take() {
+                Some(WrittenJob::Flush(flush, entries)) => {
+                    for (job, entry) in flush.jobs.iter().zip(entries) {
+                        index.finish_flush_of(job, entry).unwrap();
+                    }
+                    index.finish_flush(&flush).unwrap();
+                }
+                Some(WrittenJob::Merge(job, merged)) => index.finish_merge(&job, merged).unwrap(),
+                None => {}
+            },
             Step::Drop { topic } => {
                 index.drop_topic(&name(topic)).unwrap();
                 list.docs.retain(|doc| doc.topic != *topic);
             }
             Step::Reopen => {
                 index.commit().unwrap();
+                begun = None;
                 drop(index);
                 index = open();
             }

@@ -80,11 +80,6 @@ impl MemoryTable {
         gone.into_iter().for_each(|number| self.remove(number));
     }
 
-    /// Returns the number of documents.
-    pub fn len(&self) -> usize {
-        self.docs.len()
-    }
-
     /// Whether no document is in the table.
     pub fn is_empty(&self) -> bool {
         self.docs.is_empty()

@@ -1,81 +1,126 @@
 //! Merges segments, so that a query asks few files, and leaves out what is deleted or expired.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use cluster::Store;
 use cluster::runs::{MergedRuns, RunReader, newest_tier};
 
+use super::manifest::SegmentEntry;
+use super::segment::{Segment, SegmentCursors, SegmentWriter};
 use super::table::IndexTable;
 use super::topic::Topic;
-use super::topic_reader::TopicReader;
 
 /// Number of documents below which segments count as equally large.
 const SMALL_DOCUMENTS: u64 = 1 << 12;
 
-/// Merges the newest segments of a topic, if four or more are about equally large ([`newest_tier`]).
-pub(in crate::index) fn merge_tier(topic: &mut Topic) -> Result<()> {
+/// Returns the newest segments of a topic that are to be merged, because four or more are about equally large
+/// ([`newest_tier`]).
+pub(in crate::index) fn tier_of(topic: &Topic) -> Range<usize> {
     let documents: Vec<u64> = topic.segments.iter().map(|segment| segment.entry.documents).collect();
     let end = documents.len();
-    merge(topic, end - newest_tier(&documents, SMALL_DOCUMENTS)..end)
+    end - newest_tier(&documents, SMALL_DOCUMENTS)..end
 }
 
-/// Merges segments of a topic that follow each other into one.
+/// The merging of segments that follow each other into one.
 ///
-/// A text goes once its first document and all others are deleted or expired. Cost: reads and writes all rows of the
-/// segments once; memory: the texts whose first document is gone.
-pub(in crate::index) fn merge(topic: &mut Topic, merged: Range<usize>) -> Result<()> {
-    let segments = &topic.segments[merged.clone()];
-    let (Some(first), Some(last)) = (segments.first(), segments.last()) else { return Ok(()) };
-    let bounds = (first.entry.first, last.entry.end);
-    let mut dead = DeadTexts { topic, reader: TopicReader::new(topic), known: BTreeMap::new() };
-    let mut writer = topic.segment_writer();
-    for table in IndexTable::ALL {
-        let runs: Vec<&RunReader> = segments.iter().rev().filter_map(|segment| segment.run(table)).collect();
-        let mut rows = MergedRuns::new(runs);
-        writer.table(table, |push| {
-            while let Some(row) = rows.next_row()? {
-                let stays = match table {
-                    IndexTable::Identities => !dead.has(row.words[2])?,
-                    IndexTable::Keys => !dead.has(row.words[3])?,
-                    IndexTable::Sketches | IndexTable::Texts => !dead.has(row.words[0])?,
-                    IndexTable::Documents => topic.is_alive(row.words[0]),
-                    IndexTable::Copies | IndexTable::Ids => topic.is_alive(row.words[1]),
-                };
-                if stays {
-                    push(row.words, row.bytes)?;
+/// It knows what was deleted and expired when it began; what is deleted since then stays for the next merge.
+pub(in crate::index) struct MergeJob {
+    pub(super) store: Arc<dyn Store>,
+    pub topic: String,
+    pub(super) folder: String,
+    pub(super) number: u64,
+    pub(super) segments: Vec<Arc<Segment>>,
+    /// Documents with lower numbers have expired.
+    pub(super) oldest: u64,
+    pub(super) deleted: BTreeSet<u64>,
+    pub(super) dropped: Arc<AtomicBool>,
+}
+
+/// A segment that takes the place of others.
+pub(in crate::index) struct MergedSegment {
+    pub entry: SegmentEntry,
+    /// Deleted documents of which nothing is left.
+    pub gone: Vec<u64>,
+}
+
+impl MergeJob {
+    /// Merges. `pace` is called with the number of bytes of each row that is written, and may wait.
+    ///
+    /// A text goes once its first document and all others are deleted or expired. Cost: reads and writes all rows of the
+    /// segments once; memory: the texts whose first document is gone.
+    ///
+    /// # Errors
+    /// Those of the store, and when the topic is dropped meanwhile.
+    pub fn run(&self, mut pace: impl FnMut(usize)) -> Result<MergedSegment> {
+        let segments = &self.segments;
+        let bounds = (segments[0].entry.first, segments[segments.len() - 1].entry.end);
+        let cursors = segments.iter().map(|segment| segment.cursors()).collect();
+        let mut dead = DeadTexts { job: self, cursors, known: BTreeMap::new() };
+        let mut writer = SegmentWriter::new(self.store.as_ref(), &self.folder, self.number);
+        for table in IndexTable::ALL {
+            let runs: Vec<&RunReader> =
+                segments.iter().rev().filter_map(|segment| segment.run(table)).collect();
+            let mut rows = MergedRuns::new(runs);
+            writer.table(table, |push| {
+                while let Some(row) = rows.next_row()? {
+                    if self.dropped.load(Ordering::Relaxed) {
+                        bail!("the topic \"{}\" is dropped", self.topic);
+                    }
+                    let stays = match table {
+                        IndexTable::Identities => !dead.has(row.words[2])?,
+                        IndexTable::Keys => !dead.has(row.words[3])?,
+                        IndexTable::Sketches | IndexTable::Texts => !dead.has(row.words[0])?,
+                        IndexTable::Documents => self.is_alive(row.words[0]),
+                        IndexTable::Copies | IndexTable::Ids => self.is_alive(row.words[1]),
+                    };
+                    if stays {
+                        push(row.words, row.bytes)?;
+                        pace(8 * row.words.len() + row.bytes.len());
+                    }
                 }
-            }
-            Ok(())
-        })?;
+                Ok(())
+            })?;
+        }
+        // Expired documents are gone, so the segment begins behind them.
+        let entry = writer.finish((bounds.0.max(self.oldest.min(bounds.1)), bounds.1))?;
+        // The number of a text that has copies goes on being that of a deleted document.
+        let stays = |number: &u64| dead.known.get(number) == Some(&false);
+        let gone = self.deleted.iter().copied().filter(|number| !stays(number)).collect();
+        Ok(MergedSegment { entry, gone })
     }
-    // Expired documents are gone, so the segment begins behind them.
-    let entry = writer.finish((bounds.0.max(topic.oldest.min(bounds.1)), bounds.1))?;
-    // The number of a text that has copies goes on being that of a deleted document.
-    let known = dead.known;
-    let stays = |number: &u64| known.get(number) == Some(&false);
-    let gone: Vec<u64> =
-        topic.deleted.range(bounds.0..bounds.1).copied().filter(|number| !stays(number)).collect();
-    topic.replace(merged, entry, &gone)
+
+    fn is_alive(&self, number: u64) -> bool {
+        number >= self.oldest && !self.deleted.contains(&number)
+    }
 }
 
 /// Texts of which no document is left.
 struct DeadTexts<'a> {
-    topic: &'a Topic,
-    reader: TopicReader<'a>,
+    job: &'a MergeJob,
+    cursors: Vec<SegmentCursors>,
     /// Texts whose first document is gone, and whether all others are gone too.
     known: BTreeMap<u64, bool>,
 }
 
 impl DeadTexts<'_> {
     fn has(&mut self, text: u64) -> Result<bool> {
-        if self.topic.is_alive(text) {
+        if self.job.is_alive(text) {
             return Ok(false);
         }
         if let Some(&is_dead) = self.known.get(&text) {
             return Ok(is_dead);
         }
-        let is_dead = !self.reader.has_copies(text)?;
+        let mut is_dead = true;
+        for cursors in &mut self.cursors {
+            cursors.rows(IndexTable::Copies, &[text], |words| {
+                is_dead &= !self.job.is_alive(words[1]);
+                is_dead
+            })?;
+        }
         self.known.insert(text, is_dead);
         Ok(is_dead)
     }

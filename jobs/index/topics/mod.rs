@@ -2,9 +2,10 @@
 //!
 //! `change.rs` has what the log says of a topic, `memory_table.rs` the documents that are in the log alone, `segment.rs`
 //! and `table.rs` the files of the others, and `manifest.rs` names these. `topic.rs` holds all of it, `topic_reader.rs`
-//! looks documents up, and `merge.rs` merges segments. This room uses `cluster::runs`; the index uses it.
+//! looks documents up. `flush.rs` writes segments and `merge.rs` merges them, while the topic goes on. This room uses `cluster::runs`; the index uses it.
 
 mod change;
+mod flush;
 mod manifest;
 mod memory_table;
 mod merge;
@@ -14,7 +15,9 @@ mod topic;
 mod topic_reader;
 
 pub(super) use change::{Change, ChangeKind, PreparedDoc};
-pub(super) use merge::{merge, merge_tier};
+pub(super) use flush::FlushJob;
+pub(super) use manifest::SegmentEntry;
+pub(super) use merge::{MergeJob, MergedSegment, tier_of};
 pub(super) use table::IndexTable;
 pub(super) use topic::Topic;
 pub(super) use topic_reader::{IndexedDoc, TopicReader};

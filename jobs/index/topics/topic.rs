@@ -3,45 +3,55 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, bail};
 use cluster::Store;
 use operators::method::KeptKeys;
 
 use super::change::{Change, ChangeKind, KeptText, NewDoc, PreparedDoc};
+use super::flush::{FlushJob, FrozenTable};
 use super::manifest::{SegmentEntry, TopicManifest};
-use super::memory_table::MemoryTable;
-use super::segment::{Segment, SegmentWriter, write_memory};
+use super::memory_table::{MemoryDoc, MemoryTable};
+use super::merge::{MergeJob, MergedSegment};
+use super::segment::Segment;
 use crate::index::sealed_file::{read_sealed, write_sealed};
 
 /// A topic of an index: its segments, and the newest documents in memory.
 ///
 /// ```text
-/// documents   0 ........ 3,999,999 | 4,000,000 .. 4,999,999 | 5,000,000 .. 5,120,411
-/// where       segment 7              segment 8                memory and the log
+/// documents   0 ........ 3,999,999 | 4,000,000 .. 4,999,999 | 5,000,000 .. 5,999,999 | 6,000,000 .. 6,120,411
+/// where       segment 7              segment 8                frozen: being written    memory and the log
 /// ```
 ///
-/// Memory: the index blocks of the segments, 8 bytes for each deleted document whose rows are not gone yet, and the
+/// A flush and a merge read and write files for long, so they are jobs that another thread may run while the topic goes
+/// on: [`Topic::freeze`] and [`Topic::merge_job`] begin one, and [`Topic::install`] and [`Topic::replace`] end it.
+///
+/// Memory: the index blocks of the segments, 8 bytes for each deleted document whose rows are not gone yet, and two of
 /// [`MemoryTable`].
 pub(in crate::index) struct Topic {
     store: Arc<dyn Store>,
     pub name: String,
     /// Folder of the topic.
     pub folder: String,
-    pub segments: Vec<Segment>,
-    pub memory: MemoryTable,
+    pub segments: Vec<Arc<Segment>>,
+    /// Documents that a [`FlushJob`] writes as a segment.
+    frozen: Option<Arc<FrozenTable>>,
+    memory: MemoryTable,
     /// Number of the next document.
     next: u64,
     last_time: u64,
     /// Documents with lower numbers have expired.
     pub oldest: u64,
-    /// Documents of segments that were deleted and whose rows are not gone yet.
+    /// Documents of segments and of the frozen table that were deleted and whose rows are not gone yet.
     pub deleted: BTreeSet<u64>,
     /// Changes with lower numbers in the log are in the segments.
     flushed: u64,
     next_segment: u64,
-    /// Whether it has changed since its manifest was written.
+    /// Whether it has changed since memory was frozen.
     changed: bool,
+    /// Whether the topic is dropped, so that jobs end early.
+    pub dropped: Arc<AtomicBool>,
 }
 
 impl Topic {
@@ -53,13 +63,16 @@ impl Topic {
             bail!("\"{folder}\" is damaged: it has segments and no manifest.json");
         }
         let manifest = manifest.unwrap_or(TopicManifest { flushed, ..TopicManifest::default() });
-        let segments =
-            manifest.segments.into_iter().map(|entry| Segment::open(store.as_ref(), &folder, entry));
+        let segments = manifest
+            .segments
+            .into_iter()
+            .map(|entry| Segment::open(store.as_ref(), &folder, entry).map(Arc::new));
         Ok(Topic {
             store: Arc::clone(store),
             name: name.to_owned(),
             segments: segments.collect::<Result<_>>()?,
             folder,
+            frozen: None,
             memory: MemoryTable::default(),
             next: manifest.end,
             last_time: manifest.last_time,
@@ -68,6 +81,7 @@ impl Topic {
             flushed: manifest.flushed,
             next_segment: manifest.next_segment,
             changed: false,
+            dropped: Arc::default(),
         })
     }
 
@@ -78,7 +92,7 @@ impl Topic {
 
     /// Whether the log has changes of this topic that the segments lack.
     pub fn is_changed(&self) -> bool {
-        self.changed
+        self.changed || self.frozen.is_some()
     }
 
     /// Makes the change that adds a document. `now`: seconds since 1970; the time of a document is never before that of
@@ -104,9 +118,9 @@ impl Topic {
                 self.memory.insert(doc, keys);
             }
             ChangeKind::Delete(numbers) => {
-                let in_segments = self.end_of_segments();
+                let memory_begins = self.memory_begins();
                 for number in numbers {
-                    if number < in_segments {
+                    if number < memory_begins {
                         self.deleted.insert(number);
                     } else {
                         self.memory.remove(number);
@@ -123,9 +137,28 @@ impl Topic {
         }
     }
 
-    /// Returns the number behind the last document of the segments.
-    pub fn end_of_segments(&self) -> u64 {
+    /// Returns the number of the first document that may be in memory and neither in a segment nor frozen.
+    fn memory_begins(&self) -> u64 {
+        self.frozen.as_ref().map_or_else(|| self.end_of_segments(), |frozen| frozen.end)
+    }
+
+    fn end_of_segments(&self) -> u64 {
         self.segments.last().map_or(0, |segment| segment.entry.end)
+    }
+
+    /// Returns the tables in memory, the oldest documents first. Some documents of the frozen one may be deleted.
+    pub fn tables(&self) -> impl Iterator<Item = &MemoryTable> {
+        self.frozen.iter().map(|frozen| &frozen.table).chain([&self.memory])
+    }
+
+    /// Returns the documents in memory that are neither deleted nor expired, in order.
+    pub fn docs_in_memory(&self) -> impl Iterator<Item = (u64, &MemoryDoc)> {
+        self.tables().flat_map(MemoryTable::docs).filter(|(number, _)| self.is_alive(*number))
+    }
+
+    /// Returns about how many bytes the documents take that are in memory and not frozen.
+    pub fn memory_bytes(&self) -> usize {
+        self.memory.bytes()
     }
 
     /// Returns the number of the next document.
@@ -138,48 +171,91 @@ impl Topic {
         number >= self.oldest && !self.deleted.contains(&number)
     }
 
-    /// Writes what is in memory as a segment, and the manifest. `keys`: those of the index. `next_change`: the number
-    /// of the next change in the log.
-    pub fn flush(&mut self, keys: &KeptKeys, next_change: u64) -> Result<()> {
-        // Their documents are gone, but they have copies.
-        self.deleted.extend(
-            self.memory.texts().map(|(text, _)| text).filter(|text| self.memory.doc(*text).is_none()),
-        );
+    /// Whether the first document with a text, which is in a segment or in memory, is neither deleted nor expired.
+    pub fn has_first(&self, text: u64) -> bool {
+        let removed = text >= self.memory_begins() && self.memory.doc(text).is_none();
+        self.is_alive(text) && !removed
+    }
+
+    /// Begins to write what is in memory as a segment: freezes it, unless an earlier flush has failed, whose table comes
+    /// first then. `next_change`: the number of the next change in the log, all of which is durable.
+    pub fn freeze(&mut self, next_change: u64) -> Result<FlushJob> {
         if self.next_segment == 0 {
             // From now on a topic without a manifest is damaged.
             self.write_manifest()?;
         }
-        if !self.memory.is_empty() {
-            let first = self.end_of_segments();
-            let writer = SegmentWriter::new(self.store.as_ref(), &self.folder, self.next_segment);
-            let entry = write_memory(writer, &self.memory, keys, (first, self.next))?;
-            self.next_segment += 1;
-            self.segments.push(Segment::open(self.store.as_ref(), &self.folder, entry)?);
+        let table = match &self.frozen {
+            Some(frozen) => Arc::clone(frozen),
+            None => {
+                let memory = std::mem::take(&mut self.memory);
+                // Their documents are gone, but they have copies.
+                let gone = memory.texts().map(|(text, _)| text).filter(|text| memory.doc(*text).is_none());
+                self.deleted.extend(gone);
+                let (first, end) = (self.end_of_segments(), self.next);
+                let frozen = Arc::new(FrozenTable { table: memory, first, end, next_change });
+                self.changed = false;
+                Arc::clone(self.frozen.insert(frozen))
+            }
+        };
+        let (store, folder) = (Arc::clone(&self.store), self.folder.clone());
+        Ok(FlushJob { store, topic: self.name.clone(), folder, number: self.take_segment(), table })
+    }
+
+    /// Puts the segment that a flush has written in the place of the frozen table. A flush of a topic that was dropped
+    /// meanwhile does nothing.
+    pub fn install(&mut self, job: &FlushJob, entry: Option<SegmentEntry>) -> Result<()> {
+        if !self.frozen.as_ref().is_some_and(|frozen| Arc::ptr_eq(frozen, &job.table)) {
+            return Ok(());
         }
-        self.memory = MemoryTable::default();
-        self.flushed = next_change;
-        self.write_manifest()?;
-        self.changed = false;
-        Ok(())
+        if let Some(entry) = entry {
+            self.segments.push(Arc::new(Segment::open(self.store.as_ref(), &self.folder, entry)?));
+        }
+        self.frozen = None;
+        self.flushed = job.table.next_change;
+        self.write_manifest()
     }
 
-    /// Begins the segment that takes the place of others.
-    pub fn segment_writer(&self) -> SegmentWriter<'_> {
-        SegmentWriter::new(self.store.as_ref(), &self.folder, self.next_segment)
+    /// Begins to merge segments that follow each other; `None` if there are none.
+    pub fn merge_job(&mut self, merged: Range<usize>) -> Option<MergeJob> {
+        let segments = self.segments[merged].to_vec();
+        let (first, last) = (segments.first()?.entry.first, segments.last()?.entry.end);
+        Some(MergeJob {
+            store: Arc::clone(&self.store),
+            topic: self.name.clone(),
+            folder: self.folder.clone(),
+            number: self.take_segment(),
+            segments,
+            oldest: self.oldest,
+            deleted: self.deleted.range(first..last).copied().collect(),
+            dropped: Arc::clone(&self.dropped),
+        })
     }
 
-    /// Puts a merged segment in the place of those that it was made of, and removes their files. `gone`: deleted
-    /// documents of which nothing is left.
-    pub fn replace(&mut self, merged: Range<usize>, entry: SegmentEntry, gone: &[u64]) -> Result<()> {
-        self.next_segment += 1;
-        let segment = Segment::open(self.store.as_ref(), &self.folder, entry)?;
-        let old: Vec<u64> = self.segments.splice(merged, [segment]).map(|old| old.entry.number).collect();
+    /// Puts a merged segment in the place of those that it was made of, and removes their files. A merge of a topic that
+    /// was dropped meanwhile does nothing.
+    pub fn replace(&mut self, job: &MergeJob, merged: MergedSegment) -> Result<()> {
+        let MergedSegment { entry, gone } = merged;
+        let Some(at) = self.segments.iter().position(|segment| Arc::ptr_eq(segment, &job.segments[0])) else {
+            return Ok(());
+        };
+        let segment = Arc::new(Segment::open(self.store.as_ref(), &self.folder, entry)?);
+        self.segments.splice(at..at + job.segments.len(), [segment]);
         gone.iter().for_each(|number| {
             self.deleted.remove(number);
         });
         self.write_manifest()?;
-        let folders = old.iter().map(|number| format!("{}/{number:08}", self.folder));
+        let folders = job.segments.iter().map(|old| format!("{}/{:08}", self.folder, old.entry.number));
         folders.into_iter().try_for_each(|folder| Ok(self.store.remove(&folder)?))
+    }
+
+    fn take_segment(&mut self) -> u64 {
+        self.next_segment += 1;
+        self.next_segment - 1
+    }
+
+    /// Lets jobs of the topic end early, because it is dropped.
+    pub fn set_dropped(&self) {
+        self.dropped.store(true, Ordering::Relaxed);
     }
 
     /// Whether segments have rows of documents that are deleted or expired.
@@ -200,9 +276,15 @@ impl Topic {
         Ok(())
     }
 
+    /// Returns the number behind the last document that the log is not needed for.
+    fn flushed_end(&self) -> u64 {
+        let all_flushed = self.frozen.is_none() && self.memory.is_empty();
+        if all_flushed { self.next } else { self.end_of_segments() }
+    }
+
     fn write_manifest(&self) -> Result<()> {
         let manifest = TopicManifest {
-            end: self.end_of_segments().max(if self.memory.is_empty() { self.next } else { 0 }),
+            end: self.flushed_end(),
             oldest: self.oldest,
             flushed: self.flushed,
             last_time: self.last_time,

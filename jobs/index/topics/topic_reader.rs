@@ -84,9 +84,11 @@ impl<'a> TopicReader<'a> {
                 let distance = most_bits.map_or(0, |_| (key.key ^ other).count_ones());
                 Some(distance).filter(|distance| most_bits.is_none_or(|most| *distance <= most))
             };
-            self.topic.memory.meet(key.pass, range, |other, text| {
-                met.extend(distance(other).map(|distance| (text, distance, at)));
-            });
+            for table in self.topic.tables() {
+                table.meet(key.pass, range, |other, text| {
+                    met.extend(distance(other).map(|distance| (text, distance, at)));
+                });
+            }
             for cursors in &mut self.cursors {
                 is_cut |= meet_segment(cursors, key.pass.into(), range, distance, |distance, text| {
                     met.push((text, distance, at));
@@ -119,7 +121,8 @@ impl<'a> TopicReader<'a> {
     /// Returns the texts with an identity. There may be several, since a document does not look for its text in the
     /// segments when it comes.
     fn equal_texts(&mut self, identity: Identity) -> Result<Vec<u64>> {
-        let mut texts: Vec<u64> = self.topic.memory.text_of(identity).into_iter().collect();
+        let in_memory = self.topic.tables().filter_map(|table| table.text_of(identity));
+        let mut texts: Vec<u64> = in_memory.collect();
         for cursors in &mut self.cursors {
             cursors.rows(IndexTable::Identities, &[identity.0, identity.1], |words| {
                 texts.push(words[2]);
@@ -130,7 +133,7 @@ impl<'a> TopicReader<'a> {
     }
 
     fn sketches(&mut self, text: u64) -> Result<[u64; 2]> {
-        if let Some(kept) = self.topic.memory.kept(text) {
+        if let Some(kept) = self.topic.tables().find_map(|table| table.kept(text)) {
             return Ok(kept.sketches);
         }
         let mut sketches = [0; 2];
@@ -145,7 +148,7 @@ impl<'a> TopicReader<'a> {
 
     /// Returns the cleaned text of a text. It is empty if the index keeps no texts.
     pub fn text(&mut self, text: u64) -> Result<String> {
-        if let Some(kept) = self.topic.memory.kept(text) {
+        if let Some(kept) = self.topic.tables().find_map(|table| table.kept(text)) {
             return Ok(kept.text.clone());
         }
         let Some(cursors) = self.of_number(text) else { return Ok(String::new()) };
@@ -163,7 +166,7 @@ impl<'a> TopicReader<'a> {
         if !self.topic.is_alive(number) {
             return Ok(None);
         }
-        if let Some(doc) = self.topic.memory.doc(number) {
+        if let Some(doc) = self.topic.tables().find_map(|table| table.doc(number)) {
             return Ok(Some(IndexedDoc::of_memory((number, doc))));
         }
         let Some(cursors) = self.of_number(number) else { return Ok(None) };
@@ -176,43 +179,39 @@ impl<'a> TopicReader<'a> {
     /// `most` of them.
     pub fn docs_of(&mut self, text: u64, most: usize, numbers: &mut Vec<u64>) -> Result<()> {
         let end = numbers.len() + most;
-        if self.has_first(text) && numbers.len() < end {
+        if self.topic.has_first(text) && numbers.len() < end {
             numbers.push(text);
         }
-        for cursors in &mut self.cursors {
-            cursors.rows(IndexTable::Copies, &[text], |words| {
-                if self.topic.is_alive(words[1]) && numbers.len() < end {
-                    numbers.push(words[1]);
-                }
-                numbers.len() < end
-            })?;
-        }
-        let room = end - numbers.len();
-        numbers.extend(self.topic.memory.copies_of(text).take(room));
-        Ok(())
+        self.each_copy(text, |number| {
+            if numbers.len() < end {
+                numbers.push(number);
+            }
+            numbers.len() < end
+        })
     }
 
     /// Whether any document with the text is neither deleted nor expired.
     fn has_docs(&mut self, text: u64) -> Result<bool> {
-        Ok(self.has_first(text) || self.has_copies(text)?)
-    }
-
-    /// Whether the first document with the text is neither deleted nor expired.
-    fn has_first(&self, text: u64) -> bool {
-        let in_memory = text >= self.topic.end_of_segments();
-        if in_memory { self.topic.memory.doc(text).is_some() } else { self.topic.is_alive(text) }
-    }
-
-    /// Whether a document with the text is neither deleted nor expired, other than the first of them.
-    pub fn has_copies(&mut self, text: u64) -> Result<bool> {
-        let mut found = self.topic.memory.copies_of(text).next().is_some();
-        for cursors in &mut self.cursors {
-            cursors.rows(IndexTable::Copies, &[text], |words| {
-                found |= self.topic.is_alive(words[1]);
-                !found
+        let mut found = self.topic.has_first(text);
+        if !found {
+            self.each_copy(text, |_| {
+                found = true;
+                false
             })?;
         }
         Ok(found)
+    }
+
+    /// Calls `each` with the documents of a text but the first one that are neither deleted nor expired, oldest first,
+    /// until it returns false. They are where the text is, since a document does not look for its text in segments.
+    fn each_copy(&mut self, text: u64, mut each: impl FnMut(u64) -> bool) -> Result<()> {
+        let topic = self.topic;
+        if let Some(table) = topic.tables().find(|table| table.kept(text).is_some()) {
+            table.copies_of(text).filter(|number| topic.is_alive(*number)).all(each);
+            return Ok(());
+        }
+        let Some(cursors) = self.of_number(text) else { return Ok(()) };
+        cursors.rows(IndexTable::Copies, &[text], |words| !topic.is_alive(words[1]) || each(words[1]))
     }
 
     /// Returns the documents of segments with an id.
@@ -243,7 +242,7 @@ impl<'a> TopicReader<'a> {
                 return IndexedDoc::of_row(&row).map(Some);
             }
         }
-        Ok(self.topic.memory.docs().find(|(at, _)| *at >= number).map(IndexedDoc::of_memory))
+        Ok(self.topic.docs_in_memory().find(|(at, _)| *at >= number).map(IndexedDoc::of_memory))
     }
 
     /// Calls `each` with every document that is neither deleted nor expired, in order.
@@ -256,7 +255,7 @@ impl<'a> TopicReader<'a> {
                 }
             }
         }
-        self.topic.memory.docs().map(IndexedDoc::of_memory).try_for_each(each)
+        self.topic.docs_in_memory().map(IndexedDoc::of_memory).try_for_each(each)
     }
 
     /// Returns the cursors of the segment that a document or text is in.

@@ -1,0 +1,113 @@
+//! Changes of an open index.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use cluster::write_ahead_log::LogWriter;
+use parking_lot::Mutex;
+
+use super::index_folder::IndexFolder;
+use super::replay::{remove_topic, topic_of};
+use super::topics::{Change, ChangeKind, PreparedDoc, Topic, TopicReader};
+
+/// Number of bytes of documents in memory from which on they are written as segments.
+pub(super) const MEMORY_BYTES: usize = 1 << 28;
+/// Number of bytes of documents in memory up to which they are left to the log when a command ends.
+const LEFT_BYTES: usize = 1 << 24;
+
+impl IndexFolder {
+    /// Returns a topic; `None` if no document has ever come to it.
+    pub fn topic(&self, name: &str) -> Option<&Topic> {
+        self.topics.get(name)
+    }
+
+    /// Adds a document to a topic. It is durable after [`IndexFolder::commit`]. `now`: seconds since 1970.
+    pub fn insert(&mut self, topic: &str, doc: &PreparedDoc, now: u64) -> Result<()> {
+        let next_change = self.log()?.lock().next();
+        let topic = topic_of(&mut self.topics, &self.store, &self.path, topic, next_change)?;
+        let change = topic.insertion(doc, now);
+        self.change(change)
+    }
+
+    /// Deletes the documents of a topic with some ids. Returns how many there were.
+    pub fn delete(&mut self, topic: &str, ids: &BTreeSet<String>) -> Result<usize> {
+        let Some(topic) = self.topics.get(topic) else { return Ok(0) };
+        let in_memory = topic.docs_in_memory().filter(|(_, doc)| ids.contains(&*doc.id));
+        let mut numbers: Vec<u64> = in_memory.map(|(number, _)| number).collect();
+        let mut reader = TopicReader::new(topic);
+        for id in ids {
+            numbers.extend(reader.docs_with_id(id)?);
+        }
+        let count = numbers.len();
+        if count > 0 {
+            let topic = topic.name.clone();
+            self.change(Change { topic, what: ChangeKind::Delete(numbers) })?;
+        }
+        Ok(count)
+    }
+
+    /// Lets the documents of a topic expire that were added before a time, in seconds since 1970.
+    pub fn expire(&mut self, topic: &str, before: u64) -> Result<()> {
+        let Some(topic) = self.topics.get(topic) else { return Ok(()) };
+        let mut reader = TopicReader::new(topic);
+        // Documents are in the order of their times.
+        let (mut oldest, mut end) = (topic.oldest, topic.next());
+        while oldest < end {
+            let middle = oldest.midpoint(end);
+            match reader.doc_from(middle)? {
+                Some(doc) if doc.time < before => oldest = doc.number + 1,
+                _ => end = middle,
+            }
+        }
+        if oldest > topic.oldest {
+            let topic = topic.name.clone();
+            self.change(Change { topic, what: ChangeKind::Expire(oldest) })?;
+        }
+        Ok(())
+    }
+
+    /// Drops a topic with all of its documents. Returns whether there was one.
+    pub fn drop_topic(&mut self, name: &str) -> Result<bool> {
+        if !self.topics.contains_key(name) {
+            return Ok(false);
+        }
+        self.change(Change { topic: name.to_owned(), what: ChangeKind::Drop })?;
+        self.log()?.lock().commit()?;
+        if let Some(topic) = self.topics.remove(name) {
+            topic.set_dropped();
+        }
+        remove_topic(self.store.as_ref(), &self.path, name)?;
+        Ok(true)
+    }
+
+    /// Notes a change in the log, and makes it.
+    fn change(&mut self, change: Change) -> Result<()> {
+        let record = postcard::to_allocvec(&change)?;
+        let number = self.log()?.lock().append(&record)?;
+        let topic = topic_of(&mut self.topics, &self.store, &self.path, &change.topic, number)?;
+        topic.apply(change.what, &self.keys);
+        Ok(())
+    }
+
+    /// Makes all changes durable. If much is in memory, it is written as segments, and segments are merged.
+    pub fn commit(&mut self) -> Result<()> {
+        self.log()?.lock().commit()?;
+        self.flush_beyond(MEMORY_BYTES)
+    }
+
+    /// Ends a change of many documents: makes it durable, and leaves no long log for others to read.
+    pub fn finish(&mut self) -> Result<()> {
+        self.log()?.lock().commit()?;
+        self.flush_beyond(LEFT_BYTES)
+    }
+
+    fn flush_beyond(&mut self, bytes: usize) -> Result<()> {
+        if self.memory_bytes() >= bytes { self.flush() } else { Ok(()) }
+    }
+
+    /// Returns the log of an index that is open to be changed.
+    pub fn log(&self) -> Result<Arc<Mutex<LogWriter>>> {
+        self.log.clone().context("the index is open to be read")
+    }
+}

@@ -1,0 +1,100 @@
+//! Writes what is in memory as segments, and merges segments.
+//!
+//! Both are jobs that another thread may run while the index answers and changes. Each begins and ends under the lock of
+//! whoever shares the index:
+//!
+//! ```text
+//! index     begin_flush  query  insert  query  insert  finish_flush
+//! job                    '------- write -----'
+//! ```
+
+use anyhow::Result;
+
+use super::index_folder::{IndexFolder, LogFloor};
+use super::sealed_file::write_sealed;
+use super::topics::{FlushJob, MergeJob, MergedSegment, SegmentEntry, tier_of};
+
+/// A flush of all topics that have changed.
+pub(super) struct Flush {
+    pub jobs: Vec<FlushJob>,
+    floor: LogFloor,
+}
+
+impl IndexFolder {
+    /// Returns about how many bytes of documents are in memory and not being flushed.
+    pub fn memory_bytes(&self) -> usize {
+        self.topics.values().map(|topic| topic.memory_bytes()).sum()
+    }
+
+    /// Writes all that is in memory as segments, merges segments of about equal size, and removes the log.
+    pub fn flush(&mut self) -> Result<()> {
+        let flush = self.begin_flush()?;
+        for job in &flush.jobs {
+            let entry = job.write(&self.keys)?;
+            self.finish_flush_of(job, entry)?;
+        }
+        self.finish_flush(&flush)?;
+        for name in flush.jobs.iter().map(|job| &job.topic) {
+            while let Some(job) = self.begin_merge(name) {
+                let merged = job.run(|_| ())?;
+                self.finish_merge(&job, merged)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Merges all segments of each topic into one, without what is deleted or expired.
+    pub fn compact(&mut self) -> Result<()> {
+        self.flush()?;
+        for topic in self.topics.values_mut() {
+            let segments = topic.segments.len();
+            if segments > 1 || topic.has_dead_rows() {
+                let job = topic.merge_job(0..segments);
+                job.map_or(Ok(()), |job| topic.replace(&job, job.run(|_| ())?))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins to write all that is in memory as segments. All changes so far become durable.
+    pub fn begin_flush(&mut self) -> Result<Flush> {
+        let log = self.log()?;
+        let mut log = log.lock();
+        log.commit()?;
+        log.begin_file()?;
+        let next_change = log.next();
+        let changed = self.topics.values_mut().filter(|topic| topic.is_changed());
+        let jobs: Vec<FlushJob> = changed.map(|topic| topic.freeze(next_change)).collect::<Result<_>>()?;
+        // A table that an earlier flush could not write comes first, and lacks the latest changes.
+        let from = jobs.iter().map(FlushJob::next_change).min().unwrap_or(next_change);
+        Ok(Flush { jobs, floor: LogFloor { from } })
+    }
+
+    /// Takes over the segment that a job of a flush has written.
+    pub fn finish_flush_of(&mut self, job: &FlushJob, entry: Option<SegmentEntry>) -> Result<()> {
+        self.topics.get_mut(&job.topic).map_or(Ok(()), |topic| topic.install(job, entry))
+    }
+
+    /// Removes the files of the log that no topic needs any more.
+    pub fn finish_flush(&mut self, flush: &Flush) -> Result<()> {
+        if flush.floor < self.floor {
+            // A later flush has ended before this one.
+            return Ok(());
+        }
+        self.floor = flush.floor;
+        let path = format!("{}/log.json", self.path);
+        write_sealed(self.store.as_ref(), &path, &self.path, &self.floor)?;
+        Ok(self.log()?.lock().remove_before(self.floor.from)?)
+    }
+
+    /// Begins to merge segments of a topic; `None` if it has too few of about equal size.
+    pub fn begin_merge(&mut self, topic: &str) -> Option<MergeJob> {
+        let topic = self.topics.get_mut(topic)?;
+        topic.merge_job(tier_of(topic))
+    }
+
+    /// Takes over a merged segment.
+    pub fn finish_merge(&mut self, job: &MergeJob, merged: MergedSegment) -> Result<()> {
+        self.topics.get_mut(&job.topic).map_or(Ok(()), |topic| topic.replace(job, merged))
+    }
+}
