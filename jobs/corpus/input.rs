@@ -60,12 +60,9 @@ pub(crate) struct InputOptions {
     #[arg(skip)]
     #[serde(with = "optional_text")]
     pub block_bytes: Option<u64>,
-    /// File of words that are no features, one word a line
-    #[arg(long, value_name = "FILE")]
-    pub stop_words: Option<String>,
-    /// jieba's user dictionary: a word, its frequency and its tag on each line
-    #[arg(long, value_name = "FILE")]
-    pub user_dict: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub words: WordOptions,
     /// Approximate number of bytes of records, decompressed, that one worker reads at a time, such as 64M
     ///
     /// Each split becomes one part of a corpus that is written. The default is a 16th part of the input, at
@@ -132,14 +129,28 @@ impl InputOptions {
     /// # Errors
     /// When there are such files and texts are not cut into words.
     pub fn lexicon(&self, cuts_words: bool) -> Result<Lexicon> {
-        if !cuts_words && (self.stop_words.is_some() || self.user_dict.is_some()) {
+        if !cuts_words && (self.words.stop_words.is_some() || self.words.user_dict.is_some()) {
             bail!(WrongUse(
                 "--stop-words and --user-dict are for features=jieba, which this does not use".into()
             ));
         }
-        self.lexicon_below("")
+        self.words.lexicon_below("")
     }
+}
 
+/// Options of the words that texts are cut into.
+#[derive(Clone, Debug, Default, clap::Args, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct WordOptions {
+    /// File of words that are no features, one word a line
+    #[arg(long, value_name = "FILE")]
+    pub stop_words: Option<String>,
+    /// jieba's user dictionary: a word, its frequency and its tag on each line
+    #[arg(long, value_name = "FILE")]
+    pub user_dict: Option<String>,
+}
+
+impl WordOptions {
     /// Reads these files, whose names are relative to `directory`.
     pub fn lexicon_below(&self, directory: &str) -> Result<Lexicon> {
         let words = |file: &Option<String>| {

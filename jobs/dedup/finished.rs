@@ -132,7 +132,7 @@ impl Finished {
 
     /// Reads the stop words and the user dictionary again.
     pub fn lexicon(&self) -> Result<Lexicon> {
-        self.options().input.lexicon_below(&self.success.configuration.directory)
+        self.options().input.words.lexicon_below(&self.success.configuration.directory)
     }
 
     /// Plans the input again, to be read by `workers` threads.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::builder::RangedU64ValueParser;
 use operators::method::Spec;
 
+use super::serve::ServeArgs;
 use crate::cli::values::paths;
 use crate::corpus::input::InputOptions;
 use crate::dedup::options::Verification;
@@ -114,6 +115,10 @@ pub(super) enum IndexTool {
         #[arg(long, value_name = "NAME", default_value = DEFAULT_TOPIC, value_parser = topic)]
         topic: String,
     },
+    /// Answer over HTTP, and take changes
+    ///
+    /// GET / is a page for people, and /openapi.json describes the routes.
+    Serve(Box<ServeArgs>),
     /// Remove a topic with all of its documents
     Drop {
         #[command(flatten)]
@@ -152,7 +157,7 @@ pub(super) struct CorpusArgs {
 }
 
 /// Reads the name of a topic, which is also that of a folder.
-fn topic(name: &str) -> Result<String, String> {
+pub(super) fn topic(name: &str) -> Result<String, String> {
     let fits = |name: &&str| {
         (1..=100).contains(&name.len())
             && !name.starts_with(['_', '.'])

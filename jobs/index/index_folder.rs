@@ -207,6 +207,12 @@ impl IndexFolder {
         Ok(read_sealed(self.store.as_ref(), &format!("{}/log.json", self.path))?.unwrap_or_default())
     }
 
+    /// Returns what differs once another process has changed the index: the files of the log, and its beginning.
+    pub fn version(&self) -> Result<(u64, Vec<(String, u64)>)> {
+        let files = self.store.children(&format!("{}/log", self.path))?;
+        Ok((self.log_floor()?.from, files.into_iter().map(|file| (file.path, file.bytes)).collect()))
+    }
+
     /// Returns the folder of the log, and what makes its changes again.
     fn replay(&mut self) -> (PathBuf, Replay<'_>) {
         let IndexFolder { store, path, topics, keys, .. } = self;

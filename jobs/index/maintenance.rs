@@ -36,7 +36,7 @@ impl IndexFolder {
         self.finish_flush(&flush)?;
         for name in flush.jobs.iter().map(|job| &job.topic) {
             while let Some(job) = self.begin_merge(name) {
-                let merged = job.run(|_| ())?;
+                let merged = job.run(|_| Ok(()))?;
                 self.finish_merge(&job, merged)?;
             }
         }
@@ -50,7 +50,7 @@ impl IndexFolder {
             let segments = topic.segments.len();
             if segments > 1 || topic.has_dead_rows() {
                 let job = topic.merge_job(0..segments);
-                job.map_or(Ok(()), |job| topic.replace(&job, job.run(|_| ())?))?;
+                job.map_or(Ok(()), |job| topic.replace(&job, job.run(|_| Ok(()))?))?;
             }
         }
         Ok(())
@@ -85,6 +85,12 @@ impl IndexFolder {
         let path = format!("{}/log.json", self.path);
         write_sealed(self.store.as_ref(), &path, &self.path, &self.floor)?;
         Ok(self.log()?.lock().remove_before(self.floor.from)?)
+    }
+
+    /// Returns the topics that have many segments of about equal size.
+    pub fn topics_to_merge(&self) -> Vec<String> {
+        let many = self.topics.iter().filter(|(_, topic)| !tier_of(topic).is_empty());
+        many.map(|(name, _)| name.clone()).collect()
     }
 
     /// Begins to merge segments of a topic; `None` if it has too few of about equal size.

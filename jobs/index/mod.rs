@@ -4,7 +4,7 @@
 //! of a segment; `topics` has all of this for each topic. `index_folder.rs` opens an index, `changes.rs` changes it,
 //! and `maintenance.rs` writes and merges its segments; with the settings
 //! that `settings.rs` and `sealed_file.rs` keep, `replay.rs` makes the changes of the log
-//! again, and `query.rs` answers. `load.rs` reads documents, and `tools.rs` runs
+//! again, and `query.rs` answers. `serve` does all of this over HTTP. `load.rs` reads documents, and `tools.rs` runs
 //! what `args.rs` declares. This room uses `cluster::write_ahead_log` and `corpus`, and of `dedup` the options.
 
 mod args;
@@ -15,6 +15,7 @@ mod maintenance;
 mod query;
 mod replay;
 mod sealed_file;
+mod serve;
 mod settings;
 mod stats;
 #[cfg(test)]

@@ -40,6 +40,15 @@ pub(super) struct QueryAnswer {
     pub new: Option<bool>,
 }
 
+impl QueryAnswer {
+    /// Decides whether the document is new, because nothing matches it, and notes it in the answer.
+    pub fn decide_new(&mut self) -> bool {
+        let is_new = self.matches.is_empty() && self.more == 0;
+        self.new = Some(is_new);
+        is_new
+    }
+}
+
 /// A document that matches.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct AnsweredMatch {
@@ -102,9 +111,7 @@ impl IndexFolder {
         now: u64,
     ) -> Result<QueryAnswer> {
         let mut answer = self.query(topic, doc, limits, now)?;
-        let is_new = answer.matches.is_empty() && answer.more == 0;
-        answer.new = Some(is_new);
-        if is_new {
+        if answer.decide_new() {
             self.insert(topic, doc, now)?;
         }
         Ok(answer)

@@ -245,7 +245,7 @@ fn run(spec: &str, no_text: bool, steps: &[Step]) {
                 let topic = index.topics.get_mut(&name(topic));
                 let job = topic.and_then(|topic| topic.merge_job(0..topic.segments.len()));
                 begun = job.map(|job| {
-                    let merged = job.run(|_| ()).unwrap();
+                    let merged = job.run(|_| Ok(())).unwrap();
                     WrittenJob::Merge(job, merged)
                 });
             }

@@ -15,6 +15,7 @@ use super::args::{CorpusArgs, IndexArgs, IndexTool};
 use super::index_folder::IndexFolder;
 use super::load::each_batch;
 use super::query::{QueryAnswer, QueryLimits};
+use super::serve::serve;
 use super::settings;
 use super::stats::print_stats;
 use super::topics::{PreparedDoc, TopicReader};
@@ -25,7 +26,7 @@ use crate::cli::values::ids_of_file;
 use crate::corpus::input::Input;
 
 /// Number of documents after which changes are made durable.
-const GROUP: usize = 1000;
+pub(super) const GROUP: usize = 1000;
 /// Number of bytes of ids and texts after which they are, too.
 const GROUP_BYTES: usize = 1 << 26;
 
@@ -100,6 +101,7 @@ impl IndexTool {
                 index.open(common, &Lexicon::default())?.compact()?;
                 Ok(0)
             }
+            IndexTool::Serve(args) => serve(common, &args),
             IndexTool::Export { index, topic } => export(common, &index, &topic),
             IndexTool::Drop { index, topic } => {
                 if !index.open(common, &Lexicon::default())?.drop_topic(&topic)? {
@@ -115,20 +117,14 @@ impl IndexArgs {
     /// Opens the index to change it.
     fn open(&self, common: &Common, lexicon: &Lexicon) -> Result<IndexFolder> {
         let index = IndexFolder::open(&self.index, lexicon, Duration::from_secs(self.wait))?;
-        if let Some(torn) = &index.torn {
-            common.warn(format_args!("{torn} and are cut off: a crash has torn them, or they are damaged"));
-        }
+        warn_of_torn(common, &index);
         Ok(index)
     }
 
     /// Opens the index to read it.
     fn open_to_read(&self, common: &Common, lexicon: &Lexicon) -> Result<IndexFolder> {
         let index = IndexFolder::open_to_read(&self.index, lexicon)?;
-        if let Some(torn) = &index.torn {
-            common.warn(format_args!(
-                "{torn} and are passed over: they are being written, a crash has torn them, or they are damaged"
-            ));
-        }
+        warn_of_torn(common, &index);
         Ok(index)
     }
 
@@ -140,10 +136,21 @@ impl IndexArgs {
         open: impl FnOnce(&Self, &Common, &Lexicon) -> Result<IndexFolder>,
     ) -> Result<(Input, IndexFolder)> {
         let input = corpus.input.open(&corpus.inputs, common.workers())?;
-        let lexicon = corpus.input.lexicon_below("")?;
+        let lexicon = corpus.input.words.lexicon_below("")?;
         let index = open(self, common, &lexicon)?;
         index.settings.check_words(&self.index, &lexicon)?;
         Ok((input, index))
+    }
+}
+
+/// Warns of bytes at the end of the log that are no whole group.
+pub(super) fn warn_of_torn(common: &Common, index: &IndexFolder) {
+    if let Some(torn) = &index.torn {
+        let what = match index.log() {
+            Ok(_) => "cut off: a crash has torn them",
+            Err(_) => "passed over: they are being written, a crash has torn them",
+        };
+        common.warn(format_args!("{torn} and are {what}, or they are damaged"));
     }
 }
 
@@ -283,12 +290,12 @@ fn check(args: &IndexArgs) -> Result<u8> {
 
 /// A document of an export.
 #[derive(Serialize)]
-struct DocLine {
-    id: String,
+pub(super) struct DocLine {
+    pub id: String,
     /// Time since the document was added, in seconds.
-    age: u64,
+    pub age: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
+    pub text: Option<String>,
 }
 
 fn export(common: &Common, args: &IndexArgs, topic: &str) -> Result<u8> {
@@ -325,6 +332,6 @@ fn code(common: &Common, rejected: u64) -> u8 {
 }
 
 /// Returns the time in seconds since 1970.
-fn now() -> u64 {
+pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

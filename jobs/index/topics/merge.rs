@@ -48,14 +48,15 @@ pub(in crate::index) struct MergedSegment {
 }
 
 impl MergeJob {
-    /// Merges. `pace` is called with the number of bytes of each row that is written, and may wait.
+    /// Merges. `pace` is called with the number of bytes of each row that is written. It may wait,
+    /// and an error of it ends the merge.
     ///
     /// A text goes once its first document and all others are deleted or expired. Cost: reads and writes all rows of the
     /// segments once; memory: the texts whose first document is gone.
     ///
     /// # Errors
     /// Those of the store, and when the topic is dropped meanwhile.
-    pub fn run(&self, mut pace: impl FnMut(usize)) -> Result<MergedSegment> {
+    pub fn run(&self, mut pace: impl FnMut(usize) -> Result<()>) -> Result<MergedSegment> {
         let segments = &self.segments;
         let bounds = (segments[0].entry.first, segments[segments.len() - 1].entry.end);
         let cursors = segments.iter().map(|segment| segment.cursors()).collect();
@@ -67,7 +68,7 @@ impl MergeJob {
             let mut rows = MergedRuns::new(runs);
             writer.table(table, |push| {
                 while let Some(row) = rows.next_row()? {
-                    if self.dropped.load(Ordering::Relaxed) {
+                    if self.is_dropped() {
                         bail!("the topic \"{}\" is dropped", self.topic);
                     }
                     let stays = match table {
@@ -79,7 +80,7 @@ impl MergeJob {
                     };
                     if stays {
                         push(row.words, row.bytes)?;
-                        pace(8 * row.words.len() + row.bytes.len());
+                        pace(8 * row.words.len() + row.bytes.len())?;
                     }
                 }
                 Ok(())
@@ -91,6 +92,11 @@ impl MergeJob {
         let stays = |number: &u64| dead.known.get(number) == Some(&false);
         let gone = self.deleted.iter().copied().filter(|number| !stays(number)).collect();
         Ok(MergedSegment { entry, gone })
+    }
+
+    /// Whether the topic was dropped since the merge began.
+    pub fn is_dropped(&self) -> bool {
+        self.dropped.load(Ordering::Relaxed)
     }
 
     fn is_alive(&self, number: u64) -> bool {

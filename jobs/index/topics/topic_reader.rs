@@ -245,6 +245,17 @@ impl<'a> TopicReader<'a> {
         Ok(self.topic.docs_in_memory().find(|(at, _)| *at >= number).map(IndexedDoc::of_memory))
     }
 
+    /// Returns the first document, if any, from a number on that is neither deleted nor expired.
+    pub fn living_doc_from(&mut self, mut number: u64) -> Result<Option<IndexedDoc>> {
+        while let Some(doc) = self.doc_from(number.max(self.topic.oldest))? {
+            if self.topic.is_alive(doc.number) {
+                return Ok(Some(doc));
+            }
+            number = doc.number + 1;
+        }
+        Ok(None)
+    }
+
     /// Calls `each` with every document that is neither deleted nor expired, in order.
     pub fn each_doc(&mut self, mut each: impl FnMut(IndexedDoc) -> Result<()>) -> Result<()> {
         for cursors in &mut self.cursors {

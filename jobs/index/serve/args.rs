@@ -1,0 +1,78 @@
+//! The command line of `index serve`.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use clap::builder::RangedU64ValueParser;
+
+use crate::cli::values::{paths, size};
+use crate::corpus::input::WordOptions;
+
+/// Options of `index serve`.
+#[derive(clap::Args)]
+pub(in crate::index) struct ServeArgs {
+    /// Folder of the index
+    #[arg(value_name = "INDEX", value_parser = paths())]
+    pub index: String,
+    /// Address and port; port 0 is any free one, and the first line of the output names it
+    ///
+    /// An address that other machines can reach needs --tokens, --tls-cert and --tls-key.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    pub address: SocketAddr,
+    /// Answer only, while another process may change the index
+    ///
+    /// The changes of the other process are seen every ten seconds.
+    #[arg(long)]
+    pub read_only: bool,
+    /// File with a JSON line for each token: {"name": "crawler", "token": "…", "topics": ["news"], "write": true,
+    /// "documents_per_second": 1000}
+    ///
+    /// Without "topics" all are allowed, without "write" only queries, and without a rate any. A token has at least 16
+    /// characters.
+    #[arg(long, value_name = "FILE")]
+    pub tokens: Option<String>,
+    /// Certificate chain of the server, as PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<String>,
+    /// Private key of the certificate, as PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<String>,
+    /// Certificates of authorities, as PEM, one of which must have signed the certificate of each client
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub client_ca: Option<String>,
+    /// Largest number of bytes of the body of a request
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size)]
+    pub max_body: u64,
+    /// Largest number of documents of a request
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub max_batch: usize,
+    /// Largest number of requests at a time; others get 503 and are to come back after a second
+    #[arg(long, value_name = "N", default_value_t = 256)]
+    pub max_requests: usize,
+    /// Seconds that a request may take, its body included
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+    pub timeout: u64,
+    /// Seconds that requests have to end after SIGTERM
+    #[arg(long, value_name = "SECONDS", default_value = "10")]
+    pub grace: u64,
+    /// Largest number of bytes a second that are written while segments are merged
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size)]
+    pub merge_rate: u64,
+    /// Append a JSON line for each request to this file
+    #[arg(long, value_name = "FILE")]
+    pub access_log: Option<String>,
+    #[command(flatten)]
+    pub words: WordOptions,
+}
+
+impl ServeArgs {
+    /// Returns the time that requests have to end.
+    pub fn grace(&self) -> Duration {
+        Duration::from_secs(self.grace)
+    }
+
+    /// Returns the time that a request may take.
+    pub fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout)
+    }
+}

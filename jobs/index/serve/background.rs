@@ -1,0 +1,140 @@
+//! The thread that writes and merges segments of a served index, or follows what another process changes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use operators::text::features::Lexicon;
+use parking_lot::{Mutex, RwLock};
+
+use crate::Common;
+use crate::index::changes::MEMORY_BYTES;
+use crate::index::index_folder::IndexFolder;
+
+/// Time between two looks at what there is to do.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Time after a failure, such as a full disk.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(10);
+/// Time between two looks at what another process has changed.
+const FOLLOW_PAUSE: Duration = Duration::from_secs(10);
+/// Number of bytes of rows after which a merge looks at the time.
+const PACE_BYTES: usize = 1 << 16;
+
+/// A thread that works until it is told to end.
+pub(super) struct Background {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl Background {
+    /// Starts the thread that writes segments and merges them, at most `merge_rate` bytes a second. `drops`: held while
+    /// files of topics are written.
+    pub fn maintain(
+        folder: Arc<RwLock<IndexFolder>>,
+        drops: Arc<Mutex<()>>,
+        merge_rate: u64,
+        common: &Common,
+    ) -> Result<Self> {
+        Background::start("segments", PAUSE, common, move |stop| {
+            let _no_drops = drops.lock();
+            if folder.read().memory_bytes() >= MEMORY_BYTES {
+                flush(&folder)?;
+            }
+            merge(&folder, merge_rate, stop)
+        })
+    }
+
+    /// Starts the thread that reads the index again when another process has changed it.
+    pub fn follow(
+        folder: Arc<RwLock<IndexFolder>>,
+        path: String,
+        lexicon: Lexicon,
+        common: &Common,
+    ) -> Result<Self> {
+        let mut seen = folder.read().version()?;
+        Background::start("follow", FOLLOW_PAUSE, common, move |_| {
+            let version = folder.read().version()?;
+            if version != seen {
+                let changed = IndexFolder::open_to_read(&path, &lexicon)?;
+                *folder.write() = changed;
+                seen = version;
+            }
+            Ok(())
+        })
+    }
+
+    fn start(
+        name: &str,
+        pause: Duration,
+        common: &Common,
+        mut work: impl FnMut(&AtomicBool) -> Result<()> + Send + 'static,
+    ) -> Result<Self> {
+        let (stop, common) = (Arc::new(AtomicBool::new(false)), common.clone());
+        let stopped = Arc::clone(&stop);
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                let mut rest = pause;
+                if let Err(error) = work(&stopped)
+                    && !stopped.load(Ordering::Relaxed)
+                {
+                    common.warn(format_args!("{error:#}; this is tried again in ten seconds"));
+                    rest = PAUSE_AFTER_FAILURE;
+                }
+                let until = Instant::now() + rest;
+                while Instant::now() < until && !stopped.load(Ordering::Relaxed) {
+                    thread::sleep(PAUSE.min(rest));
+                }
+            }
+        })?;
+        Ok(Background { stop, thread })
+    }
+
+    /// Ends the thread. A merge that is under way is given up.
+    pub fn end(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // A panic of the thread has been printed.
+        let _ = self.thread.join();
+    }
+}
+
+/// Writes what is in memory as segments.
+fn flush(folder: &RwLock<IndexFolder>) -> Result<()> {
+    let flush = folder.write().begin_flush()?;
+    let keys = folder.read().keys.clone();
+    for job in &flush.jobs {
+        let entry = job.write(&keys)?;
+        folder.write().finish_flush_of(job, entry)?;
+    }
+    folder.write().finish_flush(&flush)
+}
+
+/// Merges segments until no topic has too many of about equal size.
+fn merge(folder: &RwLock<IndexFolder>, rate: u64, stop: &AtomicBool) -> Result<()> {
+    let topics: Vec<String> = folder.read().topics_to_merge();
+    for topic in topics {
+        while let Some(job) = { folder.write().begin_merge(&topic) } {
+            let (began, mut bytes, mut looked) = (Instant::now(), 0, 0);
+            let merged = job.run(|more| {
+                bytes += more;
+                if bytes < looked + PACE_BYTES {
+                    return Ok(());
+                }
+                looked = bytes;
+                if stop.load(Ordering::Relaxed) {
+                    bail!("the merge is given up");
+                }
+                let due = Duration::from_secs_f64(bytes as f64 / rate as f64);
+                thread::sleep(due.saturating_sub(began.elapsed()));
+                Ok(())
+            });
+            match merged {
+                Ok(merged) => folder.write().finish_merge(&job, merged)?,
+                Err(_) if job.is_dropped() => break,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(())
+}

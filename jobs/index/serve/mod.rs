@@ -1,0 +1,117 @@
+//! `index serve`: answers over HTTP, and changes the index.
+//!
+//! ```text
+//! client -> admission -> routes -> served_index     query: under the lock that readers share
+//!                             \--> group_commit     insert, delete, ...: one thread, one sync for many requests
+//!                                  background       another thread writes and merges segments meanwhile
+//! ```
+//!
+//! `args.rs` has the options, `tokens.rs` who may do what, `tls.rs` the certificates, and `observe.rs` the metrics and
+//! the access log. `page.html` is the page for people, and `openapi.json` describes the routes.
+
+mod admission;
+mod args;
+mod background;
+mod export;
+mod group_commit;
+mod observe;
+mod routes;
+mod served_index;
+mod tls;
+mod tokens;
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use axum_server::{Handle, Server};
+use tokio::runtime;
+use tokio::signal::unix::{SignalKind, signal};
+
+use self::admission::Admission;
+use self::observe::Observer;
+use self::served_index::ServedIndex;
+use crate::Common;
+use crate::cli::exit::WrongUse;
+use crate::cli::terminal::print;
+
+pub(super) use args::ServeArgs;
+
+/// Time that a client has for the first request of a connection, for the TLS handshake, and for the headers of each
+/// later request.
+const HEADER_TIME: Duration = Duration::from_secs(10);
+
+/// Largest number of requests at a time on one connection of HTTP/2.
+const STREAMS: u32 = 100;
+
+/// Serves an index until SIGTERM or SIGINT. The address is printed once it is bound.
+///
+/// The end: no more connections, the requests that have begun are answered within `--grace`, and whatever was
+/// acknowledged is durable.
+///
+/// # Errors
+/// [`WrongUse`] for an address beyond this machine without tokens and a certificate; those of opening the index.
+pub(super) fn serve(common: &Common, args: &ServeArgs) -> Result<u8> {
+    let is_loopback = args.address.ip().is_loopback();
+    if !is_loopback && (args.tokens.is_none() || args.tls_cert.is_none()) {
+        bail!(WrongUse(format!(
+            "{} can be reached from other machines: this needs --tokens, --tls-cert and --tls-key",
+            args.address
+        )));
+    }
+    let admission = Admission::new(args, common)?;
+    let tls = args.tls()?;
+    let index = Arc::new(ServedIndex::open(common, args)?);
+    let observer = Arc::new(Observer::new(args.access_log.as_deref())?);
+    let listener = TcpListener::bind(args.address)
+        .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+        .with_context(|| format!("could not serve on {}", args.address))?;
+    let address = listener.local_addr()?;
+    let router = routes::router(Arc::clone(&index), admission, observer, args);
+    let runtime = runtime::Builder::new_multi_thread()
+        .worker_threads(common.workers().max(2))
+        .thread_name("http")
+        .enable_all()
+        .build()?;
+    let served = runtime.block_on(async {
+        let handle: Handle<SocketAddr> = Handle::new();
+        tokio::spawn(end_by_signal(handle.clone(), Arc::clone(&index), args.grace()));
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        print(format_args!("serving {} on {scheme}://{address}\n", args.index))?;
+        let service = router.into_make_service_with_connect_info::<SocketAddr>();
+        match tls {
+            Some(acceptor) => {
+                let server = axum_server::from_tcp(listener)?.acceptor(acceptor);
+                limited(server).handle(handle).serve(service).await?;
+            }
+            None => limited(axum_server::from_tcp(listener)?).handle(handle).serve(service).await?,
+        }
+        anyhow::Ok(())
+    });
+    // Requests that the grace did not suffice for end here.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    index.close();
+    served.map(|()| 0)
+}
+
+/// Sets the limits of slow clients.
+fn limited<A>(mut server: Server<SocketAddr, A>) -> Server<SocketAddr, A> {
+    let http = server.http_builder();
+    http.http1().header_read_timeout(HEADER_TIME);
+    http.http2().keep_alive_interval(HEADER_TIME).max_concurrent_streams(STREAMS);
+    server.first_request_timeout(HEADER_TIME)
+}
+
+async fn end_by_signal(handle: Handle<SocketAddr>, index: Arc<ServedIndex>, grace: Duration) {
+    if let (Ok(mut term), Ok(mut interrupt)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    {
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        index.set_ending();
+        handle.graceful_shutdown(Some(grace));
+    }
+}

@@ -1,0 +1,299 @@
+//! The routes of a served index.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use axum::body::{Body, Bytes};
+use axum::extract::{DefaultBodyLimit, Extension, Path, Query, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::from_fn_with_state;
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::{delete as delete_method, get, post};
+use axum::{Json, Router};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::task::block_in_place;
+
+use super::admission::{Admission, ApiError, Caller, admit};
+use super::args::ServeArgs;
+use super::export::export;
+use super::group_commit::{Refused, WriteReply, WriteRequest};
+use super::observe::{Observer, observe};
+use super::served_index::{RequestDoc, ServedIndex};
+use crate::index::args::topic as topic_name;
+use crate::index::query::{QueryAnswer, QueryLimits};
+use crate::index::tools::now;
+use crate::index::topics::PreparedDoc;
+
+/// Content type of JSON lines.
+const JSON_LINES: &str = "application/x-ndjson";
+
+/// What the handlers share.
+#[derive(Clone)]
+struct Shared {
+    index: Arc<ServedIndex>,
+    observer: Arc<Observer>,
+    max_batch: usize,
+}
+
+/// Joins routes and handlers.
+pub(super) fn router(
+    index: Arc<ServedIndex>,
+    admission: Admission,
+    observer: Arc<Observer>,
+    args: &ServeArgs,
+) -> Router {
+    let shared = Shared { index, observer: Arc::clone(&observer), max_batch: args.max_batch };
+    let admitted = Router::new()
+        .route("/topics", get(topics))
+        .route("/topics/{topic}", delete_method(drop_topic))
+        .route("/topics/{topic}/documents", get(documents))
+        .route("/topics/{topic}/query", post(query))
+        .route("/topics/{topic}/query-insert", post(query_and_insert))
+        .route("/topics/{topic}/insert", post(insert))
+        .route("/topics/{topic}/delete", post(delete))
+        .route("/topics/{topic}/expire", post(expire))
+        .route("/metrics", get(metrics))
+        .layer(DefaultBodyLimit::max(usize::try_from(args.max_body).unwrap_or(usize::MAX)))
+        .layer(from_fn_with_state(admission, admit));
+    admitted
+        .route("/", get(|| async { Html(include_str!("page.html")) }))
+        .route("/openapi.json", get(openapi))
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(readyz))
+        .layer(from_fn_with_state(observer, observe))
+        .with_state(shared)
+}
+
+/// Documents of a request, prepared, and whether the answer is to be JSON lines.
+struct Asked {
+    docs: Vec<PreparedDoc>,
+    is_batch: bool,
+}
+
+impl Shared {
+    /// Checks what the caller may do with a topic.
+    fn check(&self, caller: &Caller, topic: &str, writes: bool) -> Result<(), ApiError> {
+        topic_name(topic)
+            .map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, format!("bad topic: {error}")))?;
+        caller.check(topic, writes)
+    }
+
+    /// Reads one JSON document, or JSON lines, and prepares them.
+    fn documents(&self, caller: &Caller, headers: &HeaderMap, body: &[u8]) -> Result<Asked, ApiError> {
+        let kind = headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes()).unwrap_or_default();
+        let is_batch = kind.starts_with(JSON_LINES.as_bytes());
+        // Pages of other sites cannot send these types, so they cannot use a server of this machine.
+        if !is_batch && !kind.starts_with(b"application/json") {
+            let line = format!("the content type must be application/json or {JSON_LINES}");
+            return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, line));
+        }
+        let parse = |line: &[u8], number: usize| {
+            serde_json::from_slice::<RequestDoc>(line)
+                .map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, format!("line {number}: {error}")))
+        };
+        let docs: Vec<RequestDoc> = match is_batch {
+            false => vec![parse(body, 1)?],
+            true => {
+                let lines = (1..).zip(body.split(|byte| *byte == b'\n'));
+                let lines = lines.filter(|(_, line)| !line.trim_ascii().is_empty());
+                lines.map(|(number, line)| parse(line, number)).collect::<Result<_, _>>()?
+            }
+        };
+        if docs.len() > self.max_batch {
+            let line = format!("a request has at most {} documents", self.max_batch);
+            return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, line));
+        }
+        caller.take(docs.len())?;
+        self.observer.count_documents(docs.len());
+        Ok(Asked { docs: self.index.prepare(&docs), is_batch })
+    }
+}
+
+fn failed(error: &anyhow::Error) -> ApiError {
+    ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, cluster::one_line(&format!("{error:#}")))
+}
+
+impl From<Refused> for ApiError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::ReadOnly => {
+                ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "this server only answers queries")
+            }
+            Refused::Busy => ApiError {
+                status: StatusCode::SERVICE_UNAVAILABLE,
+                line: "too many changes wait, or the server is ending".to_owned(),
+                retry_after: Some(1),
+            },
+            Refused::Failed(error) => failed(&error),
+        }
+    }
+}
+
+/// How many matches an answer has, and how near they are.
+#[derive(Deserialize)]
+struct LimitParams {
+    limit: Option<usize>,
+    within: Option<u32>,
+}
+
+impl LimitParams {
+    fn limits(&self) -> QueryLimits {
+        QueryLimits { matches: self.limit.unwrap_or(10), within: self.within }
+    }
+}
+
+/// Returns one JSON object, or JSON lines.
+fn answer(answers: &[impl Serialize], is_batch: bool) -> Result<Response, ApiError> {
+    let mut lines = Vec::new();
+    for answer in answers {
+        serde_json::to_writer(&mut lines, answer).map_err(|error| failed(&error.into()))?;
+        lines.push(b'\n');
+    }
+    let kind = if is_batch { JSON_LINES } else { "application/json" };
+    Ok(([(CONTENT_TYPE, kind)], Body::from(lines)).into_response())
+}
+
+async fn query(
+    State(shared): State<Shared>,
+    Path(topic): Path<String>,
+    Query(params): Query<LimitParams>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, ApiError> {
+    shared.check(&caller, &topic, false)?;
+    block_in_place(|| {
+        let Asked { docs, is_batch } = shared.documents(&caller, &headers, &body)?;
+        let answers: Vec<QueryAnswer> =
+            shared.index.query(&topic, &docs, params.limits(), now()).map_err(|error| failed(&error))?;
+        answer(&answers, is_batch)
+    })
+}
+
+async fn query_and_insert(
+    State(shared): State<Shared>,
+    Path(topic): Path<String>,
+    Query(params): Query<LimitParams>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, ApiError> {
+    shared.check(&caller, &topic, true)?;
+    let Asked { docs, is_batch } = block_in_place(|| shared.documents(&caller, &headers, &body))?;
+    let request = WriteRequest::QueryAndInsert { topic, docs, limits: params.limits() };
+    match shared.index.write(request).await? {
+        WriteReply::Answers(answers) => answer(&answers, is_batch),
+        WriteReply::Count(count) => answer(&[json!({ "count": count })], is_batch),
+    }
+}
+
+async fn insert(
+    State(shared): State<Shared>,
+    Path(topic): Path<String>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Json<Value>, ApiError> {
+    shared.check(&caller, &topic, true)?;
+    let Asked { docs, .. } = block_in_place(|| shared.documents(&caller, &headers, &body))?;
+    change(&shared, WriteRequest::Insert { topic, docs }, "inserted").await
+}
+
+/// Ids of documents that are to be deleted.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DeleteBody {
+    ids: Vec<String>,
+}
+
+async fn delete(
+    State(shared): State<Shared>,
+    Path(topic): Path<String>,
+    Extension(caller): Extension<Caller>,
+    Json(body): Json<DeleteBody>,
+) -> Result<Json<Value>, ApiError> {
+    shared.check(&caller, &topic, true)?;
+    caller.take(body.ids.len())?;
+    let ids = body.ids.into_iter().collect();
+    change(&shared, WriteRequest::Delete { topic, ids }, "deleted").await
+}
+
+/// Age of documents that are to expire.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExpireBody {
+    /// Seconds.
+    older_than: u64,
+}
+
+async fn expire(
+    State(shared): State<Shared>,
+    Path(topic): Path<String>,
+    Extension(caller): Extension<Caller>,
+    Json(body): Json<ExpireBody>,
+) -> Result<StatusCode, ApiError> {
+    shared.check(&caller, &topic, true)?;
+    let before = now().saturating_sub(body.older_than);
+    shared.index.write(WriteRequest::Expire { topic, before }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn drop_topic(
+    State(shared): State<Shared>,
+    Path(topic): Path<String>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<Value>, ApiError> {
+    shared.check(&caller, &topic, true)?;
+    change(&shared, WriteRequest::Drop { topic }, "dropped").await
+}
+
+/// Makes a change, and answers with the number that it counts.
+async fn change(shared: &Shared, request: WriteRequest, counted: &str) -> Result<Json<Value>, ApiError> {
+    let count = match shared.index.write(request).await? {
+        WriteReply::Count(count) => count,
+        WriteReply::Answers(answers) => answers.len(),
+    };
+    Ok(Json(json!({ counted: count })))
+}
+
+async fn topics(State(shared): State<Shared>, Extension(caller): Extension<Caller>) -> Json<Value> {
+    let topics: Vec<Value> = shared.index.read(|index| {
+        let seen = index.topics.values().filter(|topic| caller.sees(&topic.name));
+        let numbers = |topic: &crate::index::topics::Topic| {
+            let bytes: u64 = topic.segments.iter().map(|segment| segment.entry.bytes()).sum();
+            let (name, segments, in_memory) = (&topic.name, topic.segments.len(), topic.memory_bytes());
+            json!({ "name": name, "segments": segments, "bytes": bytes, "bytes_in_memory": in_memory })
+        };
+        seen.map(numbers).collect()
+    });
+    Json(json!({ "topics": topics }))
+}
+
+async fn documents(
+    State(shared): State<Shared>,
+    Path(topic): Path<String>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Response, ApiError> {
+    shared.check(&caller, &topic, false)?;
+    if shared.index.read(|index| index.topic(&topic).is_none()) {
+        return Err(ApiError::new(StatusCode::NOT_FOUND, "there is no such topic"));
+    }
+    Ok(([(CONTENT_TYPE, JSON_LINES)], export(shared.index, topic)).into_response())
+}
+
+async fn metrics(State(shared): State<Shared>) -> Response {
+    let is_ready = shared.index.check_ready().is_ok();
+    let text = shared.index.read(|index| shared.observer.metrics(index, is_ready));
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
+}
+
+async fn readyz(State(shared): State<Shared>) -> Result<&'static str, ApiError> {
+    let ready = shared.index.check_ready();
+    ready.map(|()| "ready\n").map_err(|line| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, line))
+}
+
+async fn openapi() -> Response {
+    ([(CONTENT_TYPE, "application/json")], include_str!("openapi.json")).into_response()
+}
