@@ -9,6 +9,7 @@
 //! | `faults` | a killed run goes on and loses nothing; an output is seen whole or not at all; a list decides |
 //! | `memory` | a run keeps to `--memory` |
 //! | `processes`, `stores` | several processes and hosts; HDFS, S3 and Azure |
+//! | `serve` | a served index answers as the command line does, and what it acknowledges lasts |
 //! | `commands`, `golden`, `guide` | every command, what it prints, and the commands of the documents |
 //! | `layers` | the rules of ARCHITECTURE.md for the source |
 //!
@@ -19,6 +20,7 @@
 //! | `launch::ssh` | `scripts/sshd/build` |
 //! | one of `parquet`, one of `seeing` | `scripts/peers/build` |
 //! | `text`, signals, `hosts` | `scripts/tools/build` |
+//! | `serve::browser` | `scripts/browser/build` |
 //! | `hosts` | root, and a kernel that lets it make network and mount namespaces |
 //! | `corpora`, `hostile`, two of `parquet`, one of `nightly::servers` | the environment variable `DEDUP_TEST_DATA` |
 //!
@@ -37,6 +39,7 @@ mod nightly;
 mod processes;
 mod random;
 mod records;
+mod serve;
 mod servers;
 mod stores;
 mod support;

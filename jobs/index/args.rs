@@ -6,6 +6,7 @@ use clap::builder::RangedU64ValueParser;
 use operators::method::Spec;
 
 use super::serve::ServeArgs;
+use super::topics::topic_name;
 use crate::cli::values::paths;
 use crate::corpus::input::InputOptions;
 use crate::dedup::options::Verification;
@@ -75,7 +76,7 @@ pub(super) enum IndexTool {
         #[arg(value_name = "IDS", value_parser = paths())]
         ids: String,
         /// Topic that the documents are in
-        #[arg(long, value_name = "NAME", default_value = DEFAULT_TOPIC, value_parser = topic)]
+        #[arg(long, value_name = "NAME", default_value = DEFAULT_TOPIC, value_parser = topic_name)]
         topic: String,
     },
     /// Delete the documents that were added longer ago than some time
@@ -86,7 +87,7 @@ pub(super) enum IndexTool {
         #[arg(long, value_name = "AGE", value_parser = humantime::parse_duration)]
         older_than: Duration,
         /// Topic that the documents are in; by default all topics
-        #[arg(long, value_name = "NAME", value_parser = topic)]
+        #[arg(long, value_name = "NAME", value_parser = topic_name)]
         topic: Option<String>,
     },
     /// Print the documents and bytes of each topic
@@ -112,8 +113,19 @@ pub(super) enum IndexTool {
         #[command(flatten)]
         index: IndexArgs,
         /// Topic that the documents are in
-        #[arg(long, value_name = "NAME", default_value = DEFAULT_TOPIC, value_parser = topic)]
+        #[arg(long, value_name = "NAME", default_value = DEFAULT_TOPIC, value_parser = topic_name)]
         topic: String,
+    },
+    /// Copy the index to a folder, while another process may change it
+    ///
+    /// The copy is an index of its own. Files that never change are linked if both folders are on one disk.
+    Snapshot {
+        /// Folder of the index
+        #[arg(value_name = "INDEX", value_parser = paths())]
+        index: String,
+        /// Folder of the copy, which must not exist or be empty
+        #[arg(value_name = "FOLDER", value_parser = paths())]
+        folder: String,
     },
     /// Answer over HTTP, and take changes
     ///
@@ -124,7 +136,7 @@ pub(super) enum IndexTool {
         #[command(flatten)]
         index: IndexArgs,
         /// Topic to be removed
-        #[arg(long, value_name = "NAME", value_parser = topic)]
+        #[arg(long, value_name = "NAME", value_parser = topic_name)]
         topic: String,
     },
 }
@@ -150,21 +162,8 @@ pub(super) struct CorpusArgs {
     #[arg(value_name = "CORPUS", required = true, value_parser = paths())]
     pub inputs: Vec<String>,
     /// Topic of the documents, which are compared with others of the same topic alone
-    #[arg(long, value_name = "NAME", default_value = DEFAULT_TOPIC, value_parser = topic)]
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_TOPIC, value_parser = topic_name)]
     pub topic: String,
     #[command(flatten)]
     pub input: InputOptions,
-}
-
-/// Reads the name of a topic, which is also that of a folder.
-pub(super) fn topic(name: &str) -> Result<String, String> {
-    let fits = |name: &&str| {
-        (1..=100).contains(&name.len())
-            && !name.starts_with(['_', '.'])
-            && !name.contains(|c: char| c == '/' || c.is_control())
-    };
-    let name = Some(name).filter(fits);
-    name.map(str::to_owned).ok_or_else(|| {
-        "expected 1 to 100 bytes without / and control characters, not beginning with _ or .".to_owned()
-    })
 }

@@ -11,6 +11,8 @@ use super::index_folder::IndexFolder;
 use super::replay::{remove_topic, topic_of};
 use super::topics::{Change, ChangeKind, PreparedDoc, Topic, TopicReader};
 
+/// Number of documents after which changes are made durable.
+pub(super) const GROUP: usize = 1000;
 /// Number of bytes of documents in memory from which on they are written as segments.
 pub(super) const MEMORY_BYTES: usize = 1 << 28;
 /// Number of bytes of documents in memory up to which they are left to the log when a command ends.
@@ -39,6 +41,7 @@ impl IndexFolder {
         for id in ids {
             numbers.extend(reader.docs_with_id(id)?);
         }
+        drop(reader);
         let count = numbers.len();
         if count > 0 {
             let topic = topic.name.clone();
@@ -60,6 +63,7 @@ impl IndexFolder {
                 _ => end = middle,
             }
         }
+        drop(reader);
         if oldest > topic.oldest {
             let topic = topic.name.clone();
             self.change(Change { topic, what: ChangeKind::Expire(oldest) })?;

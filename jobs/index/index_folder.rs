@@ -21,12 +21,15 @@ use super::replay::{DROPPED, Replay, remove_topic};
 use super::sealed_file::{read_sealed, write_sealed};
 use super::settings::{IndexSettings, read_settings};
 use super::topics::Topic;
+use crate::Common;
 use crate::cli::exit::{Locked, WrongUse, while_running};
 use crate::dedup::options::Verification;
 
 /// File with the settings of an index, and its name while the index is being built.
-const SETTINGS: &str = "index.json";
-const BUILDING: &str = "building.json";
+pub(super) const SETTINGS: &str = "index.json";
+pub(super) const BUILDING: &str = "building.json";
+/// File with the beginning of the log.
+pub(super) const LOG_FLOOR: &str = "log.json";
 /// Number of times that a reader begins anew because a writer has moved documents from the log to segments meanwhile.
 const ATTEMPTS: usize = 10;
 
@@ -78,7 +81,7 @@ impl IndexFolder {
             }
         }
         write_sealed(&store, &format!("{path}/{BUILDING}"), &path, settings)?;
-        for name in ["log", "topics", "log.json"] {
+        for name in ["log", "topics", LOG_FLOOR] {
             store.remove(&format!("{path}/{name}"))?;
         }
         LogWriter::create(&path_of_text(&path).join("log"))?;
@@ -162,6 +165,17 @@ impl IndexFolder {
         Ok(true)
     }
 
+    /// Warns of bytes at the end of the log that are no whole group.
+    pub fn warn_of_torn(&self, common: &Common) {
+        if let Some(torn) = &self.torn {
+            let what = match self.log {
+                Some(_) => "cut off: a crash has torn them",
+                None => "passed over: they are being written, a crash has torn them",
+            };
+            common.warn(format_args!("{torn} and are {what}, or they are damaged"));
+        }
+    }
+
     fn without_topics(path: &str, settings: &str, lexicon: &Lexicon) -> Result<Self> {
         let (store, path) = (Arc::new(Local) as Arc<dyn Store>, absolute(path)?);
         let settings = read_settings(store.as_ref(), &format!("{path}/{settings}"))?;
@@ -204,7 +218,7 @@ impl IndexFolder {
     }
 
     fn log_floor(&self) -> Result<LogFloor> {
-        Ok(read_sealed(self.store.as_ref(), &format!("{}/log.json", self.path))?.unwrap_or_default())
+        Ok(read_sealed(self.store.as_ref(), &format!("{}/{LOG_FLOOR}", self.path))?.unwrap_or_default())
     }
 
     /// Returns what differs once another process has changed the index: the files of the log, and its beginning.
@@ -221,11 +235,11 @@ impl IndexFolder {
 }
 
 /// Whether a file was missing.
-fn is_missing(error: &anyhow::Error) -> bool {
+pub(super) fn is_missing(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(cluster::Error::NotFound { .. }))
 }
 
-fn absolute(path: &str) -> Result<String> {
+pub(super) fn absolute(path: &str) -> Result<String> {
     if path.contains("://") {
         bail!(WrongUse(format!("\"{path}\" is no local folder: an index is one")));
     }

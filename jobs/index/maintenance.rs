@@ -10,9 +10,9 @@
 
 use anyhow::Result;
 
-use super::index_folder::{IndexFolder, LogFloor};
+use super::index_folder::{IndexFolder, LOG_FLOOR, LogFloor};
 use super::sealed_file::write_sealed;
-use super::topics::{FlushJob, MergeJob, MergedSegment, SegmentEntry, tier_of};
+use super::topics::{FlushJob, MergeJob, MergedSegment, SegmentEntry};
 
 /// A flush of all topics that have changed.
 pub(super) struct Flush {
@@ -82,21 +82,21 @@ impl IndexFolder {
             return Ok(());
         }
         self.floor = flush.floor;
-        let path = format!("{}/log.json", self.path);
+        let path = format!("{}/{LOG_FLOOR}", self.path);
         write_sealed(self.store.as_ref(), &path, &self.path, &self.floor)?;
         Ok(self.log()?.lock().remove_before(self.floor.from)?)
     }
 
     /// Returns the topics that have many segments of about equal size.
     pub fn topics_to_merge(&self) -> Vec<String> {
-        let many = self.topics.iter().filter(|(_, topic)| !tier_of(topic).is_empty());
+        let many = self.topics.iter().filter(|(_, topic)| !topic.tier().is_empty());
         many.map(|(name, _)| name.clone()).collect()
     }
 
     /// Begins to merge segments of a topic; `None` if it has too few of about equal size.
     pub fn begin_merge(&mut self, topic: &str) -> Option<MergeJob> {
         let topic = self.topics.get_mut(topic)?;
-        topic.merge_job(tier_of(topic))
+        topic.merge_job(topic.tier())
     }
 
     /// Takes over a merged segment.

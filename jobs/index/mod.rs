@@ -1,23 +1,29 @@
 //! The job `index`: an online index that answers whether a near-duplicate of a document is known.
 //!
 //! A document is first a record of the write-ahead log and a part of a table in memory, and later a row of the tables
-//! of a segment; `topics` has all of this for each topic. `index_folder.rs` opens an index, `changes.rs` changes it,
-//! and `maintenance.rs` writes and merges its segments; with the settings
-//! that `settings.rs` and `sealed_file.rs` keep, `replay.rs` makes the changes of the log
-//! again, and `query.rs` answers. `serve` does all of this over HTTP. `load.rs` reads documents, and `tools.rs` runs
-//! what `args.rs` declares. This room uses `cluster::write_ahead_log` and `corpus`, and of `dedup` the options.
+//! of a segment; `topics` has all of this for each topic.
+//!
+//! | file | does |
+//! |---|---|
+//! | `index_folder.rs` | opens an index, with the settings that `settings.rs` and `sealed_file.rs` keep; `replay.rs` makes the changes of the log again |
+//! | `prepare.rs`, `changes.rs` | make the keys of documents; insert, delete, expire, drop |
+//! | `maintenance.rs` | writes and merges segments |
+//! | `query.rs`, `export.rs` | answer, and read documents |
+//! | `tools`, `serve` | run what `args.rs` declares, and do the same over HTTP |
+//!
+//! This room uses `cluster::write_ahead_log` and `corpus`, and of `dedup` the options.
 
 mod args;
 mod changes;
+mod export;
 mod index_folder;
-mod load;
 mod maintenance;
+mod prepare;
 mod query;
 mod replay;
 mod sealed_file;
 mod serve;
 mod settings;
-mod stats;
 #[cfg(test)]
 mod tests;
 mod tools;

@@ -14,9 +14,9 @@ use tempfile::TempDir;
 
 use super::index_folder::IndexFolder;
 use super::maintenance::Flush;
+use super::prepare::Preparer;
 use super::query::{QueryAnswer, QueryLimits};
 use super::settings;
-use super::tools::Preparer;
 use super::topics::{MergeJob, MergedSegment, SegmentEntry, TopicReader};
 
 const LIMITS: QueryLimits = QueryLimits { matches: 3, within: None };

@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use tokio::time;
 
 use super::args::ServeArgs;
-use super::tokens::{Token, Tokens};
+use super::tokens::{ClientToken, Tokens};
 use crate::Common;
 
 /// Answer to a request that is refused or has failed: a status, and a line that says why.
@@ -48,7 +48,7 @@ impl IntoResponse for ApiError {
 
 /// Who asks: the owner of a token, or anyone where there are no tokens.
 #[derive(Clone)]
-pub(super) struct Caller(Option<Arc<Token>>);
+pub(super) struct Caller(Option<Arc<ClientToken>>);
 
 impl Caller {
     /// Returns the name of the token.

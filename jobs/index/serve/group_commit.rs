@@ -11,10 +11,10 @@ use anyhow::Result;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::oneshot;
 
-use crate::index::changes::MEMORY_BYTES;
+use crate::index::changes::{GROUP, MEMORY_BYTES};
 use crate::index::index_folder::IndexFolder;
+use crate::index::prepare::now;
 use crate::index::query::{QueryAnswer, QueryLimits};
-use crate::index::tools::{GROUP, now};
 use crate::index::topics::PreparedDoc;
 
 /// Number of requests that wait for the thread.
@@ -52,7 +52,7 @@ pub(super) enum Refused {
     Failed(anyhow::Error),
 }
 
-struct Waiting {
+struct WaitingChange {
     request: WriteRequest,
     reply: oneshot::Sender<Result<WriteReply, Refused>>,
 }
@@ -67,7 +67,7 @@ struct Waiting {
 ///
 /// Memory: the waiting requests, and up to twice what an index keeps in memory before it writes segments.
 pub(super) struct GroupCommit {
-    waiting: Mutex<Option<SyncSender<Waiting>>>,
+    waiting: Mutex<Option<SyncSender<WaitingChange>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     failed: Arc<AtomicBool>,
     drops: Arc<Mutex<()>>,
@@ -93,7 +93,7 @@ impl GroupCommit {
     pub async fn write(&self, request: WriteRequest) -> Result<WriteReply, Refused> {
         let (reply, answer) = oneshot::channel();
         let Some(waiting) = self.waiting.lock().clone() else { return Err(Refused::Busy) };
-        match waiting.try_send(Waiting { request, reply }) {
+        match waiting.try_send(WaitingChange { request, reply }) {
             Ok(()) => {}
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => return Err(Refused::Busy),
         }
@@ -123,12 +123,12 @@ struct Changes {
 }
 
 impl Changes {
-    fn run(&self, waiting: &Receiver<Waiting>) {
+    fn run(&self, waiting: &Receiver<WaitingChange>) {
         while let Ok(first) = waiting.recv() {
             self.wait_for_room();
             let (mut documents, mut done) = (0, Vec::new());
             let mut next = Some(first);
-            while let Some(Waiting { request, reply }) = next {
+            while let Some(WaitingChange { request, reply }) = next {
                 documents += request.documents();
                 done.push((self.apply(request), reply));
                 next = (documents < GROUP).then(|| waiting.try_recv().ok()).flatten();

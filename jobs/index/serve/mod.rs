@@ -12,7 +12,7 @@
 mod admission;
 mod args;
 mod background;
-mod export;
+mod export_stream;
 mod group_commit;
 mod observe;
 mod routes;

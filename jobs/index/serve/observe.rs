@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::admission::Caller;
 use crate::index::index_folder::IndexFolder;
-use crate::index::tools::now;
+use crate::index::prepare::now;
 
 /// Upper bounds of the histogram of times, in microseconds.
 const TIMES: [u64; 10] = [100, 250, 500, 1_000, 2_500, 5_000, 25_000, 100_000, 1_000_000, 10_000_000];

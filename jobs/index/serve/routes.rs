@@ -17,21 +17,20 @@ use tokio::task::block_in_place;
 
 use super::admission::{Admission, ApiError, Caller, admit};
 use super::args::ServeArgs;
-use super::export::export;
+use super::export_stream::export_stream;
 use super::group_commit::{Refused, WriteReply, WriteRequest};
 use super::observe::{Observer, observe};
 use super::served_index::{RequestDoc, ServedIndex};
-use crate::index::args::topic as topic_name;
+use crate::index::prepare::now;
 use crate::index::query::{QueryAnswer, QueryLimits};
-use crate::index::tools::now;
-use crate::index::topics::PreparedDoc;
+use crate::index::topics::{PreparedDoc, topic_name};
 
 /// Content type of JSON lines.
 const JSON_LINES: &str = "application/x-ndjson";
 
 /// What the handlers share.
 #[derive(Clone)]
-struct Shared {
+struct RouteState {
     index: Arc<ServedIndex>,
     observer: Arc<Observer>,
     max_batch: usize,
@@ -44,7 +43,7 @@ pub(super) fn router(
     observer: Arc<Observer>,
     args: &ServeArgs,
 ) -> Router {
-    let shared = Shared { index, observer: Arc::clone(&observer), max_batch: args.max_batch };
+    let shared = RouteState { index, observer: Arc::clone(&observer), max_batch: args.max_batch };
     let admitted = Router::new()
         .route("/topics", get(topics))
         .route("/topics/{topic}", delete_method(drop_topic))
@@ -72,7 +71,7 @@ struct Asked {
     is_batch: bool,
 }
 
-impl Shared {
+impl RouteState {
     /// Checks what the caller may do with a topic.
     fn check(&self, caller: &Caller, topic: &str, writes: bool) -> Result<(), ApiError> {
         topic_name(topic)
@@ -156,7 +155,7 @@ fn answer(answers: &[impl Serialize], is_batch: bool) -> Result<Response, ApiErr
 }
 
 async fn query(
-    State(shared): State<Shared>,
+    State(shared): State<RouteState>,
     Path(topic): Path<String>,
     Query(params): Query<LimitParams>,
     Extension(caller): Extension<Caller>,
@@ -173,7 +172,7 @@ async fn query(
 }
 
 async fn query_and_insert(
-    State(shared): State<Shared>,
+    State(shared): State<RouteState>,
     Path(topic): Path<String>,
     Query(params): Query<LimitParams>,
     Extension(caller): Extension<Caller>,
@@ -190,7 +189,7 @@ async fn query_and_insert(
 }
 
 async fn insert(
-    State(shared): State<Shared>,
+    State(shared): State<RouteState>,
     Path(topic): Path<String>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
@@ -209,7 +208,7 @@ struct DeleteBody {
 }
 
 async fn delete(
-    State(shared): State<Shared>,
+    State(shared): State<RouteState>,
     Path(topic): Path<String>,
     Extension(caller): Extension<Caller>,
     Json(body): Json<DeleteBody>,
@@ -229,7 +228,7 @@ struct ExpireBody {
 }
 
 async fn expire(
-    State(shared): State<Shared>,
+    State(shared): State<RouteState>,
     Path(topic): Path<String>,
     Extension(caller): Extension<Caller>,
     Json(body): Json<ExpireBody>,
@@ -241,7 +240,7 @@ async fn expire(
 }
 
 async fn drop_topic(
-    State(shared): State<Shared>,
+    State(shared): State<RouteState>,
     Path(topic): Path<String>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<Value>, ApiError> {
@@ -250,7 +249,7 @@ async fn drop_topic(
 }
 
 /// Makes a change, and answers with the number that it counts.
-async fn change(shared: &Shared, request: WriteRequest, counted: &str) -> Result<Json<Value>, ApiError> {
+async fn change(shared: &RouteState, request: WriteRequest, counted: &str) -> Result<Json<Value>, ApiError> {
     let count = match shared.index.write(request).await? {
         WriteReply::Count(count) => count,
         WriteReply::Answers(answers) => answers.len(),
@@ -258,7 +257,7 @@ async fn change(shared: &Shared, request: WriteRequest, counted: &str) -> Result
     Ok(Json(json!({ counted: count })))
 }
 
-async fn topics(State(shared): State<Shared>, Extension(caller): Extension<Caller>) -> Json<Value> {
+async fn topics(State(shared): State<RouteState>, Extension(caller): Extension<Caller>) -> Json<Value> {
     let topics: Vec<Value> = shared.index.read(|index| {
         let seen = index.topics.values().filter(|topic| caller.sees(&topic.name));
         let numbers = |topic: &crate::index::topics::Topic| {
@@ -272,7 +271,7 @@ async fn topics(State(shared): State<Shared>, Extension(caller): Extension<Calle
 }
 
 async fn documents(
-    State(shared): State<Shared>,
+    State(shared): State<RouteState>,
     Path(topic): Path<String>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Response, ApiError> {
@@ -280,16 +279,16 @@ async fn documents(
     if shared.index.read(|index| index.topic(&topic).is_none()) {
         return Err(ApiError::new(StatusCode::NOT_FOUND, "there is no such topic"));
     }
-    Ok(([(CONTENT_TYPE, JSON_LINES)], export(shared.index, topic)).into_response())
+    Ok(([(CONTENT_TYPE, JSON_LINES)], export_stream(shared.index, topic)).into_response())
 }
 
-async fn metrics(State(shared): State<Shared>) -> Response {
+async fn metrics(State(shared): State<RouteState>) -> Response {
     let is_ready = shared.index.check_ready().is_ok();
     let text = shared.index.read(|index| shared.observer.metrics(index, is_ready));
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
 }
 
-async fn readyz(State(shared): State<Shared>) -> Result<&'static str, ApiError> {
+async fn readyz(State(shared): State<RouteState>) -> Result<&'static str, ApiError> {
     let ready = shared.index.check_ready();
     ready.map(|()| "ready\n").map_err(|line| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, line))
 }

@@ -14,8 +14,8 @@ use super::background::Background;
 use super::group_commit::{GroupCommit, Refused, WriteReply, WriteRequest};
 use crate::Common;
 use crate::index::index_folder::IndexFolder;
+use crate::index::prepare::Preparer;
 use crate::index::query::{QueryAnswer, QueryLimits};
-use crate::index::tools::{Preparer, warn_of_torn};
 use crate::index::topics::PreparedDoc;
 
 /// A document of a request.
@@ -51,7 +51,7 @@ impl ServedIndex {
             false => IndexFolder::open(&args.index, &lexicon, Duration::ZERO)?,
         };
         folder.settings.check_words(&args.index, &lexicon)?;
-        warn_of_torn(common, &folder);
+        folder.warn_of_torn(common);
         let preparer = Mutex::new(Preparer::of(&folder));
         let folder = Arc::new(RwLock::new(folder));
         let writer = (!args.read_only).then(|| GroupCommit::start(Arc::clone(&folder))).transpose()?;

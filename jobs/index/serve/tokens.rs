@@ -29,7 +29,7 @@ struct TokenLine {
 }
 
 /// A token, of which only the hash is kept.
-pub(super) struct Token {
+pub(super) struct ClientToken {
     pub name: String,
     hash: blake3::Hash,
     topics: Option<Vec<String>>,
@@ -61,7 +61,7 @@ impl RateLimit {
     }
 }
 
-impl Token {
+impl ClientToken {
     /// Whether requests about a topic are allowed.
     pub fn allows(&self, topic: &str) -> bool {
         self.topics.as_ref().is_none_or(|topics| topics.iter().any(|allowed| allowed == topic))
@@ -79,7 +79,7 @@ impl Token {
 }
 
 /// The tokens of a server.
-pub(super) struct Tokens(Vec<Arc<Token>>);
+pub(super) struct Tokens(Vec<Arc<ClientToken>>);
 
 impl Tokens {
     /// Reads a file of tokens.
@@ -91,7 +91,7 @@ impl Tokens {
         if mode & 0o077 != 0 {
             common.warn(format_args!("other users can read the tokens \"{path}\": chmod 600 keeps them out"));
         }
-        let mut tokens: Vec<Arc<Token>> = Vec::new();
+        let mut tokens: Vec<Arc<ClientToken>> = Vec::new();
         for (number, line) in (1..).zip(text_of_file(path)?.lines()) {
             if line.trim().is_empty() {
                 continue;
@@ -114,7 +114,7 @@ impl Tokens {
             if tokens.iter().any(|other| other.hash == hash) {
                 bail!("{}: an earlier line has this token", wrong());
             }
-            tokens.push(Arc::new(Token { name, hash, topics, writes: write, rate }));
+            tokens.push(Arc::new(ClientToken { name, hash, topics, writes: write, rate }));
         }
         if tokens.is_empty() {
             bail!("the file of tokens \"{path}\" has none");
@@ -123,7 +123,7 @@ impl Tokens {
     }
 
     /// Finds a token. The time tells nothing of it: hashes are compared in constant time, with all tokens.
-    pub fn find(&self, token: &str) -> Option<&Arc<Token>> {
+    pub fn find(&self, token: &str) -> Option<&Arc<ClientToken>> {
         let hash = blake3::hash(token.as_bytes());
         self.0.iter().fold(None, |found, token| if token.hash == hash { Some(token) } else { found })
     }

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::table::IndexTable;
 
+/// Name of the file.
+pub(in crate::index) const MANIFEST: &str = "manifest.json";
+
 /// The state of a topic on disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(in crate::index) struct TopicManifest {

@@ -1,29 +1,16 @@
 //! Merges segments, so that a query asks few files, and leaves out what is deleted or expired.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, bail};
 use cluster::Store;
-use cluster::runs::{MergedRuns, RunReader, newest_tier};
+use cluster::runs::{MergedRuns, RunReader};
 
 use super::manifest::SegmentEntry;
 use super::segment::{Segment, SegmentCursors, SegmentWriter};
 use super::table::IndexTable;
-use super::topic::Topic;
-
-/// Number of documents below which segments count as equally large.
-const SMALL_DOCUMENTS: u64 = 1 << 12;
-
-/// Returns the newest segments of a topic that are to be merged, because four or more are about equally large
-/// ([`newest_tier`]).
-pub(in crate::index) fn tier_of(topic: &Topic) -> Range<usize> {
-    let documents: Vec<u64> = topic.segments.iter().map(|segment| segment.entry.documents).collect();
-    let end = documents.len();
-    end - newest_tier(&documents, SMALL_DOCUMENTS)..end
-}
 
 /// The merging of segments that follow each other into one.
 ///

@@ -12,12 +12,14 @@ mod merge;
 mod segment;
 mod table;
 mod topic;
+mod topic_name;
 mod topic_reader;
 
 pub(super) use change::{Change, ChangeKind, PreparedDoc};
 pub(super) use flush::FlushJob;
-pub(super) use manifest::SegmentEntry;
-pub(super) use merge::{MergeJob, MergedSegment, tier_of};
+pub(super) use manifest::{MANIFEST, SegmentEntry, TopicManifest};
+pub(super) use merge::{MergeJob, MergedSegment};
 pub(super) use table::IndexTable;
 pub(super) use topic::Topic;
+pub(super) use topic_name::topic_name;
 pub(super) use topic_reader::{IndexedDoc, TopicReader};

@@ -6,6 +6,7 @@ use anyhow::Result;
 use cluster::Store;
 use cluster::runs::{RunCursor, RunReader, RunSummary, RunWriter};
 use operators::method::KeptKeys;
+use parking_lot::Mutex;
 
 use super::change::KeptText;
 use super::manifest::SegmentEntry;
@@ -17,7 +18,12 @@ use crate::state::key_of_id;
 pub(in crate::index) struct Segment {
     pub entry: SegmentEntry,
     readers: BTreeMap<IndexTable, RunReader>,
+    /// Cursors that nobody uses just now. A new one costs more than a query of few documents.
+    idle: Mutex<Vec<SegmentCursors>>,
 }
+
+/// Largest number of cursors that are kept for later.
+const MOST_IDLE: usize = 64;
 
 impl Segment {
     /// Opens the segment of a topic in `folder`.
@@ -30,7 +36,7 @@ impl Segment {
             let blob = store.open(&path(folder, entry.number, table))?;
             readers.insert(table, RunReader::open_for_lookups(blob, summary)?);
         }
-        Ok(Segment { entry, readers })
+        Ok(Segment { entry, readers, idle: Mutex::default() })
     }
 
     /// Returns the run of a table; `None` if the segment has no rows of it.
@@ -38,9 +44,20 @@ impl Segment {
         self.readers.get(&table)
     }
 
-    /// Makes a cursor for each table.
+    /// Returns a cursor for each table, wherever it is.
     pub fn cursors(&self) -> SegmentCursors {
-        SegmentCursors(IndexTable::ALL.map(|table| self.run(table).map(RunReader::cursor)))
+        let idle = self.idle.lock().pop();
+        idle.unwrap_or_else(|| {
+            SegmentCursors(IndexTable::ALL.map(|table| self.run(table).map(RunReader::cursor)))
+        })
+    }
+
+    /// Keeps cursors for whoever needs some next.
+    pub fn give_back(&self, cursors: SegmentCursors) {
+        let mut idle = self.idle.lock();
+        if idle.len() < MOST_IDLE {
+            idle.push(cursors);
+        }
     }
 
     /// Compares every byte with its checksum.

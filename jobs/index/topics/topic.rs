@@ -7,15 +7,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, bail};
 use cluster::Store;
+use cluster::runs::newest_tier;
 use operators::method::KeptKeys;
 
 use super::change::{Change, ChangeKind, KeptText, NewDoc, PreparedDoc};
 use super::flush::{FlushJob, FrozenTable};
-use super::manifest::{SegmentEntry, TopicManifest};
+use super::manifest::{MANIFEST, SegmentEntry, TopicManifest};
 use super::memory_table::{MemoryDoc, MemoryTable};
 use super::merge::{MergeJob, MergedSegment};
 use super::segment::Segment;
 use crate::index::sealed_file::{read_sealed, write_sealed};
+
+/// Number of documents below which segments count as equally large.
+const SMALL_DOCUMENTS: u64 = 1 << 12;
 
 /// A topic of an index: its segments, and the newest documents in memory.
 ///
@@ -215,6 +219,14 @@ impl Topic {
         self.write_manifest()
     }
 
+    /// Returns the newest segments that are to be merged, because four or more are about equally large
+    /// ([`newest_tier`]).
+    pub fn tier(&self) -> Range<usize> {
+        let documents: Vec<u64> = self.segments.iter().map(|segment| segment.entry.documents).collect();
+        let end = documents.len();
+        end - newest_tier(&documents, SMALL_DOCUMENTS)..end
+    }
+
     /// Begins to merge segments that follow each other; `None` if there are none.
     pub fn merge_job(&mut self, merged: Range<usize>) -> Option<MergeJob> {
         let segments = self.segments[merged].to_vec();
@@ -302,5 +314,5 @@ fn has_segments(store: &dyn Store, folder: &str) -> Result<bool> {
 }
 
 fn manifest_path(folder: &str) -> String {
-    format!("{folder}/manifest.json")
+    format!("{folder}/{MANIFEST}")
 }

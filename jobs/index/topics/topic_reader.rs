@@ -56,6 +56,14 @@ impl IndexedDoc {
     }
 }
 
+impl Drop for TopicReader<'_> {
+    fn drop(&mut self) {
+        for (segment, cursors) in self.topic.segments.iter().zip(self.cursors.drain(..)) {
+            segment.give_back(cursors);
+        }
+    }
+}
+
 impl<'a> TopicReader<'a> {
     /// Begins to read.
     pub fn new(topic: &'a Topic) -> Self {

@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::index_folder::IndexFolder;
-use super::topics::{IndexTable, Topic, TopicReader};
 use crate::cli::terminal::print;
+use crate::index::index_folder::IndexFolder;
+use crate::index::topics::{IndexTable, Topic, TopicReader};
 
 /// Numbers that `stats` prints.
 #[derive(Serialize)]

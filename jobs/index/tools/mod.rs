@@ -1,59 +1,38 @@
-//! Runs the tools for an index.
+//! Runs the tools for an index: `load.rs` reads documents, `stats.rs` and `snapshot.rs` are tools of their own.
+
+mod load;
+mod snapshot;
+mod stats;
 
 use std::io::Write;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use operators::DocBatch;
 use operators::hash::Secret;
-use operators::method::{KeptKeys, Method};
 use operators::text::features::Lexicon;
 use serde::Serialize;
 use serde_json::json;
 
-use super::args::{CorpusArgs, IndexArgs, IndexTool};
-use super::index_folder::IndexFolder;
-use super::load::each_batch;
-use super::query::{QueryAnswer, QueryLimits};
-use super::serve::serve;
-use super::settings;
-use super::stats::print_stats;
-use super::topics::{PreparedDoc, TopicReader};
+use self::load::each_batch;
+use self::snapshot::snapshot;
+use self::stats::print_stats;
 use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::print;
 use crate::cli::values::ids_of_file;
 use crate::corpus::input::Input;
+use crate::index::args::{CorpusArgs, IndexArgs, IndexTool};
+use crate::index::changes::GROUP;
+use crate::index::export::export_part;
+use crate::index::index_folder::IndexFolder;
+use crate::index::prepare::{Preparer, now};
+use crate::index::query::{QueryAnswer, QueryLimits};
+use crate::index::serve::serve;
+use crate::index::settings;
+use crate::index::topics::PreparedDoc;
 
-/// Number of documents after which changes are made durable.
-pub(super) const GROUP: usize = 1000;
 /// Number of bytes of ids and texts after which they are, too.
 const GROUP_BYTES: usize = 1 << 26;
-
-/// Prepares documents as the index does that they come to.
-#[derive(Clone)]
-pub(super) struct Preparer {
-    method: Method,
-    keys: KeptKeys,
-    keeps_texts: bool,
-}
-
-impl Preparer {
-    pub fn of(index: &IndexFolder) -> Self {
-        let (method, keys) = (index.method.clone(), index.keys.clone());
-        Preparer { method, keys, keeps_texts: index.settings.texts }
-    }
-
-    pub fn prepare(&mut self, batch: &DocBatch) -> Vec<PreparedDoc> {
-        let doc = |doc: operators::Doc| {
-            let text = self.method.cleaner.clean(doc.text);
-            let keys = self.keys.of(text);
-            let text = if self.keeps_texts { text.to_owned() } else { String::new() };
-            PreparedDoc { id: doc.id.to_owned(), keys, text }
-        };
-        batch.docs().map(doc).collect()
-    }
-}
 
 impl IndexTool {
     /// Runs the tool. Returns the exit code: 0; 3 if records were rejected; 1 if a check has found faults.
@@ -101,6 +80,7 @@ impl IndexTool {
                 index.open(common, &Lexicon::default())?.compact()?;
                 Ok(0)
             }
+            IndexTool::Snapshot { index, folder } => snapshot(&index, &folder).map(|()| 0),
             IndexTool::Serve(args) => serve(common, &args),
             IndexTool::Export { index, topic } => export(common, &index, &topic),
             IndexTool::Drop { index, topic } => {
@@ -117,14 +97,14 @@ impl IndexArgs {
     /// Opens the index to change it.
     fn open(&self, common: &Common, lexicon: &Lexicon) -> Result<IndexFolder> {
         let index = IndexFolder::open(&self.index, lexicon, Duration::from_secs(self.wait))?;
-        warn_of_torn(common, &index);
+        index.warn_of_torn(common);
         Ok(index)
     }
 
     /// Opens the index to read it.
     fn open_to_read(&self, common: &Common, lexicon: &Lexicon) -> Result<IndexFolder> {
         let index = IndexFolder::open_to_read(&self.index, lexicon)?;
-        warn_of_torn(common, &index);
+        index.warn_of_torn(common);
         Ok(index)
     }
 
@@ -140,17 +120,6 @@ impl IndexArgs {
         let index = open(self, common, &lexicon)?;
         index.settings.check_words(&self.index, &lexicon)?;
         Ok((input, index))
-    }
-}
-
-/// Warns of bytes at the end of the log that are no whole group.
-pub(super) fn warn_of_torn(common: &Common, index: &IndexFolder) {
-    if let Some(torn) = &index.torn {
-        let what = match index.log() {
-            Ok(_) => "cut off: a crash has torn them",
-            Err(_) => "passed over: they are being written, a crash has torn them",
-        };
-        common.warn(format_args!("{torn} and are {what}, or they are damaged"));
     }
 }
 
@@ -288,25 +257,15 @@ fn check(args: &IndexArgs) -> Result<u8> {
     Ok(u8::from(faults > 0))
 }
 
-/// A document of an export.
-#[derive(Serialize)]
-pub(super) struct DocLine {
-    pub id: String,
-    /// Time since the document was added, in seconds.
-    pub age: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-}
-
 fn export(common: &Common, args: &IndexArgs, topic: &str) -> Result<u8> {
     let index = args.open_to_read(common, &Lexicon::default())?;
     warn_of_topic(common, &index, topic);
-    let Some(topic) = index.topic(topic) else { return Ok(0) };
-    let (mut texts, now) = (TopicReader::new(topic), now());
-    TopicReader::new(topic).each_doc(|doc| {
-        let text = index.settings.texts.then(|| texts.text(doc.text)).transpose()?;
-        print_line(DocLine { id: doc.id, age: now.saturating_sub(doc.time), text })
-    })?;
+    let (mut from, now) = (Some(0), now());
+    while let Some(number) = from {
+        let part = export_part(&index, topic, number, now)?;
+        print(String::from_utf8(part.lines)?)?;
+        from = part.next;
+    }
     Ok(0)
 }
 
@@ -329,9 +288,4 @@ fn code(common: &Common, rejected: u64) -> u8 {
     }
     common.warn(format_args!("{rejected} records were rejected"));
     3
-}
-
-/// Returns the time in seconds since 1970.
-pub(super) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

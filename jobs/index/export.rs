@@ -1,0 +1,43 @@
+//! The documents of a topic as JSON lines.
+
+use anyhow::Result;
+use serde::Serialize;
+
+use super::index_folder::IndexFolder;
+use super::topics::TopicReader;
+
+/// Number of documents of a part.
+const AT_ONCE: usize = 1000;
+
+/// Some documents of an export.
+pub(super) struct ExportPart {
+    pub lines: Vec<u8>,
+    /// Number from which on the next part begins; `None` after the last one.
+    pub next: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct DocLine {
+    id: String,
+    /// Time since the document was added, in seconds.
+    age: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+/// Reads up to a thousand documents of a topic from a number on. `now`: seconds since 1970.
+pub(super) fn export_part(index: &IndexFolder, topic: &str, from: u64, now: u64) -> Result<ExportPart> {
+    let mut part = ExportPart { lines: Vec::new(), next: Some(from) };
+    let Some(topic) = index.topic(topic) else { return Ok(ExportPart { next: None, ..part }) };
+    let (mut docs, mut texts, mut next) = (TopicReader::new(topic), TopicReader::new(topic), from);
+    for _ in 0..AT_ONCE {
+        let Some(doc) = docs.living_doc_from(next)? else { return Ok(ExportPart { next: None, ..part }) };
+        next = doc.number + 1;
+        let text = index.settings.texts.then(|| texts.text(doc.text)).transpose()?;
+        let line = DocLine { id: doc.id, age: now.saturating_sub(doc.time), text };
+        serde_json::to_writer(&mut part.lines, &line)?;
+        part.lines.push(b'\n');
+    }
+    part.next = Some(next);
+    Ok(part)
+}

@@ -1,0 +1,111 @@
+//! `snapshot`: a copy of an index that is one of its own, while another process may change the index.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use cluster::{Local, Store, path_of_text, text_of_path};
+use operators::text::features::Lexicon;
+
+use crate::cli::exit::WrongUse;
+use crate::index::index_folder::{BUILDING, IndexFolder, LOG_FLOOR, SETTINGS, absolute, is_missing};
+use crate::index::sealed_file::read_sealed;
+use crate::index::topics::{MANIFEST, TopicManifest};
+
+/// Number of times that the copying begins anew because the log was shortened or segments were merged meanwhile.
+const ATTEMPTS: usize = 10;
+
+/// Copies the index in the folder `from` to the folder `to`, as it is at some time during the copying. Segments never
+/// change, so they are linked where both folders are on one disk.
+///
+/// # Errors
+/// [`WrongUse`] when `from` is no index, and when `to` has files that no unfinished snapshot has left.
+pub(super) fn snapshot(from: &str, to: &str) -> Result<()> {
+    let (from, to) = (absolute(from)?, absolute(to)?);
+    let (source, target) = (path_of_text(&from), path_of_text(&to));
+    if !source.join(SETTINGS).exists() {
+        bail!(WrongUse(format!("\"{from}\" is no index: index build makes one")));
+    }
+    let is_empty = fs::read_dir(&target).map_or(true, |mut entries| entries.next().is_none());
+    if !is_empty && !target.join(BUILDING).exists() {
+        bail!(WrongUse(format!("\"{to}\" is no empty folder")));
+    }
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        if target.exists() {
+            fs::remove_dir_all(&target).with_context(|| format!("could not clear \"{to}\""))?;
+        }
+        match copy(&source, &target) {
+            Ok(true) => break,
+            Err(error) if !is_missing(&error) => return Err(error),
+            _ if attempts == ATTEMPTS => bail!("the index \"{from}\" changes faster than it can be copied"),
+            _ => {}
+        }
+    }
+    Local.settle(&to)?;
+    fs::rename(target.join(BUILDING), target.join(SETTINGS))?;
+    Local.settle(&to)?;
+    // Whatever group of the log was half written when it was copied is cut off here, and a copy that lacks a file is found.
+    IndexFolder::open(&to, &Lexicon::default(), Duration::ZERO).map(|_| ())
+}
+
+/// Copies everything. Returns whether manifests and log belong together: they do unless the log was shortened, because
+/// manifests may be newer than the beginning of the log, and not older.
+fn copy(source: &Path, target: &Path) -> Result<bool> {
+    fs::create_dir_all(target.join("topics"))?;
+    copy_file(&source.join(SETTINGS), &target.join(BUILDING))?;
+    let has_floor = source.join(LOG_FLOOR).exists();
+    if has_floor {
+        copy_file(&source.join(LOG_FLOOR), &target.join(LOG_FLOOR))?;
+    }
+    for topic in children(&source.join("topics"))? {
+        let copied = target.join("topics").join(topic.file_name().unwrap_or_default());
+        // The log has all documents of a topic without a manifest.
+        if topic.join(MANIFEST).exists() {
+            copy_topic(&topic, &copied)?;
+        }
+    }
+    fs::create_dir(target.join("log"))?;
+    for file in children(&source.join("log"))? {
+        copy_file(&file, &target.join("log").join(file.file_name().unwrap_or_default()))?;
+    }
+    let read = |folder: &Path| fs::read(folder.join(LOG_FLOOR)).ok();
+    Ok(read(source) == read(target))
+}
+
+/// Copies the manifest of a topic, and the segments that it names.
+fn copy_topic(source: &Path, target: &Path) -> Result<()> {
+    fs::create_dir(target)?;
+    copy_file(&source.join(MANIFEST), &target.join(MANIFEST))?;
+    let path = text_of_path(target.join(MANIFEST).as_os_str());
+    let manifest: TopicManifest =
+        read_sealed(&Local, &path)?.context("a manifest that was copied is there")?;
+    for segment in manifest.segments {
+        let name = format!("{:08}", segment.number);
+        fs::create_dir(target.join(&name))?;
+        for table in segment.tables.keys() {
+            let file = Path::new(&name).join(format!("{}.run", table.name()));
+            if fs::hard_link(source.join(&file), target.join(&file)).is_err() {
+                copy_file(&source.join(&file), &target.join(&file))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the files and folders in a folder, in the order of their names.
+fn children(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
+    let mut paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn copy_file(from: &Path, to: &Path) -> Result<()> {
+    let path = text_of_path(from.as_os_str());
+    fs::copy(from, to).map(|_| ()).map_err(|source| cluster::Error::io(&path, "copy", source).into())
+}

@@ -1,0 +1,212 @@
+//! Tests of what a served index refuses, which changes nothing.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+use super::http::{HttpServer, JSON, JSON_LINES, empty_index, read_answer};
+use crate::support::Folder;
+
+const DOC: &str = r#"{"id":"a","text":"春眠不觉晓"}"#;
+
+/// Returns the number of documents of the default topic, after the server has ended.
+fn documents(here: &Folder) -> usize {
+    here.run("--quiet index export ix").ends(0).stdout.lines().count()
+}
+
+#[test]
+fn wrong_requests_change_nothing() {
+    let here = empty_index("exact");
+    let server = HttpServer::start(&here, "--max-body 1K --max-batch 3");
+    let insert = "/topics/default/insert";
+    let long = format!(r#"{{"id":"a","text":"{}"}}"#, "x".repeat(2000));
+    let lines = format!("{DOC}\n{DOC}\nno JSON\n");
+    for (status, answer) in [
+        (413, server.post(insert, &long)),
+        (413, server.ask("POST", insert, &[JSON_LINES], &format!("{DOC}\n").repeat(4))),
+        (400, server.ask("POST", insert, &[JSON_LINES], &lines)),
+        (400, server.post(insert, "")),
+        (400, server.post(insert, r#"{"id":"a"}"#)),
+        (400, server.post(insert, r#"{"id":"a","text":"b","texts":"c"}"#)),
+        (400, server.post("/topics/_a/insert", DOC)),
+        (400, server.post("/topics/..%2Fa/insert", DOC)),
+        (415, server.ask("POST", insert, &[("Content-Type", "text/plain")], DOC)),
+        (415, server.ask("POST", insert, &[], DOC)),
+        (405, server.ask("GET", insert, &[JSON], DOC)),
+        (404, server.post("/nothing", DOC)),
+        (400, server.post("/topics/default/query?within=x", DOC)),
+    ] {
+        assert_eq!(answer.status, status, "{answer:?}");
+    }
+    let wrong = server.ask("POST", insert, &[JSON_LINES], &lines).body;
+    assert!(wrong.contains("line 3"), "{wrong}");
+    // A length that is more than what comes, headers that are none, and no request at all.
+    for request in [
+        "POST /topics/default/insert HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 90\r\n\r\n{",
+        "\0\0\0\r\n\r\n",
+        "",
+    ] {
+        let mut client = server.connect();
+        client.write_all(request.as_bytes()).unwrap();
+    }
+    assert_eq!(server.post("/topics/default/query", DOC).matches(), [[""; 0]]);
+    assert_eq!(server.end(), Some(0));
+    assert_eq!(documents(&here), 0);
+}
+
+#[test]
+fn slow_and_many_requests_keep_nobody_waiting() {
+    let here = empty_index("exact");
+    let server = HttpServer::start(&here, "--timeout 2 --max-requests 4");
+    // Each sends its body byte by byte, if at all.
+    let mut slow: Vec<_> = (0..4)
+        .map(|_| {
+            let mut client = server.connect();
+            client.write_all(b"POST /topics/default/insert HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{").unwrap();
+            client
+        })
+        .collect();
+    let began = Instant::now();
+    let refused = loop {
+        // The server may not have read all headers yet.
+        let answer = server.post("/topics/default/query", DOC);
+        if answer.status == 503 || began.elapsed() > Duration::from_secs(1) {
+            break answer;
+        }
+    };
+    assert_eq!(refused.status, 503, "{refused:?}");
+    assert!(refused.head.to_lowercase().contains("retry-after: 1"), "{refused:?}");
+    assert_eq!(server.ask("GET", "/healthz", &[], "").status, 200);
+    for client in slow.drain(..) {
+        assert_eq!(read_answer(client).unwrap().status, 408);
+    }
+    assert_eq!(server.post("/topics/default/query", DOC).status, 200);
+    // A client that never ends its headers is sent away.
+    let mut client = server.connect();
+    client.write_all(b"GET / HTTP/1.1\r\nHost: ").unwrap();
+    let began = Instant::now();
+    client.set_read_timeout(Some(Duration::from_secs(40))).unwrap();
+    let _ = client.read_to_end(&mut Vec::new());
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    assert_eq!(server.end(), Some(0));
+    assert_eq!(documents(&here), 0);
+}
+
+#[test]
+fn a_token_says_who_may_do_what() {
+    let here = empty_index("exact");
+    let tokens = [
+        r#"{"name":"all","token":"all-all-all-all-all","write":true}"#,
+        r#"{"name":"news","token":"news-news-news-news","topics":["news"],"documents_per_second":2}"#,
+    ];
+    here.write("tokens", tokens.join("\n"));
+    fs::set_permissions(here.path("tokens"), fs::Permissions::from_mode(0o600)).unwrap();
+    let server = HttpServer::start(&here, "--tokens tokens --access-log access");
+    let ask = |token: &str, path: &str| {
+        server.ask("POST", path, &[JSON, ("Authorization", &format!("Bearer {token}"))], DOC)
+    };
+    let (all, news) = ("all-all-all-all-all", "news-news-news-news");
+    for (status, answer) in [
+        (401, server.post("/topics/news/query", DOC)),
+        (401, ask("all-all-all-all-al", "/topics/news/query")),
+        (401, ask("", "/topics/news/query")),
+        (401, server.ask("GET", "/metrics", &[], "")),
+        (403, ask(news, "/topics/forum/query")),
+        (403, ask(news, "/topics/news/insert")),
+        (200, ask(news, "/topics/news/query")),
+        (200, ask(news, "/topics/news/query")),
+        (429, ask(news, "/topics/news/query")),
+        (200, ask(all, "/topics/news/insert")),
+        (200, ask(all, "/topics/forum/insert")),
+    ] {
+        assert_eq!(answer.status, status, "{answer:?}");
+    }
+    let topics = server.ask("GET", "/topics", &[("Authorization", &format!("Bearer {news}"))], "").json();
+    assert_eq!(topics["topics"].as_array().unwrap().len(), 1);
+    for path in ["/healthz", "/readyz", "/", "/openapi.json"] {
+        assert_eq!(server.ask("GET", path, &[], "").status, 200);
+    }
+    assert_eq!(server.end(), Some(0));
+    let log = fs::read_to_string(here.path("access")).unwrap();
+    assert_eq!(log.lines().count(), 16, "{log}");
+    assert!(
+        log.contains(r#""token":"news","method":"POST","path":"/topics/news/query","status":429"#),
+        "{log}"
+    );
+    assert!(!log.contains(all) && !log.contains(news));
+}
+
+#[test]
+fn other_machines_need_a_token_and_a_certificate() {
+    let here = empty_index("exact");
+    here.write("tokens", r#"{"name":"a","token":"0123456789abcdef"}"#);
+    for options in ["", "--tokens tokens"] {
+        here.run(&format!("index serve ix --address 0.0.0.0:0 {options}"))
+            .fails(2, &["--tokens, --tls-cert"]);
+    }
+    for (wrong, line) in
+        [("", "has none"), ("{}", "line 1"), (r#"{"name":"a","token":"short"}"#, "16 characters")]
+    {
+        here.write("wrong", wrong);
+        let run = here.run("index serve ix --address 127.0.0.1:0 --tokens wrong");
+        assert!(run.code != Some(0) && run.stderr.contains(line), "{run:?}");
+    }
+}
+
+/// Makes an authority, and a certificate of it for `name`. Returns them as PEM, and the key of the latter.
+fn certificate(name: &str) -> [String; 3] {
+    let mut params = CertificateParams::new([]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let authority = params.self_signed(&key).unwrap().pem();
+    let own_key = KeyPair::generate().unwrap();
+    let own = CertificateParams::new([name.to_owned()]).unwrap();
+    let own = own.signed_by(&own_key, &Issuer::new(params, key)).unwrap();
+    [authority, own.pem(), own_key.serialize_pem()]
+}
+
+#[test]
+fn a_certificate_is_shown_and_wanted() {
+    let here = empty_index("exact");
+    let ([authority, server_cert, server_key], [clients, client_cert, client_key]) =
+        (certificate("localhost"), certificate("client"));
+    for (name, pem) in [("server.pem", &server_cert), ("server.key", &server_key), ("clients.pem", &clients)]
+    {
+        here.write(name, pem);
+    }
+    let server =
+        HttpServer::start(&here, "--tls-cert server.pem --tls-key server.key --client-ca clients.pem");
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(authority.as_bytes()).unwrap()).unwrap();
+    let ask = |own: Option<(&str, &str)>| {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder =
+            ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let builder = builder.with_root_certificates(roots.clone());
+        let config = match own {
+            None => builder.with_no_client_auth(),
+            Some((cert, key)) => {
+                let chain = vec![CertificateDer::from_pem_slice(cert.as_bytes()).unwrap()];
+                let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+                builder.with_client_auth_cert(chain, key).unwrap()
+            }
+        };
+        let name = ServerName::try_from("localhost").unwrap();
+        let connection = ClientConnection::new(Arc::new(config), name).unwrap();
+        let mut stream = StreamOwned::new(connection, server.connect());
+        // The server may close before it has read all.
+        let _ = stream.write_all(b"GET /healthz HTTP/1.0\r\n\r\n");
+        read_answer(stream).map(|answer| answer.status)
+    };
+    assert_eq!(ask(Some((&client_cert, &client_key))), Some(200));
+    assert_eq!(ask(None), None);
+    assert_eq!(ask(Some((&server_cert, &server_key))), None);
+    assert_eq!(server.end(), Some(0));
+}
