@@ -48,9 +48,9 @@ impl IntoResponse for ApiError {
 
 /// Who asks: the owner of a token, or anyone where there are no tokens.
 #[derive(Clone)]
-pub(super) struct Caller(Option<Arc<ClientToken>>);
+pub(super) struct RequestCaller(Option<Arc<ClientToken>>);
 
-impl Caller {
+impl RequestCaller {
     /// Returns the name of the token.
     pub fn name(&self) -> Option<&str> {
         self.0.as_ref().map(|token| &*token.name)
@@ -103,15 +103,15 @@ impl Admission {
         Ok(Admission { requests, tokens: tokens.map(Arc::new), timeout: args.timeout() })
     }
 
-    fn caller(&self, headers: &HeaderMap) -> Result<Caller, ApiError> {
-        let Some(tokens) = &self.tokens else { return Ok(Caller(None)) };
+    fn caller(&self, headers: &HeaderMap) -> Result<RequestCaller, ApiError> {
+        let Some(tokens) = &self.tokens else { return Ok(RequestCaller(None)) };
         let given = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let token =
             given.and_then(|given| given.strip_prefix("Bearer ")).and_then(|token| tokens.find(token));
         let unknown = || {
             ApiError::new(StatusCode::UNAUTHORIZED, "a known token is wanted: Authorization: Bearer TOKEN")
         };
-        token.map(|token| Caller(Some(Arc::clone(token)))).ok_or_else(unknown)
+        token.map(|token| RequestCaller(Some(Arc::clone(token)))).ok_or_else(unknown)
     }
 }
 

@@ -16,7 +16,7 @@ use axum::response::Response;
 use parking_lot::Mutex;
 use serde::Serialize;
 
-use super::admission::Caller;
+use super::admission::RequestCaller;
 use crate::index::index_folder::IndexFolder;
 use crate::index::prepare::now;
 
@@ -128,11 +128,11 @@ pub(super) async fn observe(State(observer): State<Arc<Observer>>, request: Requ
     let client = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|client| client.0);
     let response = next.run(request).await;
     let microseconds = observer.count(response.status(), began.elapsed());
-    let caller = response.extensions().get::<Caller>();
+    let caller = response.extensions().get::<RequestCaller>();
     observer.write_line(&AccessLine {
         time: now(),
         client,
-        token: caller.and_then(Caller::name),
+        token: caller.and_then(RequestCaller::name),
         method: method.as_str(),
         path: uri.path(),
         status: response.status().as_u16(),

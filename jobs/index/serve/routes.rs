@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
 
-use super::admission::{Admission, ApiError, Caller, admit};
+use super::admission::{Admission, ApiError, RequestCaller, admit};
 use super::args::ServeArgs;
 use super::export_stream::export_stream;
 use super::group_commit::{Refused, WriteReply, WriteRequest};
@@ -73,14 +73,14 @@ struct Asked {
 
 impl RouteState {
     /// Checks what the caller may do with a topic.
-    fn check(&self, caller: &Caller, topic: &str, writes: bool) -> Result<(), ApiError> {
+    fn check(&self, caller: &RequestCaller, topic: &str, writes: bool) -> Result<(), ApiError> {
         topic_name(topic)
             .map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, format!("bad topic: {error}")))?;
         caller.check(topic, writes)
     }
 
     /// Reads one JSON document, or JSON lines, and prepares them.
-    fn documents(&self, caller: &Caller, headers: &HeaderMap, body: &[u8]) -> Result<Asked, ApiError> {
+    fn documents(&self, caller: &RequestCaller, headers: &HeaderMap, body: &[u8]) -> Result<Asked, ApiError> {
         let kind = headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes()).unwrap_or_default();
         let is_batch = kind.starts_with(JSON_LINES.as_bytes());
         // Pages of other sites cannot send these types, so they cannot use a server of this machine.
@@ -158,7 +158,7 @@ async fn query(
     State(shared): State<RouteState>,
     Path(topic): Path<String>,
     Query(params): Query<LimitParams>,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<RequestCaller>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, ApiError> {
@@ -175,7 +175,7 @@ async fn query_and_insert(
     State(shared): State<RouteState>,
     Path(topic): Path<String>,
     Query(params): Query<LimitParams>,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<RequestCaller>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, ApiError> {
@@ -191,7 +191,7 @@ async fn query_and_insert(
 async fn insert(
     State(shared): State<RouteState>,
     Path(topic): Path<String>,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<RequestCaller>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Json<Value>, ApiError> {
@@ -210,7 +210,7 @@ struct DeleteBody {
 async fn delete(
     State(shared): State<RouteState>,
     Path(topic): Path<String>,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<RequestCaller>,
     Json(body): Json<DeleteBody>,
 ) -> Result<Json<Value>, ApiError> {
     shared.check(&caller, &topic, true)?;
@@ -230,7 +230,7 @@ struct ExpireBody {
 async fn expire(
     State(shared): State<RouteState>,
     Path(topic): Path<String>,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<RequestCaller>,
     Json(body): Json<ExpireBody>,
 ) -> Result<StatusCode, ApiError> {
     shared.check(&caller, &topic, true)?;
@@ -242,7 +242,7 @@ async fn expire(
 async fn drop_topic(
     State(shared): State<RouteState>,
     Path(topic): Path<String>,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<RequestCaller>,
 ) -> Result<Json<Value>, ApiError> {
     shared.check(&caller, &topic, true)?;
     change(&shared, WriteRequest::Drop { topic }, "dropped").await
@@ -257,7 +257,7 @@ async fn change(shared: &RouteState, request: WriteRequest, counted: &str) -> Re
     Ok(Json(json!({ counted: count })))
 }
 
-async fn topics(State(shared): State<RouteState>, Extension(caller): Extension<Caller>) -> Json<Value> {
+async fn topics(State(shared): State<RouteState>, Extension(caller): Extension<RequestCaller>) -> Json<Value> {
     let topics: Vec<Value> = shared.index.read(|index| {
         let seen = index.topics.values().filter(|topic| caller.sees(&topic.name));
         let numbers = |topic: &crate::index::topics::Topic| {
@@ -273,7 +273,7 @@ async fn topics(State(shared): State<RouteState>, Extension(caller): Extension<C
 async fn documents(
     State(shared): State<RouteState>,
     Path(topic): Path<String>,
-    Extension(caller): Extension<Caller>,
+    Extension(caller): Extension<RequestCaller>,
 ) -> Result<Response, ApiError> {
     shared.check(&caller, &topic, false)?;
     if shared.index.read(|index| index.topic(&topic).is_none()) {
