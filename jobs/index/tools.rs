@@ -38,9 +38,13 @@ pub(super) struct Preparer {
 }
 
 impl Preparer {
+    pub fn new(method: Method, keys: KeptKeys, keeps_texts: bool) -> Self {
+        Preparer { method, keys, keeps_texts }
+    }
+
     pub fn of(index: &IndexFolder) -> Self {
         let (method, keys) = (index.method.clone(), index.keys.clone());
-        Preparer { method, keys, keeps_texts: index.settings.texts }
+        Preparer::new(method, keys, index.settings.texts)
     }
 
     pub fn prepare(&mut self, batch: &DocBatch) -> Vec<PreparedDoc> {
@@ -283,12 +287,12 @@ fn check(args: &IndexArgs) -> Result<u8> {
 
 /// A document of an export.
 #[derive(Serialize)]
-struct DocLine {
-    id: String,
+pub(super) struct DocLine {
+    pub id: String,
     /// Time since the document was added, in seconds.
-    age: u64,
+    pub age: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
+    pub text: Option<String>,
 }
 
 fn export(common: &Common, args: &IndexArgs, topic: &str) -> Result<u8> {
@@ -303,12 +307,12 @@ fn export(common: &Common, args: &IndexArgs, topic: &str) -> Result<u8> {
     Ok(0)
 }
 
-fn print_line(line: impl Serialize) -> Result<()> {
+pub(super) fn print_line(line: impl Serialize) -> Result<()> {
     print(serde_json::to_string(&line)? + "\n")
 }
 
 /// Prints the answer about a document that may have been added. Whoever reads the answers must not go before the end.
-fn acknowledge(answer: QueryAnswer) -> Result<()> {
+pub(super) fn acknowledge(answer: QueryAnswer) -> Result<()> {
     let mut line = serde_json::to_string(&answer)?;
     line.push('\n');
     let written = std::io::stdout().write_all(line.as_bytes());
@@ -316,7 +320,7 @@ fn acknowledge(answer: QueryAnswer) -> Result<()> {
 }
 
 /// Says how many records were rejected, and returns the exit code.
-fn code(common: &Common, rejected: u64) -> u8 {
+pub(super) fn code(common: &Common, rejected: u64) -> u8 {
     if rejected == 0 {
         return 0;
     }
