@@ -9,12 +9,14 @@
 //! | `faults` | a killed run goes on and loses nothing; an output is seen whole or not at all; a list decides |
 //! | `memory` | a run keeps to `--memory` |
 //! | `processes`, `stores` | several processes and hosts; HDFS, S3 and Azure |
+//! | `hbase` | an index in HBase loses nothing acknowledged, and two racing twins are never both new |
 //! | `commands`, `golden`, `guide` | every command, what it prints, and the commands of the documents |
 //! | `layers` | the rules of ARCHITECTURE.md for the source |
 //!
 //! | tests | need |
 //! |---|---|
 //! | `stores`, `faults::stores`, `nightly::servers` | `scripts/hadoop/build`, `scripts/s3/build`, `scripts/azurite/build` |
+//! | `hbase` | `scripts/hbase/build` |
 //! | `codecs`, one of `pack` | `scripts/hadoop/build` |
 //! | `launch::ssh` | `scripts/sshd/build` |
 //! | one of `parquet`, one of `seeing` | `scripts/peers/build` |
@@ -31,6 +33,7 @@ mod corpus;
 mod faults;
 mod golden;
 mod guide;
+mod hbase;
 mod layers;
 mod memory;
 mod nightly;

@@ -55,6 +55,8 @@ public class HBase {
         // A region server that was killed is noticed by its session with ZooKeeper.
         conf.setInt(HConstants.ZK_SESSION_TIMEOUT, 5000);
         conf.setInt("hbase.regionserver.handler.count", 12);
+        // Each region that is written to would reserve 2 MB, and a table has 64 of them.
+        conf.setBoolean("hbase.hregion.memstore.mslab.enabled", false);
         for (String host : new String[] {"hbase.master", "hbase.regionserver"}) {
             conf.set(host + ".ipc.address", "127.0.0.1");
             conf.set(host + ".hostname", "localhost");
