@@ -2,6 +2,7 @@
 //! that was acknowledged is lost, whoever dies. They need `scripts/hbase/build`.
 
 mod answers;
+mod article;
 mod cut_lines;
 mod deaths;
 mod races;
