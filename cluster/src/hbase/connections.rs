@@ -119,8 +119,9 @@ impl Connections {
             None => self.connect()?,
         };
         // The library panics if a length in an answer is negative.
-        let answer = panics::catch(|| make(&mut client));
-        let answer = answer.unwrap_or_else(|_| Err("the answer is not one of Thrift".into()));
+        let Ok(answer) = panics::catch(|| make(&mut client)) else {
+            return Err(RequestFailure::Broken(io::Error::other("the answer is not one of Thrift")));
+        };
         // What an exception of the service says came as a whole answer.
         if matches!(answer, Ok(_) | Err(thrift::Error::User(_))) {
             let mut waiting = self.waiting.lock();
@@ -167,10 +168,15 @@ impl Connections {
 
 impl RequestFailure {
     fn of(error: thrift::Error) -> Self {
-        let thrift::Error::User(exception) = error else {
-            let is_final = matches!(error, thrift::Error::Application(_));
-            let error = io::Error::other(error);
-            return if is_final { RequestFailure::Final(error) } else { RequestFailure::Broken(error) };
+        let exception = match error {
+            thrift::Error::User(exception) => exception,
+            thrift::Error::Application(error) => {
+                return RequestFailure::Final(io::Error::other(error.message));
+            }
+            thrift::Error::Protocol(error) => return RequestFailure::Broken(io::Error::other(error.message)),
+            thrift::Error::Transport(error) => {
+                return RequestFailure::Broken(io::Error::other(error.message));
+            }
         };
         if let Some(TIOError { message, can_retry }) = exception.downcast_ref() {
             // The message is a Java exception, whose first line says what it is.

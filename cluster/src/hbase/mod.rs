@@ -16,6 +16,8 @@ mod connections;
 )]
 mod gateway;
 mod table;
+#[cfg(test)]
+mod tests;
 
 pub use address::HBaseAddress;
 pub use connections::GatewayLimits;

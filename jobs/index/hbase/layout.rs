@@ -207,3 +207,72 @@ pub(super) fn topic_of_row(row: &[u8]) -> Result<String> {
 pub(super) fn split_keys() -> Vec<Vec<u8>> {
     (1..PARTITIONS).map(|partition| vec![partition]).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn doc(fingerprint: u64, id: &str) -> HBaseDoc {
+        let token = DocToken { number: 7, process: u64::MAX - 1 };
+        HBaseDoc { time: 1_700_000_000_123, token, fingerprint, id: id.to_owned() }
+    }
+
+    proptest! {
+        /// Whoever looks within some bits meets each fingerprint that differs in no more, in one of the two tables.
+        #[test]
+        fn fingerprints_within_the_distance_share_a_row(
+            fingerprint: u64, flips in vec(0..64, 0..=MOST_BITS as usize), topic in "[a-z新]{1,6}"
+        ) {
+            let other = flips.iter().fold(fingerprint, |other, bit| other ^ 1 << bit);
+            for within in (fingerprint ^ other).count_ones()..=MOST_BITS {
+                let rows = rows_near(&topic, fingerprint, within);
+                prop_assert_eq!(rows.len(), if within < 2 { 2 } else { 66 });
+                prop_assert!(doc(other, "").key_cells(&topic).iter().any(|cell| rows.contains(&cell.row)));
+            }
+        }
+
+        #[test]
+        fn cells_are_read_as_they_were_written(fingerprint: u64, id: String, topic in "[a-z新]{1,6}") {
+            let doc = doc(fingerprint, &id);
+            for cell in doc.key_cells(&topic) {
+                prop_assert!(cell.row[0] < PARTITIONS);
+                prop_assert_eq!(&topic_of_row(&cell.row).unwrap(), &topic);
+                prop_assert_eq!(&HBaseDoc::of_key_cell(cell).unwrap(), &doc);
+            }
+            for state in [DocState::Pending, DocState::Kept] {
+                let cell = doc.id_cell(&topic, state);
+                let (start, end) = id_rows(cell.row[0], &topic);
+                prop_assert!((start..end).contains(&cell.row));
+                prop_assert_eq!(HBaseDoc::of_id_cell(&cell).unwrap(), (doc.clone(), state));
+            }
+        }
+    }
+
+    #[test]
+    fn a_strange_cell_is_an_error() {
+        let [cell, _] = doc(5, "a").key_cells("news");
+        for (row, qualifier) in [
+            (vec![1], cell.qualifier.clone()),
+            (cell.row.clone(), cell.qualifier[..15].to_vec()),
+            (cell.row.clone(), [&cell.qualifier[..], &[0xff]].concat()),
+            (id_row("news", "a"), cell.qualifier.clone()),
+        ] {
+            let strange = TableCell { row, qualifier, ..cell.clone() };
+            assert!(HBaseDoc::of_key_cell(strange).is_err());
+        }
+        let id_cell = doc(5, "a").id_cell("news", DocState::Kept);
+        for qualifier in [vec![], b"x".to_vec(), id_cell.qualifier[..20].to_vec()] {
+            assert!(HBaseDoc::of_id_cell(&TableCell { qualifier, ..id_cell.clone() }).is_err());
+        }
+    }
+
+    #[test]
+    fn topics_whose_names_begin_alike_have_rows_of_their_own() {
+        let (start, end) = id_rows(3, "new");
+        let row = [&[3][..], b"news", &[0, ID_TABLE], &[9; 16]].concat();
+        assert!(!(start..end).contains(&row));
+    }
+}
