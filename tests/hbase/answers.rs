@@ -9,6 +9,7 @@ use crate::corpus::{demo, json_lines};
 use crate::support::Folder;
 
 #[test]
+#[ignore = "needs scripts/hbase/build"]
 fn an_index_in_hbase_answers_as_the_batch_job_and_the_index_on_disk() {
     let here = demo(500, 3);
     let method = "simhash:features=char:3";
@@ -64,6 +65,7 @@ fn an_index_in_hbase_answers_as_the_batch_job_and_the_index_on_disk() {
 }
 
 #[test]
+#[ignore = "needs scripts/hbase/build"]
 fn documents_of_any_id_are_deleted_and_expire() {
     let here = Folder::new();
     let index = empty_index(&here, shared());
@@ -107,6 +109,7 @@ fn documents_of_any_id_are_deleted_and_expire() {
 }
 
 #[test]
+#[ignore = "needs scripts/hbase/build"]
 fn an_answer_has_a_limit_and_long_rows_are_read_to_their_end() {
     let here = Folder::new();
     let index = empty_index(&here, shared());
@@ -128,6 +131,7 @@ fn an_answer_has_a_limit_and_long_rows_are_read_to_their_end() {
 }
 
 #[test]
+#[ignore = "needs scripts/hbase/build"]
 fn what_an_index_in_hbase_cannot_do_is_refused() {
     let here = demo(20, 4);
     let index = shared().table("refused");

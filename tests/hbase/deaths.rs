@@ -10,6 +10,7 @@ use crate::servers::hbase::{IDLE_MS, MiniHBase};
 use crate::support::{Run, Running, signal, wait_until};
 
 #[test]
+#[ignore = "needs scripts/hbase/build"]
 fn a_region_server_that_is_killed_loses_nothing_acknowledged() {
     let cluster = MiniHBase::start(3);
     let here = demo(6000, 9);
@@ -40,6 +41,7 @@ fn a_region_server_that_is_killed_loses_nothing_acknowledged() {
 }
 
 #[test]
+#[ignore = "needs scripts/hbase/build"]
 fn connections_that_the_gateway_drops_are_made_again() {
     let here = demo(4000, 9);
     let index = empty_index(&here, shared());

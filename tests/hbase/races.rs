@@ -42,6 +42,7 @@ fn one_of_each_is_new(here: &Folder, index: &str, runs: &[Run]) {
 }
 
 #[test]
+#[ignore = "needs scripts/hbase/build"]
 fn of_racing_twins_one_is_new_whatever_the_clocks_say() {
     let here = Folder::new();
     let library = clock::library(&here);
@@ -80,6 +81,7 @@ fn of_racing_twins_one_is_new_whatever_the_clocks_say() {
 }
 
 #[test]
+#[ignore = "needs scripts/hbase/build"]
 fn what_a_killed_process_has_left_undecided_is_given_up() {
     let here = Folder::new();
     let twins = twins(600, 8);

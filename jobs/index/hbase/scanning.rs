@@ -12,8 +12,8 @@ use super::settings_row::HBaseIndex;
 const ROWS_OF_A_REQUEST: usize = 2000;
 /// Number of ids whose rows are read by one request.
 const IDS_OF_A_REQUEST: usize = 500;
-/// Largest number of documents with one id that are deleted by one command.
-const DOCS_OF_AN_ID: usize = 100_000;
+/// Largest number of documents with one id that are read by one request.
+const DOCS_OF_AN_ID: usize = 10_000;
 
 impl HBaseIndex {
     /// Calls `each` with the documents of a topic, in the order of the rows, some thousand at a time. `before`: leaves out
@@ -95,18 +95,24 @@ impl HBaseIndex {
         let mut count = 0;
         for ids in ids.chunks(IDS_OF_A_REQUEST) {
             let row = |id: &String| TableRow::First(id_row(topic, id), DOCS_OF_AN_ID);
-            let rows = self.table.rows(&ids.iter().map(row).collect::<Vec<_>>())?;
-            let mut docs = Vec::new();
-            for (id, cells) in ids.iter().zip(rows) {
-                for cell in &cells {
-                    let (doc, state) = HBaseDoc::of_id_cell(cell)?;
-                    if state == DocState::Kept && doc.id == *id {
-                        docs.push(doc);
+            let rows: Vec<TableRow> = ids.iter().map(row).collect();
+            loop {
+                let mut docs = Vec::new();
+                for (id, cells) in ids.iter().zip(self.table.rows(&rows)?) {
+                    for cell in &cells {
+                        let (doc, state) = HBaseDoc::of_id_cell(cell)?;
+                        if state == DocState::Kept && doc.id == *id {
+                            docs.push(doc);
+                        }
                     }
                 }
+                count += docs.len();
+                self.remove(topic, &docs)?;
+                // Behind the cells that are gone now, there may be more of an id that has very many documents.
+                if docs.len() < DOCS_OF_AN_ID {
+                    break;
+                }
             }
-            count += docs.len();
-            self.remove(topic, &docs)?;
         }
         Ok(count)
     }
