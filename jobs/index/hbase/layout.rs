@@ -226,7 +226,7 @@ mod tests {
         fn fingerprints_within_the_distance_share_a_row(
             fingerprint: u64, flips in vec(0..64, 0..=MOST_BITS as usize), topic in "[a-z新]{1,6}"
         ) {
-            let other = flips.iter().fold(fingerprint, |other, bit| other ^ 1 << bit);
+            let other = flips.iter().fold(fingerprint, |other, bit| other ^ 1u64 << bit);
             for within in (fingerprint ^ other).count_ones()..=MOST_BITS {
                 let rows = rows_near(&topic, fingerprint, within);
                 prop_assert_eq!(rows.len(), if within < 2 { 2 } else { 66 });

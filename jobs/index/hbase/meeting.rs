@@ -35,9 +35,9 @@ pub(super) struct NearDoc {
     pub state: DocState,
 }
 
-/// Candidates of one fingerprint, with their distances.
+/// HBaseCandidates of one fingerprint, with their distances.
 #[derive(Default)]
-struct Candidates {
+struct HBaseCandidates {
     docs: BTreeSet<(u32, HBaseDoc)>,
     cut: bool,
 }
@@ -61,7 +61,7 @@ impl HBaseIndex {
             for docs in docs.chunks(CANDIDATES_OF_A_REQUEST) {
                 states.extend(docs.iter().zip(self.states(topic, docs)?));
             }
-            for Candidates { docs, cut } in candidates {
+            for HBaseCandidates { docs, cut } in candidates {
                 let near = |(distance, doc): (u32, HBaseDoc)| {
                     let state = states.get(&doc).copied().flatten()?;
                     Some(NearDoc { distance, doc, state })
@@ -72,7 +72,7 @@ impl HBaseIndex {
         Ok(found)
     }
 
-    fn candidates(&self, topic: &str, fingerprints: &[u64], within: u32) -> Result<Vec<Candidates>> {
+    fn candidates(&self, topic: &str, fingerprints: &[u64], within: u32) -> Result<Vec<HBaseCandidates>> {
         let rows = fingerprints.iter().map(|&fingerprint| rows_near(topic, fingerprint, within));
         let rows: Vec<Vec<Vec<u8>>> = rows.collect();
         let asked: Vec<TableRow> =
@@ -80,7 +80,7 @@ impl HBaseIndex {
         let mut cells = self.table.rows(&asked)?.into_iter();
         let mut found = Vec::with_capacity(fingerprints.len());
         for (&fingerprint, rows) in fingerprints.iter().zip(&rows) {
-            let mut candidates = Candidates::default();
+            let mut candidates = HBaseCandidates::default();
             for cells in cells.by_ref().take(rows.len()) {
                 self.meet(cells, |cell| {
                     let doc = HBaseDoc::of_key_cell(cell)?;
