@@ -5,6 +5,7 @@ mod answers;
 mod article;
 mod cut_lines;
 mod deaths;
+mod figures;
 mod races;
 
 use std::collections::{BTreeMap, BTreeSet};

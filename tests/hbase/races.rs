@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 use std::time::Duration;
 
-use super::{answers, documents, empty_index, ids, matches, new_ids, shared};
+use cluster::hbase::{GatewayLimits, HBaseAddress, HBaseTable};
+
+use super::{METHOD, answers, documents, empty_index, ids, matches, new_ids, shared};
 use crate::corpus::json_lines;
 use crate::faults::clock;
 use crate::support::{Folder, Random, Run, Running, run, signal, wait_until};
@@ -78,6 +80,29 @@ fn of_racing_twins_one_is_new_whatever_the_clocks_say() {
     }
     // They have raced: each was the first at times.
     assert!(new_of_process.values().all(|&new| new > 0), "{new_of_process:?}");
+}
+
+#[test]
+#[ignore = "needs scripts/hbase/build"]
+fn a_build_that_is_killed_is_begun_anew() {
+    let here = Folder::new();
+    let docs = twins(3000, 6);
+    here.write("all.jsonl", json_lines(docs.iter().enumerate().map(|(at, [text, _])| (at, text))));
+    let index = shared().table("killed_build");
+    let line = format!("--quiet index build {index} {METHOD} all.jsonl");
+    let building = Running(here.command(&line).spawn().unwrap());
+    // The table is there from the first moment on, and no index before the end.
+    let query = format!("--quiet index query {index} all.jsonl");
+    let address = HBaseAddress::parse(&index).unwrap().unwrap();
+    let table = HBaseTable::new(&address, GatewayLimits::default());
+    let has_rows = || table.exists().unwrap() && !table.scan(&[]..&[64], None, 1).unwrap().is_empty();
+    wait_until("something is written", Duration::from_secs(60), has_rows);
+    here.run(&query).fails(2, &["killed_build", "no index"]);
+    signal(building.0.id(), "KILL");
+    drop(building);
+    here.run(&query).fails(2, &["killed_build", "no index"]);
+    here.run(&line).ends(0);
+    assert_eq!(documents(&here, &index), [3000, 0]);
 }
 
 #[test]

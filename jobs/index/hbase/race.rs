@@ -163,8 +163,8 @@ impl HBaseIndex {
         Ok(if self.table.replace(&pending, &kept)? { Decision::New } else { Decision::GivenUp })
     }
 
-    /// Decides a document. `near`: all that is near it, found at `found`. `of_group`: whether a document of the group is kept; `None` for
-    /// one of another process.
+    /// Decides a document. `near`: all that is near it, found at `found`. `of_group`: whether a document of the group is
+    /// kept; `None` for one of another process.
     fn decide_one(
         &self,
         topic: &str,
