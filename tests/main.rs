@@ -10,12 +10,14 @@
 //! | `memory` | a run keeps to `--memory` |
 //! | `processes`, `stores` | several processes and hosts; HDFS, S3 and Azure |
 //! | `serve` | a served index answers as the command line does, and what it acknowledges lasts |
+//! | `hbase` | an index in HBase loses nothing acknowledged, and two racing twins are never both new |
 //! | `commands`, `golden`, `guide` | every command, what it prints, and the commands of the documents |
 //! | `layers` | the rules of ARCHITECTURE.md for the source |
 //!
 //! | tests | need |
 //! |---|---|
 //! | `stores`, `faults::stores`, `nightly::servers` | `scripts/hadoop/build`, `scripts/s3/build`, `scripts/azurite/build` |
+//! | `hbase` | `scripts/hbase/build` |
 //! | `codecs`, one of `pack` | `scripts/hadoop/build` |
 //! | `launch::ssh` | `scripts/sshd/build` |
 //! | one of `parquet`, one of `seeing` | `scripts/peers/build` |
@@ -33,6 +35,7 @@ mod corpus;
 mod faults;
 mod golden;
 mod guide;
+mod hbase;
 mod layers;
 mod memory;
 mod nightly;

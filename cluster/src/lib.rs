@@ -1,8 +1,9 @@
-//! File systems that a job reads and writes, and the threads and processes that it runs on.
+//! File systems that a job reads and writes, tables of HBase, and the threads and processes that it runs on.
 //!
 //! This crate knows bytes, rows and workers. It uses no other crate of the workspace, and does not know what a
 //! document is.
 
+pub mod hbase;
 mod panics;
 mod processes;
 pub mod runs;

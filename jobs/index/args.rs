@@ -13,7 +13,8 @@ use crate::dedup::options::Verification;
 
 /// Keep an index of documents, and ask whether near-duplicates of a document are in it
 ///
-/// An index is a local folder. One process may change it at a time, and any number may read it.
+/// An index is a local folder, or a table of HBase: hbase://HOST:PORT/TABLE, by its Thrift2 gateway. One process may
+/// change a folder at a time, and any number may read it; any number may change a table.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -25,7 +26,7 @@ pub struct Args {
 pub(super) enum IndexTool {
     /// Make an index of the documents of a corpus, which may be the kept/ of a finished output
     Build {
-        /// Folder of the new index
+        /// Folder of the new index, or hbase://HOST:PORT/TABLE
         #[arg(value_name = "INDEX", value_parser = paths())]
         index: String,
         #[command(flatten)]
@@ -147,7 +148,7 @@ const DEFAULT_TOPIC: &str = "default";
 /// The index that a tool is for.
 #[derive(clap::Args)]
 pub(super) struct IndexArgs {
-    /// Folder of the index
+    /// Folder of the index, or hbase://HOST:PORT/TABLE
     #[arg(value_name = "INDEX", value_parser = paths())]
     pub index: String,
     /// Seconds to wait while another process is changing the index

@@ -16,13 +16,14 @@ pub(super) struct ExportPart {
     pub next: Option<u64>,
 }
 
+/// A document of an export.
 #[derive(Serialize)]
-struct DocLine {
-    id: String,
+pub(super) struct DocLine {
+    pub id: String,
     /// Time since the document was added, in seconds.
-    age: u64,
+    pub age: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
+    pub text: Option<String>,
 }
 
 /// Reads up to a thousand documents of a topic from a number on. `now`: seconds since 1970.

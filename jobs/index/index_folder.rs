@@ -10,9 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use cluster::write_ahead_log::{LogWriter, TornTail, read_log};
 use cluster::{Local, Showing, Store, path_of_text};
-use operators::hash::Secret;
-use operators::method::{KeptKeys, Method, Spec};
-use operators::text::document_frequencies::Statistics;
+use operators::method::{KeptKeys, Method};
 use operators::text::features::Lexicon;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -23,7 +21,6 @@ use super::settings::{IndexSettings, read_settings};
 use super::topics::Topic;
 use crate::Common;
 use crate::cli::exit::{Locked, WrongUse, while_running};
-use crate::dedup::options::Verification;
 
 /// File with the settings of an index, and its name while the index is being built.
 pub(super) const SETTINGS: &str = "index.json";
@@ -181,16 +178,7 @@ impl IndexFolder {
         let settings = read_settings(store.as_ref(), &format!("{path}/{settings}"))?;
         let settings =
             settings.with_context(|| WrongUse(format!("\"{path}\" is no index: index build makes one")))?;
-        let verify: Option<Verification> = match &*settings.verify {
-            "" => None,
-            verify => Some(verify.parse().map_err(anyhow::Error::msg)?),
-        };
-        let spec: Spec = settings.method.parse()?;
-        let least = verify.and_then(|verify| verify.0);
-        let method = spec.method(lexicon, &Statistics::default(), least)?;
-        let keys = KeptKeys::new(&method, Secret::of_words(settings.secret));
-        let keys =
-            keys.with_context(|| WrongUse(format!("the method {spec} has no keys that an index can keep")))?;
+        let (method, keys) = settings.method(lexicon)?;
         Ok(IndexFolder {
             store,
             path,

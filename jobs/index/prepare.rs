@@ -17,9 +17,13 @@ pub(super) struct Preparer {
 }
 
 impl Preparer {
+    pub fn new(method: Method, keys: KeptKeys, keeps_texts: bool) -> Self {
+        Preparer { method, keys, keeps_texts }
+    }
+
+    /// Makes one for an index in a folder.
     pub fn of(index: &IndexFolder) -> Self {
-        let (method, keys) = (index.method.clone(), index.keys.clone());
-        Preparer { method, keys, keeps_texts: index.settings.texts }
+        Preparer::new(index.method.clone(), index.keys.clone(), index.settings.texts)
     }
 
     pub fn prepare(&mut self, batch: &DocBatch) -> Vec<PreparedDoc> {

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use cluster::Store;
 use operators::hash::Secret;
-use operators::method::{KeptKeys, Spec};
+use operators::method::{KeptKeys, Method, Spec};
 use operators::text::document_frequencies::Statistics;
 use operators::text::features::Lexicon;
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,32 @@ impl IndexSettings {
     pub fn new(method: String, verify: String, words: String, texts: bool, secret: [u64; 2]) -> Self {
         let program = env!("CARGO_PKG_VERSION").to_owned();
         IndexSettings { format: FORMAT, program, method, verify, words, texts, secret }
+    }
+
+    /// Returns an error if this program does not know the format of the index at `path`.
+    pub fn check_format(&self, path: &str) -> Result<()> {
+        if self.format != FORMAT {
+            bail!("\"{path}\" has format {}, and this program knows {FORMAT}", self.format);
+        }
+        Ok(())
+    }
+
+    /// Makes the method of the index again, and what makes its keys.
+    ///
+    /// # Errors
+    /// Those of the method, and [`WrongUse`] when it has no keys that can be kept.
+    pub fn method(&self, lexicon: &Lexicon) -> Result<(Method, KeptKeys)> {
+        let verify: Option<Verification> = match &*self.verify {
+            "" => None,
+            verify => Some(verify.parse().map_err(anyhow::Error::msg)?),
+        };
+        let spec: Spec = self.method.parse()?;
+        let least = verify.and_then(|verify| verify.0);
+        let method = spec.method(lexicon, &Statistics::default(), least)?;
+        let keys = KeptKeys::new(&method, Secret::of_words(self.secret));
+        let keys =
+            keys.with_context(|| WrongUse(format!("the method {spec} has no keys that an index can keep")))?;
+        Ok((method, keys))
     }
 
     /// Returns an error if texts would be cut by other words than those of the index at `path`.
@@ -91,9 +117,6 @@ pub(super) fn new(
 /// Reads the settings of an index; `None` if there is none.
 pub(super) fn read_settings(store: &dyn Store, path: &str) -> Result<Option<IndexSettings>> {
     let settings: Option<IndexSettings> = read_sealed(store, path)?;
-    if let Some(IndexSettings { format, .. }) = settings.as_ref().filter(|settings| settings.format != FORMAT)
-    {
-        bail!("\"{path}\" has format {format}, and this program knows {FORMAT}");
-    }
+    settings.as_ref().map_or(Ok(()), |settings| settings.check_format(path))?;
     Ok(settings)
 }

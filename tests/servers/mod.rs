@@ -1,4 +1,4 @@
-//! The servers of the tests, on loopback: HDFS, S3, Azure Blob Storage and ssh. `scripts/*/build` prepare
+//! The servers of the tests, on loopback: HDFS, HBase, S3, Azure Blob Storage and ssh. `scripts/*/build` prepare
 //! them.
 //!
 //! A server that several tests of a binary use is started once, by the first of them, and each test has a
@@ -8,10 +8,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot start should fail")]
 
 pub mod azurite;
+pub mod hbase;
 pub mod hdfs;
 pub mod s3;
 pub mod sshd;
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::process::CommandExt;
@@ -127,12 +129,15 @@ fn built(script: &str, file: &str) -> PathBuf {
     found.unwrap_or_else(|| panic!("run scripts/{script}/build"))
 }
 
-/// Returns a Java with a class of a script. `start`: words that end with `java`. `temporary`: a folder in
-/// which it may write anything; its web servers leave their folders behind.
-fn java(start: &[&str], script: &str, class: &str, temporary: &Path) -> Command {
+/// Returns a Java with a class of a script. `start`: words that start `java`, and options of its own behind it.
+/// `temporary`: a folder in which it may write anything; its web servers leave their folders behind.
+fn java(start: &[impl AsRef<OsStr>], script: &str, class: &str, temporary: &Path) -> Command {
     let target = built(script, &format!("target/classes/{class}.class")).join("target");
-    let mut command = Command::new(start[0]);
-    command.args(&start[1..]).args(["-Xmx512m", "-Djava.net.preferIPv4Stack=true"]);
+    let options = 1 + start.iter().position(|word| word.as_ref() == "java").unwrap();
+    let mut command = Command::new(&start[0]);
+    command.args(&start[1..options]).args(["-Xmx512m", "-Djava.net.preferIPv4Stack=true"]);
+    // Of two options of one kind, the later one counts.
+    command.args(&start[options..]);
     command.args(["-Dfile.encoding=UTF-8", "-Dsun.jnu.encoding=UTF-8"]);
     command.arg(format!("-Djava.io.tmpdir={}", temporary.display()));
     command.args(["-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp"]);

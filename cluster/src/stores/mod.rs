@@ -13,6 +13,6 @@ pub(crate) mod location;
 pub(crate) mod name;
 pub(crate) mod object;
 mod pattern;
-mod remote;
+pub(crate) mod remote;
 pub(crate) mod store;
 pub(crate) mod sums;

@@ -257,7 +257,10 @@ async fn change(shared: &RouteState, request: WriteRequest, counted: &str) -> Re
     Ok(Json(json!({ counted: count })))
 }
 
-async fn topics(State(shared): State<RouteState>, Extension(caller): Extension<RequestCaller>) -> Json<Value> {
+async fn topics(
+    State(shared): State<RouteState>,
+    Extension(caller): Extension<RequestCaller>,
+) -> Json<Value> {
     let topics: Vec<Value> = shared.index.read(|index| {
         let seen = index.topics.values().filter(|topic| caller.sees(&topic.name));
         let numbers = |topic: &crate::index::topics::Topic| {

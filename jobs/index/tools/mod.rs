@@ -1,19 +1,15 @@
-//! Runs the tools for an index: `load.rs` reads documents, `stats.rs` and `snapshot.rs` are tools of their own.
+//! Runs the tools for an index in a folder. `stats.rs` and `snapshot.rs` are tools of their own.
 
-mod load;
 mod snapshot;
 mod stats;
 
-use std::io::Write;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use operators::hash::Secret;
 use operators::text::features::Lexicon;
-use serde::Serialize;
 use serde_json::json;
 
-use self::load::each_batch;
 use self::snapshot::snapshot;
 use self::stats::print_stats;
 use crate::Common;
@@ -21,10 +17,12 @@ use crate::cli::exit::WrongUse;
 use crate::cli::terminal::print;
 use crate::cli::values::ids_of_file;
 use crate::corpus::input::Input;
+use crate::index::answer_lines::{acknowledge, code, print_line};
 use crate::index::args::{CorpusArgs, IndexArgs, IndexTool};
 use crate::index::changes::GROUP;
 use crate::index::export::export_part;
 use crate::index::index_folder::IndexFolder;
+use crate::index::load::each_batch;
 use crate::index::prepare::{Preparer, now};
 use crate::index::query::{QueryAnswer, QueryLimits};
 use crate::index::serve::serve;
@@ -267,25 +265,4 @@ fn export(common: &Common, args: &IndexArgs, topic: &str) -> Result<u8> {
         from = part.next;
     }
     Ok(0)
-}
-
-fn print_line(line: impl Serialize) -> Result<()> {
-    print(serde_json::to_string(&line)? + "\n")
-}
-
-/// Prints the answer about a document that may have been added. Whoever reads the answers must not go before the end.
-fn acknowledge(answer: QueryAnswer) -> Result<()> {
-    let mut line = serde_json::to_string(&answer)?;
-    line.push('\n');
-    let written = std::io::stdout().write_all(line.as_bytes());
-    written.context("could not write an answer, though its document may have been added")
-}
-
-/// Says how many records were rejected, and returns the exit code.
-fn code(common: &Common, rejected: u64) -> u8 {
-    if rejected == 0 {
-        return 0;
-    }
-    common.warn(format_args!("{rejected} records were rejected"));
-    3
 }

@@ -240,6 +240,11 @@ impl<W: Bits> SimHash<W> {
         }
     }
 
+    /// Returns the number of bits of a fingerprint.
+    pub fn bits(&self) -> u32 {
+        self.mask.count_ones()
+    }
+
     /// Returns the fingerprint of a cleaned text.
     pub fn fingerprint(&mut self, text: &str) -> W {
         let mut tally = BitCounts::default();

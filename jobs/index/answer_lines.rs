@@ -1,0 +1,32 @@
+//! Prints answers, and ends a tool.
+
+use std::io::Write;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use super::query::QueryAnswer;
+use crate::Common;
+use crate::cli::terminal::print;
+
+/// Prints a line of JSON.
+pub(super) fn print_line(line: impl Serialize) -> Result<()> {
+    print(serde_json::to_string(&line)? + "\n")
+}
+
+/// Prints the answer about a document that may have been added. Whoever reads the answers must not go before the end.
+pub(super) fn acknowledge(answer: QueryAnswer) -> Result<()> {
+    let mut line = serde_json::to_string(&answer)?;
+    line.push('\n');
+    let written = std::io::stdout().write_all(line.as_bytes());
+    written.context("could not write an answer, though its document may have been added")
+}
+
+/// Says how many records were rejected, and returns the exit code.
+pub(super) fn code(common: &Common, rejected: u64) -> u8 {
+    if rejected == 0 {
+        return 0;
+    }
+    common.warn(format_args!("{rejected} records were rejected"));
+    3
+}

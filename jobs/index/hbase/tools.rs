@@ -1,0 +1,255 @@
+//! Runs the tools for an index in HBase.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Result, bail};
+use cluster::hbase::HBaseAddress;
+use operators::hash::Secret;
+use operators::text::features::Lexicon;
+use serde::Serialize;
+use serde_json::json;
+
+use super::layout::DocState;
+use super::settings_row::HBaseIndex;
+use super::writing::DocStamps;
+use crate::Common;
+use crate::cli::exit::WrongUse;
+use crate::cli::terminal::print;
+use crate::cli::values::ids_of_file;
+use crate::corpus::input::Input;
+use crate::index::answer_lines::{acknowledge, code, print_line};
+use crate::index::args::{CorpusArgs, IndexTool};
+use crate::index::export::DocLine;
+use crate::index::load::each_batch;
+use crate::index::prepare::Preparer;
+use crate::index::query::{QueryAnswer, QueryLimits};
+use crate::index::settings;
+use crate::index::topics::PreparedDoc;
+
+/// Number of documents that are added together, and answered then.
+const GROUP: usize = 500;
+
+/// Returns the table that a tool is for; `None` if its index is a folder.
+pub(in crate::index) fn address(tool: &IndexTool) -> Option<Result<HBaseAddress>> {
+    let name = match tool {
+        IndexTool::Build { index, .. } | IndexTool::Snapshot { index, .. } => index,
+        IndexTool::Serve(args) => &args.index,
+        IndexTool::Insert { index, .. }
+        | IndexTool::Query { index, .. }
+        | IndexTool::Delete { index, .. }
+        | IndexTool::Expire { index, .. }
+        | IndexTool::Stats { index, .. }
+        | IndexTool::Check { index }
+        | IndexTool::Compact { index }
+        | IndexTool::Export { index, .. }
+        | IndexTool::Drop { index, .. } => &index.index,
+    };
+    HBaseAddress::parse(name).map(|address| Ok(address?))
+}
+
+/// Runs a tool for an index in HBase. Returns the exit code: 0, or 3 if records were rejected.
+pub(in crate::index) fn run(tool: IndexTool, common: &Common, address: &HBaseAddress) -> Result<u8> {
+    let none = Lexicon::default();
+    match tool {
+        IndexTool::Build { index: _, corpus, method, verify, no_text } => {
+            let input = corpus.input.open(&corpus.inputs, common.workers())?;
+            let lexicon = corpus.input.lexicon(method.cuts_words())?;
+            let settings = settings::new(&method, verify, no_text, &lexicon, Secret::random())?;
+            let mut index = HBaseIndex::build(address, settings, &lexicon)?;
+            let code = change(common, (address, &index), input, &corpus, Insertion { limits: None })?;
+            index.finish_build()?;
+            Ok(code)
+        }
+        IndexTool::Insert { corpus, .. } => {
+            let (input, index) = open_both(common, address, &corpus)?;
+            change(common, (address, &index), input, &corpus, Insertion { limits: None })
+        }
+        IndexTool::Query { corpus, insert: true, limit, within, .. } => {
+            let limits = Some(QueryLimits { matches: limit, within });
+            let (input, index) = open_both(common, address, &corpus)?;
+            change(common, (address, &index), input, &corpus, Insertion { limits })
+        }
+        IndexTool::Query { corpus, insert: false, limit, within, .. } => {
+            query(common, address, &corpus, QueryLimits { matches: limit, within })
+        }
+        IndexTool::Delete { ids, topic, .. } => {
+            let ids = ids_of_file(&ids)?;
+            let deleted = HBaseIndex::open(address, &none)?.delete(&topic, &ids)?;
+            common.tell(format_args!("{deleted} documents of {} ids deleted", ids.len()));
+            Ok(0)
+        }
+        IndexTool::Expire { older_than, topic, .. } => {
+            let index = HBaseIndex::open(address, &none)?;
+            let before = now().saturating_sub(u64::try_from(older_than.as_millis()).unwrap_or(u64::MAX));
+            let topics = match topic {
+                Some(topic) => vec![topic],
+                None => index.topics()?.into_keys().collect(),
+            };
+            topics.iter().try_for_each(|topic| index.remove_before(topic, Some(before)).map(|_| ()))?;
+            Ok(0)
+        }
+        IndexTool::Stats { json, .. } => print_stats(&HBaseIndex::open(address, &none)?, json),
+        IndexTool::Check { .. } | IndexTool::Compact { .. } => {
+            bail!(WrongUse("HBase checks and compacts its files by itself".to_owned()))
+        }
+        IndexTool::Snapshot { .. } | IndexTool::Serve(_) => {
+            bail!(WrongUse(
+                "this is for an index in a folder; HBase has snapshots and servers of its own".to_owned()
+            ))
+        }
+        IndexTool::Export { topic, .. } => export(common, &HBaseIndex::open(address, &none)?, &topic),
+        IndexTool::Drop { topic, .. } => {
+            if HBaseIndex::open(address, &none)?.remove_before(&topic, None)? == 0 {
+                common.warn(format_args!("the index has no topic \"{topic}\""));
+            }
+            Ok(0)
+        }
+    }
+}
+
+/// Opens a corpus, and the index by the words that its texts are cut by.
+fn open_both(common: &Common, address: &HBaseAddress, corpus: &CorpusArgs) -> Result<(Input, HBaseIndex)> {
+    let input = corpus.input.open(&corpus.inputs, common.workers())?;
+    let lexicon = corpus.input.words.lexicon_below("")?;
+    let index = HBaseIndex::open(address, &lexicon)?;
+    index.settings.check_words(&address.to_string(), &lexicon)?;
+    Ok((input, index))
+}
+
+/// How documents are added.
+#[derive(Clone, Copy)]
+struct Insertion {
+    /// Limits of the answers, if only documents are added that nothing matches.
+    limits: Option<QueryLimits>,
+}
+
+impl Insertion {
+    fn add(
+        self,
+        index: &HBaseIndex,
+        topic: &str,
+        docs: &[PreparedDoc],
+        stamps: &mut DocStamps,
+    ) -> Result<()> {
+        let now = now();
+        match self.limits {
+            Some(limits) => {
+                let answers = index.query_and_insert(topic, docs, limits, stamps, now)?;
+                answers.into_iter().try_for_each(acknowledge)
+            }
+            None => {
+                let docs: Vec<_> = docs.iter().map(|doc| stamps.stamp(doc, now)).collect();
+                index.insert(topic, &docs)
+            }
+        }
+    }
+}
+
+/// Adds the documents of a corpus in order, group by group, and prints the answers of a group once it is durable.
+fn change(
+    common: &Common,
+    (address, index): (&HBaseAddress, &HBaseIndex),
+    input: Input,
+    corpus: &CorpusArgs,
+    insertion: Insertion,
+) -> Result<u8> {
+    let asked = json!({ "index": address.to_string(), "inputs": corpus.inputs, "topic": corpus.topic });
+    let rejected = input.watch(&common.progress, "index", &asked, |input, progress| {
+        let mut stamps = DocStamps::new(index.process);
+        let mut group: Vec<PreparedDoc> = Vec::new();
+        let rejected = each_batch(
+            &input,
+            progress,
+            &preparer(index),
+            |preparer, batch| Ok(preparer.prepare(&batch)),
+            |docs| {
+                group.extend(docs);
+                while group.len() >= GROUP {
+                    let docs: Vec<PreparedDoc> = group.drain(..GROUP).collect();
+                    insertion.add(index, &corpus.topic, &docs, &mut stamps)?;
+                }
+                Ok(())
+            },
+        )?;
+        insertion.add(index, &corpus.topic, &group, &mut stamps)?;
+        Ok(rejected)
+    })?;
+    Ok(code(common, rejected))
+}
+
+fn query(common: &Common, address: &HBaseAddress, corpus: &CorpusArgs, limits: QueryLimits) -> Result<u8> {
+    let (input, index) = open_both(common, address, corpus)?;
+    if !index.has_topic(&corpus.topic)? {
+        common.warn(format_args!("the index has no topic \"{}\"", corpus.topic));
+    }
+    let asked = json!({ "index": address.to_string(), "inputs": corpus.inputs, "topic": corpus.topic });
+    let rejected = input.watch(&common.progress, "index", &asked, |input, progress| {
+        each_batch(
+            &input,
+            progress,
+            &preparer(&index),
+            |preparer, batch| index.query(&corpus.topic, &preparer.prepare(&batch), limits, now()),
+            |answers: Vec<QueryAnswer>| answers.into_iter().try_for_each(print_line),
+        )
+    })?;
+    Ok(code(common, rejected))
+}
+
+fn preparer(index: &HBaseIndex) -> Preparer {
+    Preparer::new(index.method.clone(), index.keys.clone(), index.settings.texts)
+}
+
+/// Numbers that `stats` prints.
+#[derive(Serialize)]
+struct HBaseStats<'a> {
+    method: &'a str,
+    topics: BTreeMap<String, HBaseTopicStats>,
+}
+
+#[derive(Serialize)]
+struct HBaseTopicStats {
+    documents: u64,
+    /// Documents that are being added, or whose process has died before they were decided.
+    pending: u64,
+}
+
+fn print_stats(index: &HBaseIndex, json: bool) -> Result<u8> {
+    let numbers =
+        |(topic, [documents, pending]): (String, [u64; 2])| (topic, HBaseTopicStats { documents, pending });
+    let topics = index.topics()?.into_iter().map(numbers).collect();
+    let stats = HBaseStats { method: &index.settings.method, topics };
+    if json {
+        print(serde_json::to_string_pretty(&stats)? + "\n")?;
+        return Ok(0);
+    }
+    let mut said = format!("method {}, texts not kept\n", stats.method);
+    let _ = writeln!(said, "{:<20} {:>12} {:>10}", "topic", "documents", "pending");
+    for (name, HBaseTopicStats { documents, pending }) in &stats.topics {
+        let _ = writeln!(said, "{name:<20} {documents:>12} {pending:>10}");
+    }
+    print(said)?;
+    Ok(0)
+}
+
+fn export(common: &Common, index: &HBaseIndex, topic: &str) -> Result<u8> {
+    let (now, mut printed) = (now(), 0);
+    index.each_docs(topic, None, |docs| {
+        for (doc, _) in docs.into_iter().filter(|(_, state)| *state == DocState::Kept) {
+            printed += 1;
+            print_line(DocLine { id: doc.id, age: now.saturating_sub(doc.time) / 1000, text: None })?;
+        }
+        Ok(())
+    })?;
+    if printed == 0 {
+        common.warn(format_args!("the index has no topic \"{topic}\""));
+    }
+    Ok(0)
+}
+
+/// Returns the time in milliseconds since 1970.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
