@@ -16,8 +16,8 @@ const IDS_OF_A_REQUEST: usize = 500;
 const DOCS_OF_AN_ID: usize = 10_000;
 
 impl HBaseIndex {
-    /// Calls `each` with the documents of a topic, in the order of the rows, some thousand at a time. `before`: leaves out
-    /// those that were added then or later, in milliseconds since 1970.
+    /// Calls `each` with the documents of a topic, in the order of the rows, some thousand at a time. `before`: leaves
+    /// out those that were added then or later, in milliseconds since 1970.
     ///
     /// Documents that come or go meanwhile may be there or not.
     ///

@@ -53,7 +53,9 @@ public class ArticleObserver implements RegionCoprocessor, RegionObserver {
         return Optional.of(this);
     }
 
+    /** Has the arguments of the article's method. HBase 2.5 has one with fewer, which calls this one. */
     @Override
+    @SuppressWarnings("deprecation")
     public void prePut(
             ObserverContext<RegionCoprocessorEnvironment> context, Put put, WALEdit edit, Durability durability)
             throws IOException {
