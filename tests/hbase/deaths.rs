@@ -22,7 +22,7 @@ fn a_region_server_that_is_killed_loses_nothing_acknowledged() {
     command.stdout(File::create(&out).unwrap()).stderr(File::create(&err).unwrap());
     let mut writer = Running(command.spawn().unwrap());
     let lines = || fs::read_to_string(&out).unwrap().lines().count();
-    wait_until("some answers", Duration::from_secs(60), || lines() > 0);
+    wait_until("some answers", Duration::from_secs(300), || lines() > 0);
     cluster.tell(&format!("kill {table}"));
     let killed_at = lines();
     let code = writer.0.wait().unwrap().code();
@@ -50,7 +50,7 @@ fn connections_that_the_gateway_drops_are_made_again() {
         here.command(&format!("--quiet --workers 1 index query --insert {index} demo/corpus.jsonl"));
     let mut writer = Running(command.stdout(File::create(&out).unwrap()).spawn().unwrap());
     let lines = || fs::read_to_string(&out).unwrap().lines().count();
-    wait_until("some answers", Duration::from_secs(60), || lines() > 0);
+    wait_until("some answers", Duration::from_secs(300), || lines() > 0);
     signal(writer.0.id(), "STOP");
     let idle = Duration::from_millis(IDLE_MS.parse::<u64>().unwrap());
     thread::sleep(idle + Duration::from_secs(2));

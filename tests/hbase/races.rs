@@ -96,7 +96,7 @@ fn a_build_that_is_killed_is_begun_anew() {
     let address = HBaseAddress::parse(&index).unwrap().unwrap();
     let table = HBaseTable::new(&address, GatewayLimits::default());
     let has_rows = || table.exists().unwrap() && !table.scan(&[]..&[64], None, 1).unwrap().is_empty();
-    wait_until("something is written", Duration::from_secs(60), has_rows);
+    wait_until("something is written", Duration::from_secs(300), has_rows);
     here.run(&query).fails(2, &["killed_build", "no index"]);
     signal(building.0.id(), "KILL");
     drop(building);
@@ -114,7 +114,7 @@ fn what_a_killed_process_has_left_undecided_is_given_up() {
     let index = empty_index(&here, shared());
     let line = format!("--quiet --workers 1 index query --insert {index} all.jsonl");
     let killed = Running(here.command(&line).stdout(std::process::Stdio::null()).spawn().unwrap());
-    wait_until("something is pending", Duration::from_secs(60), || documents(&here, &index)[1] > 0);
+    wait_until("something is pending", Duration::from_secs(300), || documents(&here, &index)[1] > 0);
     signal(killed.0.id(), "KILL");
     drop(killed);
     let [kept, pending] = documents(&here, &index);
