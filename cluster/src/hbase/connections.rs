@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use thrift::ApplicationErrorKind;
 use thrift::protocol::{TBinaryInputProtocol, TBinaryOutputProtocol};
 use thrift::transport::{TBufferedReadTransport, TBufferedWriteTransport};
 
@@ -170,6 +171,10 @@ impl RequestFailure {
     fn of(error: thrift::Error) -> Self {
         let exception = match error {
             thrift::Error::User(exception) => exception,
+            // An answer to another request: the connection is not used again, and a new one may do.
+            thrift::Error::Application(error) if error.kind == ApplicationErrorKind::BadSequenceId => {
+                return RequestFailure::Broken(io::Error::other(error.message));
+            }
             thrift::Error::Application(error) => {
                 return RequestFailure::Final(io::Error::other(error.message));
             }
