@@ -12,11 +12,33 @@ use super::replay::{remove_topic, topic_of};
 use super::topics::{Change, ChangeKind, PreparedDoc, Topic, TopicReader};
 
 /// Number of documents after which changes are made durable.
-pub(super) const GROUP: usize = 1000;
+const GROUP: usize = 1000;
+/// Number of bytes of ids and texts after which they are, too.
+const GROUP_BYTES: usize = 1 << 26;
 /// Number of bytes of documents in memory from which on they are written as segments.
 pub(super) const MEMORY_BYTES: usize = 1 << 28;
 /// Number of bytes of documents in memory up to which they are left to the log when a command ends.
 const LEFT_BYTES: usize = 1 << 24;
+
+/// Size of the changes that are made durable together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct GroupSize {
+    documents: usize,
+    bytes: usize,
+}
+
+impl GroupSize {
+    /// Counts a document.
+    pub fn add(&mut self, doc: &PreparedDoc) {
+        self.documents += 1;
+        self.bytes += doc.id.len() + doc.text.len();
+    }
+
+    /// Whether it is time to make the changes durable.
+    pub fn is_full(self) -> bool {
+        self.documents >= GROUP || self.bytes >= GROUP_BYTES
+    }
+}
 
 impl IndexFolder {
     /// Returns a topic; `None` if no document has ever come to it.
@@ -79,7 +101,7 @@ impl IndexFolder {
         self.change(Change { topic: name.to_owned(), what: ChangeKind::Drop })?;
         self.log()?.lock().commit()?;
         if let Some(topic) = self.topics.remove(name) {
-            topic.set_dropped();
+            topic.files.end_jobs();
         }
         remove_topic(self.store.as_ref(), &self.path, name)?;
         Ok(true)

@@ -1,12 +1,13 @@
 //! Answers queries: which documents of a topic match a document.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use operators::Similarity;
 use operators::sets::PackedSets;
 use serde::Serialize;
 
 use super::index_folder::IndexFolder;
 use super::topics::{IndexedDoc, PreparedDoc, TopicReader};
+use crate::cli::exit::WrongUse;
 
 /// Largest number of documents of matching texts that are counted for one query.
 const MOST_COUNTED: usize = 10_000;
@@ -74,6 +75,20 @@ struct MatchingText {
 }
 
 impl IndexFolder {
+    /// Returns an error if the fingerprints of a method that has none are to be near.
+    ///
+    /// # Errors
+    /// [`WrongUse`].
+    pub fn check_limits(&self, limits: QueryLimits) -> Result<()> {
+        if limits.within.is_some() && self.keys.distance().is_none() {
+            bail!(WrongUse(format!(
+                "--within is for fingerprints, which {} does not have",
+                self.settings.method
+            )));
+        }
+        Ok(())
+    }
+
     /// Finds the documents of a topic that match a document. `now`: seconds since 1970.
     ///
     /// Cost: see [`TopicReader::candidates`]; for each candidate the reading of its text, and a pass over its features.

@@ -121,12 +121,13 @@ const WORKERS: [OfCounts; 2] = [
     }),
 ];
 
-struct MetricsText(String);
+/// Metrics in the text format of Prometheus.
+pub(crate) struct MetricsText(pub String);
 
 impl MetricsText {
     /// Adds one metric: its help, its type, and a line for each of its values, which come with their labels.
     /// A metric is a counter if its name ends with `_total`.
-    fn metric(&mut self, name: &str, help: &str, samples: impl IntoIterator<Item = (String, f64)>) {
+    pub fn metric(&mut self, name: &str, help: &str, samples: impl IntoIterator<Item = (String, f64)>) {
         let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
         let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
         for (labels, value) in samples {
@@ -135,7 +136,7 @@ impl MetricsText {
     }
 
     /// Adds metrics of one value without labels: their names, helps and values.
-    fn unlabelled(&mut self, metrics: &[(&str, &str, f64)]) {
+    pub fn unlabelled(&mut self, metrics: &[(&str, &str, f64)]) {
         for (name, help, value) in metrics {
             self.metric(name, help, [(String::new(), *value)]);
         }
@@ -143,7 +144,7 @@ impl MetricsText {
 }
 
 /// Returns labels and their values as they follow the name of a metric.
-fn labels(labels: &[(&str, &str)]) -> String {
+pub(crate) fn labels(labels: &[(&str, &str)]) -> String {
     let escaped = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     let labels = labels.iter().map(|(label, value)| format!("{label}=\"{}\"", escaped(value)));
     format!("{{{}}}", labels.collect::<Vec<_>>().join(","))

@@ -18,6 +18,7 @@ mod watch;
 
 pub(crate) use self::counts::Progress;
 pub(crate) use self::events::Watched;
+pub(crate) use self::metrics::{MetricsText, labels};
 pub(crate) use self::metrics_server::MetricsPage;
 pub(crate) use self::stage::Stage;
 pub(crate) use self::stage_timer::{StageTimer, thread_cpu};

@@ -42,6 +42,7 @@ fn wrong_requests_change_nothing() {
         (405, server.ask("GET", insert, &[JSON], DOC)),
         (404, server.post("/nothing", DOC)),
         (400, server.post("/topics/default/query?within=x", DOC)),
+        (400, server.post("/topics/default/query?within=3", DOC)),
     ] {
         assert_eq!(answer.status, status, "{answer:?}");
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::{GatewayLimits, HBaseAddress, HBaseTable};
 use crate::stores::error::Error;
 
-/// What a gateway does with a request.
+/// Treatment of a request by a gateway.
 #[derive(Clone, Copy)]
 enum Reply {
     /// The table exists.

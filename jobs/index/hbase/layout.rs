@@ -172,7 +172,7 @@ fn in_partition(tail: &[u8]) -> Vec<u8> {
 
 /// Returns the rows in which all fingerprints are that differ from one in at most `within` bits.
 ///
-/// Of two halves one has at most half of the differing bits. So two rows are enough within one bit, and within three the
+/// One of the two halves has at most half of the differing bits. So two rows are enough within one bit, and within three the
 /// keys that differ in one bit come to them: 2 × 33 = 66 rows.
 pub(super) fn rows_near(topic: &str, fingerprint: u64, within: u32) -> Vec<Vec<u8>> {
     let flips = if within < 2 { 0 } else { u32::BITS };

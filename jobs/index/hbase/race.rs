@@ -23,7 +23,7 @@ const ATTEMPTS: usize = 20;
 /// Number of documents whose states are changed at the same time.
 const CHANGES_AT_ONCE: usize = 8;
 
-/// What became of a document of a group.
+/// Outcome for a document of a group.
 enum Decision {
     /// Nothing matches it, and it is in the index.
     New,

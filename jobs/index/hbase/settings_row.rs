@@ -27,7 +27,7 @@ pub(super) struct HBaseIndex {
     pub distance: u32,
     /// Number that this process has drawn, which is a part of its tokens.
     pub process: u64,
-    /// What is to become the settings when all documents are there.
+    /// Settings of a build, which become those of the index when all documents are there.
     building: Option<TableCell>,
 }
 

@@ -118,7 +118,7 @@ fn open_both(common: &Common, address: &HBaseAddress, corpus: &CorpusArgs) -> Re
     Ok((input, index))
 }
 
-/// How documents are added.
+/// Way in which documents are added.
 #[derive(Clone, Copy)]
 struct Insertion {
     /// Limits of the answers, if only documents are added that nothing matches.

@@ -46,7 +46,7 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// Who asks: the owner of a token, or anyone where there are no tokens.
+/// Sender of a request: the owner of a token, or anyone where there are no tokens.
 #[derive(Clone)]
 pub(super) struct RequestCaller(Option<Arc<ClientToken>>);
 
@@ -87,7 +87,7 @@ impl RequestCaller {
     }
 }
 
-/// What is checked of each request before its body is read.
+/// Checks of each request before its body is read.
 #[derive(Clone)]
 pub(super) struct Admission {
     requests: Arc<Semaphore>,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use operators::text::features::Lexicon;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 
 use crate::Common;
 use crate::index::changes::MEMORY_BYTES;
@@ -29,20 +29,20 @@ pub(super) struct Background {
 }
 
 impl Background {
-    /// Starts the thread that writes segments and merges them, at most `merge_rate` bytes a second. `drops`: held while
-    /// files of topics are written.
-    pub fn maintain(
-        folder: Arc<RwLock<IndexFolder>>,
-        drops: Arc<Mutex<()>>,
-        merge_rate: u64,
-        common: &Common,
-    ) -> Result<Self> {
+    /// Starts the thread that writes segments and merges them, at most `merge_rate` bytes a second.
+    pub fn maintain(folder: Arc<RwLock<IndexFolder>>, merge_rate: u64, common: &Common) -> Result<Self> {
+        // There may be much to merge when the index is opened, and after each flush.
+        let mut merges = true;
         Background::start("segments", PAUSE, common, move |stop| {
-            let _no_drops = drops.lock();
             if folder.read().memory_bytes() >= MEMORY_BYTES {
                 flush(&folder)?;
+                merges = true;
             }
-            merge(&folder, merge_rate, stop)
+            if merges {
+                merge(&folder, merge_rate, stop)?;
+                merges = false;
+            }
+            Ok(())
         })
     }
 
@@ -104,8 +104,11 @@ fn flush(folder: &RwLock<IndexFolder>) -> Result<()> {
     let flush = folder.write().begin_flush()?;
     let keys = folder.read().keys.clone();
     for job in &flush.jobs {
-        let entry = job.write(&keys)?;
-        folder.write().finish_flush_of(job, entry)?;
+        match job.write(&keys) {
+            Ok(entry) => folder.write().finish_flush_of(job, entry)?,
+            Err(_) if job.files.are_dropped() => {}
+            Err(error) => return Err(error),
+        }
     }
     folder.write().finish_flush(&flush)
 }
@@ -131,7 +134,7 @@ fn merge(folder: &RwLock<IndexFolder>, rate: u64, stop: &AtomicBool) -> Result<(
             });
             match merged {
                 Ok(merged) => folder.write().finish_merge(&job, merged)?,
-                Err(_) if job.is_dropped() => break,
+                Err(_) if job.files.are_dropped() => break,
                 Err(error) => return Err(error),
             }
         }

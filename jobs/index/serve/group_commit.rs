@@ -11,7 +11,7 @@ use anyhow::Result;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::oneshot;
 
-use crate::index::changes::{GROUP, MEMORY_BYTES};
+use crate::index::changes::{GroupSize, MEMORY_BYTES};
 use crate::index::index_folder::IndexFolder;
 use crate::index::prepare::now;
 use crate::index::query::{QueryAnswer, QueryLimits};
@@ -43,7 +43,7 @@ pub(super) enum WriteReply {
     Count(usize),
 }
 
-/// Why a change was not made, or may not have been.
+/// Reason why a change was not made, or may not have been.
 pub(super) enum Refused {
     ReadOnly,
     /// Too many requests wait, or the server is ending.
@@ -70,23 +70,23 @@ pub(super) struct GroupCommit {
     waiting: Mutex<Option<SyncSender<WaitingChange>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     failed: Arc<AtomicBool>,
-    drops: Arc<Mutex<()>>,
+    ending: Arc<AtomicBool>,
 }
 
 impl GroupCommit {
     /// Starts the thread.
     pub fn start(folder: Arc<RwLock<IndexFolder>>) -> Result<Self> {
         let (sender, waiting) = sync_channel(WAITING);
-        let (failed, drops) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(())));
-        let changes = Changes { folder, failed: Arc::clone(&failed), drops: Arc::clone(&drops) };
+        let (failed, ending) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let changes = Changes { folder, failed: Arc::clone(&failed), ending: Arc::clone(&ending) };
         let thread =
             thread::Builder::new().name("changes".to_owned()).spawn(move || changes.run(&waiting))?;
-        Ok(GroupCommit { waiting: Mutex::new(Some(sender)), thread: Mutex::new(Some(thread)), failed, drops })
-    }
-
-    /// Returns the lock that nobody holds while topics are dropped: jobs that write files of topics hold it.
-    pub fn drops(&self) -> Arc<Mutex<()>> {
-        Arc::clone(&self.drops)
+        Ok(GroupCommit {
+            waiting: Mutex::new(Some(sender)),
+            thread: Mutex::new(Some(thread)),
+            failed,
+            ending,
+        })
     }
 
     /// Makes a change, and returns once it is durable.
@@ -108,6 +108,7 @@ impl GroupCommit {
 
     /// Takes no more changes, and waits until those that wait are durable.
     pub fn close(&self) {
+        self.ending.store(true, Ordering::Relaxed);
         drop(self.waiting.lock().take());
         if let Some(thread) = self.thread.lock().take() {
             // A panic of the thread has been printed.
@@ -119,19 +120,19 @@ impl GroupCommit {
 struct Changes {
     folder: Arc<RwLock<IndexFolder>>,
     failed: Arc<AtomicBool>,
-    drops: Arc<Mutex<()>>,
+    ending: Arc<AtomicBool>,
 }
 
 impl Changes {
     fn run(&self, waiting: &Receiver<WaitingChange>) {
         while let Ok(first) = waiting.recv() {
             self.wait_for_room();
-            let (mut documents, mut done) = (0, Vec::new());
+            let (mut size, mut done) = (GroupSize::default(), Vec::new());
             let mut next = Some(first);
             while let Some(WaitingChange { request, reply }) = next {
-                documents += request.documents();
+                request.documents().iter().for_each(|doc| size.add(doc));
                 done.push((self.apply(request), reply));
-                next = (documents < GROUP).then(|| waiting.try_recv().ok()).flatten();
+                next = if size.is_full() { None } else { waiting.try_recv().ok() };
             }
             let committed = self.commit();
             for (result, reply) in done {
@@ -153,9 +154,10 @@ impl Changes {
         Ok(committed?)
     }
 
-    /// Waits while segments are written and memory is full.
+    /// Waits while segments are written and memory is full. The end of the server does not wait for a full disk.
     fn wait_for_room(&self) {
-        while self.folder.read().memory_bytes() > 2 * MEMORY_BYTES {
+        let is_full = || self.folder.read().memory_bytes() > 2 * MEMORY_BYTES;
+        while !self.ending.load(Ordering::Relaxed) && is_full() {
             thread::sleep(PAUSE);
         }
     }
@@ -187,11 +189,9 @@ impl Changes {
                 Ok(WriteReply::Count(0))
             }
             WriteRequest::Drop { topic } => {
-                // Jobs that write files of the topic end soon.
-                if let Some(topic) = self.folder.read().topic(&topic) {
-                    topic.set_dropped();
-                }
-                let _no_jobs = self.drops.lock();
+                let files = self.folder.read().topic(&topic).map(|topic| Arc::clone(&topic.files));
+                // Queries go on while a job that writes files of the topic ends.
+                files.iter().for_each(|files| files.end_jobs());
                 self.folder.write().drop_topic(&topic).map(usize::from).map(WriteReply::Count)
             }
         }
@@ -199,11 +199,11 @@ impl Changes {
 }
 
 impl WriteRequest {
-    fn documents(&self) -> usize {
+    /// Returns the documents that may be added.
+    fn documents(&self) -> &[PreparedDoc] {
         match self {
-            WriteRequest::Insert { docs, .. } | WriteRequest::QueryAndInsert { docs, .. } => docs.len(),
-            WriteRequest::Delete { ids, .. } => ids.len(),
-            WriteRequest::Expire { .. } | WriteRequest::Drop { .. } => 1,
+            WriteRequest::Insert { docs, .. } | WriteRequest::QueryAndInsert { docs, .. } => docs,
+            WriteRequest::Delete { .. } | WriteRequest::Expire { .. } | WriteRequest::Drop { .. } => &[],
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What people see of a server: its metrics, for Prometheus, and its access log.
+//! The metrics of a server, for Prometheus, and its access log.
 
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
@@ -19,6 +19,7 @@ use serde::Serialize;
 use super::admission::RequestCaller;
 use crate::index::index_folder::IndexFolder;
 use crate::index::prepare::now;
+use crate::progress::{MetricsText, labels};
 
 /// Upper bounds of the histogram of times, in microseconds.
 const TIMES: [u64; 10] = [100, 250, 500, 1_000, 2_500, 5_000, 25_000, 100_000, 1_000_000, 10_000_000];
@@ -88,27 +89,23 @@ impl Observer {
 
     /// Returns the metrics in the text format of Prometheus.
     pub fn metrics(&self, index: &IndexFolder, is_ready: bool) -> String {
-        let mut text = String::new();
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let mut say = |name: &str, kind: &str, help: &str, lines: &[(String, u64)]| {
-            let _ = writeln!(text, "# HELP dedup_index_{name} {help}\n# TYPE dedup_index_{name} {kind}");
-            for (labels, value) in lines {
-                let _ = writeln!(text, "dedup_index_{name}{labels} {value}");
-            }
-        };
-        let one = |value: u64| [(String::new(), value)];
+        let mut text = MetricsText(String::new());
         let by_status = self.requests.iter().zip(1..);
-        let by_status: Vec<_> =
-            by_status.map(|(count, hundreds)| (format!("{{status=\"{hundreds}xx\"}}"), of(count))).collect();
-        say("requests_total", "counter", "Requests that were answered.", &by_status);
-        say("documents_total", "counter", "Documents of requests.", &one(of(&self.documents)));
-        say("ready", "gauge", "Whether changes are taken.", &one(is_ready.into()));
-        say("topics", "gauge", "Topics of the index.", &one(index.topics.len() as u64));
-        let segments = index.topics.values().map(|topic| topic.segments.len() as u64).sum();
-        say("segments", "gauge", "Segments of all topics.", &one(segments));
-        say("memory_bytes", "gauge", "Bytes of documents in memory.", &one(index.memory_bytes() as u64));
+        let by_status = by_status
+            .map(|(count, hundreds)| (labels(&[("status", &format!("{hundreds}xx"))]), of(count) as f64));
+        text.metric("dedup_index_requests_total", "Requests that were answered", by_status);
+        let segments: usize = index.topics.values().map(|topic| topic.segments.len()).sum();
+        text.unlabelled(&[
+            ("dedup_index_documents_total", "Documents of requests", of(&self.documents) as f64),
+            ("dedup_index_ready", "Whether changes are taken", f64::from(u8::from(is_ready))),
+            ("dedup_index_topics", "Topics of the index", index.topics.len() as f64),
+            ("dedup_index_segments", "Segments of all topics", segments as f64),
+            ("dedup_index_memory_bytes", "Bytes of documents in memory", index.memory_bytes() as f64),
+        ]);
+        let MetricsText(mut text) = text;
         let name = "dedup_index_request_seconds";
-        let _ = writeln!(text, "# HELP {name} Time of requests.\n# TYPE {name} histogram");
+        let _ = writeln!(text, "# HELP {name} Time of requests\n# TYPE {name} histogram");
         let mut sum = 0;
         for (count, bound) in self.times.iter().zip(TIMES) {
             sum += of(count);

@@ -28,7 +28,7 @@ use crate::index::topics::{PreparedDoc, topic_name};
 /// Content type of JSON lines.
 const JSON_LINES: &str = "application/x-ndjson";
 
-/// What the handlers share.
+/// State that the handlers share.
 #[derive(Clone)]
 struct RouteState {
     index: Arc<ServedIndex>,
@@ -130,16 +130,23 @@ impl From<Refused> for ApiError {
     }
 }
 
-/// How many matches an answer has, and how near they are.
+/// Limits of an answer: the number of its matches, and how near they are.
 #[derive(Deserialize)]
 struct LimitParams {
     limit: Option<usize>,
     within: Option<u32>,
 }
 
-impl LimitParams {
-    fn limits(&self) -> QueryLimits {
-        QueryLimits { matches: self.limit.unwrap_or(10), within: self.within }
+impl RouteState {
+    /// Returns the limits that a request asks for.
+    ///
+    /// # Errors
+    /// 400 for a distance of fingerprints that the method does not have.
+    fn limits(&self, params: &LimitParams) -> Result<QueryLimits, ApiError> {
+        let limits = QueryLimits { matches: params.limit.unwrap_or(10), within: params.within };
+        let checked = self.index.read(|index| index.check_limits(limits));
+        checked.map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, error.to_string()))?;
+        Ok(limits)
     }
 }
 
@@ -163,10 +170,11 @@ async fn query(
     body: Bytes,
 ) -> Result<Response, ApiError> {
     shared.check(&caller, &topic, false)?;
+    let limits = shared.limits(&params)?;
     block_in_place(|| {
         let Asked { docs, is_batch } = shared.documents(&caller, &headers, &body)?;
         let answers: Vec<QueryAnswer> =
-            shared.index.query(&topic, &docs, params.limits(), now()).map_err(|error| failed(&error))?;
+            shared.index.query(&topic, &docs, limits, now()).map_err(|error| failed(&error))?;
         answer(&answers, is_batch)
     })
 }
@@ -180,8 +188,9 @@ async fn query_and_insert(
     body: Bytes,
 ) -> Result<Response, ApiError> {
     shared.check(&caller, &topic, true)?;
+    let limits = shared.limits(&params)?;
     let Asked { docs, is_batch } = block_in_place(|| shared.documents(&caller, &headers, &body))?;
-    let request = WriteRequest::QueryAndInsert { topic, docs, limits: params.limits() };
+    let request = WriteRequest::QueryAndInsert { topic, docs, limits };
     match shared.index.write(request).await? {
         WriteReply::Answers(answers) => answer(&answers, is_batch),
         WriteReply::Count(count) => answer(&[json!({ "count": count })], is_batch),

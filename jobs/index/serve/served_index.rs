@@ -30,9 +30,8 @@ pub(super) struct RequestDoc {
 /// An index, with the threads that change it.
 pub(super) struct ServedIndex {
     folder: Arc<RwLock<IndexFolder>>,
-    /// Preparers that no request uses just now, and the one that others are made of.
+    /// Preparers that no request uses just now.
     preparers: Mutex<Vec<Preparer>>,
-    preparer: Mutex<Preparer>,
     /// `None` if the index is only read.
     writer: Option<GroupCommit>,
     background: Mutex<Option<Background>>,
@@ -52,19 +51,15 @@ impl ServedIndex {
         };
         folder.settings.check_words(&args.index, &lexicon)?;
         folder.warn_of_torn(common);
-        let preparer = Mutex::new(Preparer::of(&folder));
         let folder = Arc::new(RwLock::new(folder));
         let writer = (!args.read_only).then(|| GroupCommit::start(Arc::clone(&folder))).transpose()?;
         let background = match &writer {
-            Some(writer) => {
-                Background::maintain(Arc::clone(&folder), writer.drops(), args.merge_rate, common)?
-            }
+            Some(_) => Background::maintain(Arc::clone(&folder), args.merge_rate, common)?,
             None => Background::follow(Arc::clone(&folder), args.index.clone(), lexicon, common)?,
         };
         Ok(ServedIndex {
             folder,
             preparers: Mutex::default(),
-            preparer,
             writer,
             background: Mutex::new(Some(background)),
             ending: AtomicBool::new(false),
@@ -74,7 +69,7 @@ impl ServedIndex {
     /// Prepares documents. Cost: that of mapping their texts.
     pub fn prepare(&self, docs: &[RequestDoc]) -> Vec<PreparedDoc> {
         let idle = self.preparers.lock().pop();
-        let mut preparer = idle.unwrap_or_else(|| self.preparer.lock().clone());
+        let mut preparer = idle.unwrap_or_else(|| Preparer::of(&self.folder.read()));
         let mut batch = DocBatch::new(0, 0);
         docs.iter().for_each(|doc| batch.push(&doc.id, &doc.text));
         let prepared = preparer.prepare(&batch);

@@ -1,4 +1,4 @@
-//! Who may ask and change what, and how fast.
+//! Tokens, which say who may ask and change what, and how fast.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -5,7 +5,7 @@ mod stats;
 
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use operators::hash::Secret;
 use operators::text::features::Lexicon;
 use serde_json::json;
@@ -13,13 +13,12 @@ use serde_json::json;
 use self::snapshot::snapshot;
 use self::stats::print_stats;
 use crate::Common;
-use crate::cli::exit::WrongUse;
 use crate::cli::terminal::print;
 use crate::cli::values::ids_of_file;
 use crate::corpus::input::Input;
 use crate::index::answer_lines::{acknowledge, code, print_line};
 use crate::index::args::{CorpusArgs, IndexArgs, IndexTool};
-use crate::index::changes::GROUP;
+use crate::index::changes::GroupSize;
 use crate::index::export::export_part;
 use crate::index::index_folder::IndexFolder;
 use crate::index::load::each_batch;
@@ -28,9 +27,6 @@ use crate::index::query::{QueryAnswer, QueryLimits};
 use crate::index::serve::serve;
 use crate::index::settings;
 use crate::index::topics::PreparedDoc;
-
-/// Number of bytes of ids and texts after which they are, too.
-const GROUP_BYTES: usize = 1 << 26;
 
 impl IndexTool {
     /// Runs the tool. Returns the exit code: 0; 3 if records were rejected; 1 if a check has found faults.
@@ -144,7 +140,7 @@ fn query_and_insert(
     limits: QueryLimits,
 ) -> Result<u8> {
     let (input, mut index) = args.open_both(common, corpus, IndexArgs::open)?;
-    check_within(&index, limits)?;
+    index.check_limits(limits)?;
     let code = change(common, (&args.index, &mut index), input, corpus, |index, topic, doc, now| {
         index.query_and_insert(topic, doc, limits, now).map(Some)
     })?;
@@ -165,7 +161,7 @@ fn change(
     let asked = json!({ "index": path, "inputs": corpus.inputs, "topic": corpus.topic });
     let rejected = input.watch(&common.progress, "index", &asked, |input, progress| {
         let mut answers: Vec<QueryAnswer> = Vec::new();
-        let (mut docs_of_group, mut bytes_of_group) = (0, 0);
+        let mut group = GroupSize::default();
         let rejected = each_batch(
             &input,
             progress,
@@ -174,10 +170,9 @@ fn change(
             |docs| {
                 for doc in &docs {
                     answers.extend(each(index, &corpus.topic, doc, now())?);
-                    docs_of_group += 1;
-                    bytes_of_group += doc.id.len() + doc.text.len();
-                    if docs_of_group == GROUP || bytes_of_group >= GROUP_BYTES {
-                        (docs_of_group, bytes_of_group) = (0, 0);
+                    group.add(doc);
+                    if group.is_full() {
+                        group = GroupSize::default();
                         index.commit()?;
                         answers.drain(..).try_for_each(acknowledge)?;
                     }
@@ -194,7 +189,7 @@ fn change(
 
 fn query(common: &Common, args: &IndexArgs, corpus: &CorpusArgs, limits: QueryLimits) -> Result<u8> {
     let (input, index) = args.open_both(common, corpus, IndexArgs::open_to_read)?;
-    check_within(&index, limits)?;
+    index.check_limits(limits)?;
     warn_of_topic(common, &index, &corpus.topic);
     let preparer = Preparer::of(&index);
     let asked = json!({ "index": args.index, "inputs": corpus.inputs, "topic": corpus.topic });
@@ -211,20 +206,6 @@ fn query(common: &Common, args: &IndexArgs, corpus: &CorpusArgs, limits: QueryLi
         )
     })?;
     Ok(code(common, rejected))
-}
-
-/// Returns an error if the fingerprints of a method that has none are to be near.
-///
-/// # Errors
-/// [`WrongUse`].
-fn check_within(index: &IndexFolder, limits: QueryLimits) -> Result<()> {
-    if limits.within.is_some() && index.keys.distance().is_none() {
-        bail!(WrongUse(format!(
-            "--within is for fingerprints, which {} does not have",
-            index.settings.method
-        )));
-    }
-    Ok(())
 }
 
 fn warn_of_topic(common: &Common, index: &IndexFolder, topic: &str) {

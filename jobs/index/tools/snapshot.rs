@@ -60,16 +60,17 @@ fn copy(source: &Path, target: &Path) -> Result<bool> {
     if has_floor {
         copy_file(&source.join(LOG_FLOOR), &target.join(LOG_FLOOR))?;
     }
-    for topic in children(&source.join("topics"))? {
-        let copied = target.join("topics").join(topic.file_name().unwrap_or_default());
+    for topic in names(&source.join("topics"))? {
+        let topic = Path::new("topics").join(topic);
         // The log has all documents of a topic without a manifest.
-        if topic.join(MANIFEST).exists() {
-            copy_topic(&topic, &copied)?;
+        if source.join(&topic).join(MANIFEST).exists() {
+            copy_topic(&source.join(&topic), &target.join(&topic))?;
         }
     }
     fs::create_dir(target.join("log"))?;
-    for file in children(&source.join("log"))? {
-        copy_file(&file, &target.join("log").join(file.file_name().unwrap_or_default()))?;
+    for file in names(&source.join("log"))? {
+        let file = Path::new("log").join(file);
+        copy_file(&source.join(&file), &target.join(&file))?;
     }
     let read = |folder: &Path| fs::read(folder.join(LOG_FLOOR)).ok();
     Ok(read(source) == read(target))
@@ -95,14 +96,13 @@ fn copy_topic(source: &Path, target: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the files and folders in a folder, in the order of their names.
-fn children(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
-    if !folder.exists() {
-        return Ok(Vec::new());
-    }
-    let mut paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
-    paths.sort();
-    Ok(paths)
+/// Returns the names of what is in a folder, in their order.
+fn names(folder: &Path) -> Result<Vec<String>> {
+    let children = Local.children_if_any(&text_of_path(folder.as_os_str()))?;
+    let mut names: Vec<String> =
+        children.iter().filter_map(|child| child.path.rsplit('/').next()).map(str::to_owned).collect();
+    names.sort();
+    Ok(names)
 }
 
 fn copy_file(from: &Path, to: &Path) -> Result<()> {

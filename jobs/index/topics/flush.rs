@@ -9,6 +9,7 @@ use operators::method::KeptKeys;
 use super::manifest::SegmentEntry;
 use super::memory_table::MemoryTable;
 use super::segment::{SegmentWriter, write_memory};
+use super::topic_files::TopicFiles;
 
 /// Documents that no longer change: they become a segment.
 pub(in crate::index) struct FrozenTable {
@@ -25,6 +26,7 @@ pub(in crate::index) struct FlushJob {
     pub(super) store: Arc<dyn Store>,
     pub topic: String,
     pub(super) folder: String,
+    pub files: Arc<TopicFiles>,
     pub(super) number: u64,
     pub(super) table: Arc<FrozenTable>,
 }
@@ -37,12 +39,17 @@ impl FlushJob {
 
     /// Writes the files, and makes them durable. Returns the entry of the manifest; `None` without documents. `keys`:
     /// those of the index.
+    ///
+    /// # Errors
+    /// Those of the store, and when the topic is dropped.
     pub fn write(&self, keys: &KeptKeys) -> Result<Option<SegmentEntry>> {
         let FrozenTable { table, first, end, .. } = &*self.table;
         if table.is_empty() {
             return Ok(None);
         }
-        let writer = SegmentWriter::new(self.store.as_ref(), &self.folder, self.number);
-        write_memory(writer, table, keys, (*first, *end)).map(Some)
+        self.files.write(|| {
+            let writer = SegmentWriter::new(self.store.as_ref(), &self.folder, self.number);
+            write_memory(writer, table, keys, (*first, *end)).map(Some)
+        })
     }
 }

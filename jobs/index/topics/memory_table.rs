@@ -118,7 +118,12 @@ impl MemoryTable {
 
     /// Returns the documents in order.
     pub fn docs(&self) -> impl Iterator<Item = (u64, &MemoryDoc)> {
-        self.docs.iter().map(|(&number, doc)| (number, doc))
+        self.docs_from(0)
+    }
+
+    /// Returns the documents from a number on, in order.
+    pub fn docs_from(&self, number: u64) -> impl Iterator<Item = (u64, &MemoryDoc)> {
+        self.docs.range(number..).map(|(&number, doc)| (number, doc))
     }
 
     /// Returns the texts of documents in the table, in order.

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use cluster::Store;
 use cluster::runs::{MergedRuns, RunReader};
 
 use super::manifest::SegmentEntry;
 use super::segment::{Segment, SegmentCursors, SegmentWriter};
 use super::table::IndexTable;
+use super::topic_files::TopicFiles;
 
 /// The merging of segments that follow each other into one.
 ///
@@ -24,7 +24,7 @@ pub(in crate::index) struct MergeJob {
     /// Documents with lower numbers have expired.
     pub(super) oldest: u64,
     pub(super) deleted: BTreeSet<u64>,
-    pub(super) dropped: Arc<AtomicBool>,
+    pub files: Arc<TopicFiles>,
 }
 
 /// A segment that takes the place of others.
@@ -43,7 +43,11 @@ impl MergeJob {
     ///
     /// # Errors
     /// Those of the store, and when the topic is dropped meanwhile.
-    pub fn run(&self, mut pace: impl FnMut(usize) -> Result<()>) -> Result<MergedSegment> {
+    pub fn run(&self, pace: impl FnMut(usize) -> Result<()>) -> Result<MergedSegment> {
+        self.files.write(|| self.merge(pace))
+    }
+
+    fn merge(&self, mut pace: impl FnMut(usize) -> Result<()>) -> Result<MergedSegment> {
         let segments = &self.segments;
         let bounds = (segments[0].entry.first, segments[segments.len() - 1].entry.end);
         let cursors = segments.iter().map(|segment| segment.cursors()).collect();
@@ -55,9 +59,7 @@ impl MergeJob {
             let mut rows = MergedRuns::new(runs);
             writer.table(table, |push| {
                 while let Some(row) = rows.next_row()? {
-                    if self.is_dropped() {
-                        bail!("the topic \"{}\" is dropped", self.topic);
-                    }
+                    self.files.check()?;
                     let stays = match table {
                         IndexTable::Identities => !dead.has(row.words[2])?,
                         IndexTable::Keys => !dead.has(row.words[3])?,
@@ -79,11 +81,6 @@ impl MergeJob {
         let stays = |number: &u64| dead.known.get(number) == Some(&false);
         let gone = self.deleted.iter().copied().filter(|number| !stays(number)).collect();
         Ok(MergedSegment { entry, gone })
-    }
-
-    /// Whether the topic was dropped since the merge began.
-    pub fn is_dropped(&self) -> bool {
-        self.dropped.load(Ordering::Relaxed)
     }
 
     fn is_alive(&self, number: u64) -> bool {

@@ -12,6 +12,7 @@ mod merge;
 mod segment;
 mod table;
 mod topic;
+mod topic_files;
 mod topic_name;
 mod topic_reader;
 

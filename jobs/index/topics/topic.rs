@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, bail};
 use cluster::Store;
@@ -16,6 +15,7 @@ use super::manifest::{MANIFEST, SegmentEntry, TopicManifest};
 use super::memory_table::{MemoryDoc, MemoryTable};
 use super::merge::{MergeJob, MergedSegment};
 use super::segment::Segment;
+use super::topic_files::TopicFiles;
 use crate::index::sealed_file::{read_sealed, write_sealed};
 
 /// Number of documents below which segments count as equally large.
@@ -54,8 +54,7 @@ pub(in crate::index) struct Topic {
     next_segment: u64,
     /// Whether it has changed since memory was frozen.
     changed: bool,
-    /// Whether the topic is dropped, so that jobs end early.
-    pub dropped: Arc<AtomicBool>,
+    pub files: Arc<TopicFiles>,
 }
 
 impl Topic {
@@ -85,7 +84,7 @@ impl Topic {
             flushed: manifest.flushed,
             next_segment: manifest.next_segment,
             changed: false,
-            dropped: Arc::default(),
+            files: Arc::default(),
         })
     }
 
@@ -157,7 +156,13 @@ impl Topic {
 
     /// Returns the documents in memory that are neither deleted nor expired, in order.
     pub fn docs_in_memory(&self) -> impl Iterator<Item = (u64, &MemoryDoc)> {
-        self.tables().flat_map(MemoryTable::docs).filter(|(number, _)| self.is_alive(*number))
+        self.docs_in_memory_from(0)
+    }
+
+    /// Returns those from a number on.
+    pub fn docs_in_memory_from(&self, number: u64) -> impl Iterator<Item = (u64, &MemoryDoc)> {
+        let docs = self.tables().flat_map(move |table| table.docs_from(number));
+        docs.filter(|(number, _)| self.is_alive(*number))
     }
 
     /// Returns about how many bytes the documents take that are in memory and not frozen.
@@ -201,8 +206,9 @@ impl Topic {
                 Arc::clone(self.frozen.insert(frozen))
             }
         };
-        let (store, folder) = (Arc::clone(&self.store), self.folder.clone());
-        Ok(FlushJob { store, topic: self.name.clone(), folder, number: self.take_segment(), table })
+        let (store, files) = (Arc::clone(&self.store), Arc::clone(&self.files));
+        let folder = self.folder.clone();
+        Ok(FlushJob { store, topic: self.name.clone(), folder, files, number: self.take_segment(), table })
     }
 
     /// Puts the segment that a flush has written in the place of the frozen table. A flush of a topic that was dropped
@@ -239,7 +245,7 @@ impl Topic {
             segments,
             oldest: self.oldest,
             deleted: self.deleted.range(first..last).copied().collect(),
-            dropped: Arc::clone(&self.dropped),
+            files: Arc::clone(&self.files),
         })
     }
 
@@ -263,11 +269,6 @@ impl Topic {
     fn take_segment(&mut self) -> u64 {
         self.next_segment += 1;
         self.next_segment - 1
-    }
-
-    /// Lets jobs of the topic end early, because it is dropped.
-    pub fn set_dropped(&self) {
-        self.dropped.store(true, Ordering::Relaxed);
     }
 
     /// Whether segments have rows of documents that are deleted or expired.

@@ -250,7 +250,7 @@ impl<'a> TopicReader<'a> {
                 return IndexedDoc::of_row(&row).map(Some);
             }
         }
-        Ok(self.topic.docs_in_memory().find(|(at, _)| *at >= number).map(IndexedDoc::of_memory))
+        Ok(self.topic.docs_in_memory_from(number).next().map(IndexedDoc::of_memory))
     }
 
     /// Returns the first document, if any, from a number on that is neither deleted nor expired.
@@ -266,15 +266,12 @@ impl<'a> TopicReader<'a> {
 
     /// Calls `each` with every document that is neither deleted nor expired, in order.
     pub fn each_doc(&mut self, mut each: impl FnMut(IndexedDoc) -> Result<()>) -> Result<()> {
-        for cursors in &mut self.cursors {
-            let Some(cursor) = cursors.at(IndexTable::Documents, &[self.topic.oldest])? else { continue };
-            while let Some(row) = cursor.next_row()? {
-                if self.topic.is_alive(row.words[0]) {
-                    each(IndexedDoc::of_row(&row)?)?;
-                }
-            }
+        let mut next = 0;
+        while let Some(doc) = self.living_doc_from(next)? {
+            next = doc.number + 1;
+            each(doc)?;
         }
-        self.topic.docs_in_memory().map(IndexedDoc::of_memory).try_for_each(each)
+        Ok(())
     }
 
     /// Returns the cursors of the segment that a document or text is in.
