@@ -292,6 +292,14 @@ fn run(spec: &str, no_text: bool, steps: &[Step]) {
     }
 }
 
+#[test]
+fn equal_texts_on_both_sides_of_an_unfinished_flush_are_both_found() {
+    let insert = |id| Step::Insert { topic: 1, id, text: "花落知多少，夜来风雨声。".to_owned() };
+    for spec in ["exact", "auto"] {
+        run(spec, false, &[insert(0), Step::Begin { merged: None }, insert(1), Step::Reopen, insert(2)]);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 

@@ -1,6 +1,7 @@
 //! The newest documents of a topic, which are in the log and in no segment yet.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::iter;
 
 use operators::hash::{self, Identity};
 use operators::method::KeptKeys;
@@ -22,7 +23,11 @@ const KEY_BYTES: usize = 48;
 pub(in crate::index) struct MemoryTable {
     docs: BTreeMap<u64, MemoryDoc>,
     texts: BTreeMap<u64, KeptText>,
+    /// The newest text of each identity.
     identities: HashMap<Identity, u64>,
+    /// The text before it with the same identity. A log has such texts if they came before and after a flush that did not
+    /// end.
+    earlier: HashMap<u64, u64>,
     /// Documents of each text but the first one, of texts in memory or in segments.
     copies: BTreeSet<(u64, u64)>,
     /// The newest entry of each chain, by the hash of pass and chosen bits.
@@ -63,7 +68,9 @@ impl MemoryTable {
             self.entries.push(ChainEntry { key, text, pass, next });
         }
         self.bytes += kept.text.len() + KEY_BYTES * kept.keys.len();
-        self.identities.insert(kept.identity, text);
+        if let Some(earlier) = self.identities.insert(kept.identity, text) {
+            self.earlier.insert(text, earlier);
+        }
         self.texts.insert(text, kept);
     }
 
@@ -90,9 +97,10 @@ impl MemoryTable {
         self.bytes
     }
 
-    /// Returns the text of an identity.
-    pub fn text_of(&self, identity: Identity) -> Option<u64> {
-        self.identities.get(&identity).copied()
+    /// Returns the texts of an identity, the newest first.
+    pub fn texts_of(&self, identity: Identity) -> impl Iterator<Item = u64> {
+        let newest = self.identities.get(&identity).copied();
+        iter::successors(newest, |text| self.earlier.get(text).copied())
     }
 
     /// Calls `each` with the keys of a pass from `first` to `last`, and their texts.

@@ -101,7 +101,7 @@ impl Topic {
     /// Makes the change that adds a document. `now`: seconds since 1970; the time of a document is never before that of
     /// an earlier one.
     pub fn insertion(&self, doc: &PreparedDoc, now: u64) -> Change {
-        let known = self.memory.text_of(doc.keys.identity);
+        let known = self.memory.texts_of(doc.keys.identity).next();
         let new = NewDoc {
             number: self.next,
             time: now.max(self.last_time),

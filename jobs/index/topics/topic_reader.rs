@@ -129,7 +129,7 @@ impl<'a> TopicReader<'a> {
     /// Returns the texts with an identity. There may be several, since a document does not look for its text in the
     /// segments when it comes.
     fn equal_texts(&mut self, identity: Identity) -> Result<Vec<u64>> {
-        let in_memory = self.topic.tables().filter_map(|table| table.text_of(identity));
+        let in_memory = self.topic.tables().flat_map(|table| table.texts_of(identity));
         let mut texts: Vec<u64> = in_memory.collect();
         for cursors in &mut self.cursors {
             cursors.rows(IndexTable::Identities, &[identity.0, identity.1], |words| {
