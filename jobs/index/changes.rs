@@ -42,7 +42,7 @@ impl GroupSize {
 
 impl IndexFolder {
     /// Returns a topic; `None` if no document has ever come to it.
-    pub fn topic(&self, name: &str) -> Option<&Topic> {
+    pub(super) fn topic(&self, name: &str) -> Option<&Topic> {
         self.topics.get(name)
     }
 
@@ -133,7 +133,7 @@ impl IndexFolder {
     }
 
     /// Returns the log of an index that is open to be changed.
-    pub fn log(&self) -> Result<Arc<Mutex<LogWriter>>> {
+    pub(super) fn log(&self) -> Result<Arc<Mutex<LogWriter>>> {
         self.log.clone().context("the index is open to be read")
     }
 }

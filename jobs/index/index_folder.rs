@@ -10,14 +10,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use cluster::write_ahead_log::{LogWriter, TornTail, read_log};
 use cluster::{Local, Showing, Store, path_of_text};
-use operators::method::{KeptKeys, Method};
+use operators::hash::Secret;
+use operators::method::{KeptKeys, Method, Spec};
 use operators::text::features::Lexicon;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::replay::{DROPPED, Replay, remove_topic};
 use super::sealed_file::{read_sealed, write_sealed};
-use super::settings::{IndexSettings, read_settings};
+use super::settings::{self, IndexSettings, read_settings};
 use super::topics::Topic;
 use crate::Common;
 use crate::cli::exit::{Locked, WrongUse, while_running};
@@ -34,15 +35,15 @@ const ATTEMPTS: usize = 10;
 ///
 /// One process may write it; the lock is that of the operating system, so it ends with its process. Any number of
 /// processes may read it meanwhile, each as it was when it was opened.
-pub(super) struct IndexFolder {
+pub struct IndexFolder {
     pub(super) store: Arc<dyn Store>,
     pub(super) path: String,
-    pub settings: IndexSettings,
-    pub method: Method,
-    pub keys: KeptKeys,
-    pub topics: BTreeMap<String, Topic>,
+    pub(super) settings: IndexSettings,
+    pub(super) method: Method,
+    pub(super) keys: KeptKeys,
+    pub(super) topics: BTreeMap<String, Topic>,
     /// Bytes at the end of the log that were no whole group when the index was opened. A writer has cut them off.
-    pub torn: Option<TornTail>,
+    pub(super) torn: Option<TornTail>,
     /// Beginning of the log, as it was when the index was opened or flushed.
     pub(super) floor: LogFloor,
     /// The log; `None` if the index is open to be read. Whoever makes changes durable holds it, and not the topics.
@@ -64,7 +65,7 @@ impl IndexFolder {
     ///
     /// # Errors
     /// [`WrongUse`] when the folder has other files; [`Locked`] when another process is building there.
-    pub fn build(path: &str, settings: &IndexSettings, lexicon: &Lexicon) -> Result<Self> {
+    pub(super) fn build(path: &str, settings: &IndexSettings, lexicon: &Lexicon) -> Result<Self> {
         let (store, path) = (Local, absolute(path)?);
         store.create_dir(&path)?;
         let lock = lock(&path, Duration::ZERO)?;
@@ -87,8 +88,20 @@ impl IndexFolder {
         Ok(index)
     }
 
+    /// Makes an empty index. `texts`: whether it keeps texts and compares them, if the method does.
+    ///
+    /// # Errors
+    /// Those of [`IndexFolder::build`]; [`WrongUse`] when the method has no keys that an index can keep.
+    pub fn create(path: &str, method: &Spec, texts: bool) -> Result<Self> {
+        let lexicon = Lexicon::default();
+        let settings = settings::new(method, None, !texts, &lexicon, Secret::random())?;
+        let mut index = IndexFolder::build(path, &settings, &lexicon)?;
+        index.finish_build()?;
+        Ok(index)
+    }
+
     /// Writes all that is in memory as segments, and makes the index one that others see.
-    pub fn finish_build(&mut self) -> Result<()> {
+    pub(super) fn finish_build(&mut self) -> Result<()> {
         self.flush()?;
         if let Showing::Rename(renames) = self.store.showing() {
             renames.rename(&format!("{}/{BUILDING}", self.path), &format!("{}/{SETTINGS}", self.path))?;
@@ -163,7 +176,7 @@ impl IndexFolder {
     }
 
     /// Warns of bytes at the end of the log that are no whole group.
-    pub fn warn_of_torn(&self, common: &Common) {
+    pub(super) fn warn_of_torn(&self, common: &Common) {
         if let Some(torn) = &self.torn {
             let what = match self.log {
                 Some(_) => "cut off: a crash has torn them",
@@ -210,7 +223,7 @@ impl IndexFolder {
     }
 
     /// Returns what differs once another process has changed the index: the files of the log, and its beginning.
-    pub fn version(&self) -> Result<(u64, Vec<(String, u64)>)> {
+    pub(super) fn version(&self) -> Result<(u64, Vec<(String, u64)>)> {
         let files = self.store.children(&format!("{}/log", self.path))?;
         Ok((self.log_floor()?.from, files.into_iter().map(|file| (file.path, file.bytes)).collect()))
     }

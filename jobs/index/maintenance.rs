@@ -22,7 +22,7 @@ pub(super) struct Flush {
 
 impl IndexFolder {
     /// Returns about how many bytes of documents are in memory and not being flushed.
-    pub fn memory_bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         self.topics.values().map(|topic| topic.memory_bytes()).sum()
     }
 
@@ -57,7 +57,7 @@ impl IndexFolder {
     }
 
     /// Begins to write all that is in memory as segments. All changes so far become durable.
-    pub fn begin_flush(&mut self) -> Result<Flush> {
+    pub(super) fn begin_flush(&mut self) -> Result<Flush> {
         let log = self.log()?;
         let mut log = log.lock();
         log.commit()?;
@@ -71,12 +71,12 @@ impl IndexFolder {
     }
 
     /// Takes over the segment that a job of a flush has written.
-    pub fn finish_flush_of(&mut self, job: &FlushJob, entry: Option<SegmentEntry>) -> Result<()> {
+    pub(super) fn finish_flush_of(&mut self, job: &FlushJob, entry: Option<SegmentEntry>) -> Result<()> {
         self.topics.get_mut(&job.topic).map_or(Ok(()), |topic| topic.install(job, entry))
     }
 
     /// Removes the files of the log that no topic needs any more.
-    pub fn finish_flush(&mut self, flush: &Flush) -> Result<()> {
+    pub(super) fn finish_flush(&mut self, flush: &Flush) -> Result<()> {
         if flush.floor < self.floor {
             // A later flush has ended before this one.
             return Ok(());
@@ -88,19 +88,19 @@ impl IndexFolder {
     }
 
     /// Returns the topics that have many segments of about equal size.
-    pub fn topics_to_merge(&self) -> Vec<String> {
+    pub(super) fn topics_to_merge(&self) -> Vec<String> {
         let many = self.topics.iter().filter(|(_, topic)| !topic.tier().is_empty());
         many.map(|(name, _)| name.clone()).collect()
     }
 
     /// Begins to merge segments of a topic; `None` if it has too few of about equal size.
-    pub fn begin_merge(&mut self, topic: &str) -> Option<MergeJob> {
+    pub(super) fn begin_merge(&mut self, topic: &str) -> Option<MergeJob> {
         let topic = self.topics.get_mut(topic)?;
         topic.merge_job(topic.tier())
     }
 
     /// Takes over a merged segment.
-    pub fn finish_merge(&mut self, job: &MergeJob, merged: MergedSegment) -> Result<()> {
+    pub(super) fn finish_merge(&mut self, job: &MergeJob, merged: MergedSegment) -> Result<()> {
         self.topics.get_mut(&job.topic).map_or(Ok(()), |topic| topic.replace(job, merged))
     }
 }

@@ -9,15 +9,34 @@
 //! | `prepare.rs`, `changes.rs` | make the keys of documents; insert, delete, expire, drop |
 //! | `maintenance.rs` | writes and merges segments |
 //! | `load.rs`, `query.rs`, `answer_lines.rs`, `export.rs` | read a corpus, answer, print answers, and read the documents of an index |
+//! | `fingerprints` | keeps the fingerprints of a segment so that near ones lie together |
 //! | `tools`, `serve` | run what `args.rs` declares, and do the same over HTTP |
 //! | `hbase` | does it with a table of HBase instead of a folder |
 //!
-//! This room uses `cluster::write_ahead_log` and `corpus`, and of `dedup` the options.
+//! This room uses `cluster::write_ahead_log` and `corpus`, and of `dedup` the options. A program that has an index of its
+//! own uses [`IndexFolder`]:
+//!
+//! ```
+//! use jobs::index::{IndexFolder, Preparer, QueryLimits};
+//! use operators::DocBatch;
+//!
+//! let folder = tempfile::tempdir()?;
+//! let mut index = IndexFolder::create(&folder.path().to_string_lossy(), &"auto".parse()?, true)?;
+//! let mut batch = DocBatch::new(0, 0);
+//! batch.push("poem", "春眠不觉晓，处处闻啼鸟。夜来风雨声，花落知多少。");
+//! let docs = Preparer::of(&index).prepare(&batch);
+//! let (now, limits) = (1_800_000_000, QueryLimits { matches: 10, within: None });
+//! assert_eq!(index.query_and_insert("poems", &docs[0], limits, now)?.new, Some(true));
+//! index.commit()?;
+//! assert_eq!(index.query("poems", &docs[0], limits, now)?.matches[0].id, "poem");
+//! # anyhow::Ok(())
+//! ```
 
 mod answer_lines;
 mod args;
 mod changes;
 mod export;
+mod fingerprints;
 mod hbase;
 mod index_folder;
 mod load;
@@ -38,6 +57,10 @@ use anyhow::Result;
 use crate::Common;
 
 pub use args::Args;
+pub use index_folder::IndexFolder;
+pub use prepare::Preparer;
+pub use query::{AnsweredMatch, QueryAnswer, QueryLimits};
+pub use topics::PreparedDoc;
 
 /// Runs the job; returns 0, 3 if records were rejected, or 1 if a check has found faults.
 pub fn run(common: &Common, args: Args) -> Result<u8> {

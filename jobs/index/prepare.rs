@@ -10,14 +10,14 @@ use super::topics::PreparedDoc;
 
 /// Prepares documents as the index does that they come to.
 #[derive(Clone)]
-pub(super) struct Preparer {
+pub struct Preparer {
     method: Method,
     keys: KeptKeys,
     keeps_texts: bool,
 }
 
 impl Preparer {
-    pub fn new(method: Method, keys: KeptKeys, keeps_texts: bool) -> Self {
+    pub(super) fn new(method: Method, keys: KeptKeys, keeps_texts: bool) -> Self {
         Preparer { method, keys, keeps_texts }
     }
 
@@ -26,6 +26,7 @@ impl Preparer {
         Preparer::new(index.method.clone(), index.keys.clone(), index.settings.texts)
     }
 
+    /// Prepares the documents of a batch. Cost: that of mapping their texts.
     pub fn prepare(&mut self, batch: &DocBatch) -> Vec<PreparedDoc> {
         let doc = |doc: operators::Doc| {
             let text = self.method.cleaner.clean(doc.text);
@@ -34,6 +35,14 @@ impl Preparer {
             PreparedDoc { id: doc.id.to_owned(), keys, text }
         };
         batch.docs().map(doc).collect()
+    }
+}
+
+impl PreparedDoc {
+    /// Prepares a document by its fingerprint of 64 bits; `None` if the method of the index has none, or compares texts.
+    pub fn of_fingerprint(index: &IndexFolder, id: &str, fingerprint: u64) -> Option<Self> {
+        let keys = index.keys.of_fingerprint(fingerprint)?;
+        Some(PreparedDoc { id: id.to_owned(), keys, text: String::new() })
     }
 }
 

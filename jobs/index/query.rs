@@ -14,16 +14,16 @@ const MOST_COUNTED: usize = 10_000;
 
 /// Limits of the answers to queries.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct QueryLimits {
+pub struct QueryLimits {
     /// Largest number of matches in an answer.
     pub matches: usize,
     /// Largest number of bits in which fingerprints may differ; `None` for that of the method.
     pub within: Option<u32>,
 }
 
-/// QueryAnswer to a query.
+/// The answer to a query.
 #[derive(Debug, PartialEq, Serialize)]
-pub(super) struct QueryAnswer {
+pub struct QueryAnswer {
     /// Id of the document that was asked about.
     pub id: String,
     /// Documents that match it, the most similar first, and of equally similar ones the oldest.
@@ -52,8 +52,10 @@ impl QueryAnswer {
 
 /// A document that matches.
 #[derive(Debug, PartialEq, Serialize)]
-pub(super) struct AnsweredMatch {
+pub struct AnsweredMatch {
+    /// Id of the document.
     pub id: String,
+    /// Similarity of the texts, from 0 to 1; `None` if they were not compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub similarity: Option<f64>,
     /// Number of bits in which the fingerprints differ.

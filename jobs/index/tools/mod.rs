@@ -223,7 +223,7 @@ fn check(args: &IndexArgs) -> Result<u8> {
     }
     for topic in index.topics.values() {
         for segment in &topic.segments {
-            (files, bytes) = (files + segment.entry.tables.len(), bytes + segment.entry.bytes());
+            (files, bytes) = (files + segment.entry.files().count(), bytes + segment.entry.bytes());
             if let Err(error) = segment.check() {
                 faults += 1;
                 print(cluster::one_line(&format!("{error:#}")) + "\n")?;

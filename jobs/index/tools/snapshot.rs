@@ -86,8 +86,8 @@ fn copy_topic(source: &Path, target: &Path) -> Result<()> {
     for segment in manifest.segments {
         let name = format!("{:08}", segment.number);
         fs::create_dir(target.join(&name))?;
-        for table in segment.tables.keys() {
-            let file = Path::new(&name).join(format!("{}.run", table.name()));
+        for (file, _) in segment.files() {
+            let file = Path::new(&name).join(format!("{file}.run"));
             if fs::hard_link(source.join(&file), target.join(&file)).is_err() {
                 copy_file(&source.join(&file), &target.join(&file))?;
             }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::cli::terminal::print;
 use crate::index::index_folder::IndexFolder;
-use crate::index::topics::{IndexTable, Topic, TopicReader};
+use crate::index::topics::{Topic, TopicReader};
 
 /// Numbers that `stats` prints.
 #[derive(Serialize)]
@@ -27,7 +27,7 @@ struct TopicStats {
     /// Deleted and expired documents whose rows are not gone yet.
     dead: u64,
     bytes: u64,
-    bytes_by_table: BTreeMap<IndexTable, u64>,
+    bytes_by_table: BTreeMap<&'static str, u64>,
 }
 
 /// Prints what an index holds. `json`: as JSON.
@@ -65,8 +65,8 @@ fn numbers(topic: &Topic) -> Result<TopicStats> {
     let rows: u64 = topic.segments.iter().map(|segment| segment.entry.documents).sum();
     let in_log = topic.docs_in_memory().count() as u64;
     let mut bytes_by_table = BTreeMap::new();
-    for (&table, summary) in topic.segments.iter().flat_map(|segment| &segment.entry.tables) {
-        *bytes_by_table.entry(table).or_default() += summary.bytes;
+    for (table, bytes) in topic.segments.iter().flat_map(|segment| segment.entry.files()) {
+        *bytes_by_table.entry(table).or_default() += bytes;
     }
     Ok(TopicStats {
         documents,

@@ -6,8 +6,10 @@ use serde::{Deserialize, Serialize};
 
 /// A document that comes into an index, prepared by the method of the index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::index) struct PreparedDoc {
+pub struct PreparedDoc {
+    /// Id of the document.
     pub id: String,
+    /// Keys by which the index finds it.
     pub keys: TextKeys,
     /// Cleaned text; empty if the index keeps no texts.
     pub text: String,

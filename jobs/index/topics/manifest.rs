@@ -6,9 +6,13 @@ use cluster::runs::RunSummary;
 use serde::{Deserialize, Serialize};
 
 use super::table::IndexTable;
+use crate::index::fingerprints::FingerprintSummary;
 
 /// Name of the file.
 pub(in crate::index) const MANIFEST: &str = "manifest.json";
+
+/// Name of a file of fingerprints, without its ending.
+pub(in crate::index) const FINGERPRINTS: &str = "fingerprints";
 
 /// The state of a topic on disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -40,11 +44,19 @@ pub(in crate::index) struct SegmentEntry {
     /// Number of documents that it has.
     pub documents: u64,
     pub tables: BTreeMap<IndexTable, RunSummary>,
+    /// The file of fingerprints that the table of keys is replaced by, if fingerprints have four blocks.
+    pub fingerprints: Option<FingerprintSummary>,
 }
 
 impl SegmentEntry {
     /// Returns the number of bytes of all files.
     pub fn bytes(&self) -> u64 {
-        self.tables.values().map(|summary| summary.bytes).sum()
+        self.files().map(|(_, bytes)| bytes).sum()
+    }
+
+    /// Returns the name of each file without its ending, and its length.
+    pub fn files(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let tables = self.tables.iter().map(|(table, summary)| (table.name(), summary.bytes));
+        tables.chain(self.fingerprints.iter().map(|summary| (FINGERPRINTS, summary.bytes)))
     }
 }

@@ -11,6 +11,10 @@ use super::manifest::SegmentEntry;
 use super::segment::{Segment, SegmentCursors, SegmentWriter};
 use super::table::IndexTable;
 use super::topic_files::TopicFiles;
+use crate::index::fingerprints::{self, FingerprintFile};
+
+/// About how many bytes a fingerprint takes in four tables.
+const FINGERPRINT_BYTES: usize = 32;
 
 /// The merging of segments that follow each other into one.
 ///
@@ -73,6 +77,18 @@ impl MergeJob {
                     }
                 }
                 Ok(())
+            })?;
+        }
+        let files: Vec<&FingerprintFile> =
+            segments.iter().rev().filter_map(|segment| segment.fingerprints.as_ref()).collect();
+        if let Some(first) = files.iter().map(|file| file.first_number()).min() {
+            let entries = files.iter().map(|file| file.summary.entries).sum();
+            writer.fingerprints(entries, (first, bounds.1), |file| {
+                fingerprints::merge(&files, file, |number| {
+                    self.files.check()?;
+                    pace(FINGERPRINT_BYTES)?;
+                    Ok(!dead.has(number)?)
+                })
             })?;
         }
         // Expired documents are gone, so the segment begins behind them.

@@ -16,11 +16,11 @@ mod topic_files;
 mod topic_name;
 mod topic_reader;
 
-pub(super) use change::{Change, ChangeKind, PreparedDoc};
+pub use change::PreparedDoc;
+pub(super) use change::{Change, ChangeKind};
 pub(super) use flush::FlushJob;
 pub(super) use manifest::{MANIFEST, SegmentEntry, TopicManifest};
 pub(super) use merge::{MergeJob, MergedSegment};
-pub(super) use table::IndexTable;
 pub(super) use topic::Topic;
 pub(super) use topic_name::topic_name;
 pub(super) use topic_reader::{IndexedDoc, TopicReader};

@@ -9,15 +9,20 @@ use operators::method::KeptKeys;
 use parking_lot::Mutex;
 
 use super::change::KeptText;
-use super::manifest::SegmentEntry;
+use super::manifest::{FINGERPRINTS, SegmentEntry};
 use super::memory_table::{MemoryDoc, MemoryTable};
 use super::table::IndexTable;
+use crate::index::fingerprints::{
+    FingerprintFile, FingerprintScratch, FingerprintSummary, FingerprintWriter,
+};
 use crate::state::key_of_id;
 
 /// An open segment.
 pub(in crate::index) struct Segment {
     pub entry: SegmentEntry,
     readers: BTreeMap<IndexTable, RunReader>,
+    /// Its fingerprints, if they have four blocks; the keys are in a run else.
+    pub fingerprints: Option<FingerprintFile>,
     /// Cursors that nobody uses just now. A new one costs more than a query of few documents.
     idle: Mutex<Vec<SegmentCursors>>,
 }
@@ -33,10 +38,15 @@ impl Segment {
     pub fn open(store: &dyn Store, folder: &str, entry: SegmentEntry) -> Result<Self> {
         let mut readers = BTreeMap::new();
         for (&table, summary) in &entry.tables {
-            let blob = store.open(&path(folder, entry.number, table))?;
+            let blob = store.open(&path(folder, entry.number, table.name()))?;
             readers.insert(table, RunReader::open_for_lookups(blob, summary)?);
         }
-        Ok(Segment { entry, readers, idle: Mutex::default() })
+        let fingerprints = entry.fingerprints.as_ref().map(|summary| {
+            let blob = store.open(&path(folder, entry.number, FINGERPRINTS))?;
+            FingerprintFile::open(blob, summary)
+        });
+        let fingerprints = fingerprints.transpose()?;
+        Ok(Segment { entry, readers, fingerprints, idle: Mutex::default() })
     }
 
     /// Returns the run of a table; `None` if the segment has no rows of it.
@@ -48,7 +58,8 @@ impl Segment {
     pub fn cursors(&self) -> SegmentCursors {
         let idle = self.idle.lock().pop();
         idle.unwrap_or_else(|| {
-            SegmentCursors(IndexTable::ALL.map(|table| self.run(table).map(RunReader::cursor)))
+            let tables = IndexTable::ALL.map(|table| self.run(table).map(RunReader::cursor));
+            SegmentCursors { tables, scratch: FingerprintScratch::default() }
         })
     }
 
@@ -62,17 +73,21 @@ impl Segment {
 
     /// Compares every byte with its checksum.
     pub fn check(&self) -> Result<()> {
+        self.fingerprints.as_ref().map_or(Ok(()), FingerprintFile::check)?;
         Ok(self.readers.values().try_for_each(RunReader::check)?)
     }
 }
 
-/// Cursors of a segment, one for each table that has rows.
-pub(in crate::index) struct SegmentCursors([Option<RunCursor>; IndexTable::ALL.len()]);
+/// Cursors of a segment, one for each table that has rows, and buffers for its fingerprints.
+pub(in crate::index) struct SegmentCursors {
+    tables: [Option<RunCursor>; IndexTable::ALL.len()],
+    pub scratch: FingerprintScratch,
+}
 
 impl SegmentCursors {
     /// Returns the cursor of a table at the first row whose key is not less than `key`.
     pub fn at(&mut self, table: IndexTable, key: &[u64]) -> Result<Option<&mut RunCursor>> {
-        let Some(cursor) = &mut self.0[table as usize] else { return Ok(None) };
+        let Some(cursor) = &mut self.tables[table as usize] else { return Ok(None) };
         cursor.look_up(key)?;
         Ok(Some(cursor))
     }
@@ -100,12 +115,13 @@ pub(in crate::index) struct SegmentWriter<'a> {
     folder: &'a str,
     number: u64,
     tables: BTreeMap<IndexTable, RunSummary>,
+    fingerprints: Option<FingerprintSummary>,
 }
 
 impl<'a> SegmentWriter<'a> {
     /// Begins a segment of the topic in `folder`.
     pub fn new(store: &'a dyn Store, folder: &'a str, number: u64) -> Self {
-        SegmentWriter { store, folder, number, tables: BTreeMap::new() }
+        SegmentWriter { store, folder, number, tables: BTreeMap::new(), fingerprints: None }
     }
 
     /// Writes a table. `rows` pushes its rows in the order of their keys. A table without rows leaves no file.
@@ -114,7 +130,7 @@ impl<'a> SegmentWriter<'a> {
         table: IndexTable,
         rows: impl FnOnce(&mut dyn FnMut(&[u64], &[u8]) -> Result<()>) -> Result<()>,
     ) -> Result<()> {
-        let path = path(self.folder, self.number, table);
+        let path = path(self.folder, self.number, table.name());
         let mut run = RunWriter::new(self.store.create(&path)?, &path, table.shape())?;
         let mut has_rows = false;
         rows(&mut |words, bytes| {
@@ -127,13 +143,29 @@ impl<'a> SegmentWriter<'a> {
         Ok(())
     }
 
+    /// Writes the file of fingerprints. `entries`: the largest number of them. `numbers`: the least number of a text, and
+    /// one that is greater than all. Without fingerprints no file is named.
+    pub fn fingerprints(
+        &mut self,
+        entries: u64,
+        numbers: (u64, u64),
+        write: impl FnOnce(&mut FingerprintWriter) -> Result<()>,
+    ) -> Result<()> {
+        let path = path(self.folder, self.number, FINGERPRINTS);
+        let mut file = FingerprintWriter::new(self.store, &path, entries, numbers)?;
+        write(&mut file)?;
+        self.fingerprints = file.finish()?;
+        Ok(())
+    }
+
     /// Makes the files durable. `documents`: the first document, and that behind the last one.
     pub fn finish(self, (first, end): (u64, u64)) -> Result<SegmentEntry> {
         let documents = self.tables.get(&IndexTable::Documents).map_or(0, |summary| summary.rows);
         if !self.tables.is_empty() {
             self.store.settle(&format!("{}/{:08}", self.folder, self.number))?;
         }
-        Ok(SegmentEntry { number: self.number, first, end, documents, tables: self.tables })
+        let SegmentWriter { number, tables, fingerprints, .. } = self;
+        Ok(SegmentEntry { number, first, end, documents, tables, fingerprints })
     }
 }
 
@@ -149,10 +181,19 @@ pub(in crate::index) fn write_memory(
         let identity = |(text, kept): (u64, &KeptText)| [kept.identity.0, kept.identity.1, text];
         write_sorted(&mut writer, IndexTable::Identities, texts().map(identity).collect())?;
     }
-    let keys = texts().flat_map(|(text, kept)| {
-        kept.keys.iter().map(move |&(pass, high, low)| [pass.into(), high, low, text])
-    });
-    write_sorted(&mut writer, IndexTable::Keys, keys.collect())?;
+    if keys.have_four_blocks() {
+        // The key of the first pass is the fingerprint.
+        let word = |(text, kept): (u64, &KeptText)| kept.keys.first().map(|&(_, word, _)| (word, text));
+        let words: Vec<_> = texts().filter_map(word).collect();
+        let first = words.iter().map(|&(_, text)| text).min().unwrap_or_default();
+        let entries = words.len() as u64;
+        writer.fingerprints(entries, (first, documents.1), |file| file.push_all(words))?;
+    } else {
+        let keys = texts().flat_map(|(text, kept)| {
+            kept.keys.iter().map(move |&(pass, high, low)| [pass.into(), high, low, text])
+        });
+        write_sorted(&mut writer, IndexTable::Keys, keys.collect())?;
+    }
     let with_sketches = texts().filter(|(_, kept)| kept.sketches != [0; 2]);
     writer.table(IndexTable::Sketches, |push| {
         with_sketches
@@ -187,6 +228,6 @@ fn write_sorted<const WORDS: usize>(
     writer.table(table, |push| rows.iter().try_for_each(|row| push(row, b"")))
 }
 
-fn path(folder: &str, number: u64, table: IndexTable) -> String {
-    format!("{folder}/{number:08}/{}.run", table.name())
+fn path(folder: &str, number: u64, file: &str) -> String {
+    format!("{folder}/{number:08}/{file}.run")
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// | table | key | value | bytes |
 /// |---|---|---|---|
 /// | identities | identity of a text (2), text; none where equal fingerprints are enough | | |
-/// | keys | pass, kept key (2), text | | |
+/// | keys | pass, kept key (2), text; none if there is a file of fingerprints | | |
 /// | sketches | text | sketches of its short and of its long set (2), for bands alone | |
 /// | texts | text | | the cleaned text, if texts are kept |
 /// | documents | document | seconds since 1970, document less text | id |

@@ -97,9 +97,19 @@ impl<'a> TopicReader<'a> {
                     met.extend(distance(other).map(|distance| (text, distance, at)));
                 });
             }
-            for cursors in &mut self.cursors {
+            let with_keys = self.topic.segments.iter().zip(&mut self.cursors);
+            for (_, cursors) in with_keys.filter(|(segment, _)| segment.fingerprints.is_none()) {
                 is_cut |= meet_segment(cursors, key.pass.into(), range, distance, |distance, text| {
                     met.push((text, distance, at));
+                })?;
+            }
+        }
+        if let (Some(key), Some(most)) = (of.keys.first(), most_bits) {
+            for (segment, cursors) in self.topic.segments.iter().zip(&mut self.cursors) {
+                let Some(file) = &segment.fingerprints else { continue };
+                let word = (key.key >> 64) as u64;
+                is_cut |= file.near(word, most, &mut cursors.scratch, |distance, text| {
+                    met.push((text, distance, 0));
                 })?;
             }
         }

@@ -121,6 +121,13 @@ impl KeptKeys {
         !self.key_bits.is_empty()
     }
 
+    /// Whether the keys are those of fingerprints of 64 bits with four blocks of 16, of which one must be equal. The key
+    /// of the first pass is then the whole fingerprint, and those of the others are the same bits with another block in
+    /// front.
+    pub fn have_four_blocks(&self) -> bool {
+        matches!(self.maker, KeyMaker::Fingerprint64(..)) && self.key_bits == [16; 4]
+    }
+
     /// Whether identities find equal texts that keys do not. Equal fingerprints have equal keys.
     pub fn need_identities(&self) -> bool {
         !matches!(self.maker, KeyMaker::Fingerprint64(_, _, None) | KeyMaker::Fingerprint128(_, _, None))
@@ -144,6 +151,17 @@ impl KeptKeys {
             KeyMaker::Bands(minhash, rule, secret) => of_bands(minhash, rule, *secret, text),
         }
     }
+
+    /// Returns the keys of a fingerprint of 64 bits that was made elsewhere; `None` if the method has none, or compares
+    /// texts.
+    pub fn of_fingerprint(&self, fingerprint: u64) -> Option<TextKeys> {
+        match &self.maker {
+            KeyMaker::Fingerprint64(_, search, None) => {
+                Some(of_word(search, fingerprint, fingerprint.halves().into()))
+            }
+            _ => None,
+        }
+    }
 }
 
 fn bits_of<S: KeptSearch>(search: &S) -> Vec<u32> {
@@ -161,6 +179,10 @@ fn of_fingerprint<W: Bits>(
         Some(secret) => secret.identity(text),
         None => fingerprint.halves().into(),
     };
+    of_word(search, fingerprint, identity)
+}
+
+fn of_word<W: Bits>(search: &BlockSearch<W>, fingerprint: W, identity: Identity) -> TextKeys {
     let row = Row { fingerprint, doc: DocId(0), sketch: 0 };
     let sketch = SmallSketch::default();
     let key = |(pass, table)| KeyOfPass { pass, key: BlockSearch::kept_key(table, &row), sketch };

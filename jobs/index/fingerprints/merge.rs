@@ -1,0 +1,61 @@
+//! Merges files of fingerprints.
+
+use anyhow::Result;
+
+use super::layout::{TABLES, word_of};
+use super::reader::{FingerprintFile, TableRows};
+use super::writer::FingerprintWriter;
+
+/// Writes the entries of all files, but those whose numbers do not stay. `stays`: is asked in the order of the first table.
+///
+/// Memory: a page of each file, and 8 bytes for each word that is gone.
+///
+/// # Errors
+/// Those of the store and of `stays`, and [`cluster::Error::Damaged`].
+pub(in crate::index) fn merge(
+    files: &[&FingerprintFile],
+    writer: &mut FingerprintWriter,
+    mut stays: impl FnMut(u64) -> Result<bool>,
+) -> Result<()> {
+    // Words of which no entry stays, in order.
+    let mut gone: Vec<u64> = Vec::new();
+    let mut rows: Vec<TableRows> = files.iter().map(|file| file.rows(0)).collect();
+    let mut last = None;
+    while let Some((word, number)) = least(&mut rows)? {
+        let stays = stays(number)?;
+        let is_gone = gone.last() == Some(&word);
+        match stays {
+            true if is_gone => _ = gone.pop(),
+            false if last != Some(word) => gone.push(word),
+            _ => {}
+        }
+        last = Some(word);
+        if stays {
+            writer.push(0, word, number)?;
+        }
+    }
+    for table in 1..TABLES {
+        let mut rows: Vec<TableRows> = files.iter().map(|file| file.rows(table)).collect();
+        while let Some((key, _)) = least(&mut rows)? {
+            if gone.is_empty() || gone.binary_search(&word_of(key, table)).is_err() {
+                writer.push(table, key, 0)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Takes the least entry of all files.
+fn least(rows: &mut [TableRows]) -> Result<Option<(u64, u64)>> {
+    let mut least: Option<(u64, u64)> = None;
+    let mut of = None;
+    for (at, rows) in rows.iter_mut().enumerate() {
+        if let Some(row) = rows.peek()?.filter(|row| least.is_none_or(|least| *row < least)) {
+            (least, of) = (Some(row), Some(at));
+        }
+    }
+    Ok(match of {
+        Some(at) => rows[at].next()?,
+        None => None,
+    })
+}

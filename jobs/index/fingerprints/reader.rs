@@ -1,0 +1,293 @@
+//! Finds near fingerprints in a file, and reads all of them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use cluster::{Blob, Error};
+use operators::hash::spread;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::layout::{FingerprintSummary, MAGIC, PAGE_ENTRIES, PAGE_RECORD_BYTES, TABLES, key_of, word_of};
+
+/// Largest number of entries that a query looks at in one table.
+const MOST_MET: usize = 1 << 20;
+/// Number of bytes behind a page in memory, so that each key can be read as eight bytes.
+const PADDING: usize = 8;
+
+/// An open file of fingerprints.
+///
+/// Memory: its directory, with 24 bytes for each page and 4 for each bucket; 8 MB from four million documents on.
+pub(in crate::index) struct FingerprintFile {
+    blob: Arc<dyn Blob>,
+    pub summary: FingerprintSummary,
+    pages: Vec<Page>,
+    /// For each table, the first page of each bucket, and the end.
+    buckets: [Vec<u32>; TABLES],
+}
+
+#[derive(Clone, Copy)]
+struct Page {
+    offset: u64,
+    checksum: u64,
+    table: u8,
+    bucket: u16,
+    entries: u16,
+}
+
+/// Buffers of a query, which a later one uses again.
+#[derive(Default)]
+pub(in crate::index) struct FingerprintScratch {
+    page: Vec<u8>,
+    /// Words that tables but the first have found, and their distances.
+    found: Vec<(u64, u32)>,
+}
+
+impl FingerprintFile {
+    /// Opens the file that `summary` describes, which takes one read.
+    ///
+    /// # Errors
+    /// Those of the store, and [`Error::Damaged`].
+    pub fn open(blob: Arc<dyn Blob>, summary: &FingerprintSummary) -> Result<Self, Error> {
+        let place = summary.directory;
+        let (pages, buckets) = (Vec::new(), Default::default());
+        let mut file = FingerprintFile { blob, summary: summary.clone(), pages, buckets };
+        let is_possible =
+            summary.shape.is_possible() && place.offset.checked_add(place.bytes) == Some(summary.bytes);
+        if file.blob.bytes() != summary.bytes || !is_possible {
+            return Err(file.damage(place.offset, "its length is not that of its summary"));
+        }
+        let mut directory = vec![0; place.bytes as usize];
+        let read = file.blob.read_full_at(place.offset, &mut directory)?;
+        if read < directory.len() || xxh3_64(&directory) != place.checksum {
+            return Err(file.damage(place.offset, "the checksum of its directory is wrong"));
+        }
+        let records = directory.strip_suffix(MAGIC).filter(|records| records.len() % PAGE_RECORD_BYTES == 0);
+        let Some(records) = records else {
+            return Err(file.damage(place.offset, "it is no file of fingerprints of this version"));
+        };
+        file.read_directory(records)?;
+        Ok(file)
+    }
+
+    /// Returns a number that is not greater than that of any entry.
+    pub fn first_number(&self) -> u64 {
+        self.summary.shape.first
+    }
+
+    fn read_directory(&mut self, records: &[u8]) -> Result<(), Error> {
+        let shape = self.summary.shape;
+        let buckets = 1usize << shape.bucket_bits;
+        let (mut offset, mut last) = (0, None);
+        for record in records.chunks_exact(PAGE_RECORD_BYTES) {
+            let &[table, b0, b1, e0, e1, ref checksum @ ..] = record else { continue };
+            let (bucket, entries) = (u16::from_le_bytes([b0, b1]), u16::from_le_bytes([e0, e1]));
+            let checksum = checksum.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+            let is_possible = usize::from(table) < TABLES && usize::from(bucket) < buckets;
+            if !is_possible || last > Some((table, bucket)) {
+                return Err(self.damage(self.summary.directory.offset, "its directory is wrong"));
+            }
+            last = Some((table, bucket));
+            self.pages.push(Page { offset, checksum, table, bucket, entries });
+            offset += u64::from(entries) * shape.entry_bytes(table.into()) as u64;
+        }
+        if offset != self.summary.directory.offset {
+            return Err(self.damage(offset, "its pages do not end where its directory begins"));
+        }
+        for (table, firsts) in self.buckets.iter_mut().enumerate() {
+            let mut page = self.pages.partition_point(|page| usize::from(page.table) < table);
+            for bucket in 0..=buckets {
+                let is_before =
+                    |page: &Page| usize::from(page.table) == table && usize::from(page.bucket) < bucket;
+                while self.pages.get(page).is_some_and(is_before) {
+                    page += 1;
+                }
+                firsts.push(page as u32);
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with the distance and the number of every entry whose word differs from `word` in at most `most` bits,
+    /// which are three at most. Returns whether there are more entries than are looked at.
+    ///
+    /// Cost: a read for each table, and one for each word that differs in the first block.
+    ///
+    /// # Errors
+    /// Those of the store, and [`Error::Damaged`].
+    pub fn near(
+        &self,
+        word: u64,
+        most: u32,
+        scratch: &mut FingerprintScratch,
+        mut each: impl FnMut(u32, u64),
+    ) -> Result<bool, Error> {
+        let FingerprintScratch { page: buffer, found } = scratch;
+        found.clear();
+        let mut is_cut = false;
+        let bucket_of_word = self.summary.shape.bucket(word);
+        for table in 0..TABLES {
+            let key = key_of(word, table);
+            let mut left = MOST_MET;
+            for at in self.pages_of(table, key) {
+                if left < PAGE_ENTRIES {
+                    is_cut = true;
+                    break;
+                }
+                left -= PAGE_ENTRIES;
+                let page = self.read_page(at, buffer)?;
+                self.each_near(page, buffer, key, most, |entry, other| {
+                    let distance = (key ^ other).count_ones();
+                    if table == 0 {
+                        return each(distance, self.number(page, buffer, entry));
+                    }
+                    let other = word_of(other, table);
+                    if self.summary.shape.bucket(other) != bucket_of_word {
+                        found.push((other, distance));
+                    }
+                });
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        let mut read = None;
+        for &(other, distance) in &*found {
+            for at in self.pages_of(0, other) {
+                if read != Some(at) {
+                    self.read_page(at, buffer)?;
+                    read = Some(at);
+                }
+                let page = self.pages[at];
+                self.each_near(page, buffer, other, 0, |entry, _| {
+                    each(distance, self.number(page, buffer, entry))
+                });
+            }
+        }
+        Ok(is_cut)
+    }
+
+    /// Returns the pages of the bucket of a key.
+    fn pages_of(&self, table: usize, key: u64) -> Range<usize> {
+        let bucket = self.summary.shape.bucket(key);
+        self.buckets[table][bucket] as usize..self.buckets[table][bucket + 1] as usize
+    }
+
+    /// Reads a page into `buffer`, and compares its checksum.
+    fn read_page(&self, at: usize, buffer: &mut Vec<u8>) -> Result<Page, Error> {
+        let page = self.pages[at];
+        let bytes = usize::from(page.entries) * self.summary.shape.entry_bytes(page.table.into());
+        buffer.resize(bytes + PADDING, 0);
+        let read = self.blob.read_full_at(page.offset, &mut buffer[..bytes])?;
+        if read < bytes || xxh3_64(&buffer[..bytes]) != page.checksum {
+            return Err(self.damage(page.offset, "the checksum of a page is wrong"));
+        }
+        Ok(page)
+    }
+
+    /// Calls `each` with the entries of a page whose keys differ from `key`, which is of its bucket, in at most `most` bits.
+    fn each_near(&self, page: Page, buffer: &[u8], key: u64, most: u32, mut each: impl FnMut(usize, u64)) {
+        let (shape, mask) = (self.summary.shape, self.summary.shape.rest_mask());
+        let (step, rest) = (shape.key_bytes(), key & mask);
+        for entry in 0..usize::from(page.entries) {
+            let other = eight_bytes(buffer, entry * step) & mask;
+            // Whoever takes away the lowest bit that is set as often as `most` has none left.
+            let mut differing = other ^ rest;
+            for _ in 0..most {
+                differing &= differing.wrapping_sub(1);
+            }
+            if differing == 0 {
+                each(entry, key & !mask | other);
+            }
+        }
+    }
+
+    /// Returns the number of an entry of the first table.
+    fn number(&self, page: Page, buffer: &[u8], entry: usize) -> u64 {
+        let shape = self.summary.shape;
+        let numbers = usize::from(page.entries) * shape.key_bytes();
+        let word = eight_bytes(buffer, numbers + entry * shape.number_bytes);
+        shape.first + (word & u64::MAX >> (u64::BITS - 8 * shape.number_bytes as u32))
+    }
+
+    /// Reads the entries of a table in order.
+    pub(super) fn rows(&self, table: usize) -> TableRows<'_> {
+        let pages = |table| self.pages.partition_point(|page| usize::from(page.table) < table);
+        TableRows {
+            file: self,
+            pages: pages(table)..pages(table + 1),
+            buffer: Vec::new(),
+            rows: Vec::new(),
+            at: 0,
+        }
+    }
+
+    /// Reads every page, and compares checksums, the order of keys, and the words of the tables with each other.
+    ///
+    /// # Errors
+    /// Those of the store, and [`Error::Damaged`] for the first page that is wrong.
+    pub fn check(&self) -> Result<(), Error> {
+        let mut sums = [0u64; TABLES];
+        for (table, sum) in sums.iter_mut().enumerate() {
+            let (mut rows, mut last) = (self.rows(table), None);
+            while let Some((key, number)) = rows.next()? {
+                let this = Some((key, number));
+                if this <= last {
+                    return Err(self.damage(0, "the keys of a table do not ascend"));
+                }
+                if last.is_none_or(|(last, _)| last != key) {
+                    *sum = sum.wrapping_add(spread(word_of(key, table)));
+                }
+                last = this;
+            }
+        }
+        match sums.iter().all(|sum| *sum == sums[0]) {
+            true => Ok(()),
+            false => Err(self.damage(0, "its tables do not have the same words")),
+        }
+    }
+
+    fn damage(&self, offset: u64, reason: &str) -> Error {
+        Error::Damaged { path: self.blob.path().to_owned(), offset, reason: reason.to_owned() }
+    }
+}
+
+/// Entries of a table, in order.
+pub(super) struct TableRows<'a> {
+    file: &'a FingerprintFile,
+    pages: Range<usize>,
+    buffer: Vec<u8>,
+    rows: Vec<(u64, u64)>,
+    at: usize,
+}
+
+impl TableRows<'_> {
+    /// Returns the key and the number of the current entry, and does not move; the number is 0 but in the first table.
+    pub fn peek(&mut self) -> Result<Option<(u64, u64)>, Error> {
+        while self.at == self.rows.len() {
+            let Some(at) = self.pages.next() else { return Ok(None) };
+            let page = self.file.read_page(at, &mut self.buffer)?;
+            let shape = self.file.summary.shape;
+            let bucket = u64::from(page.bucket).checked_shl(u64::BITS - shape.bucket_bits).unwrap_or(0);
+            (self.at, self.rows) = (0, std::mem::take(&mut self.rows));
+            self.rows.clear();
+            for entry in 0..usize::from(page.entries) {
+                let key = eight_bytes(&self.buffer, entry * shape.key_bytes()) & shape.rest_mask() | bucket;
+                let number = if page.table == 0 { self.file.number(page, &self.buffer, entry) } else { 0 };
+                self.rows.push((key, number));
+            }
+        }
+        Ok(Some(self.rows[self.at]))
+    }
+
+    /// Returns what [`TableRows::peek`] does, and moves behind it.
+    pub fn next(&mut self) -> Result<Option<(u64, u64)>, Error> {
+        let row = self.peek()?;
+        self.at += usize::from(row.is_some());
+        Ok(row)
+    }
+}
+
+/// Reads eight bytes, of which the padding ensures that they are there.
+#[inline]
+fn eight_bytes(bytes: &[u8], at: usize) -> u64 {
+    bytes[at..].first_chunk().map_or(0, |eight| u64::from_le_bytes(*eight))
+}

@@ -1,0 +1,114 @@
+use std::fs;
+
+use cluster::{Local, Store};
+use operators::hash::spread;
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::layout::{TABLES, key_of, word_of};
+use super::*;
+
+fn write(folder: &TempDir, name: &str, rows: Vec<(u64, u64)>) -> Option<FingerprintFile> {
+    let path = format!("{}/{name}", folder.path().display());
+    let first = rows.iter().map(|row| row.1).min().unwrap_or(0);
+    let mut writer =
+        FingerprintWriter::new(&Local, &path, rows.len() as u64, (first, u64::MAX >> 20)).unwrap();
+    writer.push_all(rows).unwrap();
+    let summary = writer.finish().unwrap()?;
+    Some(FingerprintFile::open(Local.open(&path).unwrap(), &summary).unwrap())
+}
+
+fn near(file: &FingerprintFile, word: u64, most: u32) -> Vec<(u64, u32)> {
+    let mut found = Vec::new();
+    let each = |distance, number| found.push((number, distance));
+    assert!(!file.near(word, most, &mut FingerprintScratch::default(), each).unwrap());
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+fn near_by_list(rows: &[(u64, u64)], word: u64, most: u32) -> Vec<(u64, u32)> {
+    let near = rows.iter().map(|&(other, number)| (number, (other ^ word).count_ones()));
+    let mut near: Vec<_> = near.filter(|(_, distance)| *distance <= most).collect();
+    near.sort_unstable();
+    near
+}
+
+/// Words that lie around a few others, so that many are near each other.
+fn rows(first: u64) -> impl Strategy<Value = Vec<(u64, u64)>> {
+    let word = (0..4u64, proptest::collection::vec(0..64u32, 0..4))
+        .prop_map(|(around, flipped)| flipped.into_iter().fold(spread(around), |word, bit| word ^ 1 << bit));
+    proptest::collection::vec(word, 0..300).prop_map(move |words| words.into_iter().zip(first..).collect())
+}
+
+proptest! {
+    #[test]
+    fn a_key_has_the_bits_of_its_word(word: u64, table in 0..TABLES) {
+        let key = key_of(word, table);
+        prop_assert_eq!(word_of(key, table), word);
+        prop_assert_eq!(key >> 48, word >> (48 - 16 * table) & 0xFFFF);
+    }
+
+    /// Also with other words among them, so that buckets have several bits.
+    #[test]
+    fn a_file_finds_what_a_list_does(mut all in rows(7), others in 0..3u64, asked in 0..8u64, bits in 0..4u32) {
+        all.extend((0..others * 10_000).map(|number| (spread(number + 1_000_000), number + 1_000)));
+        let folder = TempDir::new().unwrap();
+        if let Some(file) = write(&folder, "file", all.clone()) {
+            file.check().unwrap();
+            for most in 0..4 {
+                let word = spread(asked) ^ ((1 << bits) - 1);
+                prop_assert_eq!(near(&file, word, most), near_by_list(&all, word, most));
+            }
+        }
+    }
+
+    #[test]
+    fn a_merged_file_has_what_stays(older in rows(0), newer in rows(1000), modulus in 1..5u64) {
+        let folder = TempDir::new().unwrap();
+        let files = [write(&folder, "older", older.clone()), write(&folder, "newer", newer.clone())];
+        let files: Vec<&FingerprintFile> = files.iter().flatten().collect();
+        let path = format!("{}/merged", folder.path().display());
+        let entries = (older.len() + newer.len()) as u64;
+        let mut writer = FingerprintWriter::new(&Local, &path, entries, (0, 2000)).unwrap();
+        merge(&files, &mut writer, |number| Ok(number % modulus == 0)).unwrap();
+        let mut all = [older, newer].concat();
+        all.retain(|row| row.1 % modulus == 0);
+        match writer.finish().unwrap() {
+            None => prop_assert!(all.is_empty()),
+            Some(summary) => {
+                let file = FingerprintFile::open(Local.open(&path).unwrap(), &summary).unwrap();
+                file.check().unwrap();
+                for asked in 0..4 {
+                    prop_assert_eq!(near(&file, spread(asked), 3), near_by_list(&all, spread(asked), 3));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_found() {
+    let folder = TempDir::new().unwrap();
+    let rows: Vec<_> = (0..130).map(|number| (spread(number), number)).collect();
+    let summary = write(&folder, "file", rows).unwrap().summary;
+    let path = format!("{}/file", folder.path().display());
+    let whole = fs::read(&path).unwrap();
+    for bit in (0..whole.len() * 8).step_by(5) {
+        let mut bytes = whole.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        fs::write(&path, bytes).unwrap();
+        let opened = FingerprintFile::open(Local.open(&path).unwrap(), &summary);
+        assert!(opened.and_then(|file| file.check()).is_err(), "bit {bit}");
+    }
+}
+
+#[test]
+fn a_bucket_larger_than_a_page_is_read_whole() {
+    let folder = TempDir::new().unwrap();
+    // All words have three equal blocks, and none is within three bits of most others.
+    let rows: Vec<_> = (0..20_000u64).map(|number| (spread(1) & !0xFFFF | number, number)).collect();
+    let file = write(&folder, "file", rows.clone()).unwrap();
+    file.check().unwrap();
+    assert_eq!(near(&file, rows[77].0, 3), near_by_list(&rows, rows[77].0, 3));
+}

@@ -1,0 +1,126 @@
+//! Measures the online index on fingerprints that are spread evenly, without the cost of mapping texts.
+//!
+//! Arguments: a folder, and the number of documents. An index that this benchmark has left there is asked alone. Ids have 8 bytes. Seconds are CPU seconds of
+//! this thread, and times of single calls are those of a clock. `scripts/bench/index` runs it.
+
+#![expect(clippy::expect_used, reason = "a benchmark that cannot run should say so and end")]
+
+mod reading;
+
+use std::time::{Duration, Instant};
+
+use jobs::index::{IndexFolder, PreparedDoc, QueryLimits};
+use operators::text::features::Lexicon;
+use reading::timed;
+
+const TOPIC: &str = "default";
+const LIMITS: QueryLimits = QueryLimits { matches: 10, within: None };
+/// Number of queries of each kind, and of changes that are made durable one by one.
+const QUERIES: u64 = 20_000;
+const SINGLE: u64 = 2_000;
+/// Number of documents that are made durable together.
+const GROUP: u64 = 1_000;
+
+fn main() {
+    let mut args = std::env::args().skip(1).filter(|arg| !arg.starts_with('-'));
+    let path = args.next().expect("a folder");
+    let documents: u64 = args.next().and_then(|number| number.parse().ok()).expect("a number of documents");
+
+    if std::path::Path::new(&path).exists() {
+        let index = IndexFolder::open_to_read(&path, &Lexicon::default()).expect("an index");
+        return query(&index, documents, "query");
+    }
+    let mut index =
+        IndexFolder::create(&path, &"simhash".parse().expect("a method"), false).expect("an index");
+    let start = Instant::now();
+    let (seconds, ()) = timed(|| insert(&mut index, 0..documents, GROUP));
+    let wall = start.elapsed().as_secs_f64();
+    line(
+        "insert in durable groups of 1,000",
+        format!(
+            "{:.2} CPU µs a document, {:.0}/s",
+            seconds * 1e6 / documents as f64,
+            documents as f64 / wall
+        ),
+    );
+    query(&index, documents, "query as inserted");
+    let (seconds, compacted) = timed(|| index.compact());
+    compacted.expect("segments that can be merged");
+    line("compact", format!("{seconds:.1} CPU s"));
+    query(&index, documents, "query of one segment");
+
+    let mut times: Vec<Duration> = (documents..documents + SINGLE)
+        .map(|number| time(|| insert(&mut index, number..number + 1, 1)))
+        .collect();
+    line("insert one durable document", percentiles(&mut times));
+    insert(&mut index, documents + SINGLE..documents + SINGLE + documents.min(500_000), GROUP);
+    drop(index);
+    let (seconds, index) = timed(|| IndexFolder::open(&path, &Lexicon::default(), Duration::ZERO));
+    let index = index.expect("the index");
+    line("open with documents in the log", format!("{seconds:.2} CPU s"));
+    query(&index, documents, "query with documents in the log");
+}
+
+/// Adds the documents of some numbers. All of a group become durable together.
+fn insert(index: &mut IndexFolder, numbers: std::ops::Range<u64>, group: u64) {
+    for number in numbers {
+        let doc = doc(index, number, fingerprint(number));
+        index.insert(TOPIC, &doc, 1_700_000_000 + number / 1000).expect("a log that can be written");
+        if (number + 1) % group == 0 {
+            index.commit().expect("a log that can be synced");
+        }
+    }
+    index.commit().expect("a log that can be synced");
+}
+
+/// Asks about documents that are there but for two bits, and about others that are not, and prints how long it takes.
+fn query(index: &IndexFolder, documents: u64, name: &str) {
+    for (kind, is_there) in [("near", true), ("absent", false)] {
+        let (mut times, mut found) = (Vec::new(), 0);
+        let (seconds, ()) = timed(|| {
+            for at in 0..QUERIES {
+                let number = fingerprint(at ^ 0x5555) % documents;
+                let word = fingerprint(number + if is_there { 0 } else { 1 << 40 }) ^ 0x1000_0000_0100;
+                let doc = doc(index, number, word);
+                times.push(time(|| {
+                    let answer = index.query(TOPIC, &doc, LIMITS, 1_800_000_000).expect("an answer");
+                    found += answer.matches.len();
+                }));
+            }
+        });
+        let each = seconds * 1e6 / QUERIES as f64;
+        line(
+            &format!("{name}, {kind}"),
+            format!("{}, {each:.1} CPU µs, {found} found", percentiles(&mut times)),
+        );
+    }
+}
+
+fn doc(index: &IndexFolder, number: u64, fingerprint: u64) -> PreparedDoc {
+    PreparedDoc::of_fingerprint(index, &format!("{number:08}"), fingerprint)
+        .expect("a method with fingerprints")
+}
+
+/// Spreads a number over all bits, as SplitMix64 does.
+fn fingerprint(number: u64) -> u64 {
+    let mut word = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    word ^ word >> 31
+}
+
+fn time(work: impl FnOnce()) -> Duration {
+    let start = Instant::now();
+    work();
+    start.elapsed()
+}
+
+fn percentiles(times: &mut [Duration]) -> String {
+    times.sort_unstable();
+    let at = |percent: usize| times[(times.len() - 1) * percent / 100].as_secs_f64() * 1e6;
+    format!("p50 {:.1} µs, p99 {:.1} µs", at(50), at(99))
+}
+
+fn line(name: &str, value: String) {
+    println!("{name:<44} {value}");
+}
