@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use super::index_folder::IndexFolder;
 use super::replay::{remove_topic, topic_of};
 use super::topics::{Change, ChangeKind, PreparedDoc, Topic, TopicReader};
+use crate::cli::exit::while_running;
 
 /// Number of documents after which changes are made durable.
 const GROUP: usize = 1000;
@@ -50,6 +51,7 @@ impl IndexFolder {
     pub fn insert(&mut self, topic: &str, doc: &PreparedDoc, now: u64) -> Result<()> {
         let next_change = self.log()?.lock().next();
         let topic = topic_of(&mut self.topics, &self.store, &self.path, topic, next_change)?;
+        topic.open_files().map_err(while_running)?;
         let change = topic.insertion(doc, now);
         self.change(change)
     }
@@ -59,7 +61,7 @@ impl IndexFolder {
         let Some(topic) = self.topics.get(topic) else { return Ok(0) };
         let in_memory = topic.docs_in_memory().filter(|(_, doc)| ids.contains(&*doc.id));
         let mut numbers: Vec<u64> = in_memory.map(|(number, _)| number).collect();
-        let mut reader = TopicReader::new(topic);
+        let mut reader = TopicReader::new(topic)?;
         for id in ids {
             numbers.extend(reader.docs_with_id(id)?);
         }
@@ -75,7 +77,7 @@ impl IndexFolder {
     /// Lets the documents of a topic expire that were added before a time, in seconds since 1970.
     pub fn expire(&mut self, topic: &str, before: u64) -> Result<()> {
         let Some(topic) = self.topics.get(topic) else { return Ok(()) };
-        let mut reader = TopicReader::new(topic);
+        let mut reader = TopicReader::new(topic)?;
         // Documents are in the order of their times.
         let (mut oldest, mut end) = (topic.oldest, topic.next());
         while oldest < end {
@@ -112,7 +114,7 @@ impl IndexFolder {
         let record = postcard::to_allocvec(&change)?;
         let number = self.log()?.lock().append(&record)?;
         let topic = topic_of(&mut self.topics, &self.store, &self.path, &change.topic, number)?;
-        topic.apply(change.what, &self.keys);
+        topic.apply(number, change.what, &self.keys);
         Ok(())
     }
 
@@ -129,7 +131,7 @@ impl IndexFolder {
     }
 
     fn flush_beyond(&mut self, bytes: usize) -> Result<()> {
-        if self.memory_bytes() >= bytes { self.flush() } else { Ok(()) }
+        if self.memory_bytes() >= bytes { self.flush(bytes / 2) } else { Ok(()) }
     }
 
     /// Returns the log of an index that is open to be changed.

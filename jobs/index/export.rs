@@ -30,7 +30,7 @@ pub(super) struct DocLine {
 pub(super) fn export_part(index: &IndexFolder, topic: &str, from: u64, now: u64) -> Result<ExportPart> {
     let mut part = ExportPart { lines: Vec::new(), next: Some(from) };
     let Some(topic) = index.topic(topic) else { return Ok(ExportPart { next: None, ..part }) };
-    let (mut docs, mut texts, mut next) = (TopicReader::new(topic), TopicReader::new(topic), from);
+    let (mut docs, mut texts, mut next) = (TopicReader::new(topic)?, TopicReader::new(topic)?, from);
     for _ in 0..AT_ONCE {
         let Some(doc) = docs.living_doc_from(next)? else { return Ok(ExportPart { next: None, ..part }) };
         next = doc.number + 1;

@@ -102,7 +102,7 @@ impl IndexFolder {
 
     /// Writes all that is in memory as segments, and makes the index one that others see.
     pub(super) fn finish_build(&mut self) -> Result<()> {
-        self.flush()?;
+        self.flush(0)?;
         if let Showing::Rename(renames) = self.store.showing() {
             renames.rename(&format!("{}/{BUILDING}", self.path), &format!("{}/{SETTINGS}", self.path))?;
         }
@@ -166,6 +166,8 @@ impl IndexFolder {
     fn read_all(&mut self) -> Result<bool> {
         let floor = self.log_floor()?;
         self.open_topics()?;
+        // A writer may remove the files of a segment once it has merged it.
+        self.topics.values().try_for_each(Topic::open_files)?;
         let (folder, mut replay) = self.replay();
         let read = read_log(&folder, floor.from, |number, record| replay.change(number, record).map(|_| ()));
         if self.log_floor()? != floor {

@@ -8,13 +8,20 @@
 //! job                    '------- write -----'
 //! ```
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 
 use super::index_folder::{IndexFolder, LOG_FLOOR, LogFloor};
 use super::sealed_file::write_sealed;
-use super::topics::{FlushJob, MergeJob, MergedSegment, SegmentEntry};
+use super::topics::{FlushJob, MergeJob, MergedSegment, SegmentEntry, Topic};
 
-/// A flush of all topics that have changed.
+/// Number of bytes of documents in memory up to which a topic may stay in the log when others are written.
+const SMALL_BYTES: usize = 1 << 20;
+/// Number of files of the log from whose beginning on topics may stay there.
+const KEPT_FILES: usize = 8;
+
+/// A flush of topics that have changed.
 pub(super) struct Flush {
     pub jobs: Vec<FlushJob>,
     floor: LogFloor,
@@ -26,9 +33,10 @@ impl IndexFolder {
         self.topics.values().map(|topic| topic.memory_bytes()).sum()
     }
 
-    /// Writes all that is in memory as segments, merges segments of about equal size, and removes the log.
-    pub fn flush(&mut self) -> Result<()> {
-        let flush = self.begin_flush()?;
+    /// Writes what is in memory as segments, merges segments of about equal size, and removes the log. `keep`: as for
+    /// [`IndexFolder::begin_flush`].
+    pub(super) fn flush(&mut self, keep: usize) -> Result<()> {
+        let flush = self.begin_flush(keep)?;
         for job in &flush.jobs {
             let entry = job.write(&self.keys)?;
             self.finish_flush_of(job, entry)?;
@@ -45,7 +53,7 @@ impl IndexFolder {
 
     /// Merges all segments of each topic into one, without what is deleted or expired.
     pub fn compact(&mut self) -> Result<()> {
-        self.flush()?;
+        self.flush(0)?;
         for topic in self.topics.values_mut() {
             let segments = topic.segments.len();
             if segments > 1 || topic.has_dead_rows() {
@@ -56,18 +64,41 @@ impl IndexFolder {
         Ok(())
     }
 
-    /// Begins to write all that is in memory as segments. All changes so far become durable.
-    pub(super) fn begin_flush(&mut self) -> Result<Flush> {
+    /// Begins to write what is in memory as segments. All changes so far become durable. `keep`: the number of bytes of
+    /// documents of small topics that may stay in memory and in the log, since a segment for each of thousands of topics
+    /// would be thousands of files of a few documents.
+    pub(super) fn begin_flush(&mut self, keep: usize) -> Result<Flush> {
         let log = self.log()?;
         let mut log = log.lock();
         log.commit()?;
         log.begin_file()?;
         let next_change = log.next();
-        let changed = self.topics.values_mut().filter(|topic| topic.is_changed());
+        let kept = self.topics_that_stay(keep, log.first_of_last(KEPT_FILES));
+        let changed =
+            self.topics.values_mut().filter(|topic| topic.is_changed() && !kept.contains(&topic.name));
         let jobs: Vec<FlushJob> = changed.map(|topic| topic.freeze(next_change)).collect::<Result<_>>()?;
         // A table that an earlier flush could not write comes first, and lacks the latest changes.
-        let from = jobs.iter().map(FlushJob::next_change).min().unwrap_or(next_change);
+        let written = jobs.iter().map(FlushJob::next_change);
+        let kept = self.topics.values().filter_map(Topic::changed_from);
+        let from = written.chain(kept).min().unwrap_or(next_change);
         Ok(Flush { jobs, floor: LogFloor { from } })
+    }
+
+    /// Returns the smallest topics whose documents have so many bytes together, and whose changes are in the last files of
+    /// the log, from `oldest` on.
+    fn topics_that_stay(&self, keep: usize, oldest: u64) -> BTreeSet<String> {
+        let may_stay = |topic: &&Topic| {
+            let is_recent = topic.changed_from().is_some_and(|from| from >= oldest);
+            is_recent && !topic.is_frozen() && topic.memory_bytes() < SMALL_BYTES
+        };
+        let mut small: Vec<&Topic> = self.topics.values().filter(may_stay).collect();
+        small.sort_by_key(|topic| topic.memory_bytes());
+        let mut bytes = 0;
+        let fits = |topic: &&&Topic| {
+            bytes += topic.memory_bytes();
+            bytes <= keep
+        };
+        small.iter().take_while(fits).map(|topic| topic.name.clone()).collect()
     }
 
     /// Takes over the segment that a job of a flush has written.

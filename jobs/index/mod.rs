@@ -53,6 +53,7 @@ mod tools;
 mod topics;
 
 use anyhow::Result;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::Common;
 
@@ -64,8 +65,16 @@ pub use topics::PreparedDoc;
 
 /// Runs the job; returns 0, 3 if records were rejected, or 1 if a check has found faults.
 pub fn run(common: &Common, args: Args) -> Result<u8> {
+    allow_open_files();
     match hbase::address(&args.tool) {
         Some(address) => hbase::run(args.tool, common, &address?),
         None => args.tool.run(common),
     }
+}
+
+/// Lets the process open as many files as the system allows, because thousands of topics have several each.
+fn allow_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    // Without it, opening too many is an error with the name of the file.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }

@@ -115,7 +115,7 @@ impl IndexFolder {
         limits: QueryLimits,
         now: u64,
     ) -> Result<Vec<QueryAnswer>> {
-        let mut reader = self.topic(topic).map(TopicReader::new);
+        let mut reader = self.topic(topic).map(TopicReader::new).transpose()?;
         docs.iter().map(|doc| self.query_by(reader.as_mut(), doc, limits, now)).collect()
     }
 

@@ -33,7 +33,7 @@ impl Replay<'_> {
             self.topics.remove(&name);
             return Ok(Some(name));
         }
-        topic.apply(what, self.keys);
+        topic.apply(number, what, self.keys);
         Ok(None)
     }
 }

@@ -8,6 +8,7 @@
 #![expect(clippy::expect_used, reason = "a benchmark that cannot run should say so and end")]
 
 mod reading;
+mod timing;
 
 use std::hint::black_box;
 use std::net::TcpListener;
@@ -29,7 +30,8 @@ use operators::{DocId, ExternalSort, Pair, Row, SpillBudget, hash};
 use rustix::time::{ClockId, clock_gettime};
 use timely::worker::Worker;
 
-use reading::{read, timed};
+use reading::read;
+use timing::timed;
 
 fn main() {
     let only = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));

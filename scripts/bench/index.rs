@@ -5,13 +5,13 @@
 
 #![expect(clippy::expect_used, reason = "a benchmark that cannot run should say so and end")]
 
-mod reading;
+mod timing;
 
 use std::time::{Duration, Instant};
 
 use jobs::index::{IndexFolder, PreparedDoc, QueryLimits};
 use operators::text::features::Lexicon;
-use reading::timed;
+use timing::timed;
 
 const TOPIC: &str = "default";
 const LIMITS: QueryLimits = QueryLimits { matches: 10, within: None };

@@ -7,12 +7,14 @@
 #![expect(clippy::expect_used, reason = "a benchmark that cannot run should say so and end")]
 
 mod reading;
+mod timing;
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use reading::{read, timed};
+use reading::read;
+use timing::timed;
 
 const SYNC: [u8; 16] = *b"a sync marker 16";
 /// Least distance of sync markers, as in Hadoop 3.

@@ -6,10 +6,11 @@
 #![expect(clippy::expect_used, reason = "a benchmark that cannot run should say so and end")]
 
 mod reading;
+mod timing;
 
 use std::hint::black_box;
 
-use reading::timed;
+use timing::timed;
 
 fn main() {
     let folder = std::env::args().skip(1).find(|arg| !arg.starts_with('-')).expect("a folder");

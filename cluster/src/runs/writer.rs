@@ -16,6 +16,8 @@ const LEAF_BYTES: usize = 1 << 10;
 /// Number of bytes of a leaf whose rows have bytes, before they are compressed. The first of them is as large as the
 /// dictionary that it becomes.
 const BYTES_LEAF_BYTES: usize = 1 << 12;
+/// Number of bytes of such a leaf if rows are looked up one by one.
+const SMALL_LEAF_BYTES: usize = 1 << 10;
 /// Number of bytes of an index block.
 const INDEX_BYTES: usize = 1 << 12;
 /// Compression level of zstd.
@@ -73,6 +75,13 @@ impl RunWriter {
             index_bytes: INDEX_BYTES,
             summary: RunSummary { shape, rows: 0, bytes: 0, root, first_key, last_key },
         })
+    }
+
+    /// Makes the leaves of rows with bytes small, for rows that are looked up one by one: a lookup decompresses a quarter as
+    /// much, and the run takes some bytes more.
+    pub fn with_small_leaves(mut self) -> Self {
+        self.leaf_bytes = self.leaf_bytes.min(SMALL_LEAF_BYTES);
+        self
     }
 
     /// Adds a row: the words of its key and of its value, and its bytes.
@@ -162,10 +171,7 @@ impl RunWriter {
         let (offset, bytes) = (self.summary.bytes, self.encoded.len() as u64);
         let checksum = xxh3_64(&self.encoded);
         let written = self.output.write_all(&self.encoded);
-        written.map_err(|error| match error.downcast::<Error>() {
-            Ok(error) => error,
-            Err(source) => Error::io(&self.path, "write", source),
-        })?;
+        written.map_err(|error| Error::of_write(&self.path, error))?;
         clear(&mut self.encoded);
         self.summary.bytes += bytes;
         Ok(BlockPlace { offset, bytes, checksum })

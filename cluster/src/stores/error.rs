@@ -55,6 +55,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns the error of a write to an [`Output`](crate::Output), whose store may have put an error of its own inside.
+    pub fn of_write(path: &str, error: io::Error) -> Self {
+        error.downcast().unwrap_or_else(|source| Error::io(path, "write", source))
+    }
+
     /// Sorts an I/O error into the variants that callers treat differently.
     pub fn io(path: &str, action: &'static str, source: io::Error) -> Self {
         let path = path.to_owned();

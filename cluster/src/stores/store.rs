@@ -15,6 +15,11 @@ pub trait Store: Send + Sync {
     fn prefix(&self) -> &str;
     /// Opens a file for reading.
     fn open(&self, path: &str) -> Result<Arc<dyn Blob>, Error>;
+    /// Opens a file that nobody writes to any more, and whose checksums the caller compares, for many small reads. A store
+    /// may look less often at whether it has changed.
+    fn open_settled(&self, path: &str) -> Result<Arc<dyn Blob>, Error> {
+        self.open(path)
+    }
     /// Lists the entries of one directory, in any order, without hidden names (`_x`, `.x`). For a file, lists
     /// the file alone. Local entries that are neither file nor directory, such as a FIFO, are listed as files
     /// of 0 bytes.

@@ -95,6 +95,11 @@ impl LogWriter {
         self.next
     }
 
+    /// Returns the number of the first record of the last so many files.
+    pub fn first_of_last(&self, files: usize) -> u64 {
+        self.files[self.files.len().saturating_sub(files)..].first().map_or(self.next, |(_, first)| *first)
+    }
+
     /// Adds a record to the group of the next commit, and returns its number.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::layout::{TABLES, word_of};
-use super::reader::{FingerprintFile, TableRows};
+use super::reader::{FingerprintFile, FingerprintRows};
 use super::writer::FingerprintWriter;
 
 /// Writes the entries of all files, but those whose numbers do not stay. `stays`: is asked in the order of the first table.
@@ -19,7 +19,7 @@ pub(in crate::index) fn merge(
 ) -> Result<()> {
     // Words of which no entry stays, in order.
     let mut gone: Vec<u64> = Vec::new();
-    let mut rows: Vec<TableRows> = files.iter().map(|file| file.rows(0)).collect();
+    let mut rows: Vec<FingerprintRows> = files.iter().map(|file| file.rows(0)).collect();
     let mut last = None;
     while let Some((word, number)) = least(&mut rows)? {
         let stays = stays(number)?;
@@ -35,7 +35,7 @@ pub(in crate::index) fn merge(
         }
     }
     for table in 1..TABLES {
-        let mut rows: Vec<TableRows> = files.iter().map(|file| file.rows(table)).collect();
+        let mut rows: Vec<FingerprintRows> = files.iter().map(|file| file.rows(table)).collect();
         while let Some((key, _)) = least(&mut rows)? {
             if gone.is_empty() || gone.binary_search(&word_of(key, table)).is_err() {
                 writer.push(table, key, 0)?;
@@ -46,7 +46,7 @@ pub(in crate::index) fn merge(
 }
 
 /// Takes the least entry of all files.
-fn least(rows: &mut [TableRows]) -> Result<Option<(u64, u64)>> {
+fn least(rows: &mut [FingerprintRows]) -> Result<Option<(u64, u64)>> {
     let mut least: Option<(u64, u64)> = None;
     let mut of = None;
     for (at, rows) in rows.iter_mut().enumerate() {

@@ -209,9 +209,9 @@ impl FingerprintFile {
     }
 
     /// Reads the entries of a table in order.
-    pub(super) fn rows(&self, table: usize) -> TableRows<'_> {
+    pub(super) fn rows(&self, table: usize) -> FingerprintRows<'_> {
         let pages = |table| self.pages.partition_point(|page| usize::from(page.table) < table);
-        TableRows {
+        FingerprintRows {
             file: self,
             pages: pages(table)..pages(table + 1),
             buffer: Vec::new(),
@@ -251,7 +251,7 @@ impl FingerprintFile {
 }
 
 /// Entries of a table, in order.
-pub(super) struct TableRows<'a> {
+pub(super) struct FingerprintRows<'a> {
     file: &'a FingerprintFile,
     pages: Range<usize>,
     buffer: Vec<u8>,
@@ -259,7 +259,7 @@ pub(super) struct TableRows<'a> {
     at: usize,
 }
 
-impl TableRows<'_> {
+impl FingerprintRows<'_> {
     /// Returns the key and the number of the current entry, and does not move; the number is 0 but in the first table.
     pub fn peek(&mut self) -> Result<Option<(u64, u64)>, Error> {
         while self.at == self.rows.len() {
@@ -278,7 +278,7 @@ impl TableRows<'_> {
         Ok(Some(self.rows[self.at]))
     }
 
-    /// Returns what [`TableRows::peek`] does, and moves behind it.
+    /// Returns what [`FingerprintRows::peek`] does, and moves behind it.
     pub fn next(&mut self) -> Result<Option<(u64, u64)>, Error> {
         let row = self.peek()?;
         self.at += usize::from(row.is_some());

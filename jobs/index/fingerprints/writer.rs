@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use cluster::runs::BlockPlace;
-use cluster::{Output, Store};
+use cluster::{Error, Output, Store};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::layout::{FileShape, FingerprintSummary, MAGIC, PAGE_ENTRIES, TABLES, key_of};
@@ -12,6 +12,7 @@ use super::layout::{FileShape, FingerprintSummary, MAGIC, PAGE_ENTRIES, TABLES, 
 /// Memory: a page, and the directory, which has 13 bytes for each page.
 pub(in crate::index) struct FingerprintWriter {
     output: Box<dyn Output>,
+    path: String,
     shape: FileShape,
     /// Table and bucket of the page.
     at: (usize, usize),
@@ -32,6 +33,7 @@ impl FingerprintWriter {
     pub fn new(store: &dyn Store, path: &str, entries: u64, numbers: (u64, u64)) -> Result<Self> {
         Ok(FingerprintWriter {
             output: store.create(path)?,
+            path: path.to_owned(),
             shape: FileShape::new(entries, numbers),
             at: (0, 0),
             keys: Vec::new(),
@@ -81,7 +83,7 @@ impl FingerprintWriter {
             return Ok(());
         }
         self.keys.append(&mut self.numbers);
-        self.output.write_all(&self.keys)?;
+        self.output.write_all(&self.keys).map_err(|error| Error::of_write(&self.path, error))?;
         self.directory.push(self.at.0 as u8);
         self.directory.extend((self.at.1 as u16).to_le_bytes());
         self.directory.extend((self.entries as u16).to_le_bytes());
@@ -102,7 +104,7 @@ impl FingerprintWriter {
             return Ok(None);
         }
         self.directory.extend(MAGIC);
-        self.output.write_all(&self.directory)?;
+        self.output.write_all(&self.directory).map_err(|error| Error::of_write(&self.path, error))?;
         let bytes = self.directory.len() as u64;
         let directory = BlockPlace { offset: self.bytes, bytes, checksum: xxh3_64(&self.directory) };
         self.output.finish()?;

@@ -101,7 +101,7 @@ impl Background {
 
 /// Writes what is in memory as segments.
 fn flush(folder: &RwLock<IndexFolder>) -> Result<()> {
-    let flush = folder.write().begin_flush()?;
+    let flush = folder.write().begin_flush(MEMORY_BYTES / 2)?;
     let keys = folder.read().keys.clone();
     for job in &flush.jobs {
         match job.write(&keys) {

@@ -11,7 +11,7 @@ use operators::text::features::Lexicon;
 use crate::cli::exit::WrongUse;
 use crate::index::index_folder::{BUILDING, IndexFolder, LOG_FLOOR, SETTINGS, absolute, is_missing};
 use crate::index::sealed_file::read_sealed;
-use crate::index::topics::{MANIFEST, TopicManifest};
+use crate::index::topics::{MANIFEST, Topic, TopicManifest};
 
 /// Number of times that the copying begins anew because the log was shortened or segments were merged meanwhile.
 const ATTEMPTS: usize = 10;
@@ -48,7 +48,8 @@ pub(super) fn snapshot(from: &str, to: &str) -> Result<()> {
     fs::rename(target.join(BUILDING), target.join(SETTINGS))?;
     Local.settle(&to)?;
     // Whatever group of the log was half written when it was copied is cut off here, and a copy that lacks a file is found.
-    IndexFolder::open(&to, &Lexicon::default(), Duration::ZERO).map(|_| ())
+    let copy = IndexFolder::open(&to, &Lexicon::default(), Duration::ZERO)?;
+    copy.topics.values().try_for_each(Topic::open_files)
 }
 
 /// Copies everything. Returns whether manifests and log belong together: they do unless the log was shortened, because

@@ -58,7 +58,7 @@ pub(super) fn print_stats(index: &IndexFolder, json: bool) -> Result<()> {
 
 fn numbers(topic: &Topic) -> Result<TopicStats> {
     let mut documents = 0;
-    TopicReader::new(topic).each_doc(|_| {
+    TopicReader::new(topic)?.each_doc(|_| {
         documents += 1;
         Ok(())
     })?;

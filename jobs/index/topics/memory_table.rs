@@ -3,36 +3,35 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::iter;
 
+use foldhash::fast::RandomState;
 use operators::hash::{self, Identity};
 use operators::method::KeptKeys;
+use smallvec::SmallVec;
 
 use super::change::{KeptText, NewDoc};
 
-/// End of a chain.
-const NONE: u32 = u32::MAX;
 /// Number of bytes that a document takes besides its id, its text and its keys.
 const DOC_BYTES: usize = 200;
 /// Number of bytes that a key takes.
-const KEY_BYTES: usize = 48;
+const KEY_BYTES: usize = 80;
 
 /// Documents in memory, with the same tables as a segment.
 ///
-/// Keys of one pass whose chosen bits are equal lie in one chain, newest first. Memory: some 48 bytes a key, and 200
-/// bytes, the id and the text of a document.
+/// Keys of one pass whose chosen bits are equal lie beside each other. Memory: some 80 bytes a key, and 200 bytes, the id
+/// and the text of a document.
 #[derive(Default)]
 pub(in crate::index) struct MemoryTable {
     docs: BTreeMap<u64, MemoryDoc>,
     texts: BTreeMap<u64, KeptText>,
     /// The newest text of each identity.
-    identities: HashMap<Identity, u64>,
+    identities: HashMap<Identity, u64, RandomState>,
     /// The text before it with the same identity. A log has such texts if they came before and after a flush that did not
     /// end.
     earlier: HashMap<u64, u64>,
     /// Documents of each text but the first one, of texts in memory or in segments.
     copies: BTreeSet<(u64, u64)>,
-    /// The newest entry of each chain, by the hash of pass and chosen bits.
-    heads: HashMap<u64, u32>,
-    entries: Vec<ChainEntry>,
+    /// Keys by the hash of pass and chosen bits.
+    met: HashMap<u64, SmallVec<[MemoryKey; 1]>, RandomState>,
     bytes: usize,
 }
 
@@ -44,11 +43,12 @@ pub(in crate::index) struct MemoryDoc {
 }
 
 #[derive(Clone, Copy)]
-struct ChainEntry {
-    key: u128,
+struct MemoryKey {
+    /// The kept key, whose halves stand apart because they take less room so.
+    high: u64,
+    low: u64,
     text: u64,
     pass: u32,
-    next: u32,
 }
 
 impl MemoryTable {
@@ -63,9 +63,8 @@ impl MemoryTable {
         };
         for &(pass, high, low) in &kept.keys {
             let key = u128::from(high) << 64 | u128::from(low);
-            let head = self.heads.entry(chain_of(pass, keys.range(pass, key).0)).or_insert(NONE);
-            let next = std::mem::replace(head, self.entries.len() as u32);
-            self.entries.push(ChainEntry { key, text, pass, next });
+            let met = self.met.entry(hash_of(pass, keys.range(pass, key).0)).or_default();
+            met.push(MemoryKey { high, low, text, pass });
         }
         self.bytes += kept.text.len() + KEY_BYTES * kept.keys.len();
         if let Some(earlier) = self.identities.insert(kept.identity, text) {
@@ -105,12 +104,11 @@ impl MemoryTable {
 
     /// Calls `each` with the keys of a pass from `first` to `last`, and their texts.
     pub fn meet(&self, pass: u32, (first, last): (u128, u128), mut each: impl FnMut(u128, u64)) {
-        let mut at = self.heads.get(&chain_of(pass, first)).copied().unwrap_or(NONE);
-        while let Some(entry) = self.entries.get(at as usize) {
-            if entry.pass == pass && (first..=last).contains(&entry.key) {
-                each(entry.key, entry.text);
+        for of in self.met.get(&hash_of(pass, first)).into_iter().flatten() {
+            let key = u128::from(of.high) << 64 | u128::from(of.low);
+            if of.pass == pass && (first..=last).contains(&key) {
+                each(key, of.text);
             }
-            at = entry.next;
         }
     }
 
@@ -151,6 +149,6 @@ impl MemoryTable {
     }
 }
 
-fn chain_of(pass: u32, first: u128) -> u64 {
+fn hash_of(pass: u32, first: u128) -> u64 {
     hash::spread(hash::spread((first >> 64) as u64 ^ u64::from(pass)) ^ first as u64)
 }

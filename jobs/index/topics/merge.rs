@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use cluster::Store;
-use cluster::runs::{MergedRuns, RunReader};
+use cluster::runs::MergedRuns;
 
 use super::manifest::SegmentEntry;
-use super::segment::{Segment, SegmentCursors, SegmentWriter};
+use super::segment::{Segment, SegmentCursors, SegmentFiles, SegmentWriter};
 use super::table::IndexTable;
 use super::topic_files::TopicFiles;
 use crate::index::fingerprints::{self, FingerprintFile};
@@ -54,13 +54,13 @@ impl MergeJob {
     fn merge(&self, mut pace: impl FnMut(usize) -> Result<()>) -> Result<MergedSegment> {
         let segments = &self.segments;
         let bounds = (segments[0].entry.first, segments[segments.len() - 1].entry.end);
-        let cursors = segments.iter().map(|segment| segment.cursors()).collect();
+        let cursors = segments.iter().map(|segment| segment.cursors()).collect::<Result<_>>()?;
+        let files: Vec<&SegmentFiles> =
+            segments.iter().rev().map(|segment| segment.files()).collect::<Result<_>>()?;
         let mut dead = DeadTexts { job: self, cursors, known: BTreeMap::new() };
         let mut writer = SegmentWriter::new(self.store.as_ref(), &self.folder, self.number);
         for table in IndexTable::ALL {
-            let runs: Vec<&RunReader> =
-                segments.iter().rev().filter_map(|segment| segment.run(table)).collect();
-            let mut rows = MergedRuns::new(runs);
+            let mut rows = MergedRuns::new(files.iter().filter_map(|files| files.run(table)));
             writer.table(table, |push| {
                 while let Some(row) = rows.next_row()? {
                     self.files.check()?;
@@ -80,7 +80,7 @@ impl MergeJob {
             })?;
         }
         let files: Vec<&FingerprintFile> =
-            segments.iter().rev().filter_map(|segment| segment.fingerprints.as_ref()).collect();
+            files.iter().filter_map(|files| files.fingerprints.as_ref()).collect();
         if let Some(first) = files.iter().map(|file| file.first_number()).min() {
             let entries = files.iter().map(|file| file.summary.entries).sum();
             writer.fingerprints(entries, (first, bounds.1), |file| {

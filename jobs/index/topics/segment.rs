@@ -1,6 +1,7 @@
 //! Segments: the files of some documents of a topic, which never change.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Result;
 use cluster::Store;
@@ -17,50 +18,57 @@ use crate::index::fingerprints::{
 };
 use crate::state::key_of_id;
 
-/// An open segment.
+/// A segment, whose files are opened when they are first wanted.
 pub(in crate::index) struct Segment {
+    store: Arc<dyn Store>,
+    /// Folder of the topic.
+    folder: String,
     pub entry: SegmentEntry,
+    files: OnceLock<SegmentFiles>,
+    /// Cursors that nobody uses just now. A new one costs more than a query of few documents.
+    idle: Mutex<Vec<SegmentCursors>>,
+}
+
+/// The open files of a segment.
+pub(in crate::index) struct SegmentFiles {
     readers: BTreeMap<IndexTable, RunReader>,
     /// Its fingerprints, if they have four blocks; the keys are in a run else.
     pub fingerprints: Option<FingerprintFile>,
-    /// Cursors that nobody uses just now. A new one costs more than a query of few documents.
-    idle: Mutex<Vec<SegmentCursors>>,
 }
 
 /// Largest number of cursors that are kept for later.
 const MOST_IDLE: usize = 64;
 
 impl Segment {
-    /// Opens the segment of a topic in `folder`.
+    /// Makes the segment of a topic in `folder`. This opens nothing.
+    pub fn new(store: &Arc<dyn Store>, folder: &str, entry: SegmentEntry) -> Arc<Self> {
+        let (store, folder) = (Arc::clone(store), folder.to_owned());
+        Arc::new(Segment { store, folder, entry, files: OnceLock::new(), idle: Mutex::default() })
+    }
+
+    /// Returns the files. The first call opens them.
     ///
     /// # Errors
     /// Those of the store, and [`cluster::Error::Damaged`].
-    pub fn open(store: &dyn Store, folder: &str, entry: SegmentEntry) -> Result<Self> {
-        let mut readers = BTreeMap::new();
-        for (&table, summary) in &entry.tables {
-            let blob = store.open(&path(folder, entry.number, table.name()))?;
-            readers.insert(table, RunReader::open_for_lookups(blob, summary)?);
+    pub fn files(&self) -> Result<&SegmentFiles> {
+        if let Some(files) = self.files.get() {
+            return Ok(files);
         }
-        let fingerprints = entry.fingerprints.as_ref().map(|summary| {
-            let blob = store.open(&path(folder, entry.number, FINGERPRINTS))?;
-            FingerprintFile::open(blob, summary)
-        });
-        let fingerprints = fingerprints.transpose()?;
-        Ok(Segment { entry, readers, fingerprints, idle: Mutex::default() })
-    }
-
-    /// Returns the run of a table; `None` if the segment has no rows of it.
-    pub fn run(&self, table: IndexTable) -> Option<&RunReader> {
-        self.readers.get(&table)
+        let files = SegmentFiles::open(self.store.as_ref(), &self.folder, &self.entry)?;
+        Ok(self.files.get_or_init(|| files))
     }
 
     /// Returns a cursor for each table, wherever it is.
-    pub fn cursors(&self) -> SegmentCursors {
-        let idle = self.idle.lock().pop();
-        idle.unwrap_or_else(|| {
-            let tables = IndexTable::ALL.map(|table| self.run(table).map(RunReader::cursor));
-            SegmentCursors { tables, scratch: FingerprintScratch::default() }
-        })
+    ///
+    /// # Errors
+    /// Those of [`Segment::files`].
+    pub fn cursors(&self) -> Result<SegmentCursors> {
+        if let Some(idle) = self.idle.lock().pop() {
+            return Ok(idle);
+        }
+        let files = self.files()?;
+        let tables = IndexTable::ALL.map(|table| files.run(table).map(RunReader::cursor));
+        Ok(SegmentCursors { tables, scratch: FingerprintScratch::default() })
     }
 
     /// Keeps cursors for whoever needs some next.
@@ -73,8 +81,30 @@ impl Segment {
 
     /// Compares every byte with its checksum.
     pub fn check(&self) -> Result<()> {
-        self.fingerprints.as_ref().map_or(Ok(()), FingerprintFile::check)?;
-        Ok(self.readers.values().try_for_each(RunReader::check)?)
+        let files = self.files()?;
+        files.fingerprints.as_ref().map_or(Ok(()), FingerprintFile::check)?;
+        Ok(files.readers.values().try_for_each(RunReader::check)?)
+    }
+}
+
+impl SegmentFiles {
+    fn open(store: &dyn Store, folder: &str, entry: &SegmentEntry) -> Result<Self> {
+        let mut readers = BTreeMap::new();
+        for (&table, summary) in &entry.tables {
+            let blob = store.open_settled(&path(folder, entry.number, table.name()))?;
+            readers.insert(table, RunReader::open_for_lookups(blob, summary)?);
+        }
+        let fingerprints = entry.fingerprints.as_ref().map(|summary| {
+            let blob = store.open_settled(&path(folder, entry.number, FINGERPRINTS))?;
+            FingerprintFile::open(blob, summary)
+        });
+        let fingerprints = fingerprints.transpose()?;
+        Ok(SegmentFiles { readers, fingerprints })
+    }
+
+    /// Returns the run of a table; `None` if the segment has no rows of it.
+    pub fn run(&self, table: IndexTable) -> Option<&RunReader> {
+        self.readers.get(&table)
     }
 }
 
@@ -132,6 +162,9 @@ impl<'a> SegmentWriter<'a> {
     ) -> Result<()> {
         let path = path(self.folder, self.number, table.name());
         let mut run = RunWriter::new(self.store.create(&path)?, &path, table.shape())?;
+        if table == IndexTable::Documents {
+            run = run.with_small_leaves();
+        }
         let mut has_rows = false;
         rows(&mut |words, bytes| {
             has_rows = true;

@@ -52,13 +52,13 @@ pub(in crate::index) struct Topic {
     /// Changes with lower numbers in the log are in the segments.
     flushed: u64,
     next_segment: u64,
-    /// Whether it has changed since memory was frozen.
-    changed: bool,
+    /// Number in the log of the first change since memory was frozen; `None` if there is none.
+    changed_from: Option<u64>,
     pub files: Arc<TopicFiles>,
 }
 
 impl Topic {
-    /// Opens the topic in `folder`, which may not exist yet. `flushed`: the number of the next change in the log, for a
+    /// Opens the topic in `folder`, which may not exist yet, and no files of its segments. `flushed`: the number of the next change in the log, for a
     /// new topic.
     pub fn open(store: &Arc<dyn Store>, name: &str, folder: String, flushed: u64) -> Result<Self> {
         let manifest: Option<TopicManifest> = read_sealed(store.as_ref(), &manifest_path(&folder))?;
@@ -66,14 +66,11 @@ impl Topic {
             bail!("\"{folder}\" is damaged: it has segments and no manifest.json");
         }
         let manifest = manifest.unwrap_or(TopicManifest { flushed, ..TopicManifest::default() });
-        let segments = manifest
-            .segments
-            .into_iter()
-            .map(|entry| Segment::open(store.as_ref(), &folder, entry).map(Arc::new));
+        let segments = manifest.segments.into_iter().map(|entry| Segment::new(store, &folder, entry));
         Ok(Topic {
             store: Arc::clone(store),
             name: name.to_owned(),
-            segments: segments.collect::<Result<_>>()?,
+            segments: segments.collect(),
             folder,
             frozen: None,
             memory: MemoryTable::default(),
@@ -83,9 +80,17 @@ impl Topic {
             deleted: manifest.deleted.into_iter().collect(),
             flushed: manifest.flushed,
             next_segment: manifest.next_segment,
-            changed: false,
+            changed_from: None,
             files: Arc::default(),
         })
+    }
+
+    /// Opens the files of all segments that are not open yet.
+    ///
+    /// # Errors
+    /// Those of the store, and [`cluster::Error::Damaged`].
+    pub fn open_files(&self) -> Result<()> {
+        self.segments.iter().try_for_each(|segment| segment.files().map(|_| ()))
     }
 
     /// Returns the number from which on changes in the log are not in the segments.
@@ -95,7 +100,17 @@ impl Topic {
 
     /// Whether the log has changes of this topic that the segments lack.
     pub fn is_changed(&self) -> bool {
-        self.changed || self.frozen.is_some()
+        self.changed_from.is_some() || self.frozen.is_some()
+    }
+
+    /// Returns the number of the first change in the log that neither segments nor a frozen table have.
+    pub fn changed_from(&self) -> Option<u64> {
+        self.changed_from
+    }
+
+    /// Whether a table is frozen, which a job is writing or could not write.
+    pub fn is_frozen(&self) -> bool {
+        self.frozen.is_some()
     }
 
     /// Makes the change that adds a document. `now`: seconds since 1970; the time of a document is never before that of
@@ -112,9 +127,9 @@ impl Topic {
         Change { topic: self.name.clone(), what: ChangeKind::Insert(new) }
     }
 
-    /// Makes a change. `keys`: says which keys meet.
-    pub fn apply(&mut self, change: ChangeKind, keys: &KeptKeys) {
-        self.changed = true;
+    /// Makes the change with a number in the log. `keys`: says which keys meet.
+    pub fn apply(&mut self, number: u64, change: ChangeKind, keys: &KeptKeys) {
+        self.changed_from.get_or_insert(number);
         match change {
             ChangeKind::Insert(doc) => {
                 (self.next, self.last_time) = (doc.number + 1, doc.time);
@@ -202,7 +217,7 @@ impl Topic {
                 self.deleted.extend(gone);
                 let (first, end) = (self.end_of_segments(), self.next);
                 let frozen = Arc::new(FrozenTable { table: memory, first, end, next_change });
-                self.changed = false;
+                self.changed_from = None;
                 Arc::clone(self.frozen.insert(frozen))
             }
         };
@@ -218,7 +233,7 @@ impl Topic {
             return Ok(());
         }
         if let Some(entry) = entry {
-            self.segments.push(Arc::new(Segment::open(self.store.as_ref(), &self.folder, entry)?));
+            self.segments.push(Segment::new(&self.store, &self.folder, entry));
         }
         self.frozen = None;
         self.flushed = job.table.next_change;
@@ -256,7 +271,7 @@ impl Topic {
         let Some(at) = self.segments.iter().position(|segment| Arc::ptr_eq(segment, &job.segments[0])) else {
             return Ok(());
         };
-        let segment = Arc::new(Segment::open(self.store.as_ref(), &self.folder, entry)?);
+        let segment = Segment::new(&self.store, &self.folder, entry);
         self.segments.splice(at..at + job.segments.len(), [segment]);
         gone.iter().for_each(|number| {
             self.deleted.remove(number);

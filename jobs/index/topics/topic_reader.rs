@@ -9,6 +9,7 @@ use super::memory_table::MemoryDoc;
 use super::segment::SegmentCursors;
 use super::table::IndexTable;
 use super::topic::Topic;
+use crate::cli::exit::while_running;
 use crate::state::key_of_id;
 
 /// Largest number of texts that are candidates of one query.
@@ -66,9 +67,13 @@ impl Drop for TopicReader<'_> {
 
 impl<'a> TopicReader<'a> {
     /// Begins to read.
-    pub fn new(topic: &'a Topic) -> Self {
-        let cursors = topic.segments.iter().map(|segment| segment.cursors()).collect();
-        TopicReader { topic, cursors }
+    ///
+    /// # Errors
+    /// Those of [`Topic::open_files`].
+    pub fn new(topic: &'a Topic) -> Result<Self> {
+        let cursors = topic.segments.iter().map(|segment| segment.cursors()).collect::<Result<_>>();
+        let cursors = cursors.map_err(while_running)?;
+        Ok(TopicReader { topic, cursors })
     }
 
     /// Finds the texts that may match a text with these keys. Returns whether some were left out, because there are
@@ -97,8 +102,7 @@ impl<'a> TopicReader<'a> {
                     met.extend(distance(other).map(|distance| (text, distance, at)));
                 });
             }
-            let with_keys = self.topic.segments.iter().zip(&mut self.cursors);
-            for (_, cursors) in with_keys.filter(|(segment, _)| segment.fingerprints.is_none()) {
+            for cursors in &mut self.cursors {
                 is_cut |= meet_segment(cursors, key.pass.into(), range, distance, |distance, text| {
                     met.push((text, distance, at));
                 })?;
@@ -106,7 +110,7 @@ impl<'a> TopicReader<'a> {
         }
         if let (Some(key), Some(most)) = (of.keys.first(), most_bits) {
             for (segment, cursors) in self.topic.segments.iter().zip(&mut self.cursors) {
-                let Some(file) = &segment.fingerprints else { continue };
+                let Some(file) = &segment.files()?.fingerprints else { continue };
                 let word = (key.key >> 64) as u64;
                 is_cut |= file.near(word, most, &mut cursors.scratch, |distance, text| {
                     met.push((text, distance, 0));

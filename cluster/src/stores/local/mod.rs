@@ -39,22 +39,11 @@ impl Store for Local {
     }
 
     fn open(&self, path: &str) -> Result<Arc<dyn Blob>, Error> {
-        let open = || {
-            // Opening a pipe would otherwise wait for its other end. Regular files are read as always.
-            let at_once = OFlags::NONBLOCK | OFlags::NOCTTY;
-            let flags = at_once.bits() as i32;
-            let file = File::options().read(true).custom_flags(flags).open(path_of_text(path))?;
-            let metadata = file.metadata()?;
-            if metadata.is_dir() {
-                return Err(io::ErrorKind::IsADirectory.into());
-            }
-            if !metadata.is_file() {
-                return Err(io::Error::other("it is not a regular file"));
-            }
-            Ok(LocalBlob { path: path.to_owned(), bytes: metadata.len(), version: version(&metadata), file })
-        };
-        let blob = open().map_err(|source| Error::io(path, "open", source))?;
-        Ok(Arc::new(blob))
+        Ok(Arc::new(LocalBlob::open(path, false)?))
+    }
+
+    fn open_settled(&self, path: &str) -> Result<Arc<dyn Blob>, Error> {
+        Ok(Arc::new(LocalBlob::open(path, true)?))
     }
 
     fn children(&self, path: &str) -> Result<Vec<Entry>, Error> {
@@ -280,6 +269,29 @@ struct LocalBlob {
     file: File,
     bytes: u64,
     version: Version,
+    /// Whether nobody writes to it, and the reader compares checksums.
+    is_settled: bool,
+}
+
+impl LocalBlob {
+    fn open(path: &str, is_settled: bool) -> Result<Self, Error> {
+        let open = || {
+            // Opening a pipe would otherwise wait for its other end. Regular files are read as always.
+            let at_once = OFlags::NONBLOCK | OFlags::NOCTTY;
+            let flags = at_once.bits() as i32;
+            let file = File::options().read(true).custom_flags(flags).open(path_of_text(path))?;
+            let metadata = file.metadata()?;
+            if metadata.is_dir() {
+                return Err(io::ErrorKind::IsADirectory.into());
+            }
+            if !metadata.is_file() {
+                return Err(io::Error::other("it is not a regular file"));
+            }
+            let (bytes, version) = (metadata.len(), version(&metadata));
+            Ok(LocalBlob { path: path.to_owned(), bytes, version, file, is_settled })
+        };
+        open().map_err(|source| Error::io(path, "open", source))
+    }
 }
 
 impl Blob for LocalBlob {
@@ -295,7 +307,8 @@ impl Blob for LocalBlob {
         Ok(self.version)
     }
 
-    /// Checks the file's version after each read, because bytes written meanwhile may be in the buffer.
+    /// Checks the file's version after each read, because bytes written meanwhile may be in the buffer, unless it is
+    /// settled.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
         let wanted = self.bytes.saturating_sub(offset).min(buffer.len() as u64) as usize;
         if wanted == 0 {
@@ -310,6 +323,9 @@ impl Blob for LocalBlob {
             }
         };
         let failed = |source| Error::io(&self.path, "read", source);
+        if self.is_settled {
+            return read.map_err(failed);
+        }
         let now = self.file.metadata().map_err(failed)?;
         if now.len() != self.bytes || version(&now) != self.version {
             let reason = "it was written to while it was open".to_owned();
