@@ -7,7 +7,7 @@ use operators::method::Spec;
 
 use super::serve::ServeArgs;
 use super::topics::topic_name;
-use crate::cli::values::paths;
+use crate::cli::values::{paths, size};
 use crate::corpus::input::InputOptions;
 use crate::dedup::options::Verification;
 
@@ -116,6 +116,27 @@ pub(super) enum IndexTool {
         /// Topic that the documents are in
         #[arg(long, value_name = "NAME", default_value = DEFAULT_TOPIC, value_parser = topic_name)]
         topic: String,
+    },
+    /// Print what an index of more documents would take: bytes, what a query looks at, and machines
+    ///
+    /// The documents of CORPUS are asked about, and what that takes in the index now is scaled to the number of documents.
+    /// This holds as long as later documents resemble each other as much as those of the index do. Ask about documents
+    /// that are not in the index.
+    Model {
+        #[command(flatten)]
+        index: IndexArgs,
+        #[command(flatten)]
+        corpus: CorpusArgs,
+        /// Numbers of documents, separated by commas
+        #[arg(long, value_name = "N", required = true, value_delimiter = ',',
+            value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+        documents: Vec<u64>,
+        /// Bytes that a machine keeps
+        #[arg(long, value_name = "SIZE", default_value = "1000G", value_parser = size)]
+        disk: u64,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Copy the index to a folder, while another process may change it
     ///

@@ -6,7 +6,7 @@ use operators::sets::PackedSets;
 use serde::Serialize;
 
 use super::index_folder::IndexFolder;
-use super::topics::{IndexedDoc, PreparedDoc, TopicReader};
+use super::topics::{IndexedDoc, PreparedDoc, QueryWork, TopicReader};
 use crate::cli::exit::WrongUse;
 
 /// Largest number of documents of matching texts that are counted for one query.
@@ -117,6 +117,21 @@ impl IndexFolder {
     ) -> Result<Vec<QueryAnswer>> {
         let mut reader = self.topic(topic).map(TopicReader::new).transpose()?;
         docs.iter().map(|doc| self.query_by(reader.as_mut(), doc, limits, now)).collect()
+    }
+
+    /// Answers for several documents, and returns what was looked at for that.
+    pub(super) fn query_work(
+        &self,
+        topic: &str,
+        docs: &[PreparedDoc],
+        limits: QueryLimits,
+        now: u64,
+    ) -> Result<QueryWork> {
+        let Some(mut reader) = self.topic(topic).map(TopicReader::new).transpose()? else {
+            return Ok(QueryWork::default());
+        };
+        docs.iter().try_for_each(|doc| self.query_by(Some(&mut reader), doc, limits, now).map(|_| ()))?;
+        Ok(reader.work())
     }
 
     /// Adds a document to a topic if nothing in the topic matches it. Returns the answer to the query before that.

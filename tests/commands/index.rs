@@ -39,7 +39,9 @@ fn ids(here: &Folder, index: &str) -> Vec<String> {
 #[test]
 fn the_index_answers_as_the_batch_job() {
     let here = demo(500, 3);
-    for method in ["auto", "simhash:features=char:3,hamming=10", "minhash", "exact"] {
+    for method in
+        ["auto", "simhash:features=char:3", "simhash:features=char:3,hamming=10", "minhash", "exact"]
+    {
         here.run(&format!("--quiet dedup --overwrite --pairs all --method {method} demo/corpus.jsonl out"))
             .ends(0);
         here.write("none.jsonl", "");
@@ -251,4 +253,43 @@ fn answers_that_nobody_reads_end_the_insertion() {
     assert!(run.stderr.contains("could not write an answer"), "{run:?}");
     assert_eq!(fs::read_to_string(here.path("code")).unwrap(), "1\n");
     assert!(ids(&here, "ix").len() < 2500);
+}
+
+/// What a small index says of a larger one, against the larger one.
+#[test]
+fn a_model_tells_the_size_of_a_larger_index() {
+    let here = demo(4400, 3);
+    let corpus = fs::read_to_string(here.path("demo/corpus.jsonl")).unwrap();
+    let lines: Vec<&str> = corpus.lines().collect();
+    let part = |name: &str, lines: &[&str]| here.write(name, &(lines.join("\n") + "\n"));
+    // Near documents follow each other, so a part takes some of everywhere.
+    let (asked, large): (Vec<_>, Vec<_>) = (0..).zip(lines).partition(|(at, _)| at % 11 == 0);
+    let lines =
+        |numbered: Vec<(i32, _)>| -> Vec<&str> { numbered.into_iter().map(|(_, line)| line).collect() };
+    let (asked, large) = (lines(asked), lines(large));
+    let small: Vec<&str> = large.iter().step_by(4).copied().collect();
+    part("small.jsonl", &small);
+    part("large.jsonl", &large);
+    part("asked.jsonl", &asked);
+    for method in ["auto", "simhash:features=char:2 --no-text"] {
+        let model = |name: &str| -> Vec<Value> {
+            here.run(&format!("--quiet index build {name}.ix --method {method} {name}.jsonl")).ends(0);
+            let line = format!("--quiet index model {name}.ix asked.jsonl --documents 4000 --disk 1M --json");
+            let said = here.run(&line).ends(0);
+            serde_json::from_str(&said.stdout).unwrap()
+        };
+        let (small, large) = (model("small"), model("large"));
+        assert_eq!((&small[0]["documents"], &small[1]["documents"]), (&1000.into(), &4000.into()));
+        for (name, most) in [("bytes", 1.3), ("keys_met", 1.5), ("reads", 1.5)] {
+            let (told, is) = (small[1][name].as_f64().unwrap(), large[0][name].as_f64().unwrap());
+            assert!(is > 0.0 && told < is * most && is < told * most, "{method}: {name}: {told}, not {is}");
+        }
+        let machines = large[0]["bytes"].as_u64().unwrap().div_ceil(1 << 20);
+        assert_eq!(large[0]["machines"].as_u64(), Some(machines));
+        fs::remove_dir_all(here.path("small.ix")).unwrap();
+        fs::remove_dir_all(here.path("large.ix")).unwrap();
+    }
+    here.write("none.jsonl", "");
+    here.run("--quiet index build none.ix none.jsonl").ends(0);
+    here.run("index model none.ix asked.jsonl --documents 4000").fails(2, &["index compact"]);
 }

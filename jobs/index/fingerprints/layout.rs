@@ -8,7 +8,7 @@ pub(super) const TABLES: usize = 4;
 /// Number of bits of a block.
 const BLOCK_BITS: u32 = 16;
 /// Number of bits behind the first block.
-const REST_BITS: u32 = u64::BITS - BLOCK_BITS;
+pub(super) const REST_BITS: u32 = u64::BITS - BLOCK_BITS;
 /// Largest number of entries of a page, whose checksum is compared when it is read.
 pub(super) const PAGE_ENTRIES: usize = 1 << 12;
 /// Number of entries that a bucket should have at least.

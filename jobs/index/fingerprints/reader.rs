@@ -7,7 +7,9 @@ use cluster::{Blob, Error};
 use operators::hash::spread;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::layout::{FingerprintSummary, MAGIC, PAGE_ENTRIES, PAGE_RECORD_BYTES, TABLES, key_of, word_of};
+use super::layout::{
+    FingerprintSummary, MAGIC, PAGE_ENTRIES, PAGE_RECORD_BYTES, REST_BITS, TABLES, key_of, word_of,
+};
 
 /// Largest number of entries that a query looks at in one table.
 const MOST_MET: usize = 1 << 20;
@@ -32,6 +34,17 @@ struct Page {
     table: u8,
     bucket: u16,
     entries: u16,
+}
+
+/// What a query has looked at in a file.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::index) struct NearEntries {
+    /// Whether there are more entries than are looked at.
+    pub is_cut: bool,
+    /// Number of entries that agree with the word in the block of their table.
+    pub met: u64,
+    /// Number of pages that were read.
+    pub reads: u64,
 }
 
 /// Buffers of a query, which a later one uses again.
@@ -108,9 +121,10 @@ impl FingerprintFile {
     }
 
     /// Calls `each` with the distance and the number of every entry whose word differs from `word` in at most `most` bits,
-    /// which are three at most. Returns whether there are more entries than are looked at.
+    /// which are three at most.
     ///
-    /// Cost: a read for each table, and one for each word that differs in the first block.
+    /// Cost: a read for each page of four buckets, and for each page of the buckets in the first table that have the words
+    /// which differ in the first block.
     ///
     /// # Errors
     /// Those of the store, and [`Error::Damaged`].
@@ -120,22 +134,23 @@ impl FingerprintFile {
         most: u32,
         scratch: &mut FingerprintScratch,
         mut each: impl FnMut(u32, u64),
-    ) -> Result<bool, Error> {
+    ) -> Result<NearEntries, Error> {
         let FingerprintScratch { page: buffer, found } = scratch;
         found.clear();
-        let mut is_cut = false;
+        let mut near = NearEntries::default();
         let bucket_of_word = self.summary.shape.bucket(word);
         for table in 0..TABLES {
             let key = key_of(word, table);
             let mut left = MOST_MET;
             for at in self.pages_of(table, key) {
                 if left < PAGE_ENTRIES {
-                    is_cut = true;
+                    near.is_cut = true;
                     break;
                 }
                 left -= PAGE_ENTRIES;
                 let page = self.read_page(at, buffer)?;
-                self.each_near(page, buffer, key, most, |entry, other| {
+                near.reads += 1;
+                near.met += self.each_near(page, buffer, key, most, |entry, other| {
                     let distance = (key ^ other).count_ones();
                     if table == 0 {
                         return each(distance, self.number(page, buffer, entry));
@@ -149,20 +164,19 @@ impl FingerprintFile {
         }
         found.sort_unstable();
         found.dedup();
-        let mut read = None;
-        for &(other, distance) in &*found {
-            for at in self.pages_of(0, other) {
-                if read != Some(at) {
-                    self.read_page(at, buffer)?;
-                    read = Some(at);
+        let bucket = |of: &(u64, u32)| self.summary.shape.bucket(of.0);
+        for of_bucket in found.chunk_by(|one, other| bucket(one) == bucket(other)) {
+            for at in self.pages_of(0, of_bucket[0].0) {
+                let page = self.read_page(at, buffer)?;
+                near.reads += 1;
+                for &(other, distance) in of_bucket {
+                    self.each_equal(page, buffer, other, |entry| {
+                        each(distance, self.number(page, buffer, entry));
+                    });
                 }
-                let page = self.pages[at];
-                self.each_near(page, buffer, other, 0, |entry, _| {
-                    each(distance, self.number(page, buffer, entry))
-                });
             }
         }
-        Ok(is_cut)
+        Ok(near)
     }
 
     /// Returns the pages of the bucket of a key.
@@ -184,13 +198,23 @@ impl FingerprintFile {
     }
 
     /// Calls `each` with the entries of a page whose keys differ from `key`, which is of its bucket, in at most `most` bits.
-    fn each_near(&self, page: Page, buffer: &[u8], key: u64, most: u32, mut each: impl FnMut(usize, u64)) {
+    /// Returns how many agree with it in their block.
+    fn each_near(
+        &self,
+        page: Page,
+        buffer: &[u8],
+        key: u64,
+        most: u32,
+        mut each: impl FnMut(usize, u64),
+    ) -> u64 {
         let (shape, mask) = (self.summary.shape, self.summary.shape.rest_mask());
         let (step, rest) = (shape.key_bytes(), key & mask);
+        let mut agree = 0;
         for entry in 0..usize::from(page.entries) {
             let other = eight_bytes(buffer, entry * step) & mask;
-            // Whoever takes away the lowest bit that is set as often as `most` has none left.
             let mut differing = other ^ rest;
+            agree += u64::from(differing >> REST_BITS == 0);
+            // Whoever takes away the lowest bit that is set as often as `most` has none left.
             for _ in 0..most {
                 differing &= differing.wrapping_sub(1);
             }
@@ -198,6 +222,19 @@ impl FingerprintFile {
                 each(entry, key & !mask | other);
             }
         }
+        agree
+    }
+
+    /// Calls `each` with the entries of a page that have the key of a word of its bucket.
+    fn each_equal(&self, page: Page, buffer: &[u8], key: u64, mut each: impl FnMut(usize)) {
+        let (shape, mask) = (self.summary.shape, self.summary.shape.rest_mask());
+        let rest = |entry: usize| eight_bytes(buffer, entry * shape.key_bytes()) & mask;
+        let (mut from, mut to) = (0, usize::from(page.entries));
+        while from < to {
+            let middle = from.midpoint(to);
+            if rest(middle) < key & mask { from = middle + 1 } else { to = middle }
+        }
+        (from..usize::from(page.entries)).take_while(|entry| rest(*entry) == key & mask).for_each(&mut each);
     }
 
     /// Returns the number of an entry of the first table.

@@ -21,7 +21,8 @@ fn write(folder: &TempDir, name: &str, rows: Vec<(u64, u64)>) -> Option<Fingerpr
 fn near(file: &FingerprintFile, word: u64, most: u32) -> Vec<(u64, u32)> {
     let mut found = Vec::new();
     let each = |distance, number| found.push((number, distance));
-    assert!(!file.near(word, most, &mut FingerprintScratch::default(), each).unwrap());
+    let looked_at = file.near(word, most, &mut FingerprintScratch::default(), each).unwrap();
+    assert!(!looked_at.is_cut && looked_at.met >= found.len() as u64);
     found.sort_unstable();
     found.dedup();
     found
@@ -111,4 +112,13 @@ fn a_bucket_larger_than_a_page_is_read_whole() {
     let file = write(&folder, "file", rows.clone()).unwrap();
     file.check().unwrap();
     assert_eq!(near(&file, rows[77].0, 3), near_by_list(&rows, rows[77].0, 3));
+    // All have one of two first blocks that differ in a bit, so what another table finds lies among many pages.
+    let word = |number: u64| spread(number) >> 16 | (6 + number % 2) << 49;
+    let mut rows: Vec<_> = (0..20_000).map(|number| (word(number), number)).collect();
+    let asked = rows[77].0;
+    rows.extend((0..500).map(|number| (asked ^ 1 << 49 ^ 1 << (number % 40), 50_000 + number)));
+    let file = write(&folder, "other", rows.clone()).unwrap();
+    file.check().unwrap();
+    assert!(near(&file, asked, 3).len() > 500);
+    assert_eq!(near(&file, asked, 3), near_by_list(&rows, asked, 3));
 }

@@ -38,6 +38,7 @@ pub(in crate::index) fn address(tool: &IndexTool) -> Option<Result<HBaseAddress>
         IndexTool::Serve(args) => &args.index,
         IndexTool::Insert { index, .. }
         | IndexTool::Query { index, .. }
+        | IndexTool::Model { index, .. }
         | IndexTool::Delete { index, .. }
         | IndexTool::Expire { index, .. }
         | IndexTool::Stats { index, .. }
@@ -94,7 +95,7 @@ pub(in crate::index) fn run(tool: IndexTool, common: &Common, address: &HBaseAdd
         IndexTool::Check { .. } | IndexTool::Compact { .. } => {
             bail!(WrongUse("HBase checks and compacts its files by itself".to_owned()))
         }
-        IndexTool::Snapshot { .. } | IndexTool::Serve(_) => {
+        IndexTool::Snapshot { .. } | IndexTool::Serve(_) | IndexTool::Model { .. } => {
             bail!(WrongUse(
                 "this is for an index in a folder; HBase has snapshots and servers of its own".to_owned()
             ))

@@ -1,5 +1,6 @@
-//! Runs the tools for an index in a folder. `stats.rs` and `snapshot.rs` are tools of their own.
+//! Runs the tools for an index in a folder. `stats.rs`, `model.rs` and `snapshot.rs` are tools of their own.
 
+mod model;
 mod snapshot;
 mod stats;
 
@@ -10,6 +11,7 @@ use operators::hash::Secret;
 use operators::text::features::Lexicon;
 use serde_json::json;
 
+use self::model::model;
 use self::snapshot::snapshot;
 use self::stats::print_stats;
 use crate::Common;
@@ -70,6 +72,9 @@ impl IndexTool {
                 Ok(0)
             }
             IndexTool::Check { index } => check(&index),
+            IndexTool::Model { index, corpus, documents, disk, json } => {
+                model(common, &index, &corpus, &documents, (disk, json))
+            }
             IndexTool::Compact { index } => {
                 index.open(common, &Lexicon::default())?.compact()?;
                 Ok(0)
@@ -96,14 +101,14 @@ impl IndexArgs {
     }
 
     /// Opens the index to read it.
-    fn open_to_read(&self, common: &Common, lexicon: &Lexicon) -> Result<IndexFolder> {
+    pub(super) fn open_to_read(&self, common: &Common, lexicon: &Lexicon) -> Result<IndexFolder> {
         let index = IndexFolder::open_to_read(&self.index, lexicon)?;
         index.warn_of_torn(common);
         Ok(index)
     }
 
     /// Opens a corpus, and the index by the words that its texts are cut by. `open`: opens the index.
-    fn open_both(
+    pub(super) fn open_both(
         &self,
         common: &Common,
         corpus: &CorpusArgs,

@@ -64,11 +64,11 @@ impl Segment {
     /// Those of [`Segment::files`].
     pub fn cursors(&self) -> Result<SegmentCursors> {
         if let Some(idle) = self.idle.lock().pop() {
-            return Ok(idle);
+            return Ok(SegmentCursors { reads: 0, ..idle });
         }
         let files = self.files()?;
         let tables = IndexTable::ALL.map(|table| files.run(table).map(RunReader::cursor));
-        Ok(SegmentCursors { tables, scratch: FingerprintScratch::default() })
+        Ok(SegmentCursors { tables, scratch: FingerprintScratch::default(), reads: 0 })
     }
 
     /// Keeps cursors for whoever needs some next.
@@ -112,6 +112,8 @@ impl SegmentFiles {
 pub(in crate::index) struct SegmentCursors {
     tables: [Option<RunCursor>; IndexTable::ALL.len()],
     pub scratch: FingerprintScratch,
+    /// Number of pieces of files that were read.
+    pub reads: u64,
 }
 
 impl SegmentCursors {
@@ -119,6 +121,7 @@ impl SegmentCursors {
     pub fn at(&mut self, table: IndexTable, key: &[u64]) -> Result<Option<&mut RunCursor>> {
         let Some(cursor) = &mut self.tables[table as usize] else { return Ok(None) };
         cursor.look_up(key)?;
+        self.reads += 1;
         Ok(Some(cursor))
     }
 

@@ -6,6 +6,7 @@ use operators::hash::Identity;
 use operators::method::{KeptKeys, TextKeys};
 
 use super::memory_table::MemoryDoc;
+use super::query_work::QueryWork;
 use super::segment::SegmentCursors;
 use super::table::IndexTable;
 use super::topic::Topic;
@@ -22,6 +23,8 @@ pub(in crate::index) struct TopicReader<'a> {
     topic: &'a Topic,
     /// Cursors of each segment, in the order of the segments.
     cursors: Vec<SegmentCursors>,
+    /// What the queries so far have looked at, but for reads.
+    work: QueryWork,
 }
 
 /// A text that may match a query.
@@ -73,7 +76,16 @@ impl<'a> TopicReader<'a> {
     pub fn new(topic: &'a Topic) -> Result<Self> {
         let cursors = topic.segments.iter().map(|segment| segment.cursors()).collect::<Result<_>>();
         let cursors = cursors.map_err(while_running)?;
-        Ok(TopicReader { topic, cursors })
+        Ok(TopicReader { topic, cursors, work: QueryWork::default() })
+    }
+
+    /// Returns what the queries so far have looked at.
+    pub fn work(&self) -> QueryWork {
+        QueryWork { other_reads: self.reads() - self.work.key_reads, ..self.work }
+    }
+
+    fn reads(&self) -> u64 {
+        self.cursors.iter().map(|cursors| cursors.reads).sum()
     }
 
     /// Finds the texts that may match a text with these keys. Returns whether some were left out, because there are
@@ -86,6 +98,7 @@ impl<'a> TopicReader<'a> {
         kept: &KeptKeys,
         within: Option<u32>,
     ) -> Result<(Vec<IndexCandidate>, bool)> {
+        let reads_before = self.reads();
         let mut equal = self.equal_texts(of.identity)?;
         equal.sort_unstable();
         let most_bits = kept.distance().map(|most| within.map_or(most, |within| within.min(most)));
@@ -103,20 +116,28 @@ impl<'a> TopicReader<'a> {
                 });
             }
             for cursors in &mut self.cursors {
-                is_cut |= meet_segment(cursors, key.pass.into(), range, distance, |distance, text| {
-                    met.push((text, distance, at));
-                })?;
+                let (is_cut_here, keys) =
+                    meet_segment(cursors, key.pass.into(), range, distance, |distance, text| {
+                        met.push((text, distance, at));
+                    })?;
+                is_cut |= is_cut_here;
+                self.work.met += keys;
             }
         }
         if let (Some(key), Some(most)) = (of.keys.first(), most_bits) {
             for (segment, cursors) in self.topic.segments.iter().zip(&mut self.cursors) {
                 let Some(file) = &segment.files()?.fingerprints else { continue };
                 let word = (key.key >> 64) as u64;
-                is_cut |= file.near(word, most, &mut cursors.scratch, |distance, text| {
+                let near = file.near(word, most, &mut cursors.scratch, |distance, text| {
                     met.push((text, distance, 0));
                 })?;
+                is_cut |= near.is_cut;
+                self.work.met += near.met;
+                cursors.reads += near.reads;
             }
         }
+        self.work.queries += 1;
+        self.work.key_reads += self.reads() - reads_before;
         met.sort_unstable();
         let mut found = Vec::new();
         for same in met.chunk_by(|a, b| a.0 == b.0) {
@@ -136,6 +157,7 @@ impl<'a> TopicReader<'a> {
             }
             found.push(IndexCandidate { text, distance, is_equal: false });
         }
+        self.work.candidates += found.len() as u64;
         found.extend(equal.into_iter().map(|text| IndexCandidate { text, distance: 0, is_equal: true }));
         Ok((found, is_cut))
     }
@@ -296,16 +318,16 @@ impl<'a> TopicReader<'a> {
 }
 
 /// Calls `meet` with the keys of a segment from the first to the last whose distance is one that counts, and their texts.
-/// Returns whether there are more keys than are looked at.
+/// Returns whether there are more keys than are looked at, and how many were.
 fn meet_segment(
     cursors: &mut SegmentCursors,
     pass: u64,
     (first, last): (u128, u128),
     distance: impl Fn(u128) -> Option<u32>,
     mut meet: impl FnMut(u32, u64),
-) -> Result<bool> {
+) -> Result<(bool, u64)> {
     let words = |key: u128| [pass, (key >> 64) as u64, key as u64];
-    let Some(cursor) = cursors.at(IndexTable::Keys, &words(first))? else { return Ok(false) };
+    let Some(cursor) = cursors.at(IndexTable::Keys, &words(first))? else { return Ok((false, 0)) };
     let [pass, high, low] = words(last);
     let mut left = MOST_MET;
     cursor.read_to(&[pass, high, low, u64::MAX], [1, 2, 3], |row| {
@@ -315,5 +337,5 @@ fn meet_segment(
         left -= 1;
         left > 0
     })?;
-    Ok(left == 0)
+    Ok((left == 0, (MOST_MET - left) as u64))
 }

@@ -1,0 +1,140 @@
+//! `model`: what an index of more documents would take, on paper.
+
+use std::fmt::Write as _;
+
+use anyhow::{Result, bail};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::Common;
+use crate::cli::exit::WrongUse;
+use crate::cli::terminal::print;
+use crate::index::answer_lines::code;
+use crate::index::args::{CorpusArgs, IndexArgs};
+use crate::index::load::each_batch;
+use crate::index::prepare::{Preparer, now};
+use crate::index::query::QueryLimits;
+use crate::index::topics::QueryWork;
+
+/// Number of keys that a query reads at once, about: a leaf of a run has so many.
+const KEYS_OF_A_READ: f64 = 100.0;
+/// The same for fingerprints in four tables, whose pages have up to so many.
+const FINGERPRINTS_OF_A_READ: f64 = 4096.0;
+
+/// An index of some number of documents. Numbers of queries are those of one query, on average, in one segment.
+#[derive(Debug, Serialize)]
+struct ModelledIndex {
+    documents: u64,
+    bytes: u64,
+    /// Keys that agree with one of the query in the first bits.
+    keys_met: f64,
+    /// Texts that are compared, or answers if texts are not compared.
+    candidates: f64,
+    /// Pieces of files that are read.
+    reads: f64,
+    machines: u64,
+}
+
+/// What was measured in an index as it is.
+struct MeasuredIndex {
+    documents: u64,
+    bytes: u64,
+    segments: u64,
+    work: QueryWork,
+    keys_of_a_read: f64,
+}
+
+impl MeasuredIndex {
+    /// Scales to a number of documents. `disk`: the bytes that a machine keeps.
+    ///
+    /// Bytes, keys and candidates grow with the number of documents. Reads of keys grow only once the keys that are met
+    /// no longer lie in one piece of a file.
+    fn scaled(&self, documents: u64, disk: u64) -> ModelledIndex {
+        let factor = documents as f64 / self.documents as f64;
+        let each = |sum: u64| sum as f64 / self.work.queries.max(1) as f64;
+        let bytes = (self.bytes as f64 * factor).ceil() as u64;
+        let keys_met = each(self.work.met) * factor;
+        let key_reads = each(self.work.key_reads) / self.segments.max(1) as f64;
+        ModelledIndex {
+            documents,
+            bytes,
+            keys_met,
+            candidates: each(self.work.candidates) * factor,
+            reads: key_reads + keys_met / self.keys_of_a_read + each(self.work.other_reads) * factor,
+            machines: bytes.div_ceil(disk.max(1)),
+        }
+    }
+}
+
+/// Asks about the documents of a corpus, and prints what an index of so many documents would take. `disk`: the bytes that
+/// a machine keeps. `json`: whether to print JSON.
+///
+/// # Errors
+/// [`WrongUse`] when the topic has no documents in segments.
+pub(super) fn model(
+    common: &Common,
+    args: &IndexArgs,
+    corpus: &CorpusArgs,
+    documents: &[u64],
+    (disk, json): (u64, bool),
+) -> Result<u8> {
+    let (input, index) = args.open_both(common, corpus, IndexArgs::open_to_read)?;
+    let entries = index.topic(&corpus.topic).into_iter().flat_map(|topic| &topic.segments);
+    let entries: Vec<_> = entries.map(|segment| &segment.entry).collect();
+    let rows: u64 = entries.iter().map(|entry| entry.documents).sum();
+    if rows == 0 {
+        bail!(WrongUse(format!(
+            "the topic \"{}\" has no documents in segments, from which a larger index could be told: index compact \
+             writes them",
+            corpus.topic
+        )));
+    }
+    let mut work = QueryWork::default();
+    let preparer = Preparer::of(&index);
+    let asked = json!({ "index": args.index, "inputs": corpus.inputs, "topic": corpus.topic });
+    let limits = QueryLimits { matches: 10, within: None };
+    let rejected = input.watch(&common.progress, "index", &asked, |input, progress| {
+        each_batch(
+            &input,
+            progress,
+            &preparer,
+            |preparer, batch| index.query_work(&corpus.topic, &preparer.prepare(&batch), limits, now()),
+            |of_batch| {
+                work += of_batch;
+                Ok(())
+            },
+        )
+    })?;
+    let has_tables = entries.iter().any(|entry| entry.fingerprints.is_some());
+    let measured = MeasuredIndex {
+        documents: rows,
+        bytes: entries.iter().map(|entry| entry.bytes()).sum(),
+        segments: entries.len() as u64,
+        work,
+        keys_of_a_read: if has_tables { FINGERPRINTS_OF_A_READ } else { KEYS_OF_A_READ },
+    };
+    let sizes = [&[rows], documents].concat();
+    let modelled: Vec<ModelledIndex> = sizes.iter().map(|size| measured.scaled(*size, disk)).collect();
+    print_model(&modelled, work.queries, json)?;
+    Ok(code(common, rejected))
+}
+
+/// Prints the index as it is, which comes first, and those of other sizes.
+fn print_model(modelled: &[ModelledIndex], asked: u64, json: bool) -> Result<()> {
+    if json {
+        return print(serde_json::to_string_pretty(modelled)? + "\n");
+    }
+    let mut said = format!("asked about {asked} documents; the first line is the index as it is\n");
+    let _ = writeln!(
+        said,
+        "{:>15} {:>18} {:>14} {:>12} {:>12} {:>9}",
+        "documents", "bytes", "keys met", "candidates", "reads", "machines"
+    );
+    for ModelledIndex { documents, bytes, keys_met, candidates, reads, machines } in modelled {
+        let _ = writeln!(
+            said,
+            "{documents:>15} {bytes:>18} {keys_met:>14.1} {candidates:>12.1} {reads:>12.1} {machines:>9}"
+        );
+    }
+    print(said)
+}
