@@ -4,8 +4,8 @@ use std::fmt;
 
 use anyhow::{Error, anyhow};
 
-pub use self::Failure::WrongUse;
-pub(crate) use self::Failure::{Guarded, Locked};
+pub(crate) use self::Failure::Guarded;
+pub use self::Failure::{Locked, WrongUse};
 
 /// Failure that stops a job with an exit code of its own, and one line that says what to change.
 #[derive(Debug)]

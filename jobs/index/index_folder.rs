@@ -91,7 +91,7 @@ impl IndexFolder {
     /// Makes an empty index. `texts`: whether it keeps texts and compares them, if the method does.
     ///
     /// # Errors
-    /// Those of [`IndexFolder::build`]; [`WrongUse`] when the method has no keys that an index can keep.
+    /// Those of the disk; [`WrongUse`] when the folder has files, and when the method has no keys that an index can keep.
     pub fn create(path: &str, method: &Spec, texts: bool) -> Result<Self> {
         let lexicon = Lexicon::default();
         let settings = settings::new(method, None, !texts, &lexicon, Secret::random())?;

@@ -93,7 +93,8 @@ impl IndexFolder {
 
     /// Finds the documents of a topic that match a document. `now`: seconds since 1970.
     ///
-    /// Cost: see [`TopicReader::candidates`]; for each candidate the reading of its text, and a pass over its features.
+    /// Cost: for each key and segment a seek, and the keys that it meets; for each candidate the reading of its text, and a
+    /// pass over its features.
     ///
     /// # Errors
     /// Those of the store, and [`cluster::Error::Damaged`].
