@@ -6,6 +6,7 @@ mod middle;
 mod strangers;
 
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -18,9 +19,14 @@ const TOKEN: &[u8] = b"only ours";
 /// Time limit that nothing here reaches, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Returns addresses on loopback where nobody listens.
+/// Returns addresses on loopback where nobody listens. Their ports are below those that the system gives to whoever names
+/// none, which a call of another test could take before a process listens there.
 fn addresses(count: usize) -> Vec<String> {
-    let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let port =
+        || 10_000 + (std::process::id().wrapping_mul(37) + NEXT.fetch_add(1, Ordering::Relaxed)) % 20_000;
+    let free = std::iter::repeat_with(|| TcpListener::bind(("127.0.0.1", port() as u16)));
+    let listeners: Vec<_> = free.flatten().take(count).collect();
     listeners.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect()
 }
 
