@@ -1,7 +1,8 @@
 //! Measures the online index on fingerprints that are spread evenly, without the cost of mapping texts.
 //!
-//! Arguments: a folder, and the number of documents. An index that this benchmark has left there is asked alone. Ids have 8 bytes. Seconds are CPU seconds of
-//! this thread, and times of single calls are those of a clock. `scripts/bench/index` runs it.
+//! Arguments: a folder, and the number of documents. An index that this benchmark has left there is asked alone. Ids have
+//! 8 bytes. Seconds are CPU seconds of this thread, and times of single calls are those of a clock. `scripts/bench/index`
+//! runs it.
 
 #![expect(clippy::expect_used, reason = "a benchmark that cannot run should say so and end")]
 
@@ -10,6 +11,7 @@ mod timing;
 use std::time::{Duration, Instant};
 
 use jobs::index::{IndexFolder, PreparedDoc, QueryLimits};
+use operators::hash::spread;
 use operators::text::features::Lexicon;
 use timing::timed;
 
@@ -64,7 +66,7 @@ fn main() {
 /// Adds the documents of some numbers. All of a group become durable together.
 fn insert(index: &mut IndexFolder, numbers: std::ops::Range<u64>, group: u64) {
     for number in numbers {
-        let doc = doc(index, number, fingerprint(number));
+        let doc = doc(index, number, spread(number));
         index.insert(TOPIC, &doc, 1_700_000_000 + number / 1000).expect("a log that can be written");
         if (number + 1) % group == 0 {
             index.commit().expect("a log that can be synced");
@@ -79,8 +81,8 @@ fn query(index: &IndexFolder, documents: u64, name: &str) {
         let (mut times, mut found) = (Vec::new(), 0);
         let (seconds, ()) = timed(|| {
             for at in 0..QUERIES {
-                let number = fingerprint(at ^ 0x5555) % documents;
-                let word = fingerprint(number + if is_there { 0 } else { 1 << 40 }) ^ 0x1000_0000_0100;
+                let number = spread(at ^ 0x5555) % documents;
+                let word = spread(number + if is_there { 0 } else { 1 << 40 }) ^ 0x1000_0000_0100;
                 let doc = doc(index, number, word);
                 times.push(time(|| {
                     let answer = index.query(TOPIC, &doc, LIMITS, 1_800_000_000).expect("an answer");
@@ -99,14 +101,6 @@ fn query(index: &IndexFolder, documents: u64, name: &str) {
 fn doc(index: &IndexFolder, number: u64, fingerprint: u64) -> PreparedDoc {
     PreparedDoc::of_fingerprint(index, &format!("{number:08}"), fingerprint)
         .expect("a method with fingerprints")
-}
-
-/// Spreads a number over all bits, as SplitMix64 does.
-fn fingerprint(number: u64) -> u64 {
-    let mut word = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    word ^ word >> 31
 }
 
 fn time(work: impl FnOnce()) -> Duration {

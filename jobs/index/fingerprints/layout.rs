@@ -10,7 +10,7 @@ const BLOCK_BITS: u32 = 16;
 /// Number of bits behind the first block.
 pub(super) const REST_BITS: u32 = u64::BITS - BLOCK_BITS;
 /// Largest number of entries of a page, whose checksum is compared when it is read.
-pub(super) const PAGE_ENTRIES: usize = 1 << 12;
+pub(in crate::index) const PAGE_ENTRIES: usize = 1 << 12;
 /// Number of entries that a bucket should have at least.
 const BUCKET_ENTRIES: u64 = 64;
 /// Number of bytes that the directory has for each page: table, bucket, entries, checksum.

@@ -11,8 +11,8 @@ use super::layout::{
     FingerprintSummary, MAGIC, PAGE_ENTRIES, PAGE_RECORD_BYTES, REST_BITS, TABLES, key_of, word_of,
 };
 
-/// Largest number of entries that a query looks at in one table.
-const MOST_MET: usize = 1 << 20;
+/// Largest number of pages that a query reads of one table: a million entries.
+const MOST_PAGES: usize = (1 << 20) / PAGE_ENTRIES;
 /// Number of bytes behind a page in memory, so that each key can be read as eight bytes.
 const PADDING: usize = 8;
 
@@ -36,7 +36,7 @@ struct Page {
     entries: u16,
 }
 
-/// What a query has looked at in a file.
+/// Counts of the pages and entries of a file that a query has looked at.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::index) struct NearEntries {
     /// Whether there are more entries than are looked at.
@@ -141,13 +141,9 @@ impl FingerprintFile {
         let bucket_of_word = self.summary.shape.bucket(word);
         for table in 0..TABLES {
             let key = key_of(word, table);
-            let mut left = MOST_MET;
-            for at in self.pages_of(table, key) {
-                if left < PAGE_ENTRIES {
-                    near.is_cut = true;
-                    break;
-                }
-                left -= PAGE_ENTRIES;
+            let pages = self.pages_of(table, key);
+            near.is_cut |= pages.len() > MOST_PAGES;
+            for at in pages.take(MOST_PAGES) {
                 let page = self.read_page(at, buffer)?;
                 near.reads += 1;
                 near.met += self.each_near(page, buffer, key, most, |entry, other| {
@@ -207,12 +203,11 @@ impl FingerprintFile {
         most: u32,
         mut each: impl FnMut(usize, u64),
     ) -> u64 {
-        let (shape, mask) = (self.summary.shape, self.summary.shape.rest_mask());
-        let (step, rest) = (shape.key_bytes(), key & mask);
+        let mask = self.summary.shape.rest_mask();
         let mut agree = 0;
         for entry in 0..usize::from(page.entries) {
-            let other = eight_bytes(buffer, entry * step) & mask;
-            let mut differing = other ^ rest;
+            let other = self.rest(buffer, entry);
+            let mut differing = other ^ key & mask;
             agree += u64::from(differing >> REST_BITS == 0);
             // Whoever takes away the lowest bit that is set as often as `most` has none left.
             for _ in 0..most {
@@ -227,14 +222,21 @@ impl FingerprintFile {
 
     /// Calls `each` with the entries of a page that have the key of a word of its bucket.
     fn each_equal(&self, page: Page, buffer: &[u8], key: u64, mut each: impl FnMut(usize)) {
-        let (shape, mask) = (self.summary.shape, self.summary.shape.rest_mask());
-        let rest = |entry: usize| eight_bytes(buffer, entry * shape.key_bytes()) & mask;
+        let rest = key & self.summary.shape.rest_mask();
         let (mut from, mut to) = (0, usize::from(page.entries));
         while from < to {
             let middle = from.midpoint(to);
-            if rest(middle) < key & mask { from = middle + 1 } else { to = middle }
+            if self.rest(buffer, middle) < rest { from = middle + 1 } else { to = middle }
         }
-        (from..usize::from(page.entries)).take_while(|entry| rest(*entry) == key & mask).for_each(&mut each);
+        let equal = |entry: &usize| self.rest(buffer, *entry) == rest;
+        (from..usize::from(page.entries)).take_while(equal).for_each(&mut each);
+    }
+
+    /// Returns the bits of the key of an entry that its bucket does not say.
+    #[inline]
+    fn rest(&self, buffer: &[u8], entry: usize) -> u64 {
+        let shape = self.summary.shape;
+        eight_bytes(buffer, entry * shape.key_bytes()) & shape.rest_mask()
     }
 
     /// Returns the number of an entry of the first table.
@@ -304,10 +306,10 @@ impl FingerprintRows<'_> {
             let page = self.file.read_page(at, &mut self.buffer)?;
             let shape = self.file.summary.shape;
             let bucket = u64::from(page.bucket).checked_shl(u64::BITS - shape.bucket_bits).unwrap_or(0);
-            (self.at, self.rows) = (0, std::mem::take(&mut self.rows));
+            self.at = 0;
             self.rows.clear();
             for entry in 0..usize::from(page.entries) {
-                let key = eight_bytes(&self.buffer, entry * shape.key_bytes()) & shape.rest_mask() | bucket;
+                let key = self.file.rest(&self.buffer, entry) | bucket;
                 let number = if page.table == 0 { self.file.number(page, &self.buffer, entry) } else { 0 };
                 self.rows.push((key, number));
             }

@@ -112,11 +112,11 @@ fn a_bucket_larger_than_a_page_is_read_whole() {
     let file = write(&folder, "file", rows.clone()).unwrap();
     file.check().unwrap();
     assert_eq!(near(&file, rows[77].0, 3), near_by_list(&rows, rows[77].0, 3));
-    // All have one of two first blocks that differ in a bit, so what another table finds lies among many pages.
-    let word = |number: u64| spread(number) >> 16 | (6 + number % 2) << 49;
+    // All are in one of two buckets, and what another table finds lies on the last page of the other one.
+    let word = |number: u64| spread(number) >> 16 | (number % 2) << 60;
     let mut rows: Vec<_> = (0..20_000).map(|number| (word(number), number)).collect();
-    let asked = rows[77].0;
-    rows.extend((0..500).map(|number| (asked ^ 1 << 49 ^ 1 << (number % 40), 50_000 + number)));
+    let asked = rows.iter().map(|row| row.0).max().unwrap();
+    rows.extend((0..500).map(|number| (asked ^ 1 << 60 ^ 1 << (number % 40), 50_000 + number)));
     let file = write(&folder, "other", rows.clone()).unwrap();
     file.check().unwrap();
     assert!(near(&file, asked, 3).len() > 500);

@@ -1,16 +1,17 @@
-//! Runs the tools for an index in a folder. `stats.rs`, `model.rs` and `snapshot.rs` are tools of their own.
+//! Runs the tools for an index in a folder. `asking.rs` opens an index and a corpus;
+//! `stats.rs`, `model.rs` and `snapshot.rs` are tools of their own.
 
+mod asking;
 mod model;
 mod snapshot;
 mod stats;
-
-use std::time::Duration;
 
 use anyhow::Result;
 use operators::hash::Secret;
 use operators::text::features::Lexicon;
 use serde_json::json;
 
+use self::asking::ask;
 use self::model::model;
 use self::snapshot::snapshot;
 use self::stats::print_stats;
@@ -92,36 +93,6 @@ impl IndexTool {
     }
 }
 
-impl IndexArgs {
-    /// Opens the index to change it.
-    fn open(&self, common: &Common, lexicon: &Lexicon) -> Result<IndexFolder> {
-        let index = IndexFolder::open(&self.index, lexicon, Duration::from_secs(self.wait))?;
-        index.warn_of_torn(common);
-        Ok(index)
-    }
-
-    /// Opens the index to read it.
-    pub(super) fn open_to_read(&self, common: &Common, lexicon: &Lexicon) -> Result<IndexFolder> {
-        let index = IndexFolder::open_to_read(&self.index, lexicon)?;
-        index.warn_of_torn(common);
-        Ok(index)
-    }
-
-    /// Opens a corpus, and the index by the words that its texts are cut by. `open`: opens the index.
-    pub(super) fn open_both(
-        &self,
-        common: &Common,
-        corpus: &CorpusArgs,
-        open: impl FnOnce(&Self, &Common, &Lexicon) -> Result<IndexFolder>,
-    ) -> Result<(Input, IndexFolder)> {
-        let input = corpus.input.open(&corpus.inputs, common.workers())?;
-        let lexicon = corpus.input.words.lexicon_below("")?;
-        let index = open(self, common, &lexicon)?;
-        index.settings.check_words(&self.index, &lexicon)?;
-        Ok((input, index))
-    }
-}
-
 fn insert_one(
     index: &mut IndexFolder,
     topic: &str,
@@ -196,20 +167,9 @@ fn query(common: &Common, args: &IndexArgs, corpus: &CorpusArgs, limits: QueryLi
     let (input, index) = args.open_both(common, corpus, IndexArgs::open_to_read)?;
     index.check_limits(limits)?;
     warn_of_topic(common, &index, &corpus.topic);
-    let preparer = Preparer::of(&index);
-    let asked = json!({ "index": args.index, "inputs": corpus.inputs, "topic": corpus.topic });
-    let rejected = input.watch(&common.progress, "index", &asked, |input, progress| {
-        each_batch(
-            &input,
-            progress,
-            &preparer,
-            |preparer, batch| {
-                let docs = preparer.prepare(&batch);
-                index.query_all(&corpus.topic, &docs, limits, now())
-            },
-            |answers| answers.into_iter().try_for_each(print_line),
-        )
-    })?;
+    let answer = |docs: &[PreparedDoc]| index.query_all(&corpus.topic, docs, limits, now());
+    let print = |answers: Vec<QueryAnswer>| answers.into_iter().try_for_each(print_line);
+    let rejected = ask(common, (args, &index), corpus, input, answer, print)?;
     Ok(code(common, rejected))
 }
 

@@ -4,22 +4,20 @@ use std::fmt::Write as _;
 
 use anyhow::{Result, bail};
 use serde::Serialize;
-use serde_json::json;
 
+use super::asking::ask;
 use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::cli::terminal::print;
 use crate::index::answer_lines::code;
 use crate::index::args::{CorpusArgs, IndexArgs};
-use crate::index::load::each_batch;
-use crate::index::prepare::{Preparer, now};
+use crate::index::fingerprints::PAGE_ENTRIES;
+use crate::index::prepare::now;
 use crate::index::query::QueryLimits;
-use crate::index::topics::QueryWork;
+use crate::index::topics::{PreparedDoc, QueryWork};
 
 /// Number of keys that a query reads at once, about: a leaf of a run has so many.
 const KEYS_OF_A_READ: f64 = 100.0;
-/// The same for fingerprints in four tables, whose pages have up to so many.
-const FINGERPRINTS_OF_A_READ: f64 = 4096.0;
 
 /// An index of some number of documents. Numbers of queries are those of one query, on average, in one segment.
 #[derive(Debug, Serialize)]
@@ -35,12 +33,13 @@ struct ModelledIndex {
     machines: u64,
 }
 
-/// What was measured in an index as it is.
+/// Measurements in an index as it is.
 struct MeasuredIndex {
     documents: u64,
     bytes: u64,
     segments: u64,
     work: QueryWork,
+    /// Number of keys that one read brings at most.
     keys_of_a_read: f64,
 }
 
@@ -90,20 +89,11 @@ pub(super) fn model(
         )));
     }
     let mut work = QueryWork::default();
-    let preparer = Preparer::of(&index);
-    let asked = json!({ "index": args.index, "inputs": corpus.inputs, "topic": corpus.topic });
     let limits = QueryLimits { matches: 10, within: None };
-    let rejected = input.watch(&common.progress, "index", &asked, |input, progress| {
-        each_batch(
-            &input,
-            progress,
-            &preparer,
-            |preparer, batch| index.query_work(&corpus.topic, &preparer.prepare(&batch), limits, now()),
-            |of_batch| {
-                work += of_batch;
-                Ok(())
-            },
-        )
+    let answer = |docs: &[PreparedDoc]| index.query_work(&corpus.topic, docs, limits, now());
+    let rejected = ask(common, (args, &index), corpus, input, answer, |of_batch| {
+        work += of_batch;
+        Ok(())
     })?;
     let has_tables = entries.iter().any(|entry| entry.fingerprints.is_some());
     let measured = MeasuredIndex {
@@ -111,7 +101,7 @@ pub(super) fn model(
         bytes: entries.iter().map(|entry| entry.bytes()).sum(),
         segments: entries.len() as u64,
         work,
-        keys_of_a_read: if has_tables { FINGERPRINTS_OF_A_READ } else { KEYS_OF_A_READ },
+        keys_of_a_read: if has_tables { PAGE_ENTRIES as f64 } else { KEYS_OF_A_READ },
     };
     let sizes = [&[rows], documents].concat();
     let modelled: Vec<ModelledIndex> = sizes.iter().map(|size| measured.scaled(*size, disk)).collect();

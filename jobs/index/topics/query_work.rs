@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-/// What some queries have looked at, summed.
+/// Sums of what some queries have looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::index) struct QueryWork {
     pub queries: u64,

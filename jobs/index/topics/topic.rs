@@ -58,8 +58,8 @@ pub(in crate::index) struct Topic {
 }
 
 impl Topic {
-    /// Opens the topic in `folder`, which may not exist yet, and no files of its segments. `flushed`: the number of the next change in the log, for a
-    /// new topic.
+    /// Opens the topic in `folder`, which may not exist yet, and no files of its segments. `flushed`: the number of the next
+    /// change in the log, for a new topic.
     pub fn open(store: &Arc<dyn Store>, name: &str, folder: String, flushed: u64) -> Result<Self> {
         let manifest: Option<TopicManifest> = read_sealed(store.as_ref(), &manifest_path(&folder))?;
         if manifest.is_none() && has_segments(store.as_ref(), &folder)? {

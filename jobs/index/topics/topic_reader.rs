@@ -23,7 +23,7 @@ pub(in crate::index) struct TopicReader<'a> {
     topic: &'a Topic,
     /// Cursors of each segment, in the order of the segments.
     cursors: Vec<SegmentCursors>,
-    /// What the queries so far have looked at, but for reads.
+    /// Counts of what the queries so far have looked at; `other_reads` is not counted here.
     work: QueryWork,
 }
 
