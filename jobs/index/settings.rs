@@ -14,7 +14,7 @@ use crate::corpus::input::hash_of_words;
 use crate::dedup::options::Verification;
 
 /// Version of the format of an index.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// Settings that an index is made with and that never change.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]

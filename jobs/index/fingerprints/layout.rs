@@ -10,13 +10,13 @@ const BLOCK_BITS: u32 = 16;
 /// Number of bits behind the first block.
 pub(super) const REST_BITS: u32 = u64::BITS - BLOCK_BITS;
 /// Largest number of entries of a page, whose checksum is compared when it is read.
-pub(in crate::index) const PAGE_ENTRIES: usize = 1 << 12;
+pub(in crate::index) const PAGE_ENTRIES: usize = 1 << 9;
 /// Number of entries that a bucket should have at least.
 const BUCKET_ENTRIES: u64 = 64;
-/// Number of bytes that the directory has for each page: table, bucket, entries, checksum.
-pub(super) const PAGE_RECORD_BYTES: usize = 13;
+/// Number of bytes that the directory has for each page: table, entries, first key, checksum.
+pub(super) const PAGE_RECORD_BYTES: usize = 19;
 /// Magic of the format, which ends the directory.
-pub(super) const MAGIC: &[u8; 8] = b"DDJFPT01";
+pub(super) const MAGIC: &[u8; 8] = b"DDJFPT02";
 
 /// Facts of a finished file, by which it is opened.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -73,6 +73,11 @@ impl FileShape {
     pub fn rest_mask(self) -> u64 {
         u64::MAX.checked_shr(self.bucket_bits).unwrap_or(0)
     }
+}
+
+/// Returns the first and the last key that have the block of a key.
+pub(super) fn keys_of_block(key: u64) -> (u64, u64) {
+    (key & !low_bits(REST_BITS), key | low_bits(REST_BITS))
 }
 
 /// Returns the key of a word in a table: its block comes first.

@@ -8,7 +8,8 @@ use operators::hash::spread;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::layout::{
-    FingerprintSummary, MAGIC, PAGE_ENTRIES, PAGE_RECORD_BYTES, REST_BITS, TABLES, key_of, word_of,
+    FingerprintSummary, MAGIC, PAGE_ENTRIES, PAGE_RECORD_BYTES, REST_BITS, TABLES, key_of, keys_of_block,
+    word_of,
 };
 
 /// Largest number of pages that a query reads of one table: a million entries.
@@ -18,7 +19,7 @@ const PADDING: usize = 8;
 
 /// An open file of fingerprints.
 ///
-/// Memory: its directory, with 24 bytes for each page and 4 for each bucket; 8 MB from four million documents on.
+/// Memory: its directory, with 32 bytes for each page and 4 for each bucket; 10 MB for ten million documents.
 pub(in crate::index) struct FingerprintFile {
     blob: Arc<dyn Blob>,
     pub summary: FingerprintSummary,
@@ -31,9 +32,9 @@ pub(in crate::index) struct FingerprintFile {
 struct Page {
     offset: u64,
     checksum: u64,
-    table: u8,
-    bucket: u16,
+    first_key: u64,
     entries: u16,
+    table: u8,
 }
 
 /// Counts of the pages and entries of a file that a query has looked at.
@@ -43,8 +44,10 @@ pub(in crate::index) struct NearEntries {
     pub is_cut: bool,
     /// Number of entries that agree with the word in the block of their table.
     pub met: u64,
-    /// Number of pages that were read.
+    /// Number of pages that were read for these.
     pub reads: u64,
+    /// Number of pages that were read for the numbers of words that other tables than the first have found.
+    pub number_reads: u64,
 }
 
 /// Buffers of a query, which a later one uses again.
@@ -92,15 +95,14 @@ impl FingerprintFile {
         let buckets = 1usize << shape.bucket_bits;
         let (mut offset, mut last) = (0, None);
         for record in records.chunks_exact(PAGE_RECORD_BYTES) {
-            let &[table, b0, b1, e0, e1, ref checksum @ ..] = record else { continue };
-            let (bucket, entries) = (u16::from_le_bytes([b0, b1]), u16::from_le_bytes([e0, e1]));
-            let checksum = checksum.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-            let is_possible = usize::from(table) < TABLES && usize::from(bucket) < buckets;
-            if !is_possible || last > Some((table, bucket)) {
+            let &[table, e0, e1, ref words @ ..] = record else { continue };
+            let entries = u16::from_le_bytes([e0, e1]);
+            let (first_key, checksum) = (eight_bytes(words, 0), eight_bytes(words, 8));
+            if usize::from(table) >= TABLES || last > Some((table, first_key)) {
                 return Err(self.damage(self.summary.directory.offset, "its directory is wrong"));
             }
-            last = Some((table, bucket));
-            self.pages.push(Page { offset, checksum, table, bucket, entries });
+            last = Some((table, first_key));
+            self.pages.push(Page { offset, checksum, first_key, entries, table });
             offset += u64::from(entries) * shape.entry_bytes(table.into()) as u64;
         }
         if offset != self.summary.directory.offset {
@@ -110,7 +112,7 @@ impl FingerprintFile {
             let mut page = self.pages.partition_point(|page| usize::from(page.table) < table);
             for bucket in 0..=buckets {
                 let is_before =
-                    |page: &Page| usize::from(page.table) == table && usize::from(page.bucket) < bucket;
+                    |page: &Page| usize::from(page.table) == table && shape.bucket(page.first_key) < bucket;
                 while self.pages.get(page).is_some_and(is_before) {
                     page += 1;
                 }
@@ -123,8 +125,8 @@ impl FingerprintFile {
     /// Calls `each` with the distance and the number of every entry whose word differs from `word` in at most `most` bits,
     /// which are three at most.
     ///
-    /// Cost: a read for each page of four buckets, and for each page of the buckets in the first table that have the words
-    /// which differ in the first block.
+    /// Cost: a read for each page that has keys with a block of the word, and for each word that only another table than
+    /// the first has found, since that table has no numbers.
     ///
     /// # Errors
     /// Those of the store, and [`Error::Damaged`].
@@ -138,10 +140,9 @@ impl FingerprintFile {
         let FingerprintScratch { page: buffer, found } = scratch;
         found.clear();
         let mut near = NearEntries::default();
-        let bucket_of_word = self.summary.shape.bucket(word);
         for table in 0..TABLES {
             let key = key_of(word, table);
-            let pages = self.pages_of(table, key);
+            let pages = self.pages_between(table, keys_of_block(key));
             near.is_cut |= pages.len() > MOST_PAGES;
             for at in pages.take(MOST_PAGES) {
                 let page = self.read_page(at, buffer)?;
@@ -152,7 +153,7 @@ impl FingerprintFile {
                         return each(distance, self.number(page, buffer, entry));
                     }
                     let other = word_of(other, table);
-                    if self.summary.shape.bucket(other) != bucket_of_word {
+                    if keys_of_block(other) != keys_of_block(word) {
                         found.push((other, distance));
                     }
                 });
@@ -160,25 +161,30 @@ impl FingerprintFile {
         }
         found.sort_unstable();
         found.dedup();
-        let bucket = |of: &(u64, u32)| self.summary.shape.bucket(of.0);
-        for of_bucket in found.chunk_by(|one, other| bucket(one) == bucket(other)) {
-            for at in self.pages_of(0, of_bucket[0].0) {
-                let page = self.read_page(at, buffer)?;
-                near.reads += 1;
-                for &(other, distance) in of_bucket {
-                    self.each_equal(page, buffer, other, |entry| {
-                        each(distance, self.number(page, buffer, entry));
-                    });
+        let mut in_buffer = None;
+        for &(other, distance) in found.iter() {
+            for at in self.pages_between(0, (other, other)) {
+                if in_buffer != Some(at) {
+                    self.read_page(at, buffer)?;
+                    in_buffer = Some(at);
+                    near.number_reads += 1;
                 }
+                let page = self.pages[at];
+                self.each_equal(page, buffer, other, |entry| {
+                    each(distance, self.number(page, buffer, entry));
+                });
             }
         }
         Ok(near)
     }
 
-    /// Returns the pages of the bucket of a key.
-    fn pages_of(&self, table: usize, key: u64) -> Range<usize> {
-        let bucket = self.summary.shape.bucket(key);
-        self.buckets[table][bucket] as usize..self.buckets[table][bucket + 1] as usize
+    /// Returns the pages that may have keys from the first to the last, which are of one bucket.
+    fn pages_between(&self, table: usize, (first, last): (u64, u64)) -> Range<usize> {
+        let bucket = self.summary.shape.bucket(first);
+        let (begin, end) = (self.buckets[table][bucket] as usize, self.buckets[table][bucket + 1] as usize);
+        let pages = &self.pages[begin..end];
+        let from = pages.partition_point(|page| page.first_key < first).saturating_sub(1);
+        begin + from..begin + pages.partition_point(|page| page.first_key <= last)
     }
 
     /// Reads a page into `buffer`, and compares its checksum.
@@ -193,8 +199,8 @@ impl FingerprintFile {
         Ok(page)
     }
 
-    /// Calls `each` with the entries of a page whose keys differ from `key`, which is of its bucket, in at most `most` bits.
-    /// Returns how many agree with it in their block.
+    /// Calls `each` with the entries of a page whose keys have the block of `key`, which is of its bucket, and differ from it
+    /// in at most `most` bits. Returns how many have its block.
     fn each_near(
         &self,
         page: Page,
@@ -204,11 +210,13 @@ impl FingerprintFile {
         mut each: impl FnMut(usize, u64),
     ) -> u64 {
         let mask = self.summary.shape.rest_mask();
-        let mut agree = 0;
-        for entry in 0..usize::from(page.entries) {
+        let from = self.first_from(page, buffer, keys_of_block(key).0);
+        for entry in from..usize::from(page.entries) {
             let other = self.rest(buffer, entry);
             let mut differing = other ^ key & mask;
-            agree += u64::from(differing >> REST_BITS == 0);
+            if differing >> REST_BITS != 0 {
+                return (entry - from) as u64;
+            }
             // Whoever takes away the lowest bit that is set as often as `most` has none left.
             for _ in 0..most {
                 differing &= differing.wrapping_sub(1);
@@ -217,19 +225,25 @@ impl FingerprintFile {
                 each(entry, key & !mask | other);
             }
         }
-        agree
+        usize::from(page.entries).saturating_sub(from) as u64
     }
 
     /// Calls `each` with the entries of a page that have the key of a word of its bucket.
     fn each_equal(&self, page: Page, buffer: &[u8], key: u64, mut each: impl FnMut(usize)) {
+        let (from, rest) = (self.first_from(page, buffer, key), key & self.summary.shape.rest_mask());
+        let equal = |entry: &usize| self.rest(buffer, *entry) == rest;
+        (from..usize::from(page.entries)).take_while(equal).for_each(&mut each);
+    }
+
+    /// Returns the first entry of a page whose key is not less than `key`, which is of its bucket.
+    fn first_from(&self, page: Page, buffer: &[u8], key: u64) -> usize {
         let rest = key & self.summary.shape.rest_mask();
         let (mut from, mut to) = (0, usize::from(page.entries));
         while from < to {
             let middle = from.midpoint(to);
             if self.rest(buffer, middle) < rest { from = middle + 1 } else { to = middle }
         }
-        let equal = |entry: &usize| self.rest(buffer, *entry) == rest;
-        (from..usize::from(page.entries)).take_while(equal).for_each(&mut each);
+        from
     }
 
     /// Returns the bits of the key of an entry that its bucket does not say.
@@ -304,8 +318,7 @@ impl FingerprintRows<'_> {
         while self.at == self.rows.len() {
             let Some(at) = self.pages.next() else { return Ok(None) };
             let page = self.file.read_page(at, &mut self.buffer)?;
-            let shape = self.file.summary.shape;
-            let bucket = u64::from(page.bucket).checked_shl(u64::BITS - shape.bucket_bits).unwrap_or(0);
+            let bucket = page.first_key & !self.file.summary.shape.rest_mask();
             self.at = 0;
             self.rows.clear();
             for entry in 0..usize::from(page.entries) {

@@ -9,13 +9,13 @@ use super::layout::{FileShape, FingerprintSummary, MAGIC, PAGE_ENTRIES, TABLES, 
 
 /// Writes the tables of a file one after the other, each in the order of its keys.
 ///
-/// Memory: a page, and the directory, which has 13 bytes for each page.
+/// Memory: a page, and the directory, which has 19 bytes for each page.
 pub(in crate::index) struct FingerprintWriter {
     output: Box<dyn Output>,
     path: String,
     shape: FileShape,
-    /// Table and bucket of the page.
-    at: (usize, usize),
+    /// Table and first key of the page.
+    first: (usize, u64),
     keys: Vec<u8>,
     numbers: Vec<u8>,
     entries: usize,
@@ -35,7 +35,7 @@ impl FingerprintWriter {
             output: store.create(path)?,
             path: path.to_owned(),
             shape: FileShape::new(entries, numbers),
-            at: (0, 0),
+            first: (0, 0),
             keys: Vec::new(),
             numbers: Vec::new(),
             entries: 0,
@@ -63,10 +63,12 @@ impl FingerprintWriter {
         }
         debug_assert!(self.last_key.is_none_or(|last| last <= (table, key)), "keys must ascend");
         self.last_key = Some((table, key));
-        let at = (table, self.shape.bucket(key));
-        if at != self.at || self.entries == PAGE_ENTRIES {
+        let bucket = |of: (usize, u64)| (of.0, self.shape.bucket(of.1));
+        if bucket((table, key)) != bucket(self.first) || self.entries == PAGE_ENTRIES {
             self.close_page()?;
-            self.at = at;
+        }
+        if self.entries == 0 {
+            self.first = (table, key);
         }
         self.entries += 1;
         self.keys.extend(&key.to_le_bytes()[..self.shape.key_bytes()]);
@@ -84,9 +86,9 @@ impl FingerprintWriter {
         }
         self.keys.append(&mut self.numbers);
         self.output.write_all(&self.keys).map_err(|error| Error::of_write(&self.path, error))?;
-        self.directory.push(self.at.0 as u8);
-        self.directory.extend((self.at.1 as u16).to_le_bytes());
+        self.directory.push(self.first.0 as u8);
         self.directory.extend((self.entries as u16).to_le_bytes());
+        self.directory.extend(self.first.1.to_le_bytes());
         self.directory.extend(xxh3_64(&self.keys).to_le_bytes());
         self.bytes += self.keys.len() as u64;
         self.keys.clear();

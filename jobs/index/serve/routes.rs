@@ -28,6 +28,10 @@ use crate::index::topics::{PreparedDoc, topic_name};
 /// Content type of JSON lines.
 const JSON_LINES: &str = "application/x-ndjson";
 
+/// Number of bytes of a body up to which a request is worked on at once. To hand the other requests of a thread over to
+/// another one first takes about as long as a query of one document.
+const SHORT_BODY: usize = 1 << 14;
+
 /// State that the handlers share.
 #[derive(Clone)]
 struct RouteState {
@@ -161,6 +165,11 @@ fn answer(answers: &[impl Serialize], is_batch: bool) -> Result<Response, ApiErr
     Ok(([(CONTENT_TYPE, kind)], Body::from(lines)).into_response())
 }
 
+/// Does the work of a request with this body. That of a long one keeps no other request waiting.
+fn work_on<T>(body: &[u8], work: impl FnOnce() -> T) -> T {
+    if body.len() > SHORT_BODY { block_in_place(work) } else { work() }
+}
+
 async fn query(
     State(shared): State<RouteState>,
     Path(topic): Path<String>,
@@ -171,7 +180,7 @@ async fn query(
 ) -> Result<Response, ApiError> {
     shared.check(&caller, &topic, false)?;
     let limits = shared.limits(&params)?;
-    block_in_place(|| {
+    work_on(&body, || {
         let Asked { docs, is_batch } = shared.documents(&caller, &headers, &body)?;
         let answers: Vec<QueryAnswer> =
             shared.index.query(&topic, &docs, limits, now()).map_err(|error| failed(&error))?;
@@ -189,7 +198,7 @@ async fn query_and_insert(
 ) -> Result<Response, ApiError> {
     shared.check(&caller, &topic, true)?;
     let limits = shared.limits(&params)?;
-    let Asked { docs, is_batch } = block_in_place(|| shared.documents(&caller, &headers, &body))?;
+    let Asked { docs, is_batch } = work_on(&body, || shared.documents(&caller, &headers, &body))?;
     let request = WriteRequest::QueryAndInsert { topic, docs, limits };
     match shared.index.write(request).await? {
         WriteReply::Answers(answers) => answer(&answers, is_batch),
@@ -205,7 +214,7 @@ async fn insert(
     body: Bytes,
 ) -> Result<Json<Value>, ApiError> {
     shared.check(&caller, &topic, true)?;
-    let Asked { docs, .. } = block_in_place(|| shared.documents(&caller, &headers, &body))?;
+    let Asked { docs, .. } = work_on(&body, || shared.documents(&caller, &headers, &body))?;
     change(&shared, WriteRequest::Insert { topic, docs }, "inserted").await
 }
 

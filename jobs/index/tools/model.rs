@@ -46,20 +46,22 @@ struct MeasuredIndex {
 impl MeasuredIndex {
     /// Scales to a number of documents. `disk`: the bytes that a machine keeps.
     ///
-    /// Bytes, keys and candidates grow with the number of documents. Reads of keys grow only once the keys that are met
-    /// no longer lie in one piece of a file.
+    /// Bytes, keys and candidates grow with the number of documents. Reads of keys grow by those of the further keys, as
+    /// many of which come with one read as possible.
     fn scaled(&self, documents: u64, disk: u64) -> ModelledIndex {
         let factor = documents as f64 / self.documents as f64;
         let each = |sum: u64| sum as f64 / self.work.queries.max(1) as f64;
         let bytes = (self.bytes as f64 * factor).ceil() as u64;
         let keys_met = each(self.work.met) * factor;
-        let key_reads = each(self.work.key_reads) / self.segments.max(1) as f64;
+        let further = (keys_met - each(self.work.met)).max(0.0);
+        let key_reads =
+            each(self.work.key_reads) / self.segments.max(1) as f64 + further / self.keys_of_a_read;
         ModelledIndex {
             documents,
             bytes,
             keys_met,
             candidates: each(self.work.candidates) * factor,
-            reads: key_reads + keys_met / self.keys_of_a_read + each(self.work.other_reads) * factor,
+            reads: key_reads + each(self.work.other_reads) * factor,
             machines: bytes.div_ceil(disk.max(1)),
         }
     }

@@ -98,7 +98,7 @@ impl<'a> TopicReader<'a> {
         kept: &KeptKeys,
         within: Option<u32>,
     ) -> Result<(Vec<IndexCandidate>, bool)> {
-        let reads_before = self.reads();
+        let (reads_before, mut number_reads) = (self.reads(), 0);
         let mut equal = self.equal_texts(of.identity)?;
         equal.sort_unstable();
         let most_bits = kept.distance().map(|most| within.map_or(most, |within| within.min(most)));
@@ -133,11 +133,12 @@ impl<'a> TopicReader<'a> {
                 })?;
                 is_cut |= near.is_cut;
                 self.work.met += near.met;
-                cursors.reads += near.reads;
+                cursors.reads += near.reads + near.number_reads;
+                number_reads += near.number_reads;
             }
         }
         self.work.queries += 1;
-        self.work.key_reads += self.reads() - reads_before;
+        self.work.key_reads += self.reads() - reads_before - number_reads;
         met.sort_unstable();
         let mut found = Vec::new();
         for same in met.chunk_by(|a, b| a.0 == b.0) {
