@@ -3,6 +3,7 @@
 
 mod attacks;
 mod damage;
+mod index;
 mod kills;
 mod law;
 mod ledger;

@@ -24,7 +24,10 @@ pub struct Args {
 /// A tool for an index.
 #[derive(clap::Subcommand)]
 pub(super) enum IndexTool {
-    /// Make an index of the documents of a corpus, which may be the kept/ of a finished output
+    /// Make an index of the documents of a corpus, which may be the kept/ of a finished output, or of a nightly state
+    ///
+    /// An index of a state has all of its documents that are not withdrawn, removed duplicates too, and the method of the
+    /// state. Nothing is mapped again, and the age of a document is that of its night.
     Build {
         /// Folder of the new index, or hbase://HOST:PORT/TABLE
         #[arg(value_name = "INDEX", value_parser = paths())]
@@ -33,9 +36,9 @@ pub(super) enum IndexTool {
         corpus: CorpusArgs,
         /// Method and parameters: auto, minhash, simhash or exact, without weights by rarity
         ///
-        /// The index keeps it, written out, and every document is searched by it.
-        #[arg(long, value_name = "SPEC", default_value = "auto")]
-        method: Spec,
+        /// The index keeps it, written out, and every document is searched by it [default: auto; of a state, its method]
+        #[arg(long, value_name = "SPEC")]
+        method: Option<Spec>,
         /// Compare the features of every candidate: jaccard:T, or none [default: as for dedup]
         #[arg(long, value_name = "HOW")]
         verify: Option<Verification>,

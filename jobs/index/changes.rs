@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::index_folder::IndexFolder;
 use super::replay::{remove_topic, topic_of};
-use super::topics::{Change, ChangeKind, PreparedDoc, Topic, TopicReader};
+use super::topics::{Change, ChangeKind, PreparedDoc, SegmentEntry, SegmentWriter, Topic, TopicReader};
 use crate::cli::exit::while_running;
 
 /// Number of documents after which changes are made durable.
@@ -45,6 +45,17 @@ impl IndexFolder {
     /// Returns a topic; `None` if no document has ever come to it.
     pub(super) fn topic(&self, name: &str) -> Option<&Topic> {
         self.topics.get(name)
+    }
+
+    /// Writes the first segment of a topic, as [`Topic::fill`] does.
+    pub(super) fn fill(
+        &mut self,
+        topic: &str,
+        last_time: u64,
+        write: impl FnOnce(SegmentWriter) -> Result<(SegmentEntry, BTreeSet<u64>)>,
+    ) -> Result<u64> {
+        let next_change = self.log()?.lock().next();
+        topic_of(&mut self.topics, &self.store, &self.path, topic, next_change)?.fill(last_time, write)
     }
 
     /// Adds a document to a topic. It is durable after [`IndexFolder::commit`]. `now`: seconds since 1970.

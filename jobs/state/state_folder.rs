@@ -63,6 +63,8 @@ struct HistoryLine<'a> {
 pub(crate) struct CommittedVersion {
     pub version: u64,
     pub made_by: String,
+    /// Seconds since 1970 at which it was committed, if the line has them.
+    pub finished: Option<u64>,
     /// The night, if one has made the version.
     pub night: Option<NightEntry>,
 }
@@ -84,7 +86,10 @@ impl CommittedVersion {
     fn of_line(line: &[u8]) -> Option<Self> {
         let line: Value = serde_json::from_slice(line).ok()?;
         let (version, made_by) = (line.get("version")?.as_u64()?, line.get("made_by")?.as_str()?.to_owned());
-        Some(CommittedVersion { version, made_by, night: serde_json::from_value(line).ok() })
+        let finished = line.get("finished").and_then(Value::as_str);
+        let finished = finished.and_then(|time| chrono::DateTime::parse_from_rfc3339(time).ok());
+        let finished = finished.and_then(|time| time.timestamp().try_into().ok());
+        Some(CommittedVersion { version, made_by, finished, night: serde_json::from_value(line).ok() })
     }
 }
 

@@ -26,6 +26,7 @@ use crate::index::load::each_batch;
 use crate::index::prepare::Preparer;
 use crate::index::query::{QueryAnswer, QueryLimits};
 use crate::index::settings;
+use crate::index::tools::state_among;
 use crate::index::topics::PreparedDoc;
 
 /// Number of documents that are added together, and answered then.
@@ -55,6 +56,10 @@ pub(in crate::index) fn run(tool: IndexTool, common: &Common, address: &HBaseAdd
     let none = Lexicon::default();
     match tool {
         IndexTool::Build { index: _, corpus, method, verify, no_text } => {
+            if state_among(&corpus.inputs)?.is_some() {
+                bail!(WrongUse("an index of a nightly state is a folder: name one".to_owned()));
+            }
+            let method = method.unwrap_or_default();
             let input = corpus.input.open(&corpus.inputs, common.workers())?;
             let lexicon = corpus.input.lexicon(method.cuts_words())?;
             let settings = settings::new(&method, verify, no_text, &lexicon, Secret::random())?;

@@ -1,7 +1,8 @@
-//! Runs the tools for an index in a folder. `asking.rs` opens an index and a corpus;
-//! `stats.rs`, `model.rs` and `snapshot.rs` are tools of their own.
+//! Runs the tools for an index in a folder. `asking.rs` opens an index and a corpus, `from_state.rs` makes an index of a
+//! nightly state; `stats.rs`, `model.rs` and `snapshot.rs` are tools of their own.
 
 mod asking;
+mod from_state;
 mod model;
 mod snapshot;
 mod stats;
@@ -12,6 +13,7 @@ use operators::text::features::Lexicon;
 use serde_json::json;
 
 use self::asking::ask;
+use self::from_state::{build_from_state, refuse_options};
 use self::model::model;
 use self::snapshot::snapshot;
 use self::stats::print_stats;
@@ -31,11 +33,19 @@ use crate::index::serve::serve;
 use crate::index::settings;
 use crate::index::topics::PreparedDoc;
 
+pub(super) use self::from_state::state_among;
+
 impl IndexTool {
     /// Runs the tool. Returns the exit code: 0; 3 if records were rejected; 1 if a check has found faults.
     pub fn run(self, common: &Common) -> Result<u8> {
         match self {
             IndexTool::Build { index, corpus, method, verify, no_text } => {
+                if let Some(state) = state_among(&corpus.inputs)? {
+                    refuse_options(method.as_ref(), verify)?;
+                    build_from_state(common, &index, &state, &corpus, no_text)?;
+                    return Ok(0);
+                }
+                let method = method.unwrap_or_default();
                 let input = corpus.input.open(&corpus.inputs, common.workers())?;
                 let lexicon = corpus.input.lexicon(method.cuts_words())?;
                 let settings = settings::new(&method, verify, no_text, &lexicon, Secret::random())?;

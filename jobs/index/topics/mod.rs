@@ -23,6 +23,8 @@ pub(super) use flush::FlushJob;
 pub(super) use manifest::{MANIFEST, SegmentEntry, TopicManifest};
 pub(super) use merge::{MergeJob, MergedSegment};
 pub(super) use query_work::QueryWork;
+pub(super) use segment::SegmentWriter;
+pub(super) use table::IndexTable;
 pub(super) use topic::Topic;
 pub(super) use topic_name::topic_name;
 pub(super) use topic_reader::{IndexedDoc, TopicReader};

@@ -14,7 +14,7 @@ use super::flush::{FlushJob, FrozenTable};
 use super::manifest::{MANIFEST, SegmentEntry, TopicManifest};
 use super::memory_table::{MemoryDoc, MemoryTable};
 use super::merge::{MergeJob, MergedSegment};
-use super::segment::Segment;
+use super::segment::{Segment, SegmentWriter};
 use super::topic_files::TopicFiles;
 use crate::index::sealed_file::{read_sealed, write_sealed};
 
@@ -199,6 +199,23 @@ impl Topic {
     pub fn has_first(&self, text: u64) -> bool {
         let removed = text >= self.memory_begins() && self.memory.doc(text).is_none();
         self.is_alive(text) && !removed
+    }
+
+    /// Writes the first segment of a new topic. `write`: writes it, and returns the texts whose first document is not there.
+    /// `last_time`: that of its last document. Returns the number of its documents.
+    pub fn fill(
+        &mut self,
+        last_time: u64,
+        write: impl FnOnce(SegmentWriter) -> Result<(SegmentEntry, BTreeSet<u64>)>,
+    ) -> Result<u64> {
+        self.write_manifest()?;
+        let number = self.take_segment();
+        let (entry, deleted) = write(SegmentWriter::new(self.store.as_ref(), &self.folder, number))?;
+        let documents = entry.documents;
+        (self.next, self.last_time, self.deleted) = (entry.end, last_time, deleted);
+        self.segments.extend((documents > 0).then(|| Segment::new(&self.store, &self.folder, entry)));
+        self.write_manifest()?;
+        Ok(documents)
     }
 
     /// Begins to write what is in memory as a segment: freezes it, unless an earlier flush has failed, whose table comes
