@@ -17,7 +17,7 @@ use super::maintenance::Flush;
 use super::prepare::Preparer;
 use super::query::{QueryAnswer, QueryLimits};
 use super::settings;
-use super::topics::{MergeJob, MergedSegment, SegmentEntry, TopicReader};
+use super::topics::{IndexTable, MergeJob, MergedSegment, SegmentEntry, TopicReader};
 
 const LIMITS: QueryLimits = QueryLimits { matches: 3, within: None };
 
@@ -307,6 +307,55 @@ fn equal_texts_on_both_sides_of_an_unfinished_flush_are_both_found() {
     }
 }
 
+/// A template that comes again and again is one text after a merge, whose documents are all found and can be deleted.
+#[test]
+fn equal_texts_of_several_flushes_become_one() {
+    for (spec, no_text) in
+        [("auto", false), ("exact", false), ("simhash", false), ("simhash", true), ("simhash:bits=128", true)]
+    {
+        let lexicon = Lexicon::default();
+        let settings =
+            settings::new(&spec.parse().unwrap(), None, no_text, &lexicon, Secret::of_words([1, 2])).unwrap();
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("index").display().to_string();
+        let mut index = IndexFolder::build(&path, &settings, &lexicon).unwrap();
+        index.finish_build().unwrap();
+        let mut batch = DocBatch::new(0, 0);
+        (0..3).for_each(|id| batch.push(&id.to_string(), "花落知多少，夜来风雨声。"));
+        batch.push("other", "春眠不觉晓，处处闻啼鸟。");
+        let docs = Preparer::of(&index).prepare(&batch);
+        for _ in 0..5 {
+            docs.iter().for_each(|doc| index.insert("topic", doc, 1).unwrap());
+            index.flush(0).unwrap();
+        }
+        index.delete("topic", &BTreeSet::from(["0".to_owned()])).unwrap();
+        index.compact().unwrap();
+        let topic = &index.topics["topic"];
+        let (entry, texts) = (&topic.segments[0].entry, 2);
+        let rows = |table| entry.tables.get(&table).map(|summary| summary.rows);
+        let prints = entry.fingerprints.as_ref().map(|summary| summary.entries);
+        assert_eq!(topic.segments.len(), 1);
+        assert_eq!(rows(IndexTable::Identities).unwrap_or(texts), texts, "{spec}");
+        assert_eq!(rows(IndexTable::Texts).unwrap_or(texts), texts, "{spec}");
+        assert_eq!(prints.unwrap_or(texts), texts, "{spec}");
+        // The name of the text is that of a deleted document.
+        assert_eq!(topic.deleted.len(), 1, "{spec}");
+        let limits = QueryLimits { matches: 100, within: None };
+        for left in [10, 5] {
+            let answer = index.query("topic", &docs[0], limits, 1).unwrap();
+            assert_eq!(answer.matches.len(), left, "{spec}");
+            index.delete("topic", &BTreeSet::from(["1".to_owned()])).unwrap();
+            index.compact().unwrap();
+        }
+        index.delete("topic", &BTreeSet::from(["2".to_owned()])).unwrap();
+        index.compact().unwrap();
+        let topic = &index.topics["topic"];
+        assert!(topic.deleted.is_empty(), "{spec}");
+        assert_eq!(topic.segments[0].entry.documents, 5);
+        assert!(index.query("topic", &docs[0], limits, 1).unwrap().matches.is_empty(), "{spec}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -329,6 +378,7 @@ proptest! {
     fn steps_leave_what_a_list_has_by_fingerprints_alone(steps in vec(step(), 1..50)) {
         run("simhash:features=char:1,hamming=8", true, &steps);
         run("simhash:features=char:1,bits=128,hamming=12", true, &steps);
+        run("simhash:features=char:1", true, &steps);
     }
 
     #[test]

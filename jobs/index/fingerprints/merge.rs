@@ -6,7 +6,8 @@ use super::layout::{TABLES, word_of};
 use super::reader::{FingerprintFile, FingerprintRows};
 use super::writer::FingerprintWriter;
 
-/// Writes the entries of all files, but those whose numbers do not stay. `stays`: is asked in the order of the first table.
+/// Writes the entries of all files, but those that do not stay. `stays`: is asked about words and numbers, in the order of the
+/// first table.
 ///
 /// Memory: a page of each file, and 8 bytes for each word that is gone.
 ///
@@ -15,14 +16,14 @@ use super::writer::FingerprintWriter;
 pub(in crate::index) fn merge(
     files: &[&FingerprintFile],
     writer: &mut FingerprintWriter,
-    mut stays: impl FnMut(u64) -> Result<bool>,
+    mut stays: impl FnMut(u64, u64) -> Result<bool>,
 ) -> Result<()> {
     // Words of which no entry stays, in order.
     let mut gone: Vec<u64> = Vec::new();
     let mut rows: Vec<FingerprintRows> = files.iter().map(|file| file.rows(0)).collect();
     let mut last = None;
     while let Some((word, number)) = least(&mut rows)? {
-        let stays = stays(number)?;
+        let stays = stays(word, number)?;
         let is_gone = gone.last() == Some(&word);
         match stays {
             true if is_gone => _ = gone.pop(),

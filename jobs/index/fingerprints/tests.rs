@@ -72,7 +72,7 @@ proptest! {
         let path = format!("{}/merged", folder.path().display());
         let entries = (older.len() + newer.len()) as u64;
         let mut writer = FingerprintWriter::new(&Local, &path, entries, (0, 2000)).unwrap();
-        merge(&files, &mut writer, |number| Ok(number % modulus == 0)).unwrap();
+        merge(&files, &mut writer, |_, number| Ok(number % modulus == 0)).unwrap();
         let mut all = [older, newer].concat();
         all.retain(|row| row.1 % modulus == 0);
         match writer.finish().unwrap() {

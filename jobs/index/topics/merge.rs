@@ -1,14 +1,15 @@
 //! Merges segments, so that a query asks few files, and leaves out what is deleted or expired.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::Result;
 use cluster::Store;
 use cluster::runs::MergedRuns;
 
+use super::living_texts::LivingTexts;
 use super::manifest::SegmentEntry;
-use super::segment::{Segment, SegmentCursors, SegmentFiles, SegmentWriter};
+use super::segment::{Segment, SegmentFiles, SegmentWriter};
 use super::table::IndexTable;
 use super::topic_files::TopicFiles;
 use crate::index::fingerprints::{self, FingerprintFile};
@@ -42,8 +43,8 @@ impl MergeJob {
     /// Merges. `pace` is called with the number of bytes of each row that is written. It may wait,
     /// and an error of it ends the merge.
     ///
-    /// A text goes once its first document and all others are deleted or expired. Cost: reads and writes all rows of the
-    /// segments once; memory: the texts whose first document is gone.
+    /// [`LivingTexts`] says which texts stay. Cost: reads and writes all rows of the segments once; memory: that of
+    /// [`LivingTexts`].
     ///
     /// # Errors
     /// Those of the store, and when the topic is dropped meanwhile.
@@ -57,77 +58,104 @@ impl MergeJob {
         let cursors = segments.iter().map(|segment| segment.cursors()).collect::<Result<_>>()?;
         let files: Vec<&SegmentFiles> =
             segments.iter().rev().map(|segment| segment.files()).collect::<Result<_>>()?;
-        let mut dead = DeadTexts { job: self, cursors, known: BTreeMap::new() };
+        let mut texts = LivingTexts::new(self, cursors);
         let mut writer = SegmentWriter::new(self.store.as_ref(), &self.folder, self.number);
-        for table in IndexTable::ALL {
-            let mut rows = MergedRuns::new(files.iter().filter_map(|files| files.run(table)));
-            writer.table(table, |push| {
-                while let Some(row) = rows.next_row()? {
-                    self.files.check()?;
-                    let stays = match table {
-                        IndexTable::Identities => !dead.has(row.words[2])?,
-                        IndexTable::Keys => !dead.has(row.words[3])?,
-                        IndexTable::Sketches | IndexTable::Texts => !dead.has(row.words[0])?,
-                        IndexTable::Documents => self.is_alive(row.words[0]),
-                        IndexTable::Copies | IndexTable::Ids => self.is_alive(row.words[1]),
-                    };
-                    if stays {
-                        push(row.words, row.bytes)?;
-                        pace(8 * row.words.len() + row.bytes.len())?;
-                    }
-                }
-                Ok(())
+        // What equal texts are told by comes first: identities, or else fingerprints.
+        let by_identity = files.iter().any(|files| files.run(IndexTable::Identities).is_some());
+        let prints: Vec<&FingerprintFile> =
+            files.iter().filter_map(|files| files.fingerprints.as_ref()).collect();
+        if by_identity {
+            self.merge_table(IndexTable::Identities, &files, &mut writer, &mut pace, |row| {
+                texts.stays_with([row[0], row[1]], row[2])
             })?;
         }
-        let files: Vec<&FingerprintFile> =
-            files.iter().filter_map(|files| files.fingerprints.as_ref()).collect();
-        if let Some(first) = files.iter().map(|file| file.first_number()).min() {
-            let entries = files.iter().map(|file| file.summary.entries).sum();
+        if let Some(first) = prints.iter().map(|file| file.first_number()).min() {
+            let entries = prints.iter().map(|file| file.summary.entries).sum();
             writer.fingerprints(entries, (first, bounds.1), |file| {
-                fingerprints::merge(&files, file, |number| {
+                fingerprints::merge(&prints, file, |word, text| {
                     self.files.check()?;
                     pace(FINGERPRINT_BYTES)?;
-                    Ok(!dead.has(number)?)
+                    if by_identity { texts.stays(text) } else { texts.stays_with([word, 0], text) }
                 })
             })?;
         }
+        self.merge_table(IndexTable::Keys, &files, &mut writer, &mut pace, |row| match row[0] {
+            0 if !by_identity => texts.stays_with([row[1], row[2]], row[3]),
+            _ => texts.stays(row[3]),
+        })?;
+        for table in [IndexTable::Sketches, IndexTable::Texts] {
+            self.merge_table(table, &files, &mut writer, &mut pace, |row| texts.stays(row[0]))?;
+        }
+        self.merge_table(IndexTable::Documents, &files, &mut writer, &mut pace, |row| {
+            let [number, _, back] = row else { return Ok(false) };
+            *back = *number - texts.text_of(*number - *back);
+            Ok(self.is_alive(*number))
+        })?;
+        self.merge_copies(&files, &mut writer, &mut pace, &mut texts)?;
+        self.merge_table(IndexTable::Ids, &files, &mut writer, &mut pace, |row| Ok(self.is_alive(row[1])))?;
         // Expired documents are gone, so the segment begins behind them.
         let entry = writer.finish((bounds.0.max(self.oldest.min(bounds.1)), bounds.1))?;
         // The number of a text that has copies goes on being that of a deleted document.
-        let stays = |number: &u64| dead.known.get(number) == Some(&false);
-        let gone = self.deleted.iter().copied().filter(|number| !stays(number)).collect();
+        let gone = self.deleted.iter().copied().filter(|number| !texts.names_a_text(*number)).collect();
         Ok(MergedSegment { entry, gone })
     }
 
-    fn is_alive(&self, number: u64) -> bool {
-        number >= self.oldest && !self.deleted.contains(&number)
+    /// Writes the rows of a table that stay. `stays` may change the words behind the key.
+    fn merge_table(
+        &self,
+        table: IndexTable,
+        files: &[&SegmentFiles],
+        writer: &mut SegmentWriter,
+        mut pace: impl FnMut(usize) -> Result<()>,
+        mut stays: impl FnMut(&mut [u64]) -> Result<bool>,
+    ) -> Result<()> {
+        let mut rows = MergedRuns::new(files.iter().filter_map(|files| files.run(table)));
+        let mut words = Vec::new();
+        writer.table(table, |push| {
+            while let Some(row) = rows.next_row()? {
+                self.files.check()?;
+                words.clear();
+                words.extend(row.words);
+                if stays(&mut words)? {
+                    push(&words, row.bytes)?;
+                    pace(8 * words.len() + row.bytes.len())?;
+                }
+            }
+            Ok(())
+        })
     }
-}
 
-/// Texts of which no document is left.
-struct DeadTexts<'a> {
-    job: &'a MergeJob,
-    cursors: Vec<SegmentCursors>,
-    /// Texts whose first document is gone, and whether all others are gone too.
-    known: BTreeMap<u64, bool>,
-}
+    /// Writes the copies: those of texts that stay, and those that join an earlier text.
+    fn merge_copies(
+        &self,
+        files: &[&SegmentFiles],
+        writer: &mut SegmentWriter,
+        mut pace: impl FnMut(usize) -> Result<()>,
+        texts: &mut LivingTexts,
+    ) -> Result<()> {
+        let joined = texts.joined_copies()?;
+        let mut joined = joined.iter().peekable();
+        let mut rows = MergedRuns::new(files.iter().filter_map(|files| files.run(IndexTable::Copies)));
+        writer.table(IndexTable::Copies, |push| {
+            let mut push = |row: &[u64]| {
+                pace(8 * row.len())?;
+                push(row, b"")
+            };
+            while let Some(row) = rows.next_row()? {
+                self.files.check()?;
+                while let Some(earlier) = joined.next_if(|joined| joined[..] < *row.words) {
+                    push(earlier)?;
+                }
+                if self.is_alive(row.words[1]) && texts.text_of(row.words[0]) == row.words[0] {
+                    push(row.words)?;
+                }
+            }
+            joined.try_for_each(|row| push(row))
+        })
+    }
 
-impl DeadTexts<'_> {
-    fn has(&mut self, text: u64) -> Result<bool> {
-        if self.job.is_alive(text) {
-            return Ok(false);
-        }
-        if let Some(&is_dead) = self.known.get(&text) {
-            return Ok(is_dead);
-        }
-        let mut is_dead = true;
-        for cursors in &mut self.cursors {
-            cursors.rows(IndexTable::Copies, &[text], |words| {
-                is_dead &= !self.job.is_alive(words[1]);
-                is_dead
-            })?;
-        }
-        self.known.insert(text, is_dead);
-        Ok(is_dead)
+    /// Whether a document was neither deleted nor expired when the merge began.
+    pub(super) fn is_alive(&self, number: u64) -> bool {
+        number >= self.oldest && !self.deleted.contains(&number)
     }
 }

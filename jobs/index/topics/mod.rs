@@ -2,10 +2,12 @@
 //!
 //! `change.rs` has what the log says of a topic, `memory_table.rs` the documents that are in the log alone, `segment.rs`
 //! and `table.rs` the files of the others, and `manifest.rs` names these. `topic.rs` holds all of it, `topic_reader.rs`
-//! looks documents up. `flush.rs` writes segments and `merge.rs` merges them, while the topic goes on. This room uses `cluster::runs`; the index uses it.
+//! looks documents up. `flush.rs` writes segments and `merge.rs` merges them, while the topic goes on;
+//! `living_texts.rs` says which texts stay. This room uses `cluster::runs`; the index uses it.
 
 mod change;
 mod flush;
+mod living_texts;
 mod manifest;
 mod memory_table;
 mod merge;
