@@ -63,7 +63,7 @@ impl IndexFolder {
         let next_change = self.log()?.lock().next();
         let topic = topic_of(&mut self.topics, &self.store, &self.path, topic, next_change)?;
         topic.open_files().map_err(while_running)?;
-        let change = topic.insertion(doc, now);
+        let change = topic.insertion(doc, now, &self.keys);
         self.change(change)
     }
 

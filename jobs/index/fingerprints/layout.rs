@@ -1,5 +1,7 @@
 //! The layout of a file of fingerprints.
 
+use std::array;
+
 use cluster::runs::BlockPlace;
 use serde::{Deserialize, Serialize};
 
@@ -94,6 +96,11 @@ pub(super) fn key_of(word: u64, table: usize) -> u64 {
     let block = word >> behind & low_bits(BLOCK_BITS);
     let before = word.checked_shr(behind + BLOCK_BITS).unwrap_or(0);
     block << REST_BITS | before << behind | word & low_bits(behind)
+}
+
+/// Returns the keys of a word in all tables, which are those of the passes of a search.
+pub(in crate::index) fn keys_of_word(word: u64) -> [u64; TABLES] {
+    array::from_fn(|table| key_of(word, table))
 }
 
 /// Returns the word whose key in a table this is.

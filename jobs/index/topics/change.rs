@@ -1,8 +1,9 @@
 //! Changes of an index, as its log has them.
 
 use operators::hash::Identity;
-use operators::method::TextKeys;
+use operators::method::{KeptKeys, TextKeys};
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 /// A document that comes into an index, prepared by the method of the index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,17 +53,19 @@ pub(in crate::index) struct NewDoc {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(in crate::index) struct KeptText {
     pub identity: Identity,
-    /// Pass and kept key, whose high and low 64 bits stand apart because the low ones are often 0.
-    pub keys: Vec<(u32, u64, u64)>,
+    /// Pass and kept key, whose high and low 64 bits stand apart because the low ones are often 0. Of a fingerprint in four
+    /// blocks this is the first key alone, which is the fingerprint.
+    pub keys: SmallVec<[(u32, u64, u64); 1]>,
     pub sketches: [u64; 2],
     /// Cleaned text; empty if the index keeps no texts.
     pub text: String,
 }
 
 impl KeptText {
-    /// Takes what is kept of a document.
-    pub fn of(doc: &PreparedDoc) -> Self {
+    /// Takes what is kept of a document. `kept`: the keys of the index.
+    pub fn of(doc: &PreparedDoc, kept: &KeptKeys) -> Self {
         let TextKeys { identity, keys, sketches } = &doc.keys;
+        let keys = &keys[..if kept.have_four_blocks() { keys.len().min(1) } else { keys.len() }];
         KeptText {
             identity: *identity,
             keys: keys.iter().map(|of| (of.pass, (of.key >> 64) as u64, of.key as u64)).collect(),

@@ -9,11 +9,14 @@ use operators::method::KeptKeys;
 use smallvec::SmallVec;
 
 use super::change::{KeptText, NewDoc};
+use crate::index::fingerprints::keys_of_word;
 
 /// Number of bytes that a document takes besides its id, its text and its keys.
 const DOC_BYTES: usize = 200;
 /// Number of bytes that a key takes.
 const KEY_BYTES: usize = 80;
+/// Number of keys that a chain has room for once it has a second one.
+const LEAST_CHAIN: usize = 8;
 
 /// Documents in memory, with the same tables as a segment.
 ///
@@ -61,16 +64,30 @@ impl MemoryTable {
             self.copies.insert((text, number));
             return;
         };
-        for &(pass, high, low) in &kept.keys {
-            let key = u128::from(high) << 64 | u128::from(low);
-            let met = self.met.entry(hash_of(pass, keys.range(pass, key).0)).or_default();
-            met.push(MemoryKey { high, low, text, pass });
+        match kept.keys.first() {
+            Some(&(_, word, _)) if keys.have_four_blocks() => {
+                (0..)
+                    .zip(keys_of_word(word))
+                    .for_each(|(pass, key)| self.add_key(keys, text, (pass, key, 0)));
+            }
+            _ => kept.keys.iter().for_each(|key| self.add_key(keys, text, *key)),
         }
-        self.bytes += kept.text.len() + KEY_BYTES * kept.keys.len();
+        self.bytes += kept.text.len();
         if let Some(earlier) = self.identities.insert(kept.identity, text) {
             self.earlier.insert(text, earlier);
         }
         self.texts.insert(text, kept);
+    }
+
+    fn add_key(&mut self, keys: &KeptKeys, text: u64, (pass, high, low): (u32, u64, u64)) {
+        let (first, _) = keys.range(pass, u128::from(high) << 64 | u128::from(low));
+        let met = self.met.entry(hash_of(pass, first)).or_default();
+        if met.len() == met.capacity() {
+            // Keys whose chain has a second one are mostly those of blocks, which many fingerprints share.
+            met.grow((2 * met.len()).max(LEAST_CHAIN));
+        }
+        met.push(MemoryKey { high, low, text, pass });
+        self.bytes += KEY_BYTES;
     }
 
     /// Removes a document. Its text stays, as in a segment.

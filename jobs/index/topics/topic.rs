@@ -114,15 +114,15 @@ impl Topic {
     }
 
     /// Makes the change that adds a document. `now`: seconds since 1970; the time of a document is never before that of
-    /// an earlier one.
-    pub fn insertion(&self, doc: &PreparedDoc, now: u64) -> Change {
+    /// an earlier one. `keys`: those of the index.
+    pub fn insertion(&self, doc: &PreparedDoc, now: u64, keys: &KeptKeys) -> Change {
         let known = self.memory.texts_of(doc.keys.identity).next();
         let new = NewDoc {
             number: self.next,
             time: now.max(self.last_time),
             id: doc.id.clone(),
             text: known.unwrap_or(self.next),
-            kept: known.is_none().then(|| KeptText::of(doc)),
+            kept: known.is_none().then(|| KeptText::of(doc, keys)),
         };
         Change { topic: self.name.clone(), what: ChangeKind::Insert(new) }
     }
