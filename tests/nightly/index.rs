@@ -10,9 +10,9 @@ use crate::support::Folder;
 
 const NIGHT: &str = "nightly --progress none --workers 2 --state state";
 
-/// Answers without ages, by line.
+/// Answers without ages, by line. They are cut, so that they count the documents that they do not list.
 fn answers(here: &Folder, index: &str) -> Vec<Value> {
-    let run = here.run(&format!("--quiet index query --limit 20 {index} demo/corpus.jsonl")).ends(0);
+    let run = here.run(&format!("--quiet index query --limit 3 {index} demo/corpus.jsonl")).ends(0);
     let answer = |line: &str| {
         let mut answer: Value = serde_json::from_str(line).unwrap();
         let matches = answer["matches"].as_array_mut().unwrap();
@@ -28,6 +28,13 @@ fn ids(here: &Folder, index: &str) -> Vec<String> {
     let export = here.run(&format!("index export {index}")).ends(0);
     let id = |line: &str| serde_json::from_str::<Value>(line).unwrap()["id"].as_str().unwrap().to_owned();
     export.stdout.lines().map(id).collect()
+}
+
+/// Returns the length of the file of texts; 0 if the index keeps none.
+fn bytes_of_texts(here: &Folder, index: &str) -> u64 {
+    let segments = fs::read_dir(here.path(index).join("topics/default")).unwrap();
+    let texts = segments.map(|segment| segment.unwrap().path().join("texts.run"));
+    texts.filter_map(|path| fs::metadata(path).ok()).map(|file| file.len()).sum()
 }
 
 /// Makes a state of three nights. The second withdraws each seventh document of the first, the third each ninth of the
@@ -81,12 +88,16 @@ fn an_index_of_a_state_answers_as_one_of_its_documents() {
         assert!(
             expected.iter().filter(|answer| answer["matches"].as_array().unwrap().len() > 1).count() > 40
         );
+        let mut texts = None;
         for compacted in [false, true] {
             here.run("--quiet index build of-state state").ends(0);
             here.run("index check of-state").ends(0);
             assert_eq!(ids(&here, "of-state").into_iter().collect::<BTreeSet<_>>(), left, "{options}");
             assert_eq!(ids(&here, "of-state"), ids(&here, "of-docs"), "{options}");
             assert_eq!(answers(&here, "of-state"), expected, "{options}, compacted: {compacted}");
+            // A compaction erases the texts all of whose documents are withdrawn. They were left out before, too.
+            let bytes = bytes_of_texts(&here, "of-state");
+            assert_eq!(*texts.get_or_insert(bytes), bytes, "{options}");
             if compacted {
                 continue;
             }

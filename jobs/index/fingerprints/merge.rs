@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 
-use super::layout::{TABLES, word_of};
+use super::layout::FileShape;
 use super::reader::{FingerprintFile, FingerprintRows};
-use super::writer::FingerprintWriter;
+use super::writer::{FingerprintWriter, GROUP_SHIFT};
 
 /// Writes the entries of all files, but those that do not stay. `stays`: is asked about words and numbers, in the order of the
 /// first table.
@@ -32,18 +32,38 @@ pub(in crate::index) fn merge(
         }
         last = Some(word);
         if stays {
-            writer.push(0, word, number)?;
+            writer.push_first(word, number)?;
         }
     }
-    for table in 1..TABLES {
-        let mut rows: Vec<FingerprintRows> = files.iter().map(|file| file.rows(table)).collect();
-        while let Some((key, _)) = least(&mut rows)? {
-            if gone.is_empty() || gone.binary_search(&word_of(key, table)).is_err() {
-                writer.push(table, key, 0)?;
+    writer.push_others(|block, each| {
+        let table = |file: &FingerprintFile| file.shape().table_like(FileShape::FOUR, block);
+        let mut rows: Vec<(FileShape, usize, FingerprintRows)> =
+            files.iter().map(|file| (file.shape(), table(file), file.rows(table(file)))).collect();
+        // Files of different shapes agree on the order of the first 16 bits alone.
+        while let Some(bits) = least_bits(&mut rows)? {
+            for (shape, table, rows) in &mut rows {
+                while let Some((key, _)) = rows.peek()?.filter(|(key, _)| key >> GROUP_SHIFT == bits) {
+                    rows.next()?;
+                    let word = shape.word_of(key, *table);
+                    if gone.is_empty() || gone.binary_search(&word).is_err() {
+                        each(word)?;
+                    }
+                }
             }
         }
+        Ok(())
+    })
+}
+
+/// Returns the least first 16 bits of the keys that are next.
+fn least_bits(rows: &mut [(FileShape, usize, FingerprintRows)]) -> Result<Option<u64>> {
+    let mut least: Option<u64> = None;
+    for (_, _, rows) in rows {
+        if let Some((key, _)) = rows.peek()? {
+            least = Some(least.map_or(key >> GROUP_SHIFT, |least| least.min(key >> GROUP_SHIFT)));
+        }
     }
-    Ok(())
+    Ok(least)
 }
 
 /// Takes the least entry of all files.

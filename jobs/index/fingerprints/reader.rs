@@ -7,10 +7,7 @@ use cluster::{Blob, Error};
 use operators::hash::spread;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::layout::{
-    FingerprintSummary, MAGIC, PAGE_ENTRIES, PAGE_RECORD_BYTES, REST_BITS, TABLES, key_of, keys_of_block,
-    word_of,
-};
+use super::layout::{FileShape, FingerprintSummary, MAGIC, MOST_TABLES, PAGE_ENTRIES, PAGE_RECORD_BYTES};
 
 /// Largest number of pages that a query reads of one table: a million entries.
 const MOST_PAGES: usize = (1 << 20) / PAGE_ENTRIES;
@@ -25,7 +22,7 @@ pub(in crate::index) struct FingerprintFile {
     pub summary: FingerprintSummary,
     pages: Vec<Page>,
     /// For each table, the first page of each bucket, and the end.
-    buckets: [Vec<u32>; TABLES],
+    buckets: [Vec<u32>; MOST_TABLES],
 }
 
 #[derive(Clone, Copy)]
@@ -90,6 +87,11 @@ impl FingerprintFile {
         self.summary.shape.first
     }
 
+    /// Returns the shape of the file.
+    pub(super) fn shape(&self) -> FileShape {
+        self.summary.shape
+    }
+
     fn read_directory(&mut self, records: &[u8]) -> Result<(), Error> {
         let shape = self.summary.shape;
         let buckets = 1usize << shape.bucket_bits;
@@ -98,7 +100,7 @@ impl FingerprintFile {
             let &[table, e0, e1, ref words @ ..] = record else { continue };
             let entries = u16::from_le_bytes([e0, e1]);
             let (first_key, checksum) = (eight_bytes(words, 0), eight_bytes(words, 8));
-            if usize::from(table) >= TABLES || last > Some((table, first_key)) {
+            if usize::from(table) >= shape.tables || last > Some((table, first_key)) {
                 return Err(self.damage(self.summary.directory.offset, "its directory is wrong"));
             }
             last = Some((table, first_key));
@@ -139,25 +141,33 @@ impl FingerprintFile {
     ) -> Result<NearEntries, Error> {
         let FingerprintScratch { page: buffer, found } = scratch;
         found.clear();
-        let mut near = NearEntries::default();
-        for table in 0..TABLES {
-            let key = key_of(word, table);
-            let pages = self.pages_between(table, keys_of_block(key));
-            near.is_cut |= pages.len() > MOST_PAGES;
-            for at in pages.take(MOST_PAGES) {
-                let page = self.read_page(at, buffer)?;
-                near.reads += 1;
-                near.met += self.each_near(page, buffer, key, most, |entry, other| {
-                    let distance = (key ^ other).count_ones();
-                    if table == 0 {
-                        return each(distance, self.number(page, buffer, entry));
-                    }
-                    let other = word_of(other, table);
-                    if keys_of_block(other) != keys_of_block(word) {
-                        found.push((other, distance));
-                    }
-                });
-            }
+        let (mut near, shape) = (NearEntries::default(), self.summary.shape);
+        for table in 0..shape.tables {
+            let key = shape.key_of(word, table);
+            shape.each_probe(key, |probe| {
+                let pages = self.pages_between(table, shape.keys_of_block(probe));
+                near.is_cut |= pages.len() > MOST_PAGES;
+                for at in pages.take(MOST_PAGES) {
+                    let page = self.read_page(at, buffer)?;
+                    near.reads += 1;
+                    near.met += self.each_of_block(page, buffer, probe, |entry, other| {
+                        // Whoever takes away the lowest bit that is set as often as `most` has none left.
+                        let all = key ^ other;
+                        if (0..most).fold(all, |bits, _| bits & bits.wrapping_sub(1)) != 0 {
+                            return;
+                        }
+                        let distance = all.count_ones();
+                        if table == 0 {
+                            return each(distance, self.number(page, buffer, entry));
+                        }
+                        let other = shape.word_of(other, table);
+                        if shape.block_distance(other, word) > shape.nearest_block() {
+                            found.push((other, distance));
+                        }
+                    });
+                }
+                Ok(())
+            })?;
         }
         found.sort_unstable();
         found.dedup();
@@ -199,31 +209,19 @@ impl FingerprintFile {
         Ok(page)
     }
 
-    /// Calls `each` with the entries of a page whose keys have the block of `key`, which is of its bucket, and differ from it
-    /// in at most `most` bits. Returns how many have its block.
-    fn each_near(
-        &self,
-        page: Page,
-        buffer: &[u8],
-        key: u64,
-        most: u32,
-        mut each: impl FnMut(usize, u64),
-    ) -> u64 {
-        let mask = self.summary.shape.rest_mask();
-        let from = self.first_from(page, buffer, keys_of_block(key).0);
+    /// Calls `each` with the entries of a page whose keys have the block of `key`, which is of its bucket, and with these
+    /// keys. Returns how many there are.
+    #[inline]
+    fn each_of_block(&self, page: Page, buffer: &[u8], key: u64, mut each: impl FnMut(usize, u64)) -> u64 {
+        let (first, last) = self.summary.shape.keys_of_block(key);
+        let bucket = key & !self.summary.shape.rest_mask();
+        let from = self.first_from(page, buffer, first);
         for entry in from..usize::from(page.entries) {
-            let other = self.rest(buffer, entry);
-            let mut differing = other ^ key & mask;
-            if differing >> REST_BITS != 0 {
+            let other = bucket | self.rest(buffer, entry);
+            if other > last {
                 return (entry - from) as u64;
             }
-            // Whoever takes away the lowest bit that is set as often as `most` has none left.
-            for _ in 0..most {
-                differing &= differing.wrapping_sub(1);
-            }
-            if differing == 0 {
-                each(entry, key & !mask | other);
-            }
+            each(entry, other);
         }
         usize::from(page.entries).saturating_sub(from) as u64
     }
@@ -278,7 +276,7 @@ impl FingerprintFile {
     /// # Errors
     /// Those of the store, and [`Error::Damaged`] for the first page that is wrong.
     pub fn check(&self) -> Result<(), Error> {
-        let mut sums = [0u64; TABLES];
+        let mut sums = vec![0u64; self.shape().tables];
         for (table, sum) in sums.iter_mut().enumerate() {
             let (mut rows, mut last) = (self.rows(table), None);
             while let Some((key, number)) = rows.next()? {
@@ -287,7 +285,7 @@ impl FingerprintFile {
                     return Err(self.damage(0, "the keys of a table do not ascend"));
                 }
                 if last.is_none_or(|(last, _)| last != key) {
-                    *sum = sum.wrapping_add(spread(word_of(key, table)));
+                    *sum = sum.wrapping_add(spread(self.shape().word_of(key, table)));
                 }
                 last = this;
             }

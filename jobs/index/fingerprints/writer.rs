@@ -5,7 +5,10 @@ use cluster::runs::BlockPlace;
 use cluster::{Error, Output, Store};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::layout::{FileShape, FingerprintSummary, MAGIC, PAGE_ENTRIES, TABLES, key_of};
+use super::layout::{FileShape, FingerprintSummary, MAGIC, PAGE_ENTRIES};
+
+/// Number of bits behind those that the words of a group share.
+pub(super) const GROUP_SHIFT: u32 = u64::BITS - 16;
 
 /// Writes the tables of a file one after the other, each in the order of its keys.
 ///
@@ -31,10 +34,15 @@ impl FingerprintWriter {
     /// # Errors
     /// Those of the store.
     pub fn new(store: &dyn Store, path: &str, entries: u64, numbers: (u64, u64)) -> Result<Self> {
+        FingerprintWriter::with_shape(store, path, FileShape::new(entries, numbers))
+    }
+
+    /// Creates a file of some shape.
+    pub(super) fn with_shape(store: &dyn Store, path: &str, shape: FileShape) -> Result<Self> {
         Ok(FingerprintWriter {
             output: store.create(path)?,
             path: path.to_owned(),
-            shape: FileShape::new(entries, numbers),
+            shape,
             first: (0, 0),
             keys: Vec::new(),
             numbers: Vec::new(),
@@ -48,16 +56,55 @@ impl FingerprintWriter {
 
     /// Adds words with their numbers to all tables, and sorts them.
     pub fn push_all(&mut self, mut rows: Vec<(u64, u64)>) -> Result<()> {
-        for table in 0..TABLES {
-            rows.sort_unstable_by_key(|&(word, number)| (key_of(word, table), number));
-            rows.iter().try_for_each(|&(word, number)| self.push(table, key_of(word, table), number))?;
+        rows.sort_unstable();
+        rows.iter().try_for_each(|&(word, number)| self.push_first(word, number))?;
+        let mut words: Vec<u64> = rows.into_iter().map(|(word, _)| word).collect();
+        for table in 1..self.shape.tables {
+            let shape = self.shape;
+            words.sort_unstable_by_key(|word| shape.key_of(*word, table));
+            words.iter().try_for_each(|word| self.push(table, shape.key_of(*word, table), 0))?;
         }
         Ok(())
     }
 
+    /// Adds an entry to the first table. Entries come in the order of words and numbers.
+    pub fn push_first(&mut self, word: u64, number: u64) -> Result<()> {
+        self.push(0, word, number)
+    }
+
+    /// Writes the other tables. `words`: calls its argument with all words, as often as it likes, in the order of the 16 bits
+    /// from bit `16 * block` on, the highest bit being bit 0.
+    ///
+    /// Memory: the words that have these bits in common.
+    pub fn push_others(
+        &mut self,
+        mut words: impl FnMut(usize, &mut dyn FnMut(u64) -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
+        let shape = self.shape;
+        for table in 1..shape.tables {
+            let mut keys: Vec<u64> = Vec::new();
+            words(FileShape::FOUR.table_like(shape, table), &mut |word| {
+                let key = shape.key_of(word, table);
+                if keys.first().is_some_and(|first| first >> GROUP_SHIFT != key >> GROUP_SHIFT) {
+                    self.push_sorted(table, &mut keys)?;
+                }
+                keys.push(key);
+                Ok(())
+            })?;
+            self.push_sorted(table, &mut keys)?;
+        }
+        Ok(())
+    }
+
+    /// Sorts keys, adds them to a table, and takes them away.
+    fn push_sorted(&mut self, table: usize, keys: &mut Vec<u64>) -> Result<()> {
+        keys.sort_unstable();
+        keys.drain(..).try_for_each(|key| self.push(table, key, 0))
+    }
+
     /// Adds an entry to a table. Entries come in the order of tables, keys and numbers. Only the first table has numbers,
     /// so the others have each key once.
-    pub fn push(&mut self, table: usize, key: u64, number: u64) -> Result<()> {
+    fn push(&mut self, table: usize, key: u64, number: u64) -> Result<()> {
         if table > 0 && self.last_key == Some((table, key)) {
             return Ok(());
         }

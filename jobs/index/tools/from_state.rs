@@ -13,6 +13,7 @@ use crate::Common;
 use crate::cli::exit::WrongUse;
 use crate::dedup::options::Verification;
 use crate::index::args::CorpusArgs;
+use crate::index::fingerprints::word_of_pass;
 use crate::index::index_folder::IndexFolder;
 use crate::index::prepare::now;
 use crate::index::settings;
@@ -187,14 +188,10 @@ impl StateRows {
         if keys.have_four_blocks() {
             let entries = manifest.runs_of(StateTable::Keys).map(|run| run.summary.rows).sum::<u64>();
             writer.fingerprints(entries / FOUR_PASSES, (0, manifest.end), |file| {
-                let mut rows = self.docs.cursor(StateTable::Keys);
-                while let Some(row) = rows.next_row()?.filter(|row| row.words[0] < FOUR_PASSES) {
-                    let &[pass, key, _, text] = row.words else { continue };
-                    if self.has_docs(text) {
-                        file.push(pass as usize, key, text)?;
-                    }
-                }
-                Ok(())
+                self.each_print(0, |word, text| file.push_first(word, text))?;
+                file.push_others(|block, each| {
+                    self.each_print(block as u64, |key, _| each(word_of_pass(key, block)))
+                })
             })?;
         } else {
             self.copy(&mut writer, (StateTable::Keys, IndexTable::Keys), |words| words[3])?;
@@ -229,6 +226,19 @@ impl StateRows {
         })?;
         headless.retain(|&text| self.has_docs(text));
         Ok((writer.finish((0, manifest.end))?, headless))
+    }
+
+    /// Calls `each` with the key in a pass and the text of each fingerprint, in the order of the keys.
+    fn each_print(&self, pass: u64, mut each: impl FnMut(u64, u64) -> Result<()>) -> Result<()> {
+        let mut rows = self.docs.cursor(StateTable::Keys);
+        rows.seek(&[pass])?;
+        while let Some(row) = rows.next_row()?.filter(|row| row.words[0] == pass) {
+            let &[_, key, _, text] = row.words else { continue };
+            if self.has_docs(text) {
+                each(key, text)?;
+            }
+        }
+        Ok(())
     }
 
     /// Copies the rows of a table whose texts have documents. `text`: returns the text of a row.
