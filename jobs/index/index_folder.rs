@@ -66,7 +66,17 @@ impl IndexFolder {
     /// # Errors
     /// [`WrongUse`] when the folder has other files; [`Locked`] when another process is building there.
     pub(super) fn build(path: &str, settings: &IndexSettings, lexicon: &Lexicon) -> Result<Self> {
-        let (store, path) = (Local, absolute(path)?);
+        IndexFolder::build_on(Arc::new(Local), path, settings, lexicon)
+    }
+
+    /// Makes an empty index whose files but the log are in a store, which is that of this machine but in tests.
+    pub(super) fn build_on(
+        store: Arc<dyn Store>,
+        path: &str,
+        settings: &IndexSettings,
+        lexicon: &Lexicon,
+    ) -> Result<Self> {
+        let path = absolute(path)?;
         store.create_dir(&path)?;
         let lock = lock(&path, Duration::ZERO)?;
         let unfinished = store.exists(&format!("{path}/{BUILDING}"))?;
@@ -78,12 +88,12 @@ impl IndexFolder {
                 )));
             }
         }
-        write_sealed(&store, &format!("{path}/{BUILDING}"), &path, settings)?;
+        write_sealed(store.as_ref(), &format!("{path}/{BUILDING}"), &path, settings)?;
         for name in ["log", "topics", LOG_FLOOR] {
             store.remove(&format!("{path}/{name}"))?;
         }
         LogWriter::create(&path_of_text(&path).join("log"))?;
-        let mut index = IndexFolder::without_topics(&path, BUILDING, lexicon)?;
+        let mut index = IndexFolder::without_topics(store, &path, BUILDING, lexicon)?;
         index.claim(lock)?;
         Ok(index)
     }
@@ -114,7 +124,17 @@ impl IndexFolder {
     /// # Errors
     /// [`WrongUse`] when there is no index; [`Locked`] when another process is changing it.
     pub fn open(path: &str, lexicon: &Lexicon, wait: Duration) -> Result<Self> {
-        let mut index = IndexFolder::without_topics(path, SETTINGS, lexicon)?;
+        IndexFolder::open_on(Arc::new(Local), path, lexicon, wait)
+    }
+
+    /// Opens an index whose files but the log are in a store.
+    pub(super) fn open_on(
+        store: Arc<dyn Store>,
+        path: &str,
+        lexicon: &Lexicon,
+        wait: Duration,
+    ) -> Result<Self> {
+        let mut index = IndexFolder::without_topics(store, path, SETTINGS, lexicon)?;
         let lock = lock(&index.path, wait)?;
         index.claim(lock).map_err(while_running)?;
         Ok(index)
@@ -147,7 +167,7 @@ impl IndexFolder {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let mut index = IndexFolder::without_topics(path, SETTINGS, lexicon)?;
+            let mut index = IndexFolder::without_topics(Arc::new(Local), path, SETTINGS, lexicon)?;
             match index.read_all() {
                 Ok(true) => return Ok(index),
                 Ok(false) if attempts == ATTEMPTS => {
@@ -188,8 +208,8 @@ impl IndexFolder {
         }
     }
 
-    fn without_topics(path: &str, settings: &str, lexicon: &Lexicon) -> Result<Self> {
-        let (store, path) = (Arc::new(Local) as Arc<dyn Store>, absolute(path)?);
+    fn without_topics(store: Arc<dyn Store>, path: &str, settings: &str, lexicon: &Lexicon) -> Result<Self> {
+        let path = absolute(path)?;
         let settings = read_settings(store.as_ref(), &format!("{path}/{settings}"))?;
         let settings =
             settings.with_context(|| WrongUse(format!("\"{path}\" is no index: index build makes one")))?;

@@ -5,17 +5,23 @@ use cluster::Store;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::output::{put, read, seal, unsealed};
+use crate::output::{read, seal, unsealed};
 
-/// Writes `value` in one step, and makes it durable. `settle`: the folder of the file.
+/// Writes `value` in one step, and makes it durable. `folder`: the folder of the file.
+///
+/// The contents are durable before the file has its name. Else a loss of power could leave the new name without contents,
+/// and the earlier contents gone.
 pub(super) fn write_sealed(
     store: &dyn Store,
     path: &str,
-    settle: &str,
+    folder: &str,
     value: &impl Serialize,
 ) -> Result<()> {
-    put(store, path, &seal(serde_json::to_vec(value)?))?;
-    Ok(store.settle(settle)?)
+    let mut file = store.create(path)?;
+    let text = seal(serde_json::to_vec(value)?);
+    file.write_all(&text).map_err(|error| cluster::Error::of_write(path, error))?;
+    file.finish_durably()?;
+    Ok(store.settle(folder)?)
 }
 
 /// Reads what [`write_sealed`] has written; `None` if there is no file.

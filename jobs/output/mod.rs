@@ -42,6 +42,9 @@ mod success;
 pub(crate) mod summary;
 pub(crate) mod tables;
 
+#[cfg(test)]
+pub(crate) use self::folder::tests::power_store;
+
 pub(crate) use self::files::{Difference, FileList, OutputFile, found_below};
 pub(crate) use self::folder::{Lock, LockOwner, OutputFolder, SplitParts};
 pub(crate) use self::key::Key;

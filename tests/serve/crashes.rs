@@ -1,11 +1,11 @@
 //! Tests of many clients of a server that is killed again and again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
+use std::{env, fs};
 
 use serde_json::{Value, json};
 
@@ -32,11 +32,13 @@ fn copies(here: &Folder) -> BTreeMap<usize, usize> {
 }
 
 /// Each text is asked about by two clients at about the same time, and asked about again until there is an answer.
+/// `DEDUP_KILLS` is the number of kills.
 #[test]
 fn what_was_acknowledged_is_found_and_no_twin_is_new_twice() {
     let here = empty_index("auto");
+    let kills: u64 = env::var("DEDUP_KILLS").map_or(5, |kills| kills.parse().unwrap());
     let (new, mut next) = (Mutex::new(BTreeMap::<usize, usize>::new()), 0);
-    for round in 0..6 {
+    for round in 0..=kills {
         let server = HttpServer::start(&here, "");
         let stop = AtomicBool::new(false);
         let numbers: Vec<usize> = (next..next + 2000).collect();
@@ -64,13 +66,17 @@ fn what_was_acknowledged_is_found_and_no_twin_is_new_twice() {
                     }
                 });
             }
-            if round < 5 {
-                thread::sleep(Duration::from_millis(300 + 150 * round));
+            if round < kills {
+                thread::sleep(Duration::from_millis(300 + 150 * (round % 5)));
                 stop.store(true, Ordering::Relaxed);
                 signal(server.id(), "KILL");
             }
         });
         drop(server);
+        // All documents are looked at some twenty times.
+        if round % kills.div_ceil(20) != 0 && round < kills {
+            continue;
+        }
         here.run("--quiet index check ix");
         let copies = copies(&here);
         let acknowledged = new.lock().unwrap();
@@ -82,6 +88,7 @@ fn what_was_acknowledged_is_found_and_no_twin_is_new_twice() {
         assert!(more.is_empty(), "{more:?}");
     }
     let acknowledged = new.lock().unwrap().len();
+    println!("{kills} kills, {acknowledged} documents were acknowledged as new");
     assert!(acknowledged > 2500, "{acknowledged}");
 }
 

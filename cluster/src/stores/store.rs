@@ -262,6 +262,11 @@ pub trait Blob: Send + Sync {
 pub trait Output: Write + Send {
     /// Makes the written file visible. It is durable after [`Store::settle`].
     fn finish(self: Box<Self>) -> Result<(), Error>;
+    /// Does what [`Output::finish`] does, but the contents are durable before the file has its name. So a file that takes
+    /// the place of another one is whole, or still the other one, if the power goes before [`Store::settle`].
+    fn finish_durably(self: Box<Self>) -> Result<(), Error> {
+        self.finish()
+    }
 }
 
 /// Number of bytes requested at once where only the end of a record is wanted.

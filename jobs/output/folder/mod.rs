@@ -15,7 +15,7 @@ mod parts;
 mod run_folder;
 mod take_over;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use self::lock::{Lock, LockOwner};
 pub(crate) use self::output_folder::OutputFolder;

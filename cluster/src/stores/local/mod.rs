@@ -358,10 +358,22 @@ impl Write for LocalOutput {
 
 impl Output for LocalOutput {
     fn finish(self: Box<Self>) -> Result<(), Error> {
-        let LocalOutput { path, file } = *self;
+        self.finish_after(|_| Ok(()))
+    }
+
+    fn finish_durably(self: Box<Self>) -> Result<(), Error> {
+        self.finish_after(File::sync_all)
+    }
+}
+
+impl LocalOutput {
+    /// Gives the file its name after `before`.
+    fn finish_after(self, before: impl FnOnce(&File) -> io::Result<()>) -> Result<(), Error> {
+        let LocalOutput { path, file } = self;
         trace!(target: "finish", "{path}");
         let finish = || {
             let file = file.into_inner().map_err(|error| error.into_error())?;
+            before(file.as_file())?;
             file.persist(path_of_text(&path)).map_err(|error| error.error)?;
             Ok(())
         };

@@ -4,7 +4,7 @@
 mod asleep;
 mod bucket_store;
 mod power_loss;
-mod power_store;
+pub(crate) mod power_store;
 #[path = "../../../../tests/random.rs"]
 mod random;
 mod requests;

@@ -68,7 +68,7 @@ struct Disk {
 
 /// File system whose disk is shared by its clones. A clone may pause before one of its steps.
 #[derive(Clone)]
-pub(super) struct PowerStore(Arc<Mutex<Disk>>, Option<Arc<Pause>>);
+pub(crate) struct PowerStore(Arc<Mutex<Disk>>, Option<Arc<Pause>>);
 
 impl Names {
     fn find(&self, path: &str) -> Option<Id> {
@@ -169,6 +169,17 @@ impl Disk {
         self.change(Step::Content { file, bytes: bytes.into() })
     }
 
+    /// Writes a file whose content is durable before it has a name.
+    fn write_durably(&mut self, path: &str, bytes: &[u8]) -> Result<(), Error> {
+        let (directory, name) = self.directory(path)?;
+        self.power()?;
+        let file = self.new_id();
+        let content = Step::Content { file, bytes: bytes.into() };
+        self.live.apply(&content);
+        self.durable.apply(&content);
+        self.change(Step::Entry { directory, name, to: Some(file), from: None })
+    }
+
     fn remove(&mut self, path: &str) -> Result<(), Error> {
         let Some(id) = self.live.find(path) else { return Ok(()) };
         let names: Vec<String> =
@@ -190,7 +201,7 @@ impl PowerStore {
     }
 
     /// Returns the same disk, for a process that falls asleep.
-    pub fn pausing(&self, pause: Pause) -> Self {
+    pub(super) fn pausing(&self, pause: Pause) -> Self {
         PowerStore(Arc::clone(&self.0), Some(Arc::new(pause)))
     }
 
@@ -396,5 +407,10 @@ impl Output for Writing {
     fn finish(self: Box<Self>) -> Result<(), Error> {
         self.store.step();
         self.store.0.lock().write(&self.path, &self.bytes)
+    }
+
+    fn finish_durably(self: Box<Self>) -> Result<(), Error> {
+        self.store.step();
+        self.store.0.lock().write_durably(&self.path, &self.bytes)
     }
 }

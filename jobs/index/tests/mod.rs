@@ -1,5 +1,7 @@
 //! An index against a list of documents that compares each query with all of them.
 
+mod power_loss;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -17,7 +19,7 @@ use super::maintenance::Flush;
 use super::prepare::Preparer;
 use super::query::{QueryAnswer, QueryLimits};
 use super::settings;
-use super::topics::{IndexTable, MergeJob, MergedSegment, SegmentEntry, TopicReader};
+use super::topics::{IndexTable, IndexedDoc, MergeJob, MergedSegment, SegmentEntry, TopicReader};
 
 const LIMITS: QueryLimits = QueryLimits { matches: 3, within: None };
 
