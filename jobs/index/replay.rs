@@ -59,6 +59,8 @@ pub(super) fn remove_topic(store: &dyn Store, path: &str, name: &str) -> Result<
     if let (true, Showing::Rename(renames)) = (store.exists(&folder)?, store.showing()) {
         store.remove(&dropped)?;
         renames.rename(&folder, &dropped)?;
+        // The power may go. Then the topic is whole or has moved, but has lost none of its files alone.
+        store.settle(path)?;
         store.remove(&dropped)?;
     }
     Ok(())

@@ -116,9 +116,15 @@ fn an_index_of_a_state_answers_as_one_of_its_documents() {
             here.run(&format!("--quiet index build of-docs {options} living.jsonl")).ends(0);
             here.run("nightly compact --state state").ends(0);
         }
-        fs::remove_dir_all(here.path("state")).unwrap();
-        fs::remove_dir_all(here.path("of-docs")).unwrap();
-        fs::remove_dir_all(here.path("of-state")).unwrap();
+        // Whatever was the name of a text, nothing is left once all documents are gone.
+        here.run("--quiet index build of-all state").ends(0);
+        here.write("all.txt", &left.iter().cloned().collect::<Vec<_>>().join("\n"));
+        here.run("--quiet index delete of-all all.txt").ends(0);
+        here.run("--quiet index compact of-all").ends(0);
+        assert_eq!((ids(&here, "of-all").len(), bytes_of_texts(&here, "of-all")), (0, 0), "{options}");
+        for folder in ["state", "of-docs", "of-state", "of-all"] {
+            fs::remove_dir_all(here.path(folder)).unwrap();
+        }
     }
 }
 

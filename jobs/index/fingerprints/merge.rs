@@ -36,15 +36,14 @@ pub(in crate::index) fn merge(
         }
     }
     writer.push_others(|block, each| {
-        let table = |file: &FingerprintFile| file.shape().table_like(FileShape::FOUR, block);
-        let mut rows: Vec<(FileShape, usize, FingerprintRows)> =
-            files.iter().map(|file| (file.shape(), table(file), file.rows(table(file)))).collect();
+        let like_block = |file: &FingerprintFile| file.shape().table_like(FileShape::FOUR, block);
+        let mut rows: Vec<FingerprintRows> = files.iter().map(|file| file.rows(like_block(file))).collect();
         // Files of different shapes agree on the order of the first 16 bits alone.
         while let Some(bits) = least_bits(&mut rows)? {
-            for (shape, table, rows) in &mut rows {
+            for rows in &mut rows {
                 while let Some((key, _)) = rows.peek()?.filter(|(key, _)| key >> GROUP_SHIFT == bits) {
                     rows.next()?;
-                    let word = shape.word_of(key, *table);
+                    let word = rows.word_of(key);
                     if gone.is_empty() || gone.binary_search(&word).is_err() {
                         each(word)?;
                     }
@@ -56,9 +55,9 @@ pub(in crate::index) fn merge(
 }
 
 /// Returns the least first 16 bits of the keys that are next.
-fn least_bits(rows: &mut [(FileShape, usize, FingerprintRows)]) -> Result<Option<u64>> {
+fn least_bits(rows: &mut [FingerprintRows]) -> Result<Option<u64>> {
     let mut least: Option<u64> = None;
-    for (_, _, rows) in rows {
+    for rows in rows {
         if let Some((key, _)) = rows.peek()? {
             least = Some(least.map_or(key >> GROUP_SHIFT, |least| least.min(key >> GROUP_SHIFT)));
         }

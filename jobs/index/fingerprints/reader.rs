@@ -264,6 +264,7 @@ impl FingerprintFile {
         let pages = |table| self.pages.partition_point(|page| usize::from(page.table) < table);
         FingerprintRows {
             file: self,
+            table,
             pages: pages(table)..pages(table + 1),
             buffer: Vec::new(),
             rows: Vec::new(),
@@ -285,7 +286,7 @@ impl FingerprintFile {
                     return Err(self.damage(0, "the keys of a table do not ascend"));
                 }
                 if last.is_none_or(|(last, _)| last != key) {
-                    *sum = sum.wrapping_add(spread(self.shape().word_of(key, table)));
+                    *sum = sum.wrapping_add(spread(rows.word_of(key)));
                 }
                 last = this;
             }
@@ -304,6 +305,7 @@ impl FingerprintFile {
 /// Entries of a table, in order.
 pub(super) struct FingerprintRows<'a> {
     file: &'a FingerprintFile,
+    table: usize,
     pages: Range<usize>,
     buffer: Vec<u8>,
     rows: Vec<(u64, u64)>,
@@ -311,6 +313,11 @@ pub(super) struct FingerprintRows<'a> {
 }
 
 impl FingerprintRows<'_> {
+    /// Returns the word whose key in the table this is.
+    pub fn word_of(&self, key: u64) -> u64 {
+        self.file.shape().word_of(key, self.table)
+    }
+
     /// Returns the key and the number of the current entry, and does not move; the number is 0 but in the first table.
     pub fn peek(&mut self) -> Result<Option<(u64, u64)>, Error> {
         while self.at == self.rows.len() {

@@ -72,10 +72,10 @@ impl FingerprintWriter {
         self.push(0, word, number)
     }
 
-    /// Writes the other tables. `words`: calls its argument with all words, as often as it likes, in the order of the 16 bits
-    /// from bit `16 * block` on, the highest bit being bit 0.
+    /// Writes the other tables. `words`: is asked once for each of them. It gets the number of a block of 16 bits, and calls
+    /// its other argument with all words in the order of that block. It may repeat a word.
     ///
-    /// Memory: the words that have these bits in common.
+    /// Memory: the words that have this block in common.
     pub fn push_others(
         &mut self,
         mut words: impl FnMut(usize, &mut dyn FnMut(u64) -> Result<()>) -> Result<()>,
