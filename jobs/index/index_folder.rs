@@ -77,17 +77,11 @@ impl IndexFolder {
         lexicon: &Lexicon,
     ) -> Result<Self> {
         let path = absolute(path)?;
+        // A refusal leaves nothing behind, not even the lock.
+        refuse_others(store.as_ref(), &path)?;
         store.create_dir(&path)?;
         let lock = lock(&path, Duration::ZERO)?;
-        let unfinished = store.exists(&format!("{path}/{BUILDING}"))?;
-        for entry in store.children(&path)? {
-            let name = entry.path.rsplit('/').next().unwrap_or_default();
-            if name != "lock" && (!unfinished || name == SETTINGS) {
-                bail!(WrongUse(format!(
-                    "\"{path}\" is no empty folder: index insert adds documents to an index"
-                )));
-            }
-        }
+        refuse_others(store.as_ref(), &path)?;
         write_sealed(store.as_ref(), &format!("{path}/{BUILDING}"), &path, settings)?;
         for name in ["log", "topics", LOG_FLOOR] {
             store.remove(&format!("{path}/{name}"))?;
@@ -255,6 +249,21 @@ impl IndexFolder {
         let IndexFolder { store, path, topics, keys, .. } = self;
         (path_of_text(path).join("log"), Replay { store, path, topics, keys })
     }
+}
+
+/// Returns an error if a folder has files that an index which was never finished does not have.
+fn refuse_others(store: &dyn Store, path: &str) -> Result<()> {
+    if store.exists(&format!("{path}/{SETTINGS}"))? {
+        bail!(WrongUse(format!("\"{path}\" is an index: index insert adds documents to it")));
+    }
+    let is_unfinished = store.exists(&format!("{path}/{BUILDING}"))?;
+    for entry in store.children_if_any(path)? {
+        let name = entry.path.rsplit('/').next().unwrap_or_default();
+        if name != "lock" && !is_unfinished {
+            bail!(WrongUse(format!("\"{path}\" holds \"{name}\": name an empty folder for the index")));
+        }
+    }
+    Ok(())
 }
 
 /// Whether a file was missing.

@@ -3,15 +3,43 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use operators::DocBatch;
 
+use super::args::CorpusArgs;
+use crate::Common;
+use crate::cli::exit::WrongUse;
 use crate::corpus::input::Input;
 use crate::corpus::splits::SplitReader;
 use crate::progress::{Progress, Stage};
 
 /// Number of batches that wait for a worker, and of results that wait for the caller, for each worker.
 const WAITING: usize = 2;
+
+/// Opens the corpus that a tool is for.
+///
+/// # Errors
+/// Those of [`InputOptions::open`](crate::corpus::input::InputOptions::open), and [`WrongUse`] when a file belongs to a nightly
+/// state, whose bytes are no documents.
+pub(super) fn open_corpus(common: &Common, corpus: &CorpusArgs) -> Result<Input> {
+    let input = corpus.input.open(&corpus.inputs, common.workers())?;
+    let of_state = input.plan.numbered().map(|(_, split)| split.uri()).find(|uri| is_of_state(uri));
+    if let Some(uri) = of_state {
+        bail!(WrongUse(format!(
+            "\"{uri}\" belongs to a nightly state, which is no corpus: index build INDEX STATE makes an index of a state alone"
+        )));
+    }
+    Ok(input)
+}
+
+/// Whether a file is a run of a nightly state by its name, such as `runs/00000007/texts-0.run`.
+fn is_of_state(uri: &str) -> bool {
+    let mut names = uri.rsplit('/');
+    let (file, version, runs) = (names.next(), names.next(), names.next());
+    let is_version =
+        version.is_some_and(|name| name.len() == 8 && name.bytes().all(|byte| byte.is_ascii_digit()));
+    runs == Some("runs") && is_version && file.is_some_and(|name| name.ends_with(".run"))
+}
 
 /// Reads the documents of an input, calls `prepare` with each batch on one of the workers, and `each` with what it
 /// returns, in the order of the documents. Returns the number of rejected records.

@@ -193,7 +193,7 @@ fn what_an_index_cannot_do_is_refused() {
         .fails(2, &["tfidf", "corpus"]);
     here.run("index build ix demo/corpus.jsonl --verify jaccard:0.8").fails(2, &["--verify"]);
     here.run("--quiet index build ix demo/corpus.jsonl").ends(0);
-    here.run("index build ix demo/corpus.jsonl").fails(2, &["ix", "no empty folder", "index insert"]);
+    here.run("index build ix demo/corpus.jsonl").fails(2, &["ix", "is an index", "index insert"]);
     here.run("index insert ix demo/corpus.jsonl --topic a/b").fails(2, &["--topic", "without /"]);
     here.run("index insert ix missing.jsonl").fails(2, &["missing.jsonl"]);
     assert_eq!(ids(&here, "ix").len(), 20);

@@ -156,7 +156,16 @@ fn an_index_of_a_state_has_the_method_of_the_state() {
     here.run("index build ix state --verify none").fails(2, &["leave --method"]);
     here.run("index build ix state 0.jsonl").fails(2, &["\"state\" is a nightly state"]);
     here.run("index build hbase://127.0.0.1:1/ix state").fails(2, &["is a folder"]);
+    here.run("index build ix 0.jsonl,state").fails(2, &["\"state\" is a nightly state"]);
+    here.run("index build ix sta*").fails(2, &["belongs to a nightly state"]);
+    // A refusal leaves the state as it was.
+    here.run("index build state/sub state").fails(2, &["lies in the state"]);
+    here.run("index build state state").fails(2, &["lies in the state"]);
+    here.run("index build state 0.jsonl").fails(2, &["name an empty folder"]);
+    here.run(&format!("{NIGHT} --output later 0.jsonl --night later")).ends(0);
     here.run("index build ix state --no-text").ends(0);
+    here.run("index insert ix state").fails(2, &["belongs to a nightly state"]);
+    here.run("index build ix 0.jsonl").fails(2, &["is an index"]);
     let said = here.run("index stats ix").ends(0);
     assert!(said.stdout.contains("texts not kept") && said.stdout.contains("char:3"), "{said:?}");
     let answer = here.run("--quiet index query ix 0.jsonl").ends(0).stdout;

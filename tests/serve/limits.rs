@@ -43,6 +43,7 @@ fn wrong_requests_change_nothing() {
         (404, server.post("/nothing", DOC)),
         (400, server.post("/topics/default/query?within=x", DOC)),
         (400, server.post("/topics/default/query?within=3", DOC)),
+        (400, server.post("/topics/default/query?limit=1001", DOC)),
     ] {
         assert_eq!(answer.status, status, "{answer:?}");
     }

@@ -22,7 +22,7 @@ use crate::corpus::input::Input;
 use crate::index::answer_lines::{acknowledge, code, print_line};
 use crate::index::args::{CorpusArgs, IndexTool};
 use crate::index::export::DocLine;
-use crate::index::load::each_batch;
+use crate::index::load::{each_batch, open_corpus};
 use crate::index::prepare::Preparer;
 use crate::index::query::{QueryAnswer, QueryLimits};
 use crate::index::settings;
@@ -60,7 +60,7 @@ pub(in crate::index) fn run(tool: IndexTool, common: &Common, address: &HBaseAdd
                 bail!(WrongUse("an index of a nightly state is a folder: name one".to_owned()));
             }
             let method = method.unwrap_or_default();
-            let input = corpus.input.open(&corpus.inputs, common.workers())?;
+            let input = open_corpus(common, &corpus)?;
             let lexicon = corpus.input.lexicon(method.cuts_words())?;
             let settings = settings::new(&method, verify, no_text, &lexicon, Secret::random())?;
             let mut index = HBaseIndex::build(address, settings, &lexicon)?;
@@ -117,7 +117,7 @@ pub(in crate::index) fn run(tool: IndexTool, common: &Common, address: &HBaseAdd
 
 /// Opens a corpus, and the index by the words that its texts are cut by.
 fn open_both(common: &Common, address: &HBaseAddress, corpus: &CorpusArgs) -> Result<(Input, HBaseIndex)> {
-    let input = corpus.input.open(&corpus.inputs, common.workers())?;
+    let input = open_corpus(common, corpus)?;
     let lexicon = corpus.input.words.lexicon_below("")?;
     let index = HBaseIndex::open(address, &lexicon)?;
     index.settings.check_words(&address.to_string(), &lexicon)?;

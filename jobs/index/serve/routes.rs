@@ -28,9 +28,8 @@ use crate::index::topics::{PreparedDoc, topic_name};
 /// Content type of JSON lines.
 const JSON_LINES: &str = "application/x-ndjson";
 
-/// Number of bytes of a body up to which a request is worked on at once. To hand the other requests of a thread over to
-/// another one first takes about as long as a query of one document.
-const SHORT_BODY: usize = 1 << 14;
+/// Largest number of matches that a request may ask for.
+const MOST_MATCHES: usize = 1000;
 
 /// State that the handlers share.
 #[derive(Clone)]
@@ -145,9 +144,15 @@ impl RouteState {
     /// Returns the limits that a request asks for.
     ///
     /// # Errors
-    /// 400 for a distance of fingerprints that the method does not have.
+    /// 400 for a distance of fingerprints that the method does not have, and for too many matches.
     fn limits(&self, params: &LimitParams) -> Result<QueryLimits, ApiError> {
         let limits = QueryLimits { matches: params.limit.unwrap_or(10), within: params.within };
+        if limits.matches > MOST_MATCHES {
+            return Err(ApiError::new(
+                StatusCode::BAD_REQUEST,
+                format!("the limit is at most {MOST_MATCHES}"),
+            ));
+        }
         let checked = self.index.read(|index| index.check_limits(limits));
         checked.map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, error.to_string()))?;
         Ok(limits)
@@ -165,9 +170,10 @@ fn answer(answers: &[impl Serialize], is_batch: bool) -> Result<Response, ApiErr
     Ok(([(CONTENT_TYPE, kind)], Body::from(lines)).into_response())
 }
 
-/// Does the work of a request with this body. That of a long one keeps no other request waiting.
+/// Does the work of a request with this body. That of several documents keeps no other request waiting; for one document,
+/// to hand the other requests of the thread over to another one would take about as long as the query.
 fn work_on<T>(body: &[u8], work: impl FnOnce() -> T) -> T {
-    if body.len() > SHORT_BODY { block_in_place(work) } else { work() }
+    if body.trim_ascii_end().contains(&b'\n') { block_in_place(work) } else { work() }
 }
 
 async fn query(

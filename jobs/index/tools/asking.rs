@@ -10,7 +10,7 @@ use crate::Common;
 use crate::corpus::input::Input;
 use crate::index::args::{CorpusArgs, IndexArgs};
 use crate::index::index_folder::IndexFolder;
-use crate::index::load::each_batch;
+use crate::index::load::{each_batch, open_corpus};
 use crate::index::prepare::Preparer;
 use crate::index::topics::PreparedDoc;
 
@@ -36,7 +36,7 @@ impl IndexArgs {
         corpus: &CorpusArgs,
         open: impl FnOnce(&Self, &Common, &Lexicon) -> Result<IndexFolder>,
     ) -> Result<(Input, IndexFolder)> {
-        let input = corpus.input.open(&corpus.inputs, common.workers())?;
+        let input = open_corpus(common, corpus)?;
         let lexicon = corpus.input.words.lexicon_below("")?;
         let index = open(self, common, &lexicon)?;
         index.settings.check_words(&self.index, &lexicon)?;

@@ -28,7 +28,8 @@ const FOUR_PASSES: u64 = 4;
 /// # Errors
 /// Those of the stores, and [`WrongUse`] when a state is one of several inputs.
 pub(in crate::index) fn state_among(inputs: &[String]) -> Result<Option<StateFolder>> {
-    for uri in inputs {
+    let lists = inputs.iter().filter(|uri| uri.contains(',')).flat_map(|uri| uri.split(','));
+    for uri in inputs.iter().map(String::as_str).chain(lists) {
         let (store, path) = Stores::new().locate(uri)?;
         let is_versions =
             |entry: &Entry| entry.directory && entry.path.trim_end_matches('/').ends_with("/versions");
@@ -39,7 +40,7 @@ pub(in crate::index) fn state_among(inputs: &[String]) -> Result<Option<StateFol
         if state.versions()?.is_empty() {
             continue;
         }
-        if inputs.len() > 1 {
+        if *inputs != [uri] {
             bail!(WrongUse(format!("\"{uri}\" is a nightly state: an index is built of a state alone")));
         }
         return Ok(Some(state));
@@ -62,6 +63,9 @@ pub(super) fn build_from_state(
     corpus: &CorpusArgs,
     no_text: bool,
 ) -> Result<()> {
+    if state.holds(&Stores::new(), path)? {
+        bail!(WrongUse(format!("\"{path}\" lies in the state \"{}\"", state.uri)));
+    }
     let manifest = state.newest()?.context("the state is gone")?;
     if let Some(lost) = manifest.lost.first() {
         common.warn(format_args!(
@@ -79,7 +83,7 @@ pub(super) fn build_from_state(
     settings.words.clone_from(&pinned.words);
     let (_, keys) = settings.method(&lexicon)?;
     let rows = StateRows::open(state, &manifest)?;
-    let times = Times::of(state, &manifest)?;
+    let times = Times::of(common, state, &manifest)?;
     let mut index = IndexFolder::build(path, &settings, &lexicon)?;
     let documents = index.fill(&corpus.topic, times.last(), |writer| {
         rows.write(writer, &keys, settings.texts, &manifest, &times)
@@ -107,9 +111,15 @@ struct Times(Vec<(u64, u64)>);
 
 impl Times {
     /// Takes them from the history, which may lack some: a night that it does not tell of has the time of the next one.
-    fn of(state: &StateFolder, manifest: &StateManifest) -> Result<Self> {
+    fn of(common: &Common, state: &StateFolder, manifest: &StateManifest) -> Result<Self> {
         let history = state.history()?;
         let finished = |version| history.iter().rev().find(|of| of.version == version)?.finished;
+        if manifest.nights.iter().any(|night| finished(night.version).is_none()) {
+            common.warn(format_args!(
+                "history.jsonl of the state \"{}\" lacks the times of some nights: their documents are as young as the next night",
+                state.uri
+            ));
+        }
         let mut next = now();
         let time = |night: &crate::state::NightEntry| {
             next = finished(night.version).map_or(next, |time| time.min(next));

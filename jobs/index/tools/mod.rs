@@ -26,7 +26,7 @@ use crate::index::args::{CorpusArgs, IndexArgs, IndexTool};
 use crate::index::changes::GroupSize;
 use crate::index::export::export_part;
 use crate::index::index_folder::IndexFolder;
-use crate::index::load::each_batch;
+use crate::index::load::{each_batch, open_corpus};
 use crate::index::prepare::{Preparer, now};
 use crate::index::query::{QueryAnswer, QueryLimits};
 use crate::index::serve::serve;
@@ -46,7 +46,7 @@ impl IndexTool {
                     return Ok(0);
                 }
                 let method = method.unwrap_or_default();
-                let input = corpus.input.open(&corpus.inputs, common.workers())?;
+                let input = open_corpus(common, &corpus)?;
                 let lexicon = corpus.input.lexicon(method.cuts_words())?;
                 let settings = settings::new(&method, verify, no_text, &lexicon, Secret::random())?;
                 let mut folder = IndexFolder::build(&index, &settings, &lexicon)?;
