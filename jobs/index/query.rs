@@ -200,11 +200,17 @@ impl IndexFolder {
         limits: QueryLimits,
         now: u64,
     ) -> Result<()> {
+        let nearness = |of: &MatchingText| (of.similarity, of.distance);
         let mut counted = 0;
-        for of in texts {
+        for equally_near in texts.chunk_by(|one, other| nearness(one) == nearness(other)) {
             let mut numbers = Vec::new();
-            reader.docs_of(of.text, MOST_COUNTED - counted, &mut numbers)?;
+            for of in equally_near {
+                reader.docs_of(of.text, MOST_COUNTED - counted - numbers.len(), &mut numbers)?;
+            }
+            // A later document may have an earlier text.
+            numbers.sort_unstable();
             counted += numbers.len();
+            let (similarity, distance) = nearness(&equally_near[0]);
             for number in numbers {
                 if answer.matches.len() == limits.matches {
                     answer.more += 1;
@@ -213,8 +219,8 @@ impl IndexFolder {
                 let Some(IndexedDoc { id, time, .. }) = reader.doc(number)? else { continue };
                 answer.matches.push(AnsweredMatch {
                     id,
-                    similarity: of.similarity.map(Similarity::as_f64),
-                    distance: self.keys.distance().map(|_| of.distance),
+                    similarity: similarity.map(Similarity::as_f64),
+                    distance: self.keys.distance().map(|_| distance),
                     age: now.saturating_sub(time),
                 });
             }
