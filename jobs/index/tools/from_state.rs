@@ -82,7 +82,7 @@ pub(super) fn build_from_state(
     let mut settings = settings::new(&method, verify, no_text, &lexicon, Secret::of_words(manifest.secret))?;
     settings.words.clone_from(&pinned.words);
     let (_, keys) = settings.method(&lexicon)?;
-    let rows = StateRows::open(state, &manifest)?;
+    let rows = SegmentOfState::open(state, &manifest)?;
     let times = Times::of(common, state, &manifest)?;
     let mut index = IndexFolder::build(path, &settings, &lexicon)?;
     let documents = index.fill(&corpus.topic, times.last(), |writer| {
@@ -141,13 +141,13 @@ impl Times {
 }
 
 /// The rows of a state that an index wants.
-struct StateRows {
+struct SegmentOfState {
     docs: EarlierDocs,
     /// Document and text, of documents that are not the first with their text, in order.
     copies: Vec<(u64, u64)>,
 }
 
-impl StateRows {
+impl SegmentOfState {
     fn open(state: &StateFolder, manifest: &StateManifest) -> Result<Self> {
         let docs = EarlierDocs::open(state, manifest)?;
         let (mut clusters, mut copies) = (docs.cursor(StateTable::Clusters), Vec::new());
@@ -159,7 +159,7 @@ impl StateRows {
             }
             clusters.next_row()?;
         }
-        let mut rows = StateRows { docs, copies };
+        let mut rows = SegmentOfState { docs, copies };
         rows.copies.retain(|&(doc, text)| doc != text);
         rows.copies.sort_unstable();
         rows.copies.dedup();

@@ -1,12 +1,26 @@
 //! Which texts stay when segments are merged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 
-use super::merge::MergeJob;
 use super::segment::SegmentCursors;
 use super::table::IndexTable;
+
+/// The documents that are neither deleted nor expired.
+#[derive(Clone, Copy)]
+pub(super) struct LivingDocs<'a> {
+    /// Documents with lower numbers have expired.
+    pub oldest: u64,
+    pub deleted: &'a BTreeSet<u64>,
+}
+
+impl LivingDocs<'_> {
+    /// Whether a document is one of them.
+    pub fn has(self, number: u64) -> bool {
+        number >= self.oldest && !self.deleted.contains(&number)
+    }
+}
 
 /// The texts of segments that are merged. A text goes once its first document and all others are deleted or expired, and
 /// when an earlier one is equal, whose documents its own then are.
@@ -21,7 +35,7 @@ use super::table::IndexTable;
 /// Memory: some 30 bytes for each text whose first document is gone, or that is equal to an earlier one, and 16 bytes for
 /// each document of the latter.
 pub(super) struct LivingTexts<'a> {
-    job: &'a MergeJob,
+    docs: LivingDocs<'a>,
     cursors: Vec<SegmentCursors>,
     /// Texts whose first document is gone, and whether all others are gone too.
     headless: BTreeMap<u64, bool>,
@@ -32,9 +46,9 @@ pub(super) struct LivingTexts<'a> {
 }
 
 impl<'a> LivingTexts<'a> {
-    /// Begins. `cursors`: those of the segments of the job.
-    pub fn new(job: &'a MergeJob, cursors: Vec<SegmentCursors>) -> Self {
-        LivingTexts { job, cursors, headless: BTreeMap::new(), joined: BTreeMap::new(), latest: None }
+    /// Begins. `docs`: those of the segments that stay; `cursors`: those of the segments.
+    pub fn new(docs: LivingDocs<'a>, cursors: Vec<SegmentCursors>) -> Self {
+        LivingTexts { docs, cursors, headless: BTreeMap::new(), joined: BTreeMap::new(), latest: None }
     }
 
     /// Whether a text stays with the identity that it has. Texts are asked about in the order of identities, and of texts,
@@ -69,9 +83,9 @@ impl<'a> LivingTexts<'a> {
     pub fn joined_copies(&mut self) -> Result<Vec<[u64; 2]>> {
         let mut rows = Vec::new();
         for (&text, &first) in &self.joined {
-            rows.extend(self.job.is_alive(text).then_some([first, text]));
+            rows.extend(self.docs.has(text).then_some([first, text]));
             each_copy(&mut self.cursors, text, |number| {
-                rows.extend(self.job.is_alive(number).then_some([first, number]));
+                rows.extend(self.docs.has(number).then_some([first, number]));
                 true
             })?;
         }
@@ -86,7 +100,7 @@ impl<'a> LivingTexts<'a> {
 
     /// Whether no document of a text is left.
     fn is_dead(&mut self, text: u64) -> Result<bool> {
-        if self.job.is_alive(text) {
+        if self.docs.has(text) {
             return Ok(false);
         }
         if let Some(&is_dead) = self.headless.get(&text) {
@@ -94,7 +108,7 @@ impl<'a> LivingTexts<'a> {
         }
         let mut is_dead = true;
         each_copy(&mut self.cursors, text, |number| {
-            is_dead &= !self.job.is_alive(number);
+            is_dead &= !self.docs.has(number);
             is_dead
         })?;
         self.headless.insert(text, is_dead);

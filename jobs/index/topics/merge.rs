@@ -7,7 +7,7 @@ use anyhow::Result;
 use cluster::Store;
 use cluster::runs::MergedRuns;
 
-use super::living_texts::LivingTexts;
+use super::living_texts::{LivingDocs, LivingTexts};
 use super::manifest::SegmentEntry;
 use super::segment::{Segment, SegmentFiles, SegmentWriter};
 use super::table::IndexTable;
@@ -58,7 +58,8 @@ impl MergeJob {
         let cursors = segments.iter().map(|segment| segment.cursors()).collect::<Result<_>>()?;
         let files: Vec<&SegmentFiles> =
             segments.iter().rev().map(|segment| segment.files()).collect::<Result<_>>()?;
-        let mut texts = LivingTexts::new(self, cursors);
+        let docs = LivingDocs { oldest: self.oldest, deleted: &self.deleted };
+        let mut texts = LivingTexts::new(docs, cursors);
         let mut writer = SegmentWriter::new(self.store.as_ref(), &self.folder, self.number);
         // What equal texts are told by comes first: identities, or else fingerprints.
         let by_identity = files.iter().any(|files| files.run(IndexTable::Identities).is_some());
@@ -89,10 +90,10 @@ impl MergeJob {
         self.merge_table(IndexTable::Documents, &files, &mut writer, &mut pace, |row| {
             let [number, _, back] = row else { return Ok(false) };
             *back = *number - texts.text_of(*number - *back);
-            Ok(self.is_alive(*number))
+            Ok(docs.has(*number))
         })?;
-        self.merge_copies(&files, &mut writer, &mut pace, &mut texts)?;
-        self.merge_table(IndexTable::Ids, &files, &mut writer, &mut pace, |row| Ok(self.is_alive(row[1])))?;
+        self.merge_copies(&files, &mut writer, &mut pace, (docs, &mut texts))?;
+        self.merge_table(IndexTable::Ids, &files, &mut writer, &mut pace, |row| Ok(docs.has(row[1])))?;
         // Expired documents are gone, so the segment begins behind them.
         let entry = writer.finish((bounds.0.max(self.oldest.min(bounds.1)), bounds.1))?;
         // The number of a text that has copies goes on being that of a deleted document.
@@ -131,7 +132,7 @@ impl MergeJob {
         files: &[&SegmentFiles],
         writer: &mut SegmentWriter,
         mut pace: impl FnMut(usize) -> Result<()>,
-        texts: &mut LivingTexts,
+        (docs, texts): (LivingDocs, &mut LivingTexts),
     ) -> Result<()> {
         let joined = texts.joined_copies()?;
         let mut joined = joined.iter().peekable();
@@ -146,16 +147,11 @@ impl MergeJob {
                 while let Some(earlier) = joined.next_if(|joined| joined[..] < *row.words) {
                     push(earlier)?;
                 }
-                if self.is_alive(row.words[1]) && texts.text_of(row.words[0]) == row.words[0] {
+                if docs.has(row.words[1]) && texts.text_of(row.words[0]) == row.words[0] {
                     push(row.words)?;
                 }
             }
             joined.try_for_each(|row| push(row))
         })
-    }
-
-    /// Whether a document was neither deleted nor expired when the merge began.
-    pub(super) fn is_alive(&self, number: u64) -> bool {
-        number >= self.oldest && !self.deleted.contains(&number)
     }
 }

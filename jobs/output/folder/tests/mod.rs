@@ -4,6 +4,7 @@
 mod asleep;
 mod bucket_store;
 mod power_loss;
+mod power_output;
 pub(crate) mod power_store;
 #[path = "../../../../tests/random.rs"]
 mod random;

@@ -12,7 +12,7 @@
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::io;
 use std::sync::Arc;
 
 use cluster::{Blob, Entry, Error, Output, Rename, Showing, Store};
@@ -20,6 +20,7 @@ use parking_lot::Mutex;
 
 use super::Content;
 use super::asleep::Pause;
+use super::power_output::PowerOutput;
 
 type Id = u64;
 
@@ -158,26 +159,23 @@ impl Disk {
         Ok((at, last))
     }
 
-    fn write(&mut self, path: &str, bytes: &[u8]) -> Result<(), Error> {
+    /// Writes a file. `durably`: whether its content is durable before it has a name.
+    fn write(&mut self, path: &str, bytes: &[u8], durably: bool) -> Result<(), Error> {
         let (directory, name) = self.directory(path)?;
         let file = self.new_id();
+        if durably {
+            self.power()?;
+            let content = Step::Content { file, bytes: bytes.into() };
+            self.live.apply(&content);
+            self.durable.apply(&content);
+            return self.change(Step::Entry { directory, name, to: Some(file), from: None });
+        }
         // The name may survive without the content.
         self.live.contents.insert(file, Arc::new([]));
         self.change(Step::Entry { directory, name, to: Some(file), from: None })?;
         // The length may survive too: the file system knows it before the bytes are on the disk.
         self.steps.push(Step::Length { file, bytes: bytes.len() });
         self.change(Step::Content { file, bytes: bytes.into() })
-    }
-
-    /// Writes a file whose content is durable before it has a name.
-    fn write_durably(&mut self, path: &str, bytes: &[u8]) -> Result<(), Error> {
-        let (directory, name) = self.directory(path)?;
-        self.power()?;
-        let file = self.new_id();
-        let content = Step::Content { file, bytes: bytes.into() };
-        self.live.apply(&content);
-        self.durable.apply(&content);
-        self.change(Step::Entry { directory, name, to: Some(file), from: None })
     }
 
     fn remove(&mut self, path: &str) -> Result<(), Error> {
@@ -211,6 +209,12 @@ impl PowerStore {
     }
 
     /// Returns the number of changes so far, with those that failed.
+    /// Writes a file, as the outputs of this store do.
+    pub(super) fn write(&self, path: &str, bytes: &[u8], durably: bool) -> Result<(), Error> {
+        self.step();
+        self.0.lock().write(path, bytes, durably)
+    }
+
     pub fn changes(&self) -> u64 {
         self.0.lock().changes
     }
@@ -287,7 +291,7 @@ impl Store for PowerStore {
     }
 
     fn create(&self, path: &str) -> Result<Box<dyn Output>, Error> {
-        Ok(Box::new(Writing { store: self.clone(), path: path.to_owned(), bytes: Vec::new() }))
+        Ok(Box::new(PowerOutput { store: self.clone(), path: path.to_owned(), bytes: Vec::new() }))
     }
 
     fn create_new(&self, path: &str, contents: &[u8]) -> Result<bool, Error> {
@@ -296,7 +300,7 @@ impl Store for PowerStore {
         if disk.live.find(path).is_some() {
             return Ok(false);
         }
-        disk.write(path, contents).map(|()| true)
+        disk.write(path, contents, false).map(|()| true)
     }
 
     fn create_dir(&self, path: &str) -> Result<(), Error> {
@@ -383,34 +387,5 @@ impl Rename for PowerStore {
             true => disk.remove(path),
             false => Ok(()),
         }
-    }
-}
-
-struct Writing {
-    store: PowerStore,
-    path: String,
-    bytes: Vec<u8>,
-}
-
-impl Write for Writing {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.bytes.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Output for Writing {
-    fn finish(self: Box<Self>) -> Result<(), Error> {
-        self.store.step();
-        self.store.0.lock().write(&self.path, &self.bytes)
-    }
-
-    fn finish_durably(self: Box<Self>) -> Result<(), Error> {
-        self.store.step();
-        self.store.0.lock().write_durably(&self.path, &self.bytes)
     }
 }
