@@ -55,7 +55,7 @@ fn three_nights(here: &Folder, options: &str) -> BTreeSet<String> {
             .copied()
             .collect();
         let gone: Vec<String> = if night == 0 { Vec::new() } else { before.iter().map(id).collect() };
-        here.write("gone.txt", &gone.join("\n"));
+        here.write("gone.txt", gone.join("\n"));
         let retract = if gone.is_empty() { "" } else { "--retract gone.txt" };
         here.run(&format!("{NIGHT} --overwrite --output out{night} {options} {retract} {night}.jsonl"))
             .ends(0);
@@ -102,7 +102,7 @@ fn an_index_of_a_state_answers_as_one_of_its_documents() {
                 continue;
             }
             // Later changes find the documents of the state.
-            here.write("some.txt", &left.iter().step_by(5).cloned().collect::<Vec<_>>().join("\n"));
+            here.write("some.txt", left.iter().step_by(5).cloned().collect::<Vec<_>>().join("\n"));
             for index in ["of-docs", "of-state"] {
                 here.run(&format!("--quiet index delete {index} some.txt")).ends(0);
                 here.run(&format!("--quiet index insert {index} 0.jsonl")).ends(0);
@@ -118,7 +118,7 @@ fn an_index_of_a_state_answers_as_one_of_its_documents() {
         }
         // Whatever was the name of a text, nothing is left once all documents are gone.
         here.run("--quiet index build of-all state").ends(0);
-        here.write("all.txt", &left.iter().cloned().collect::<Vec<_>>().join("\n"));
+        here.write("all.txt", left.iter().cloned().collect::<Vec<_>>().join("\n"));
         here.run("--quiet index delete of-all all.txt").ends(0);
         here.run("--quiet index compact of-all").ends(0);
         assert_eq!((ids(&here, "of-all").len(), bytes_of_texts(&here, "of-all")), (0, 0), "{options}");
