@@ -34,9 +34,9 @@ pub(super) enum IndexTool {
         index: String,
         #[command(flatten)]
         corpus: CorpusArgs,
-        /// Method and parameters: auto, minhash, simhash or exact, without weights by rarity
+        /// Method and parameters: auto, minhash, simhash or exact, without weights by rarity [default: auto; of a state, its method]
         ///
-        /// The index keeps it, written out, and every document is searched by it [default: auto; of a state, its method]
+        /// The index keeps it, written out, and every document is searched by it.
         #[arg(long, value_name = "SPEC")]
         method: Option<Spec>,
         /// Compare the features of every candidate: jaccard:T, or none [default: as for dedup]

@@ -85,29 +85,24 @@ fn name_of(docs: &EarlierDocs, names: &mut cluster::runs::MergedRuns, doc: DocId
 fn decisions(docs: &EarlierDocs, manifest: &StateManifest) -> Result<Vec<Member>> {
     let policy = manifest.pinned.policy.parse::<Policy>();
     let policy = policy.map_err(|_| WrongUse(format!("unknown policy {}", manifest.pinned.policy)))?;
-    let mut clusters = docs.cursor(StateTable::Clusters);
     let mut members = Vec::new();
-    while let Some(row) = clusters.peek_row()? {
-        let (label, empty) = (doc_of(row.words[0]), row.bytes.is_empty());
-        if !empty {
-            let cluster = EarlierDocs::cluster(&mut clusters, label)?;
-            let matches = Matches { copies: cluster.copies, pairs: cluster.pairs };
-            let merits = merits(docs, &matches)?;
-            let rank = |doc: DocId| {
-                let at = || merits.binary_search_by_key(&doc, |of| of.0);
-                let merit = || at().map_or(Merit::default(), |at| merits[at].1);
-                policy.rank(doc, || night_of(manifest, number_of(doc)), merit)
-            };
-            let change = CorpusChange {
-                first_new: DocId(u64::MAX),
-                gone_before: docs.withdrawn(),
-                going: &[],
-                reorders: false,
-            };
-            members.extend(change.decide(&matches, rank).members);
-        }
-        clusters.next_row()?;
-    }
+    docs.each_cluster(|cluster| {
+        let matches = Matches { copies: cluster.copies, pairs: cluster.pairs };
+        let merits = merits(docs, &matches)?;
+        let rank = |doc: DocId| {
+            let at = || merits.binary_search_by_key(&doc, |of| of.0);
+            let merit = || at().map_or(Merit::default(), |at| merits[at].1);
+            policy.rank(doc, || night_of(manifest, number_of(doc)), merit)
+        };
+        let change = CorpusChange {
+            first_new: DocId(u64::MAX),
+            gone_before: docs.withdrawn(),
+            going: &[],
+            reorders: false,
+        };
+        members.extend(change.decide(&matches, rank).members);
+        Ok(())
+    })?;
     members.sort_unstable_by_key(|member| member.doc);
     Ok(members)
 }

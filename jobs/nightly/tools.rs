@@ -119,11 +119,8 @@ impl Tool {
                 if !overwrite && Path::new(&path_of_text(&output)).exists() {
                     bail!(WrongUse(format!("\"{output}\" exists: --overwrite replaces it")));
                 }
-                if let Some(lost) = manifest.lost.first() {
-                    common.warn(format_args!(
-                        "the state has lost the night \"{}\" to damage: its documents and those of later nights are missing",
-                        lost.name
-                    ));
+                if let Some(warning) = manifest.warning_of_lost() {
+                    common.warn(warning);
                 }
                 let rows = export(&folder, &manifest, &output)?;
                 common.tell(format_args!("{rows} documents written to \"{output}\""));

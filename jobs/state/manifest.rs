@@ -145,6 +145,15 @@ impl StateManifest {
         }
     }
 
+    /// Returns a warning if the state has lost nights to damage.
+    pub fn warning_of_lost(&self) -> Option<String> {
+        let lost = self.lost.first()?;
+        Some(format!(
+            "the state has lost the night \"{}\" to damage: its documents and those of later nights are missing",
+            lost.name
+        ))
+    }
+
     /// Returns the night that has a document.
     pub fn night_of(&self, number: u64) -> Option<&NightEntry> {
         let at = self.nights.partition_point(|night| night.end <= number);

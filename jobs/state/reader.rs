@@ -110,6 +110,19 @@ impl EarlierDocs {
         Ok(label.filter(|&label| label != NO_LABEL).map(doc_of))
     }
 
+    /// Calls `each` with the matches of every cluster, in the order of labels.
+    pub fn each_cluster(&self, mut each: impl FnMut(StoredCluster) -> Result<()>) -> Result<()> {
+        let mut clusters = self.cursor(StateTable::Clusters);
+        while let Some(row) = clusters.peek_row()? {
+            let (label, is_gone) = (doc_of(row.words[0]), row.bytes.is_empty());
+            if !is_gone {
+                each(EarlierDocs::cluster(&mut clusters, label)?)?;
+            }
+            clusters.next_row()?;
+        }
+        Ok(())
+    }
+
     /// Returns the matches of the cluster with this label.
     pub fn cluster(clusters: &mut MergedRuns, label: DocId) -> Result<StoredCluster> {
         let row = found(clusters, &[number_of(label)])?;

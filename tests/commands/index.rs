@@ -255,7 +255,7 @@ fn answers_that_nobody_reads_end_the_insertion() {
     assert!(ids(&here, "ix").len() < 2500);
 }
 
-/// What a small index says of a larger one, against the larger one.
+/// A model that is made of a small index is compared with the larger index.
 #[test]
 fn a_model_tells_the_size_of_a_larger_index() {
     let here = demo(4400, 3);

@@ -129,7 +129,11 @@ impl FileShape {
     /// table 3       d a b c
     /// ```
     pub fn key_of(self, word: u64, table: usize) -> u64 {
-        key_of(word, self.block_bits(), table)
+        let (block_bits, rest_bits) = (self.block_bits(), u64::BITS - self.block_bits());
+        let behind = rest_bits - block_bits * table as u32;
+        let block = word >> behind & low_bits(block_bits);
+        let before = word.checked_shr(behind + block_bits).unwrap_or(0);
+        block << rest_bits | before << behind | word & low_bits(behind)
     }
 
     /// Returns the word whose key in a table this is.
@@ -150,20 +154,12 @@ impl FileShape {
 
 /// Returns the keys of a word in four tables, which are those of the passes of a search.
 pub(in crate::index) fn keys_of_word(word: u64) -> [u64; MOST_TABLES] {
-    array::from_fn(|table| key_of(word, u64::BITS / MOST_TABLES as u32, table))
+    array::from_fn(|table| FileShape::FOUR.key_of(word, table))
 }
 
 /// Returns the fingerprint whose key in a pass of a search this is.
 pub(in crate::index) fn word_of_pass(key: u64, pass: usize) -> u64 {
     FileShape::FOUR.word_of(key, pass)
-}
-
-fn key_of(word: u64, block_bits: u32, table: usize) -> u64 {
-    let rest_bits = u64::BITS - block_bits;
-    let behind = rest_bits - block_bits * table as u32;
-    let block = word >> behind & low_bits(block_bits);
-    let before = word.checked_shr(behind + block_bits).unwrap_or(0);
-    block << rest_bits | before << behind | word & low_bits(behind)
 }
 
 fn low_bits(bits: u32) -> u64 {

@@ -18,7 +18,7 @@ use crate::index::index_folder::IndexFolder;
 use crate::index::prepare::now;
 use crate::index::settings;
 use crate::index::topics::{IndexTable, SegmentEntry, SegmentWriter};
-use crate::state::{EarlierDocs, NO_LABEL, StateFolder, StateManifest, StateTable, doc_of, number_of};
+use crate::state::{EarlierDocs, NightEntry, StateFolder, StateManifest, StateTable, doc_of, number_of};
 
 /// Number of passes of fingerprints with four blocks.
 const FOUR_PASSES: u64 = 4;
@@ -51,8 +51,8 @@ pub(in crate::index) fn state_among(inputs: &[String]) -> Result<Option<StateFol
 /// Makes an index of all documents of a state that are not withdrawn, with the method of the state. Nothing is mapped
 /// again. The time of a document is that at which its night has ended.
 ///
-/// Cost: reads and writes each row once. Memory: 16 bytes for each document that is not the first with its text, and the
-/// withdrawn documents.
+/// Cost: reads and writes each row once. Memory: 32 bytes for each document that is not the first with its text, some 16 for
+/// each text that has such documents, and the withdrawn documents.
 ///
 /// # Errors
 /// Those of the stores, and [`WrongUse`] when the method of the state has no keys that an index can keep.
@@ -67,11 +67,8 @@ pub(super) fn build_from_state(
         bail!(WrongUse(format!("\"{path}\" lies in the state \"{}\"", state.uri)));
     }
     let manifest = state.newest()?.context("the state is gone")?;
-    if let Some(lost) = manifest.lost.first() {
-        common.warn(format_args!(
-            "the state has lost the night \"{}\" to damage: its documents and those of later nights are missing",
-            lost.name
-        ));
+    if let Some(warning) = manifest.warning_of_lost() {
+        common.warn(warning);
     }
     let pinned = &manifest.pinned;
     let method: Spec = pinned.method.parse()?;
@@ -121,7 +118,7 @@ impl Times {
             ));
         }
         let mut next = now();
-        let time = |night: &crate::state::NightEntry| {
+        let time = |night: &NightEntry| {
             next = finished(night.version).map_or(next, |time| time.min(next));
             (night.end, next)
         };
@@ -150,20 +147,15 @@ struct SegmentOfState {
 impl SegmentOfState {
     fn open(state: &StateFolder, manifest: &StateManifest) -> Result<Self> {
         let docs = EarlierDocs::open(state, manifest)?;
-        let (mut clusters, mut copies) = (docs.cursor(StateTable::Clusters), Vec::new());
-        while let Some(row) = clusters.peek_row()? {
-            let (label, is_gone) = (row.words[0], row.bytes.is_empty() || row.words[0] == NO_LABEL);
-            if !is_gone {
-                let cluster = EarlierDocs::cluster(&mut clusters, doc_of(label))?;
-                copies.extend(cluster.copies.iter().map(|&(doc, text)| (number_of(doc), number_of(text))));
-            }
-            clusters.next_row()?;
-        }
-        let mut rows = SegmentOfState { docs, copies };
-        rows.copies.retain(|&(doc, text)| doc != text);
-        rows.copies.sort_unstable();
-        rows.copies.dedup();
-        Ok(rows)
+        let mut copies = Vec::new();
+        docs.each_cluster(|cluster| {
+            copies.extend(cluster.copies.iter().map(|&(doc, text)| (number_of(doc), number_of(text))));
+            Ok(())
+        })?;
+        copies.retain(|&(doc, text)| doc != text);
+        copies.sort_unstable();
+        copies.dedup();
+        Ok(SegmentOfState { docs, copies })
     }
 
     fn is_alive(&self, number: u64) -> bool {

@@ -208,13 +208,13 @@ impl PowerStore {
         self.1.iter().for_each(|pause| pause.step("step"));
     }
 
-    /// Returns the number of changes so far, with those that failed.
     /// Writes a file, as the outputs of this store do.
     pub(super) fn write(&self, path: &str, bytes: &[u8], durably: bool) -> Result<(), Error> {
         self.step();
         self.0.lock().write(path, bytes, durably)
     }
 
+    /// Returns the number of changes so far, with those that failed.
     pub fn changes(&self) -> u64 {
         self.0.lock().changes
     }
