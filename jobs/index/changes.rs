@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use cluster::write_ahead_log::LogWriter;
 use parking_lot::Mutex;
 
-use super::index_folder::IndexFolder;
+use super::index_folder::{IndexFolder, MEMORY_BYTES};
 use super::replay::{remove_topic, topic_of};
 use super::topics::{Change, ChangeKind, PreparedDoc, SegmentEntry, SegmentWriter, Topic, TopicReader};
 use crate::cli::exit::while_running;
@@ -16,8 +16,6 @@ use crate::cli::exit::while_running;
 const GROUP: usize = 1000;
 /// Number of bytes of ids and texts after which they are, too.
 const GROUP_BYTES: usize = 1 << 26;
-/// Number of bytes of documents in memory from which on they are written as segments.
-pub(super) const MEMORY_BYTES: usize = 1 << 28;
 /// Number of bytes of documents in memory up to which they are left to the log when a command ends.
 const LEFT_BYTES: usize = 1 << 24;
 
@@ -70,8 +68,8 @@ impl IndexFolder {
     /// Deletes the documents of a topic with some ids. Returns how many there were.
     pub fn delete(&mut self, topic: &str, ids: &BTreeSet<String>) -> Result<usize> {
         let Some(topic) = self.topics.get(topic) else { return Ok(0) };
-        let in_memory = topic.docs_in_memory().filter(|(_, doc)| ids.contains(&*doc.id));
-        let mut numbers: Vec<u64> = in_memory.map(|(number, _)| number).collect();
+        let in_memory = topic.docs_in_memory().filter(|doc| ids.contains(doc.id));
+        let mut numbers: Vec<u64> = in_memory.map(|doc| doc.number).collect();
         let mut reader = TopicReader::new(topic)?;
         for id in ids {
             numbers.extend(reader.docs_with_id(id)?);
@@ -122,8 +120,9 @@ impl IndexFolder {
 
     /// Notes a change in the log, and makes it.
     fn change(&mut self, change: Change) -> Result<()> {
-        let record = postcard::to_allocvec(&change)?;
-        let number = self.log()?.lock().append(&record)?;
+        self.record.clear();
+        self.record = postcard::to_extend(&change, std::mem::take(&mut self.record))?;
+        let number = self.log()?.lock().append(&self.record)?;
         let topic = topic_of(&mut self.topics, &self.store, &self.path, &change.topic, number)?;
         topic.apply(number, change.what, &self.keys);
         Ok(())

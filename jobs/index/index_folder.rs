@@ -28,6 +28,8 @@ pub(super) const SETTINGS: &str = "index.json";
 pub(super) const BUILDING: &str = "building.json";
 /// File with the beginning of the log.
 pub(super) const LOG_FLOOR: &str = "log.json";
+/// Number of bytes of documents in memory from which on they are written as segments.
+pub(super) const MEMORY_BYTES: usize = 1 << 28;
 /// Number of times that a reader begins anew because a writer has moved documents from the log to segments meanwhile.
 const ATTEMPTS: usize = 10;
 
@@ -48,6 +50,8 @@ pub struct IndexFolder {
     pub(super) floor: LogFloor,
     /// The log; `None` if the index is open to be read. Whoever makes changes durable holds it, and not the topics.
     pub(super) log: Option<Arc<Mutex<LogWriter>>>,
+    /// Buffer for a record of the log.
+    pub(super) record: Vec<u8>,
     /// Holds the lock.
     lock: Option<File>,
 }
@@ -150,6 +154,11 @@ impl IndexFolder {
         })?;
         self.torn = torn;
         (self.log, self.lock) = (Some(Arc::new(Mutex::new(log))), Some(lock));
+        if self.memory_bytes() >= MEMORY_BYTES {
+            // Else a process that is killed soon after each opening would find more in the log each time, without end. A
+            // failure, as on a full disk, is that of the next flush, and the index answers until then.
+            let _ = self.write_memory(MEMORY_BYTES / 2);
+        }
         Ok(())
     }
 
@@ -218,6 +227,7 @@ impl IndexFolder {
             torn: None,
             floor: LogFloor::default(),
             log: None,
+            record: Vec::new(),
             lock: None,
         })
     }

@@ -36,12 +36,7 @@ impl IndexFolder {
     /// Writes what is in memory as segments, merges segments of about equal size, and removes the log. `keep`: as for
     /// [`IndexFolder::begin_flush`].
     pub(super) fn flush(&mut self, keep: usize) -> Result<()> {
-        let flush = self.begin_flush(keep)?;
-        for job in &flush.jobs {
-            let entry = job.write(&self.keys)?;
-            self.finish_flush_of(job, entry)?;
-        }
-        self.finish_flush(&flush)?;
+        let flush = self.write_memory(keep)?;
         for name in flush.jobs.iter().map(|job| &job.topic) {
             while let Some(job) = self.begin_merge(name) {
                 let merged = job.run(|_| Ok(()))?;
@@ -49,6 +44,17 @@ impl IndexFolder {
             }
         }
         Ok(())
+    }
+
+    /// Does the same without merging.
+    pub(super) fn write_memory(&mut self, keep: usize) -> Result<Flush> {
+        let flush = self.begin_flush(keep)?;
+        for job in &flush.jobs {
+            let entry = job.write(&self.keys)?;
+            self.finish_flush_of(job, entry)?;
+        }
+        self.finish_flush(&flush)?;
+        Ok(flush)
     }
 
     /// Merges all segments of each topic into one, without what is deleted or expired.

@@ -10,8 +10,7 @@ use operators::text::features::Lexicon;
 use parking_lot::RwLock;
 
 use crate::Common;
-use crate::index::changes::MEMORY_BYTES;
-use crate::index::index_folder::IndexFolder;
+use crate::index::index_folder::{IndexFolder, MEMORY_BYTES};
 
 /// Time between two looks at what there is to do.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -11,8 +11,8 @@ use anyhow::Result;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::oneshot;
 
-use crate::index::changes::{GroupSize, MEMORY_BYTES};
-use crate::index::index_folder::IndexFolder;
+use crate::index::changes::GroupSize;
+use crate::index::index_folder::{IndexFolder, MEMORY_BYTES};
 use crate::index::prepare::now;
 use crate::index::query::{QueryAnswer, QueryLimits};
 use crate::index::topics::PreparedDoc;

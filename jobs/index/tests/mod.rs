@@ -1,5 +1,6 @@
 //! An index against a list of documents that compares each query with all of them.
 
+mod long_log;
 mod power_loss;
 
 use std::collections::BTreeSet;

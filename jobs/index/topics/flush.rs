@@ -7,7 +7,7 @@ use cluster::Store;
 use operators::method::KeptKeys;
 
 use super::manifest::SegmentEntry;
-use super::memory_table::MemoryTable;
+use super::memory::MemoryTable;
 use super::segment::{SegmentWriter, write_memory};
 use super::topic_files::TopicFiles;
 

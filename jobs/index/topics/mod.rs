@@ -1,6 +1,6 @@
 //! The topics of an index, which know of each other nothing.
 //!
-//! `change.rs` has what the log says of a topic, `memory_table.rs` the documents that are in the log alone, `segment.rs`
+//! `change.rs` has what the log says of a topic, `memory/` the documents that are in the log alone, `segment.rs`
 //! and `table.rs` the files of the others, and `manifest.rs` names these. `topic.rs` holds all of it, `topic_reader.rs`
 //! looks documents up. `flush.rs` writes segments and `merge.rs` merges them, while the topic goes on;
 //! `living_texts.rs` says which texts stay. This room uses `cluster::runs`; the index uses it.
@@ -9,7 +9,7 @@ mod change;
 mod flush;
 mod living_texts;
 mod manifest;
-mod memory_table;
+mod memory;
 mod merge;
 mod query_work;
 mod segment;

@@ -9,9 +9,8 @@ use cluster::runs::{RunCursor, RunReader, RunSummary, RunWriter};
 use operators::method::KeptKeys;
 use parking_lot::Mutex;
 
-use super::change::KeptText;
 use super::manifest::{FINGERPRINTS, SegmentEntry};
-use super::memory_table::{MemoryDoc, MemoryTable};
+use super::memory::{MemoryDoc, MemoryKey, MemoryTable, MemoryText};
 use super::table::IndexTable;
 use crate::index::fingerprints::{
     FingerprintFile, FingerprintScratch, FingerprintSummary, FingerprintWriter,
@@ -214,41 +213,40 @@ pub(in crate::index) fn write_memory(
 ) -> Result<SegmentEntry> {
     let texts = || memory.texts();
     if keys.need_identities() {
-        let identity = |(text, kept): (u64, &KeptText)| [kept.identity.0, kept.identity.1, text];
+        let identity = |text: MemoryText| [text.identity.0, text.identity.1, text.number];
         write_sorted(&mut writer, IndexTable::Identities, texts().map(identity).collect())?;
     }
     if keys.have_four_blocks() {
         // The key of the first pass is the fingerprint.
-        let word = |(text, kept): (u64, &KeptText)| kept.keys.first().map(|&(_, word, _)| (word, text));
+        let word = |text: MemoryText| text.keys.first().map(|key| (key.high, text.number));
         let words: Vec<_> = texts().filter_map(word).collect();
         let first = words.iter().map(|&(_, text)| text).min().unwrap_or_default();
         let entries = words.len() as u64;
         writer.fingerprints(entries, (first, documents.1), |file| file.push_all(words))?;
     } else {
-        let keys = texts().flat_map(|(text, kept)| {
-            kept.keys.iter().map(move |&(pass, high, low)| [pass.into(), high, low, text])
-        });
+        let key = |text: u64| move |key: &MemoryKey| [key.pass.into(), key.high, key.low, text];
+        let keys = texts().flat_map(|text| text.keys.iter().map(key(text.number)));
         write_sorted(&mut writer, IndexTable::Keys, keys.collect())?;
     }
-    let with_sketches = texts().filter(|(_, kept)| kept.sketches != [0; 2]);
+    let with_sketches = texts().filter(|text| text.sketches != [0; 2]);
     writer.table(IndexTable::Sketches, |push| {
         with_sketches
             .into_iter()
-            .try_for_each(|(text, kept)| push(&[text, kept.sketches[0], kept.sketches[1]], b""))
+            .try_for_each(|text| push(&[text.number, text.sketches[0], text.sketches[1]], b""))
     })?;
     writer.table(IndexTable::Texts, |push| {
-        let mut with_text = texts().filter(|(_, kept)| !kept.text.is_empty());
-        with_text.try_for_each(|(text, kept)| push(&[text], kept.text.as_bytes()))
+        let mut with_text = texts().filter(|text| !text.text.is_empty());
+        with_text.try_for_each(|text| push(&[text.number], text.text.as_bytes()))
     })?;
     writer.table(IndexTable::Documents, |push| {
         memory
             .docs()
-            .try_for_each(|(number, doc)| push(&[number, doc.time, number - doc.text], doc.id.as_bytes()))
+            .try_for_each(|doc| push(&[doc.number, doc.time, doc.number - doc.text], doc.id.as_bytes()))
     })?;
     writer.table(IndexTable::Copies, |push| {
         memory.copies().try_for_each(|(text, number)| push(&[text, number], b""))
     })?;
-    let id = |(number, doc): (u64, &MemoryDoc)| [key_of_id(doc.id.as_bytes()), number];
+    let id = |doc: MemoryDoc| [key_of_id(doc.id.as_bytes()), doc.number];
     write_sorted(&mut writer, IndexTable::Ids, memory.docs().map(id).collect())?;
     writer.finish(documents)
 }

@@ -12,7 +12,7 @@ use operators::method::KeptKeys;
 use super::change::{Change, ChangeKind, KeptText, NewDoc, PreparedDoc};
 use super::flush::{FlushJob, FrozenTable};
 use super::manifest::{MANIFEST, SegmentEntry, TopicManifest};
-use super::memory_table::{MemoryDoc, MemoryTable};
+use super::memory::{MemoryDoc, MemoryTable};
 use super::merge::{MergeJob, MergedSegment};
 use super::segment::{Segment, SegmentWriter};
 use super::topic_files::TopicFiles;
@@ -170,14 +170,14 @@ impl Topic {
     }
 
     /// Returns the documents in memory that are neither deleted nor expired, in order.
-    pub fn docs_in_memory(&self) -> impl Iterator<Item = (u64, &MemoryDoc)> {
+    pub fn docs_in_memory(&self) -> impl Iterator<Item = MemoryDoc<'_>> {
         self.docs_in_memory_from(0)
     }
 
     /// Returns those from a number on.
-    pub fn docs_in_memory_from(&self, number: u64) -> impl Iterator<Item = (u64, &MemoryDoc)> {
+    pub fn docs_in_memory_from(&self, number: u64) -> impl Iterator<Item = MemoryDoc<'_>> {
         let docs = self.tables().flat_map(move |table| table.docs_from(number));
-        docs.filter(|(number, _)| self.is_alive(*number))
+        docs.filter(|doc| self.is_alive(doc.number))
     }
 
     /// Returns about how many bytes the documents take that are in memory and not frozen.
@@ -230,7 +230,7 @@ impl Topic {
             None => {
                 let memory = std::mem::take(&mut self.memory);
                 // Their documents are gone, but they have copies.
-                let gone = memory.texts().map(|(text, _)| text).filter(|text| memory.doc(*text).is_none());
+                let gone = memory.texts().map(|text| text.number).filter(|text| memory.doc(*text).is_none());
                 self.deleted.extend(gone);
                 let (first, end) = (self.end_of_segments(), self.next);
                 let frozen = Arc::new(FrozenTable { table: memory, first, end, next_change });

@@ -5,7 +5,7 @@ use cluster::runs::RunRow;
 use operators::hash::Identity;
 use operators::method::{KeptKeys, TextKeys};
 
-use super::memory_table::MemoryDoc;
+use super::memory::MemoryDoc;
 use super::query_work::QueryWork;
 use super::segment::SegmentCursors;
 use super::table::IndexTable;
@@ -55,8 +55,9 @@ impl IndexedDoc {
         Ok(IndexedDoc { number, id, time: row.words[1], text: number - row.words[2] })
     }
 
-    fn of_memory((number, doc): (u64, &MemoryDoc)) -> Self {
-        IndexedDoc { number, id: doc.id.to_string(), time: doc.time, text: doc.text }
+    fn of_memory(doc: MemoryDoc) -> Self {
+        let MemoryDoc { number, time, id, text } = doc;
+        IndexedDoc { number, id: id.to_owned(), time, text }
     }
 }
 
@@ -125,9 +126,12 @@ impl<'a> TopicReader<'a> {
             }
         }
         if let (Some(key), Some(most)) = (of.keys.first(), most_bits) {
+            let word = (key.key >> 64) as u64;
+            for table in self.topic.tables() {
+                table.near(word, most, |distance, text| met.push((text, distance, 0)));
+            }
             for (segment, cursors) in self.topic.segments.iter().zip(&mut self.cursors) {
                 let Some(file) = &segment.files()?.fingerprints else { continue };
-                let word = (key.key >> 64) as u64;
                 let near = file.near(word, most, &mut cursors.scratch, |distance, text| {
                     met.push((text, distance, 0));
                 })?;
@@ -178,7 +182,7 @@ impl<'a> TopicReader<'a> {
     }
 
     fn sketches(&mut self, text: u64) -> Result<[u64; 2]> {
-        if let Some(kept) = self.topic.tables().find_map(|table| table.kept(text)) {
+        if let Some(kept) = self.topic.tables().find_map(|table| table.text(text)) {
             return Ok(kept.sketches);
         }
         let mut sketches = [0; 2];
@@ -193,8 +197,8 @@ impl<'a> TopicReader<'a> {
 
     /// Returns the cleaned text of a text. It is empty if the index keeps no texts.
     pub fn text(&mut self, text: u64) -> Result<String> {
-        if let Some(kept) = self.topic.tables().find_map(|table| table.kept(text)) {
-            return Ok(kept.text.clone());
+        if let Some(kept) = self.topic.tables().find_map(|table| table.text(text)) {
+            return Ok(kept.text.to_owned());
         }
         let Some(cursors) = self.of_number(text) else { return Ok(String::new()) };
         let Some(cursor) = cursors.at(IndexTable::Texts, &[text])? else { return Ok(String::new()) };
@@ -212,7 +216,7 @@ impl<'a> TopicReader<'a> {
             return Ok(None);
         }
         if let Some(doc) = self.topic.tables().find_map(|table| table.doc(number)) {
-            return Ok(Some(IndexedDoc::of_memory((number, doc))));
+            return Ok(Some(IndexedDoc::of_memory(doc)));
         }
         let Some(cursors) = self.of_number(number) else { return Ok(None) };
         let Some(cursor) = cursors.at(IndexTable::Documents, &[number])? else { return Ok(None) };
@@ -251,7 +255,7 @@ impl<'a> TopicReader<'a> {
     /// until it returns false. They are where the text is, since a document does not look for its text in segments.
     fn each_copy(&mut self, text: u64, mut each: impl FnMut(u64) -> bool) -> Result<()> {
         let topic = self.topic;
-        if let Some(table) = topic.tables().find(|table| table.kept(text).is_some()) {
+        if let Some(table) = topic.tables().find(|table| table.text(text).is_some()) {
             table.copies_of(text).filter(|number| topic.is_alive(*number)).all(each);
             return Ok(());
         }
