@@ -46,7 +46,11 @@ fn wrong_requests_change_nothing() {
         (400, server.post("/topics/default/query?limit=1001", DOC)),
     ] {
         assert_eq!(answer.status, status, "{answer:?}");
+        let body: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
+        assert!(body["error"].as_str().is_some_and(|line| line.len() > 5), "{answer:?}");
     }
+    let get = server.ask("GET", insert, &[], "");
+    assert!(get.head.to_lowercase().contains("allow: post"), "{get:?}");
     let wrong = server.ask("POST", insert, &[JSON_LINES], &lines).body;
     assert!(wrong.contains("line 3"), "{wrong}");
     // A length that is more than what comes, headers that are none, and no request at all.

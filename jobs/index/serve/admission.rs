@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use axum::Json;
+use axum::body::to_bytes;
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -31,6 +32,11 @@ impl ApiError {
     pub fn new(status: StatusCode, line: impl Into<String>) -> Self {
         ApiError { status, line: line.into(), retry_after: None }
     }
+
+    /// Makes the answer to a request that took too long.
+    pub fn too_slow() -> Self {
+        ApiError::new(StatusCode::REQUEST_TIMEOUT, "the request took too long; a change may have been made")
+    }
 }
 
 impl IntoResponse for ApiError {
@@ -44,6 +50,29 @@ impl IntoResponse for ApiError {
         }
         response
     }
+}
+
+/// Largest number of bytes of a refusal of the framework.
+const REFUSAL_BYTES: usize = 1 << 12;
+
+/// Says as JSON what the framework refuses, such as a wrong path, query string or body, which it says as plain text.
+pub(super) async fn refuse_as_json(request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    let is_json = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
+    if !(response.status().is_client_error() || response.status().is_server_error()) || is_json {
+        return response;
+    }
+    let (mut of_framework, body) = response.into_parts();
+    let said = to_bytes(body, REFUSAL_BYTES).await.unwrap_or_default();
+    let said = String::from_utf8_lossy(&said).trim().to_owned();
+    let reason = of_framework.status.canonical_reason().unwrap_or_default().to_lowercase();
+    let line = if said.is_empty() { reason } else { said };
+    let mut refusal = ApiError::new(of_framework.status, line).into_response();
+    let about_body = [CONTENT_TYPE, CONTENT_LENGTH];
+    about_body.iter().for_each(|name| _ = of_framework.headers.remove(name));
+    refusal.headers_mut().extend(of_framework.headers);
+    refusal.extensions_mut().extend(of_framework.extensions);
+    refusal
 }
 
 /// Sender of a request: the owner of a token, or anyone where there are no tokens.
@@ -131,9 +160,7 @@ pub(super) async fn admit(
     let caller = admission.caller(request.headers())?;
     request.extensions_mut().insert(caller.clone());
     let answer = time::timeout(admission.timeout, next.run(request)).await;
-    let mut response = answer.map_err(|_| {
-        ApiError::new(StatusCode::REQUEST_TIMEOUT, "the request took too long; a change may have been made")
-    })?;
+    let mut response = answer.map_err(|_| ApiError::too_slow())?;
     response.extensions_mut().insert(caller);
     Ok(response)
 }

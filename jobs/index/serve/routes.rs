@@ -1,13 +1,14 @@
 //! The routes of a served index.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, Extension, Path, Query, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{delete as delete_method, get, post};
 use axum::{Json, Router};
@@ -15,14 +16,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
 
-use super::admission::{Admission, ApiError, RequestCaller, admit};
+use super::admission::{Admission, ApiError, RequestCaller, admit, refuse_as_json};
 use super::args::ServeArgs;
 use super::export_stream::export_stream;
 use super::group_commit::{Refused, WriteReply, WriteRequest};
 use super::observe::{Observer, observe};
 use super::served_index::{RequestDoc, ServedIndex};
 use crate::index::prepare::now;
-use crate::index::query::{QueryAnswer, QueryLimits};
+use crate::index::query::QueryLimits;
 use crate::index::topics::{PreparedDoc, topic_name};
 
 /// Content type of JSON lines.
@@ -37,6 +38,8 @@ struct RouteState {
     index: Arc<ServedIndex>,
     observer: Arc<Observer>,
     max_batch: usize,
+    /// Time that a request may take.
+    timeout: Duration,
 }
 
 /// Joins routes and handlers.
@@ -46,7 +49,8 @@ pub(super) fn router(
     observer: Arc<Observer>,
     args: &ServeArgs,
 ) -> Router {
-    let shared = RouteState { index, observer: Arc::clone(&observer), max_batch: args.max_batch };
+    let (max_batch, timeout) = (args.max_batch, args.timeout());
+    let shared = RouteState { index, observer: Arc::clone(&observer), max_batch, timeout };
     let admitted = Router::new()
         .route("/topics", get(topics))
         .route("/topics/{topic}", delete_method(drop_topic))
@@ -64,6 +68,7 @@ pub(super) fn router(
         .route("/openapi.json", get(openapi))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readyz))
+        .layer(from_fn(refuse_as_json))
         .layer(from_fn_with_state(observer, observe))
         .with_state(shared)
 }
@@ -186,11 +191,11 @@ async fn query(
 ) -> Result<Response, ApiError> {
     shared.check(&caller, &topic, false)?;
     let limits = shared.limits(&params)?;
+    let end = Instant::now() + shared.timeout;
     work_on(&body, || {
         let Asked { docs, is_batch } = shared.documents(&caller, &headers, &body)?;
-        let answers: Vec<QueryAnswer> =
-            shared.index.query(&topic, &docs, limits, now()).map_err(|error| failed(&error))?;
-        answer(&answers, is_batch)
+        let answers = shared.index.query(&topic, &docs, limits, end).map_err(|error| failed(&error))?;
+        answer(&answers.ok_or_else(ApiError::too_slow)?, is_batch)
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use operators::DocBatch;
@@ -14,9 +14,12 @@ use super::background::Background;
 use super::group_commit::{GroupCommit, Refused, WriteReply, WriteRequest};
 use crate::Common;
 use crate::index::index_folder::IndexFolder;
-use crate::index::prepare::Preparer;
+use crate::index::prepare::{Preparer, now};
 use crate::index::query::{QueryAnswer, QueryLimits};
 use crate::index::topics::PreparedDoc;
+
+/// Number of documents that are asked about while changes wait.
+const QUERIES_AT_ONCE: usize = 100;
 
 /// A document of a request.
 #[derive(Debug, Deserialize)]
@@ -77,15 +80,23 @@ impl ServedIndex {
         prepared
     }
 
-    /// Answers queries. A change that is under way may be seen shortly before it is durable.
+    /// Answers queries; `None` if that takes longer than up to `end`. A change that is under way may be seen shortly before
+    /// it is durable. Changes are let in every [`QUERIES_AT_ONCE`] documents.
     pub fn query(
         &self,
         topic: &str,
         docs: &[PreparedDoc],
         limits: QueryLimits,
-        now: u64,
-    ) -> Result<Vec<QueryAnswer>> {
-        self.folder.read().query_all(topic, docs, limits, now)
+        end: Instant,
+    ) -> Result<Option<Vec<QueryAnswer>>> {
+        let (mut answers, now) = (Vec::with_capacity(docs.len()), now());
+        for docs in docs.chunks(QUERIES_AT_ONCE) {
+            if Instant::now() >= end {
+                return Ok(None);
+            }
+            answers.extend(self.folder.read().query_all(topic, docs, limits, now)?);
+        }
+        Ok(Some(answers))
     }
 
     /// Makes a change, and returns once it is durable.
