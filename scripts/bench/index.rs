@@ -20,6 +20,7 @@ const LIMITS: QueryLimits = QueryLimits { matches: 10, within: None };
 /// Number of queries of each kind, and of changes that are made durable one by one.
 const QUERIES: u64 = 20_000;
 const SINGLE: u64 = 2_000;
+const COLD_QUERIES: u64 = 200;
 /// Number of documents that are made durable together.
 const GROUP: u64 = 1_000;
 
@@ -50,6 +51,7 @@ fn main() {
     compacted.expect("segments that can be merged");
     line("compact", format!("{seconds:.1} CPU s"));
     query(&index, documents, "query of one segment");
+    query_cold(&index, documents);
 
     let mut times: Vec<Duration> = (documents..documents + SINGLE)
         .map(|number| time(|| insert(&mut index, number..number + 1, 1)))
@@ -96,6 +98,20 @@ fn query(index: &IndexFolder, documents: u64, name: &str) {
             format!("{}, {each:.1} CPU µs, {found} found", percentiles(&mut times)),
         );
     }
+}
+
+/// Asks about documents that are there but for two bits, each after the operating system has dropped its cache of files.
+fn query_cold(index: &IndexFolder, documents: u64) {
+    let mut times = Vec::new();
+    for at in 0..COLD_QUERIES {
+        let number = spread(at ^ 0xAAAA) % documents;
+        let doc = doc(index, number, spread(number) ^ 0x1000_0000_0100);
+        if std::fs::write("/proc/sys/vm/drop_caches", "1").is_err() {
+            return line("query of one segment, cold", "only root can measure it".to_owned());
+        }
+        times.push(time(|| _ = index.query(TOPIC, &doc, LIMITS, 1_800_000_000).expect("an answer")));
+    }
+    line("query of one segment, near, cold", percentiles(&mut times));
 }
 
 fn doc(index: &IndexFolder, number: u64, fingerprint: u64) -> PreparedDoc {
