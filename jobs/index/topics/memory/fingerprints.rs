@@ -128,6 +128,16 @@ mod tests {
     #[test]
     fn near_fingerprints_are_those_of_a_list() {
         let (mut table, mut list) = (MemoryFingerprints::default(), Vec::new());
+        let assert_near = |table: &MemoryFingerprints, list: &[u64], word: u64| {
+            for most in 0..=3 {
+                let mut found = Vec::new();
+                table.near(word, most, |distance, text| found.push((text, distance)));
+                found.sort_unstable();
+                found.dedup();
+                let near = (0..).zip(list.iter().map(|other| (other ^ word).count_ones()));
+                assert_eq!(found, near.filter(|(_, distance)| *distance <= most).collect::<Vec<_>>());
+            }
+        };
         for text in 0..3000u32 {
             // Some differ from earlier ones in a few bits, anywhere.
             let flipped =
@@ -136,16 +146,11 @@ mod tests {
             table.add(word, text);
             list.push(word);
             if text % 97 == 0 {
-                for most in 0..=3 {
-                    let mut found = Vec::new();
-                    table.near(word, most, |distance, text| found.push((text, distance)));
-                    found.sort_unstable();
-                    found.dedup();
-                    let near = (0..).zip(list.iter().map(|other| (other ^ word).count_ones()));
-                    assert_eq!(found, near.filter(|(_, distance)| *distance <= most).collect::<Vec<_>>());
-                }
+                assert_near(&table, &list, word);
             }
         }
+        // Nothing is lost when buckets are made more.
+        list.iter().step_by(7).for_each(|word| assert_near(&table, &list, *word));
         assert!(table.bucket_bits >= 8, "{}", table.bucket_bits);
     }
 }
