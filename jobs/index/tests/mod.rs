@@ -1,5 +1,6 @@
 //! An index against a list of documents that compares each query with all of them.
 
+mod deleted_in_memory;
 mod long_log;
 mod power_loss;
 
@@ -295,22 +296,6 @@ fn equal_texts_on_both_sides_of_an_unfinished_flush_are_both_found() {
             &[insert(0), Step::Begin { merged: None, keep: 0 }, insert(1), Step::Reopen, insert(2)],
         );
     }
-}
-
-/// Deleted documents of a text take no place among the matches.
-#[test]
-fn deleted_copies_in_memory_are_no_matches() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("index").display().to_string();
-    let mut index = IndexFolder::create(&path, &"exact".parse().unwrap(), true).unwrap();
-    let mut batch = DocBatch::new(0, 0);
-    (0..5).for_each(|id| batch.push(&id.to_string(), "花落知多少，夜来风雨声。"));
-    let docs = Preparer::of(&index).prepare(&batch);
-    docs.iter().for_each(|doc| index.insert("topic", doc, 1).unwrap());
-    index.delete("topic", &["1", "2", "3"].map(str::to_owned).into()).unwrap();
-    let limits = QueryLimits { matches: 2, within: None };
-    let answer = index.query("topic", &docs[0], limits, 1).unwrap();
-    assert_eq!(answer.matches.iter().map(|found| &*found.id).collect::<Vec<_>>(), ["0", "4"]);
 }
 
 /// A template that comes again and again is one text after a merge, whose documents are all found and can be deleted.
