@@ -6,7 +6,7 @@ use cluster::runs::BlockPlace;
 use serde::{Deserialize, Serialize};
 
 /// Largest number of tables.
-pub(super) const MOST_TABLES: usize = 4;
+pub(in crate::index) const MOST_TABLES: usize = 4;
 /// Number of entries above which a file has two tables.
 const MANY_ENTRIES: u64 = 300_000_000;
 /// Number of first bits that a bucket has at most.

@@ -13,7 +13,7 @@ mod reader;
 mod tests;
 mod writer;
 
-pub(super) use layout::{FingerprintSummary, PAGE_ENTRIES, keys_of_word, word_of_pass};
+pub(super) use layout::{FingerprintSummary, MOST_TABLES, PAGE_ENTRIES, keys_of_word, word_of_pass};
 pub(super) use merge::merge;
 pub(super) use reader::{FingerprintFile, FingerprintScratch};
 pub(super) use writer::FingerprintWriter;

@@ -1,9 +1,9 @@
 //! Fingerprints in memory, which are found by any of their four blocks.
 
-use crate::index::fingerprints::keys_of_word;
+use std::array;
 
-/// Number of tables, one for each block.
-const TABLES: usize = 4;
+use crate::index::fingerprints::{MOST_TABLES, keys_of_word};
+
 /// Number of fingerprints of a chunk, which fills a cache line.
 const CHUNK_ENTRIES: usize = 5;
 /// Stands for the text of an entry that is free.
@@ -45,7 +45,7 @@ impl MemoryFingerprints {
     /// Adds the fingerprint of a text.
     pub fn add(&mut self, word: u64, text: u32) {
         if self.newest.is_empty() {
-            self.newest = vec![0; TABLES];
+            self.newest = vec![0; MOST_TABLES];
         }
         if self.count >= MOST_PER_BUCKET << self.bucket_bits && self.bucket_bits < MOST_BITS {
             self.make_more_buckets();
@@ -71,18 +71,17 @@ impl MemoryFingerprints {
     }
 
     /// Returns the buckets that a word belongs to.
-    fn buckets(&self, word: u64) -> [usize; TABLES] {
-        let mut table = 0;
-        keys_of_word(word).map(|key| {
-            let bucket = key.checked_shr(u64::BITS - self.bucket_bits).unwrap_or(0) as usize;
-            table += 1;
-            (table - 1) << self.bucket_bits | bucket
+    fn buckets(&self, word: u64) -> [usize; MOST_TABLES] {
+        let keys = keys_of_word(word);
+        array::from_fn(|table| {
+            let bucket = keys[table].checked_shr(u64::BITS - self.bucket_bits).unwrap_or(0) as usize;
+            table << self.bucket_bits | bucket
         })
     }
 
     fn make_more_buckets(&mut self) {
         let bucket_bits = self.bucket_bits + MORE_BITS;
-        let newest = vec![0; TABLES << bucket_bits];
+        let newest = vec![0; MOST_TABLES << bucket_bits];
         let mut more = MemoryFingerprints { count: 0, bucket_bits, newest, chunks: Vec::new() };
         for bucket in 0..1 << self.bucket_bits {
             self.each_of(bucket, |word, text| more.add(word, text));
