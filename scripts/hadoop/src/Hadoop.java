@@ -1,10 +1,13 @@
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.FileOutputStream;
+import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
+import java.net.InetSocketAddress;
+import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.Arrays;
@@ -168,12 +171,21 @@ public class Hadoop {
     static void obey(MiniDFSCluster cluster, PrintStream out) {
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         Deque<MiniDFSCluster.DataNodeProperties> stopped = new ArrayDeque<>();
+        Deque<Socket> kept = new ArrayDeque<>();
         try {
             for (String line = lines.readLine(); line != null; line = lines.readLine()) {
                 String[] words = line.split(" ");
                 if (words[0].equals("stop")) { // the data node of that place in the list
+                    DataNode node = cluster.getDataNodes().get(Integer.parseInt(words[1]));
+                    int[] ports = {node.getXferPort(), node.getIpcPort()};
                     stopped.push(cluster.stopDataNode(Integer.parseInt(words[1])));
+                    for (int port : ports) {
+                        kept.push(keepPort(port));
+                    }
                 } else if (words[0].equals("restart")) { // those that were stopped, on their old ports
+                    while (!kept.isEmpty()) {
+                        kept.pop().close();
+                    }
                     while (!stopped.isEmpty()) {
                         cluster.restartDataNode(stopped.pop(), true);
                     }
@@ -191,6 +203,17 @@ public class Hadoop {
             // Our end follows, and the caller waits for an answer in vain.
             failure.printStackTrace();
         }
+    }
+
+    /**
+     * A socket that has a port of a stopped data node, so that no connection of others gets it from the system before
+     * the data node is back. It does not listen: connections to it are refused, as they are without it.
+     */
+    static Socket keepPort(int port) throws IOException {
+        Socket socket = new Socket();
+        socket.setReuseAddress(true);
+        socket.bind(new InetSocketAddress("127.0.0.1", port));
+        return socket;
     }
 
     /** Local files without the checksum files that Hadoop would put beside them. */
