@@ -242,6 +242,12 @@ pub trait Blob: Send + Sync {
     /// Reads up to `buffer.len()` bytes. Returns 0 only at or past the end of the file, or for an empty
     /// buffer.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error>;
+    /// Fills `buffer` from `offset` on and returns true if that takes no waiting. Returns false if it would, or if the
+    /// read fails; the store has then begun to fetch these bytes, if it can, so that a later read waits less. A store that
+    /// has nothing at hand does nothing.
+    fn read_at_hand(&self, _offset: u64, _buffer: &mut [u8]) -> bool {
+        false
+    }
     /// Returns how many bytes a sequential reader should request at once.
     fn read_ahead_bytes(&self) -> usize;
 

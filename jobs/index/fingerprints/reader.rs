@@ -1,4 +1,4 @@
-//! Finds near fingerprints in a file, and reads all of them.
+//! Opens a file of fingerprints, and reads its pages.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,10 +7,8 @@ use cluster::{Blob, Error};
 use operators::hash::spread;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::layout::{FileShape, FingerprintSummary, MAGIC, MOST_TABLES, PAGE_ENTRIES, PAGE_RECORD_BYTES};
+use super::layout::{FileShape, FingerprintSummary, MAGIC, MOST_TABLES, PAGE_RECORD_BYTES};
 
-/// Largest number of pages that a query reads of one table: a million entries.
-const MOST_PAGES: usize = (1 << 20) / PAGE_ENTRIES;
 /// Number of bytes behind a page in memory, so that each key can be read as eight bytes.
 const PADDING: usize = 8;
 
@@ -25,34 +23,14 @@ pub(in crate::index) struct FingerprintFile {
     buckets: [Vec<u32>; MOST_TABLES],
 }
 
+/// A page, as the directory has it.
 #[derive(Clone, Copy)]
-struct Page {
+pub(super) struct Page {
     offset: u64,
     checksum: u64,
     first_key: u64,
-    entries: u16,
+    pub entries: u16,
     table: u8,
-}
-
-/// Counts of the pages and entries of a file that a query has looked at.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::index) struct NearEntries {
-    /// Whether there are more entries than are looked at.
-    pub is_cut: bool,
-    /// Number of entries that agree with the word in the block of their table.
-    pub met: u64,
-    /// Number of pages that were read for these.
-    pub reads: u64,
-    /// Number of pages that were read for the numbers of words that other tables than the first have found.
-    pub number_reads: u64,
-}
-
-/// Buffers of a query, which a later one uses again.
-#[derive(Default)]
-pub(in crate::index) struct FingerprintScratch {
-    page: Vec<u8>,
-    /// Words that tables but the first have found, and their distances.
-    found: Vec<(u64, u32)>,
 }
 
 impl FingerprintFile {
@@ -124,72 +102,8 @@ impl FingerprintFile {
         Ok(())
     }
 
-    /// Calls `each` with the distance and the number of every entry whose word differs from `word` in at most `most` bits,
-    /// which are three at most.
-    ///
-    /// Cost: a read for each page that has keys with a block of the word, and for each word that only another table than
-    /// the first has found, since that table has no numbers.
-    ///
-    /// # Errors
-    /// Those of the store, and [`Error::Damaged`].
-    pub fn near(
-        &self,
-        word: u64,
-        most: u32,
-        scratch: &mut FingerprintScratch,
-        mut each: impl FnMut(u32, u64),
-    ) -> Result<NearEntries, Error> {
-        let FingerprintScratch { page: buffer, found } = scratch;
-        found.clear();
-        let (mut near, shape) = (NearEntries::default(), self.summary.shape);
-        for table in 0..shape.tables {
-            let key = shape.key_of(word, table);
-            shape.each_probe(key, |probe| {
-                let pages = self.pages_between(table, shape.keys_of_block(probe));
-                near.is_cut |= pages.len() > MOST_PAGES;
-                for at in pages.take(MOST_PAGES) {
-                    let page = self.read_page(at, buffer)?;
-                    near.reads += 1;
-                    near.met += self.each_of_block(page, buffer, probe, |entry, other| {
-                        // Whoever takes away the lowest bit that is set as often as `most` has none left.
-                        let all = key ^ other;
-                        if (0..most).fold(all, |bits, _| bits & bits.wrapping_sub(1)) != 0 {
-                            return;
-                        }
-                        let distance = all.count_ones();
-                        if table == 0 {
-                            return each(distance, self.number(page, buffer, entry));
-                        }
-                        let other = shape.word_of(other, table);
-                        if shape.block_distance(other, word) > shape.nearest_block() {
-                            found.push((other, distance));
-                        }
-                    });
-                }
-                Ok(())
-            })?;
-        }
-        found.sort_unstable();
-        found.dedup();
-        let mut in_buffer = None;
-        for &(other, distance) in found.iter() {
-            for at in self.pages_between(0, (other, other)) {
-                if in_buffer != Some(at) {
-                    self.read_page(at, buffer)?;
-                    in_buffer = Some(at);
-                    near.number_reads += 1;
-                }
-                let page = self.pages[at];
-                self.each_equal(page, buffer, other, |entry| {
-                    each(distance, self.number(page, buffer, entry));
-                });
-            }
-        }
-        Ok(near)
-    }
-
     /// Returns the pages that may have keys from the first to the last, which are of one bucket.
-    fn pages_between(&self, table: usize, (first, last): (u64, u64)) -> Range<usize> {
+    pub(super) fn pages_between(&self, table: usize, (first, last): (u64, u64)) -> Range<usize> {
         let bucket = self.summary.shape.bucket(first);
         let (begin, end) = (self.buckets[table][bucket] as usize, self.buckets[table][bucket + 1] as usize);
         let pages = &self.pages[begin..end];
@@ -198,43 +112,38 @@ impl FingerprintFile {
     }
 
     /// Reads a page into `buffer`, and compares its checksum.
-    fn read_page(&self, at: usize, buffer: &mut Vec<u8>) -> Result<Page, Error> {
+    pub(super) fn read_page(&self, at: usize, buffer: &mut Vec<u8>) -> Result<Page, Error> {
         let page = self.pages[at];
-        let bytes = usize::from(page.entries) * self.summary.shape.entry_bytes(page.table.into());
+        let bytes = self.page_bytes(page);
         buffer.resize(bytes + PADDING, 0);
         let read = self.blob.read_full_at(page.offset, &mut buffer[..bytes])?;
-        if read < bytes || xxh3_64(&buffer[..bytes]) != page.checksum {
+        self.checked(page, &buffer[..read])
+    }
+
+    /// Does what [`FingerprintFile::read_page`] does if the store has the page at hand. `None` if it has not, and then it
+    /// fetches the page meanwhile, if it can.
+    pub(super) fn read_page_at_hand(&self, at: usize, buffer: &mut Vec<u8>) -> Result<Option<Page>, Error> {
+        let page = self.pages[at];
+        let bytes = self.page_bytes(page);
+        buffer.resize(bytes + PADDING, 0);
+        let is_read = self.blob.read_at_hand(page.offset, &mut buffer[..bytes]);
+        is_read.then(|| self.checked(page, &buffer[..bytes])).transpose()
+    }
+
+    fn page_bytes(&self, page: Page) -> usize {
+        usize::from(page.entries) * self.summary.shape.entry_bytes(page.table.into())
+    }
+
+    /// Returns the page if these bytes are its own.
+    fn checked(&self, page: Page, bytes: &[u8]) -> Result<Page, Error> {
+        if bytes.len() < self.page_bytes(page) || xxh3_64(bytes) != page.checksum {
             return Err(self.damage(page.offset, "the checksum of a page is wrong"));
         }
         Ok(page)
     }
 
-    /// Calls `each` with the entries of a page whose keys have the block of `key`, which is of its bucket, and with these
-    /// keys. Returns how many there are.
-    #[inline]
-    fn each_of_block(&self, page: Page, buffer: &[u8], key: u64, mut each: impl FnMut(usize, u64)) -> u64 {
-        let (first, last) = self.summary.shape.keys_of_block(key);
-        let bucket = key & !self.summary.shape.rest_mask();
-        let from = self.first_from(page, buffer, first);
-        for entry in from..usize::from(page.entries) {
-            let other = bucket | self.rest(buffer, entry);
-            if other > last {
-                return (entry - from) as u64;
-            }
-            each(entry, other);
-        }
-        usize::from(page.entries).saturating_sub(from) as u64
-    }
-
-    /// Calls `each` with the entries of a page that have the key of a word of its bucket.
-    fn each_equal(&self, page: Page, buffer: &[u8], key: u64, mut each: impl FnMut(usize)) {
-        let (from, rest) = (self.first_from(page, buffer, key), key & self.summary.shape.rest_mask());
-        let equal = |entry: &usize| self.rest(buffer, *entry) == rest;
-        (from..usize::from(page.entries)).take_while(equal).for_each(&mut each);
-    }
-
     /// Returns the first entry of a page whose key is not less than `key`, which is of its bucket.
-    fn first_from(&self, page: Page, buffer: &[u8], key: u64) -> usize {
+    pub(super) fn first_from(&self, page: Page, buffer: &[u8], key: u64) -> usize {
         let rest = key & self.summary.shape.rest_mask();
         let (mut from, mut to) = (0, usize::from(page.entries));
         while from < to {
@@ -246,13 +155,13 @@ impl FingerprintFile {
 
     /// Returns the bits of the key of an entry that its bucket does not say.
     #[inline]
-    fn rest(&self, buffer: &[u8], entry: usize) -> u64 {
+    pub(super) fn rest(&self, buffer: &[u8], entry: usize) -> u64 {
         let shape = self.summary.shape;
         eight_bytes(buffer, entry * shape.key_bytes()) & shape.rest_mask()
     }
 
     /// Returns the number of an entry of the first table.
-    fn number(&self, page: Page, buffer: &[u8], entry: usize) -> u64 {
+    pub(super) fn number(&self, page: Page, buffer: &[u8], entry: usize) -> u64 {
         let shape = self.summary.shape;
         let numbers = usize::from(page.entries) * shape.key_bytes();
         let word = eight_bytes(buffer, numbers + entry * shape.number_bytes);

@@ -1,6 +1,7 @@
 use std::fs;
+use std::sync::Arc;
 
-use cluster::{Local, Store};
+use cluster::{Blob, Error, Local, Store};
 use operators::hash::spread;
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -15,13 +16,42 @@ fn write(folder: &TempDir, name: &str, tables: usize, rows: Vec<(u64, u64)>) -> 
     let mut writer = FingerprintWriter::with_shape(&Local, &path, shape).unwrap();
     writer.push_all(rows).unwrap();
     let summary = writer.finish().unwrap()?;
-    Some(FingerprintFile::open(Local.open(&path).unwrap(), &summary).unwrap())
+    let blob = Arc::new(HalfAtHand(Local.open_settled(&path).unwrap()));
+    Some(FingerprintFile::open(blob, &summary).unwrap())
+}
+
+/// A file of which the store has about half of the pages at hand.
+struct HalfAtHand(Arc<dyn Blob>);
+
+impl Blob for HalfAtHand {
+    fn path(&self) -> &str {
+        self.0.path()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.bytes()
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
+        self.0.read_at(offset, buffer)
+    }
+
+    fn read_at_hand(&self, offset: u64, buffer: &mut [u8]) -> bool {
+        spread(offset).is_multiple_of(2) && self.0.read_at_hand(offset, buffer)
+    }
+
+    fn read_ahead_bytes(&self) -> usize {
+        self.0.read_ahead_bytes()
+    }
 }
 
 fn near(file: &FingerprintFile, word: u64, most: u32) -> Vec<(u64, u32)> {
     let mut found = Vec::new();
     let each = |distance, number| found.push((number, distance));
-    let looked_at = file.near(word, most, &mut FingerprintScratch::default(), each).unwrap();
+    let mut scratch = FingerprintScratch::default();
+    file.begin(!word, &mut scratch).unwrap(); // whose pages this query must not take for its own
+    file.begin(word, &mut scratch).unwrap();
+    let looked_at = file.near(most, &mut scratch, each).unwrap();
     assert!(!looked_at.is_cut && (looked_at.met > 0 || found.is_empty()));
     found.sort_unstable();
     found.dedup();

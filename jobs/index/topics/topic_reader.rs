@@ -130,9 +130,14 @@ impl<'a> TopicReader<'a> {
             for table in self.topic.tables() {
                 table.near(word, most, |distance, text| met.push((text, distance, 0)));
             }
-            for (segment, cursors) in self.topic.segments.iter().zip(&mut self.cursors) {
-                let Some(file) = &segment.files()?.fingerprints else { continue };
-                let near = file.near(word, most, &mut cursors.scratch, |distance, text| {
+            let files = self.topic.segments.iter().map(|segment| Ok(segment.files()?.fingerprints.as_ref()));
+            let files: Vec<_> = files.collect::<Result<_>>()?;
+            for (file, cursors) in files.iter().zip(&mut self.cursors) {
+                file.map_or(Ok(()), |file| file.begin(word, &mut cursors.scratch))?;
+            }
+            for (file, cursors) in files.iter().zip(&mut self.cursors) {
+                let Some(file) = file else { continue };
+                let near = file.near(most, &mut cursors.scratch, |distance, text| {
                     met.push((text, distance, 0));
                 })?;
                 is_cut |= near.is_cut;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata, Permissions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IoSliceMut, Write};
+use std::num::NonZeroU64;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
@@ -10,7 +11,8 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use log::trace;
-use rustix::fs::OFlags;
+use rustix::fs::{Advice, OFlags, fadvise};
+use rustix::io::{ReadWriteFlags, preadv2};
 use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -332,6 +334,23 @@ impl Blob for LocalBlob {
             return Err(Error::Changed { path: self.path.clone(), reason });
         }
         read.map_err(failed)
+    }
+
+    /// Takes bytes that are in the operating system's cache of files. A file that somebody may write to is only read by
+    /// [`Blob::read_at`], which looks whether it has changed.
+    fn read_at_hand(&self, offset: u64, buffer: &mut [u8]) -> bool {
+        if !self.is_settled {
+            return false;
+        }
+        let parts = &mut [IoSliceMut::new(buffer)];
+        let read = preadv2(&self.file, parts, offset, ReadWriteFlags::NOWAIT);
+        if read == Ok(buffer.len()) {
+            return true;
+        }
+        // It is advice: if the system does not take it, the read that follows waits a little longer.
+        let bytes = NonZeroU64::new(buffer.len() as u64);
+        _ = fadvise(&self.file, offset, bytes, Advice::WillNeed);
+        false
     }
 
     fn read_ahead_bytes(&self) -> usize {

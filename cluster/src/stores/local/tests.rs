@@ -201,3 +201,20 @@ fn missing_files_and_directories_are_told_apart() {
     assert!(matches!(Local.rename(&format!("{folder}/x"), "/y"), Err(Error::NotFound { .. })));
     assert!(matches!(Local.open(&folder), Err(Error::Io { .. })));
 }
+
+#[test]
+fn bytes_in_the_cache_of_files_are_at_hand_if_nobody_may_write_them() {
+    let (_guard, folder) = folder();
+    let path = format!("{folder}/a");
+    write(&path, "0123456789");
+    let (settled, other) = (Local.open_settled(&path).unwrap(), Local.open(&path).unwrap());
+    let mut buffer = [0; 4];
+    // The system may have put the file out of its cache; whoever reads it brings it back.
+    let is_at_hand = (0..100).any(|_| {
+        settled.read_full_at(3, &mut [0; 4]).unwrap();
+        settled.read_at_hand(3, &mut buffer)
+    });
+    assert!(is_at_hand && buffer == *b"3456");
+    assert!(!settled.read_at_hand(8, &mut buffer), "these bytes are not all in the file");
+    assert!(!other.read_at_hand(3, &mut buffer));
+}
