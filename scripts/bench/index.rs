@@ -51,7 +51,9 @@ fn main() {
     compacted.expect("segments that can be merged");
     line("compact", format!("{seconds:.1} CPU s"));
     query(&index, documents, "query of one segment");
-    query_cold(&index, documents);
+    for is_there in [true, false] {
+        query_cold(&index, documents, is_there);
+    }
 
     let mut times: Vec<Duration> = (documents..documents + SINGLE)
         .map(|number| time(|| insert(&mut index, number..number + 1, 1)))
@@ -84,8 +86,7 @@ fn query(index: &IndexFolder, documents: u64, name: &str) {
         let (seconds, ()) = timed(|| {
             for at in 0..QUERIES {
                 let number = spread(at ^ 0x5555) % documents;
-                let word = spread(number + if is_there { 0 } else { 1 << 40 }) ^ 0x1000_0000_0100;
-                let doc = doc(index, number, word);
+                let doc = doc(index, number, asked(number, is_there));
                 times.push(time(|| {
                     let answer = index.query(TOPIC, &doc, LIMITS, 1_800_000_000).expect("an answer");
                     found += answer.matches.len();
@@ -100,18 +101,24 @@ fn query(index: &IndexFolder, documents: u64, name: &str) {
     }
 }
 
-/// Asks about documents that are there but for two bits, each after the operating system has dropped its cache of files.
-fn query_cold(index: &IndexFolder, documents: u64) {
+/// Does what [`query`] does for one kind of document, each after the operating system has dropped its cache of files.
+fn query_cold(index: &IndexFolder, documents: u64, is_there: bool) {
     let mut times = Vec::new();
     for at in 0..COLD_QUERIES {
         let number = spread(at ^ 0xAAAA) % documents;
-        let doc = doc(index, number, spread(number) ^ 0x1000_0000_0100);
+        let doc = doc(index, number, asked(number, is_there));
         if std::fs::write("/proc/sys/vm/drop_caches", "1").is_err() {
             return line("query of one segment, cold", "only root can measure it".to_owned());
         }
         times.push(time(|| _ = index.query(TOPIC, &doc, LIMITS, 1_800_000_000).expect("an answer")));
     }
-    line("query of one segment, near, cold", percentiles(&mut times));
+    let kind = if is_there { "near" } else { "absent" };
+    line(&format!("query of one segment, {kind}, cold"), percentiles(&mut times));
+}
+
+/// Returns a fingerprint near that of a document, or near none.
+fn asked(number: u64, is_there: bool) -> u64 {
+    spread(number + if is_there { 0 } else { 1 << 40 }) ^ 0x1000_0000_0100
 }
 
 fn doc(index: &IndexFolder, number: u64, fingerprint: u64) -> PreparedDoc {
