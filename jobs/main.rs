@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use jobs::commands::repack::{pack, unpack};
 use jobs::commands::{check, compare, demo, eval, explain, label, rethreshold, show, tune, why};
-use jobs::{BOUND, Common, become_bound, dedup, exit_code, index, nightly, say};
+use jobs::{BOUND, Common, become_bound, chunk, dedup, exit_code, index, nightly, say};
 
 /// Finds near-duplicate documents in a corpus of any size and leaves a clean corpus behind
 #[derive(Parser)]
@@ -22,6 +22,7 @@ struct Command {
 #[derive(Subcommand)]
 enum Job {
     Check(check::Args),
+    Chunk(Box<chunk::Args>),
     Compare(Box<compare::Args>),
     Dedup(Box<dedup::Args>),
     Demo(demo::Args),
@@ -102,6 +103,7 @@ fn main() -> ExitCode {
     jobs::launch::faults::arm(command.common.index());
     let result = match command.job {
         Job::Check(args) => check::run(&command.common, &args),
+        Job::Chunk(args) => chunk::run(&command.common, *args),
         Job::Compare(args) => compare::run(&command.common, *args),
         Job::Dedup(args) => dedup::run(&command.common, *args),
         Job::Demo(args) => demo::run(args),

@@ -11,6 +11,7 @@ mod normal;
 mod post;
 pub mod segmenter;
 pub(crate) mod topics;
+pub mod units;
 mod weibo;
 
 use std::borrow::Cow;
