@@ -1,10 +1,13 @@
 //! Corpus formats: they read documents from files, and write the same records again, divided into kept and
 //! removed. The traits of a format are in this file.
 //!
-//! Besides: packing of many small files (`pack.rs`), and a synthetic corpus (`synthetic.rs`). This crate uses
+//! Besides: packing of many small files (`pack.rs`), files whose deflate streams are undone (`deflate`), and a synthetic
+//! corpus (`synthetic.rs`). Foreign files are worked on in confined processes (`confined`). This crate uses
 //! `operators` for records and `cluster` for bytes. It knows no method and no dataflow. A new format is one file
 //! in `formats`, and a line there and in [`FORMATS`].
 
+mod confined;
+mod deflate;
 mod error;
 mod formats;
 mod pack;
@@ -14,8 +17,9 @@ mod synthetic;
 mod testing;
 mod text;
 
+pub use confined::{Bounds, EXTRACT, Extractors, serve};
+pub use deflate::{DeflatePart, UndoneFile};
 pub use error::{Error, MissingField};
-pub use formats::office::{Bounds, EXTRACT, Extractors, serve};
 pub use formats::sequence_file::Codec;
 pub use formats::unknown::UNKNOWN;
 pub use pack::{Container, Content, PackReader, PackWriter, Packed};

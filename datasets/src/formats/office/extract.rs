@@ -12,7 +12,7 @@ const PDF_HEAD_BYTES: usize = 1024;
 
 /// Returns the text of a document, or why there is none. For foreign documents this must be called only in an
 /// extractor.
-pub(super) fn extract(document: Vec<u8>, max_bytes: usize) -> Result<String, String> {
+pub(crate) fn extract(document: Vec<u8>, max_bytes: usize) -> Result<String, String> {
     let text = cluster::catch(|| {
         let head = &document[..document.len().min(PDF_HEAD_BYTES)];
         if head.starts_with(OLE) {

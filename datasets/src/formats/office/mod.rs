@@ -1,25 +1,17 @@
-//! Folders of Word and PDF documents.
-//!
-//! Such a file was made by a foreign program and is read by a foreign parser. So `child` reads it in a
-//! process of its own, which `confine` has deprived of everything else; `extractors` starts those processes
-//! and asks them. In the child, `docx` and `pdf` read the text.
+//! Folders of Word and PDF documents, whose texts are read in confined processes; there, `docx` and `pdf` read them.
 
-mod child;
-mod confine;
 mod docx;
 mod extract;
-mod extractors;
 mod pdf;
 
 use std::sync::Arc;
 
 use operators::{DocBatch, Reject};
 
-pub use self::child::{EXTRACT, serve};
-pub use self::confine::Bounds;
+pub(crate) use self::extract::extract;
 use self::extract::{EMPTY_ZIP, OLE, PDF, ZIP};
-pub use self::extractors::Extractors;
 use super::tree::{TreeWriter, read_file};
+use crate::confined::{Bounds, ConfinedTask, Extractors};
 use crate::text::compression::has_suffix;
 use crate::{Cuts, Error, Format, Parts, Piece, Reader, Reading, Writer};
 
@@ -85,8 +77,10 @@ impl Reader for DocumentReader {
             batch.reject(path, 0, format!("the file is longer than {max_bytes} bytes"), &head);
             return Ok(false);
         }
-        let answer = self.extractors.extract(bytes, self.bounds);
-        match answer.map_err(|error| cluster::Error::io(path, "extract the text of", error))? {
+        let answer = self.extractors.ask(ConfinedTask::ExtractText, bytes, self.bounds);
+        let answer = answer.map_err(|error| cluster::Error::io(path, "extract the text of", error))?;
+        let utf8 = |text| String::from_utf8(text).map_err(|_| "the extractor's answer is no text".to_owned());
+        match answer.and_then(utf8) {
             Ok(text) => batch.push(&self.piece.name, &text),
             Err(reason) => batch.reject(path, 0, reason, &head),
         }

@@ -7,8 +7,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::Reading;
 
-/// CPU time for one document, in seconds.
-pub(super) const CPU_SECONDS: u64 = 10;
+/// CPU time for the text of one document, in seconds.
+const CPU_SECONDS: u64 = 10;
 /// Size of the stack, in bytes. Endless nesting meets this limit.
 const STACK_BYTES: u64 = 8 << 20;
 
@@ -19,24 +19,27 @@ pub struct Bounds {
     pub max_bytes: usize,
     /// Memory for all data, in bytes: the file, the decompressed body, the text and copies of them.
     pub memory_bytes: u64,
+    /// CPU time for one document, in seconds.
+    pub cpu_seconds: u64,
 }
 
 impl Bounds {
     /// Returns the bounds of a reading.
-    pub(super) fn of(reading: &Reading) -> Self {
+    pub(crate) fn of(reading: &Reading) -> Self {
         let max_bytes = reading.max_record_bytes;
-        Bounds { max_bytes, memory_bytes: (6 * max_bytes as u64).max(reading.block_bytes as u64) }
+        let memory_bytes = (6 * max_bytes as u64).max(reading.block_bytes as u64);
+        Bounds { max_bytes, memory_bytes, cpu_seconds: CPU_SECONDS }
     }
 
     /// Returns the bounds as arguments of the command line of the process.
-    pub(super) fn arguments(self) -> [String; 2] {
-        [self.max_bytes.to_string(), self.memory_bytes.to_string()]
+    pub(super) fn arguments(self) -> [String; 3] {
+        [self.max_bytes.to_string(), self.memory_bytes.to_string(), self.cpu_seconds.to_string()]
     }
 
     /// Reads the bounds from the command line. Returns `None` if they are missing.
     pub fn of_arguments(mut arguments: impl Iterator<Item = String>) -> Option<Self> {
-        let max_bytes = arguments.next()?.parse().ok()?;
-        Some(Bounds { max_bytes, memory_bytes: arguments.next()?.parse().ok()? })
+        let mut next = || arguments.next()?.parse::<u64>().ok();
+        Some(Bounds { max_bytes: next()? as usize, memory_bytes: next()?, cpu_seconds: next()? })
     }
 }
 
@@ -62,7 +65,7 @@ pub(super) fn confine(bounds: Bounds) -> io::Result<()> {
     }
     // After these seconds the system ends the process by a signal. The system counts whole seconds, and the
     // process has used part of one.
-    let (cpu, end) = (getrlimit(Resource::Cpu), 1 + CPU_SECONDS);
+    let (cpu, end) = (getrlimit(Resource::Cpu), 1 + bounds.cpu_seconds);
     let current = Some(cpu.maximum.map_or(end, |maximum| end.min(maximum)));
     setrlimit(Resource::Cpu, Rlimit { current, ..cpu })?;
     filter::apply()

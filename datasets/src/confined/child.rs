@@ -1,21 +1,21 @@
-//! The process that reads documents for another one: this program itself, started once more.
+//! The process that works on foreign files for another one: this program itself, started once more.
 
 use std::io::{self, Read, Write};
 
 use super::confine::{Bounds, confine};
-use super::extract::extract;
+use super::task::ConfinedTask;
 
 /// First argument that makes this program serve as an extractor. Its [`Bounds`] follow.
 pub const EXTRACT: &str = "__extract";
 /// Line that an extractor sends once it is confined.
 pub(super) const READY: &[u8; 6] = b"ready\n";
 
-/// Reads the one document of `request` and answers it.
+/// Does the one task of `request` and answers it.
 ///
 /// | message | contents |
 /// |---|---|
-/// | request | length of the document (8 bytes, little-endian), document |
-/// | response | 1 for a text or 0 for the reason why there is none (1 byte), length, text or reason |
+/// | request | number of the task (1 byte), length of the document (8 bytes, little-endian), document |
+/// | response | 1 for a result or 0 for the reason why there is none (1 byte), length, result or reason |
 ///
 /// The process confines itself (`confine.rs`) before it reads a byte. A document that is too long and an
 /// error of the pipes end the process, because the parent never sends the one or causes the other. A request
@@ -24,16 +24,19 @@ pub fn serve(mut request: impl Read, mut response: impl Write, bounds: Bounds) -
     confine(bounds)?;
     response.write_all(READY)?;
     response.flush()?;
-    let document = match read_message(&mut request, bounds.max_bytes) {
+    let mut number = [0];
+    match request.read_exact(&mut number) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
-        document => document?,
-    };
-    let (sort, text) = match extract(document, bounds.max_bytes) {
-        Ok(text) => (1, text),
-        Err(reason) => (0, reason),
+        read => read?,
+    }
+    let task = ConfinedTask::of_number(number[0]).ok_or(io::ErrorKind::InvalidData)?;
+    let document = read_message(&mut request, bounds.max_bytes)?;
+    let (sort, result) = match task.run(document, bounds.max_bytes) {
+        Ok(result) => (1, result),
+        Err(reason) => (0, reason.into_bytes()),
     };
     response.write_all(&[sort])?;
-    write_message(&mut response, text.as_bytes())
+    write_message(&mut response, &result)
 }
 
 /// Reads a length and that many bytes. Memory grows as the bytes come.

@@ -1,7 +1,7 @@
 //! The processes that read documents, as seen from the process that started them.
 
 use std::ffi::OsString;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -12,14 +12,14 @@ use parking_lot::Mutex;
 use rustix::process::Signal;
 
 use super::child::{EXTRACT, READY, read_message, write_message};
-use super::confine::{Bounds, CPU_SECONDS};
-use super::extract::extract;
+use super::confine::Bounds;
+use super::task::ConfinedTask;
 
-/// Time limit for an answer. The CPU time of a document is limited by [`CPU_SECONDS`]; this limit is for a
+/// Time limit for an answer. The CPU time of a document is limited by [`Bounds::cpu_seconds`]; this limit is for a
 /// process that was stopped.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Processes that read Word and PDF documents, so that a malicious one costs a document and not the job.
+/// Processes that work on foreign files, so that a malicious one costs a document and not the job.
 ///
 /// Each process reads one document and ends, so that no document can affect the next. The next process starts
 /// while one reads. So each reader has two processes at most, one of which has read nothing, and each process
@@ -44,23 +44,28 @@ impl Extractors {
         Ok(Extractors { command: vec![program, EXTRACT.into()], ..Extractors::default() })
     }
 
-    /// Returns the text of a document, or why there is none.
+    /// Returns the result of a task, or why there is none.
     ///
     /// An error means that no extractor could be started.
-    pub(super) fn extract(&self, document: Vec<u8>, bounds: Bounds) -> io::Result<ExtractorAnswer> {
+    pub(crate) fn ask(
+        &self,
+        task: ConfinedTask,
+        document: Vec<u8>,
+        bounds: Bounds,
+    ) -> io::Result<ExtractorAnswer> {
         if self.command.is_empty() {
-            return Ok(extract(document, bounds.max_bytes));
+            return Ok(task.run(document, bounds.max_bytes));
         }
         let next = || self.waiting.lock().pop();
         let start = || Extractor::start(&self.command, bounds);
         let extractor = next().filter(|next| next.bounds == bounds).map_or_else(start, Ok)?;
         self.waiting.lock().push(start()?);
-        extractor.extract(document)
+        extractor.ask(task, document)
     }
 }
 
-/// The text of a document, or why there is none.
-type ExtractorAnswer = Result<String, String>;
+/// The result of a task, or why there is none.
+pub(crate) type ExtractorAnswer = Result<Vec<u8>, String>;
 
 /// One process, which reads one document.
 #[derive(Debug)]
@@ -85,12 +90,12 @@ impl Extractor {
         }
     }
 
-    fn extract(self, document: Vec<u8>) -> io::Result<ExtractorAnswer> {
+    fn ask(self, task: ConfinedTask, document: Vec<u8>) -> io::Result<ExtractorAnswer> {
         let Extractor { mut process, bounds, mut stdin, mut stdout } = self;
         let (answered, answers) = mpsc::channel();
         thread::Builder::new().name("extractor".to_owned()).spawn(move || {
             // After the deadline nobody receives the answer.
-            let _late = answered.send(ask(&mut stdin, &mut stdout, &document, bounds.max_bytes));
+            let _late = answered.send(converse(&mut stdin, &mut stdout, task, &document, bounds.max_bytes));
         })?;
         match answers.recv_timeout(PATIENCE) {
             Ok(Ok(Some(answer))) => Ok(answer),
@@ -136,11 +141,11 @@ impl Drop for Process {
     }
 }
 
-/// Sends a document to a process and reads the answer. Returns `None` if the process is not ready to read
-/// documents.
-fn ask(
+/// Sends a task to a process and reads the answer. Returns `None` if the process is not ready for one.
+fn converse(
     stdin: &mut ChildStdin,
     stdout: &mut ChildStdout,
+    task: ConfinedTask,
     document: &[u8],
     max_bytes: usize,
 ) -> io::Result<Option<ExtractorAnswer>> {
@@ -148,19 +153,22 @@ fn ask(
     if stdout.read_exact(&mut ready).is_err() || &ready != READY {
         return Ok(None);
     }
+    stdin.write_all(&[task.number()])?;
     write_message(stdin, document)?;
     let mut sort = [0];
     stdout.read_exact(&mut sort)?;
     // A reason is short, but may be longer than a small limit for records.
     let said = read_message(stdout, max_bytes.max(1 << 16))?;
-    let said = String::from_utf8(said).map_err(io::Error::other)?;
-    Ok(Some(if sort == [1] { Ok(said) } else { Err(said) }))
+    Ok(Some(match sort {
+        [1] => Ok(said),
+        _ => Err(String::from_utf8(said).map_err(io::Error::other)?),
+    }))
 }
 
 fn why_died(status: ExitStatus, said: &str, bounds: Bounds) -> String {
     let signal = status.signal();
     if signal == Some(Signal::XCPU.as_raw()) {
-        format!("reading it took more than {CPU_SECONDS} s of CPU time")
+        format!("reading it took more than {} s of CPU time", bounds.cpu_seconds)
     } else if said.contains("memory allocation of") {
         format!("reading it took more than {} bytes of memory", bounds.memory_bytes)
     } else if said.contains("has overflowed its stack") || signal == Some(Signal::SEGV.as_raw()) {
@@ -175,23 +183,24 @@ fn why_died(status: ExitStatus, said: &str, bounds: Bounds) -> String {
 mod tests {
     use super::*;
 
-    /// Returns extractors that are a shell with this script. A document has one byte, so a request has nine.
+    /// Returns extractors that are a shell with this script. A document has one byte, so a request has ten.
     fn extractors(script: &str) -> Extractors {
         let command = ["/bin/sh", "-c", script].map(OsString::from).to_vec();
         Extractors { command, ..Extractors::default() }
     }
 
     fn ask(extractors: &Extractors) -> io::Result<ExtractorAnswer> {
-        extractors.extract(b"x".to_vec(), Bounds { max_bytes: 1000, memory_bytes: 128 << 20 })
+        let bounds = Bounds { max_bytes: 1000, memory_bytes: 128 << 20, cpu_seconds: 10 };
+        extractors.ask(ConfinedTask::ExtractText, b"x".to_vec(), bounds)
     }
 
-    const TAKE: &str = "PATH=/usr/bin:/bin; echo ready; head -c 9 >/dev/null;";
+    const TAKE: &str = "PATH=/usr/bin:/bin; echo ready; head -c 10 >/dev/null;";
 
     #[test]
     fn a_process_reads_one_document_and_the_next_one_waits_for_the_next() {
         // The script answers with its process number.
         let number = "printf '\\001\\007\\000\\000\\000\\000\\000\\000\\000%07d' $$";
-        let once = extractors(&format!("{TAKE} {number}; exec head -c 9 >/dev/null"));
+        let once = extractors(&format!("{TAKE} {number}; exec head -c 10 >/dev/null"));
         let mut processes = std::collections::BTreeSet::new();
         for _ in 0..4 {
             processes.insert(ask(&once).unwrap().unwrap());
@@ -212,7 +221,7 @@ mod tests {
             ("kill -KILL $$", "signal: 9"),
             ("echo why >&2; exit 7", "exit status: 7: why"),
             (
-                "printf '\\001\\377\\377\\377\\377\\377\\377\\377\\377'; exec head -c 9 >/dev/null",
+                "printf '\\001\\377\\377\\377\\377\\377\\377\\377\\377'; exec head -c 10 >/dev/null",
                 "ended without an answer",
             ),
         ] {
